@@ -44,6 +44,7 @@ pub fn estimate(predictor: &mut Predictor, bursts: &[Burst]) -> BTreeMap<u64, Es
     for burst in bursts {
         let warm = if burst.is_first { 0 } else { WARM };
         let skipped = warm.max(learnt.saturating_sub(done)).min(burst.branches.len());
+        predictor.forget_calls();
         let (first, rest) = burst.branches.split_at(skipped);
         first.iter().for_each(|branch| _ = predictor.run(*branch));
         done += burst.branches.len();

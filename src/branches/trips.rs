@@ -10,6 +10,8 @@ use std::collections::{BTreeSet, HashMap};
 const MOST_PASSED: usize = 10_000;
 /// Calls that are followed at the same time.
 const MOST_FRAMES: usize = 256;
+/// Executions of a loop whose order is kept.
+const MOST_ORDERED: usize = 1 << 16;
 
 /// Bits of an address that are the same in the file and in the process.
 const IN_PAGE: u64 = 0xfff;
@@ -54,8 +56,19 @@ pub struct Shape {
 pub struct Trips {
     /// Trips of whole executions.
     pub whole: Distribution,
+    /// The same in order of their ends, of the first of them.
+    pub order: Vec<u64>,
     /// Executions of which the beginning or the end was not seen.
     pub truncated: u64,
+}
+
+impl Trips {
+    fn add(&mut self, trips: u64) {
+        self.whole.add(trips);
+        if self.order.len() < MOST_ORDERED {
+            self.order.push(trips);
+        }
+    }
 }
 
 /// One outcome.
@@ -217,7 +230,7 @@ impl Walk<'_> {
             let body = &shape.loops[running.number];
             if !body.blocks.contains(&to) {
                 match running.is_whole {
-                    true => trips[running.number].whole.add(running.trips),
+                    true => trips[running.number].add(running.trips),
                     false => trips[running.number].truncated += 1,
                 }
                 return false;
@@ -240,7 +253,7 @@ impl Walk<'_> {
         for running in frame.loops {
             let trips = &mut self.trips[frame.function][running.number];
             match running.is_whole {
-                true => trips.whole.add(running.trips),
+                true => trips.add(running.trips),
                 false => trips.truncated += 1,
             }
         }
@@ -290,6 +303,7 @@ mod tests {
             [out(0x10, 1), out(0x10, 1), out(0x10, 0), out(0x20, 1), out(0x10, 0), out(0x20, 0)];
         add(&[nested()], &whole(&path), &mut trips);
         assert_eq!(counts(&trips[0][1]), (vec![(1, 1), (3, 1)], 0));
+        assert_eq!(trips[0][1].order, [3, 1]);
         assert_eq!(counts(&trips[0][0]), (vec![(4, 1)], 0));
     }
 

@@ -2,8 +2,9 @@
 //! of it.
 
 use crate::loop_path::most_frequent;
+use crate::typical::{Typical, typical};
 use bench::{Init, Options, Snapshot as Values};
-use isa::code::{Around, loop_region};
+use isa::code::{Around, loop_around, loop_region};
 use isa::deps::memory::InitialValues;
 use pmu::Command;
 pub use probe::capture::Snapshot;
@@ -33,6 +34,8 @@ pub struct Block<'a> {
     pub entry: Option<u64>,
     /// Executions of the loop to capture, if no entry is given.
     pub executions: usize,
+    /// Whether the first of them is to be a typical one, for which the program is run twice before.
+    pub typical: bool,
 }
 
 /// Runs the block's program and captures the block, with the loop around it.
@@ -42,18 +45,62 @@ pub struct Block<'a> {
 pub fn run(block: &Block<'_>) -> Result<Snapshot> {
     let failed = || Error::failed(format!("cannot read {}", block.file.display()));
     let data = std::fs::read(block.file).map_err(|e| failed().because(e))?;
-    let around = loop_region(&data, block.range.start);
-    capture(&Request {
+    let around = loop_around(&data, block.range.start);
+    let region = around.as_ref().map(|around| around.region.clone());
+    let request = Request {
         command: Command { argv: command(block, &data)?, stdout_to_stderr: true },
         image: block.file.to_owned(),
         place: Place::Address(block.range.start),
-        region: around.unwrap_or_else(|| [block.range.clone()].to_vec()),
+        region: region.unwrap_or_else(|| [block.range.clone()].to_vec()),
         entry: block.entry.map_or(Entry::Auto, Entry::Number),
         executions: block.executions,
         limits: Limits::default(),
         breakpoints: Breakpoints::Auto,
         afterwards: Afterwards::Kill,
-    })
+    };
+    if !block.typical {
+        return capture(&request);
+    }
+    let chosen = match around.filter(|around| around.head.start == block.range.start) {
+        Some(around) => typical(&request.command, block.file, &around)?,
+        None => Err("the block is not the first one of a loop".to_owned()),
+    };
+    capture_typical(request, chosen)
+}
+
+/// Captures a chosen execution. If there is none, or the program does otherwise now, the one that would be
+/// captured without a choice.
+fn capture_typical(
+    request: Request,
+    chosen: std::result::Result<Typical, String>,
+) -> Result<Snapshot> {
+    let why = match chosen {
+        Err(why) => why,
+        Ok(chosen) => {
+            let entry = Entry::Start(chosen.entry);
+            match capture(&Request { entry, ..request.clone() }) {
+                Ok(found) if has_trips(&found, chosen.trips) => {
+                    return Ok(Snapshot { chosen: Some(chosen.text), ..found });
+                }
+                Ok(found) => format!(
+                    "the program is not deterministic: what had {} iterations in one run has {} in another",
+                    chosen.trips, found.walk.trips
+                ),
+                Err(error) => error.to_string(),
+            }
+        }
+    };
+    let found = capture(&request)?;
+    Ok(Snapshot { chosen: Some(format!("no typical execution was chosen: {why}")), ..found })
+}
+
+/// Whether a capture may be of an execution with so many trips: one that was not followed to its end has at
+/// least those that were seen.
+fn has_trips(found: &Snapshot, trips: u64) -> bool {
+    match found.walk.end {
+        End::Left => found.walk.trips == trips,
+        _ => found.walk.trips <= trips,
+    }
 }
 
 /// Runs a command and captures the loop `around` of the program or library `file` where it is entered
@@ -208,6 +255,7 @@ pub fn notes(snapshot: &Snapshot) -> Vec<String> {
         plural(snapshot.pages.0.len(), "page")
     );
     let mut all = vec![from, did];
+    all.extend(snapshot.chosen.clone());
     if walk.calls > 0 {
         all.push(format!("{} calls were not followed", walk.calls));
     }

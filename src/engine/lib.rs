@@ -8,13 +8,16 @@
 //! | [`trials`] | counts from rows `trial,event,value` |
 //! | [`initial_values`] | register and memory values for a dependency analysis |
 //! | [`captured`] | a block with the values of its running program |
+//! | `typical` | which execution of its loop is a typical one |
 //! | `loop_path` | the path of most iterations of a captured loop |
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
 //! | [`branches`](mod@branches) | recorded branch stacks → edges, ranges, blocks, loops |
 //! | [`recorded_loads`] | recorded samples of loads and stores → levels, latencies, shared cache lines |
+//! | [`prefetch`](mod@prefetch) | recorded iterations and loads → prefetch advice |
 //! | [`count`] | exact counts of chosen functions of a command |
 //! | `mispredicted` | mispredictions of the branches of these functions, modelled |
 //! | `values` | what registers hold at the entries of their functions and loops |
+//! | `recursion`, `nesting` | functions that may call themselves; their calls and returns |
 //! | [`block`] | a block measured and explained |
 //! | [`block_pair`] | two blocks measured in turn |
 //! | [`judge`] | a cost model's predictions against measured blocks |
@@ -44,13 +47,17 @@ pub mod judge;
 mod loads;
 mod loop_path;
 mod mispredicted;
+mod nesting;
 pub mod predict;
+pub mod prefetch;
 pub mod record;
 pub mod recorded_loads;
+mod recursion;
 pub mod render;
 pub mod topdown;
 pub mod trials;
 mod trips;
+mod typical;
 mod values;
 
 /// The tables that are built in.

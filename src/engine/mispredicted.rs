@@ -2,6 +2,8 @@
 //! model of branch predictors → numbers and cycles, always labelled as modelled.
 
 use crate::documents::count::{BranchRow, Cost, Count, Modelled};
+use crate::nesting::{self, Nesting};
+use crate::recursion::recursive;
 use crate::trips::{self, Followed};
 use bench::{Options, Pmu, Profiler};
 use branches::predictor::{Branch, Kind, Predictor};
@@ -25,6 +27,8 @@ const SIMPLEST: [u8; 3] = [0x48, 0x01, 0xd8];
 const APART: u32 = 256;
 /// Bits of an address in a file; above them the model has the file's number.
 const ADDRESS: u32 = 48;
+/// The returns of a function have its address with this bit, which no address in a file has.
+const RETURNS: u64 = 1 << 47;
 
 /// Runs the command once more, records its branches, and adds what a predictor does with them.
 /// `plain` is the time without probes.
@@ -41,9 +45,11 @@ pub fn enter(
     let wanted: Vec<Wanted> = functions.iter().map(|(_, wanted)| (*wanted).clone()).collect();
     let wanted = wanted.as_slice();
     let followed = RefCell::new(BTreeMap::new());
+    let recursive = recursive(wanted);
     let all = |number: usize, function: &Function| {
         followed.borrow_mut().insert(number, Followed::of(function));
-        branches(function)
+        let entry = recursive.contains(&number).then(|| nesting::entered(function)).flatten();
+        branches(function).into_iter().chain(entry).collect()
     };
     let recorded = record(command, wanted, &all, Pace::default(), signals)?;
     document.cost.push(Cost {
@@ -84,8 +90,10 @@ pub fn enter(
             (None, None) => "its block has no count".to_owned(),
             _ => "in no burst that counts".to_owned(),
         });
-        let own = format!("{at:#x}");
-        let row = document.branches.iter_mut().find(|r| r.module == module && r.address == own);
+        let is_entry = observed.wish.what == What::Entered;
+        let own = format!("{:#x}", if is_entry { of.range.start } else { at });
+        let mut rows = document.branches.iter_mut();
+        let row = rows.find(|r| !is_entry && r.module == module && r.address == own);
         match row {
             Some(row) => (row.mispredicted, row.reason) = (mispredicted, reason),
             None => document.branches.push(BranchRow {
@@ -93,7 +101,7 @@ pub fn enter(
                 function: name.to_owned(),
                 address: own,
                 executions: runs,
-                kind: "indirect".to_owned(),
+                kind: if is_entry { "return" } else { "indirect" }.to_owned(),
                 mispredicted,
                 reason,
                 ..BranchRow::default()
@@ -159,25 +167,35 @@ fn address(recorded: &Recorded, wanted: &[Wanted], site: u32) -> u64 {
     let observed = &recorded.observed[site as usize];
     let path = &wanted[observed.function].path;
     let module = wanted.iter().position(|w| w.path == *path).unwrap_or(0) as u64;
-    observed.wish.at | module << ADDRESS
+    let returns = if observed.wish.what == What::Entered { RETURNS } else { 0 };
+    observed.wish.at | returns | module << ADDRESS
 }
 
 /// What the model says of all branches.
 fn modelled(recorded: &Recorded, wanted: &[Wanted]) -> BTreeMap<u64, Estimate> {
     let addresses: Vec<u64> =
         (0..recorded.observed.len()).map(|n| address(recorded, wanted, n as u32)).collect();
-    let branch = |record: &Record| Branch {
-        address: addresses[record.site as usize],
-        kind: match recorded.observed[record.site as usize].wish.what {
-            What::Outcome => Kind::Conditional { taken: record.value != 0 },
-            // The others that this run has asked for are targets.
-            _ => Kind::Indirect { target: record.value },
-        },
+    let branches = |records: &[Record]| {
+        let (mut nesting, mut all) = (Nesting::default(), Vec::with_capacity(records.len()));
+        for Record { site, value, .. } in records {
+            let address = addresses[*site as usize];
+            let kind = match recorded.observed[*site as usize].wish.what {
+                What::Outcome => Kind::Conditional { taken: *value != 0 },
+                What::Entered => {
+                    nesting.enter(address, *value, &mut all);
+                    continue;
+                }
+                // The others that this run has asked for are targets.
+                _ => Kind::Indirect { target: *value },
+            };
+            all.push(Branch { address, kind });
+        }
+        all
     };
     let bursts = recorded.bursts.iter().flat_map(|burst| threads(burst, recorded.tasks > 0));
     let bursts: Vec<sampled::Burst> = bursts
         .map(|(burst, records)| {
-            let branches = records.iter().map(branch).collect();
+            let branches = branches(&records);
             sampled::Burst { is_first: burst.is_first, is_last: burst.is_last, branches }
         })
         .collect();

@@ -6,12 +6,13 @@ use iced_x86::{FlowControl, Instruction};
 use probe::bursts::{Record, Recorded};
 use probe::count::Wanted;
 use probe::facts::{Block, Exit, Function, Loop};
+use probe::plan::What;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A function for which all branches are recorded: its control flow, and the heads of its loops.
 #[derive(Debug, Clone, Default)]
 pub struct Followed {
-    shape: Shape,
+    pub shape: Shape,
     heads: Vec<u64>,
 }
 
@@ -36,6 +37,13 @@ impl Followed {
         let loops = function.loops.iter().map(|one| body(&into, one)).collect();
         let heads = function.loops.iter().map(|one| function.blocks[one.head].start).collect();
         Self { shape: Shape { next, loops }, heads }
+    }
+}
+
+impl Followed {
+    /// The number of the loop with this head.
+    pub fn number(&self, head: u64) -> Option<usize> {
+        self.heads.iter().position(|own| *own == head)
     }
 }
 
@@ -100,7 +108,11 @@ pub fn enter(
         Outcome { function: observed.function, at: observed.wish.at, value: record.value }
     };
     for (is_first, records) in threads {
-        let outcomes = records.iter().map(outcome).collect();
+        let is_branch = |record: &&Record| {
+            let what = recorded.observed[record.site as usize].wish.what;
+            matches!(what, What::Outcome | What::Target)
+        };
+        let outcomes = records.iter().filter(is_branch).map(outcome).collect();
         add(&shapes, &Stream { is_first: *is_first, outcomes }, &mut trips);
     }
     for (number, found) in trips.into_iter().enumerate() {

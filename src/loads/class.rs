@@ -82,3 +82,44 @@ impl<L> Class<L> {
         }
     }
 }
+
+impl Class<u64> {
+    /// It in words; other loads by address.
+    ///
+    /// ```
+    /// use loads::class::Class;
+    ///
+    /// let inner = Box::new(Class::Stride(4));
+    /// let class = Class::Indirect { of: 0x401b48, scale: 8, inner };
+    /// assert_eq!(class.words(), "indirect: 8 × what 0x401b48 loads (stride 4)");
+    /// ```
+    pub fn words(&self) -> String {
+        match self {
+            Self::Constant => "constant".to_owned(),
+            Self::Stride(step) => format!("stride {step}"),
+            Self::UnknownStride => {
+                "stride by a number of bytes that the code does not tell".to_owned()
+            }
+            Self::Chase { scale: 1, offset: 0 } => "pointer chase".to_owned(),
+            Self::Chase { scale: 1, offset } => format!("pointer chase at offset {offset}"),
+            Self::Chase { scale, .. } => format!("chase of indices × {scale}"),
+            Self::OffsetOfChase { of, offset } => {
+                format!("offset {offset} of the pointer that {of:#x} chases")
+            }
+            Self::IndirectDelta { of } => format!("advances by what {of:#x} loads"),
+            Self::Indirect { of, scale: 1, inner } => {
+                format!("indirect: a pointer that {of:#x} loads ({})", inner.words())
+            }
+            Self::Indirect { of, scale, inner } => {
+                format!("indirect: {scale} × what {of:#x} loads ({})", inner.words())
+            }
+            Self::Complex { ahead: true } => {
+                "complex: computed by other operations, which can be done ahead".to_owned()
+            }
+            Self::Complex { ahead: false } => {
+                "complex: computed from loads that need their own earlier values".to_owned()
+            }
+            Self::Irregular => "irregular".to_owned(),
+        }
+    }
+}

@@ -5,6 +5,7 @@
 //! | [`class`] | how addresses of a load are made: stride, pointer chase, indirect |
 //! | [`pattern`] | addresses and values → access pattern |
 //! | [`access`] | code → access pattern and slice |
+//! | [`prefetch`] | iterations and samples → prefetch distance and loop |
 //! | [`latency`] | latencies of single executions → shares of the cache levels |
 //! | [`recorded`] | recorded samples of loads and stores → sums, shared cache lines, critical loads |
 
@@ -12,4 +13,5 @@ pub mod access;
 pub mod class;
 pub mod latency;
 pub mod pattern;
+pub mod prefetch;
 pub mod recorded;

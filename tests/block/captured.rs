@@ -2,7 +2,7 @@
 
 use super::{block, command, json, sandbox};
 use crate::probe::line;
-use crate::probe::programs::{LOOP, program};
+use crate::probe::programs::{CALLER, LOOP, program};
 use crate::support::files::{Folder, text};
 use crate::support::run::{ended, send, start, tdtool};
 use crate::support::tools::gcc;
@@ -118,6 +118,68 @@ fn a_loop_of_several_blocks_runs_with_the_values_of_its_program() {
         assert_eq!(registers(&captured)[2], 47, "{captured}");
         assert!(captured["block"]["name"].as_str().unwrap().contains("@0, a loop of 3 blocks"));
     }
+}
+
+/// By hand (the symbol at the loop's head hides how often it is entered from outside): 10 to 89 trips, so the 40th of 80 executions has the median, after 10 + 11 + … + 48 = 1131
+/// entries of the block; 5 % of the executions have 13 trips or fewer, 95 % 85 or fewer.
+#[test]
+fn a_typical_execution_has_the_median_of_all_trips() {
+    let folder = Folder::new();
+    let Some(program) = program(folder.path(), &[]) else { return };
+    let Some(_busy) = sandbox() else { return };
+    let place = format!("{}:sums@0", text(&program));
+    let account = folder.file("account");
+    let options = ["--typical", "--quick", "--budget", "50", "--format", "json"];
+    let values = ["--executions", "3", "--", &account, "80"];
+    let captured = block([&[&*place][..], &options, &values].concat());
+    if captured.stderr.contains("cannot trace") {
+        eprintln!("skipped: {}", captured.stderr);
+        return;
+    }
+    let captured = captured.json();
+    let notes = notes(&captured);
+    let chosen = "chosen: execution 40 of the loop (entry 1132 of 3960 of the block) with 49 \
+                  iterations, the median; 5-95 %: 13-85, of 80 executions";
+    assert!(notes.contains(chosen), "{notes}");
+    assert!(notes.contains("captured at entry 1132 of the block"), "{notes}");
+    assert_eq!(registers(&captured)[2], 49, "{captured}");
+    // Not the first block of a loop.
+    let place = format!("{}:sums+2", text(&program));
+    let captured = block([&[&*place][..], &options, &values].concat()).json();
+    let notes = self::notes(&captured);
+    assert!(notes.contains("no typical execution was chosen: the block is not"), "{notes}");
+}
+
+/// Each run has 100 trips more in each call than the run before.
+const OTHERWISE: &str = r#"
+int main(int count, char **arguments) {
+    FILE *out = fopen(arguments[1], "w"), *file = fopen(arguments[2], "a+");
+    fseek(file, 0, SEEK_END);
+    long runs = ftell(file);
+    fputc('x', file);
+    fclose(file);
+    for (long c = 0; c < 80; c++) call(out, 100 * runs + c);
+    return 0;
+}
+"#;
+
+#[test]
+fn without_the_same_execution_in_each_run_the_usual_one_is_captured() {
+    let folder = Folder::new();
+    let source = [CALLER, LOOP, OTHERWISE].concat();
+    let Some(program) = gcc(folder.path(), &source, &["-O1"], "program") else { return };
+    let Some(_busy) = sandbox() else { return };
+    let (account, runs) = (folder.file("account"), folder.file("runs"));
+    let place = format!("{}:sums@0", text(&program));
+    let options = ["--typical", "--quick", "--budget", "50", "--format", "json"];
+    let captured = block([&[&*place][..], &options, &["--", &account, &runs]].concat());
+    if captured.stderr.contains("cannot trace") {
+        eprintln!("skipped: {}", captured.stderr);
+        return;
+    }
+    let notes = notes(&captured.json());
+    assert!(notes.contains("no typical execution was chosen"), "{notes}");
+    assert!(notes.contains("values captured at entry"), "{notes}");
 }
 
 /// Adds up a million numbers.

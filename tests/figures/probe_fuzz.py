@@ -86,6 +86,8 @@ class Source:
                  f"typedef unsigned long (*F)(unsigned long, unsigned long, unsigned long); F table[{self.functions}];"]
         for number in range(self.functions):
             body = " ".join(self.statement(number) for _ in range(self.random.randrange(2, 9)))
+            if number > 0 and self.random.random() < 0.3:
+                body += f" if (budget-- > 0) return table[{self.random.randrange(number)}](x, a, b);"
             parts.append(f"__attribute__((noipa)) unsigned long f{number}(unsigned long a, unsigned long b, unsigned long c) "
                          f"{{ unsigned long x = a ^ (b << 3); calls[{number}]++; {body} return a + 3 * b + 5 * c + 7 * x; }}")
         fill = " ".join(f"table[{n}] = f{n};" for n in range(self.functions))

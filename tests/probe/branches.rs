@@ -56,7 +56,81 @@ fn random_branches_are_mispredicted_half_of_the_time_and_short_loops_never() {
     let known: Vec<_> =
         branches.iter().map(|b| &b["mispredicted"]).filter(|m| !m.is_null()).collect();
     assert!(known.len() > 2 && known.iter().all(|m| m["source"] == "modelled"), "{known:?}");
+    // All have their function and executions, and those without a number a reason.
+    for branch in branches {
+        let is_known = !branch["mispredicted"].is_null();
+        assert!(branch["function"] == "run" && branch["executions"].is_u64(), "{branch}");
+        assert_ne!(is_known, branch["reason"].is_string(), "{branch}");
+    }
+    let ran = tdtool(["count", "--branches", "--functions", "run", "--", name]);
+    let rows: Vec<&str> = ran.stderr.lines().filter(|l| l.contains(" run, indirect")).collect();
+    assert!(rows.len() == 1 && rows[0].contains("        200000  0x"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\nhow: "), "{}", ran.stderr);
     let runs: Vec<_> = document["cost"].as_array().unwrap().iter().map(|c| &c["run"]).collect();
     assert_eq!(runs, ["counts", "branches"]);
     assert!(document["cost"][1]["plain"].as_f64().is_some());
+}
+
+/// Two names of one function: the one that a profile shows; both name it.
+#[test]
+fn a_function_with_two_names_has_the_one_that_a_profile_shows() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let source = "__attribute__((noipa)) int __twice(int n) { return n + n; }\n\
+                  int twice(int) __attribute__((alias(\"__twice\")));\n\
+                  int main(void) { return twice(3) != 6; }";
+    let Some(program) = gcc(folder.path(), source, &["-O1"], "program") else { return };
+    for asked in ["twice", "__twice"] {
+        let ran = tdtool(["count", "--functions", asked, "--", super::name(&program)]);
+        if ran.code() != Some(0) && ran.stderr.contains("ptrace") {
+            return eprintln!("skipped: {}", ran.stderr);
+        }
+        let ran = ran.succeeded();
+        let (own, other) = (ran.stderr.contains(" twice"), ran.stderr.contains("__twice"));
+        assert!(own && !other, "{}", ran.stderr);
+    }
+}
+
+/// Each call of `deep` comes from one of two places at random, down to a depth of argument 1.
+const DEEP: &str = r#"
+#include <stdlib.h>
+__attribute__((noipa)) long deep(long n, unsigned long x) {
+    if (n == 0) return x;
+    x ^= x << 13; x ^= x >> 7; x ^= x << 17;
+    long r;
+    if (x & 0x100) { r = deep(n - 1, x); __asm__ volatile("" : "+r"(r)); r += 1; }
+    else { r = deep(n - 1, x); __asm__ volatile("" : "+r"(r)); r ^= 5; }
+    return r;
+}
+int main(int count, char **arguments) {
+    unsigned long x = 88172645463325252ul;
+    long depth = atol(arguments[1]);
+    for (long i = 0; i < 200000 / depth; i++) x = deep(depth, x) | 1;
+    return x == 0;
+}
+"#;
+
+/// By hand: the stack of 32 return addresses has those of the innermost 32 of 101 calls. Below, it predicts that of the
+/// call 32 deeper, which came from the same place half of the time: (68 · ½ + 1) ÷ 101 = 0.35.
+#[test]
+fn returns_are_mispredicted_where_calls_nest_deeper_than_the_stack() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), DEEP, &["-O1"], "program") else { return };
+    let out = folder.file("count.json");
+    for (depth, low, high) in [("20", 0.0, 0.001), ("100", 0.31, 0.39)] {
+        let arguments = ["count", "--branches", "--functions", "deep", "--format", "json"];
+        let command = ["-o", out.as_str(), "--", super::name(&program), depth];
+        let ran = tdtool(arguments.iter().copied().chain(command));
+        if ran.code() != Some(0) && ran.stderr.contains("ptrace") {
+            return eprintln!("skipped: {}", ran.stderr);
+        }
+        ran.succeeded();
+        let document: serde_json::Value = serde_json::from_str(&folder.read("count.json")).unwrap();
+        let branches = document["branches"].as_array().unwrap();
+        let row = branches.iter().find(|b| b["kind"] == "return").expect("returns of `deep`");
+        let executions = row["executions"].as_f64().unwrap();
+        let share = row["mispredicted"]["value"].as_f64().unwrap() / executions;
+        assert!((low..=high).contains(&share), "{depth} deep: {share} of {executions}");
+    }
 }

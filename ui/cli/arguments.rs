@@ -9,6 +9,7 @@ use super::doctor::DoctorArgs;
 use super::global::Global;
 use super::loads::LoadsArgs;
 use super::microbench::MicrobenchArgs;
+use super::prefetch::PrefetchArgs;
 use super::record::RecordArgs;
 use super::report::ReportArgs;
 use super::tables::TablesArgs;
@@ -69,6 +70,8 @@ pub enum Command {
     Branches(BranchesArgs),
     /// Recorded load samples (PEBS, IBS): levels, latencies, false sharing
     Loads(LoadsArgs),
+    /// Where a software prefetch helps, and how many iterations ahead
+    Prefetch(PrefetchArgs),
     /// List, show, validate and evaluate the event tables
     Tables(TablesArgs),
     /// List and run built-in programs with a known bottleneck

@@ -1,20 +1,28 @@
 //! `tdtool branches`: what the branch stacks of a recording tell.
 
-use super::output::print;
+use super::output::print_bytes;
 use clap::{Args, ValueEnum};
 use engine::documents::branches::Branches;
 use engine::render::{branches, json};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use profile::files::SearchPaths;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tma::{Error, Result};
 
 #[derive(Args)]
 pub struct BranchesArgs {
-    /// Recording with branch stacks: perf.data of `perf record -b`, or a session
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
-    /// Only the event of this number, from 0 [default: all with branch stacks]
+    /// Recordings with branches: perf.data, sessions, text of perf script, …
+    ///
+    /// By content: perf.data of `perf record -b`; sessions; the text of `perf script -F +brstack`
+    /// (also brstackinsn, and --itrace=b of Intel PT); traces of
+    /// `valgrind --tool=lackey --trace-mem=yes`; counts of AutoFDO (text) and of
+    /// `llvm-profgen --skip-symbolization`. Texts need --binary.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Only the event of this number over all files, from 0 [default: all]
     #[arg(long, value_name = "N")]
     event_number: Option<usize>,
     /// Look for the recorded binaries under DIR first; repeatable
@@ -26,7 +34,7 @@ pub struct BranchesArgs {
     /// Show N branches, blocks and loops as text
     #[arg(short, value_name = "N", default_value = "10")]
     n: usize,
-    /// For profgen: the module, by path or file name [default: that with most branches]
+    /// Export this module, by path or file name [default: that with most branches]
     #[arg(long, value_name = "NAME")]
     module: Option<String>,
     /// Output format
@@ -44,6 +52,12 @@ enum Format {
     Csv,
     /// llvm-profgen's unsymbolized profile of one module
     Profgen,
+    /// AutoFDO's text profile of one module
+    Autofdo,
+    /// BOLT's pre-aggregated profile of one module (`perf2bolt -pa`)
+    Bolt,
+    /// pprof's profile of one event, compressed
+    Pprof,
 }
 
 pub fn run(args: &BranchesArgs) -> Result<ExitCode> {
@@ -52,22 +66,48 @@ pub fn run(args: &BranchesArgs) -> Result<ExitCode> {
         programs: args.binary.clone(),
         ..SearchPaths::default()
     };
-    let document = engine::branches::branches(&args.file, args.event_number, &search)?;
+    let document = engine::branches::branches(&args.files, args.event_number, &search)?;
     let text = match args.format {
         Format::Text => branches::text(&document, args.n),
         Format::Json => json::pretty(&document)?,
         Format::Csv => branches::csv(&document),
         Format::Profgen => branches::unsymbolized(&document, &module(args, &document)?),
+        Format::Bolt => branches::bolt(&document, &module(args, &document)?),
+        Format::Autofdo => {
+            let module = module(args, &document)?;
+            let program = engine::branches::program(&document, &module, &search)?;
+            branches::autofdo(&document, &module, &program)
+        }
+        Format::Pprof => return write(args, &compressed(&document)?),
     };
+    write(args, text.as_bytes())
+}
+
+fn write(args: &BranchesArgs, bytes: &[u8]) -> Result<ExitCode> {
     match args.output.as_ref().filter(|path| path.as_os_str() != "-") {
-        Some(path) => std::fs::write(path, text).map_err(|e| {
+        Some(path) => std::fs::write(path, bytes).map_err(|e| {
             Error::failed(format!("cannot write {}", path.display()))
                 .because(e)
                 .hint("choose another place with --output")
         })?,
-        None => print(&text)?,
+        None => print_bytes(bytes)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The profile of the only event.
+fn compressed(document: &Branches) -> Result<Vec<u8>> {
+    let [event] = &document.events[..] else {
+        let numbers: Vec<String> =
+            document.events.iter().map(|e| format!("{} {}", e.event, e.name)).collect();
+        return Err(Error::failed("a pprof profile holds one event")
+            .because(format!("there are several: {}", numbers.join(", ")))
+            .hint("choose one with --event-number"));
+    };
+    let mut out = GzEncoder::new(Vec::new(), Compression::default());
+    out.write_all(&branches::pprof(document, event))
+        .and_then(|()| out.finish())
+        .map_err(|e| Error::failed("cannot compress the profile").because(e))
 }
 
 /// The module that is exported.

@@ -27,6 +27,7 @@ mod microbench;
 mod next;
 mod outcome;
 mod output;
+mod prefetch;
 mod record;
 mod report;
 mod run;

@@ -5,8 +5,13 @@ use tma::{Error, Result};
 
 /// Writes `text`; a reader that went away (`| head`) is no error.
 pub fn print(text: &str) -> Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+/// As [`print`].
+pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
             Err(Error::failed("cannot write to standard output").because(e))
         }

@@ -4,8 +4,8 @@ use super::arguments::{Arguments, Command};
 use super::next::Next;
 use super::output::print;
 use super::{
-    block, branches, count, deps, diff, doctor, drill, loads, microbench, record, report, shell,
-    suggest, tables, workload,
+    block, branches, count, deps, diff, doctor, drill, loads, microbench, prefetch, record, report,
+    shell, suggest, tables, workload,
 };
 use crate::{keymap, terminal};
 use clap::{CommandFactory as _, Parser as _};
@@ -66,6 +66,7 @@ fn command(arguments: Arguments) -> Result<Next> {
         Command::Count(args) => count::run(global, args),
         Command::Branches(args) => branches::run(&args),
         Command::Loads(args) => loads::run(&args),
+        Command::Prefetch(args) => prefetch::run(global, &args),
         Command::Tables(args) => tables::run(global, args),
         Command::Workload(args) => workload::run(args),
         Command::Microbench(args) => microbench::run(global, args),

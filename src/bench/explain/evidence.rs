@@ -1,9 +1,10 @@
 //! Measures the evidence for the verdict: ports, slots, and variants with broken dependencies.
 
 use super::bound_names::{COMPUTED, DEPENDENCY, FORWARDING, FRONT_END, PORTS};
+use super::cycles::Cycles;
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
-use super::model::{Cycles, Evidence, latency_hides_ports};
+use super::model::{Evidence, latency_hides_ports};
 use super::wait_budget::WaitBudget;
 use crate::microbench::{Microbenchmark, Multiset, Settings, measure};
 use crate::{Bound, Measurement, Status, Throughput, Values};

@@ -1,8 +1,8 @@
 //! Explains a measured block: adds bounds, verdict and nodes to its document.
 
+use super::cycles::Cycles;
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
-use super::model::Cycles;
 use super::verdict::{judge, with_jump};
 use super::what_if::not_measured;
 use super::{nodes, refuted_bounds, variants};

@@ -3,10 +3,11 @@
 //! natively 5 to 7 of 2 to 4 bytes, 8 of 5 bytes and more): code that the front end bounds is then
 //! faster, code that another unit bounds is not.
 
+use super::cycles::{Cycles, Reaches};
 use super::evidence::Independent;
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
-use super::model::{Cycles, Lengthened, Reaches};
+use super::model::Lengthened;
 use crate::Values;
 use crate::filler::Filler;
 use crate::harness::skeleton::skeleton;

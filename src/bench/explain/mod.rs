@@ -9,7 +9,8 @@
 //! | `lengthened` | the same instructions with longer encodings |
 //! | `variants`, `breakers`, `disjoint_memory` | building the variants |
 //! | `findings`, `bound_names` | results for the verdict and the document |
-//! | `model`, `verdict` | the evidence compared with the time, and the verdict |
+//! | `cycles`, `model`, `verdict` | times with their errors, the evidence compared with the time, and the verdict |
+//! | `in_words` | the evidence in words |
 //! | `refuted_bounds` | bounds above the measured time |
 //! | `nodes` | bounds and verdict in the top-down tree |
 //! | `alias_pairs` | stores and loads that alias only because of the initial values |
@@ -21,11 +22,13 @@ mod alias_pairs;
 mod bound_names;
 mod breakers;
 mod chains;
+mod cycles;
 mod disjoint_memory;
 mod evidence;
 mod explainer;
 mod explanation;
 mod findings;
+mod in_words;
 mod lengthened;
 mod model;
 mod nodes;

@@ -4,48 +4,7 @@
 //! largest one that reaches the measured time explains it. Resources overlap, so bounds are compared
 //! with the time and never added up.
 
-use crate::{Measurement, Throughput};
-
-/// A time in core cycles per iteration, with its error.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Cycles {
-    /// Best estimate.
-    pub best: f64,
-    /// Least it may be.
-    pub low: f64,
-    /// Most it may be.
-    pub high: f64,
-}
-
-impl Cycles {
-    /// A time without error.
-    #[cfg(test)]
-    pub fn exact(cycles: f64) -> Self {
-        Self { best: cycles, low: cycles, high: cycles }
-    }
-
-    /// Per iteration, where one measured iteration holds the block `copies` times.
-    pub fn of(throughput: &Throughput, copies: f64) -> Self {
-        let Throughput { cycles, low, high, .. } = *throughput;
-        Self { best: cycles, low, high }.per(copies)
-    }
-
-    /// The headline of a measurement; 0 without one.
-    pub fn of_headline(measurement: &Measurement) -> Self {
-        measurement.throughput.as_ref().map(|t| Self::of(t, 1.0)).unwrap_or_default()
-    }
-
-    /// Of one of so many copies.
-    pub(super) fn per(self, copies: f64) -> Self {
-        let Self { best, low, high } = self;
-        Self { best: best / copies, low: low / copies, high: high / copies }
-    }
-
-    /// The larger of two.
-    pub(super) fn max(self, other: Self) -> Self {
-        if other.best > self.best { other } else { self }
-    }
-}
+use super::cycles::{Cycles, FAR, LATENCY_FAR, LATENCY_NEAR, NEAR, Reaches, reaches};
 
 /// The block measured with its loop-carried register dependencies broken.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -110,11 +69,6 @@ pub struct Evidence {
     pub overlaps: bool,
 }
 
-/// A measured bound this close to the time explains it: the spread of block measurements is below
-/// 5 % for 95 of 100 blocks (docs/results/blocks.md).
-pub(super) const NEAR: f64 = 0.05;
-/// Between [`NEAR`] and this it is undecided whether a bound explains the time.
-const FAR: f64 = 0.08;
 /// If front end and slots reach this share of the time, the ports cannot be told from them: in one
 /// block, eliminated moves that sometimes take a port raised 1.00 cycles to 1.24.
 const OPEN: f64 = 0.80;
@@ -122,9 +76,6 @@ const OPEN: f64 = 0.80;
 /// time that the ports need is unknown: latencies depend on values (`div`: 11 by the tables, 15
 /// here).
 const RESIDUAL: f64 = 0.60;
-/// [`NEAR`] and [`FAR`] for sums of latencies, whose terms are rounded.
-const LATENCY_NEAR: f64 = 0.12;
-const LATENCY_FAR: f64 = 0.18;
 /// A sum of latencies whose range starts below this share of the time does not compete with what was
 /// measured.
 const RIVAL: f64 = 0.50;
@@ -138,32 +89,6 @@ const KNOWN: f64 = 1.5;
 const ACCOUNTS: f64 = 0.67;
 /// A variant that is faster than the block by this share shows that what was changed matters.
 pub(super) const FASTER: f64 = 0.10;
-
-/// Whether a bound reaches the time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reaches {
-    Yes,
-    Perhaps,
-    No,
-}
-
-/// Whether the time refutes a bound: the bound's low end is above it by more than the errors.
-/// `computed` bounds are sums of latencies.
-pub fn is_refuted(bound: Cycles, time: Cycles, computed: bool) -> bool {
-    bound.low > time.high * (1.0 + if computed { LATENCY_NEAR } else { NEAR })
-}
-
-/// Whether `bound` reaches `time`; a bound above it by more than the error is wrong and explains
-/// nothing.
-fn reaches(bound: Cycles, time: Cycles, near: f64, far: f64) -> Reaches {
-    let short = |share: f64| bound.high < time.low * (1.0 - share);
-    let beyond = |share: f64| bound.low > time.high * (1.0 + share);
-    match (short(far) || beyond(far), short(near) || beyond(near)) {
-        (true, _) => Reaches::No,
-        (_, true) => Reaches::Perhaps,
-        _ => Reaches::Yes,
-    }
-}
 
 impl Evidence {
     /// Whether neither ports nor front end nor slots explain the time, so that dependencies may.
@@ -318,82 +243,6 @@ impl Evidence {
     pub(super) fn ports(&self) -> Option<Cycles> {
         let all = [self.independent, self.both_broken].into_iter().flatten();
         all.min_by(|a, b| a.best.total_cmp(&b.best))
-    }
-
-    /// The times with dependencies broken, and the latencies, in words.
-    pub(super) fn remaining(&self) -> String {
-        let of = |variant: Option<Cycles>, how: &str| variant.map(|v| self.left(v, how));
-        let parts = [
-            of(self.memory_broken, "memory dependencies broken"),
-            self.registers_broken.map(|broken| self.remaining_registers(&broken)),
-            of(self.both_broken, "both broken"),
-            Some(self.latencies()),
-        ];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-    }
-
-    /// What is left of the time in a variant, in words; one that is slower has waits of its own.
-    pub(super) fn left(&self, variant: Cycles, how: &str) -> String {
-        let time = self.time.best;
-        match variant.low > self.time.high * (1.0 + NEAR) {
-            true => {
-                format!("{:.2} cycles, more than the block's {time:.2}, with {how}", variant.best)
-            }
-            false => format!("{:.2} of {time:.2} cycles remain with {how}", variant.best),
-        }
-    }
-
-    /// What passing through memory adds to the chain through it, in words.
-    pub(super) fn cost_of_forwarding(&self) -> String {
-        self.memory_chain_arithmetic.map_or(String::new(), |arithmetic| {
-            format!(
-                "; the arithmetic of that chain takes {arithmetic:.2}, passing through memory {:.2}",
-                (self.time.best - arithmetic).max(0.0)
-            )
-        })
-    }
-
-    /// The time with register dependencies broken, and what breaking them costs, in words.
-    fn remaining_registers(&self, broken: &Broken) -> String {
-        let Broken { remaining, instructions, cost, .. } = broken;
-        let caveat = match self.is_conclusive(broken) {
-            true => String::new(),
-            false => format!(
-                "; inconclusive: at least {:.2} cycles are expected with them",
-                self.lower_bound_broken(broken)
-            ),
-        };
-        format!(
-            "{} ({} added instructions per iteration, {cost:.2} cycles of slots{caveat})",
-            self.left(*remaining, "register dependencies broken"),
-            (100.0 * instructions).round() / 100.0,
-        )
-    }
-
-    /// The loop-carried latencies, in words.
-    pub(super) fn latencies(&self) -> String {
-        let of = |latency: Option<Cycles>| {
-            let cycles = latency?;
-            let range = match cycles.low < cycles.high {
-                true => format!(" ({:.2} to {:.2})", cycles.low, cycles.high),
-                false => String::new(),
-            };
-            let refuted = match is_refuted(cycles, self.time, true) {
-                true => ", above the measurement: refuted",
-                false => "",
-            };
-            Some(format!("{:.2}{range}{refuted}", cycles.best))
-        };
-        match (of(self.register_latency), of(self.memory_latency)) {
-            (Some(r), Some(m)) => {
-                format!(
-                    "the longest loop-carried latency is {r} through registers, {m} through memory"
-                )
-            }
-            (Some(r), None) => format!("the longest loop-carried latency is {r}"),
-            (None, Some(m)) => format!("the longest loop-carried latency, through memory, is {m}"),
-            (None, None) => "no loop-carried dependency is known".to_owned(),
-        }
     }
 }
 

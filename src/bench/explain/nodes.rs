@@ -176,7 +176,8 @@ fn disagreement(hierarchy: &Hierarchy, class: Class) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::explain::model::{Cycles, Evidence};
+    use crate::explain::cycles::Cycles;
+    use crate::explain::model::Evidence;
     use crate::{Bound, Measurement, rejected};
     use isa::deps::{Analysis, Code};
 

@@ -1,6 +1,6 @@
 //! Bounds that the measurement refutes because the block is faster.
 
-use super::model::{Cycles, is_refuted};
+use super::cycles::{Cycles, is_refuted};
 use crate::{Assumption, Bound, Measurement, Outcome};
 
 /// Marks the `bounds` that exceed `time` by more than the errors.

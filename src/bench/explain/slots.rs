@@ -1,10 +1,10 @@
 //! Measures issue slots: nops are added until slots are the bound, and subtracted.
 
 use super::bound_names::{SLOTS, WIDTH};
+use super::cycles::{Cycles, NEAR};
 use super::evidence::{Independent, bound, known};
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
-use super::model::{Cycles, NEAR};
 use super::variants::{filling_nops, padded};
 use crate::Values;
 use crate::filler::Filler;

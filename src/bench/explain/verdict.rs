@@ -1,6 +1,7 @@
 //! The verdict: the bound that explains a block's time, from the evidence.
 
-use super::model::{Cycles, Evidence, FASTER, NEAR, Reaches};
+use super::cycles::{Cycles, NEAR, Reaches};
+use super::model::{Evidence, FASTER};
 
 /// What bounds a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,11 +2,12 @@
 //! and both.
 
 use super::breakers::breakers;
+use super::cycles::Cycles;
 use super::disjoint_memory::{Disjoint, disjoint_memory};
 use super::evidence::search;
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
-use super::model::{Broken, Cycles, Evidence};
+use super::model::{Broken, Evidence};
 use super::variants::{Variant, preceded};
 use crate::Values;
 use isa::code::Block;

@@ -52,7 +52,6 @@ impl ValueSearch<'_> {
         if budget == whole_budget {
             return Ok(setup);
         }
-        let start = Candidate { values: setup.values.clone(), reseeded: setup.reseeded.clone() };
-        Ok(self.traced_run(&start)?.unwrap_or(setup))
+        self.run_again(setup)
     }
 }

@@ -46,7 +46,7 @@ pub fn discover_staged(
     options: &Options,
 ) -> Result<std::result::Result<RunSetup, Failure>> {
     let mut search = ValueSearch::new(runner, block, required_state, copies, options);
-    search.is_last_stage = last;
+    (search.is_last_stage, search.earlier) = (last, before);
     if let Some(before) = before.filter(|before| before.reseeded.is_empty()) {
         let sets = options.candidates();
         search.failed_sets = sets.iter().position(|set| *set == before.values).unwrap_or_default();
@@ -69,6 +69,23 @@ pub fn run_once(
     let start = Candidate { values: values.clone(), reseeded: Vec::new() };
     let mut search = ValueSearch::new(runner, block, required_state, copies, options);
     Ok(search.traced_run(&start)?.map_err(|run| run.failure))
+}
+
+/// Runs the copies of `setup` once more, without any search, so that the worker holds its pages.
+///
+/// # Errors
+/// As [`discover`].
+pub fn run_again(
+    runner: &mut Runner,
+    block: &Block,
+    required_state: &RequiredState,
+    setup: &RunSetup,
+    options: &Options,
+) -> Result<std::result::Result<(), Failure>> {
+    let start = Candidate { values: setup.values.clone(), reseeded: setup.reseeded.clone() };
+    let mut search = ValueSearch::new(runner, block, required_state, setup.copies, options);
+    let again = search.traced_run_after(&start, Some(setup))?;
+    Ok(again.map(|_| ()).map_err(|run| run.failure))
 }
 
 /// Runs the copies as they are measured and compares pages, registers and memory at the end with
@@ -175,6 +192,20 @@ mod tests {
         assert_eq!(run(&mut runner, &setup.taken), Ended::Done);
         let trapped = run(&mut runner, &vec![false; copies]);
         assert!(matches!(trapped, Ended::Fault(fault) if fault.signal == libc::SIGILL));
+    }
+
+    #[test]
+    fn a_run_that_begins_with_known_pages_ends_alike() {
+        // mov rax,[rbx]; mov rcx,[rdx+0x5000]
+        let block = Block::decode(&parse_hex("488b03 488b8a00500000").unwrap()).unwrap();
+        let (required_state, options) = (RequiredState::of(&block), Options::default());
+        let mut runner = Runner::new(Default::default(), None, false);
+        let setup = discover(&mut runner, &block, &required_state, 4, &options).unwrap().unwrap();
+        assert_eq!(setup.pages, [0x1234_5000, 0x1234_a000]);
+        let again = run_again(&mut runner, &block, &required_state, &setup, &options).unwrap();
+        assert_eq!((again, runner.pages()), (Ok(()), Some(setup.pages)));
+        assert_eq!(runner.end_registers(), setup.end.registers);
+        assert!(runner.holds(&setup.end.memory));
     }
 
     #[test]

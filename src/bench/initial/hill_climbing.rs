@@ -86,7 +86,7 @@ impl ValueSearch<'_> {
 
     /// Cost of the last run, in runs: every page that it mapped restarted it.
     pub(super) fn run_cost(&self) -> usize {
-        1 + self.runner.pages().map_or(0, |pages| pages.len()) / 8
+        1 + self.mapped / 8
     }
 
     /// Retries with only as many copies as ran before the failure, if those are enough.

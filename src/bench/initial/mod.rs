@@ -8,10 +8,13 @@
 //! | `value_search` | the order in which values are tried |
 //! | `hill_climbing`, `proposals` | one change at a time, by what the failing instruction depends on |
 //! | `cache_fit` | values that keep a runnable block within the L1 data cache |
-//! | `traced_run`, `trace`, `failure` | one traced run, its memory accesses, why it failed |
+//! | `traced_run`, `completed_run` | one traced run, and what it shows |
+//! | `trace`, `failure` | memory accesses of a run, why it failed |
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod cache_fit;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod completed_run;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod discover;
 #[cfg(target_arch = "x86_64")]

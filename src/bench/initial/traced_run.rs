@@ -1,17 +1,28 @@
-//! One traced run of the copies: setting it up, running it, reading its result.
+//! One traced run of the copies: setting it up, running it, where it failed.
 
 use super::failure::{Failure, TOO_MANY_LINES, explain};
-use super::trace::{self, Access};
+use super::trace;
 use super::value_search::{Candidate, FailedRun, ValueSearch};
 use crate::harness::forms;
 use crate::harness::program::{Program, Shape};
-use crate::initial::run_setup::{FinalState, RunSetup};
+use crate::initial::run_setup::RunSetup;
 use crate::runner::{BLOCK_CODE, Segment};
 use crate::sandbox::{Ended, layout as at};
-use iced_x86::Mnemonic;
-use isa::code::Block;
-use std::collections::HashSet;
 use tma::Result;
+
+/// The reason where there is no room for the copies.
+const TOO_LONG: &str = "the copies exceed the code area of the harness";
+
+/// Most pages that are kept from failed runs: all are filled again for each run.
+const MOST_KEPT: usize = 64;
+
+/// The pages that a run begins with.
+enum Pages<'a> {
+    /// Those of the run before.
+    Kept,
+    /// Those of an earlier run that did the same, as far as it went; none without one.
+    Known(Option<&'a RunSetup>),
+}
 
 impl ValueSearch<'_> {
     /// Runs the copies once from `start` and records their memory accesses.
@@ -19,27 +30,94 @@ impl ValueSearch<'_> {
         &mut self,
         start: &Candidate,
     ) -> Result<std::result::Result<RunSetup, FailedRun>> {
-        let options = self.options;
-        self.runner.prepare(&start.values, options.physical_pages, self.pages)?;
-        if !self.load(start)? {
-            let failure = Failure::of_block("the copies exceed the code area of the harness");
-            return Ok(Err(self.note_failure(start, failure, None)));
+        self.traced_run_after(start, self.earlier)
+    }
+
+    /// The same; the pages of an `earlier` run that this one begins with are mapped at once.
+    pub(super) fn traced_run_after(
+        &mut self,
+        start: &Candidate,
+        earlier: Option<&RunSetup>,
+    ) -> Result<std::result::Result<RunSetup, FailedRun>> {
+        if self.keeps_pages()
+            && let Some((ended, program)) = self.attempt(start, Pages::Kept)?
+        {
+            // With other pages than its own, a run shows nothing but where it faults.
+            let faulted =
+                !matches!(ended, Ended::Done | Ended::TooManyPages(_) | Ended::MapRefused(_));
+            if faulted && self.mapped <= self.options.physical_pages.min(self.pages) {
+                return Ok(Err(self.failed_run(start, ended, program)));
+            }
+            self.keep_program(start, program);
         }
-        let entry = BLOCK_CODE;
-        let (ended, _) = self.runner.run(&[Segment { entry, repeat: 1 }], &[(0, 1)])?;
-        let Some((.., program)) = self.program.take() else {
-            return Ok(Err(self.note_failure(start, Failure::of_block("nothing ran"), None)));
+        let Some((ended, program)) = self.attempt(start, Pages::Known(earlier))? else {
+            return Ok(Err(self.note_failure(start, Failure::of_block(TOO_LONG), None)));
         };
-        let result = if ended == Ended::Done {
-            self.completed_run(start, &program)?
-        } else {
-            Err(explain(&ended, &program, options.pages_allowed()))
+        if ended != Ended::Done {
+            return Ok(Err(self.failed_run(start, ended, program)));
+        }
+        self.faulted_in = None;
+        let outcome = match self.completed_run(start, &program)? {
+            Ok(setup) => Ok(setup),
+            Err(failure) => Err(self.note_failure(start, failure, Some((&ended, &program)))),
         };
-        let in_worker = self.runner.started;
-        let ran = Some((&ended, &program));
-        let outcome = result.map_err(|failure| self.note_failure(start, failure, ran));
-        self.program = Some((self.copies, start.reseeded.clone(), in_worker, program));
+        self.keep_program(start, program);
         Ok(outcome)
+    }
+
+    /// Notes how and where a run ended, for the next ones.
+    fn failed_run(&mut self, start: &Candidate, ended: Ended, program: Program) -> FailedRun {
+        let failure = explain(&ended, &program, self.options.pages_allowed());
+        let failed = self.note_failure(start, failure, Some((&ended, &program)));
+        let own = self.mapped <= self.options.physical_pages;
+        self.faulted_in = (own && matches!(ended, Ended::Fault(_))).then_some(self.runner.started);
+        self.keep_program(start, program);
+        failed
+    }
+
+    /// Whether the pages of the run before, which faulted, stay mapped: the next candidate differs in one
+    /// value and mostly touches the same pages.
+    fn keeps_pages(&mut self) -> bool {
+        self.faulted_in == Some(self.runner.started)
+    }
+
+    /// One run, and its program; `None` if it does not fit.
+    fn attempt(&mut self, start: &Candidate, pages: Pages<'_>) -> Result<Option<(Ended, Program)>> {
+        let physical = self.options.physical_pages;
+        let mut before = 0;
+        match pages {
+            Pages::Kept => {
+                before = self.runner.pages().map_or(0, |pages| pages.len());
+                // Each has a physical page of its own, so that it holds the same with and without the others.
+                self.runner.prepare_on_same_pages(&start.values, MOST_KEPT, MOST_KEPT)?;
+            }
+            Pages::Known(earlier) => {
+                self.runner.prepare(&start.values, physical, self.pages)?;
+                let rip_area = self.runner.worker()?.rip_area();
+                let begins_alike = |earlier: &&RunSetup| {
+                    (&earlier.values, &earlier.reseeded) == (&start.values, &start.reseeded)
+                        && earlier.copies <= self.copies
+                        && earlier.pages.len() <= self.pages
+                        && earlier.rip_area == rip_area
+                };
+                if let Some(earlier) = earlier.filter(begins_alike) {
+                    self.runner.map_known(&earlier.pages)?;
+                }
+            }
+        }
+        if !self.load(start)? {
+            return Ok(None);
+        }
+        let segment = Segment { entry: BLOCK_CODE, repeat: 1 };
+        let (ended, _) = self.runner.run(&[segment], &[(0, 1)])?;
+        let all = self.runner.pages().map_or(0, |pages| pages.len());
+        self.mapped = all.saturating_sub(before);
+        Ok(self.program.take().map(|(.., program)| (ended, program)))
+    }
+
+    /// Keeps the program that is in the worker for a run that differs in values only.
+    fn keep_program(&mut self, start: &Candidate, program: Program) {
+        self.program = Some((self.copies, start.reseeded.clone(), self.runner.started, program));
     }
 
     /// Writes the tracing code into the worker unless it is already there; `false` if it does not
@@ -122,104 +200,39 @@ impl ValueSearch<'_> {
         let rip = worker.base() + worker.rip_area() as u64;
         trace::accesses_of(self.block, &program.slots, &bytes, position, rip)
     }
+}
 
-    /// The setup of a run that completed, or why it cannot be measured all the same.
-    pub(super) fn completed_run(
-        &mut self,
-        start: &Candidate,
-        program: &Program,
-    ) -> Result<std::result::Result<RunSetup, Failure>> {
-        let (options, copies) = (self.options, self.copies);
-        let pages = self.runner.pages();
-        let worker = self.runner.worker()?;
-        let taken = worker.read(program.conditions, copies).iter().map(|b| *b != 0).collect();
-        let bytes = worker.read(at::TRACE, program.traced);
-        let (base, rip_area) = (worker.base(), worker.rip_area());
-        let rip = base + rip_area as u64;
-        let (accesses, mut complete) =
-            trace::accesses(self.block, &program.slots, &bytes, copies, rip);
-        let Some(pages) = pages else {
-            self.runner.discard();
-            return Ok(Err(Failure::of_block("it overwrote the harness")));
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::required_state::RequiredState;
+    use crate::runner::Runner;
+    use crate::{Options, Values};
+    use isa::code::{Block, parse_hex};
+
+    /// A candidate after one that failed: its pages are there, but it fails as it does alone, and if it runs, only
+    /// its own pages count.
+    #[test]
+    fn pages_of_a_failed_run_change_no_outcome() {
+        // mov rcx,[rbx]; mov rdx,[rax]
+        let block = Block::decode(&parse_hex("488b0b 488b10").unwrap()).unwrap();
+        let (required_state, options) = (RequiredState::of(&block), Options::default());
+        let start = |rbx: u64, rax: u64| {
+            let mut values = Values::default();
+            (values.registers[3], values.registers[0]) = (rbx, rax);
+            Candidate { values, reseeded: Vec::new() }
         };
-        if let Some(failure) = harness_access(&accesses, base) {
-            self.runner.discard();
-            return Ok(Err(failure));
-        }
-        if let Some(failure) = split_lock(self.block, &accesses) {
-            return Ok(Err(failure));
-        }
-        // A page that no traced access touches means that accesses are missing.
-        complete &= pages.iter().all(|page| accesses.iter().any(|a| a.touches(*page)));
-        let mut lines =
-            self.runner.changed_lines(&pages, start.values.memory, options.physical_pages);
-        written_lines(&accesses, &pages, options.physical_pages, &mut lines);
-        if lines.len() > at::LINES_MAX {
-            let reason = format!("{TOO_MANY_LINES}{} cache lines", lines.len());
-            return Ok(Err(Failure::of_block(reason)));
-        }
-        let (values, reseeded) = (start.values.clone(), start.reseeded.clone());
-        let end =
-            FinalState { registers: self.runner.end_registers(), memory: self.runner.memory() };
-        let setup = RunSetup {
-            values,
-            copies,
-            pages,
-            lines,
-            taken,
-            reseeded,
-            accesses,
-            complete,
-            end,
-            rip_area,
-        };
-        Ok(Ok(setup))
-    }
-}
-
-/// An access to the harness itself, or to an impossible address: the trace was overwritten.
-fn harness_access(accesses: &[Access], base: u64) -> Option<Failure> {
-    let end = base + at::SIZE as u64;
-    let access = accesses.iter().find(|a| {
-        let access_end = a.address.saturating_add(a.size.max(1));
-        access_end > at::USER_TOP || (a.address < end && access_end > base)
-    })?;
-    Some(Failure {
-        reason: "an address of the harness itself".to_owned(),
-        copy: Some(access.copy),
-        instruction: Some(access.instruction),
-        address: Some(access.address),
-    })
-}
-
-/// A split lock, a locked access that crosses a cache line: Linux delays or kills the process.
-fn split_lock(block: &Block, accesses: &[Access]) -> Option<Failure> {
-    let access = accesses.iter().find(|a| {
-        let inst = &block.instructions[a.instruction].decoded;
-        let locked = inst.has_lock_prefix() || inst.mnemonic() == Mnemonic::Xchg;
-        locked && a.crosses_line()
-    })?;
-    Some(Failure {
-        reason: "a locked access across a cache line".to_owned(),
-        copy: Some(access.copy),
-        instruction: Some(access.instruction),
-        address: Some(access.address),
-    })
-}
-
-/// Adds the lines that the trace shows written: data that an even number of copies writes and
-/// restores has changed after an odd number.
-fn written_lines(accesses: &[Access], pages: &[u64], physical: usize, lines: &mut Vec<u64>) {
-    let page_of = |address: u64| address & !(at::PAGE as u64 - 1);
-    let mut known: HashSet<u64> = lines.iter().copied().collect();
-    for access in accesses.iter().filter(|a| a.writes && a.size > 0) {
-        for line in access.lines().take(at::LINES_MAX + 1) {
-            let address = 64 * line;
-            let Some(index) = pages.iter().position(|p| *p == page_of(address)) else { continue };
-            let first = pages[index % physical.clamp(1, at::PHYSICAL_MAX)] + address % 4096;
-            if known.insert(first) {
-                lines.push(first);
-            }
-        }
+        let (first, second) = (start(0x10_0000, 0), start(0x20_0000, 8));
+        let mut runner = Runner::new(Default::default(), None, false);
+        let mut alone = ValueSearch::new(&mut runner, &block, &required_state, 4, &options);
+        let expected = alone.traced_run(&second).unwrap().unwrap_err();
+        assert_eq!(expected.failure.position(), Some((0, 1)));
+        let mut search = ValueSearch::new(&mut runner, &block, &required_state, 4, &options);
+        assert!(search.traced_run(&first).unwrap().is_err());
+        assert_eq!(search.traced_run(&second).unwrap().unwrap_err(), expected);
+        assert_eq!(search.runner.pages(), Some(vec![0x10_0000, 0x20_0000]));
+        let setup = search.traced_run(&start(0x30_0000, 0x20_0000)).unwrap().unwrap();
+        assert_eq!(setup.pages, [0x30_0000, 0x20_0000]);
+        assert_eq!(search.runner.pages(), Some(setup.pages));
     }
 }

@@ -57,6 +57,12 @@ pub struct ValueSearch<'a> {
     pub(super) best_failure: Option<FailedRun>,
     /// The first failure: reported if the search fails.
     pub(super) first_failure: Option<FailedRun>,
+    /// An earlier run that the first one repeats, with more copies.
+    pub(super) earlier: Option<&'a RunSetup>,
+    /// The worker in which the last run faulted, by number.
+    pub(super) faulted_in: Option<u32>,
+    /// Pages that the last run mapped.
+    pub(super) mapped: usize,
     /// Tracing code of the last run: copies, reinitialised registers, number of its worker, program.
     pub(super) program: Option<(usize, Vec<u8>, u32, Program)>,
 }
@@ -83,6 +89,9 @@ impl<'a> ValueSearch<'a> {
             pages_per_copy: 0.0,
             best_failure: None,
             first_failure: None,
+            earlier: None,
+            faulted_in: None,
+            mapped: 0,
             program: None,
         }
     }
@@ -177,8 +186,15 @@ impl<'a> ValueSearch<'a> {
                 match self.traced_run(&start)? {
                     Ok(setup) => return Ok(Some(setup)),
                     Err(_) if self.lacks_instruction() => return Ok(None),
-                    Err(run) if run.fewer_copies_may_help && self.copies >= 2 * least => {
-                        self.copies /= 2;
+                    // Fewer copies fail at the same place, unless they end before it.
+                    Err(run) if run.fewer_copies_may_help => {
+                        let failed = run.failure.copy.unwrap_or(self.copies - 1);
+                        while self.copies > failed && self.copies >= 2 * least {
+                            self.copies /= 2;
+                        }
+                        if self.copies > failed {
+                            break;
+                        }
                     }
                     Err(_) => break,
                 }
@@ -198,9 +214,13 @@ impl<'a> ValueSearch<'a> {
                 setup = fewer;
             }
         }
-        // Run once more so that the worker holds the pages of the result.
+        self.run_again(setup)
+    }
+
+    /// Runs the copies once more from this setup, so that the worker holds its pages.
+    pub(super) fn run_again(&mut self, setup: RunSetup) -> Result<RunSetup> {
         let start = Candidate { values: setup.values.clone(), reseeded: setup.reseeded.clone() };
-        Ok(self.traced_run(&start)?.unwrap_or(setup))
+        Ok(self.traced_run_after(&start, Some(&setup))?.unwrap_or(setup))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Look, Profiler, REPEAT};
 use crate::harness::required_state::RequiredState;
 use crate::harness::{copies, forms};
-use crate::initial::discover::{compare_end_state, discover_staged, replay, run_once};
+use crate::initial::discover::{compare_end_state, discover_staged, replay, run_again};
 use crate::initial::failure::Failure;
 use crate::initial::run_setup::RunSetup;
 use crate::timing::measure::{self, Repeat};
@@ -145,8 +145,6 @@ impl Profiler {
         if !setup.reseeded.is_empty() {
             return Ok(Ok(()));
         }
-        let same = (setup.copies, &setup.values);
-        let traced = run_once(&mut self.runner, block, required_state, same, &self.options)?;
-        Ok(traced.map(|_| ()))
+        run_again(&mut self.runner, block, required_state, setup, &self.options)
     }
 }

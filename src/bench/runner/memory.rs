@@ -19,14 +19,45 @@ impl Runner {
         self.fresh |= std::mem::replace(&mut self.ran, false);
         let fresh = self.fresh;
         let worker = self.worker()?;
-        let count = physical.clamp(1, at::PHYSICAL_MAX) as u32;
         if !fresh {
             worker.put32(at::MAIL + mail::PAGE_COUNT, 0);
         }
+        worker.put32(at::MAIL + mail::KNOWN_COUNT, 0);
+        self.prepare_on_same_pages(values, physical, pages)
+    }
+
+    /// Sets initial values for a run on the pages that there are, and those that it finds.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn prepare_on_same_pages(
+        &mut self,
+        values: &Values,
+        physical: usize,
+        pages: usize,
+    ) -> Result<()> {
+        let worker = self.worker()?;
+        let count = physical.clamp(1, at::PHYSICAL_MAX) as u32;
         worker.put32(at::MAIL + mail::PAGE_LIMIT, pages.min(at::PAGES_MAX) as u32);
         worker.put32(at::MAIL + mail::PHYSICAL_COUNT, count);
         worker.put64(at::MAIL + mail::LOWEST, lowest());
         self.values(values)
+    }
+
+    /// Has the next run, which has been prepared, begin with these pages: they are mapped without an
+    /// exception for each.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn map_known(&mut self, pages: &[u64]) -> Result<()> {
+        self.fresh = true;
+        let worker = self.worker()?;
+        let pages = &pages[..pages.len().min(at::PAGES_MAX)];
+        worker.put32(at::MAIL + mail::KNOWN_COUNT, pages.len() as u32);
+        for (i, page) in pages.iter().enumerate() {
+            worker.put64(at::KNOWN_PAGES + 8 * i, *page);
+        }
+        Ok(())
     }
 
     /// Writes initial values and the context of a run, all of it.

@@ -48,7 +48,9 @@ pub const PATTERN_LINE: usize = 0x7ba40;
 pub const VECTORS: usize = 0x7c000;
 /// Addresses of the pages that start with content of their own; the others are filled with the pattern.
 pub const IMAGE_PAGES: usize = 0x7d000;
-/// Their physical pages.
+/// Addresses of pages that are known before a run, in the order in which they are mapped.
+pub const KNOWN_PAGES: usize = 0x7e000;
+/// The physical pages of the block.
 pub const PHYSICAL: usize = 0x80000;
 /// How many there are.
 pub const PHYSICAL_MAX: usize = 256;
@@ -129,6 +131,8 @@ pub mod mail {
     pub const LOWEST: usize = 32;
     /// What the physical pages are filled with.
     pub const PATTERN: usize = 40;
+    /// How many pages are known before the run ([`super::KNOWN_PAGES`]).
+    pub const KNOWN_COUNT: usize = 28;
     /// Whether foreign memory was left mapped (0: none).
     pub const LEFT_MAPPED: usize = 48;
     /// What installing the filter returned.
@@ -159,7 +163,7 @@ pub mod mail {
     pub const STARTING: u32 = 2;
     /// Run the schedule.
     pub const RUN: u32 = 0;
-    /// Unmap the pages of the block before, then run the schedule.
+    /// Unmap the pages of the block before, map those that are known, then run the schedule.
     pub const UNMAP_AND_RUN: u32 = 1;
     /// All entries ran.
     pub const DONE: u32 = 0;

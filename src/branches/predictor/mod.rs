@@ -59,7 +59,12 @@ pub struct Predictor {
     history: History,
     direction: Direction,
     target: Target,
-    returns: Vec<u64>,
+    /// The last return addresses, the latest at `top`; those that were taken stay until they are
+    /// overwritten.
+    returns: [u64; RETURNS],
+    top: usize,
+    /// Calls that have not returned.
+    depth: usize,
 }
 
 impl Default for Predictor {
@@ -73,7 +78,7 @@ impl Predictor {
     pub fn new(longest: usize) -> Self {
         let history = History::new(longest);
         let (direction, target) = (Direction::new(&history), Target::new(&history));
-        Self { history, direction, target, returns: Vec::new() }
+        Self { history, direction, target, returns: [0; RETURNS], top: 0, depth: 0 }
     }
 
     /// Whether `branch` is predicted. It is in the history of the next one.
@@ -95,7 +100,7 @@ impl Predictor {
                 self.call(back);
                 right
             }
-            Kind::Return { target } => self.returns.pop() == Some(target),
+            Kind::Return { target } => self.back(target),
         }
     }
 
@@ -105,12 +110,27 @@ impl Predictor {
         right
     }
 
-    /// The stack forgets its oldest return address.
+    /// Overwrites the oldest return address.
     fn call(&mut self, back: u64) {
-        if self.returns.len() == RETURNS {
-            self.returns.remove(0);
+        self.top = (self.top + 1) % RETURNS;
+        self.returns[self.top] = back;
+        self.depth += 1;
+    }
+
+    /// A return whose call was not seen is taken to be predicted.
+    fn back(&mut self, target: u64) -> bool {
+        if self.depth == 0 {
+            return true;
         }
-        self.returns.push(back);
+        let predicted = self.returns[self.top];
+        self.top = (self.top + RETURNS - 1) % RETURNS;
+        self.depth -= 1;
+        predicted == target
+    }
+
+    /// What comes next is of another time: which calls have not returned is not known.
+    pub fn forget_calls(&mut self) {
+        self.depth = 0;
     }
 }
 

@@ -125,6 +125,21 @@ fn returns_are_predicted_as_deep_as_the_stack() {
     assert_eq!((mispredicted(32), mispredicted(40)), (0, 8));
 }
 
+/// 40 calls from one place: what is left in the stack is the right address, but for that of the first.
+#[test]
+fn deep_calls_from_one_place_return_to_it() {
+    let mut predictor = Predictor::default();
+    let back = |depth| if depth == 0 { 0x2000 } else { 0x1000 };
+    for depth in 0..40 {
+        predictor.run(Branch { address: 0x40, kind: Kind::Call { back: back(depth) } });
+    }
+    let return_to = |depth| Branch { address: 0x80, kind: Kind::Return { target: back(depth) } };
+    let wrong: Vec<u64> = (0..40).rev().filter(|d| !predictor.run(return_to(*d))).collect();
+    assert_eq!(wrong, [0]);
+    // A return whose call was not seen says nothing.
+    assert!(predictor.run(return_to(0)));
+}
+
 #[test]
 fn a_tally_counts_by_address() {
     let stream = [conditional(0x40, true), conditional(0x40, false), jump(0x50, 0x90)];

@@ -2,16 +2,17 @@
 
 use super::code::Code;
 use super::distribution::Distribution;
-use super::loops::{self, LoopShape, LoopSum};
+use super::loops::{LoopShape, LoopSum, Loops};
 use super::sums::{Edge, Sums};
-use super::window::{Range, Window, windows};
+use super::window::{Range, windows};
 use iced_x86::FlowControl;
 use profile::address_space::{AddressSpaces, ModuleAddress};
-use profile::files::SearchPaths;
+use profile::files::{Program, SearchPaths};
 use profile::hot::origin;
-use profile::module::Module;
+use profile::module::{Module, ModuleKind};
 use profile::recording::Stream;
 use profile::symbols::{Function, Symbols};
+use profile::text::Counts;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tma::Result;
 
@@ -55,6 +56,11 @@ impl Places {
         self.0.module(number)
     }
 
+    /// All modules, by number.
+    pub fn modules(&self) -> &[Module] {
+        self.0.modules()
+    }
+
     /// The function at an address.
     pub fn function(&mut self, place: ModuleAddress) -> Option<Function> {
         self.0.function(place)
@@ -91,28 +97,53 @@ pub fn analyse(
     };
     let is_wanted =
         |event: usize, sums: &Sums| wanted.is_none_or(|wanted| wanted == event) && sums.entries > 0;
-    let mut found: Vec<Option<(Sums, Loops)>> = all
+    let mut found: Vec<Option<(Sums, Loops, Code)>> = all
         .into_iter()
         .enumerate()
         .map(|(event, sums)| {
             is_wanted(event, &sums).then(|| {
-                let loops = Loops::new(&sums, code(&sums));
-                (sums, loops)
+                let mut code = code(&sums);
+                let loops = loops(&sums, &mut code);
+                (sums, loops, code)
             })
         })
         .collect();
     // Again, now that the loops are known.
     windows(stream, &mut spaces(), &mut |event, window| {
-        if let Some((_, loops)) = found.get_mut(event).and_then(Option::as_mut) {
-            loops.add(window);
+        if let Some((_, loops, code)) = found.get_mut(event).and_then(Option::as_mut) {
+            loops.add(window, code);
         }
     })?;
-    let finish = |(sums, loops): (Sums, Loops)| {
-        let (loops, mut code) = loops.finish();
+    let finish = |(sums, loops, mut code): (Sums, Loops, Code)| {
         let blocks = blocks(&sums, &mut code);
-        Analysis { sums, loops, blocks, places: Places(code) }
+        Analysis { sums, loops: loops.finish(), blocks, places: Places(code) }
     };
     Ok((found.into_iter().map(|one| one.map(finish)).collect(), notes))
+}
+
+/// The same of counts of a program's code: without times, trips and iterations.
+pub fn of_counts(counts: &Counts, program: &Program, search: &SearchPaths) -> Analysis {
+    let module = Module {
+        path: program.path().to_owned(),
+        kind: ModuleKind::File,
+        build_id: program.build_id().map(<[u8]>::to_vec),
+        ..Module::default()
+    };
+    let sums = Sums::of_counts(counts);
+    let mut code = Code::new(Symbols::new(search.clone()), vec![module], targets(&sums));
+    let loops = loops(&sums, &mut code).counted(|from, to| {
+        let edge = Edge { from: Some(from), to: Some(to) };
+        sums.edges.get(&edge).map_or(0, |sum| sum.count)
+    });
+    let blocks = blocks(&sums, &mut code);
+    Analysis { sums, loops, blocks, places: Places(code) }
+}
+
+/// The loops that the recorded branches close.
+fn loops(sums: &Sums, code: &mut Code) -> Loops {
+    let edges: BTreeSet<&Edge> = sums.edges.keys().collect();
+    let both = edges.into_iter().filter_map(|edge| Some((edge.from?, edge.to?)));
+    Loops::new(both.filter_map(|(a, b)| Some(((a, b), code.shape(a, b)?))).collect())
 }
 
 fn targets(sums: &Sums) -> HashMap<usize, BTreeSet<u64>> {
@@ -121,43 +152,6 @@ fn targets(sums: &Sums) -> HashMap<usize, BTreeSet<u64>> {
         all.entry(to.module).or_default().insert(to.address);
     }
     all
-}
-
-/// The loops of an event.
-struct Loops {
-    code: Code,
-    shapes: Vec<LoopShape>,
-    by_edge: HashMap<(ModuleAddress, ModuleAddress), usize>,
-    found: Vec<LoopSum>,
-}
-
-impl Loops {
-    fn new(sums: &Sums, mut code: Code) -> Self {
-        let edges: BTreeSet<&Edge> = sums.edges.keys().collect();
-        let both = edges.into_iter().filter_map(|edge| Some((edge.from?, edge.to?)));
-        let mut by_edge = HashMap::new();
-        let mut shapes = Vec::new();
-        for (from, to) in both {
-            if let Some(shape) = code.shape(from, to) {
-                by_edge.insert((from, to), shapes.len());
-                shapes.push(shape);
-            }
-        }
-        let found = vec![LoopSum::default(); shapes.len()];
-        Self { code, shapes, by_edge, found }
-    }
-
-    fn add(&mut self, window: &Window) {
-        loops::add(window, &self.shapes, &self.by_edge, &mut self.code, &mut self.found);
-    }
-
-    fn finish(self) -> (Vec<(LoopShape, LoopSum)>, Code) {
-        let mut all: Vec<_> = self.shapes.into_iter().zip(self.found).collect();
-        all.sort_by(|(a, x), (b, y)| {
-            y.taken.cmp(&x.taken).then((a.module, a.head, a.back).cmp(&(b.module, b.head, b.back)))
-        });
-        (all, self.code)
-    }
 }
 
 fn blocks(sums: &Sums, code: &mut Code) -> Vec<BlockSum> {

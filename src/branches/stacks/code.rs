@@ -39,6 +39,11 @@ impl Code {
         self.modules.get(number)
     }
 
+    /// All modules.
+    pub fn modules(&self) -> &[Module] {
+        &self.modules
+    }
+
     /// The function at an address.
     pub fn function(&mut self, place: ModuleAddress) -> Option<Function> {
         self.symbols.function(self.modules.get(place.module)?, place)

@@ -56,6 +56,16 @@ impl Distribution {
         Some((lower + upper) as f64 / 2.0)
     }
 
+    /// The smallest value that this share of all is not above; none if there are no values.
+    pub fn quantile(&self, share: f64) -> Option<u64> {
+        let most = share * self.number() as f64;
+        let mut below = 0;
+        self.counts().find_map(|(value, n)| {
+            below += n;
+            (below as f64 >= most).then_some(value)
+        })
+    }
+
     /// The values around which others gather: no neighbour is more frequent, and the value and the next
     /// one together have at least 2 % of all.
     pub fn modes(&self) -> Vec<u64> {

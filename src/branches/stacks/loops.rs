@@ -49,6 +49,10 @@ pub struct LoopSum {
     pub trips: Distribution,
     /// Trips seen of executions of which the beginning or the end is not in the window.
     pub truncated: Distribution,
+    /// How often it was seen to be entered, …
+    pub entered: u64,
+    /// … and to be left.
+    pub left: u64,
 }
 
 /// Tells calls and interrupts from other ways out of a loop.
@@ -57,27 +61,78 @@ pub trait Calls {
     fn returns_to(&mut self, branch: ModuleAddress) -> Option<u64>;
 }
 
-/// Adds a window to the sums of the loops whose back edges are in it.
-pub fn add(
-    window: &Window,
-    shapes: &[LoopShape],
-    by_edge: &HashMap<(ModuleAddress, ModuleAddress), usize>,
-    calls: &mut dyn Calls,
-    sums: &mut [LoopSum],
-) {
-    let edges = window.steps.iter().filter_map(|s| Some((s.from?, s.to?)));
-    let mut seen: Vec<usize> = edges.filter_map(|edge| by_edge.get(&edge).copied()).collect();
-    seen.sort_unstable();
-    seen.dedup();
-    for number in seen {
-        let mut walk = Walk {
-            shape: &shapes[number],
-            sum: &mut sums[number],
-            state: State::Unknown,
-            at: None,
-        };
-        window.steps.iter().for_each(|step| walk.step(step, calls));
-        walk.end();
+/// The loops to look for, and what was recorded of them.
+#[derive(Debug)]
+pub struct Loops {
+    shapes: Vec<LoopShape>,
+    by_edge: HashMap<(ModuleAddress, ModuleAddress), usize>,
+    sums: Vec<LoopSum>,
+    /// Loops that the last window ended in, by number: the next one may continue it.
+    open: Vec<(usize, Inside)>,
+}
+
+impl Loops {
+    /// The loops of these back edges.
+    pub fn new(all: Vec<((ModuleAddress, ModuleAddress), LoopShape)>) -> Self {
+        let by_edge = all.iter().enumerate().map(|(n, (edge, _))| (*edge, n)).collect();
+        let shapes: Vec<LoopShape> = all.into_iter().map(|(_, shape)| shape).collect();
+        let sums = vec![LoopSum::default(); shapes.len()];
+        Self { shapes, by_edge, sums, open: Vec::new() }
+    }
+
+    /// Adds a window to the sums of the loops whose back edges are in it.
+    pub fn add(&mut self, window: &Window, calls: &mut dyn Calls) {
+        if window.previous.is_none() {
+            self.close();
+        }
+        let edges = window.steps.iter().filter_map(|s| Some((s.from?, s.to?)));
+        let seen = edges.filter_map(|edge| self.by_edge.get(&edge).copied());
+        let mut seen: Vec<usize> =
+            seen.chain(self.open.iter().map(|(number, _)| *number)).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        let open: HashMap<usize, Inside> = self.open.drain(..).collect();
+        for number in seen {
+            let state = match (&window.previous, open.get(&number)) {
+                (None, _) => State::Unknown,
+                (Some(_), Some(inside)) => State::Inside(*inside),
+                (Some(step), None) => State::Outside { next: step.to },
+            };
+            let at = window.previous.and_then(|step| step.to);
+            let (shape, sum) = (&self.shapes[number], &mut self.sums[number]);
+            let mut walk = Walk { shape, sum, state, at };
+            window.steps.iter().for_each(|step| walk.step(step, calls));
+            if let State::Inside(inside) = walk.state {
+                self.open.push((number, inside));
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        for (number, inside) in self.open.drain(..) {
+            self.sums[number].truncated.add(inside.trips);
+        }
+    }
+
+    /// The loops, those whose back edges were taken most often first.
+    pub fn finish(mut self) -> Vec<(LoopShape, LoopSum)> {
+        self.close();
+        let mut all: Vec<_> = self.shapes.into_iter().zip(self.sums).collect();
+        all.sort_by(|(a, x), (b, y)| {
+            y.taken.cmp(&x.taken).then((a.module, a.head, a.back).cmp(&(b.module, b.head, b.back)))
+        });
+        all
+    }
+
+    /// As [`finish`](Self::finish), where only the counts of the back edges are known.
+    pub fn counted(
+        mut self,
+        count: impl Fn(ModuleAddress, ModuleAddress) -> u64,
+    ) -> Vec<(LoopShape, LoopSum)> {
+        for ((from, to), number) in &self.by_edge {
+            self.sums[*number].taken = count(*from, *to);
+        }
+        self.finish()
     }
 }
 
@@ -145,6 +200,7 @@ impl Walk<'_> {
         if let State::Outside { next: Some(_) } = self.state
             && from_inside
         {
+            self.sum.entered += 1;
             self.state =
                 State::Inside(Inside { trips: 1, is_whole: true, since: None, call: None });
         }
@@ -155,6 +211,7 @@ impl Walk<'_> {
             // Into the middle: the return of a call, or an entry that is none of a natural loop.
             true => {
                 let is_head = self.shape.is_head(step.to);
+                self.sum.entered += u64::from(is_head);
                 let is_whole = is_head;
                 let trips = u64::from(is_head);
                 State::Inside(Inside { trips, is_whole, since: None, call: None })
@@ -222,13 +279,8 @@ impl Walk<'_> {
     }
 
     fn leave(&mut self, now: Inside) {
+        self.sum.left += 1;
         let trips = if now.is_whole { &mut self.sum.trips } else { &mut self.sum.truncated };
         trips.add(now.trips);
-    }
-
-    fn end(&mut self) {
-        if let State::Inside(now) = self.state {
-            self.sum.truncated.add(now.trips);
-        }
     }
 }

@@ -22,7 +22,7 @@ mod loops;
 mod sums;
 mod window;
 
-pub use analysis::{Analysis, BlockSum, Places, analyse};
+pub use analysis::{Analysis, BlockSum, Places, analyse, of_counts};
 pub use code_misses::{Before, CodeMisses, DISTANCE, MissedLine};
 pub use distribution::Distribution;
 pub use loops::{LoopShape, LoopSum};

@@ -3,6 +3,7 @@
 use super::distribution::Distribution;
 use super::window::{Range, Skipped, Window};
 use profile::address_space::ModuleAddress;
+use profile::text::Counts;
 use std::collections::HashMap;
 
 /// A branch and one of its targets.
@@ -41,8 +42,10 @@ pub struct RangeSum {
 /// All that was recorded of one event.
 #[derive(Debug, Clone, Default)]
 pub struct Sums {
-    /// Samples with branches.
+    /// Samples with branches; 0 for traces and counts.
     pub samples: u64,
+    /// Whether branches come from a trace.
+    pub is_traced: bool,
     /// Entries, skipped ones included.
     pub entries: u64,
     /// What was skipped.
@@ -64,7 +67,8 @@ impl Sums {
         if window.entries == 0 {
             return;
         }
-        self.samples += 1;
+        self.samples += u64::from(window.is_sample);
+        self.is_traced |= !window.is_sample;
         self.entries += window.entries;
         self.skipped.add(&window.skipped);
         for step in &window.steps {
@@ -87,6 +91,25 @@ impl Sums {
             }
         }
         self.skipped.add(&skipped);
+    }
+
+    /// Those of counts; the program is module 0.
+    pub fn of_counts(counts: &Counts) -> Self {
+        let at = |address| ModuleAddress { module: 0, address };
+        let mut sums = Self::default();
+        sums.skipped.unmapped = counts.outside;
+        for ((from, to), count) in &counts.branches {
+            sums.entries += count;
+            let edge = Edge { from: Some(at(*from)), to: Some(at(*to)) };
+            sums.edges.insert(edge, EdgeSum { count: *count, ..EdgeSum::default() });
+        }
+        for ((first, last), count) in &counts.ranges {
+            let range = Range { module: 0, first: *first, last: *last };
+            sums.ranges.insert(range, RangeSum { count: *count, ..RangeSum::default() });
+        }
+        let samples = counts.instructions.iter().map(|(address, n)| (at(*address), *n));
+        sums.instructions = samples.collect();
+        sums
     }
 
     /// Whether any entry has cycles.

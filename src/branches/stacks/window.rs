@@ -5,7 +5,8 @@ use profile::address_space::{AddressSpaces, ModuleAddress};
 use profile::event::Event;
 use profile::record::Record;
 use profile::recording::Stream;
-use profile::sample::{Branch, Sample};
+use profile::sample::{Branch, Recorded, Sample};
+use serde::{Deserialize, Serialize};
 use tma::Result;
 
 /// Straight code between two branches is shorter than this (AutoFDO and llvm-profgen drop longer ranges:
@@ -15,11 +16,12 @@ pub const LONGEST_RANGE: u64 = 1 << 20;
 const SATURATED: u16 = u16::MAX;
 
 /// Entries and ranges that are not used, by reason.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Skipped {
-    /// The newest entry repeats the one before it, with no way from its target to its source (Skylake).
+    /// Newest entries that repeat the one before, with no way from its target to its source (Skylake).
     pub duplicated: u64,
-    /// Executed on a wrong path of speculation only.
+    /// Entries executed on a wrong path of speculation only.
     pub wrong_path: u64,
     /// Ranges that end before they begin.
     pub backward: u64,
@@ -64,6 +66,10 @@ pub struct Window {
     pub place: Option<ModuleAddress>,
     /// The branches, oldest first.
     pub steps: Vec<Step>,
+    /// The branch before them, which the last window ended with: both are pieces of one trace.
+    pub previous: Option<Step>,
+    /// Whether it is a sample, not a piece of a trace.
+    pub is_sample: bool,
     /// How many entries were recorded.
     pub entries: u64,
     /// How many executions each of its branches stands for, if the sampled event tells.
@@ -82,12 +88,12 @@ pub fn windows(
     spaces: &mut AddressSpaces,
     visit: &mut dyn FnMut(usize, &Window),
 ) -> Result<Vec<String>> {
-    let events = &stream.about.events;
     let mut window = Window::default();
     stream.records.each(&mut |record| match record {
         Record::Sample { event, sample } => {
             window.fill(&sample, spaces);
-            window.weight = events.get(event).and_then(|event| weight(event, &sample, &window));
+            let sampled = stream.about.events.get(event).filter(|_| window.is_sample);
+            window.weight = sampled.and_then(|sampled| weight(sampled, &sample, &window));
             visit(event, &window);
         }
         other => spaces.apply(&other),
@@ -141,6 +147,9 @@ impl Window {
         self.place = sample.ip.and_then(|ip| spaces.resolve(pid, ip, sample.user));
         self.entries = sample.branches.len() as u64;
         self.skipped = Skipped::default();
+        self.is_sample = sample.recorded == Recorded::Sampled;
+        let continues = sample.recorded == Recorded::TraceContinues;
+        self.previous = self.steps.last().copied().filter(|_| continues);
         self.steps.clear();
         let of_path = |branch: &&Branch| !branch.wrong_path;
         let mut all = sample.branches.iter().filter(of_path);
@@ -169,8 +178,9 @@ impl Window {
         &'a self,
         skipped: &'a mut Skipped,
     ) -> impl Iterator<Item = (Option<Range>, &'a Step)> {
-        self.steps.windows(2).map(|pair| {
-            let (older, newer) = (pair[0], &pair[1]);
+        let older = self.previous.iter().chain(&self.steps);
+        let newer = self.steps.iter().skip(usize::from(self.previous.is_none()));
+        older.zip(newer).map(|(older, newer)| {
             let (Some(first), Some(last)) = (older.to, newer.from) else { return (None, newer) };
             if first.module != last.module {
                 skipped.between_modules += 1;

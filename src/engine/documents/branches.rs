@@ -1,5 +1,6 @@
 //! Recorded branches: the document `tdtool.branches/1`. Addresses are p_vaddr, `0x…`.
 
+pub use branches::stacks::Skipped;
 use serde::{Deserialize, Serialize};
 
 /// Schema of the document.
@@ -24,6 +25,12 @@ pub struct Branches {
     pub instructions: Vec<InstructionRow>,
     /// Loops by back edge, the most frequent first.
     pub loops: Vec<LoopRow>,
+    /// Calls and jumps between functions, the most frequent first.
+    pub calls: Vec<CallRow>,
+    /// Indirect jumps and calls, the most frequent first.
+    pub indirect: Vec<IndirectRow>,
+    /// The modules of the rows.
+    pub modules: Vec<ModuleRow>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
 }
@@ -31,41 +38,24 @@ pub struct Branches {
 /// An event.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EventRow {
-    /// Its number in the recording.
+    /// Its number over all recordings.
     pub event: usize,
-    /// perf's name for it.
+    /// Its recording.
+    pub source: String,
+    /// perf's name for it, or what the branches of a trace or of counts are.
     pub name: String,
-    /// Samples with branches.
-    pub samples: u64,
+    /// Samples with branches; absent of traces and counts.
+    pub samples: Option<u64>,
     /// Recorded branches, skipped ones included.
     pub entries: u64,
     /// What of them is not used.
-    pub skipped: SkippedRow,
+    pub skipped: Skipped,
     /// Whether entries have cycles.
     pub has_cycles: bool,
     /// Whether entries tell if they were mispredicted.
     pub has_predictions: bool,
     /// How the choice of samples distorts the counts.
     pub bias: String,
-}
-
-/// Entries and ranges that are not used.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct SkippedRow {
-    /// Newest entries that repeat the one before.
-    pub duplicated: u64,
-    /// Entries on a wrong path.
-    pub wrong_path: u64,
-    /// Ranges that end before they begin.
-    pub backward: u64,
-    /// Ranges over 1 MiB.
-    pub long: u64,
-    /// Ranges from one module into another.
-    pub between_modules: u64,
-    /// Times at the end of their counter.
-    pub saturated: u64,
-    /// Entries with an end outside all known mappings.
-    pub unmapped: u64,
 }
 
 /// A taken branch.
@@ -94,6 +84,9 @@ pub struct EdgeRow {
     pub share: f64,
     /// How often it was mispredicted, if the recording tells.
     pub mispredicted: Option<u64>,
+    /// Whether the branch, with all its targets, is hard to predict: over 15 % of the recorded executions
+    /// were mispredicted (the lower end of the 95 % interval).
+    pub hard: bool,
     /// Cycles since the branch before: mean.
     pub cycles_mean: Option<f64>,
     /// The same: median.
@@ -140,6 +133,8 @@ pub struct BlockRow {
     pub cycles_mean: Option<f64>,
     /// The same: median.
     pub cycles_median: Option<f64>,
+    /// Cycles and how many of those executions took them.
+    pub histogram: Vec<(u64, u64)>,
 }
 
 /// A sampled instruction.
@@ -151,6 +146,8 @@ pub struct InstructionRow {
     pub module: String,
     /// Its address.
     pub address: String,
+    /// Its function, if known.
+    pub function: Option<String>,
     /// Samples.
     pub samples: u64,
 }
@@ -204,4 +201,66 @@ pub struct IterationsRow {
     pub modes: Vec<u64>,
     /// Cycles and how many iterations took them.
     pub histogram: Vec<(u64, u64)>,
+}
+
+/// Calls of a function by another.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CallRow {
+    /// Event.
+    pub event: usize,
+    /// Module of the caller.
+    pub module: String,
+    /// The caller.
+    pub from: String,
+    /// What it calls or jumps to.
+    pub to: String,
+    /// Module of that, where it is another.
+    pub to_module: Option<String>,
+    /// How often.
+    pub count: u64,
+}
+
+/// An indirect jump or call.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct IndirectRow {
+    /// Event.
+    pub event: usize,
+    /// Its module.
+    pub module: String,
+    /// Its address.
+    pub from: String,
+    /// Its function, if known.
+    pub function: Option<String>,
+    /// `indirect jump` or `indirect call`.
+    pub kind: String,
+    /// How often it was recorded.
+    pub count: u64,
+    /// How often it was mispredicted, if the recording tells.
+    pub mispredicted: Option<u64>,
+    /// Its targets, the most frequent first.
+    pub targets: Vec<TargetRow>,
+}
+
+/// A target of an indirect branch.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TargetRow {
+    /// Its module, where it is another than the branch's.
+    pub module: Option<String>,
+    /// Its address; absent outside all known mappings.
+    pub to: Option<String>,
+    /// Its function, if known.
+    pub function: Option<String>,
+    /// How often.
+    pub count: u64,
+    /// Share of the branch's executions, 0 to 1.
+    pub share: f64,
+}
+
+/// A module.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModuleRow {
+    /// Its path, as in the rows.
+    pub path: String,
+    /// Its build-id, if recorded.
+    pub build_id: Option<String>,
 }

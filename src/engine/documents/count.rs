@@ -157,7 +157,7 @@ pub struct BranchRow {
     pub taken: Option<u64>,
     /// How often it did not.
     pub not_taken: Option<u64>,
-    /// `conditional` or `indirect`.
+    /// `conditional`, `indirect`, or `return`: all of a function that may call itself, at its address.
     #[serde(default)]
     pub kind: String,
     /// How often it is mispredicted.

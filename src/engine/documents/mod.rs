@@ -6,6 +6,7 @@
 //! | [`report_code`] | its part about hot functions and blocks |
 //! | [`build`] | evaluations → rows and findings of the report |
 //! | [`branches`] | recorded branch stacks, `tdtool.branches/1` |
+//! | [`prefetch`] | prefetch advice, `tdtool.prefetch/1` |
 //! | [`loads`] | recorded samples of loads and stores, `tdtool.loads/1` |
 //! | [`diff`] | two reports compared |
 //! | [`count`] | exact counts of functions, `tdtool.count/1` |
@@ -41,6 +42,7 @@ pub mod loads;
 pub mod microbench;
 pub mod model_errors;
 pub mod prediction;
+pub mod prefetch;
 pub mod report;
 pub mod report_code;
 pub mod report_file;

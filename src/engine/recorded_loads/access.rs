@@ -12,7 +12,7 @@ use tma::Result;
 
 /// A sampled instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Site {
+pub(crate) enum Site {
     /// In a module.
     Known(ModuleAddress),
     /// Outside all known mappings, by its address in memory.
@@ -37,7 +37,7 @@ impl Site {
 
 /// A sample.
 #[derive(Debug)]
-pub(super) struct Found<'a> {
+pub(crate) struct Found<'a> {
     pub event: usize,
     pub operation: Operation,
     /// Its access; `None` if it accesses no memory.
@@ -56,7 +56,7 @@ pub(super) struct Found<'a> {
 ///
 /// # Errors
 /// The recording cannot be read.
-pub(super) fn accesses(
+pub(crate) fn accesses(
     stream: &Stream,
     search: &SearchPaths,
     visit: &mut dyn FnMut(&Found<'_>, &mut AddressSpaces),

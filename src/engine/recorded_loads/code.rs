@@ -16,7 +16,7 @@ const LONGEST_FUNCTION: u64 = 4 << 20;
 
 /// The code of a recording's modules, read on demand.
 #[derive(Debug)]
-pub(super) struct Code {
+pub(crate) struct Code {
     pub symbols: Symbols,
     pub modules: Vec<Module>,
     /// Observed targets of branches by module, where blocks begin.
@@ -105,7 +105,7 @@ impl Code {
 
 /// Memory that an instruction accesses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     /// Whether it reads.
     pub reads: bool,
     /// Bytes of its largest access, if they are the same each time.
@@ -113,7 +113,7 @@ pub(super) struct Memory {
 }
 
 /// What of memory an instruction accesses.
-pub(super) fn memory(instruction: &Instruction, info: &mut InstructionInfoFactory) -> Memory {
+pub(crate) fn memory(instruction: &Instruction, info: &mut InstructionInfoFactory) -> Memory {
     use OpAccess::{CondRead, Read, ReadCondWrite, ReadWrite};
     let mut found = Memory::default();
     for one in info.info(instruction).used_memory() {

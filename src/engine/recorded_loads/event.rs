@@ -32,7 +32,7 @@ enum Kind {
 
 /// An event.
 #[derive(Debug)]
-pub(super) struct Sampled<'a> {
+pub(crate) struct Sampled<'a> {
     event: &'a Event,
     kind: Kind,
 }

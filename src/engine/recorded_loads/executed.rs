@@ -7,6 +7,7 @@ use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 use loads::recorded::is_hard;
 use pmu::records::format::field;
 use profile::address_space::ModuleAddress;
+use profile::event::Event;
 use profile::files::SearchPaths;
 use profile::hot::origin;
 use profile::module::Module;
@@ -17,15 +18,24 @@ use std::ops::Range;
 use tma::Result;
 
 /// A module in several recordings: path and build-id.
-pub(super) type ModuleKey = (String, Option<Vec<u8>>);
+pub(crate) type ModuleKey = (String, Option<Vec<u8>>);
 
-pub(super) fn key(module: &Module) -> ModuleKey {
+pub(crate) fn key(module: &Module) -> ModuleKey {
     (module.path.clone(), module.build_id.clone())
 }
 
+/// Whether an event's samples may have branch stacks; of text and traces the format is not known.
+pub(crate) fn may_have_stacks(event: &Event) -> bool {
+    let kind = event.format.sample_type;
+    kind == 0 || kind & field::BRANCH_STACK != 0
+}
+
+/// Cycles by module and range: its first and last instruction.
+type CyclesOf = HashMap<ModuleKey, BTreeMap<(u64, u64), f64>>;
+
 /// Trips of a loop.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Trips {
+pub(crate) struct Trips {
     /// How often its back edge was taken.
     taken: u64,
     /// Mean of whole executions.
@@ -36,7 +46,7 @@ pub(super) struct Trips {
 
 /// What all branch stacks know.
 #[derive(Debug, Default)]
-pub(super) struct Executed {
+pub(crate) struct Executed {
     /// Events with branch stacks.
     pub events: Vec<BranchesRow>,
     /// Branches that are mispredicted often.
@@ -48,7 +58,7 @@ pub(super) struct Executed {
     /// Estimated executions of loads, by event.
     executions: Vec<HashMap<(ModuleKey, u64), f64>>,
     /// Estimated cycles spent in ranges (first and last instruction), by event.
-    cycles: Vec<HashMap<ModuleKey, BTreeMap<(u64, u64), f64>>>,
+    cycles: Vec<CyclesOf>,
 }
 
 impl Executed {
@@ -57,8 +67,7 @@ impl Executed {
     /// # Errors
     /// It cannot be read.
     pub fn add(&mut self, stream: &Stream, first: usize, search: &SearchPaths) -> Result<()> {
-        let formats = stream.about.events.iter().map(|event| event.format.sample_type);
-        if !formats.into_iter().any(|kind| kind == 0 || kind & field::BRANCH_STACK != 0) {
+        if !stream.about.events.iter().any(may_have_stacks) {
             return Ok(());
         }
         // The limits of the records are stated with the loads.
@@ -171,8 +180,8 @@ impl Executed {
 }
 
 /// Estimated cycles in the recorded ranges, of which each has the cycles up to its last branch.
-fn cycles(found: &Analysis) -> HashMap<ModuleKey, BTreeMap<(u64, u64), f64>> {
-    let mut all: HashMap<ModuleKey, BTreeMap<(u64, u64), f64>> = HashMap::new();
+fn cycles(found: &Analysis) -> CyclesOf {
+    let mut all: CyclesOf = HashMap::new();
     for (range, sum) in found.sums.ranges.iter().filter(|(_, sum)| sum.executions > 0.0) {
         let Some(module) = found.places.module(range.module) else { continue };
         let Some(mean) = sum.cycles.mean() else { continue };

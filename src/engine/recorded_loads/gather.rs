@@ -18,7 +18,7 @@ const KERNEL_HALF: u64 = 1 << 63;
 
 /// What an access is of.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Object {
+pub(crate) enum Object {
     /// A static variable, or a section.
     Data { module: usize, name: String, start: u64, size: u64, named: bool },
     /// Another mapping.
@@ -29,7 +29,7 @@ pub(super) enum Object {
 
 /// The sums of one event.
 #[derive(Debug, Default)]
-pub(super) struct EventSums {
+pub(crate) struct EventSums {
     /// By operation.
     pub totals: BTreeMap<Operation, Sum>,
     /// By operation and instruction.
@@ -46,7 +46,7 @@ pub(super) struct EventSums {
 
 /// A cache line with the objects in it.
 #[derive(Debug, Default)]
-pub(super) struct LineFound {
+pub(crate) struct LineFound {
     pub shared: SharedLine,
     /// Numbers of objects.
     pub objects: HashSet<usize>,
@@ -54,7 +54,7 @@ pub(super) struct LineFound {
 
 /// Everything of a recording.
 #[derive(Debug)]
-pub(super) struct Gathered {
+pub(crate) struct Gathered {
     /// By number of the event.
     pub events: Vec<EventSums>,
     /// Objects by number.
@@ -96,7 +96,7 @@ impl<T: Clone + Eq + std::hash::Hash> Numbers<T> {
 ///
 /// # Errors
 /// It cannot be read.
-pub(super) fn gather(stream: &Stream, search: &SearchPaths) -> Result<Gathered> {
+pub(crate) fn gather(stream: &Stream, search: &SearchPaths) -> Result<Gathered> {
     let mut symbols = Symbols::new(search.clone()).with_origin(origin(&stream.about));
     let mut events: Vec<EventSums> = Vec::new();
     let new = || EventSums { has_periods: true, ..EventSums::default() };

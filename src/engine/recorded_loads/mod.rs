@@ -14,16 +14,16 @@
 //! | `lines` | shared cache lines of the document |
 //! | `criticality` | critical loads of the document |
 
-mod access;
-mod code;
+pub(crate) mod access;
+pub(crate) mod code;
 mod code_misses;
 mod criticality;
-mod event;
-mod executed;
-mod gather;
+pub(crate) mod event;
+pub(crate) mod executed;
+pub(crate) mod gather;
 mod lines;
 mod patterns;
-mod rows;
+pub(crate) mod rows;
 
 use crate::documents::loads::{LoadRow, Loads, SCHEMA};
 use crate::hot::recording::stream;

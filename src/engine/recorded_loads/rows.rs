@@ -20,7 +20,7 @@ use std::collections::HashMap;
 const MOST_VARIABLES: usize = 4;
 
 /// An event of a recording.
-pub(super) struct Of<'a> {
+pub(crate) struct Of<'a> {
     pub event: &'a Event,
     /// Its number over all recordings.
     pub number: usize,
@@ -28,11 +28,11 @@ pub(super) struct Of<'a> {
     pub sums: &'a EventSums,
 }
 
-pub(super) fn hex(address: u64) -> String {
+pub(crate) fn hex(address: u64) -> String {
     format!("{address:#x}")
 }
 
-pub(super) fn levels(sum: &Sum) -> LevelsRow {
+pub(crate) fn levels(sum: &Sum) -> LevelsRow {
     LevelsRow {
         lfb: sum.level(Level::Lfb),
         l1: sum.level(Level::L1),
@@ -46,7 +46,7 @@ pub(super) fn levels(sum: &Sum) -> LevelsRow {
 }
 
 /// The event itself.
-pub(super) fn event_row(of: &Of) -> EventRow {
+pub(crate) fn event_row(of: &Of) -> EventRow {
     let sampled = Sampled::of(of.event);
     let total = |operation| of.sums.totals.get(&operation).cloned().unwrap_or_default();
     let (loads, stores) = (total(Operation::Load), total(Operation::Store));
@@ -77,7 +77,7 @@ fn share(own: &Sum, total: &Sum) -> f64 {
 }
 
 /// The loads or stores of an event, those with the largest share first.
-pub(super) fn access_rows(
+pub(crate) fn access_rows(
     of: &Of,
     operation: Operation,
     gathered: (&[Object], &mut Code),
@@ -179,7 +179,7 @@ fn add_pattern(row: &mut LoadRow, access: &Access) {
 }
 
 /// The name of an object.
-pub(super) fn name(object: &Object, code: &Code) -> String {
+pub(crate) fn name(object: &Object, code: &Code) -> String {
     match object {
         Object::Data { name, .. } => name.clone(),
         Object::Mapping(module) => code.path(*module),
@@ -188,7 +188,7 @@ pub(super) fn name(object: &Object, code: &Code) -> String {
 }
 
 /// What was accessed.
-pub(super) fn variable_rows(of: &Of, gathered: &Gathered) -> Vec<VariableRow> {
+pub(crate) fn variable_rows(of: &Of, gathered: &Gathered) -> Vec<VariableRow> {
     let mut all: HashMap<usize, (Option<&Sum>, Option<&Sum>)> = HashMap::new();
     for ((operation, object), sum) in &of.sums.objects {
         let own = all.entry(*object).or_default();

@@ -15,6 +15,7 @@ mod loads;
 pub mod microbench;
 mod mispredicted;
 pub mod model_errors;
+pub mod prefetch;
 pub mod recorded_loads;
 pub mod report;
 pub mod tables;

@@ -8,6 +8,7 @@ use super::memory::Memory;
 use super::partition::{Partition, Tables, partition};
 use super::slice::{Formula, Slicer};
 use super::transfer::WriteSummary;
+use super::value::Value;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, InstructionInfoFactory};
 use std::ops::Range;
 
@@ -137,11 +138,12 @@ fn word(memory: &dyn Memory, address: u64, bytes: u8) -> Option<u64> {
 }
 
 /// Whether `target` may be a jump target. If only the index's width or mask bounds it, the table may
-/// be shorter and unrelated data follow it: then all targets must be in the function.
+/// be shorter and unrelated data follow it: then all targets must be in the function, or whole pointers.
 fn is_possible(code: &Code<'_>, disassembly: &Disassembly, formula: &Formula, target: u64) -> bool {
     if !code.range.contains(&target) {
         let is_table = formula.max_index.is_some();
-        return (formula.compared || !is_table) && code.memory.is_code(target);
+        let is_whole = matches!(formula.target, Value::Load(_, 8));
+        return (formula.compared || is_whole || !is_table) && code.memory.is_code(target);
     }
     disassembly.index_of(target).is_some()
         || !disassembly.is_certain(target) && is_instruction(code, target)

@@ -14,11 +14,17 @@ use std::collections::{HashMap, HashSet};
 
 /// Instructions visited for one jump.
 const MAX_STEPS: usize = 20_000;
+/// The same where no comparison is expected.
+const WIDTH_STEPS: usize = 1000;
 /// Visits of one block with different states: an index that grows in a loop would never converge.
 const MAX_VISITS: u32 = 8;
 /// Visits of one block after which a comparison is no longer expected, and the index's width or mask
 /// is taken for its bound.
 const WIDTH_BOUND_VISITS: u32 = 2;
+
+/// Registers that belong to the caller: rbx, rbp, r12 to r15 (System V ABI, AMD64, 3.2.1). A path from the
+/// function's start on which the target depends on one is none: it goes through a call that does not return.
+const PRESERVED: u16 = 0b1111_0000_0010_1000;
 
 /// A jump target as a function of a bounded index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,21 +52,27 @@ pub(super) struct Slicer<'a> {
 impl Slicer<'_> {
     /// The target of the indirect jump that ends `block`, for each path that reaches it.
     pub fn slice(&mut self, block: usize) -> Option<Vec<Formula>> {
+        let steps = MAX_STEPS.min(self.budget);
+        let compared = self.paths(block, steps, WIDTH_BOUND_VISITS);
+        compared.or_else(|| self.paths(block, WIDTH_STEPS, 0))
+    }
+
+    /// The same in so many steps. The index's width or mask is taken for its bound after `visits` of a block.
+    fn paths(&mut self, block: usize, mut steps: usize, visits: u32) -> Option<Vec<Formula>> {
         let last = self.partition.spans[block].end.checked_sub(1)?;
         let state = State::new(&self.disassembly.instructions[last]);
         let mut formulas = Vec::new();
-        let mut steps = MAX_STEPS.min(self.budget);
-        let mut visits: HashMap<usize, u32> = HashMap::new();
+        let mut visited: HashMap<usize, u32> = HashMap::new();
         let mut seen = HashSet::new();
         let mut pending = vec![(block, state)];
         while let Some((block, mut state)) = pending.pop() {
             let span = self.partition.spans[block].clone();
-            let visited = visits.entry(block).or_default();
-            *visited += 1;
-            if steps < span.len() || *visited > MAX_VISITS {
+            let times = visited.entry(block).or_default();
+            *times += 1;
+            if steps < span.len() || *times > MAX_VISITS {
                 return None;
             }
-            if *visited > WIDTH_BOUND_VISITS {
+            if *times > visits {
                 state.bound_by_width();
             }
             steps -= span.len();
@@ -70,12 +82,14 @@ impl Slicer<'_> {
                 continue;
             }
             let predecessors = &self.predecessors[block];
-            if block == 0 || (predecessors.is_empty() && !self.may_ignore(&state)) {
+            let is_start = block == 0 && state.target.registers() & PRESERVED == 0;
+            if is_start || (predecessors.is_empty() && !self.may_ignore(&state)) {
                 add(&mut formulas, state.clone())?;
             }
             for &from in predecessors {
                 let mut before = state.clone();
-                before.condition = self.condition(from, block);
+                // No jump changes flags; what does is seen on the way.
+                before.condition = self.condition(from, block).or(state.condition);
                 if seen.insert((from, before.clone())) {
                     pending.push((from, before));
                 }

@@ -36,11 +36,30 @@ fn a_table_at_a_fixed_address_is_read_up_to_the_bound() {
     assert_eq!(starts(&found), [0x1000, 0x1005, 0x100f, 0x1010, 0x1011, 0x1012]);
     assert_eq!(found.blocks[1].edges, [2, 3, 4].map(Edge::Block));
     assert_eq!(found.blocks[0].edges, [Edge::Block(5), Edge::Block(1)]);
+    // A block that begins between the comparison and the jump.
+    let split = flow(&parse_hex(code).unwrap(), 0x1000, &[0x1003], &Words(targets.to_vec()));
+    assert_eq!((split.tables, split.blocks.len()), (found.tables, found.blocks.len() + 1));
     // An entry that cannot be read, or is not the address of code.
     for words in [&targets[..3], &[0x100f, 0x1010, 0x1011, 0x3000]] {
         let found = at_0x1000(code, words);
         assert!(found.tables.is_empty() && found.blocks[1].unresolved, "{words:x?}");
     }
+}
+
+#[test]
+fn a_base_from_before_the_loop_is_found_and_a_call_may_not_return() {
+    // 1000: test esi,esi; jne 100d; 1004: lea rbx,[0x2000]; jmp 1012; 100d: call 0x9000
+    // 1012: cmp rdi,1; ja 1024; 1018: movsxd rax,[rbx+rdi*4]; add rax,rbx; 101f: jmp rax
+    // 1021: jmp 1012; 1023: ret; 1024: ret
+    let hoisted = "85f6 7509 488d1df50f0000 eb05 e8ee7f0000
+        4883ff01 770c 486304bb 4801d8 ffe0 ebef c3 c3";
+    let distances = [0xffff_f023_ffff_f021];
+    let found = at_0x1000(hoisted, &distances);
+    assert_eq!(found.tables, [(0x101f, vec![0x1021, 0x1023])]);
+    // In rdx, which the caller may have set: the same with the second byte of the registers.
+    let passed =
+        hoisted.replace("488d1d", "488d15").replace("04bb", "04ba").replace("4801d8", "4801d0");
+    assert!(at_0x1000(&passed, &distances).tables.is_empty());
 }
 
 #[test]

@@ -91,6 +91,9 @@ impl Value {
     }
 
     pub fn and(self, bits: u64) -> Self {
+        if bits == u64::MAX {
+            return self;
+        }
         if let Some(constant) = self.as_constant() {
             return Self::constant(constant & bits);
         }
@@ -279,6 +282,7 @@ mod tests {
         assert_eq!(EAX.and(31).low(32).low(8), EAX.and(31));
         assert_eq!(EAX.and(31).signed(32), EAX.and(31));
         assert_eq!(EAX.minus(EAX), Value::constant(0));
+        assert_eq!(EAX.low(64), EAX);
     }
 
     #[test]

@@ -81,8 +81,8 @@ fn zeros(path: &str) -> u64 {
     let Ok(elf) = ElfFile64::<Endianness, _>::parse(&cache) else { return 0 };
     let endian = elf.endian();
     let pages = |bytes: u64| bytes.div_ceil(PAGE);
-    let loaded = elf.elf_program_headers().iter().filter(|h| h.p_type(endian) == PT_LOAD);
-    loaded.filter(|h| h.p_flags(endian).contains(PF_W)).next_back().map_or(0, |h| {
+    let mut loaded = elf.elf_program_headers().iter().filter(|h| h.p_type(endian) == PT_LOAD);
+    loaded.rfind(|h| h.p_flags(endian).contains(PF_W)).map_or(0, |h| {
         let start = h.p_vaddr(endian);
         let (file, memory) = (h.p_filesz(endian), h.p_memsz(endian));
         let end = |bytes: u64| pages(start.saturating_add(bytes));

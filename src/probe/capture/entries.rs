@@ -75,6 +75,8 @@ struct Entries<'a, T, F> {
     /// Entries still to be captured.
     wanted: &'a [u64],
     number: u64,
+    /// It begins an execution of the loop.
+    is_start: bool,
     /// From which entry on the next of the further executions is captured.
     next: Option<u64>,
     /// Threads that have entered the block before.
@@ -91,8 +93,9 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
     fn new(request: &'a Request, address: u64, take: F) -> Self {
         let number = match request.entry {
             Entry::Auto => 0,
-            Entry::Number(number) => number.max(1),
+            Entry::Number(number) | Entry::Start(number) => number.max(1),
         };
+        let is_start = matches!(request.entry, Entry::Start(_));
         let deadline = Instant::now() + request.limits.first_entry;
         let time = request.limits.time;
         let (taken, seen, wanted) = (None, 0, &AUTO[..]);
@@ -108,6 +111,7 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
             seen,
             wanted,
             number,
+            is_start,
             next,
             threads,
             left,
@@ -159,6 +163,7 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
     /// Captures this entry; whether it is the last to be captured.
     fn capture(&mut self, traced: &mut Traced, tid: i32, from_outside: bool) -> Result<bool> {
         let first = self.seen;
+        let from_outside = from_outside || (self.is_start && first == self.number);
         let mut stopped = Stopped::new(traced, tid, self.address, (first, from_outside))?;
         let taken = (self.take)(&mut stopped)?;
         let walk = taken.as_ref();
@@ -169,7 +174,7 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
         }
         self.taken = Some(taken);
         if self.number > 0 {
-            return Ok(true);
+            return Ok(!(self.is_start && from_outside && self.goes_on(has_left)));
         }
         let seen = self.seen;
         self.wanted = &self.wanted[self.wanted.partition_point(|n| *n <= seen)..];
@@ -185,12 +190,17 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
             return Ok(false);
         }
         // Without a start nothing tells where the next one is.
-        if !from_outside || !has_left || self.executions < 2 {
-            return Ok(true);
+        Ok(!(from_outside && self.goes_on(has_left)))
+    }
+
+    /// Whether further executions are captured.
+    fn goes_on(&mut self, has_left: bool) -> bool {
+        if !has_left || self.executions < 2 {
+            return false;
         }
         self.next = Some(spread(self.seen));
         self.deadline = self.deadline.min(Instant::now() + FURTHER);
-        Ok(false)
+        true
     }
 
     /// A capture after the one that counts: kept if it is of a whole execution, else the next start of the
@@ -236,7 +246,7 @@ fn never(
         (false, ..) => error
             .because(format!("{image} was not mapped {until}"))
             .hint("give the command that runs this very file"),
-        (true, 1.., Entry::Number(wanted)) => error
+        (true, 1.., Entry::Number(wanted) | Entry::Start(wanted)) => error
             .because(format!("it was entered {seen} times {until}, not {wanted} times"))
             .hint(format!("ask for an entry up to {seen}")),
         _ => error

@@ -47,6 +47,8 @@ pub enum Entry {
     Auto,
     /// This one, from 1.
     Number(u64),
+    /// This one, with which an execution of the loop begins; the further ones follow.
+    Start(u64),
 }
 
 /// How entries of the block are found.

@@ -61,6 +61,9 @@ pub struct Snapshot {
     pub pages: Pages,
     /// Where they were, in the same order.
     pub mapped: Vec<Page>,
+    /// Why this entry was chosen, and how typical it is; or why none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<String>,
     /// Further executions of the loop, in the same run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Self>,
@@ -252,6 +255,7 @@ mod tests {
             },
             pages: Pages(BTreeMap::from([(0x7000, page), (0x8000, Box::new([0; PAGE]))])),
             mapped: Vec::new(),
+            chosen: None,
             others: Vec::new(),
         };
         let text = serde_json::to_string(&snapshot).unwrap();

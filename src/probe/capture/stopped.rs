@@ -101,6 +101,7 @@ impl<'a> Stopped<'a> {
             walk,
             mapped: pages.0.keys().map(|address| self.page_at(*address)).collect(),
             pages,
+            chosen: None,
             others: Vec::new(),
         })
     }

@@ -183,6 +183,17 @@ fn value(
             };
             Ok(Instruction::with2(code, to, memory).map(|load| vec![load]))
         }
+        What::Entered => {
+            let at = |displacement| MemoryOperand::with_base_displ(Register::RSP, displacement);
+            let code = || {
+                Ok(vec![
+                    Instruction::with2(Code::Lea_r64_m, Register::RAX, at(BELOW))?,
+                    Instruction::with1(Code::Bswap_r64, Register::RAX)?,
+                    Instruction::with2(Code::Mov_r16_rm16, Register::AX, at(BELOW))?,
+                ])
+            };
+            Ok(code())
+        }
         What::Latency { .. } | What::Registers { .. } => {
             Err("it has a record of its own".to_owned())
         }

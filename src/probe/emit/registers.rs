@@ -104,7 +104,7 @@ fn recorded(all: &mut Labelled, mask: u16, number: u32, shared: u64) -> Result<(
         all.add(Instruction::with2(Code::Mov_rm32_r32, place(index, 4), EAX)?);
     }
     for (index, register) in wishes.iter().enumerate() {
-        let head = number + 1 | register << PART;
+        let head = (number + 1) | (register << PART);
         all.add(Instruction::with2(Code::Mov_rm32_imm32, place(index, 0), head)?);
     }
     all.add(Instruction::with_branch(Code::Jmp_rel8_64, done)?);

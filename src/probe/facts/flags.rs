@@ -1,5 +1,4 @@
-//! Which arithmetic flags are live before each instruction: a backward analysis over the blocks of a
-//! function.
+//! Which arithmetic flags instructions, and the code of other functions, read and replace.
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, RflagsBits};
 

@@ -1,8 +1,10 @@
 //! One function: its blocks, how control passes between them, and where its code must stay as it is.
 
 use super::addresses::Addresses;
-use super::flags;
+use super::block::{Block, Exit};
+use super::entered::Entered;
 use super::module::Module;
+use super::tail_calls;
 use iced_x86::{Code, FlowControl, Instruction, OpKind};
 use isa::flow::{Edge, Flow, Memory as _, decoded_flow};
 use std::collections::BTreeSet;
@@ -12,42 +14,6 @@ use std::ops::Range;
 const LONGEST: u64 = 4 << 20;
 /// Most entries of a table of distances.
 const MOST_ENTRIES: u64 = 4096;
-/// Bytes of another function that are looked at.
-const LOOKED_AT: u64 = 128;
-
-/// How control leaves a block, other than to the blocks of [`Block::successors`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// Not at all.
-    None,
-    /// To another function, or by a return.
-    Leaves,
-    /// It ends in a call, which may not come back.
-    MayEnd,
-    /// Anywhere: an indirect jump whose targets are not known.
-    Unknown,
-}
-
-/// A basic block.
-#[derive(Debug, Clone)]
-pub struct Block {
-    /// First address (p_vaddr).
-    pub start: u64,
-    /// Address after its last instruction.
-    pub end: u64,
-    /// Its instructions, at their own addresses.
-    pub instructions: Vec<Instruction>,
-    /// Arithmetic flags that are live before each of them.
-    pub live: Vec<u32>,
-    /// Indices of the blocks that may follow.
-    pub successors: Vec<usize>,
-    /// How else it is left.
-    pub exit: Exit,
-    /// Whether it may be entered other than from the blocks of the function.
-    pub is_entered: bool,
-    /// Whether it is certain to be code: it is reached from the function's start or another entry.
-    pub is_reached: bool,
-}
 
 /// A natural loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,19 +47,24 @@ impl Function {
     ///
     /// # Errors
     /// The reason why it cannot be probed.
-    pub fn read(module: &Module, range: Range<u64>, entered: &Addresses) -> Result<Self, String> {
+    pub fn read(module: &Module, range: Range<u64>, entered: &Entered) -> Result<Self, String> {
         if range.end <= range.start || range.end - range.start > LONGEST {
             return Err("its length is not known".to_owned());
         }
         let bytes = module.code(range.clone()).ok_or("it is in no executable segment")?.to_vec();
         let flow = |observed: &[u64]| decoded_flow(&bytes, range.start, observed, &module.image);
         let (first, own) = flow(&[]);
-        let mut fixed = entered.within(&range).to_vec();
+        let mut fixed = Vec::new();
         own.iter().for_each(|instruction| name(instruction, module, &range, &mut fixed));
-        if first.blocks.iter().any(|b| b.unresolved) {
+        let pointed = fixed.iter().chain(entered.pointed.within(&range));
+        let is_pointed = pointed.copied().any(|address| address != range.start);
+        fixed.extend(entered.all.within(&range));
+        let mut fixed: Addresses = fixed.into_iter().collect();
+        if first.blocks.iter().any(|b| b.unresolved)
+            && !is_complete(&with_exits((&first, &own), &fixed, range.start, is_pointed))
+        {
             fixed.extend(tables(&own, module, &range));
         }
-        let mut fixed: Addresses = fixed.into_iter().collect();
         let is_start = |at: &u64| own.binary_search_by_key(at, Instruction::ip).is_ok();
         let observed: Vec<u64> = fixed.iter().filter(is_start).collect();
         let begins = |at: &u64| first.blocks.binary_search_by_key(at, |b| b.start).is_ok();
@@ -101,12 +72,12 @@ impl Function {
             true => (first, own),
             false => flow(&observed),
         };
-        let blocks = blocks((&found, &own), &fixed, range.start);
+        let blocks = with_exits((&found, &own), &fixed, range.start, is_pointed);
         let calls = blocks.iter().filter(|b| b.exit == Exit::MayEnd).map(|b| b.end);
         let tables = found.tables.iter().flat_map(|(_, targets)| targets).copied();
         fixed.extend(calls.chain(tables).chain(own.iter().filter_map(near_target)));
         let mut function = Self {
-            is_complete: found.undecoded.is_empty() && !found.blocks.iter().any(|b| b.unresolved),
+            is_complete: found.undecoded.is_empty() && is_complete(&blocks),
             blocks,
             loops: found.loops.iter().map(Loop::of).collect(),
             range,
@@ -128,73 +99,31 @@ impl Function {
             }
         }
     }
-
-    /// Finds the live flags of all blocks.
-    fn find_live(&mut self, module: &Module) {
-        let writes = self.blocks.iter().flat_map(|b| &b.instructions).any(flags::changes);
-        let out: Vec<u32> = self.blocks.iter().map(|b| self.live_out(module, b, writes)).collect();
-        // What a block reads first, and what of the flags after it is left before it.
-        let through = |block: &Block, after| {
-            block.instructions.iter().rev().fold(after, |live, i| flags::before(i, live))
-        };
-        let read: Vec<u32> = self.blocks.iter().map(|b| through(b, 0)).collect();
-        let passed = self.blocks.iter().map(|b| through(b, flags::ARITHMETIC));
-        let passed: Vec<u32> = passed.collect();
-        let mut live_in = vec![0; self.blocks.len()];
-        let after = |block: &Block, live_in: &[u32], out: u32| {
-            block.successors.iter().fold(out, |all, next| all | live_in[*next])
-        };
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for (number, block) in self.blocks.iter().enumerate().rev() {
-                let now = after(block, &live_in, out[number]) & passed[number] | read[number];
-                changed |= live_in[number] != now;
-                live_in[number] = now;
-            }
-        }
-        for (block, out) in self.blocks.iter_mut().zip(out) {
-            let mut now = after(block, &live_in, out);
-            block.live = vec![0; block.instructions.len()];
-            for (live, instruction) in block.live.iter_mut().zip(&block.instructions).rev() {
-                now = flags::before(instruction, now);
-                *live = now;
-            }
-        }
-    }
-
-    /// Flags live after a block because of code outside of the function.
-    fn live_out(&self, module: &Module, block: &Block, writes: bool) -> u32 {
-        let Some(last) = block.instructions.last() else { return flags::ARITHMETIC };
-        let beyond = |address: u64| {
-            let most = (1..=LOOKED_AT).rev().find_map(|n| module.code(address..address + n));
-            flags::read_first(most.unwrap_or_default(), address)
-        };
-        let target = near_target(last).filter(|t| !self.range.contains(t));
-        match last.flow_control() {
-            // A function that changes no flag may be one whose caller relies on that.
-            FlowControl::Return if writes => 0,
-            FlowControl::Return => flags::ARITHMETIC,
-            FlowControl::Call => target.map_or(0, beyond),
-            FlowControl::IndirectCall => 0,
-            FlowControl::IndirectBranch if block.exit == Exit::Unknown => flags::ARITHMETIC,
-            FlowControl::Exception => 0,
-            _ if block.exit == Exit::Unknown => flags::ARITHMETIC,
-            _ => match (target, last.next_ip()) {
-                (Some(target), _) => beyond(target),
-                (None, next) if next == self.range.end && block.successors.is_empty() => {
-                    beyond(next)
-                }
-                _ => 0,
-            },
-        }
-    }
 }
 
 impl Loop {
     fn of(found: &isa::flow::Loop) -> Self {
         Self { head: found.head, latches: found.back_edges.clone() }
     }
+}
+
+/// Whether all exits are known.
+fn is_complete(blocks: &[Block]) -> bool {
+    blocks.iter().all(|block| block.exit != Exit::Unknown)
+}
+
+/// The blocks of a flow graph, with tail calls, which there may be if no pointer leads inside.
+fn with_exits(
+    flow: (&Flow, &[Instruction]),
+    fixed: &Addresses,
+    start: u64,
+    is_pointed: bool,
+) -> Vec<Block> {
+    let mut blocks = blocks(flow, fixed, start);
+    if !is_pointed {
+        tail_calls::mark(&mut blocks);
+    }
+    blocks
 }
 
 /// The blocks of a flow graph, without what needs other blocks.
@@ -233,7 +162,7 @@ fn blocks((found, own): (&Flow, &[Instruction]), fixed: &Addresses, start: u64) 
 }
 
 /// The target of a direct jump or call.
-fn near_target(instruction: &Instruction) -> Option<u64> {
+pub(super) fn near_target(instruction: &Instruction) -> Option<u64> {
     (instruction.op0_kind() == OpKind::NearBranch64).then(|| instruction.near_branch_target())
 }
 

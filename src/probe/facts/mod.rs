@@ -7,21 +7,29 @@
 //! | `kind` | files that are no program of this processor |
 //! | `entered` | addresses that may be reached from elsewhere, over-approximated |
 //! | `exceptions` | landing pads of C++ and Rust exceptions |
+//! | `block` | a basic block |
 //! | `function` | one function: blocks, edges and instructions |
 //! | `names` | the functions of a file |
-//! | `flags` | which flags are live before each instruction |
+//! | `tail_calls` | indirect jumps that leave their function |
+//! | `flags` | which flags an instruction, or other code, reads and replaces |
+//! | `live` | which flags are live before each instruction of a function |
 
 mod addresses;
+mod block;
 mod entered;
 mod exceptions;
 mod flags;
 mod function;
 mod kind;
+mod live;
 mod module;
 mod names;
+mod tail_calls;
 
 pub use addresses::Addresses;
+pub use block::{Block, Exit};
+pub use entered::Entered;
 pub use flags::ARITHMETIC;
-pub use function::{Block, Exit, Function, Loop};
+pub use function::{Function, Loop};
 pub use module::Module;
 pub use names::{Named, functions};

@@ -39,8 +39,10 @@ pub struct Module {
     pub(super) segments: Vec<Segment>,
     /// It is loaded at its own addresses (not position-independent).
     pub is_fixed: bool,
-    /// Addresses that relocations, symbols, exception tables and the header name, ascending.
+    /// Addresses that relocations, symbols and the header name.
     pub(super) named: Addresses,
+    /// Where exceptions continue.
+    pub(super) pads: Addresses,
     /// Addresses of its functions and stubs that are known, ascending and disjoint.
     pub(super) functions: Vec<Range<u64>>,
 }
@@ -79,14 +81,15 @@ impl Module {
             named(&general).into_iter().map(|function| function.range).collect();
         functions.extend(stubs(&general));
         functions.sort_by_key(|range| range.start);
-        let mut named: Vec<u64> = landing_pads(&general, &bytes)?.into_iter().collect();
+        let pads = landing_pads(&general, &bytes)?.into_iter().collect();
+        let mut named = Vec::new();
         let symbols = elf.symbols().chain(elf.dynamic_symbols());
         named.extend(symbols.filter(|s| s.is_definition()).map(|s| s.address()));
         named.push(elf.entry());
         named.extend(relocated(&elf));
         let is_fixed = elf.elf_header().e_type(elf.endian()) == ET_EXEC;
         let named = named.into_iter().collect();
-        Ok(Self { image, segments, is_fixed, named, functions, data: Arc::clone(&data) })
+        Ok(Self { image, segments, is_fixed, named, pads, functions, data: Arc::clone(&data) })
     }
 
     /// The bytes of a segment.

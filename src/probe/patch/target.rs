@@ -4,8 +4,9 @@ use crate::facts::{Function, Module};
 use crate::process::Image;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Functions for which another thread is not worth its start.
+/// Functions that a thread takes at once.
 const FEW: usize = 64;
 
 /// A function of a file.
@@ -103,20 +104,26 @@ fn of_blocks(samples: &[(u64, u64)], function: &Function) -> Vec<u64> {
 
 /// The same as `all.iter().map(of)`, by all processors.
 fn in_parallel<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let parts: Vec<&[T]> = all.chunks(FEW).collect();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let each = all.len().div_ceil(processors).max(FEW);
-    let of = &of;
-    std::thread::scope(|scope| {
-        let parts: Vec<_> = all
-            .chunks(each)
-            .map(|part| scope.spawn(move || part.iter().map(of).collect::<Vec<R>>()))
-            .collect();
-        let joined = |part: std::thread::ScopedJoinHandle<'_, Vec<R>>| match part.join() {
+    let next = AtomicUsize::new(0);
+    // Each takes the next part: one may have a function as long as many others.
+    let work = || {
+        let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
+        let own = numbers.map_while(|number| Some((number, parts.get(number)?)));
+        own.map(|(number, part)| (number, part.iter().map(&of).collect())).collect()
+    };
+    let mut found: Vec<(usize, Vec<R>)> = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..processors.min(parts.len())).map(|_| scope.spawn(work)).collect();
+        let own: Vec<(usize, Vec<R>)> = work();
+        let joined = others.into_iter().flat_map(|other| match other.join() {
             Ok(found) => found,
             Err(panic) => std::panic::resume_unwind(panic),
-        };
-        parts.into_iter().flat_map(joined).collect()
-    })
+        });
+        own.into_iter().chain(joined).collect()
+    });
+    found.sort_unstable_by_key(|(number, _)| *number);
+    found.into_iter().flat_map(|(_, part)| part).collect()
 }
 
 fn open(path: &Path, ranges: &[Range<u64>]) -> Result<Opened, String> {

@@ -33,6 +33,9 @@ pub enum What {
         /// 1 to 14.
         bits: u8,
     },
+    /// At the entry of a function: the bytes of the stack pointer in reverse, and in the lower 16 bits, which
+    /// are 0 then, those of the return address.
+    Entered,
     /// What general registers hold before the instruction, of as many executions as a budget allows that
     /// is filled up now and then.
     Registers {
@@ -54,7 +57,7 @@ impl What {
 
     /// Whether it is seen before the instruction, which need not be executed in the trampoline.
     fn is_before(self) -> bool {
-        matches!(self, What::Registers { .. })
+        matches!(self, What::Registers { .. } | What::Entered)
     }
 }
 

@@ -1,6 +1,9 @@
 //! A program whose recording does not say where it was mapped.
 
 use super::layout::Layout;
+use super::locate::locate;
+use super::search::SearchPaths;
+use crate::module::Module;
 use crate::record::Mapping;
 use std::path::Path;
 use tma::{Error, Result};
@@ -22,6 +25,19 @@ impl Program {
         let bytes = super::read(path).map_err(|e| cannot().because(e))?;
         let layout = Layout::read(&bytes[..]).map_err(|why| cannot().because(why))?;
         Ok(Self { path: path.display().to_string(), layout })
+    }
+
+    /// The program of a module, wherever it is found.
+    ///
+    /// # Errors
+    /// It is not found, or is not the recorded one.
+    pub fn of(module: &Module, search: &SearchPaths) -> Result<Self> {
+        let found = locate(search, module).map_err(|gap| {
+            Error::failed(format!("the program {} is not known", module.path))
+                .because(gap.to_string())
+                .hint("name it with --binary FILE or --symfs DIR")
+        })?;
+        Ok(Self { path: found.path.display().to_string(), layout: found.layout })
     }
 
     /// Its path.

@@ -39,6 +39,18 @@ pub struct Branch {
     pub wrong_path: bool,
 }
 
+/// How the branches of a sample were recorded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Recorded {
+    /// The last ones before a sample.
+    #[default]
+    Sampled,
+    /// The first piece of a trace.
+    TraceBegins,
+    /// A piece of a trace: its oldest branch was taken after the newest one of the sample before.
+    TraceContinues,
+}
+
 /// Latency of a memory access or instruction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Weight {
@@ -121,9 +133,8 @@ pub struct Details {
     pub raw: Vec<u8>,
     /// Last branches, newest first.
     pub branches: Vec<Branch>,
-    /// Whether the oldest of them is the one taken after the newest of the last sample: samples that are
-    /// pieces of a trace.
-    pub follows: bool,
+    /// How they were recorded.
+    pub recorded: Recorded,
     /// User registers.
     pub registers: Option<Registers>,
     /// Registers at the interrupt (REGS_INTR).
@@ -153,7 +164,7 @@ static NONE: Details = Details {
     readings: None,
     raw: Vec::new(),
     branches: Vec::new(),
-    follows: false,
+    recorded: Recorded::Sampled,
     registers: None,
     interrupt_registers: None,
     weight: None,
@@ -167,11 +178,11 @@ static NONE: Details = Details {
 };
 
 impl Sample {
-    /// A sample of branches, newest first; see [`Details::follows`].
-    pub fn of_branches(branches: Vec<Branch>, follows: bool) -> Self {
+    /// A sample of branches, newest first.
+    pub fn of_branches(branches: Vec<Branch>, recorded: Recorded) -> Self {
         let mut sample = Self::default();
         sample.details().branches = branches;
-        sample.details().follows = follows;
+        sample.details().recorded = recorded;
         sample
     }
 

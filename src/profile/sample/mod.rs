@@ -19,4 +19,6 @@ mod tests;
 
 pub use cursor::Malformed;
 pub use decode::decode;
-pub use fields::{Branch, Context, Details, Frame, Reading, Readings, Registers, Sample, Weight};
+pub use fields::{
+    Branch, Context, Details, Frame, Reading, Readings, Recorded, Registers, Sample, Weight,
+};

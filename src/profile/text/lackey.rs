@@ -8,7 +8,7 @@ use super::lines::{Text, hex};
 use crate::files::Program;
 use crate::record::Record;
 use crate::recording::Records;
-use crate::sample::{Branch, Sample};
+use crate::sample::{Branch, Recorded, Sample};
 use tma::Result;
 
 /// Name of the event.
@@ -52,13 +52,13 @@ impl Records for Trace {
         }
         let mut last: Option<(u64, u64)> = None;
         let mut piece = Vec::with_capacity(PIECE);
-        let mut follows = false;
+        let mut recorded = Recorded::TraceBegins;
         let mut pass_on = |piece: &mut Vec<Branch>| {
             piece.reverse();
-            let mut sample = Sample::of_branches(std::mem::take(piece), follows);
+            let mut sample = Sample::of_branches(std::mem::take(piece), recorded);
             sample.pid = Some(0);
             visit(Record::Sample { event: 0, sample });
-            follows = true;
+            recorded = Recorded::TraceContinues;
         };
         let notes = self.text.each(&mut |line| {
             let Some((letter, address, size)) = read(line) else {

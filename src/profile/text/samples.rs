@@ -6,7 +6,7 @@ use super::script::{Head, Line, Taken, read};
 use crate::files::Program;
 use crate::record::Record;
 use crate::recording::Records;
-use crate::sample::{Branch, Sample};
+use crate::sample::{Branch, Recorded, Sample};
 use tma::{Error, Result};
 
 /// Branches in a piece of a trace.
@@ -107,7 +107,7 @@ impl Records for Samples {
             pending: None,
             trace: Vec::new(),
             of_trace: Head::default(),
-            follows: false,
+            piece: Recorded::TraceBegins,
         };
         let notes = self.text.each(&mut |line| match read(line) {
             Some(line) => {
@@ -133,7 +133,7 @@ struct Reader<'a> {
     /// The piece of a trace; oldest first.
     trace: Vec<Branch>,
     of_trace: Head,
-    follows: bool,
+    piece: Recorded,
 }
 
 impl Reader<'_> {
@@ -155,7 +155,7 @@ impl Reader<'_> {
                     head = before;
                 }
                 self.flush();
-                self.emit(&head, branches, false);
+                self.emit(&head, branches, Recorded::Sampled);
             }
             Line::Address(ip) => match &mut self.sample {
                 Some((head, _)) => {
@@ -204,9 +204,9 @@ impl Reader<'_> {
             let mut branches = std::mem::take(&mut self.trace);
             branches.reverse();
             let head = Head { ip: None, ..self.of_trace.clone() };
-            self.emit(&head, branches, self.follows);
+            self.emit(&head, branches, self.piece);
         }
-        self.follows = continues;
+        self.piece = if continues { Recorded::TraceContinues } else { Recorded::TraceBegins };
     }
 
     /// Ends the sample whose branches came line by line.
@@ -214,13 +214,13 @@ impl Reader<'_> {
         self.pending = None;
         let Some((head, mut branches)) = self.sample.take() else { return };
         branches.reverse();
-        self.emit(&head, without_absent_cycles(branches), false);
+        self.emit(&head, without_absent_cycles(branches), Recorded::Sampled);
     }
 
-    fn emit(&mut self, head: &Head, branches: Vec<Branch>, follows: bool) {
+    fn emit(&mut self, head: &Head, branches: Vec<Branch>, recorded: Recorded) {
         let name = head.event.as_deref().unwrap_or(UNNAMED);
         let event = self.of.events.iter().position(|known| known == name).unwrap_or(0);
-        let mut sample = Sample::of_branches(branches, follows);
+        let mut sample = Sample::of_branches(branches, recorded);
         let pid = if self.of.has_mappings { head.pid } else { Some(PROCESS) };
         (sample.ip, sample.pid, sample.tid, sample.time) = (head.ip, pid, head.tid, head.time);
         (self.visit)(Record::Sample { event, sample });

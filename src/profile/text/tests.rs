@@ -6,7 +6,7 @@ use super::lines::Text;
 use super::script::{Line, read};
 use super::*;
 use crate::record::Record;
-use crate::sample::Sample;
+use crate::sample::{Recorded, Sample};
 
 fn samples(text: &str, kind: Kind) -> (Vec<Sample>, Stream, Vec<String>) {
     let stream = stream(Input::of(text.as_bytes()), "text".into(), kind, None).unwrap();
@@ -108,8 +108,8 @@ fn branches_of_a_hardware_trace_are_one_trace_until_it_stops() {
  ls 21199 [2] 5.000005:  1  branches:uH:  401020 a+0x20 (/ls) =>   401000 a+0x0 (/ls)";
     assert_eq!(recognise(text.as_bytes()), Some(Kind::PerfScript));
     let (samples, ..) = samples(text, Kind::PerfScript);
-    let numbers: Vec<_> = samples.iter().map(|s| (s.branches.len(), s.follows)).collect();
-    assert_eq!(numbers, [(2, false), (1, false)]);
+    let numbers: Vec<_> = samples.iter().map(|s| (s.branches.len(), s.recorded)).collect();
+    assert_eq!(numbers, [(2, Recorded::TraceBegins), (1, Recorded::TraceBegins)]);
     assert_eq!(samples[0].branches[0].from, 0x40_1110, "newest first");
     assert_eq!((samples[0].ip, samples[0].branches[0].cycles), (None, None));
 }
@@ -126,8 +126,9 @@ fn a_trace_of_instructions_has_a_branch_where_the_next_one_does_not_follow() {
     assert_eq!((first[0].branches[0].from, first[0].branches[0].to), (0x40_1003, 0x40_1000));
     let long = "I  0401000,3\nI  0401003,2\n".repeat(10_000);
     let pieces: Vec<_> =
-        samples(&long, Kind::Lackey).0.iter().map(|s| (s.branches.len(), s.follows)).collect();
-    assert_eq!(pieces, [(4096, false), (4096, true), (1807, true)]);
+        samples(&long, Kind::Lackey).0.iter().map(|s| (s.branches.len(), s.recorded)).collect();
+    let (begins, continues) = (Recorded::TraceBegins, Recorded::TraceContinues);
+    assert_eq!(pieces, [(4096, begins), (4096, continues), (1807, continues)]);
 }
 
 /// The formats of AutoFDO's sample_reader.cc and of llvm-profgen 14.

@@ -92,6 +92,9 @@ pub struct BlockArgs {
     /// Capture up to N executions of the loop, of which the headline is the mean
     #[arg(long, value_name = "N", default_value_t = 8, conflicts_with = "entry", help_heading = VALUES)]
     pub executions: usize,
+    /// Run the program twice before, to capture an execution with the median of trips
+    #[arg(long, conflicts_with = "entry", conflicts_with_all = NOT_CAPTURED, help_heading = VALUES)]
+    pub typical: bool,
     /// Keep the captured values in FILE, for --registers
     #[arg(long, value_name = "FILE", conflicts_with_all = NOT_CAPTURED, help_heading = VALUES)]
     pub save_values: Option<PathBuf>,
@@ -141,7 +144,7 @@ impl BlockArgs {
     pub fn is_run(&self) -> bool {
         // A program without arguments: clap does not tell an empty `--` from none.
         let separated = || std::env::args_os().any(|word| word == "--");
-        let named = self.entry.is_some() || self.save_values.is_some();
+        let named = self.entry.is_some() || self.typical || self.save_values.is_some();
         named || !self.arguments.is_empty() || separated()
     }
 

@@ -95,6 +95,7 @@ fn captured(located: &Located, args: &BlockArgs, options: &mut Options) -> Resul
         arguments: &args.arguments,
         entry: args.entry,
         executions: args.executions,
+        typical: args.typical,
     })?;
     if let Some(path) = &args.save_values {
         let failed = |e| Error::failed(format!("cannot write {}", path.display())).because(e);

@@ -46,7 +46,8 @@ fn has_branches(record: &Record) -> bool {
 /// Counts by a recording's branch stacks, while its functions are shown.
 fn count_branches(path: PathBuf, search: SearchPaths, queue: Queue) {
     std::thread::spawn(move || {
-        let found = catch_panic(|| engine::branches::branches(&path, None, &search));
+        let found =
+            catch_panic(|| engine::branches::branches(std::slice::from_ref(&path), None, &search));
         // Without them the screens are those of a recording without branch stacks.
         if let Some(counts) = found.ok().and_then(Result::ok).as_ref().and_then(Counts::recorded) {
             queue.send(BackgroundResult::Counts(Box::new(counts)));

@@ -1,6 +1,7 @@
 //! Verdicts on made-up evidence.
 
-use super::super::model::{Broken, Lengthened, is_refuted};
+use super::super::cycles::is_refuted;
+use super::super::model::{Broken, Lengthened};
 use super::*;
 
 fn evidence(time: f64, independent: f64, resources: f64) -> Evidence {

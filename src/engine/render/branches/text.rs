@@ -1,8 +1,6 @@
-//! Recorded branches as text, CSV and input of llvm-profgen.
+//! Recorded branches as text.
 
-use super::csv::{number, row};
 use crate::documents::branches::{Branches, EdgeRow, EventRow};
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The document as text: of each event `most` edges, blocks and loops.
@@ -13,6 +11,8 @@ pub fn text(document: &Branches, most: usize) -> String {
         edges(document, event, most, &mut out);
         blocks(document, event, most, &mut out);
         loops(document, event, most, &mut out);
+        calls(document, event, most, &mut out);
+        indirect(document, event, most, &mut out);
     }
     for note in &document.notes {
         let _ = writeln!(out, "note: {note}");
@@ -21,17 +21,18 @@ pub fn text(document: &Branches, most: usize) -> String {
 }
 
 fn head(event: &EventRow, out: &mut String) {
-    let _ =
-        writeln!(out, "{}: {} branches in {} samples", event.name, event.entries, event.samples);
+    let samples = event.samples.map_or(String::new(), |n| format!(" in {n} samples"));
+    let _ = writeln!(out, "{}: {} branches{samples}", event.name, event.entries);
     let _ = writeln!(out, "  {}", event.bias);
     if event.has_predictions {
         let _ =
             writeln!(out, "  branches that are not taken are not recorded, mispredicted or not");
     } else {
-        let _ = writeln!(out, "  mispredictions: not recorded");
+        let _ = writeln!(out, "  mispredictions: unknown: not recorded");
     }
     if !event.has_cycles {
-        let _ = writeln!(out, "  cycles: this processor's branch records have none");
+        let why = if event.samples.is_some() { "this LBR has no cycles" } else { "not recorded" };
+        let _ = writeln!(out, "  latency, iterations: unknown: {why}");
     }
     let s = &event.skipped;
     let all = [
@@ -71,9 +72,9 @@ fn edges(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
     let all: Vec<_> = document.edges.iter().filter(|e| e.event == event.event).collect();
     let _ = writeln!(out, "\n   share     count  mispredicted  cycles  taken branch");
     for edge in all.iter().take(most) {
-        let wrong = edge.mispredicted.map_or("-".to_owned(), |n| {
-            format!("{:.1} %", 100.0 * n as f64 / edge.count.max(1) as f64)
-        });
+        let hard = if edge.hard { "hard " } else { "" };
+        let wrong =
+            share(edge.mispredicted, edge.count).map_or("-".to_owned(), |s| format!("{hard}{s}"));
         let _ = writeln!(
             out,
             "{:6.1} %  {:>8}  {wrong:>12}  {:>6}  {}",
@@ -142,82 +143,46 @@ fn loops(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
     more(all.len(), most, out);
 }
 
-/// The document as CSV: one row per edge, range, block, instruction and loop; empty where a column does not
-/// apply.
-pub fn csv(document: &Branches) -> String {
-    let mut out =
-        String::from("what,event,module,from,to,count,mispredicted,cycles_mean,cycles_median\n");
-    let mut add = |fields: [String; 9]| {
-        out += &row(fields);
-        out.push('\n');
-    };
-    let none = String::new;
-    for e in &document.edges {
-        let wrong = e.mispredicted.map(|n| n.to_string()).unwrap_or_default();
-        let (from, to) = (e.from.clone().unwrap_or_default(), e.to.clone().unwrap_or_default());
-        let (mean, median) = (number(e.cycles_mean), number(e.cycles_median));
-        let count = e.count.to_string();
-        let module = e.module.clone();
-        add(["edge".into(), e.event.to_string(), module, from, to, count, wrong, mean, median]);
-    }
-    for r in &document.ranges {
-        let (mean, median) = (number(r.cycles_mean), number(r.cycles_median));
-        let (first, last, count) = (r.first.clone(), r.last.clone(), r.count.to_string());
-        let module = r.module.clone();
-        add([
-            "range".into(),
-            r.event.to_string(),
-            module,
-            first,
-            last,
-            count,
-            none(),
-            mean,
-            median,
-        ]);
-    }
-    for b in &document.blocks {
-        let (mean, median) = (number(b.cycles_mean), number(b.cycles_median));
-        let (start, end, count) = (b.start.clone(), b.end.clone(), b.count.to_string());
-        let module = b.module.clone();
-        add(["block".into(), b.event.to_string(), module, start, end, count, none(), mean, median]);
-    }
-    for i in &document.instructions {
-        let (event, at, n) = (i.event.to_string(), i.address.clone(), i.samples.to_string());
-        let module = i.module.clone();
-        add(["instruction".into(), event, module, at, none(), n, none(), none(), none()]);
-    }
-    for l in &document.loops {
-        let (mean, median) = (number(l.iterations.mean), number(l.iterations.median));
-        let (head, back, n) = (l.head.clone(), l.back.clone(), l.taken.to_string());
-        let module = l.module.clone();
-        add(["loop".into(), l.event.to_string(), module, back, head, n, none(), mean, median]);
-    }
-    out
+fn share(part: Option<u64>, all: u64) -> Option<String> {
+    part.map(|n| format!("{:.1} %", 100.0 * n as f64 / all.max(1) as f64))
 }
 
-/// Ranges and branches of one module as `llvm-profgen --skip-symbolization --use-offset=0` writes them, input
-/// of `llvm-profgen --unsymbolized-profile`: addresses without `0x`, in order.
-pub fn unsymbolized(document: &Branches, module: &str) -> String {
-    let plain = |address: &str| u64::from_str_radix(address.trim_start_matches("0x"), 16).ok();
-    let mut ranges: BTreeMap<(u64, u64), u64> = BTreeMap::new();
-    for r in document.ranges.iter().filter(|r| r.module == module) {
-        let Some(key) = plain(&r.first).zip(plain(&r.last)) else { continue };
-        *ranges.entry(key).or_default() += r.count;
+fn calls(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
+    let all: Vec<_> = document.calls.iter().filter(|c| c.event == event.event).collect();
+    if all.is_empty() {
+        return;
     }
-    let mut edges: BTreeMap<(u64, u64), u64> = BTreeMap::new();
-    for e in document.edges.iter().filter(|e| e.module == module && e.to_module.is_none()) {
-        let (Some(from), Some(to)) = (&e.from, &e.to) else { continue };
-        let Some(key) = plain(from).zip(plain(to)) else { continue };
-        *edges.entry(key).or_default() += e.count;
+    let _ = writeln!(out, "\n   count  call or jump into another function");
+    for call in all.iter().take(most) {
+        let _ = writeln!(out, "{:>8}  {} → {}", call.count, call.from, call.to);
     }
-    let mut out = format!("{}\n", ranges.len());
-    for ((first, last), count) in &ranges {
-        let _ = writeln!(out, "{first:x}-{last:x}:{count}");
+    more(all.len(), most, out);
+}
+
+fn indirect(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
+    let all: Vec<_> = document.indirect.iter().filter(|i| i.event == event.event).collect();
+    if all.is_empty() {
+        return;
     }
-    let _ = writeln!(out, "{}", edges.len());
-    for ((from, to), count) in &edges {
-        let _ = writeln!(out, "{from:x}->{to:x}:{count}");
+    let _ = writeln!(out, "\n   count  mispredicted  indirect branch and its targets");
+    for branch in all.iter().take(most) {
+        let function = branch.function.as_deref().unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "{:>8}  {:>12}  {} {function}  {}",
+            branch.count,
+            share(branch.mispredicted, branch.count).unwrap_or("-".to_owned()),
+            branch.from,
+            branch.kind
+        );
+        for target in branch.targets.iter().take(most) {
+            let to = target.to.as_deref().unwrap_or("outside");
+            let function = target.function.as_deref().unwrap_or_default();
+            let _ = writeln!(out, "{:>20.1} %  → {to} {function}", 100.0 * target.share);
+        }
+        if branch.targets.len() > most {
+            let _ = writeln!(out, "{:>24} {} more targets", "", branch.targets.len() - most);
+        }
     }
-    out
+    more(all.len(), most, out);
 }

@@ -1,53 +1,24 @@
-//! Recorded branch stacks → edges, ranges, blocks and loops.
+//! The analysis of an event → rows of the document.
 
+use super::calls;
 use crate::documents::branches::{
-    BlockRow, Branches, EdgeRow, EventRow, InstructionRow, IterationsRow, LoopRow, RangeRow,
-    SCHEMA, SkippedRow, TripsRow,
+    BlockRow, Branches, EdgeRow, EventRow, InstructionRow, IterationsRow, LoopRow, ModuleRow,
+    RangeRow, TripsRow,
 };
-use crate::hot::recording::stream;
-use branches::stacks::{
-    Analysis, BlockSum, Distribution, Edge, EdgeSum, LoopShape, LoopSum, Skipped, analyse,
-};
+use branches::stacks::{Analysis, BlockSum, Distribution, Edge, EdgeSum, LoopShape, LoopSum};
 use iced_x86::FlowControl;
 use profile::address_space::ModuleAddress;
-use profile::event::Event;
-use profile::files::SearchPaths;
 use std::collections::BTreeMap;
-use std::path::Path;
-use tma::{Error, Result};
 
-/// Analyses the branch stacks of a recording; of one event, or of all that have some.
-///
-/// # Errors
-/// It cannot be read, or has no branch stacks.
-pub fn branches(path: &Path, event: Option<usize>, search: &SearchPaths) -> Result<Branches> {
-    let stream = stream(path, false)?.ok_or_else(|| {
-        Error::failed(format!("{} has no samples", path.display()))
-            .hint("branch stacks are recorded by `perf record -b`")
-    })?;
-    let mut document = Branches {
-        schema: SCHEMA.to_owned(),
-        source: stream.about.source.clone(),
-        notes: stream.about.notes.clone(),
-        ..Branches::default()
-    };
-    let (found, notes) = analyse(&stream, event, search)?;
-    document.notes.extend(notes);
-    for (number, found) in found.into_iter().enumerate() {
-        if let Some(found) = found {
-            add(&mut document, &stream.about.events[number], number, found);
-        }
-    }
-    match document.events.is_empty() {
-        true => Err(Error::failed(format!("{} has no branch stacks", path.display()))
-            .because("no sample of it has the last branches")
-            .hint("record with `perf record -b`, on a processor with LBR (Intel, AMD Zen 4 and later)")),
-        false => Ok(document),
-    }
-}
-
-fn add(document: &mut Branches, event: &Event, number: usize, mut found: Analysis) {
-    document.events.push(event_row(event, number, &found));
+/// Adds the rows of an event: its file, name and number over all files.
+pub fn add(
+    document: &mut Branches,
+    (source, name, number): (&str, &str, usize),
+    mut found: Analysis,
+) {
+    document.events.push(event_row((source, name, number), &found));
+    add_modules(document, &found);
+    let from = document.edges.len();
     let mut edges: Vec<(Edge, EdgeSum)> =
         found.sums.edges.iter().map(|(edge, sum)| (*edge, sum.clone())).collect();
     edges.sort_by(|(a, x), (b, y)| y.count.cmp(&x.count).then(a.cmp(b)));
@@ -55,6 +26,10 @@ fn add(document: &mut Branches, event: &Event, number: usize, mut found: Analysi
         document.edges.extend(edge_row(&mut found, number, (edge, &sum)));
     }
     without_code(document, number);
+    let own = &mut document.edges[from..];
+    calls::mark_hard(own);
+    document.calls.extend(calls::calls(own));
+    document.indirect.extend(calls::indirect(own));
     let mut ranges: Vec<_> = found.sums.ranges.iter().collect();
     ranges.sort_by(|(a, x), (b, y)| y.count.cmp(&x.count).then(a.cmp(b)));
     document.ranges.extend(ranges.into_iter().map(|(range, sum)| RangeRow {
@@ -78,14 +53,18 @@ fn add(document: &mut Branches, event: &Event, number: usize, mut found: Analysi
         timed: block.cycles.number(),
         cycles_mean: block.cycles.mean(),
         cycles_median: block.cycles.median(),
+        histogram: histogram(&block.cycles),
     }));
     let mut instructions: Vec<_> = found.sums.instructions.iter().collect();
     instructions.sort_by(|(a, x), (b, y)| y.cmp(x).then(a.cmp(b)));
+    let instructions: Vec<(ModuleAddress, u64)> =
+        instructions.into_iter().map(|(place, samples)| (*place, *samples)).collect();
     document.instructions.extend(instructions.into_iter().map(|(place, samples)| InstructionRow {
         event: number,
         module: module(&found, place.module),
         address: hex(place.address),
-        samples: *samples,
+        function: found.places.function(place).map(|function| function.short),
+        samples,
     }));
     let loops = std::mem::take(&mut found.loops);
     let rows = loops.iter().filter(|(_, sum)| sum.taken > 0);
@@ -116,16 +95,24 @@ fn without_code(document: &mut Branches, event: usize) {
     }
 }
 
-fn event_row(event: &Event, number: usize, found: &Analysis) -> EventRow {
+fn event_row((source, name, number): (&str, &str, usize), found: &Analysis) -> EventRow {
+    let sums = &found.sums;
+    let is_sampled = sums.samples > 0;
     EventRow {
         event: number,
-        name: event.name.clone(),
-        samples: found.sums.samples,
-        entries: found.sums.entries,
-        skipped: skipped_row(&found.sums.skipped),
+        source: source.to_owned(),
+        name: name.to_owned(),
+        samples: is_sampled.then_some(sums.samples),
+        entries: sums.entries,
+        skipped: sums.skipped,
         has_cycles: found.sums.has_cycles(),
         has_predictions: found.sums.has_predictions(),
-        bias: bias(&event.name).to_owned(),
+        bias: match (is_sampled, sums.is_traced) {
+            (true, _) => bias(name),
+            (false, true) => "a trace: counts are executions of what was traced",
+            (false, false) => "counts of an unknown event: their bias is unknown",
+        }
+        .to_owned(),
     }
 }
 
@@ -141,15 +128,17 @@ fn bias(event: &str) -> &'static str {
     "sampled by another event: branches near it are seen more often than they are executed"
 }
 
-fn skipped_row(skipped: &Skipped) -> SkippedRow {
-    SkippedRow {
-        duplicated: skipped.duplicated,
-        wrong_path: skipped.wrong_path,
-        backward: skipped.backward,
-        long: skipped.long,
-        between_modules: skipped.between_modules,
-        saturated: skipped.saturated,
-        unmapped: skipped.unmapped,
+/// The modules of the rows, each once.
+fn add_modules(document: &mut Branches, found: &Analysis) {
+    for module in found.places.modules() {
+        let build_id = module.build_id.as_ref();
+        let row = ModuleRow {
+            path: module.path.clone(),
+            build_id: build_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+        };
+        if !document.modules.contains(&row) {
+            document.modules.push(row);
+        }
     }
 }
 
@@ -179,6 +168,7 @@ fn edge_row(found: &mut Analysis, event: usize, (edge, sum): (Edge, &EdgeSum)) -
         count: sum.count,
         share: sum.count as f64 / found.sums.entries as f64,
         mispredicted: (sum.marked > 0).then_some(sum.mispredicted),
+        hard: false,
         cycles_mean: sum.cycles.mean(),
         cycles_median: sum.cycles.median(),
     })

@@ -1,0 +1,79 @@
+//! Times with their errors, and how bounds compare with the measured time.
+
+use crate::{Measurement, Throughput};
+
+/// A time in core cycles per iteration, with its error.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Cycles {
+    /// Best estimate.
+    pub best: f64,
+    /// Least it may be.
+    pub low: f64,
+    /// Most it may be.
+    pub high: f64,
+}
+
+impl Cycles {
+    /// A time without error.
+    #[cfg(test)]
+    pub fn exact(cycles: f64) -> Self {
+        Self { best: cycles, low: cycles, high: cycles }
+    }
+
+    /// Per iteration, where one measured iteration holds the block `copies` times.
+    pub fn of(throughput: &Throughput, copies: f64) -> Self {
+        let Throughput { cycles, low, high, .. } = *throughput;
+        Self { best: cycles, low, high }.per(copies)
+    }
+
+    /// The headline of a measurement; 0 without one.
+    pub fn of_headline(measurement: &Measurement) -> Self {
+        measurement.throughput.as_ref().map(|t| Self::of(t, 1.0)).unwrap_or_default()
+    }
+
+    /// Of one of so many copies.
+    pub(super) fn per(self, copies: f64) -> Self {
+        let Self { best, low, high } = self;
+        Self { best: best / copies, low: low / copies, high: high / copies }
+    }
+
+    /// The larger of two.
+    pub(super) fn max(self, other: Self) -> Self {
+        if other.best > self.best { other } else { self }
+    }
+}
+
+/// A measured bound this close to the time explains it: the spread of block measurements is below
+/// 5 % for 95 of 100 blocks (docs/results/blocks.md).
+pub(super) const NEAR: f64 = 0.05;
+/// Between [`NEAR`] and this it is undecided whether a bound explains the time.
+pub(super) const FAR: f64 = 0.08;
+/// [`NEAR`] and [`FAR`] for sums of latencies, whose terms are rounded.
+pub(super) const LATENCY_NEAR: f64 = 0.12;
+pub(super) const LATENCY_FAR: f64 = 0.18;
+
+/// Whether a bound reaches the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reaches {
+    Yes,
+    Perhaps,
+    No,
+}
+
+/// Whether the time refutes a bound: the bound's low end is above it by more than the errors.
+/// `computed` bounds are sums of latencies.
+pub fn is_refuted(bound: Cycles, time: Cycles, computed: bool) -> bool {
+    bound.low > time.high * (1.0 + if computed { LATENCY_NEAR } else { NEAR })
+}
+
+/// Whether `bound` reaches `time`; a bound above it by more than the error is wrong and explains
+/// nothing.
+pub(super) fn reaches(bound: Cycles, time: Cycles, near: f64, far: f64) -> Reaches {
+    let short = |share: f64| bound.high < time.low * (1.0 - share);
+    let beyond = |share: f64| bound.low > time.high * (1.0 + share);
+    match (short(far) || beyond(far), short(near) || beyond(near)) {
+        (true, _) => Reaches::No,
+        (_, true) => Reaches::Perhaps,
+        _ => Reaches::Yes,
+    }
+}

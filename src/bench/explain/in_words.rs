@@ -1,0 +1,82 @@
+//! The evidence for the verdict in words.
+
+use super::cycles::{Cycles, NEAR, is_refuted};
+use super::model::{Broken, Evidence};
+
+impl Evidence {
+    /// The times with dependencies broken, and the latencies, in words.
+    pub(super) fn remaining(&self) -> String {
+        let of = |variant: Option<Cycles>, how: &str| variant.map(|v| self.left(v, how));
+        let parts = [
+            of(self.memory_broken, "memory dependencies broken"),
+            self.registers_broken.map(|broken| self.remaining_registers(&broken)),
+            of(self.both_broken, "both broken"),
+            Some(self.latencies()),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// What is left of the time in a variant, in words; one that is slower has waits of its own.
+    pub(super) fn left(&self, variant: Cycles, how: &str) -> String {
+        let time = self.time.best;
+        match variant.low > self.time.high * (1.0 + NEAR) {
+            true => {
+                format!("{:.2} cycles, more than the block's {time:.2}, with {how}", variant.best)
+            }
+            false => format!("{:.2} of {time:.2} cycles remain with {how}", variant.best),
+        }
+    }
+
+    /// What passing through memory adds to the chain through it, in words.
+    pub(super) fn cost_of_forwarding(&self) -> String {
+        self.memory_chain_arithmetic.map_or(String::new(), |arithmetic| {
+            format!(
+                "; the arithmetic of that chain takes {arithmetic:.2}, passing through memory {:.2}",
+                (self.time.best - arithmetic).max(0.0)
+            )
+        })
+    }
+
+    /// The time with register dependencies broken, and what breaking them costs, in words.
+    fn remaining_registers(&self, broken: &Broken) -> String {
+        let Broken { remaining, instructions, cost, .. } = broken;
+        let caveat = match self.is_conclusive(broken) {
+            true => String::new(),
+            false => format!(
+                "; inconclusive: at least {:.2} cycles are expected with them",
+                self.lower_bound_broken(broken)
+            ),
+        };
+        format!(
+            "{} ({} added instructions per iteration, {cost:.2} cycles of slots{caveat})",
+            self.left(*remaining, "register dependencies broken"),
+            (100.0 * instructions).round() / 100.0,
+        )
+    }
+
+    /// The loop-carried latencies, in words.
+    pub(super) fn latencies(&self) -> String {
+        let of = |latency: Option<Cycles>| {
+            let cycles = latency?;
+            let range = match cycles.low < cycles.high {
+                true => format!(" ({:.2} to {:.2})", cycles.low, cycles.high),
+                false => String::new(),
+            };
+            let refuted = match is_refuted(cycles, self.time, true) {
+                true => ", above the measurement: refuted",
+                false => "",
+            };
+            Some(format!("{:.2}{range}{refuted}", cycles.best))
+        };
+        match (of(self.register_latency), of(self.memory_latency)) {
+            (Some(r), Some(m)) => {
+                format!(
+                    "the longest loop-carried latency is {r} through registers, {m} through memory"
+                )
+            }
+            (Some(r), None) => format!("the longest loop-carried latency is {r}"),
+            (None, Some(m)) => format!("the longest loop-carried latency, through memory, is {m}"),
+            (None, None) => "no loop-carried dependency is known".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The block itself, and a place in it.
+
+use serde::Serialize;
+
+/// One instruction.
+#[derive(Debug, Clone, Serialize)]
+pub struct Line {
+    /// Offset in the block, `0x…`.
+    pub offset: String,
+    /// Its bytes, hexadecimal.
+    pub bytes: String,
+    /// Intel syntax.
+    pub text: String,
+}
+
+/// The block itself.
+#[derive(Debug, Clone, Serialize)]
+pub struct Code {
+    /// Its name, where the input gives one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// All bytes, hexadecimal.
+    pub hex: String,
+    /// All instructions.
+    pub instructions: Vec<Line>,
+}
+
+/// Where a block failed.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct FaultLocation {
+    /// Copy, from 0.
+    pub copy: Option<usize>,
+    /// Instruction, from 0.
+    pub instruction: Option<usize>,
+    /// The address touched, `0x…`.
+    pub address: Option<String>,
+}
+
+impl FaultLocation {
+    /// In words: `instruction 3, copy 0, address 0x10`; empty where nothing is known.
+    pub fn words(&self) -> String {
+        let mut parts = Vec::new();
+        parts.extend(self.instruction.map(|i| format!("instruction {i}")));
+        parts.extend(self.copy.map(|c| format!("copy {c}")));
+        parts.extend(self.address.as_ref().map(|a| format!("address {a}")));
+        parts.join(", ")
+    }
+}

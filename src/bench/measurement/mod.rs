@@ -1,0 +1,168 @@
+//! The document of a measured block: `tdtool.block/1`. Text, JSON and CSV are views of it.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `code` | the block, and a place in it |
+//! | `timing` | how long it takes: headline, forms, samples |
+//! | `assumption` | assumptions of the measurement |
+//! | `explanation` | what bounds it |
+
+mod assumption;
+mod code;
+mod explanation;
+mod timing;
+
+pub use assumption::{Assumption, Outcome};
+pub use code::{Code, FaultLocation, Line};
+pub use explanation::{Bound, Hierarchy, Miss, Node, WhatIf};
+pub(super) use timing::LOOP;
+pub use timing::{Closed, Execution, FormResult, Forms, Mode, Samples, Throughput, UNROLLED};
+
+use crate::initial::values::Values;
+use crate::settings::{MeasuredOn, Settings};
+use serde::Serialize;
+
+/// The schema's name and version.
+pub const SCHEMA: &str = "tdtool.block/1";
+
+/// Outcome of a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Measured, and the timing reproduced.
+    Ok,
+    /// Ran, but no single number can be trusted.
+    Unstable,
+    /// Could not be run.
+    Failed,
+    /// Must not be run.
+    Rejected,
+}
+
+impl Status {
+    /// As printed.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unstable => "unstable",
+            Self::Failed => "failed",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+/// Start of the reason where samples were dropped because of contention.
+pub(super) const SHARED: &str = "contention on the core";
+/// The reason where the worker was not scheduled.
+pub(super) const TAKEN: &str = "another process occupied the core";
+
+/// The document of one block.
+#[derive(Debug, Clone, Serialize)]
+pub struct Measurement {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The block.
+    pub block: Code,
+    /// Measurement settings; none for input that is not code.
+    pub settings: Option<Settings>,
+    /// What it was measured on.
+    pub machine: Option<MeasuredOn>,
+    /// Outcome.
+    pub status: Status,
+    /// The reason, unless `ok`.
+    pub reason: Option<String>,
+    /// Where, if it failed.
+    #[serde(rename = "where")]
+    pub location: Option<FaultLocation>,
+    /// The headline, if there is one.
+    pub throughput: Option<Throughput>,
+    /// Instructions per cycle.
+    pub ipc: Option<f64>,
+    /// Both forms, if it ran.
+    pub forms: Option<Forms>,
+    /// The form that the headline is of: `loop` where the block was run as the program's loop.
+    pub headline: &'static str,
+    /// What the run as a loop showed, where that is the headline.
+    #[serde(skip)]
+    pub closed: Option<Closed>,
+    /// Executions of the program's loop that were measured, of which the headline is the mean.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub executions: Vec<Execution>,
+    /// Notes on the origin of the block and its values.
+    pub notes: Vec<String>,
+    /// The assumptions.
+    #[serde(rename = "invariants")]
+    pub assumptions: Vec<Assumption>,
+    /// Stores and loads that alias only because of the initial values, one sentence each.
+    #[serde(rename = "meetings")]
+    pub alias_pairs: Vec<String>,
+    /// Bounds on the throughput.
+    pub bounds: Vec<Bound>,
+    /// The top-down tree of the block.
+    pub hierarchy: Hierarchy,
+    /// What-if measurements, if requested.
+    pub what_if: Vec<WhatIf>,
+    /// Counted misses; none without a PMU.
+    pub misses: Vec<Miss>,
+    /// Accepted and rejected samples.
+    pub samples: Samples,
+    /// Initial values it ran with.
+    pub values: Option<Values>,
+    /// Pages mapped for it, `0x…`.
+    pub pages: Vec<String>,
+    /// Layers of the sandbox that are not available here.
+    pub sandbox: Vec<String>,
+}
+
+impl Measurement {
+    /// An empty document for `block`.
+    pub(super) fn blank(block: Code, hierarchy: Hierarchy) -> Self {
+        Self {
+            schema: SCHEMA,
+            block,
+            settings: None,
+            machine: None,
+            status: Status::Failed,
+            reason: None,
+            location: None,
+            throughput: None,
+            ipc: None,
+            forms: None,
+            headline: UNROLLED,
+            closed: None,
+            executions: Vec::new(),
+            notes: Vec::new(),
+            assumptions: Vec::new(),
+            alias_pairs: Vec::new(),
+            bounds: Vec::new(),
+            hierarchy,
+            what_if: Vec::new(),
+            misses: Vec::new(),
+            samples: Samples::default(),
+            values: None,
+            pages: Vec::new(),
+            sandbox: Vec::new(),
+        }
+    }
+
+    /// Names of the violated assumptions, except `alignment`: an unaligned access within a cache line does
+    /// not affect the result.
+    pub fn violated(&self) -> Vec<&'static str> {
+        let matters = |i: &&Assumption| i.outcome == Outcome::Violated && i.name != "alignment";
+        self.assumptions.iter().filter(matters).map(|i| i.name).collect()
+    }
+
+    /// Whether anything requested is missing because of contention.
+    pub fn was_disturbed(&self) -> bool {
+        let failed = matches!(self.status, Status::Unstable | Status::Failed);
+        let own = self.reason.iter().filter(|_| failed);
+        let missing = self.what_if.iter().filter(|w| w.cycles.is_none());
+        own.chain(missing.filter_map(|w| w.reason.as_ref()))
+            .any(|why| why.contains(SHARED) || why.contains(TAKEN))
+    }
+
+    /// Whether it is unstable because of contention most of the time.
+    pub fn is_contended(&self) -> bool {
+        self.status == Status::Unstable && 4 * self.samples.contended > self.samples.accepted
+    }
+}

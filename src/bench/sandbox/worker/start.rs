@@ -1,0 +1,180 @@
+//! Starts a worker: shared memory, process, namespaces, system-call filter.
+
+use super::{Ended, Layers, Worker};
+use crate::sandbox::layout::{self as at, PAGE, USER_TOP, mail};
+use crate::sandbox::{filter, runtime, sys};
+use std::time::Duration;
+use tma::{Error, Result};
+
+impl Worker {
+    /// Starts a worker on `cpu`, or wherever the scheduler likes. With `inspect` the user's other
+    /// processes may look at it, which the kernel demands for counting it unprivileged.
+    ///
+    /// # Errors
+    /// No shared memory, no process, or no system-call filter.
+    pub fn start(cpu: Option<usize>, inspect: bool, random: u64) -> Result<Self> {
+        let failed = |what: &str| {
+            Error::not_possible("cannot start the block sandbox")
+                .because(format!("{what}: {}", std::io::Error::last_os_error()))
+        };
+        check_file_limit()?;
+        let region = memory_file().ok_or_else(|| failed("memfd_create"))?;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let view = unsafe {
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+            libc::mmap(std::ptr::null_mut(), at::SIZE, access, flags, region, 0)
+        };
+        if view == libc::MAP_FAILED {
+            let error = failed("mmap");
+            close(region);
+            return Err(error);
+        }
+        let mut worker = Self {
+            pid: 0,
+            view: view.cast(),
+            base: base(random),
+            rip_area: rip_area(crate::sandbox::random()),
+            rip_offset: 0,
+            layers: Layers::default(),
+            gone: true,
+            status: std::cell::OnceCell::new(),
+        };
+        let started = worker.launch(region, cpu, inspect);
+        close(region);
+        started.map(|()| worker)
+    }
+
+    fn launch(&mut self, region: i32, cpu: Option<usize>, inspect: bool) -> Result<()> {
+        self.write(at::RUNTIME, runtime::image());
+        self.write_filter();
+        self.write_ranges();
+        self.put32(at::MAIL + mail::STATE, mail::STARTING);
+        let parent = u64::from(std::process::id());
+        let rseq = sys::rseq_offset();
+        let plan =
+            sys::Plan { region, base: self.base, cpu, inspect, namespaces: true, parent, rseq };
+        let mut pid = sys::fork(plan);
+        if pid < 0 {
+            let error = std::io::Error::from_raw_os_error(-pid as i32);
+            self.layers.without_namespaces = Some(error.to_string());
+            pid = sys::fork(sys::Plan { namespaces: false, ..plan });
+        }
+        let refused =
+            |cause: String| Error::not_possible("cannot start the block sandbox").because(cause);
+        if pid < 0 {
+            let error = std::io::Error::from_raw_os_error(-pid as i32);
+            return Err(refused(format!("no new process: {error}")));
+        }
+        self.pid = pid as i32;
+        self.gone = false;
+        match self.wait(mail::STARTING, Duration::from_secs(5)) {
+            Ended::Done => {}
+            Ended::Died(how) => return Err(refused(format!("the worker ended at once: {how}"))),
+            _ => return Err(refused("the worker does not answer".to_owned())),
+        }
+        let filter = self.get32(at::MAIL + mail::FILTER_RESULT) as i32;
+        if filter != 0 {
+            let error = std::io::Error::from_raw_os_error(-filter);
+            return Err(refused(format!("the kernel takes no system-call filter: {error}"))
+                .hint("a kernel with CONFIG_SECCOMP_FILTER; blocks never run without it"));
+        }
+        self.layers.left_mapped = self.get32(at::MAIL + mail::LEFT_MAPPED);
+        Ok(())
+    }
+
+    fn write_filter(&mut self) {
+        let code = filter::program(self.base);
+        let address = self.base + (at::MAIL + mail::FILTER_CODE) as u64;
+        self.put64(at::MAIL + mail::FILTER, code.len() as u64);
+        self.put64(at::MAIL + mail::FILTER + 8, address);
+        for (i, (code, yes, no, k)) in code.iter().enumerate() {
+            let at = at::MAIL + mail::FILTER_CODE + 8 * i;
+            self.put32(at, u32::from(*code) | u32::from(*yes) << 16 | u32::from(*no) << 24);
+            self.put32(at + 4, *k);
+        }
+    }
+
+    /// What the worker unmaps: all below and above the region, and then each mapping by itself,
+    /// since one sealed page fails the whole range.
+    fn write_ranges(&mut self) {
+        let end = self.base + at::SIZE as u64;
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for line in maps.lines() {
+            let Some((start, stop)) = line.split(' ').next().and_then(|r| r.split_once('-')) else {
+                continue;
+            };
+            let number = |text| u64::from_str_radix(text, 16).ok();
+            let (Some(start), Some(stop)) = (number(start), number(stop)) else { continue };
+            let sealed = line.contains("[v");
+            match ranges.last_mut() {
+                Some(last) if last.1 == start && !sealed => last.1 = stop,
+                _ if stop <= USER_TOP => ranges.push((start, stop)),
+                _ => {}
+            }
+        }
+        ranges.truncate(mail::RANGES_MAX - 3);
+        ranges.extend([(0, self.base), (end, USER_TOP)]);
+        for (i, (start, stop)) in ranges.iter().enumerate() {
+            self.put64(at::MAIL + mail::RANGES + 16 * i, *start);
+            self.put64(at::MAIL + mail::RANGES + 16 * i + 8, stop - start);
+        }
+        self.put64(at::MAIL + mail::RANGES + 16 * ranges.len() + 8, 0);
+    }
+}
+
+/// A random place for the region: far from where programs and libraries lie, with room for the
+/// `rip` area after it before the next multiple of 4 GiB.
+fn base(random: u64) -> u64 {
+    let high = 0x1000 + (random >> 32) % 0x4000;
+    let low = 0x1000_0000 + (random & 0xffff_ffff) % 0xc000_0000;
+    (high << 32 | low) & !(PAGE as u64 - 1)
+}
+
+/// A random place for what `[rip+x]` points at.
+fn rip_area(random: u64) -> usize {
+    let page = PAGE as u64;
+    at::RIP_AREA + (random % (at::RIP_AREA_SPREAD / page) * page) as usize
+}
+
+/// Refuses a limit on file sizes that the region would exceed: the kernel would end this process.
+fn check_file_limit() -> Result<()> {
+    use nix::sys::resource::{Resource, getrlimit};
+    match getrlimit(Resource::RLIMIT_FSIZE) {
+        Ok((limit, _)) if limit < at::SIZE as u64 => {
+            Err(Error::not_possible("cannot start the block sandbox")
+                .because(format!(
+                    "files may have {limit} bytes only, shared memory needs {}",
+                    at::SIZE
+                ))
+                .hint("raise the limit on file sizes (ulimit -f)"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An anonymous file of the region's size.
+fn memory_file() -> Option<i32> {
+    let name = c"tdtool block sandbox".as_ptr();
+    // SAFETY: the name is a live string; the descriptor is ours.
+    unsafe {
+        let executable = libc::memfd_create(name, libc::MFD_CLOEXEC | libc::MFD_EXEC);
+        // Kernels before 6.3 do not know the flag and need none.
+        let file =
+            if executable < 0 { libc::memfd_create(name, libc::MFD_CLOEXEC) } else { executable };
+        if file < 0 {
+            return None;
+        }
+        if libc::ftruncate(file, at::SIZE as i64) != 0 {
+            close(file);
+            return None;
+        }
+        Some(file)
+    }
+}
+
+fn close(file: i32) {
+    // SAFETY: a descriptor of ours that is used no more.
+    unsafe { libc::close(file) };
+}

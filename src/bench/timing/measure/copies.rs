@@ -1,0 +1,146 @@
+//! Forms of copies of a block: straight or in a loop without fences, and as the body of a loop.
+
+use super::form::Form;
+use crate::harness::forms;
+use crate::harness::loop_counter::LoopCounter;
+use crate::harness::program::Program;
+use crate::harness::required_state::RequiredState;
+use crate::initial::run_setup::RunSetup;
+use crate::runner::{BLOCK_CODE, Segment};
+use crate::sandbox::layout as at;
+use isa::code::Block;
+
+/// Iterations of the loop form before the timed ones: memory predictors have to learn it.
+const LOOP_WARM: u32 = 48;
+/// The same of the unrolled form in a loop without fences.
+const COUNTED_WARM: u32 = 2;
+/// Repetitions of a loop in a first look.
+const LOOK: u32 = 8;
+
+/// How the unrolled form repeats its copies.
+#[derive(Debug, Clone, Copy)]
+pub enum Repeat {
+    /// Registers and memory restored and fences around every repetition: every copy finds the
+    /// addresses of the trace.
+    Restored,
+    /// In a loop without fences, counted like this: for blocks whose
+    /// addresses stay the same.
+    Counted(LoopCounter),
+}
+
+impl Repeat {
+    /// How often the copies are repeated for a first look: start-up would be much of the time of
+    /// a few hundred instructions.
+    pub fn look(self) -> u32 {
+        match self {
+            Self::Restored => 1,
+            Self::Counted(_) => LOOK,
+        }
+    }
+}
+
+/// The unrolled form: `copies` against about half as many, each `repeat` times.
+pub fn unrolled(
+    block: &Block,
+    required_state: &RequiredState,
+    setup: &RunSetup,
+    (copies, how, repeat): (usize, Repeat, u32),
+    offsets: &[usize],
+) -> Form {
+    let between = copies_between(copies, block.bytes.len());
+    let mut start = BLOCK_CODE;
+    let warm = match how {
+        Repeat::Restored => forms::WARM,
+        Repeat::Counted(_) => COUNTED_WARM,
+    };
+    let mut form =
+        Form::of(f64::from(repeat) * between as f64, f64::from(repeat + warm) * between as f64);
+    form.learns = block.instructions.iter().any(isa::code::Inst::writes_memory);
+    let build = |copies, start| {
+        let shape = setup.shape(block, required_state, copies, start);
+        match how {
+            Repeat::Restored => forms::unrolled(&shape),
+            Repeat::Counted(counter) => forms::looped(&shape, counter, COUNTED_WARM),
+        }
+    };
+    for offset in offsets {
+        let long = build(copies, start + offset);
+        let short = build(copies - between, long.end().next_multiple_of(64) + 64 + offset);
+        start = short.end().next_multiple_of(64) + 64;
+        if start > at::CODE + at::CODE_SIZE {
+            break;
+        }
+        let segment = |program: &Program| Segment { entry: program.start, repeat };
+        form.pairs.push((segment(&long), segment(&short)));
+        form.programs.extend([long, short]);
+    }
+    form
+}
+
+/// How many of `copies` the short run omits: about half, such that both runs end at the same offset
+/// within a cache line, which otherwise affects the time.
+fn copies_between(copies: usize, length: usize) -> usize {
+    let half = copies / 2;
+    let mut step = (64 >> length.trailing_zeros().min(6)).max(1);
+    while step > 1 && (half / step * step) * 3 < copies {
+        step /= 2;
+    }
+    half / step * step
+}
+
+/// The loop form: `copies` in the body, `long` against half as many iterations.
+pub fn looped(
+    block: &Block,
+    required_state: &RequiredState,
+    setup: &RunSetup,
+    copies: usize,
+    counter: LoopCounter,
+    long: u32,
+) -> Form {
+    let between = f64::from(long - long / 2) * copies as f64;
+    let mut form = Form::of(between, between);
+    form.learns = block.instructions.iter().any(isa::code::Inst::writes_memory);
+    let mut start = BLOCK_CODE;
+    for offset in [0, 32] {
+        let shape = setup.shape(block, required_state, copies, start + offset);
+        let program = forms::looped(&shape, counter, LOOP_WARM.min(long));
+        start = program.end().next_multiple_of(64) + 64;
+        let segment = |repeat| Segment { entry: program.start, repeat };
+        form.pairs.push((segment(long), segment(long / 2)));
+        form.programs.push(program);
+    }
+    form
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_runs_hold_the_repetitions_before_the_time_stamp() {
+        let block = Block::decode(&[0x48, 0x01, 0xd8]).unwrap();
+        let setup = RunSetup {
+            values: crate::Values::default(),
+            copies: 128,
+            pages: Vec::new(),
+            lines: Vec::new(),
+            taken: Vec::new(),
+            reseeded: Vec::new(),
+            accesses: Vec::new(),
+            complete: true,
+            end: Default::default(),
+            rip_area: 0,
+        };
+        let required_state = RequiredState::of(&block);
+        let iterations = |how| {
+            let form = unrolled(&block, &required_state, &setup, (128, how, 5), &[0]);
+            (form.between, form.between_whole_runs())
+        };
+        // 64 copies apart, five times and one or two times before.
+        assert_eq!(iterations(Repeat::Restored), (320.0, 384.0));
+        assert_eq!(iterations(Repeat::Counted(LoopCounter::Memory)), (320.0, 448.0));
+        // Long and short loops warm up alike.
+        let form = looped(&block, &required_state, &setup, 4, LoopCounter::Memory, 100);
+        assert_eq!((form.between, form.between_whole_runs()), (200.0, 200.0));
+    }
+}

@@ -1,0 +1,73 @@
+//! Recorded branches → edges, ranges, blocks, loops, calls.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `input` | what a file is, and its analysis |
+//! | `rows` | an analysis → rows of the document |
+//! | `calls` | edges → calls between functions, targets of indirect branches, branches that are hard to predict |
+
+mod calls;
+mod input;
+mod rows;
+
+use crate::documents::branches::{Branches, SCHEMA};
+use profile::files::{Program, SearchPaths};
+use profile::module::{Module, ModuleKind};
+use std::path::PathBuf;
+use tma::{Error, Result};
+
+/// Analyses the branches of recordings, one after the other: events of different files are different
+/// events. Of one event by its number over all files, or of all that have branches.
+///
+/// # Errors
+/// One cannot be read, or none has branches.
+pub fn branches(files: &[PathBuf], event: Option<usize>, search: &SearchPaths) -> Result<Branches> {
+    let mut document = Branches { schema: SCHEMA.to_owned(), ..Branches::default() };
+    let mut sources = Vec::new();
+    let mut first = 0;
+    for path in files {
+        // A number of another file is no number of this one.
+        let wanted = event.map(|number| number.checked_sub(first).unwrap_or(usize::MAX));
+        let found = input::read(path, wanted, search)?;
+        sources.push(found.source.clone());
+        add_notes(&mut document, found.notes);
+        for (number, name, analysis) in found.events {
+            rows::add(&mut document, (&found.source, &name, first + number), analysis);
+        }
+        first += found.number;
+    }
+    document.source = sources.join(", ");
+    match document.events.is_empty() {
+        true => Err(Error::failed(format!("{} has no branch stacks", document.source))
+            .because("no sample of it has the last branches")
+            .hint("record with `perf record -b`, on a processor with LBR (Intel, AMD Zen 4 and later)")),
+        false => Ok(document),
+    }
+}
+
+fn add_notes(document: &mut Branches, notes: Vec<String>) {
+    for note in notes {
+        if !document.notes.contains(&note) {
+            document.notes.push(note);
+        }
+    }
+}
+
+/// The program of a module of the document.
+///
+/// # Errors
+/// It is not found, or is another one.
+pub fn program(document: &Branches, module: &str, search: &SearchPaths) -> Result<Program> {
+    let row = document.modules.iter().find(|row| row.path == module);
+    let id = row.and_then(|row| row.build_id.as_deref()).map(|id| {
+        let digit = |at: usize| u8::from_str_radix(id.get(at..at + 2).unwrap_or_default(), 16);
+        (0..id.len()).step_by(2).filter_map(|at| digit(at).ok()).collect()
+    });
+    let module = Module {
+        path: module.to_owned(),
+        kind: ModuleKind::File,
+        build_id: id,
+        ..Module::default()
+    };
+    Program::of(&module, search)
+}

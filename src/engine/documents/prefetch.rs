@@ -1,0 +1,143 @@
+//! Prefetch advice: the document `tdtool.prefetch/1`. Addresses are p_vaddr, `0x…`; shares are from 0 to 1.
+
+use super::loads::LevelsRow;
+use serde::{Deserialize, Serialize};
+
+/// Schema of the document.
+pub const SCHEMA: &str = "tdtool.prefetch/1";
+
+/// Prefetch advice on the loads of recordings.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Prefetch {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The recordings.
+    pub sources: Vec<String>,
+    /// Events with samples of loads or branch stacks. Rows take latencies from one event and iterations from one.
+    pub events: Vec<EventRow>,
+    /// Loads, the advised ones first, then by their share.
+    pub advice: Vec<AdviceRow>,
+    /// Limits that a reader must know.
+    pub notes: Vec<String>,
+}
+
+/// An event.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EventRow {
+    /// Its number: over all recordings, in their order.
+    pub event: usize,
+    /// Its recording.
+    pub source: String,
+    /// perf's name for it.
+    pub name: String,
+    /// Samples of loads.
+    pub loads: u64,
+    /// Latencies below this many cycles are not sampled.
+    pub least_latency: Option<u64>,
+    /// Samples with branch stacks.
+    pub stacks: u64,
+    /// Whether those have cycles.
+    pub has_cycles: Option<bool>,
+}
+
+/// Advice on a load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AdviceRow {
+    /// Its module.
+    pub module: String,
+    /// Build-id of that, if known.
+    pub build_id: Option<String>,
+    /// The load.
+    pub load: String,
+    /// Its function.
+    pub function: Option<String>,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line.
+    pub line: Option<u32>,
+    /// How its addresses are made in the innermost loop: `constant`, `stride`, `pointer_chase`, `chase_offset`,
+    /// `indirect`, `indirect_delta`, `complex` or `irregular`.
+    pub class: Option<String>,
+    /// The same in words, with other loads.
+    pub pattern: Option<String>,
+    /// Bytes of a stride.
+    pub stride: Option<i64>,
+    /// Bytes after which a stride begins anew.
+    pub wraps: Option<u64>,
+    /// How its addresses are made in the loop around that one.
+    pub outer_pattern: Option<String>,
+    /// Share of the paths through an iteration that give the class.
+    pub paths_agree: Option<f64>,
+    /// Instructions of the innermost loop that compute the address.
+    pub slice: Vec<String>,
+    /// The innermost loop.
+    #[serde(rename = "loop")]
+    pub inner: Option<LoopRow>,
+    /// Why no prefetch is advised.
+    pub refused: Option<String>,
+    /// Cycles of an iteration without misses, of the loop of `site`.
+    pub ic: Option<f64>,
+    /// Where `ic` is from.
+    pub ic_source: Option<String>,
+    /// Cycles that a miss adds: the highest mode less that of the innermost loop's iterations without misses.
+    pub mc: Option<f64>,
+    /// How many iterations of the loop of `site` ahead: max(1, ⌈mc ÷ ic⌉).
+    pub distance: Option<u64>,
+    /// `inner` or `outer`.
+    pub site: Option<String>,
+    /// First address of that loop.
+    pub site_loop: Option<String>,
+    /// Least share of the executions that the prefetch covers.
+    pub coverage: Option<f64>,
+    /// What is not known, with the reason.
+    pub unknown: Vec<String>,
+    /// Samples of the load.
+    pub evidence: Evidence,
+}
+
+/// What is recorded of the innermost loop.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoopRow {
+    /// First address of its first block.
+    pub head: String,
+    /// The event of its iterations; absent if its loop is in no branch stack.
+    pub event: Option<usize>,
+    /// Trips: always so many.
+    pub trips: Option<u64>,
+    /// Their mean.
+    pub trips_mean: Option<f64>,
+    /// Their mean is at least this.
+    pub trips_at_least: Option<f64>,
+    /// Iterations without a recorded misprediction that are timed.
+    pub iterations: u64,
+    /// Timed iterations with a misprediction, which are left out.
+    pub mispredicted: u64,
+    /// Peaks of their cycles.
+    pub modes: Vec<ModeRow>,
+    /// Cycles and how many iterations took them.
+    pub histogram: Vec<(u64, u64)>,
+}
+
+/// A peak of the iteration cycles.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModeRow {
+    /// Cycles.
+    pub cycles: u64,
+    /// Share of the iterations.
+    pub share: f64,
+}
+
+/// Samples of a load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Their event; absent without samples.
+    pub event: Option<usize>,
+    /// Its share of the event's Σ latency × period; of Σ period where no latency is recorded.
+    pub share: f64,
+    /// Samples.
+    pub samples: u64,
+    /// Mean latency in cycles.
+    pub latency_mean: Option<f64>,
+    /// Samples by what served them.
+    pub levels: LevelsRow,
+}

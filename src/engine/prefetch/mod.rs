@@ -1,0 +1,77 @@
+//! Recorded iterations and samples of loads → prefetch advice.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `evidence` | recordings → loops and loads by program and address |
+//! | `candidates` | the loads that are looked at, with the code around them |
+//! | `rows` | advice as rows of the document |
+
+mod candidates;
+mod evidence;
+mod rows;
+
+use crate::documents::prefetch::{Prefetch, SCHEMA};
+use crate::hot::recording::stream;
+use evidence::Evidence;
+use profile::files::SearchPaths;
+use std::path::PathBuf;
+use tma::{Error, Result};
+
+/// Measures an iteration of a loop without misses, from its address and code: cycles, or why not.
+pub type Measure<'a> = &'a mut dyn FnMut(u64, &[u8]) -> std::result::Result<f64, String>;
+
+/// Advises on prefetches for the loads of recordings. Programs are searched in `search`; with `measure`, blocks of
+/// loops are measured where the recordings do not show iterations without misses.
+///
+/// # Errors
+/// A recording cannot be read, or none has samples of loads or branch stacks.
+pub fn prefetch(
+    paths: &[PathBuf],
+    search: &SearchPaths,
+    measure: Option<Measure<'_>>,
+) -> Result<Prefetch> {
+    let mut document = Prefetch { schema: SCHEMA.to_owned(), ..Prefetch::default() };
+    let mut evidence = Evidence::default();
+    let mut first = 0;
+    for path in paths {
+        let recording = stream(path, false)?.ok_or_else(|| {
+            Error::failed(format!("{} has no samples", path.display()))
+                .hint("record with `perf record -b` and `perf mem record`")
+        })?;
+        document.sources.push(recording.about.source.clone());
+        document.notes.extend(recording.about.notes.clone());
+        evidence.add(&recording, first, search)?;
+        first += recording.about.events.len();
+    }
+    if evidence.events.is_empty() {
+        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        return Err(Error::failed(format!("nothing to advise on in {}", names.join(", ")))
+            .because("no sample has a branch stack or the latency of a load")
+            .hint("record with `perf record -b` and `perf mem record`, and give both files"));
+    }
+    evidence.finish();
+    notes(&mut document, &evidence);
+    let found = candidates::candidates(&mut evidence);
+    document.advice = rows::rows(found, &evidence, measure);
+    document.events = evidence.events;
+    Ok(document)
+}
+
+fn notes(document: &mut Prefetch, evidence: &Evidence) {
+    let stacks = evidence.events.iter().any(|event| event.stacks > 0);
+    let cycles = evidence.events.iter().any(|event| event.has_cycles == Some(true));
+    let mut note = |text: &str| document.notes.push(text.to_owned());
+    if evidence.loads.is_empty() {
+        note(
+            "no recording has samples of loads: no prefetch is advised without a sampled latency \
+             (`perf mem record`)",
+        );
+    }
+    if !stacks {
+        note(
+            "no recording has branch stacks: iterations and trips are not known (`perf record -b`)",
+        );
+    } else if !cycles {
+        note("this LBR has no cycles: times of iterations, and so IC and distances, are not known");
+    }
+}

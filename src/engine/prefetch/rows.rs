@@ -1,0 +1,197 @@
+//! Advice as rows of the document.
+
+use super::Measure;
+use super::candidates::Candidate;
+use super::evidence::{Evidence, Loads, Loop};
+use crate::documents::prefetch::{AdviceRow, Evidence as EvidenceRow, LoopRow, ModeRow};
+use crate::recorded_loads::rows::{hex, levels};
+use loads::class::Class;
+use loads::prefetch::{Advice, Measured, Request, Sampled, Site, TripCount, advise};
+use loads::recorded::{Level, Sum};
+use std::collections::HashMap;
+
+/// Loops already measured, by module and address.
+type Known = HashMap<(String, u64), Result<f64, String>>;
+
+/// Rows of all candidates, once for each event that samples them.
+pub(super) fn rows(
+    candidates: Vec<Candidate>,
+    evidence: &Evidence,
+    mut measure: Option<Measure<'_>>,
+) -> Vec<AdviceRow> {
+    let mut known = Known::new();
+    let mut rows = Vec::new();
+    for one in &candidates {
+        let own = evidence.loads.iter().filter(|loads| loads.sums.contains_key(&one.load));
+        let mut events: Vec<Option<&Loads>> = own.map(Some).collect();
+        if events.is_empty() {
+            events.push(None);
+        }
+        for loads in events {
+            rows.push(row(one, loads, evidence, (&mut measure, &mut known)));
+        }
+    }
+    rows.sort_by(|a, b| {
+        let rank = |row: &AdviceRow| (row.refused.is_some(), row.distance.is_none());
+        rank(a).cmp(&rank(b)).then(b.evidence.share.total_cmp(&a.evidence.share))
+    });
+    rows
+}
+
+fn row(
+    one: &Candidate,
+    loads: Option<&Loads>,
+    evidence: &Evidence,
+    (measure, known): (&mut Option<Measure<'_>>, &mut Known),
+) -> AdviceRow {
+    let (module, address) = &one.load;
+    let heads = one.access.iter().flat_map(|access| &access.levels).map(|level| level.head);
+    let around: Vec<Option<&Loop>> =
+        heads.map(|head| evidence.loops.get(&(module.clone(), head))).collect();
+    let sum = loads.and_then(|loads| loads.sums.get(&one.load));
+    let mut request = Request {
+        access: one.access.as_ref(),
+        loops: around.iter().map(|own| own.map(|own| own.timed.clone())).collect(),
+        sampled: loads.zip(sum).map(|(loads, sum)| sampled(one, loads, sum)),
+        measured: None,
+    };
+    let mut advice = advise(&request);
+    let mut unknown = Vec::new();
+    if advice.refused.is_none()
+        && advice.ic.is_err()
+        && let Some(measure) = measure
+    {
+        match measured(one, measure, known) {
+            Ok(measured) => {
+                request.measured = Some(measured);
+                advice = advise(&request);
+            }
+            Err(why) => unknown.push(format!("measured block: {why}")),
+        }
+    }
+    let mut row = AdviceRow {
+        module: module.0.clone(),
+        build_id: module.1.as_ref().map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+        load: hex(*address),
+        function: one.function.clone(),
+        file: one.line.file.clone(),
+        line: one.line.line,
+        evidence: loads.zip(sum).map(|(loads, sum)| samples(loads, sum)).unwrap_or_default(),
+        ..AdviceRow::default()
+    };
+    add_access(&mut row, one);
+    row.inner = loop_row(one, around.first().copied().flatten(), &advice);
+    add_advice(&mut row, one, advice);
+    row.unknown.extend(unknown);
+    row
+}
+
+fn sampled(one: &Candidate, loads: &Loads, sum: &Sum) -> Sampled {
+    let in_loop: u64 = loads
+        .sums
+        .iter()
+        .filter(|((module, at), _)| *module == one.load.0 && one.neighbours.contains(at))
+        .map(|(_, sum)| sum.samples)
+        .sum();
+    Sampled {
+        samples: sum.samples,
+        first_cache: sum.level(Level::L1),
+        latencies: sum.latencies.iter().map(|(cycles, n)| (u64::from(cycles), n)).collect(),
+        least_latency: loads.least_latency,
+        share_of_loop: sum.samples as f64 / in_loop.max(sum.samples).max(1) as f64,
+    }
+}
+
+fn measured(
+    one: &Candidate,
+    measure: &mut Measure<'_>,
+    known: &mut Known,
+) -> Result<Measured, String> {
+    let (start, code) = one.body.as_ref().map_err(Clone::clone)?;
+    let place = (one.load.0.0.clone(), *start);
+    let found = known.entry(place).or_insert_with(|| measure(*start, code));
+    found.clone().map(|cycles| Measured { cycles, source: "measured block".to_owned() })
+}
+
+fn samples(loads: &Loads, sum: &Sum) -> EvidenceRow {
+    let share = match loads.total.weight > 0.0 {
+        true => sum.weight / loads.total.weight,
+        false => sum.events / loads.total.events.max(1.0),
+    };
+    EvidenceRow {
+        event: Some(loads.event),
+        share,
+        samples: sum.samples,
+        latency_mean: sum.latencies.mean(),
+        levels: levels(sum),
+    }
+}
+
+fn add_access(row: &mut AdviceRow, one: &Candidate) {
+    let levels = one.access.as_ref().map(|access| &access.levels[..]).unwrap_or_default();
+    if let Some(level) = levels.first() {
+        row.class = Some(level.class.name().to_owned());
+        row.pattern = Some(level.class.words());
+        row.stride = match level.class {
+            Class::Stride(step) => Some(step),
+            _ => None,
+        };
+        row.wraps = level.wraps;
+        row.paths_agree = Some(level.agree as f64 / level.paths.max(1) as f64);
+        row.slice = level.slice.iter().map(|at| hex(*at)).collect();
+    }
+    row.outer_pattern = levels.get(1).map(|level| level.class.words());
+}
+
+fn loop_row(one: &Candidate, own: Option<&Loop>, advice: &Advice) -> Option<LoopRow> {
+    let level = one.access.as_ref()?.innermost()?;
+    let mut row = LoopRow { head: hex(level.head), ..LoopRow::default() };
+    let Some(own) = own else { return Some(row) };
+    row.event = Some(own.event);
+    match advice.trips {
+        TripCount::Exactly(trips) => row.trips = Some(trips),
+        TripCount::About(trips) => row.trips_mean = Some(trips),
+        TripCount::AtLeast(trips) => row.trips_at_least = Some(trips),
+        TripCount::Unknown => {}
+    }
+    row.iterations = own.timed.iterations.iter().map(|(_, n)| n).sum();
+    row.mispredicted = own.timed.mispredicted;
+    row.modes =
+        advice.modes.iter().map(|mode| ModeRow { cycles: mode.at, share: mode.share }).collect();
+    row.histogram = own.timed.iterations.clone();
+    if !own.timed.has_cycles {
+        row.histogram.clear();
+    }
+    Some(row)
+}
+
+fn add_advice(row: &mut AdviceRow, one: &Candidate, advice: Advice) {
+    row.refused = advice.refused;
+    let mut missing = |what: &str, why: String| row.unknown.push(format!("{what}: {why}"));
+    if row.refused.is_none() {
+        let mut of = |what: &str, value: &Result<f64, String>| match value {
+            Ok(value) => Some(*value),
+            Err(why) => {
+                missing(what, why.clone());
+                None
+            }
+        };
+        row.ic = of("ic", &advice.ic.as_ref().map(|ic| ic.cycles).map_err(Clone::clone));
+        row.mc = of("mc", &advice.mc);
+        let distance = advice.distance.as_ref().map(|n| *n as f64).map_err(Clone::clone);
+        row.distance = of("distance", &distance).map(|n| n as u64);
+        row.coverage = of("coverage", &advice.coverage);
+        row.ic_source = advice.ic.ok().map(|ic| ic.source);
+        let level = match advice.site {
+            Ok(Site::Inner) => Some(("inner", 0)),
+            Ok(Site::Outer) => Some(("outer", 1)),
+            Err(why) => {
+                missing("site", why);
+                None
+            }
+        };
+        let levels = one.access.as_ref().map(|access| &access.levels[..]).unwrap_or_default();
+        row.site = level.map(|(name, _)| name.to_owned());
+        row.site_loop = level.and_then(|(_, n)| levels.get(n)).map(|level| hex(level.head));
+    }
+}

@@ -1,0 +1,113 @@
+//! Counts of one module as other tools read them: addresses without `0x`, in order.
+
+use crate::documents::branches::Branches;
+use profile::files::Program;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// What was counted of a module, by p_vaddr.
+#[derive(Default)]
+struct Counted {
+    ranges: BTreeMap<(u64, u64), u64>,
+    instructions: BTreeMap<u64, u64>,
+    /// Count and mispredicted.
+    edges: BTreeMap<(u64, u64), (u64, u64)>,
+    /// Targets of branches that are no returns, and of branches of other modules.
+    jumped_to: BTreeSet<u64>,
+    returned_to: BTreeSet<u64>,
+}
+
+fn plain(address: &str) -> Option<u64> {
+    u64::from_str_radix(address.trim_start_matches("0x"), 16).ok()
+}
+
+fn counted(document: &Branches, module: &str) -> Counted {
+    let mut all = Counted::default();
+    for r in document.ranges.iter().filter(|r| r.module == module) {
+        let Some(key) = plain(&r.first).zip(plain(&r.last)) else { continue };
+        *all.ranges.entry(key).or_default() += r.count;
+    }
+    for i in document.instructions.iter().filter(|i| i.module == module) {
+        let Some(key) = plain(&i.address) else { continue };
+        *all.instructions.entry(key).or_default() += i.samples;
+    }
+    for e in &document.edges {
+        let to = e.to.as_deref().and_then(plain);
+        let ends_here = e.to_module.as_ref().unwrap_or(&e.module) == module;
+        if let Some(to) = to.filter(|_| ends_here) {
+            let is_return =
+                e.kind.as_deref() == Some("return") || e.module != module || e.from.is_none();
+            if is_return {
+                all.returned_to.insert(to)
+            } else {
+                all.jumped_to.insert(to)
+            };
+        }
+        if e.module != module || e.to_module.is_some() {
+            continue;
+        }
+        let Some(key) = e.from.as_deref().and_then(plain).zip(to) else { continue };
+        let sum = all.edges.entry(key).or_default();
+        *sum = (sum.0 + e.count, sum.1 + e.mispredicted.unwrap_or(0));
+    }
+    all
+}
+
+/// As `llvm-profgen --skip-symbolization --use-offset=0` writes them, input of `llvm-profgen
+/// --unsymbolized-profile`: ranges, then branches, each after their number.
+pub fn unsymbolized(document: &Branches, module: &str) -> String {
+    let all = counted(document, module);
+    let mut out = format!("{}\n", all.ranges.len());
+    for ((first, last), count) in &all.ranges {
+        let _ = writeln!(out, "{first:x}-{last:x}:{count}");
+    }
+    let _ = writeln!(out, "{}", all.edges.len());
+    for ((from, to), (count, _)) in &all.edges {
+        let _ = writeln!(out, "{from:x}->{to:x}:{count}");
+    }
+    out
+}
+
+/// AutoFDO's text (`TextSampleReaderWriter` of its sample_reader.cc), input of `create_llvm_prof` and
+/// `create_gcov` with `--profiler=text`: ranges, samples and branches, each after their number, by offset in
+/// the file.
+pub fn autofdo(document: &Branches, module: &str, program: &Program) -> String {
+    let all = counted(document, module);
+    let both = |(a, b): (u64, u64)| program.offset_of(a).zip(program.offset_of(b));
+    let ranges: BTreeMap<_, u64> =
+        all.ranges.iter().filter_map(|(key, n)| Some((both(*key)?, *n))).collect();
+    let mut out = format!("{}\n", ranges.len());
+    for ((first, last), count) in &ranges {
+        let _ = writeln!(out, "{first:x}-{last:x}:{count}");
+    }
+    let instructions: BTreeMap<_, u64> =
+        all.instructions.iter().filter_map(|(at, n)| Some((program.offset_of(*at)?, *n))).collect();
+    let _ = writeln!(out, "{}", instructions.len());
+    for (at, count) in &instructions {
+        let _ = writeln!(out, "{at:x}:{count}");
+    }
+    let edges: BTreeMap<_, u64> =
+        all.edges.iter().filter_map(|(key, (n, _))| Some((both(*key)?, *n))).collect();
+    let _ = writeln!(out, "{}", edges.len());
+    for ((from, to), count) in &edges {
+        let _ = writeln!(out, "{from:x}->{to:x}:{count}");
+    }
+    out
+}
+
+/// BOLT's pre-aggregated profile, input of `perf2bolt -pa` (bolt/include/bolt/Profile/DataAggregator.h,
+/// `parsePreAggregated`): `B FROM TO COUNT MISPREDICTED` for branches, `F FIRST LAST COUNT` for straight
+/// code, `f` where only returns and other modules lead to its beginning.
+pub fn bolt(document: &Branches, module: &str) -> String {
+    let all = counted(document, module);
+    let mut out = String::new();
+    for ((from, to), (count, wrong)) in &all.edges {
+        let _ = writeln!(out, "B {from:x} {to:x} {count} {wrong}");
+    }
+    for ((first, last), count) in &all.ranges {
+        let is_external = all.returned_to.contains(first) && !all.jumped_to.contains(first);
+        let letter = if is_external { 'f' } else { 'F' };
+        let _ = writeln!(out, "{letter} {first:x} {last:x} {count}");
+    }
+    out
+}

@@ -1,0 +1,143 @@
+//! The branches of an event as a pprof profile (github.com/google/pprof, proto/profile.proto): taken branches,
+//! mispredicted ones and samples by instruction.
+
+use crate::documents::branches::{Branches, EventRow};
+use std::collections::{BTreeMap, HashMap};
+
+/// A message of protocol buffers (protobuf.dev/programming-guides/encoding): only what profile.proto needs.
+#[derive(Default)]
+struct Message(Vec<u8>);
+
+impl Message {
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    fn number(&mut self, field: u64, value: u64) {
+        if value != 0 {
+            self.varint(field << 3);
+            self.varint(value);
+        }
+    }
+
+    fn bytes(&mut self, field: u64, bytes: &[u8]) {
+        self.varint(field << 3 | 2);
+        self.varint(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn message(&mut self, field: u64, of: &[(u64, u64)]) {
+        let mut inner = Self::default();
+        of.iter().for_each(|(field, value)| inner.number(*field, *value));
+        self.bytes(field, &inner.0);
+    }
+}
+
+/// The strings of a profile; the first is empty.
+struct Strings {
+    all: Vec<String>,
+    numbers: HashMap<String, u64>,
+}
+
+impl Strings {
+    fn number(&mut self, text: &str) -> u64 {
+        if let Some(number) = self.numbers.get(text) {
+            return *number;
+        }
+        let number = self.all.len() as u64;
+        self.all.push(text.to_owned());
+        self.numbers.insert(text.to_owned(), number);
+        number
+    }
+}
+
+/// What is known of an instruction.
+#[derive(Default)]
+struct Place<'a> {
+    function: Option<&'a str>,
+    taken: u64,
+    mispredicted: u64,
+    samples: u64,
+}
+
+/// The profile of an event, not compressed.
+pub fn pprof(document: &Branches, event: &EventRow) -> Vec<u8> {
+    let places = places(document, event);
+    let mut out = Message::default();
+    let mut strings = Strings { all: Vec::new(), numbers: HashMap::new() };
+    strings.number("");
+    let mut types = vec!["branches"];
+    types.extend(event.has_predictions.then_some("mispredicted"));
+    types.extend(event.samples.map(|_| "samples"));
+    for name in &types {
+        let name = strings.number(name);
+        out.message(1, &[(1, name), (2, strings.number("count"))]);
+    }
+    let mut modules: Vec<&str> = places.keys().map(|(module, _)| *module).collect();
+    modules.dedup();
+    let mut functions: BTreeMap<&str, u64> = BTreeMap::new();
+    for (number, ((module, address), place)) in places.iter().enumerate() {
+        let location = number as u64 + 1;
+        let values = types.iter().map(|name| match *name {
+            "branches" => place.taken,
+            "mispredicted" => place.mispredicted,
+            _ => place.samples,
+        });
+        sample(&mut out, location, values);
+        let mapping = modules.iter().position(|m| m == module).unwrap_or(0) as u64 + 1;
+        let mut of = Message::default();
+        [(1, location), (2, mapping), (3, *address)].iter().for_each(|(f, v)| of.number(*f, *v));
+        if let Some(name) = place.function {
+            let next = functions.len() as u64 + 1;
+            of.message(4, &[(1, *functions.entry(name).or_insert(next))]);
+        }
+        out.bytes(4, &of.0);
+    }
+    for (number, path) in modules.iter().enumerate() {
+        let row = document.modules.iter().find(|row| row.path == *path);
+        let id = row.and_then(|row| row.build_id.as_deref()).map_or(0, |id| strings.number(id));
+        let name = strings.number(path);
+        // Addresses are those of the file.
+        let last = u64::MAX >> 1;
+        out.message(3, &[(1, number as u64 + 1), (3, last), (5, name), (6, id), (7, 1)]);
+    }
+    for (name, id) in functions {
+        let name = strings.number(name);
+        out.message(5, &[(1, id), (2, name), (3, name)]);
+    }
+    let comment = strings.number(&format!("{}: {}; {}", event.source, event.name, event.bias));
+    out.number(13, comment);
+    strings.all.iter().for_each(|text| out.bytes(6, text.as_bytes()));
+    out.0
+}
+
+fn sample(out: &mut Message, location: u64, values: impl Iterator<Item = u64>) {
+    let (mut of, mut packed) = (Message::default(), Message::default());
+    of.number(1, location);
+    values.for_each(|value| packed.varint(value));
+    of.bytes(2, &packed.0);
+    out.bytes(2, &of.0);
+}
+
+fn places<'a>(document: &'a Branches, event: &EventRow) -> BTreeMap<(&'a str, u64), Place<'a>> {
+    let plain = |address: &str| u64::from_str_radix(address.trim_start_matches("0x"), 16).ok();
+    let mut places: BTreeMap<(&str, u64), Place> = BTreeMap::new();
+    for edge in document.edges.iter().filter(|edge| edge.event == event.event) {
+        let Some(at) = edge.from.as_deref().and_then(plain) else { continue };
+        let place = places.entry((&edge.module, at)).or_default();
+        place.function = edge.from_function.as_deref();
+        place.taken += edge.count;
+        place.mispredicted += edge.mispredicted.unwrap_or(0);
+    }
+    for row in document.instructions.iter().filter(|row| row.event == event.event) {
+        let Some(at) = plain(&row.address) else { continue };
+        let place = places.entry((&row.module, at)).or_default();
+        place.function = place.function.or(row.function.as_deref());
+        place.samples += row.samples;
+    }
+    places
+}

@@ -1,0 +1,194 @@
+//! Prefetch advice as text and CSV.
+
+use super::csv::{number, row};
+use crate::documents::prefetch::{AdviceRow, LoopRow, Prefetch};
+use std::fmt::Write as _;
+
+/// Columns of the drawn histogram.
+const COLUMNS: usize = 48;
+/// Share of the iterations that are drawn; the slowest rest would squeeze the others together.
+const DRAWN: f64 = 0.995;
+const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const ASCII: [char; 9] = [' ', '.', '.', ':', ':', '+', '+', '#', '#'];
+
+/// The document as text: `most` loads.
+pub fn text(document: &Prefetch, most: usize, ascii: bool) -> String {
+    let mut out = String::new();
+    for event in &document.events {
+        let mut what = Vec::new();
+        if event.loads > 0 {
+            what.push(format!("{} loads", event.loads));
+        }
+        if event.stacks > 0 {
+            what.push(format!("{} branch stacks", event.stacks));
+        }
+        let _ = writeln!(out, "{}: {} in {}", event.name, what.join(", "), event.source);
+    }
+    let advised = document.advice.iter().filter(|row| row.refused.is_none());
+    let refused = document.advice.iter().filter(|row| row.refused.is_some());
+    for one in advised.take(most) {
+        out.push('\n');
+        load(one, ascii, &mut out);
+    }
+    let refused: Vec<&AdviceRow> = refused.collect();
+    if !refused.is_empty() {
+        out += "\nno prefetch:\n";
+    }
+    for one in refused.iter().take(most) {
+        let why = one.refused.as_deref().unwrap_or_default();
+        let _ = writeln!(out, "  {}: {why}", place(one));
+    }
+    if document.advice.len() > 2 * most {
+        let _ = writeln!(out, "  (-n shows more, --format json all)");
+    }
+    for note in &document.notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+    out
+}
+
+fn place(one: &AdviceRow) -> String {
+    let mut text = one.load.clone();
+    if let Some(function) = &one.function {
+        let _ = write!(text, " {function}");
+    }
+    if let Some(file) = one.file.as_ref().and_then(|file| file.rsplit('/').next()) {
+        let line = one.line.map_or(String::new(), |line| format!(":{line}"));
+        let _ = write!(text, " {file}{line}");
+    }
+    text
+}
+
+fn load(one: &AdviceRow, ascii: bool, out: &mut String) {
+    let _ = writeln!(out, "{}", place(one));
+    let advice = match (&one.site, one.distance) {
+        (Some(site), Some(distance)) => {
+            let plural = if distance == 1 { "" } else { "s" };
+            let covered =
+                one.coverage.map_or(String::new(), |c| format!(", covers ≥ {:.0} %", 100.0 * c));
+            format!("prefetch {distance} iteration{plural} ahead in the {site} loop{covered}")
+        }
+        (Some(site), None) => format!("prefetch in the {site} loop, distance unknown"),
+        (None, Some(distance)) => format!("prefetch {distance} ahead, loop unknown"),
+        (None, None) => "distance and loop unknown".to_owned(),
+    };
+    let _ = writeln!(out, "  {advice}");
+    let pattern = one.pattern.as_deref().unwrap_or("not known");
+    let wraps = one.wraps.map_or(String::new(), |bytes| format!(", wraps at {bytes} bytes"));
+    let _ = writeln!(out, "  address: {pattern}{wraps}");
+    if let Some(outer) = &one.outer_pattern {
+        let _ = writeln!(out, "    in the outer loop: {outer}");
+    }
+    if let Some(share) = one.paths_agree.filter(|share| *share < 1.0) {
+        let _ = writeln!(out, "    on {:.0} % of the paths through the loop", 100.0 * share);
+    }
+    if !one.slice.is_empty() {
+        let _ = writeln!(out, "    computed at {}", one.slice.join(" "));
+    }
+    let evidence = &one.evidence;
+    if let Some(mean) = evidence.latency_mean {
+        let share = 100.0 * evidence.share;
+        let _ = writeln!(
+            out,
+            "  samples: {}, {share:.1} % of the latency of all, mean {mean:.0} cycles",
+            evidence.samples
+        );
+    }
+    if let Some(inner) = &one.inner {
+        iterations(inner, ascii, out);
+    }
+    if let (Some(ic), Some(source)) = (one.ic, &one.ic_source) {
+        let mc = one.mc.map_or(String::new(), |mc| format!(", MC {mc:.0}"));
+        let _ = writeln!(out, "  cycles: IC {ic:.1}{mc}; IC: {source}");
+    }
+    for why in &one.unknown {
+        let _ = writeln!(out, "  unknown: {why}");
+    }
+}
+
+fn trips(one: &LoopRow) -> String {
+    match (one.trips, one.trips_mean, one.trips_at_least) {
+        (Some(trips), _, _) => format!("{trips} trips each time"),
+        (_, Some(mean), _) => format!("{mean:.1} trips"),
+        (_, _, Some(least)) => format!("≥ {least:.0} trips"),
+        _ => "trips unknown".to_owned(),
+    }
+}
+
+fn iterations(one: &LoopRow, ascii: bool, out: &mut String) {
+    let _ = write!(out, "  loop {}: {}", one.head, trips(one));
+    if one.iterations == 0 {
+        out.push('\n');
+        return;
+    }
+    let wrong = match one.mispredicted {
+        0 => String::new(),
+        n => format!(" ({n} more with a misprediction)"),
+    };
+    let _ = writeln!(out, ", {} timed iterations{wrong}", one.iterations);
+    let Some((drawing, low, high)) = draw(one, ascii) else { return };
+    let modes: Vec<String> = one
+        .modes
+        .iter()
+        .map(|mode| format!("{} ({:.0} %)", mode.cycles, 100.0 * mode.share))
+        .collect();
+    let modes = if modes.is_empty() { "none".to_owned() } else { modes.join(", ") };
+    let _ = writeln!(out, "    {low} {drawing} {high} cycles, peaks: {modes}");
+}
+
+/// Iterations by cycles, and the ends of the axis.
+fn draw(one: &LoopRow, ascii: bool) -> Option<(String, u64, u64)> {
+    let low = one.histogram.first()?.0;
+    let mut below = 0;
+    let end = one.histogram.iter().find(|(_, n)| {
+        below += n;
+        below as f64 >= DRAWN * one.iterations as f64
+    });
+    let highest = one.modes.last().map_or(0, |mode| mode.cycles);
+    let high = end.map_or(low, |(cycles, _)| *cycles).max(highest).max(low + 1);
+    let mut columns = [0u64; COLUMNS];
+    for (cycles, n) in one.histogram.iter().filter(|(cycles, _)| *cycles <= high) {
+        let column = (cycles - low) as usize * (COLUMNS - 1) / (high - low) as usize;
+        columns[column.min(COLUMNS - 1)] += n;
+    }
+    let most = columns.iter().copied().max().unwrap_or(1).max(1);
+    let signs = if ascii { ASCII } else { BLOCKS };
+    let sign = |n: &u64| match n {
+        0 => signs[0],
+        // Rare ones would be too low to be seen: heights are by the square root.
+        n => signs[((*n as f64 / most as f64).sqrt() * 8.0).ceil().clamp(1.0, 8.0) as usize],
+    };
+    Some((format!("|{}|", columns.iter().map(sign).collect::<String>()), low, high))
+}
+
+/// The rows as CSV.
+pub fn csv(document: &Prefetch) -> String {
+    let mut out = String::from(
+        "module,load,function,class,stride,loop,ic,mc,distance,site,site_loop,coverage,samples,latency_mean,\
+         refused,unknown\n",
+    );
+    for one in &document.advice {
+        let text = |value: &Option<String>| value.clone().unwrap_or_default();
+        let whole = |value: Option<u64>| value.map(|n| n.to_string()).unwrap_or_default();
+        out += &row([
+            one.module.clone(),
+            one.load.clone(),
+            text(&one.function),
+            text(&one.class),
+            one.stride.map(|n| n.to_string()).unwrap_or_default(),
+            one.inner.as_ref().map(|own| own.head.clone()).unwrap_or_default(),
+            number(one.ic),
+            number(one.mc),
+            whole(one.distance),
+            text(&one.site),
+            text(&one.site_loop),
+            number(one.coverage),
+            one.evidence.samples.to_string(),
+            number(one.evidence.latency_mean),
+            text(&one.refused),
+            one.unknown.join("; "),
+        ]);
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,179 @@
+//! Distance, loop and coverage of a prefetch.
+
+use super::cost::{Cost, Measured, Sampled, iteration_cost};
+use super::peaks::{Peak, peaks};
+use super::refusal::refusal;
+use super::trips::{TripCount, Trips};
+use crate::access::Access;
+
+/// A prefetch belongs into the outer loop if the trips are fewer than so many distances: it would cover less than
+/// 80 % of the executions (APT-GET, k = 5).
+const DISTANCES: f64 = 5.0;
+/// Why nothing in cycles is known.
+const NO_CYCLES: &str = "this LBR has no cycles";
+
+/// Recorded iterations of a loop.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Timed {
+    /// Cycles of iterations without a recorded misprediction, each within one sample, and how many took them;
+    /// ascending.
+    pub iterations: Vec<(u64, u64)>,
+    /// Iterations with a misprediction, which are left out.
+    pub mispredicted: u64,
+    /// Whether entries of the branch stacks have cycles.
+    pub has_cycles: bool,
+    /// Trips.
+    pub trips: Trips,
+}
+
+/// What is known of a load.
+#[derive(Debug, Clone, Default)]
+pub struct Request<'a> {
+    /// How its addresses are made.
+    pub access: Option<&'a Access>,
+    /// The loops around it, the innermost first; `None` where nothing was recorded.
+    pub loops: Vec<Option<Timed>>,
+    /// Its samples.
+    pub sampled: Option<Sampled>,
+    /// An iteration without misses of the innermost loop, measured.
+    pub measured: Option<Measured>,
+}
+
+/// The loop that a prefetch belongs into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Site {
+    /// The innermost loop.
+    Inner,
+    /// The loop around that one.
+    Outer,
+}
+
+/// Advice on a load. What is not known has the reason.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// Why no prefetch is advised.
+    pub refused: Option<String>,
+    /// Modes of the cycles of the innermost loop's iterations.
+    pub modes: Vec<Peak>,
+    /// Cycles of an iteration without misses (IC) of the loop that the prefetch belongs into.
+    pub ic: Result<Cost, String>,
+    /// Cycles that a miss adds (MC): the highest mode − IC of the innermost loop.
+    pub mc: Result<f64, String>,
+    /// Trips of the innermost loop.
+    pub trips: TripCount,
+    /// Where the prefetch belongs.
+    pub site: Result<Site, String>,
+    /// How many iterations of that loop ahead.
+    pub distance: Result<u64, String>,
+    /// Least share of the executions that it covers: 1 − distance ÷ trips of that loop.
+    pub coverage: Result<f64, String>,
+}
+
+/// Advises on a load.
+pub fn advise(request: &Request) -> Advice {
+    let inner = request.loops.first().and_then(Option::as_ref);
+    let modes = inner.map(|timed| peaks(&timed.iterations)).unwrap_or_default();
+    let trips = inner.map_or(TripCount::Unknown, |timed| timed.trips.count());
+    let ic = cost(request, inner, &modes);
+    let mc = ic.clone().and_then(|ic| miss_cost(&modes, &ic));
+    let distance = ratio(&mc, &ic);
+    // With an unknown IC, which is at most the lowest mode, the distance is at least this.
+    let least = distance.clone().unwrap_or_else(|_| least_distance(&modes));
+    let known = distance.is_ok();
+    let site = site(request, trips, (least, known));
+    let advice = Advice {
+        refused: refusal(request.access, request.sampled.as_ref()),
+        modes,
+        ic,
+        mc,
+        trips,
+        coverage: coverage(&distance, trips),
+        site,
+        distance,
+    };
+    match advice.site {
+        Ok(Site::Outer) => outer(request, advice),
+        _ => advice,
+    }
+}
+
+fn cost(request: &Request, inner: Option<&Timed>, modes: &[Peak]) -> Result<Cost, String> {
+    let inner = inner.ok_or("its loop is not in the branch stacks")?;
+    match (inner.has_cycles, &request.measured) {
+        (true, measured) => {
+            let none = Sampled::default();
+            let sampled = request.sampled.as_ref().unwrap_or(&none);
+            iteration_cost(modes, sampled, measured.as_ref())
+        }
+        (false, Some(measured)) => {
+            Ok(Cost { cycles: measured.cycles, source: measured.source.clone() })
+        }
+        (false, None) => Err(NO_CYCLES.to_owned()),
+    }
+}
+
+fn miss_cost(modes: &[Peak], ic: &Cost) -> Result<f64, String> {
+    let highest = modes.last().ok_or(NO_CYCLES)?.at as f64;
+    match highest > ic.cycles {
+        true => Ok(highest - ic.cycles),
+        false => Err("no mode lies above the iterations without misses".to_owned()),
+    }
+}
+
+/// max(1, ⌈MC ÷ IC⌉).
+fn ratio(mc: &Result<f64, String>, ic: &Result<Cost, String>) -> Result<u64, String> {
+    let (mc, ic) = (mc.clone()?, ic.clone()?);
+    Ok(((mc / ic.cycles).ceil() as u64).max(1))
+}
+
+fn least_distance(modes: &[Peak]) -> u64 {
+    let (Some(lowest), Some(highest)) = (modes.first(), modes.last()) else { return 1 };
+    (highest.at - lowest.at).div_ceil(lowest.at.max(1)).max(1)
+}
+
+/// The loop in which enough trips are left to cover.
+fn site(
+    request: &Request,
+    trips: TripCount,
+    (distance, known): (u64, bool),
+) -> Result<Site, String> {
+    let enough = trips.is_at_least(DISTANCES * distance as f64);
+    let has_outer = request.access.is_some_and(|access| access.levels.len() > 1);
+    match (enough, known) {
+        (Some(false), _) if has_outer => Ok(Site::Outer),
+        (Some(_), true) => Ok(Site::Inner),
+        (_, false) => Err("it depends on the distance".to_owned()),
+        (None, true) => Err("the trips of the loop are not known well enough".to_owned()),
+    }
+}
+
+fn coverage(distance: &Result<u64, String>, trips: TripCount) -> Result<f64, String> {
+    let distance = distance.clone()?;
+    let trips = trips.least().ok_or("the trips of the loop are not known")?;
+    Ok((1.0 - distance as f64 / trips).max(0.0))
+}
+
+/// The distance in iterations of the outer loop: each takes as many inner ones as that has trips.
+fn outer(request: &Request, advice: Advice) -> Advice {
+    let trips = advice.trips.least().unwrap_or(1.0);
+    let ic = advice.ic.map(|ic| Cost {
+        cycles: ic.cycles * trips,
+        source: format!("{trips:.0} iterations of the inner loop ({})", ic.source),
+    });
+    let distance = ratio(&advice.mc, &ic);
+    let count = request
+        .loops
+        .get(1)
+        .and_then(Option::as_ref)
+        .map_or(TripCount::Unknown, |timed| timed.trips.count());
+    let level = request.access.and_then(|access| access.levels.get(1));
+    let refused = advice.refused.or_else(|| {
+        let class = &level?.class;
+        (!class.is_computable_ahead()).then(|| {
+            "the loop has too few trips for a prefetch, and the address is not known ahead in the \
+             one around it"
+                .to_owned()
+        })
+    });
+    Advice { refused, coverage: coverage(&distance, count), ic, distance, ..advice }
+}

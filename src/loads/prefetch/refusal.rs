@@ -1,0 +1,56 @@
+//! Loads for which a prefetch cannot help.
+
+use super::cost::Sampled;
+use crate::access::Access;
+use crate::class::Class;
+
+/// A stride of which at least this share of the samples hits L1 needs no prefetch.
+const HITS: f64 = 0.8;
+
+/// Why a prefetch of this load is not advised, whatever it costs.
+pub(super) fn refusal(access: Option<&Access>, sampled: Option<&Sampled>) -> Option<String> {
+    let Some(access) = access else {
+        return Some("its code is not known".to_owned());
+    };
+    let Some(level) = access.innermost() else {
+        return Some("it is in no loop of its function".to_owned());
+    };
+    if let Some(why) = by_class(&level.class) {
+        return Some(why);
+    }
+    let Some(sampled) = sampled.filter(|sampled| !sampled.latencies.is_empty()) else {
+        return Some("no sample tells its latency".to_owned());
+    };
+    let hits = sampled.first_cache as f64 / sampled.samples.max(1) as f64;
+    let is_stride = matches!(level.class, Class::Stride(_) | Class::UnknownStride);
+    (is_stride && hits >= HITS)
+        .then(|| format!("a stride that already hits: {:.0} % of its samples in L1", 100.0 * hits))
+}
+
+fn by_class(class: &Class<u64>) -> Option<String> {
+    Some(match class {
+        Class::Constant => "its address is always the same".to_owned(),
+        Class::Chase { .. } => {
+            "a pointer chase: its next address is known only when it is done".to_owned()
+        }
+        Class::OffsetOfChase { of, .. } => {
+            format!("an offset of a pointer that {of:#x} chases: the address is known no earlier")
+        }
+        Class::IndirectDelta { of } => {
+            format!("its address is a sum over all loads of {of:#x} before it")
+        }
+        Class::Indirect { of, inner, .. } if !inner.is_computable_ahead() => {
+            format!("its index is loaded by {of:#x}, whose own next address is not known ahead")
+        }
+        Class::Complex { ahead: false } => {
+            "its address depends on loads that need their own earlier values".to_owned()
+        }
+        Class::Irregular => "how its address is computed is not known".to_owned(),
+        Class::Stride(_)
+        | Class::UnknownStride
+        | Class::Indirect { .. }
+        | Class::Complex { .. } => {
+            return None;
+        }
+    })
+}

@@ -1,0 +1,149 @@
+//! Advice on loads whose truth is known by construction (../shared/simlbr/README.md) or by hand.
+
+use super::*;
+use crate::access::{Access, Level};
+use crate::class::Class;
+
+fn level(class: Class<u64>) -> Level {
+    Level { head: 0x1000, class, wraps: None, slice: vec![], paths: 1, agree: 1 }
+}
+
+fn access(classes: &[Class<u64>]) -> Access {
+    Access { levels: classes.iter().cloned().map(level).collect() }
+}
+
+fn indirect() -> Class<u64> {
+    Class::Indirect { of: 0x1000, scale: 8, inner: Box::new(Class::Stride(4)) }
+}
+
+fn timed(iterations: &[(u64, u64)], trips: Trips) -> Option<Timed> {
+    Some(Timed { iterations: iterations.to_vec(), has_cycles: true, trips, ..Timed::default() })
+}
+
+fn sampled(latencies: &[(u64, u64)], first_cache: u64) -> Option<Sampled> {
+    Some(Sampled {
+        samples: latencies.iter().map(|(_, n)| n).sum(),
+        first_cache,
+        latencies: latencies.to_vec(),
+        least_latency: Some(30),
+        share_of_loop: 1.0,
+    })
+}
+
+/// Back edges taken in windows in which the loop does not end.
+fn long(taken: u64) -> Trips {
+    Trips { taken, at_least: Some(32), ..Trips::default() }
+}
+
+fn four() -> Trips {
+    Trips { whole: vec![(4, 482)], taken: 1655, entered: 540, left: 540, at_least: Some(4) }
+}
+
+/// Hits and misses of three levels over 80 cycles: MC = 650 − 80, 570 ÷ 80 = 7.1, rounded up.
+#[test]
+fn iterations_without_misses_are_confirmed_by_the_latencies_of_the_others() {
+    let access = access(&[indirect()]);
+    let request = Request {
+        access: Some(&access),
+        loops: vec![timed(&[(80, 466), (230, 246), (400, 7), (650, 90)], long(836))],
+        sampled: sampled(&[(155, 34), (325, 3), (575, 12)], 0),
+        measured: None,
+    };
+    let advice = advise(&request);
+    let modes: Vec<u64> = advice.modes.iter().map(|mode| mode.at).collect();
+    assert_eq!(modes, [80, 230, 650]);
+    assert_eq!(advice.ic.unwrap().cycles, 80.0);
+    assert_eq!((advice.mc, advice.distance.clone()), (Ok(570.0), Ok(8)));
+    assert_eq!((advice.site, advice.refused), (Ok(Site::Inner), None));
+    assert!((advice.coverage.unwrap() - (1.0 - 8.0 * 3.0 / 836.0)).abs() < 1e-9);
+}
+
+/// Iterations that take 40 cycles and always miss: the lowest mode alone would give a distance of 3.
+#[test]
+fn iterations_that_all_miss_have_no_cost_and_short_loops_an_outer_site() {
+    let access = access(&[Class::Stride(65_536), indirect()]);
+    let inner = timed(&[(190, 27), (360, 180), (610, 850)], four());
+    let latencies = sampled(&[(155, 3), (325, 40), (575, 66)], 0);
+    let mut request = Request {
+        access: Some(&access),
+        loops: vec![inner, timed(&[(2191, 200)], long(500))],
+        sampled: latencies,
+        measured: None,
+    };
+    let advice = advise(&request);
+    assert!(advice.ic.unwrap_err().starts_with("every iteration misses"));
+    assert_eq!((advice.trips, advice.site), (TripCount::Exactly(4), Ok(Site::Outer)));
+    assert!(advice.distance.is_err());
+    // Measured: 570 ÷ (4 × 40) = 3.6, rounded up.
+    request.measured = Some(Measured { cycles: 40.0, source: "measured block".to_owned() });
+    let advice = advise(&request);
+    let ic = advice.ic.unwrap();
+    assert_eq!((ic.cycles, advice.mc, advice.distance), (160.0, Ok(570.0), Ok(4)));
+    assert!(ic.source.contains("measured block"));
+    assert_eq!(advice.site, Ok(Site::Outer));
+}
+
+#[test]
+fn samples_that_hit_confirm_the_lowest_mode() {
+    let access = access(&[Class::Complex { ahead: true }]);
+    let request = |first_cache| Request {
+        access: Some(&access),
+        loops: vec![timed(&[(10, 500), (200, 500)], long(5000))],
+        sampled: sampled(&[(5, 40), (190, 40)], first_cache),
+        measured: None,
+    };
+    let advice = advise(&request(40));
+    assert_eq!((advice.ic.unwrap().cycles, advice.distance), (10.0, Ok(19)));
+    let Some(level) = access.innermost() else { panic!() };
+    assert!(level.class.is_computable_ahead());
+}
+
+#[test]
+fn one_mode_is_not_no_misses() {
+    let access = access(&[Class::Stride(4096)]);
+    let request = Request {
+        access: Some(&access),
+        loops: vec![timed(&[(321, 130), (571, 9531), (572, 9535)], long(19_872))],
+        sampled: sampled(&[(575, 877)], 0),
+        measured: None,
+    };
+    let advice = advise(&request);
+    assert!(advice.ic.is_err() && advice.distance.is_err() && advice.refused.is_none());
+    assert_eq!(advice.modes.len(), 1);
+}
+
+#[test]
+fn without_cycles_nothing_in_cycles_is_known() {
+    let access = access(&[indirect()]);
+    let timed = Timed { trips: long(836), ..Timed::default() };
+    let request = Request {
+        access: Some(&access),
+        loops: vec![Some(timed)],
+        sampled: sampled(&[(155, 34), (575, 12)], 0),
+        measured: None,
+    };
+    let advice = advise(&request);
+    let why = "this LBR has no cycles".to_owned();
+    assert_eq!(advice.ic, Err(why.clone()));
+    assert_eq!(advice.distance, Err(why));
+}
+
+#[test]
+fn prefetches_that_cannot_help_are_refused() {
+    let chase = Class::Chase { scale: 1, offset: 0 };
+    let refused = |class: Class<u64>, sampled: Option<Sampled>| {
+        let access = access(&[class]);
+        advise(&Request { access: Some(&access), sampled, ..Request::default() }).refused
+    };
+    let misses = || sampled(&[(575, 100)], 0);
+    assert!(refused(Class::Constant, misses()).unwrap().contains("always the same"));
+    assert!(refused(chase.clone(), misses()).unwrap().contains("pointer chase"));
+    let offset = Class::OffsetOfChase { of: 0x1004, offset: 24 };
+    assert!(refused(offset, misses()).unwrap().contains("0x1004 chases"));
+    let inner = Box::new(chase);
+    assert!(refused(Class::Indirect { of: 0x1000, scale: 8, inner }, misses()).is_some());
+    assert!(refused(indirect(), None).unwrap().contains("no sample tells its latency"));
+    assert!(refused(Class::Stride(8), sampled(&[(5, 90), (15, 10)], 90)).unwrap().contains("hits"));
+    assert_eq!(refused(Class::Stride(4096), misses()), None);
+    assert_eq!(refused(indirect(), misses()), None);
+}
