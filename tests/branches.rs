@@ -38,6 +38,9 @@ fn a_real_recording_of_a_skylake() {
     assert_eq!(one["iterations"]["count"], 11_818);
     assert!((one["iterations"]["mean"].as_f64().unwrap() - 30.32).abs() < 0.01);
     assert_eq!(one["iterations"]["median"], 24.0);
+    let block = document["blocks"].as_array().unwrap().iter().find(|b| b["timed"] != 0).unwrap();
+    let timed = block["histogram"].as_array().unwrap().iter().map(|pair| pair[1].as_u64().unwrap());
+    assert_eq!(Some(timed.sum()), block["timed"].as_u64());
 }
 
 /// 62 entries in two events; 95 / 62 cycles for the block in both together.

@@ -11,6 +11,7 @@ mod support;
 mod block;
 #[cfg(target_arch = "x86_64")]
 mod branches;
+mod branches_inputs;
 #[cfg(target_arch = "x86_64")]
 mod code;
 mod collect;

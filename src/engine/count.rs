@@ -11,7 +11,7 @@ use crate::mispredicted;
 use crate::values;
 use pmu::Command;
 use pmu::perf::{Child, Signals};
-use probe::count::{Counts, FunctionCounts, Wanted, count_process, count_sampled};
+use probe::count::{Counts, FunctionCounts, Progress, Wanted, count_process, count_sampled};
 use probe::facts::{Named, functions};
 use profile::symbols::demangle::{demangle, demangle_short};
 use std::ffi::OsStr;
@@ -54,12 +54,16 @@ struct Chosen {
     wanted: Wanted,
 }
 
-/// Runs the command and counts, or counts in a live process. With the document, the exit status that a
-/// shell would give: that of the command, or 128 + the signal that interrupted the run.
+/// Runs the command and counts, or counts in a live process, whose analysis is reported to `progress`.
+/// With the document, the exit status that a shell would give: that of the command, or 128 + the signal
+/// that interrupted the run; 1 if probes remain in a live process.
 ///
 /// # Errors
 /// No such function or file; the command cannot be started or traced.
-pub fn counted(ask: &CountAsk) -> Result<(Count, i32)> {
+pub fn counted(ask: &CountAsk, progress: Progress<'_>) -> Result<(Count, i32)> {
+    if ask.process.is_some() {
+        progress(0, 1);
+    }
     if let Some(signal) = ask.hot.as_ref().and_then(|found| found.interrupted) {
         return Err(Error::failed("the command was not counted")
             .because(format!("signal {signal} interrupted the run that was sampled")));
@@ -80,7 +84,7 @@ pub fn counted(ask: &CountAsk) -> Result<(Count, i32)> {
     let signals = Signals::catch()?;
     let wanted: Vec<Wanted> = chosen.iter().map(|c| c.wanted.clone()).collect();
     let counts = match ask.process {
-        Some((pid, window)) => count_process(pid, &wanted, window, &signals)?,
+        Some((pid, window)) => count_process(pid, &wanted, window, &signals, progress)?,
         None => count_sampled(&ask.command, &wanted, &samples, &signals)?,
     };
     let mut document = Count {
@@ -128,7 +132,7 @@ pub fn counted(ask: &CountAsk) -> Result<(Count, i32)> {
     if interrupted.is_some() {
         document.notes.push("interrupted: counts are of the run until then".to_owned());
     }
-    let own = counts.exit.map_or(0, pmu::Exit::code);
+    let own = counts.exit.map_or(i32::from(counts.remains), pmu::Exit::code);
     Ok((document, interrupted.map_or(own, |signal| 128 + signal)))
 }
 

@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use probe::count::{Counts, Wanted, count, count_process};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 /// What all programs have: `part`, whose result depends on every step, and the end by SIGTERM. `done`
@@ -54,7 +54,7 @@ __attribute__((noipa)) void check(unsigned long seed, unsigned long expected) {
 
 /// Three threads that compute, one that waits for input, and signals every 50 µs whose siginfo is
 /// checked.
-const THREADS: &str = r#"
+pub const THREADS: &str = r#"
 void on(int number, siginfo_t *info, void *context) {
     if (info->si_code != SI_TIMER || info->si_value.sival_int != 12345) wrong++;
     ticks++;
@@ -188,48 +188,48 @@ int main(void) {
 }
 "#;
 
-fn counted(pid: i32, wanted: &[Wanted], window: Duration) -> Option<Counts> {
-    with_signals(|signals| count_process(pid, wanted, window, signals))
+pub fn counted(pid: i32, wanted: &[Wanted], window: Duration) -> Option<Counts> {
+    with_signals(|signals| count_process(pid, wanted, window, signals, &mut |_, _| {}))
 }
 
 /// A program that runs until it is told to end.
-struct Live {
-    file: PathBuf,
-    running: Option<Child>,
+pub struct Live {
+    pub file: PathBuf,
+    pub running: Option<Child>,
 }
 
 impl Live {
-    fn start(folder: &Folder, source: &str, options: &[&str]) -> Option<Self> {
+    pub fn start(folder: &Folder, source: &str, options: &[&str]) -> Option<Self> {
         let options = [&["-O2", "-pthread", "-lrt"], options].concat();
         let source = [COMMON, source].concat();
         let file = gcc(folder.path(), &source, &options, "live")?.canonicalize().unwrap();
-        let running = start(&mut program(text(&file)));
+        let running = start(program(text(&file)).stdin(Stdio::piped()));
         let live = Self { file, running: Some(running) };
         // It has begun to use its processor time: field 14 of proc_pid_stat(5).
         until(|| live.ticks() > 2, || "the program does not run".to_owned());
         Some(live)
     }
 
-    fn pid(&self) -> i32 {
+    pub fn pid(&self) -> i32 {
         self.running.as_ref().unwrap().id().cast_signed()
     }
 
-    fn ticks(&self) -> u64 {
+    pub fn ticks(&self) -> u64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
         let fields = stat.rsplit_once(')').unwrap().1;
         fields.split_whitespace().nth(11).unwrap().parse().unwrap()
     }
 
-    fn wanted<const N: usize>(&self, names: [&str; N]) -> [Wanted; N] {
+    pub fn wanted<const N: usize>(&self, names: [&str; N]) -> [Wanted; N] {
         names.map(|name| function(&self.file, name))
     }
 
     /// All of its code is what its file says.
-    fn assert_restored(&self, round: usize) {
+    pub fn assert_restored(&self, round: usize) {
         assert_restored(self.pid(), &self.file, round);
     }
 
-    fn end(mut self) {
+    pub fn end(mut self) {
         let running = self.running.take().unwrap();
         send(&running, Signal::SIGTERM);
         let Ran { status, stdout, stderr } = ended(running);
@@ -247,6 +247,11 @@ impl Drop for Live {
 }
 
 fn assert_restored(pid: i32, file: &Path, round: usize) {
+    assert!(is_restored(pid, file), "the code is as it was, round {round}");
+}
+
+/// Whether all of the code of a process is what its file says.
+pub fn is_restored(pid: i32, file: &Path) -> bool {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
     let memory = std::fs::File::open(format!("/proc/{pid}/mem")).unwrap();
     let content = std::fs::read(file).unwrap();
@@ -259,10 +264,24 @@ fn assert_restored(pid: i32, file: &Path, round: usize) {
         let mut bytes = vec![0; (end - start) as usize];
         memory.read_exact_at(&mut bytes, start).unwrap();
         let of_file = &content[offset as usize..content.len().min((offset + end - start) as usize)];
-        assert!(bytes.starts_with(of_file), "the code is as it was, round {round}");
+        if !bytes.starts_with(of_file) {
+            return false;
+        }
         any = true;
     }
     assert!(any, "{maps}");
+    true
+}
+
+/// The state of a process: the third field of proc_pid_stat(5).
+pub fn state(pid: i32) -> char {
+    state_of(Path::new(&format!("/proc/{pid}")))
+}
+
+/// The same of a folder of a process or a thread; `X` if it has ended.
+pub fn state_of(folder: &Path) -> char {
+    let stat = std::fs::read_to_string(folder.join("stat")).unwrap_or_default();
+    stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).unwrap_or('X')
 }
 
 /// Trampolines lie in executable memory without a file, and stand for code of the functions, or for what
@@ -363,11 +382,13 @@ fn a_first_thread_that_has_ended_hides_nothing() {
     let folder = Folder::new();
     let Some(live) = Live::start(&folder, LEADER, &[]) else { return };
     let wanted = live.wanted(["part", "work"]);
+    let mut entries = 0;
     for _ in 0..10 {
         let Some(counts) = counted(live.pid(), &wanted, Duration::from_millis(5)) else { return };
         let part = counts.functions[0].as_ref().unwrap();
-        assert!(part.blocks[0].count.clone().unwrap() > 0, "{part:?}");
+        entries += part.blocks[0].count.clone().unwrap();
     }
+    assert!(entries > 0);
     // As a command: one call before the loop, which is over at once.
     let file = live.file.clone();
     live.end();
@@ -385,7 +406,8 @@ fn a_process_whose_memory_another_one_has_is_left_alone() {
     let Some(live) = Live::start(&folder, SHARING, &[]) else { return };
     let wanted = live.wanted(["part"]);
     let found = with_signals(|signals| {
-        Ok(count_process(live.pid(), &wanted, Duration::from_millis(5), signals))
+        let window = Duration::from_millis(5);
+        Ok(count_process(live.pid(), &wanted, window, signals, &mut |_, _| {}))
     });
     let why = format!("{:?}", found.unwrap().unwrap_err());
     assert!(why.contains("has the same memory") || why.contains("cannot trace"), "{why}");
@@ -399,32 +421,37 @@ fn a_process_that_others_stop_and_continue() {
     let Some(live) = Live::start(&folder, THREADS, &[]) else { return };
     let wanted = live.wanted(["part", "work"]);
     let pid = live.pid();
-    let (over, is_over) = std::sync::mpsc::channel::<()>();
-    let third = std::thread::spawn(move || {
-        let pause = Duration::from_millis(2);
-        while is_over.recv_timeout(pause) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-            kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
-            std::thread::sleep(pause);
-            kill(Pid::from_raw(pid), Signal::SIGCONT).unwrap();
-        }
-    });
-    let mut counts = 0;
-    for round in 0..100 {
-        let found = with_signals(|signals| {
-            Ok(count_process(pid, &wanted, Duration::from_millis(5), signals))
-        });
-        match found.unwrap() {
-            Ok(_) => counts += 1,
-            Err(error) => {
-                assert!(format!("{error:?}").contains("stopped by a signal"), "{error:?}")
+    let over = std::sync::atomic::AtomicBool::new(false);
+    let is_over = || over.load(std::sync::atomic::Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over() {
+                kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
+                // `t` if it is traced.
+                until(|| matches!(state(pid), 'T' | 't') || is_over(), || "it goes on".to_owned());
+                kill(Pid::from_raw(pid), Signal::SIGCONT).unwrap();
+                let before = live.ticks();
+                until(|| live.ticks() > before || is_over(), || "it does not go on".to_owned());
             }
+        });
+        let mut counts = 0;
+        for round in 0..100 {
+            let found = with_signals(|signals| {
+                let window = Duration::from_millis(5);
+                Ok(count_process(pid, &wanted, window, signals, &mut |_, _| {}))
+            });
+            match found.unwrap() {
+                Ok(_) => counts += 1,
+                Err(error) => {
+                    assert!(format!("{error:?}").contains("stopped by a signal"), "{error:?}")
+                }
+            }
+            live.assert_restored(round);
         }
-        live.assert_restored(round);
-    }
-    drop(over);
-    third.join().unwrap();
+        assert!(counts > 0);
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
     kill(Pid::from_raw(pid), Signal::SIGCONT).unwrap();
-    assert!(counts > 0);
     live.end();
 }
 
@@ -432,7 +459,8 @@ fn a_process_that_others_stop_and_continue() {
 fn a_process_that_is_not_there() {
     let is_free = |n: &i32| !Path::new(&format!("/proc/{n}")).exists();
     let Some(pid) = (1..1000).map(|n| 4_194_304 - n).find(is_free) else { return };
-    let error =
-        with_signals(|signals| Ok(count_process(pid, &[], Duration::ZERO, signals).unwrap_err()));
+    let error = with_signals(|signals| {
+        Ok(count_process(pid, &[], Duration::ZERO, signals, &mut |_, _| {}).unwrap_err())
+    });
     assert!(error.unwrap().to_string().contains("no process"));
 }

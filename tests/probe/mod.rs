@@ -10,7 +10,9 @@ mod ends;
 mod loads;
 pub mod programs;
 mod refused;
+mod restarts;
 mod values;
+mod windows;
 
 use crate::support::files::text;
 use object::{Object as _, ObjectSymbol as _};

@@ -2,6 +2,7 @@
 
 use super::global::Global;
 use super::output::print;
+use super::progress::Progress;
 use crate::message;
 use crate::settings::Settings;
 use clap::{Args, ValueEnum};
@@ -24,22 +25,22 @@ pub struct CountArgs {
     /// ELF file with the functions, repeatable [default: the program's own]
     #[arg(long, value_name = "FILE")]
     module: Vec<PathBuf>,
-    /// Model which branches are mispredicted, from a second run
+    /// Model which branches are mispredicted: a further run, its output repeated
     #[arg(long)]
     branches: bool,
-    /// Sample a first run, and count the functions that hold most of its samples
+    /// Count the functions that hold most samples of a run before; output repeated
     #[arg(long, conflicts_with_all = ["functions", "module"])]
     hot: bool,
     /// With --hot: the share of the samples, in percent
     #[arg(long, value_name = "PERCENT", default_value = "90", requires = "hot", value_parser = percent)]
     share: f64,
-    /// Run the command once more without probes, for the cost
+    /// Also run the command without probes, for the cost; its output is repeated
     #[arg(long)]
     plain: bool,
     /// Also run it for registers at entries of functions, loops, blocks at ADDRESS
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',', num_args = 0.., require_equals = true, value_parser = address)]
     values: Option<Vec<u64>>,
-    /// Also run it twice for access patterns and cache levels of the hot loads
+    /// Patterns and cache levels of hot loads: two further runs, output repeated
     #[arg(long)]
     loads: bool,
     /// Output format
@@ -135,7 +136,9 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
         values: args.values,
         branches: if args.branches { Some(global.settings()?.core()?) } else { None },
     };
-    let (document, code) = counted(&ask)?;
+    let mut progress = Progress::new("analysing the code");
+    let (document, code) = counted(&ask, &mut |done, all| progress.show(done, all))?;
+    progress.end();
     let text = match args.format {
         Format::Text => count::text(&document),
         Format::Json => json::pretty(&document)?,

@@ -28,6 +28,7 @@ mod next;
 mod outcome;
 mod output;
 mod prefetch;
+mod progress;
 mod record;
 mod report;
 mod run;

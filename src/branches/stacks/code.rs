@@ -6,6 +6,7 @@ use isa::flow::{Flow, flow};
 use profile::address_space::ModuleAddress;
 use profile::module::Module;
 use profile::symbols::{Function, Symbols};
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -21,7 +22,7 @@ pub struct Code {
     modules: Vec<Module>,
     /// Observed targets by module, where blocks begin.
     targets: HashMap<usize, BTreeSet<u64>>,
-    branches: HashMap<ModuleAddress, Option<(FlowControl, u64)>>,
+    branches: FxHashMap<ModuleAddress, Option<(FlowControl, u64)>>,
     flows: HashMap<(usize, u64), Option<Rc<Flow>>>,
 }
 
@@ -31,7 +32,7 @@ impl Code {
         modules: Vec<Module>,
         targets: HashMap<usize, BTreeSet<u64>>,
     ) -> Self {
-        Self { symbols, modules, targets, branches: HashMap::new(), flows: HashMap::new() }
+        Self { symbols, modules, targets, branches: FxHashMap::default(), flows: HashMap::new() }
     }
 
     /// The module of this number.

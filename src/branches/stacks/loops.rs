@@ -8,6 +8,7 @@
 use super::distribution::Distribution;
 use super::window::{Step, Window};
 use profile::address_space::ModuleAddress;
+use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 
 /// A loop to look for.
@@ -65,7 +66,7 @@ pub trait Calls {
 #[derive(Debug)]
 pub struct Loops {
     shapes: Vec<LoopShape>,
-    by_edge: HashMap<(ModuleAddress, ModuleAddress), usize>,
+    by_edge: FxHashMap<(ModuleAddress, ModuleAddress), usize>,
     sums: Vec<LoopSum>,
     /// Loops that the last window ended in, by number: the next one may continue it.
     open: Vec<(usize, Inside)>,
@@ -85,12 +86,7 @@ impl Loops {
         if window.previous.is_none() {
             self.close();
         }
-        let edges = window.steps.iter().filter_map(|s| Some((s.from?, s.to?)));
-        let seen = edges.filter_map(|edge| self.by_edge.get(&edge).copied());
-        let mut seen: Vec<usize> =
-            seen.chain(self.open.iter().map(|(number, _)| *number)).collect();
-        seen.sort_unstable();
-        seen.dedup();
+        let seen = self.seen(window);
         let open: HashMap<usize, Inside> = self.open.drain(..).collect();
         for number in seen {
             let state = match (&window.previous, open.get(&number)) {
@@ -106,6 +102,33 @@ impl Loops {
                 self.open.push((number, inside));
             }
         }
+    }
+
+    /// The loops to follow through a window: those whose back edges are in it; in a trace also those that
+    /// are entered in this piece and closed in a later one.
+    fn seen(&self, window: &Window) -> Vec<usize> {
+        let edges = window.steps.iter().filter_map(|s| Some((s.from?, s.to?)));
+        let closed = edges.filter_map(|edge| self.by_edge.get(&edge).copied());
+        let mut seen: Vec<usize> =
+            closed.chain(self.open.iter().map(|(number, _)| *number)).collect();
+        if !window.is_sample {
+            let mut places: Vec<ModuleAddress> =
+                window.steps.iter().filter_map(|step| step.from).collect();
+            places.sort_unstable();
+            places.dedup();
+            let is_entered = |shape: &LoopShape| {
+                let start = ModuleAddress { module: shape.module, address: shape.head };
+                let next = places.partition_point(|place| *place < start);
+                places.get(next).is_some_and(|place| {
+                    place.module == shape.module
+                        && shape.body.last().is_some_and(|last| place.address < last.end)
+                })
+            };
+            seen.extend((0..self.shapes.len()).filter(|number| is_entered(&self.shapes[*number])));
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        seen
     }
 
     fn close(&mut self) {

@@ -3,6 +3,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `window` | a sample's branches, without what the hardware got wrong |
+//! | `memo` | places of addresses, remembered |
 //! | `sums` | edges, ranges, sampled instructions |
 //! | `loops` | iterations and trips |
 //! | `code_misses` | windows that end in a miss of the instruction cache → lines, prefetch sites |
@@ -19,6 +20,7 @@ mod code;
 mod code_misses;
 mod distribution;
 mod loops;
+mod memo;
 mod sums;
 mod window;
 

@@ -4,7 +4,7 @@ use super::distribution::Distribution;
 use super::window::{Range, Skipped, Window};
 use profile::address_space::ModuleAddress;
 use profile::text::Counts;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// A branch and one of its targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,11 +51,11 @@ pub struct Sums {
     /// What was skipped.
     pub skipped: Skipped,
     /// Taken branches.
-    pub edges: HashMap<Edge, EdgeSum>,
+    pub edges: FxHashMap<Edge, EdgeSum>,
     /// Straight code.
-    pub ranges: HashMap<Range, RangeSum>,
+    pub ranges: FxHashMap<Range, RangeSum>,
     /// Samples by their own address.
-    pub instructions: HashMap<ModuleAddress, u64>,
+    pub instructions: FxHashMap<ModuleAddress, u64>,
 }
 
 impl Sums {

@@ -1,6 +1,7 @@
 //! Samples → windows: the last branches before each, with their modules, without what the hardware
 //! got wrong.
 
+use super::memo::Memo;
 use profile::address_space::{AddressSpaces, ModuleAddress};
 use profile::event::Event;
 use profile::record::Record;
@@ -89,14 +90,20 @@ pub fn windows(
     visit: &mut dyn FnMut(usize, &Window),
 ) -> Result<Vec<String>> {
     let mut window = Window::default();
+    let mut memo = Memo::new();
     stream.records.each(&mut |record| match record {
         Record::Sample { event, sample } => {
-            window.fill(&sample, spaces);
+            let pid = sample.pid.unwrap_or(u32::MAX);
+            window.place = sample.ip.and_then(|ip| spaces.resolve(pid, ip, sample.user));
+            window.fill(&sample, &mut |ip| memo.resolve(spaces, pid, ip));
             let sampled = stream.about.events.get(event).filter(|_| window.is_sample);
             window.weight = sampled.and_then(|sampled| weight(sampled, &sample, &window));
             visit(event, &window);
         }
-        other => spaces.apply(&other),
+        other => {
+            spaces.apply(&other);
+            memo.clear();
+        }
     })
 }
 
@@ -141,10 +148,8 @@ fn weight(event: &Event, sample: &Sample, window: &Window) -> Option<f64> {
 }
 
 impl Window {
-    /// Becomes the window of a sample.
-    fn fill(&mut self, sample: &Sample, spaces: &mut AddressSpaces) {
-        let pid = sample.pid.unwrap_or(u32::MAX);
-        self.place = sample.ip.and_then(|ip| spaces.resolve(pid, ip, sample.user));
+    /// Becomes the window of a sample, but for its place.
+    fn fill(&mut self, sample: &Sample, resolve: &mut dyn FnMut(u64) -> Option<ModuleAddress>) {
         self.entries = sample.branches.len() as u64;
         self.skipped = Skipped::default();
         self.is_sample = sample.recorded == Recorded::Sampled;
@@ -162,8 +167,7 @@ impl Window {
         self.skipped.duplicated = u64::from(is_repeated);
         self.skipped.wrong_path = sample.branches.iter().filter(|b| b.wrong_path).count() as u64;
         for branch in sample.branches.iter().filter(of_path).skip(usize::from(is_repeated)) {
-            let (from, to) =
-                (spaces.resolve(pid, branch.from, None), spaces.resolve(pid, branch.to, None));
+            let (from, to) = (resolve(branch.from), resolve(branch.to));
             self.skipped.unmapped += u64::from(from.is_none() || to.is_none());
             let cycles = branch.cycles.filter(|cycles| *cycles != SATURATED);
             self.skipped.saturated += u64::from(branch.cycles == Some(SATURATED));

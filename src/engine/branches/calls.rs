@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 /// A branch is hard if more of its executions are mispredicted (Litz et al., "CRISP", ASPLOS 2022).
 const HARD: f64 = 0.15;
+/// Fewer recorded executions tell nothing.
+const LEAST: u64 = 10;
 /// 95 % of a normal distribution, two-sided.
 const NORMAL: f64 = 1.96;
 
@@ -20,7 +22,7 @@ pub fn mark_hard(edges: &mut [EdgeRow]) {
     }
     for edge in edges {
         let sum = key(edge).and_then(|key| sums.get(&key));
-        edge.hard = sum.is_some_and(|(wrong, all)| least(*wrong, *all) > HARD);
+        edge.hard = sum.is_some_and(|(wrong, all)| *all >= LEAST && least(*wrong, *all) > HARD);
     }
 }
 
@@ -112,7 +114,7 @@ mod tests {
             mispredicted: Some(wrong),
             ..EdgeRow::default()
         };
-        let mut edges = [edge(2, 1)];
+        let mut edges = [edge(1, 1)];
         mark_hard(&mut edges);
         assert!(!edges[0].hard);
         let mut edges = [edge(2, 0), edge(100, 40)];

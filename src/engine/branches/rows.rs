@@ -8,6 +8,7 @@ use crate::documents::branches::{
 use branches::stacks::{Analysis, BlockSum, Distribution, Edge, EdgeSum, LoopShape, LoopSum};
 use iced_x86::FlowControl;
 use profile::address_space::ModuleAddress;
+use profile::text::UNNAMED;
 use std::collections::BTreeMap;
 
 /// Adds the rows of an event: its file, name and number over all files.
@@ -118,6 +119,9 @@ fn event_row((source, name, number): (&str, &str, usize), found: &Analysis) -> E
 
 /// How the sampled event distorts counts of branches: windows end where it overflows.
 fn bias(event: &str) -> &'static str {
+    if event == UNNAMED {
+        return "the sampled event is not recorded: the bias of the counts is unknown";
+    }
     let name = event.to_ascii_lowercase();
     if name.contains("branch") || name.contains("br_inst") {
         return "sampled by branches: counts are in proportion to executions";

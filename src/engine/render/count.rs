@@ -147,7 +147,11 @@ fn summary(document: &Count, out: &mut String) {
     let wrong = document.contradictions.len();
     let agree = match wrong {
         0 => "all agree".to_owned(),
-        _ => format!("{wrong} do not agree: {}", document.contradictions.join("; ")),
+        _ => {
+            // Of a window: calls are cut by its beginning and its end.
+            let differ = if document.process.is_some() { "differ" } else { "do not agree" };
+            format!("{wrong} {differ}: {}", document.contradictions.join("; "))
+        }
     };
     let _ = writeln!(out, "flow conservation: {} sums checked, {agree}", document.checked);
     for cost in &document.cost {

@@ -2,26 +2,28 @@
 //!
 //! | file | concern |
 //! |---|---|
+//! | `live` | a live process: analysed, stopped, counted |
 //! | `request` | what was found of the functions |
 //! | `counting` | the probes: a counter for every block |
 //! | `tally` | what was counted by images that have ended |
 //! | `result` | counters → counts |
 
 mod counting;
+mod live;
 mod request;
 mod result;
 mod tally;
 
 use crate::patch::{Patcher, targets};
-use crate::process::{follow, watch};
+use crate::process::follow;
 use counting::Counting;
 use pmu::Command;
 use pmu::perf::Signals;
 use result::Run;
-use std::time::Duration;
 use tma::Result;
 
 pub use crate::patch::{Trampolines, Wanted};
+pub use live::{Progress, count_process};
 pub use request::{BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount};
 
 /// Runs the command once and counts the blocks of these functions in it and in all that it starts.
@@ -46,21 +48,4 @@ pub fn count_sampled(
     let mut patcher = Patcher::new(Counting::new(false), targets(wanted, samples));
     let followed = follow(command, &mut patcher, signals)?;
     Ok(result::counts(patcher, wanted, Run::of_command(&followed)))
-}
-
-/// Counts the blocks of these functions in process `pid`, and in the processes that it forks, for
-/// `window`. Its code is as it was afterwards; trampolines and counters stay mapped in it, since what it
-/// has interrupted may continue there.
-///
-/// # Errors
-/// The process cannot be traced or stopped.
-pub fn count_process(
-    pid: i32,
-    wanted: &[Wanted],
-    window: Duration,
-    signals: &Signals,
-) -> Result<Counts> {
-    let mut patcher = Patcher::new(Counting::new(true), targets(wanted, &[]));
-    let watched = watch(pid, &mut patcher, window, signals)?;
-    Ok(result::counts(patcher, wanted, Run::of_window(&watched)))
 }

@@ -15,6 +15,8 @@ pub struct Counts {
     pub exit: Option<pmu::Exit>,
     /// The signal that interrupted it.
     pub interrupted: Option<i32>,
+    /// Its code could not be put back as it was; a note says why.
+    pub remains: bool,
     /// Most probes in one process.
     pub probes: usize,
     /// What the trampolines of the first images stand for.
@@ -36,7 +38,7 @@ pub struct FunctionCounts {
     pub loops: Vec<LoopCount>,
     /// Sums of flow conservation that were checked.
     pub checked: usize,
-    /// Sums that do not agree.
+    /// Sums that do not agree, and counts below 0.
     pub contradictions: Vec<String>,
     /// Sums may differ by this: threads may have ended inside a block.
     pub slack: u64,

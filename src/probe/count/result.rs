@@ -15,6 +15,10 @@ pub(super) struct Run {
     pub interrupted: Option<i32>,
     /// So many threads may have been inside a block at the end, or at the beginning of a window.
     pub slack: u64,
+    /// Of a process that ran before and after.
+    pub is_window: bool,
+    /// Probes could not be taken back.
+    pub remains: bool,
     pub notes: Vec<String>,
 }
 
@@ -24,24 +28,42 @@ impl Run {
         let Followed { wall, exit, interrupted, tasks } = *followed;
         let killed = matches!(exit, Some(pmu::Exit::Signal(_)) | None);
         let slack = if tasks > 0 || killed { u64::from(tasks) + 1 } else { 0 };
-        Self { wall, exit, interrupted, slack, notes: Vec::new() }
+        let (is_window, remains, notes) = (false, false, Vec::new());
+        Self { wall, exit, interrupted, slack, is_window, remains, notes }
     }
 
-    /// Of a window in the life of a process.
-    pub fn of_window(watched: &Watched) -> Self {
-        let Watched { wall, stopped, interrupted, tasks, executed, ended } = *watched;
-        let mut notes = vec![format!(
-            "the process was stopped for {:.0} ms; its code is as it was, and trampolines and counters \
-             stay mapped in it",
-            stopped.as_secs_f64() * 1e3
-        )];
-        if executed > 0 {
+    /// Of a window in the life of a process, from whose code so many old probes were `restored` before.
+    pub fn of_window(watched: &Watched, restored: usize) -> Self {
+        let Watched { wall, stopped, interrupted, tasks, executed, ended, remains } = watched;
+        let mut notes = Vec::new();
+        if restored > 0 {
+            notes.push(format!(
+                "{restored} probes of an earlier run that was killed were taken back before"
+            ));
+        }
+        let stood = format!("the process was stopped for {:.0} ms", stopped.as_secs_f64() * 1e3);
+        notes.push(match remains {
+            _ if *ended => format!("the process has ended, after {:.2} s", wall.as_secs_f64()),
+            None => format!(
+                "{stood}; its code is as it was, and trampolines and counters stay mapped in it"
+            ),
+            Some(why) => format!(
+                "{stood}; ITS PROBES REMAIN, as not all of it could be stopped at the end: {why}; it \
+                 runs on with them, and counts for nobody, until the next tdtool count -p takes them back"
+            ),
+        });
+        if *executed > 0 {
             notes.push(format!("not counted: {executed} programs that it executed meanwhile"));
         }
-        if ended {
-            notes = vec![format!("the process has ended, after {:.2} s", wall.as_secs_f64())];
+        Self {
+            wall: *wall,
+            exit: None,
+            interrupted: *interrupted,
+            remains: remains.is_some() && !ended,
+            slack: 2 * u64::from(*tasks),
+            is_window: true,
+            notes,
         }
-        Self { wall, exit: None, interrupted, slack: 2 * u64::from(tasks), notes }
     }
 }
 
@@ -53,21 +75,20 @@ pub(super) fn counts(mut patcher: Patcher<Counting>, wanted: &[Wanted], run: Run
         wanted.iter().map(|_| never()).collect();
     for (number, target) in patcher.targets.iter().enumerate() {
         for (index, member) in target.functions.iter().enumerate() {
-            let slack = run.slack;
-            functions[member.number] = function(&patcher, (number, target), (index, member), slack);
+            functions[member.number] = function(&patcher, (number, target), (index, member), &run);
         }
     }
     let probes = patcher.probes.tallies.iter().map(|tally| tally.probes).max().unwrap_or(0);
-    let Run { wall, exit, interrupted, notes, .. } = run;
+    let Run { wall, exit, interrupted, remains, notes, .. } = run;
     let trampolines = patcher.trampolines;
-    Counts { functions, wall, exit, interrupted, probes, trampolines, notes }
+    Counts { functions, wall, exit, interrupted, remains, probes, trampolines, notes }
 }
 
 fn function(
     patcher: &Patcher<Counting>,
     (number, target): (usize, &Target),
     (index, member): (usize, &Member),
-    slack: u64,
+    run: &Run,
 ) -> Result<FunctionCounts, String> {
     if let Err(why) = &target.opened {
         return Err(format!("{}: {why}", target.path.display()));
@@ -76,6 +97,7 @@ fn function(
     if let Some(why) = patcher.refused[number].first() {
         return Err(why.clone());
     }
+    let slack = run.slack;
     let mut result = FunctionCounts { slack, ..FunctionCounts::default() };
     let mut any = false;
     for tally in patcher.probes.tallies.iter().filter(|tally| tally.target == number) {
@@ -91,7 +113,7 @@ fn function(
             })
             .collect();
         let solved = solve(facts, &counted, slack.cast_signed());
-        add(&mut result, facts, &planned.placements, &solved);
+        add(&mut result, (facts, &planned.placements, &solved), run.is_window);
         any = true;
     }
     if !any {
@@ -137,15 +159,29 @@ fn loop_count(result: &FunctionCounts, facts: &Function, of: &Loop) -> LoopCount
     LoopCount { head, entries, iterations }
 }
 
+/// What contradicts flow conservation by more than the threads that were inside blocks.
+fn contradictions(at: impl Fn(usize) -> u64, solved: &Solved, is_window: bool) -> Vec<String> {
+    // Of a call in progress at the beginning or the end only a part was counted.
+    let of = if is_window { ", as calls in progress at the beginning or the end may" } else { "" };
+    let sums = solved.contradictions.iter().map(|(block, sum, count)| match is_window {
+        true => format!("{:#x}: counted {count}, {sum} by its edges: they differ{of}", at(*block)),
+        false => format!("{:#x}: counted {count}, its edges say {sum}", at(*block)),
+    });
+    let negative = solved.negative.iter().map(|(block, n)| {
+        format!("{:#x}: {n} executions of it or of a jump at it would follow{of}", at(*block))
+    });
+    sums.chain(negative).collect()
+}
+
 /// Adds the counts of one process image.
-fn add(result: &mut FunctionCounts, facts: &Function, placements: &[Placement], solved: &Solved) {
+fn add(
+    result: &mut FunctionCounts,
+    (facts, placements, solved): (&Function, &[Placement], &Solved),
+    is_window: bool,
+) {
     result.checked += solved.checked;
-    for (block, sum, count) in &solved.contradictions {
-        result.contradictions.push(format!(
-            "{:#x}: counted {count}, its edges say {sum}",
-            facts.blocks[*block].start
-        ));
-    }
+    let at = |block: usize| facts.blocks[block].start;
+    result.contradictions.extend(contradictions(at, solved, is_window));
     if result.blocks.is_empty() {
         let block = |block: &Block| BlockCount {
             start: block.start,
@@ -162,14 +198,15 @@ fn add(result: &mut FunctionCounts, facts: &Function, placements: &[Placement], 
         };
         result.edges = solved.edges.iter().map(edge).collect();
     }
-    let consistent = solved.contradictions.is_empty();
+    let consistent = solved.is_consistent();
     for ((block, placement), found) in result.blocks.iter_mut().zip(placements).zip(&solved.blocks)
     {
         let found = match placement {
             Placement::Refused(why) => Err(why.clone()),
-            Placement::Derived if !consistent => {
-                Err("the counts of its function contradict one another".to_owned())
-            }
+            Placement::Derived if !consistent => Err(match is_window {
+                true => "it would follow from counts that differ".to_owned(),
+                false => "the counts of its function contradict one another".to_owned(),
+            }),
             Placement::Derived => number(*found),
             Placement::Placed(Site { kind, .. }) => {
                 block.kind = Some(*kind);
@@ -193,4 +230,26 @@ fn add(result: &mut FunctionCounts, facts: &Function, placements: &[Placement], 
 
 fn number(found: Option<i64>) -> Result<u64, String> {
     found.map(|n| n.max(0).cast_unsigned()).ok_or_else(|| "its counter cannot be read".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_is_said_as_what_it_is() {
+        let solved = Solved {
+            contradictions: vec![(0, 12, 10)],
+            negative: vec![(1, -3)],
+            ..Solved::default()
+        };
+        let at = |block: usize| 0x10 + block as u64;
+        let run = contradictions(at, &solved, false);
+        assert_eq!(run[0], "0x10: counted 10, its edges say 12");
+        assert_eq!(run[1], "0x11: -3 executions of it or of a jump at it would follow");
+        // A window is cut by no fault of the counts.
+        let window = contradictions(at, &solved, true);
+        assert!(window.iter().all(|text| text.contains("as calls in progress")), "{window:?}");
+        assert!(window[0].starts_with("0x10: counted 10, 12 by its edges: they differ"));
+    }
 }

@@ -104,6 +104,12 @@ impl Module {
         Some(address - segment.memory.start + segment.file.start as u64)
     }
 
+    /// Its executable segments: first addresses and bytes.
+    pub fn executable(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let all = self.segments.iter().filter(|segment| segment.executable);
+        all.map(|segment| (segment.memory.start, self.of(segment)))
+    }
+
     /// Its bytes of code from `start` to `end`.
     pub fn code(&self, range: Range<u64>) -> Option<&[u8]> {
         self.image.code(range.start, range.end)

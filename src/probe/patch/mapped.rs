@@ -1,7 +1,7 @@
 //! Memory of the program's own for results and trampolines.
 
 use crate::plan::PAGE;
-use crate::process::{Memory, Tracee};
+use crate::process::{Mapping, Memory, Tracee, seccomp};
 use nix::errno::Errno;
 use std::fs::File;
 use std::io;
@@ -11,6 +11,12 @@ use std::os::unix::fs::FileExt as _;
 /// The name of the shared memory, as /proc/PID/maps shows it.
 const NAME: &[u8] = b"tdtool-counts\0";
 
+/// Whether a mapping has that name.
+pub fn is_counters(mapping: &Mapping) -> bool {
+    let name = mapping.path.strip_prefix("/memfd:").map(str::as_bytes);
+    name.is_some_and(|name| name.starts_with(&NAME[..NAME.len() - 1]))
+}
+
 /// Bytes of whole pages.
 pub fn pages(bytes: u64) -> u64 {
     bytes.div_ceil(PAGE) * PAGE
@@ -18,8 +24,8 @@ pub fn pages(bytes: u64) -> u64 {
 
 /// Refuses a process whose system calls are filtered, as ours could end it, and one that would have too
 /// many mappings with `more` of them.
-pub fn permitted(tracee: &Tracee, mappings: usize, more: usize) -> Result<(), String> {
-    let mode = tracee.seccomp().map_err(|e| format!("its status: {e}"))?;
+pub fn permitted(tid: i32, mappings: usize, more: usize) -> Result<(), String> {
+    let mode = seccomp(tid).map_err(|e| format!("its status: {e}"))?;
     if mode != 0 {
         return Err("its system calls are filtered (seccomp)".to_owned());
     }

@@ -4,6 +4,9 @@
 //! |---|---|
 //! | `target` | the files of the wanted functions, and their facts |
 //! | `probes` | what differs between kinds of runs |
+//! | `prepared` | what is to be put into one file of one process |
+//! | `work` | how far that is |
+//! | `leftovers` | probes of a run that was killed |
 //! | `instance` | one file in one process: mapped, patched, its shared memory |
 //! | `mapped` | memory of the program's own for results and trampolines |
 //! | `written` | trampolines and jumps before they are written |
@@ -12,17 +15,22 @@
 //! | `patcher` | what is done at the events of the command |
 
 mod instance;
+mod leftovers;
 mod mapped;
 mod origins;
 mod patched;
 mod patcher;
+mod prepared;
 mod probes;
 mod target;
+mod work;
 mod written;
 
 pub use mapped::Shared;
 pub use origins::Trampolines;
 pub use patcher::Patcher;
+pub use prepared::{Prepared, prepared};
 pub use probes::Probes;
-pub use target::{Member, Target, Wanted, targets};
+pub use target::{Member, Target, Wanted, targets, targets_with};
+pub use work::Work;
 pub use written::{Code, Written};

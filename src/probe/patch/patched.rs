@@ -1,7 +1,6 @@
 //! What is written over the code of a process, and how it is taken back.
 
 use crate::process::Memory;
-use std::ops::Range;
 
 /// One jump.
 #[derive(Debug)]
@@ -35,25 +34,30 @@ pub struct Patched {
 }
 
 impl Patched {
-    /// Of the code in `ranges`, as it is now.
+    /// Of functions that are `before` so, by address.
     ///
     /// # Errors
-    /// It cannot be read.
-    pub fn new(
-        memory: &Memory,
-        mut ranges: Vec<Range<u64>>,
-        mut jumps: Vec<Jump>,
-    ) -> Result<Self, String> {
-        ranges.sort_by_key(|range| range.start);
+    /// A jump lies elsewhere.
+    pub fn new(mut before: Vec<(u64, Vec<u8>)>, mut jumps: Vec<Jump>) -> Result<Self, String> {
+        before.sort_by_key(|(start, _)| *start);
         jumps.sort_by_key(|jump| jump.at);
-        let length = |range: &Range<u64>| (range.end - range.start) as usize;
-        let read = |range: &Range<u64>| (range.start, memory.read(range.start, length(range)));
-        let before: Vec<(u64, Vec<u8>)> = ranges.iter().map(read).collect();
         let patched = Self { jumps, before };
         match patched.jumps.iter().all(|jump| patched.original(jump).is_some()) {
             true => Ok(patched),
-            false => Err("its code cannot be read".to_owned()),
+            false => Err("a jump would lie outside of its function".to_owned()),
         }
+    }
+
+    /// Whether the code is as it was, by a function that reads so many bytes from an address on.
+    pub fn is_before(&self, read: impl Fn(u64, usize) -> Vec<u8>) -> bool {
+        self.before.iter().all(|(start, before)| read(*start, before.len()) == *before)
+    }
+
+    /// Whether an address is inside an instruction that is replaced by a jump, and not its first byte.
+    pub fn is_inside(&self, address: u64) -> bool {
+        let index = self.jumps.partition_point(|jump| jump.at < address).wrapping_sub(1);
+        let jump = self.jumps.get(index);
+        jump.is_some_and(|jump| address < jump.at + jump.bytes.len() as u64)
     }
 
     /// The jumps.

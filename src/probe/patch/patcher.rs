@@ -5,8 +5,10 @@
 use super::instance::Instance;
 use super::origins::Trampolines;
 use super::patched::Condition;
+use super::prepared::Prepared;
 use super::probes::Probes;
 use super::target::Target;
+use super::work::Work;
 use crate::process::{Follower, MOST_CALLS, Memory, Tracee, Watcher, mappings};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -50,14 +52,27 @@ pub struct Patcher<P: Probes> {
     pub trampolines: Vec<Trampolines>,
     /// By target: why a process with it was not counted whole.
     pub refused: Vec<Vec<String>>,
+    /// What is to be put into a live process, by target.
+    prepared: Vec<Option<Result<Prepared<P>, String>>>,
+    /// Probes of earlier runs that were taken back.
+    pub restored: usize,
 }
 
 impl<P: Probes> Patcher<P> {
     /// Nothing is patched yet.
     pub fn new(probes: P, targets: Vec<Target>) -> Self {
         let refused = targets.iter().map(|_| Vec::new()).collect();
-        let (processes, trampolines) = (BTreeMap::new(), Vec::new());
-        Self { probes, targets, processes, trampolines, refused }
+        let (processes, trampolines, prepared) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Self { probes, targets, processes, trampolines, refused, prepared, restored: 0 }
+    }
+
+    /// The same for a live process, with what is to be put into it, by target.
+    pub fn live(
+        probes: P,
+        targets: Vec<Target>,
+        prepared: Vec<Option<Result<Prepared<P>, String>>>,
+    ) -> Self {
+        Self { prepared, ..Self::new(probes, targets) }
     }
 
     fn refuse(&mut self, target: usize, why: String) {
@@ -133,10 +148,18 @@ impl<P: Probes> Follower for Patcher<P> {
             };
             let common = process.instances.first().map(|instance| &*instance.shared);
             let how = (process.is_locked, common.filter(|_| P::IS_COMMON));
-            let (of, at) = ((tracee, &**memory), (opened, address));
-            match Instance::patch(&self.probes, of, (number, target), at, how) {
+            let prepared = match self.prepared.get_mut(number).and_then(Option::take) {
+                Some(prepared) => prepared,
+                None => {
+                    let (of, at) = ((tracee.tid, &**memory), (opened, address));
+                    let others = (&[][..], &Work::default());
+                    Prepared::new(&self.probes, of, (number, target), at, others)
+                }
+            };
+            match prepared.and_then(|prepared| prepared.apply(tracee, memory, how)) {
                 Err(why) => self.refuse(number, why),
                 Ok(mut instance) => {
+                    self.restored += instance.restored;
                     self.probes.patched(tracee.process, &instance.shared);
                     let pieces = std::mem::take(&mut instance.origins);
                     if !pieces.is_empty() && self.trampolines.len() < MOST_MAPS {
@@ -211,6 +234,29 @@ impl<P: Probes> Follower for Patcher<P> {
 }
 
 impl<P: Probes> Watcher for Patcher<P> {
+    fn is_current(&self, tracee: &Tracee) -> bool {
+        let (mappings, memory) = (tracee.mappings(), tracee.memory());
+        let is_current = |(target, prepared): (&Target, &Option<Result<Prepared<P>, String>>)| {
+            let opened = target.opened.as_ref().ok();
+            let address = opened.and_then(|of| of.image.find(&mappings, of.anchor.1));
+            match (prepared, address, &memory) {
+                (None, address, _) => address.is_none(),
+                (Some(Ok(prepared)), Some(address), Ok(memory)) => {
+                    prepared.is_current(address, &mappings, memory)
+                }
+                (Some(prepared), address, _) => address.is_some() && prepared.is_err(),
+            }
+        };
+        self.targets.iter().zip(&self.prepared).all(is_current)
+    }
+
+    fn may_return(&self, address: u64) -> bool {
+        let mut all = self.processes.values().flat_map(|process| &process.instances);
+        let mut prepared = self.prepared.iter().flatten().flatten();
+        !all.any(|instance| instance.code.is_inside(address))
+            && !prepared.any(|prepared| prepared.is_inside(address))
+    }
+
     fn leave(&mut self) {
         // A child of vfork(2) has the memory of its parent, whose code is then as it was already.
         let mut restored: Vec<*const Instance<P>> = Vec::new();

@@ -1,5 +1,6 @@
 //! The files of the wanted functions, and the facts of each.
 
+use super::work::Work;
 use crate::facts::{Function, Module};
 use crate::process::Image;
 use std::ops::Range;
@@ -54,13 +55,18 @@ impl Member {
 
 /// The files, with their functions. `samples` are those of blocks, by function; none if not sampled.
 pub fn targets(wanted: &[Wanted], samples: &[Vec<(u64, u64)>]) -> Vec<Target> {
+    targets_with(wanted, samples, &Work::default())
+}
+
+/// The same as a part of some work.
+pub fn targets_with(wanted: &[Wanted], samples: &[Vec<(u64, u64)>], work: &Work) -> Vec<Target> {
     let mut paths: Vec<&PathBuf> = wanted.iter().map(|w| &w.path).collect();
     paths.sort();
     paths.dedup();
-    paths.into_iter().map(|path| target(path, wanted, samples)).collect()
+    paths.into_iter().map(|path| target(path, wanted, samples, work)).collect()
 }
 
-fn target(path: &PathBuf, wanted: &[Wanted], samples: &[Vec<(u64, u64)>]) -> Target {
+fn target(path: &PathBuf, wanted: &[Wanted], samples: &[Vec<(u64, u64)>], work: &Work) -> Target {
     let mut own: Vec<(usize, &Range<u64>)> = wanted
         .iter()
         .enumerate()
@@ -82,7 +88,7 @@ fn target(path: &PathBuf, wanted: &[Wanted], samples: &[Vec<(u64, u64)>]) -> Tar
     let facts = |range: Range<u64>, is_new: bool| match &opened {
         Err(why) => Err(why.clone()),
         Ok(_) if !is_new => Err("it overlaps another function".to_owned()),
-        Ok(opened) => Function::read(&opened.module, range, &entered),
+        Ok(opened) => work.step().and_then(|()| Function::read(&opened.module, range, &entered)),
     };
     let member = |(number, range, is_new): &(usize, Range<u64>, bool)| {
         let facts = facts(range.clone(), *is_new);

@@ -1,6 +1,7 @@
 //! Trampolines and jumps, before they are written into a process.
 
 use super::patched::Jump;
+use crate::plan::PAGE;
 use std::ops::Range;
 
 /// Where the code of a process and its shared memory are.
@@ -49,5 +50,24 @@ impl Written {
             Some(_) => self.far.push((to, trampoline)),
             None => self.trampolines.extend(trampoline),
         }
+    }
+
+    /// All trampolines by address, those of a page in one: few writes while a process stands still.
+    pub(super) fn pieces(&mut self, code: &Code) -> Vec<(u64, Vec<u8>)> {
+        let near = (code.trampolines, std::mem::take(&mut self.trampolines));
+        let mut all = std::mem::take(&mut self.far);
+        all.push(near);
+        all.sort_by_key(|(at, _)| *at);
+        let mut pieces: Vec<(u64, Vec<u8>)> = Vec::new();
+        for (at, bytes) in all {
+            match pieces.last_mut() {
+                Some((start, before)) if *start / PAGE == at / PAGE => {
+                    before.resize((at - *start) as usize, 0);
+                    before.extend(bytes);
+                }
+                _ => pieces.push((at, bytes)),
+            }
+        }
+        pieces
     }
 }

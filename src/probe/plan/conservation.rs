@@ -15,6 +15,15 @@ pub struct Solved {
     pub checked: usize,
     /// The blocks whose sums do not agree, with what entered or left them and what they counted.
     pub contradictions: Vec<(usize, i64, i64)>,
+    /// The blocks with a count below 0, of their own or of one of their edges.
+    pub negative: Vec<(usize, i64)>,
+}
+
+impl Solved {
+    /// Whether nothing contradicts anything.
+    pub fn is_consistent(&self) -> bool {
+        self.contradictions.is_empty() && self.negative.is_empty()
+    }
 }
 
 /// The counts of blocks that follow from the `counted` ones, and these.
@@ -50,13 +59,14 @@ pub fn solve(function: &Function, counted: &[Option<i64>], slack: i64) -> Solved
     let may_end =
         |edge: &Edge| matches!(edge, (Some(b), None) if function.blocks[*b].exit == Exit::MayEnd);
     // A call may return twice (setjmp, fork) or not at all.
-    let is_negative = |e: &usize| taken[*e].is_some_and(|n| n < -slack) && !may_end(&edges[*e]);
+    let negative = |e: &usize| taken[*e].filter(|n| *n < -slack && !may_end(&edges[*e]));
     for (block, side) in &sides {
         let Some(count) = solved.blocks[*block] else { continue };
-        let is_known = solved.contradictions.iter().any(|(b, ..)| b == block);
-        if !is_known && (count < -slack || side.iter().any(is_negative)) {
-            let sum = side.iter().filter_map(|e| taken[*e]).filter(|n| *n > 0).sum();
-            solved.contradictions.push((*block, sum, count));
+        let is_known = solved.contradictions.iter().any(|(b, ..)| b == block)
+            || solved.negative.iter().any(|(b, _)| b == block);
+        let below = Some(count).filter(|n| *n < -slack).or(side.iter().find_map(negative));
+        if let (Some(below), false) = (below, is_known) {
+            solved.negative.push((*block, below));
         }
     }
     let inside = |(edge, taken): (&Edge, &Option<i64>)| Some((edge.0?, edge.1?, *taken));

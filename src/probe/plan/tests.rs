@@ -78,13 +78,16 @@ fn counts_follow_and_contradictions_are_found() {
     let solved = solve(&branch, &[Some(10), Some(4), None], 0);
     assert_eq!(solved.blocks, [Some(10), Some(4), Some(10)]);
     assert_eq!(solved.edges, [(0, 2, Some(6)), (0, 1, Some(4)), (1, 2, Some(4))]);
-    assert!(solved.contradictions.is_empty());
+    assert!(solved.is_consistent());
     // A sum too much by one.
     let lost = solve(&branch, &[Some(10), Some(4), Some(9)], 0);
     assert_eq!((lost.checked, lost.contradictions.len()), (1, 1), "{lost:?}");
-    assert!(solve(&branch, &[Some(10), Some(4), Some(9)], 1).contradictions.is_empty());
+    assert!(solve(&branch, &[Some(10), Some(4), Some(9)], 1).is_consistent());
     // More through the second block than came.
-    assert!(!solve(&branch, &[Some(3), Some(4), None], 0).contradictions.is_empty());
+    // One of 3 jumped 4 times: -1 did not.
+    let below = solve(&branch, &[Some(3), Some(4), None], 0);
+    assert!(below.contradictions.is_empty());
+    assert!(below.negative.iter().all(|(_, n)| *n == -1) && !below.is_consistent(), "{below:?}");
 }
 
 /// 1000: mov ecx,1; test edi,edi; je 100e

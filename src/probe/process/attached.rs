@@ -6,31 +6,36 @@
 //! resumed and asked again. What is done at the end needs no thread: bytes are written by
 //! `/proc/PID/mem`.
 
-use super::followed::{Follower, Following, OPTIONS, rest};
+use super::followed::{Following, OPTIONS, rest};
+use super::halting::{Halting, Refusal, Watcher};
+use super::living::{Living, has_ended, threads};
 use super::seize::{refused, seize, tracer};
-use super::sharing::shares_with;
+use super::sharing::sharers;
 use super::signals::may_restart;
 use super::tracee::Tracee;
 use nix::errno::Errno;
 use nix::sys::ptrace;
-use nix::unistd::Pid;
-use pmu::perf::{Resume, Signals, Stop, resume, stop};
+use nix::unistd::{Pid, gettid};
+use pmu::perf::{Resume, Signals};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::time::{Duration, Instant};
 use tma::{Error, Result};
 
-/// So long all threads may take to stop.
+/// So long all threads may take to stop at the beginning.
 const STOPPING: Duration = Duration::from_secs(2);
+/// The same at the end, before probes are left where they are.
+const LEAVING: Duration = Duration::from_secs(10);
+/// So long what was in the way at the beginning may be there again and again.
+const TRYING: Duration = Duration::from_secs(2);
+/// Longest time between two tries.
+const BETWEEN: Duration = Duration::from_millis(10);
 /// So long a thread that waits in the kernel may take to be left at the end.
-const LEAVING: Duration = Duration::from_secs(5);
-/// Time between polls of what waits in the kernel.
-const POLL: Duration = Duration::from_millis(1);
+const PARTING: Duration = Duration::from_millis(100);
 /// Searches for new threads until none is found.
 const MOST_SEARCHES: usize = 100;
 
 /// How the time went.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Watched {
     /// From when all threads ran until they were stopped again.
     pub wall: Duration,
@@ -44,91 +49,89 @@ pub struct Watched {
     pub executed: u32,
     /// It has ended meanwhile.
     pub ended: bool,
+    /// Why it is not as it was.
+    pub remains: Option<String>,
 }
 
-/// What is done to a watched process, beside what is done at its events.
-pub trait Watcher: Follower {
-    /// All of it is stopped for the last time: everything is to be as it was.
-    fn leave(&mut self);
-}
-
-struct Watching<'a> {
-    following: Following<'a>,
-    /// How the stopped threads continue.
-    halted: BTreeMap<i32, Resume>,
-    executed: u32,
-}
-
-/// Watches process `pid` for `window`.
+/// Watches a process for `window`; `None` if it is not as it was looked at, and nothing was done. What
+/// still waits in the kernel at the end is traced until this thread ends.
 ///
 /// # Errors
 /// It cannot be traced or stopped; nothing of it is changed then.
 pub fn watch(
-    pid: i32,
+    living: &Living,
     watcher: &mut dyn Watcher,
     window: Duration,
     signals: &Signals,
-) -> Result<Watched> {
+) -> Result<Option<Watched>> {
+    let pid = living.pid;
     let tasks = seize_all(pid)?;
-    let following = Following::new(0, tasks, &mut *watcher);
-    let mut watching = Watching { following, halted: BTreeMap::new(), executed: 0 };
-    let begin = Instant::now();
-    let ready = watching.halt().and_then(|()| watching.begin(pid));
-    if let Err(why) = ready {
-        watching.detach();
-        return Err(Error::not_possible(format!("process {pid} cannot be counted now"))
-            .because(why)
-            .hint("try again, or count from its start: tdtool count -- COMMAND"));
+    if tasks.is_empty() {
+        return Err(living.ended("while its code was analysed"));
     }
-    let mut paused = begin.elapsed();
-    watching.go();
+    let mut halting = Halting::new(Following::new(0, tasks, watcher));
+    let mut stopped = Duration::ZERO;
+    match ready(&mut halting, pid, &mut stopped) {
+        Ok(true) => {}
+        Ok(false) => {
+            detach(&halting);
+            return Ok(None);
+        }
+        Err(_) if halting.is_over() => return Err(living.ended("while it was stopped")),
+        Err(why) => {
+            detach(&halting);
+            return Err(Error::not_possible(format!("process {pid} cannot be counted now"))
+                .because(why)
+                .hint("try again, or count from its start: tdtool count -- COMMAND"));
+        }
+    }
     let begin = Instant::now();
-    let (mut interrupted, mut last) = (None, begin);
-    while begin.elapsed() < window && interrupted.is_none() && !watching.is_over() {
-        match watching.poll() {
+    let mut interrupted = None;
+    run(&mut halting, || {
+        interrupted = signals.next().map(|(signal, _)| signal);
+        begin.elapsed() < window && interrupted.is_none()
+    });
+    let (wall, ended) = (begin.elapsed(), halting.is_over());
+    let begin = Instant::now();
+    let remains = halt_all(&mut halting).err();
+    if remains.is_none() {
+        halting.following.follower.leave();
+    }
+    detach(&halting);
+    stopped += begin.elapsed();
+    let tasks = halting.following.tasks.len() as u32 + halting.following.created;
+    let executed = halting.executed;
+    Ok(Some(Watched { wall, stopped, interrupted, tasks, executed, ended, remains }))
+}
+
+/// Lets all threads run as long as `more`, or until they have ended.
+fn run(halting: &mut Halting<'_>, mut more: impl FnMut() -> bool) {
+    halting.go();
+    let mut last = Instant::now();
+    while more() && !halting.is_over() {
+        match halting.poll() {
             true => last = Instant::now(),
             false => rest(last),
         }
-        interrupted = signals.next().map(|(signal, _)| signal);
     }
-    let (wall, ended) = (begin.elapsed(), watching.is_over());
-    let begin = Instant::now();
-    // A thread that waits in the kernel stops before it comes back to its code.
-    let _ = watching.halt();
-    let executed = watching.executed;
-    let Watching { following, halted, .. } = watching;
-    let tasks = following.tasks.len() as u32 + following.created;
-    let all: Vec<i32> = following.tasks.keys().copied().collect();
-    watcher.leave();
-    detach(&all, &halted);
-    paused += begin.elapsed();
-    Ok(Watched { wall, stopped: paused, interrupted, tasks, executed, ended })
 }
 
-/// Traces all threads of a process.
+/// Traces all threads of a process that have not ended.
 fn seize_all(pid: i32) -> Result<BTreeMap<i32, i32>> {
     let mut tasks = BTreeMap::new();
-    let mut zombies = BTreeSet::new();
     for _ in 0..MOST_SEARCHES {
         let mut any = false;
         for tid in threads(pid) {
-            if tasks.contains_key(&tid) || zombies.contains(&tid) {
+            if tasks.contains_key(&tid) {
                 continue;
             }
-            match seize(tid, OPTIONS) {
-                Ok(()) => any |= tasks.insert(tid, pid).is_none(),
-                Err(Errno::ESRCH) => {}
-                // The first thread may have ended before the others.
-                Err(_) if matches!(state(tid), None | Some('Z' | 'X')) => {
-                    zombies.insert(tid);
-                }
-                // Traced since its creation.
-                Err(_) if tracer(tid) == Some(std::process::id().cast_signed()) => {
-                    any |= tasks.insert(tid, pid).is_none();
-                }
+            match seized(tid) {
+                Ok(true) => any |= tasks.insert(tid, pid).is_none(),
+                Ok(false) => {}
                 Err(errno) => {
-                    let all: Vec<i32> = tasks.keys().copied().collect();
-                    detach(&all, &BTreeMap::new());
+                    for tid in tasks.keys() {
+                        pmu::perf::release(*tid);
+                    }
                     return Err(refused(&format!("process {pid}"), tid, errno));
                 }
             }
@@ -137,140 +140,134 @@ fn seize_all(pid: i32) -> Result<BTreeMap<i32, i32>> {
             break;
         }
     }
-    match tasks.is_empty() {
-        true => Err(Error::failed(format!("there is no process {pid}"))),
-        false => Ok(tasks),
+    Ok(tasks)
+}
+
+/// Traces a thread; false if it has ended.
+fn seized(tid: i32) -> nix::Result<bool> {
+    match seize(tid, OPTIONS) {
+        Ok(()) => Ok(true),
+        Err(Errno::ESRCH) => Ok(false),
+        // The first thread may have ended before the others.
+        Err(_) if has_ended(tid) => Ok(false),
+        // Traced since its creation.
+        Err(_) if tracer(tid) == Some(gettid().as_raw()) => Ok(true),
+        Err(errno) => Err(errno),
     }
 }
 
-fn threads(pid: i32) -> Vec<i32> {
-    let all = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-}
-
-/// The state of a thread: the third field of proc_pid_stat(5).
-fn state(tid: i32) -> Option<char> {
-    let stat = fs::read_to_string(format!("/proc/{tid}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.trim_start().chars().next()
-}
-
-impl Watching<'_> {
-    fn is_over(&self) -> bool {
-        self.following.tasks.is_empty()
-    }
-
-    fn poll(&mut self) -> bool {
-        let mut any = false;
-        for tid in self.following.tasks.keys().copied().collect::<Vec<_>>() {
-            if let Some(event) = stop(tid, 0) {
-                any = true;
-                if let Some(how) = self.handled(tid, event) {
-                    resume(tid, how);
-                }
-            }
-        }
-        any
-    }
-
-    fn handled(&mut self, tid: i32, event: Stop) -> Option<Resume> {
-        self.executed += u32::from(event == Stop::Exec);
-        self.following.handled(tid, event)
-    }
-
-    /// Stops all threads; why not all of them could be.
-    fn halt(&mut self) -> std::result::Result<(), String> {
+/// Stops a process and has it changed; tries again what may be in the way by chance: a child of
+/// vfork(2), say. False if it is not as it was looked at; why nothing could be done.
+fn ready(
+    halting: &mut Halting<'_>,
+    pid: i32,
+    stopped: &mut Duration,
+) -> std::result::Result<bool, String> {
+    let first = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    loop {
         let begin = Instant::now();
-        let mut asked = BTreeSet::new();
-        loop {
-            let following = &self.following;
-            let is_running =
-                |tid: &i32| !self.halted.contains_key(tid) && !following.ending.contains(tid);
-            let all: Vec<i32> = following.tasks.keys().copied().collect();
-            // Ends are awaited by nobody: such a thread does not come back to its code.
-            let running: Vec<i32> = all.iter().copied().filter(is_running).collect();
-            if running.is_empty() {
-                return Ok(());
+        let found = halting.halt(STOPPING).and_then(|()| change(halting, pid));
+        *stopped += begin.elapsed();
+        match found {
+            Ok(is_current) => return Ok(is_current),
+            Err(of) if of.lasts || first.elapsed() > TRYING || halting.is_over() => {
+                return Err(of.why);
             }
-            if begin.elapsed() > STOPPING {
-                return Err(match running.iter().all(|tid| state(*tid) == Some('D')) {
-                    true => {
-                        "one of its threads waits in the kernel and cannot be stopped".to_owned()
-                    }
-                    false => "one of its threads does not stop".to_owned(),
-                });
-            }
-            for tid in all {
-                if !self.halted.contains_key(&tid) {
-                    self.ask(tid, &mut asked);
-                }
-            }
-            std::thread::yield_now();
+            Err(_) => {}
         }
-    }
-
-    /// Asks a thread to stop, if it has not been, and looks whether it has.
-    fn ask(&mut self, tid: i32, asked: &mut BTreeSet<i32>) {
-        if !asked.contains(&tid) && ptrace::interrupt(Pid::from_raw(tid)).is_ok() {
-            asked.insert(tid);
-        }
-        let Some(event) = stop(tid, 0) else { return };
-        let Some(how) = self.handled(tid, event) else { return };
-        match event {
-            Stop::Attached | Stop::GroupStop => drop(self.halted.insert(tid, how)),
-            _ => {
-                // Any stop takes the request back (Linux, ptrace_stop).
-                let _ = ptrace::interrupt(Pid::from_raw(tid));
-                resume(tid, how);
-            }
-        }
-    }
-
-    /// Reports the files that the process has mapped; why no thread can make system calls.
-    fn begin(&mut self, pid: i32) -> std::result::Result<(), String> {
-        if self.halted.values().any(|how| *how == Resume::Listen) {
-            return Err(format!("it is stopped by a signal; kill -CONT {pid} continues it"));
-        }
-        if let Some(other) = shares_with(pid, self.halted.keys().copied()) {
-            return Err(format!("process {other} has the same memory, and runs on"));
-        }
-        let memory = |tid| super::memory::Memory::open(tid).ok();
-        let is_fit = |tid: &i32| memory(*tid).is_some_and(|memory| !may_restart(*tid, &memory));
-        let of = |tid: &i32| self.following.tasks.get(tid) == Some(&pid);
-        let mut all = self.halted.keys().copied().filter(|tid| of(tid) && is_fit(tid));
-        let tid = all.next().ok_or("none of its threads is where it can make system calls")?;
-        let tracee = Tracee { tid, leader: 0, process: pid, is_live: true };
-        self.following.follower.mapped(&tracee);
-        Ok(())
-    }
-
-    /// Lets all threads run.
-    fn go(&mut self) {
-        for (tid, how) in std::mem::take(&mut self.halted) {
-            resume(tid, how);
-        }
-    }
-
-    fn detach(self) {
-        let all: Vec<i32> = self.following.tasks.keys().copied().collect();
-        detach(&all, &self.halted);
+        let begin = Instant::now();
+        run(halting, || begin.elapsed() < pause);
+        pause = (pause + Duration::from_millis(1)).min(BETWEEN);
     }
 }
 
-/// Ends tracing of stopped threads, then of those that still run or wait in the kernel.
-fn detach(tasks: &[i32], halted: &BTreeMap<i32, Resume>) {
-    let is_halted = |tid: &&i32| halted.contains_key(tid);
-    for tid in tasks.iter().filter(is_halted) {
+/// Has a stopped process changed, if it is as it was looked at.
+fn change(halting: &mut Halting<'_>, pid: i32) -> std::result::Result<bool, Refusal> {
+    if halting.halted.values().any(|how| *how == Resume::Listen) {
+        return Err(Refusal {
+            why: format!("it is stopped by a signal; kill -CONT {pid} continues it"),
+            lasts: true,
+        });
+    }
+    let following = &halting.following;
+    for (process, tid) in processes(following) {
+        if let Some(other) = untraced(following, tid, process).first() {
+            let why = format!("process {other} has the same memory, and runs on");
+            return Err(Refusal { why, lasts: false });
+        }
+    }
+    let memory = |tid| super::memory::Memory::open(tid).ok();
+    let is_fit = |tid: &i32| memory(*tid).is_some_and(|memory| !may_restart(*tid, &memory));
+    let of = |tid: &i32| following.tasks.get(tid) == Some(&pid);
+    let tid = halting.halted.keys().copied().find(|tid| of(tid) && is_fit(tid));
+    let Some(tid) = tid else {
+        let why = "none of its threads is where it can make system calls".to_owned();
+        return Err(Refusal { why, lasts: false });
+    };
+    let tracee = Tracee { tid, leader: 0, process: pid, is_live: true };
+    if !halting.following.follower.is_current(&tracee) {
+        return Ok(false);
+    }
+    halting.following.follower.mapped(&tracee);
+    Ok(true)
+}
+
+/// The followed processes, each with a thread that has not ended.
+fn processes(following: &Following<'_, dyn Watcher + '_>) -> BTreeMap<i32, i32> {
+    let all = following.tasks.iter().filter(|(tid, _)| !following.ending.contains(tid));
+    all.filter(|(tid, _)| !has_ended(**tid)).map(|(tid, process)| (*process, *tid)).collect()
+}
+
+/// What has the memory of thread `tid` of `process`, and is not traced: threads of it, and other
+/// processes.
+fn untraced(following: &Following<'_, dyn Watcher + '_>, tid: i32, process: i32) -> Vec<i32> {
+    let is_new = |tid: &i32| !following.tasks.contains_key(tid) && !has_ended(*tid);
+    let own: BTreeSet<i32> = following.tasks.values().copied().collect();
+    let others = sharers(tid, process).into_iter().filter(|other| !own.contains(other));
+    threads(process).into_iter().filter(is_new).chain(others).collect()
+}
+
+/// Stops all that has the memory of the followed processes, also what was created untraced
+/// (CLONE_UNTRACED); why not all of it could be.
+fn halt_all(halting: &mut Halting<'_>) -> std::result::Result<(), String> {
+    for _ in 0..MOST_SEARCHES {
+        halting.halt(LEAVING).map_err(|of| of.why)?;
+        let mut any = false;
+        for (process, tid) in processes(&halting.following) {
+            for other in untraced(&halting.following, tid, process) {
+                let process = super::task::process_of(other);
+                let seized = match process == other {
+                    true => seize_all(other).map_err(|error| error.to_string())?,
+                    false => match seized(other) {
+                        Ok(true) => BTreeMap::from([(other, process)]),
+                        Ok(false) => BTreeMap::new(),
+                        Err(errno) => return Err(format!("thread {other}: {}", errno.desc())),
+                    },
+                };
+                any |= !seized.is_empty();
+                halting.following.tasks.extend(seized);
+            }
+        }
+        if !any {
+            return Ok(());
+        }
+    }
+    Err("it starts threads faster than they are found".to_owned())
+}
+
+/// Ends tracing of stopped threads, then of those that still run or wait in the kernel. What does not
+/// stop soon is traced until this thread ends.
+fn detach(halting: &Halting<'_>) {
+    let is_halted = |tid: &&i32| halting.halted.contains_key(tid);
+    let tasks = &halting.following.tasks;
+    for tid in tasks.keys().filter(is_halted) {
         let _ = ptrace::detach(Pid::from_raw(*tid), None);
     }
     let begin = Instant::now();
-    for tid in tasks.iter().filter(|tid| !is_halted(tid)) {
-        // Also one that has ended: its parent waits until this process has waited for it.
-        while !pmu::perf::release(*tid) && begin.elapsed() < LEAVING {
-            // A first thread that has ended before the others stays until they end.
-            if matches!(state(*tid), None | Some('Z' | 'X')) {
-                break;
-            }
-            std::thread::sleep(POLL);
+    for tid in tasks.keys().filter(|tid| !is_halted(tid)) {
+        if begin.elapsed() < PARTING {
+            pmu::perf::release(*tid);
         }
     }
 }

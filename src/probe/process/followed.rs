@@ -2,6 +2,7 @@
 //! tasks and ends. Nothing of it is stopped longer than that takes, and it goes on untraced if this
 //! process dies.
 
+use super::restart::restart;
 use super::seize::{TASKS, refused, seize};
 use super::task::process_of;
 use super::tracee::Tracee;
@@ -18,6 +19,8 @@ pub const MOST_CALLS: u32 = 20_000;
 const AWAKE: Duration = Duration::from_millis(5);
 /// Time between polls after that.
 const POLL: Duration = Duration::from_micros(100);
+/// Signals that stop a process (signal(7)).
+const STOPPING: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 
 /// What is done at the events of a followed command.
 pub trait Follower {
@@ -49,7 +52,7 @@ pub struct Followed {
 }
 
 /// All that is followed.
-pub(super) struct Following<'a> {
+pub(super) struct Following<'a, F: Follower + ?Sized = dyn Follower + 'a> {
     /// The process whose end its owner waits for; 0 if there is none.
     pub leader: i32,
     /// Threads → their processes.
@@ -60,7 +63,7 @@ pub(super) struct Following<'a> {
     pub calls: BTreeMap<i32, u32>,
     /// Whether programs that are executed are of interest.
     pub into_exec: bool,
-    pub follower: &'a mut dyn Follower,
+    pub follower: &'a mut F,
     /// How many tasks were created.
     pub created: u32,
 }
@@ -109,9 +112,9 @@ pub(super) fn rest(last: Instant) {
     }
 }
 
-impl<'a> Following<'a> {
+impl<'a, F: Follower + ?Sized> Following<'a, F> {
     /// Follows these tasks.
-    pub fn new(leader: i32, tasks: BTreeMap<i32, i32>, follower: &'a mut dyn Follower) -> Self {
+    pub fn new(leader: i32, tasks: BTreeMap<i32, i32>, follower: &'a mut F) -> Self {
         let (ending, calls) = (BTreeSet::new(), BTreeMap::new());
         Self { leader, tasks, ending, calls, into_exec: leader != 0, follower, created: 0 }
     }
@@ -143,14 +146,20 @@ impl<'a> Following<'a> {
         let process = self.tasks.get(&tid).copied().unwrap_or(tid);
         match stop {
             // With its own siginfo, which the kernel keeps for the same number.
-            Stop::Signal(signal) => return Some(Resume::Continue(signal)),
+            Stop::Signal(signal) => {
+                // A stop by such a signal interrupts without a tracer, too.
+                if !STOPPING.contains(&signal) {
+                    restart(tid);
+                }
+                return Some(Resume::Continue(signal));
+            }
             Stop::Breakpoint(_) => return Some(Resume::Continue(libc::SIGTRAP)),
             Stop::GroupStop => return Some(Resume::Listen),
             Stop::Created(child) => self.adopt(child, process),
             Stop::Exec => self.executed(tid),
             Stop::SystemCall => self.after_call(tid, process),
             Stop::Ending => self.ending(tid, process),
-            Stop::Attached => {}
+            Stop::Attached => restart(tid),
             Stop::Ended => {
                 self.tasks.remove(&tid);
                 self.ending.remove(&tid);

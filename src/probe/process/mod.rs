@@ -7,7 +7,10 @@
 //! | `ending` | killing the command, or letting it continue |
 //! | `resuming` | breakpoints and signals of a thread that continues |
 //! | `followed` | a command followed through all its threads and children, without breakpoints |
+//! | `living` | a live process before it is traced |
 //! | `attached` | a live process, watched for a while |
+//! | `halting` | its threads stopped together, and let go |
+//! | `restart` | system calls that a stop has interrupted |
 //! | `seize` | the beginning of tracing, and why it is refused |
 //! | `sharing` | processes with the same memory (`unsafe`) |
 //! | `tracee` | a process that makes system calls for us |
@@ -25,10 +28,13 @@ mod attached;
 mod breakpoints;
 mod ending;
 mod followed;
+mod halting;
 mod inject;
+mod living;
 mod loader;
 mod maps;
 mod memory;
+mod restart;
 mod resuming;
 mod seize;
 mod sharing;
@@ -41,13 +47,15 @@ mod tracee;
 mod vacant;
 mod xstate;
 
-pub use attached::{Watched, Watcher, watch};
+pub use attached::{Watched, watch};
 pub use breakpoints::Kind;
 pub use followed::{Followed, Follower, MOST_CALLS, follow};
+pub use halting::Watcher;
+pub use living::Living;
 pub use maps::{Image, Mapping, mappings};
 pub use memory::{Memory, PAGE};
 pub use thread::{Registers, registers};
 pub use traced::{Event, Traced};
-pub use tracee::Tracee;
-pub use vacant::near;
+pub use tracee::{Tracee, seccomp};
+pub use vacant::{near, vacant};
 pub use xstate::{Vectors, vectors};

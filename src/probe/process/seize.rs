@@ -2,9 +2,15 @@
 
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, gettid};
 use std::fs;
+use std::path::Path;
+use std::time::Duration;
 use tma::Error;
+
+/// Looks at a thread that ends, and the time between two.
+const MOST_POLLS: usize = 200;
+const POLL: Duration = Duration::from_millis(1);
 
 /// Stops that every tracer asks for: new tasks, other programs, system calls.
 pub const TASKS: Options = Options::PTRACE_O_TRACEEXEC
@@ -32,11 +38,23 @@ pub fn refused(what: &str, tid: i32, errno: Errno) -> Error {
     }
 }
 
-/// The process that traces a thread.
+/// The thread that traces a thread.
 pub fn tracer(tid: i32) -> Option<i32> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
     tracer.trim().parse().ok().filter(|pid| *pid != 0)
+}
+
+/// The same; a thread of our own that is about to end is waited for, as it leaves what it traces then.
+pub fn other_tracer(tid: i32) -> Option<i32> {
+    let is_own = |tracer: &i32| Path::new(&format!("/proc/self/task/{tracer}")).exists();
+    for _ in 0..MOST_POLLS {
+        match tracer(tid).filter(|tracer| is_own(tracer) && *tracer != gettid().as_raw()) {
+            Some(_) => std::thread::sleep(POLL),
+            None => break,
+        }
+    }
+    tracer(tid)
 }
 
 /// What permits ptrace(2) here (ptrace(2), "/proc/sys/kernel/yama/ptrace_scope").

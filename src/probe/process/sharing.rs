@@ -1,26 +1,27 @@
 //! Whether two processes have the same memory (`unsafe`: kcmp(2), which nix has not).
 
-use nix::errno::Errno;
 use std::fs;
 
 /// `KCMP_VM` (linux/kcmp.h).
 const KCMP_VM: libc::c_long = 1;
 
-/// A child or the parent of process `pid` with the same memory (`CLONE_VM` without `CLONE_THREAD`), which
-/// runs on while the threads of `pid` are stopped. Others are not looked for.
-pub fn shares_with(pid: i32, threads: impl Iterator<Item = i32>) -> Option<i32> {
-    let children = threads.flat_map(|tid| {
-        let all = fs::read_to_string(format!("/proc/{pid}/task/{tid}/children"));
-        let all = all.unwrap_or_default();
-        all.split_whitespace().filter_map(|child| child.parse().ok()).collect::<Vec<i32>>()
-    });
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
-    let parent = parent.and_then(|parent| parent.trim().parse().ok());
-    // A kernel without kcmp does not tell: then a child might.
-    let might = |child: &i32| is_same(pid, *child) || Errno::last() == Errno::ENOSYS;
-    let mut children = children;
-    children.find(might).or(parent.filter(|parent| is_same(pid, *parent)))
+/// Other processes with the memory of thread `tid` of `process` (`CLONE_VM` without `CLONE_THREAD`).
+pub fn sharers(tid: i32, process: i32) -> Vec<i32> {
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let others = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    // Where kcmp(2) is not there or not permitted, equal mappings may be the same.
+    match is_same(tid, tid) {
+        true => others.filter(|other| *other != process && is_same(tid, *other)).collect(),
+        false => {
+            let own = maps(tid);
+            let might = |other: &i32| *other != process && maps(*other) == own;
+            if own.is_empty() { Vec::new() } else { others.filter(might).collect() }
+        }
+    }
+}
+
+fn maps(pid: i32) -> Vec<u8> {
+    fs::read(format!("/proc/{pid}/maps")).unwrap_or_default()
 }
 
 fn is_same(one: i32, other: i32) -> bool {

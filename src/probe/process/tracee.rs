@@ -3,15 +3,14 @@
 use super::inject;
 use super::maps::{Mapping, mappings};
 use super::memory::Memory;
-use super::vacant::vacant;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::ops::Range;
 
 /// A process with one thread stopped where it can make system calls for us.
 #[derive(Debug, Clone, Copy)]
 pub struct Tracee {
-    pub(super) tid: i32,
+    /// The thread.
+    pub tid: i32,
     /// The process whose end another one waits for; 0 if there is none.
     pub(super) leader: i32,
     /// The process.
@@ -26,11 +25,6 @@ impl Tracee {
         mappings(self.tid)
     }
 
-    /// The ranges of it in which nothing is mapped, given its mappings.
-    pub fn vacant(&self, mappings: &[Mapping]) -> Vec<Range<u64>> {
-        vacant(self.tid, mappings)
-    }
-
     /// Its memory.
     pub fn memory(&self) -> std::io::Result<Memory> {
         Memory::open(self.tid)
@@ -42,14 +36,6 @@ impl Tracee {
         OpenOptions::new().read(true).write(true).open(path)
     }
 
-    /// How its system calls are filtered: 0 if not (proc_pid_status(5)).
-    pub fn seccomp(&self) -> io::Result<u32> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.tid))?;
-        let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
-        // A kernel without it shows none.
-        Ok(mode.and_then(|mode| mode.trim().parse().ok()).unwrap_or(0))
-    }
-
     /// Makes a system call in it.
     pub fn call(
         &self,
@@ -59,4 +45,12 @@ impl Tracee {
     ) -> nix::Result<u64> {
         inject::call(self.tid, self.leader, memory, number.cast_unsigned(), arguments)
     }
+}
+
+/// How the system calls of a thread are filtered: 0 if not (proc_pid_status(5)).
+pub fn seccomp(tid: i32) -> io::Result<u32> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status"))?;
+    let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
+    // A kernel without it shows none.
+    Ok(mode.and_then(|mode| mode.trim().parse().ok()).unwrap_or(0))
 }

@@ -23,6 +23,7 @@ mod tests;
 
 pub use counts::Counts;
 pub use kind::{Kind, recognise};
+pub use samples::UNNAMED;
 
 use crate::event::Event;
 use crate::files::Program;

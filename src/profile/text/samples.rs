@@ -14,7 +14,7 @@ const PIECE: usize = 4096;
 /// The process of samples without one, and of a program that is not said to be mapped.
 const PROCESS: u32 = 0;
 /// Name of an event that the text does not name.
-const UNNAMED: &str = "event not recorded";
+pub const UNNAMED: &str = "event not recorded";
 
 /// A text of `perf script`.
 #[derive(Debug)]
@@ -108,6 +108,7 @@ impl Records for Samples {
             trace: Vec::new(),
             of_trace: Head::default(),
             piece: Recorded::TraceBegins,
+            mapped: PROCESS,
         };
         let notes = self.text.each(&mut |line| match read(line) {
             Some(line) => {
@@ -134,6 +135,8 @@ struct Reader<'a> {
     trace: Vec<Branch>,
     of_trace: Head,
     piece: Recorded,
+    /// The process of the last mapping: that of samples that do not name theirs.
+    mapped: u32,
 }
 
 impl Reader<'_> {
@@ -141,6 +144,9 @@ impl Reader<'_> {
         match line {
             Line::Other => {}
             Line::Map(mapping) => {
+                if !mapping.kernel {
+                    self.mapped = mapping.pid;
+                }
                 (self.visit)(Record::Map { time: None, mapping: Box::new(mapping) });
             }
             Line::Sample(head, branches) if branches.is_empty() => {
@@ -221,7 +227,8 @@ impl Reader<'_> {
         let name = head.event.as_deref().unwrap_or(UNNAMED);
         let event = self.of.events.iter().position(|known| known == name).unwrap_or(0);
         let mut sample = Sample::of_branches(branches, recorded);
-        let pid = if self.of.has_mappings { head.pid } else { Some(PROCESS) };
+        // As llvm-profgen, which reads `-F ip,brstack`: one process.
+        let pid = if self.of.has_mappings { head.pid.or(Some(self.mapped)) } else { Some(PROCESS) };
         (sample.ip, sample.pid, sample.tid, sample.time) = (head.ip, pid, head.tid, head.time);
         (self.visit)(Record::Sample { event, sample });
     }

@@ -22,10 +22,10 @@ pub struct CodeArgs {
     /// Show the callers of FUNCTION (needs call chains: record -g)
     #[arg(long, value_name = "FUNCTION", help_heading = CODE)]
     pub callers: Option<String>,
-    /// Measure the hottest blocks in isolation, loops with the values of further runs
+    /// Measure hot blocks in isolation, loops with values of further runs (output too)
     #[arg(long, help_heading = CODE)]
     pub measure: bool,
-    /// Count entries of the hottest blocks exactly, by probes in a further run
+    /// Count entries of the hottest blocks by probes: a further run, output repeated
     #[arg(long, conflicts_with_all = ["thread", "time"], help_heading = CODE)]
     pub counts: bool,
     /// Only samples of this thread or process (ID or thread name); repeatable

@@ -10,6 +10,7 @@ use pmu::breakpoints::{Limits, Site, cost, of_process};
 use pmu::perf::{MOST_BREAKPOINTS, Signals};
 use pmu::{Command, Target};
 use profile::hot::{HotBlock, Profile};
+use std::path::Path;
 use std::time::Duration;
 use tma::error::{Error, Result};
 
@@ -60,6 +61,7 @@ pub fn enter(
     let mut interrupted = probed.interrupted;
     if let (CountAsk::Process(pid), None) = (ask, interrupted)
         && found.iter().any(std::result::Result::is_err)
+        && Path::new(&format!("/proc/{pid}")).exists()
     {
         let of = (*pid, &signals);
         match by_breakpoints(report, profile, blocks, of, &mut found, progress) {

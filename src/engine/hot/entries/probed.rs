@@ -55,19 +55,20 @@ pub(super) fn probed(
         let blocks = of.into_iter().map(|why| Err(why.err().unwrap_or_default())).collect();
         return Ok(Probed { blocks, ..Probed::default() });
     }
+    let is_process = matches!(ask, CountAsk::Process(_));
     let counted = match ask {
         CountAsk::Command(command) => count(command, &wanted, signals),
-        CountAsk::Process(pid) => count_process(*pid, &wanted, WINDOW, signals),
+        CountAsk::Process(pid) => count_process(*pid, &wanted, WINDOW, signals, &mut |_, _| {}),
     };
     let counts = match counted {
-        // Breakpoints need no permission to trace.
-        Err(error) if error.kind() == ErrorKind::NotPossible => {
+        // Breakpoints need no permission to trace; and what was measured of a process stands.
+        Err(error) if error.kind() == ErrorKind::NotPossible || is_process => {
             let blocks = blocks.iter().map(|_| Err(error.to_string())).collect();
             return Ok(Probed { blocks, ..Probed::default() });
         }
         other => other?,
     };
-    let window = matches!(ask, CountAsk::Process(_)).then_some(counts.wall.as_secs_f64());
+    let window = is_process.then_some(counts.wall.as_secs_f64());
     let short = cut_short(report, counts.exit, counts.interrupted);
     let entries = |(block, number): (&HotBlock, std::result::Result<usize, String>)| {
         let function = counts.functions[number?].as_ref().map_err(Clone::clone)?;
@@ -155,11 +156,14 @@ fn notes(report: &Report, counts: &Counts, wanted: &[Wanted], is_window: bool) -
     let mut notes = vec![text];
     notes.extend(counts.notes.iter().cloned());
     if let Some(first) = wrong.first() {
-        notes.push(format!(
-            "{} sums of flow conservation do not agree: {first}; control left or entered a block \
-             where its code does not show it",
-            wrong.len()
-        ));
+        let number = wrong.len();
+        notes.push(match is_window {
+            true => format!("{number} sums of flow conservation differ: {first}"),
+            false => format!(
+                "{number} sums of flow conservation do not agree: {first}; control left or entered a \
+                 block where its code does not show it"
+            ),
+        });
     }
     notes
 }

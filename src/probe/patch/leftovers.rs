@@ -1,0 +1,163 @@
+//! Probes of an earlier run that was killed before it could take them back.
+//!
+//! The code is the file's but for jumps into executable memory without a file, in which an instruction
+//! refers to memory with the name of our counters. As at the end of a window, such jumps can be taken
+//! back wherever threads are: the trampolines stay.
+
+use super::mapped::is_counters;
+use crate::facts::Module;
+use crate::process::{Mapping, Memory};
+use iced_x86::{Decoder, DecoderOptions};
+use std::io;
+use std::ops::Range;
+
+/// Bytes of a jump or a call.
+const JUMP: usize = 5;
+/// First bytes of those.
+const CODES: [u8; 2] = [0xe8, 0xe9];
+/// Bytes of a trampoline in which a counter is looked for.
+const TRAMPOLINE: usize = 96;
+
+/// A jump that was left.
+#[derive(Debug, PartialEq, Eq)]
+struct Leftover {
+    at: u64,
+    now: [u8; JUMP],
+    file: [u8; JUMP],
+}
+
+/// What an earlier run has left in the code of a file.
+#[derive(Debug, Default)]
+pub struct Leftovers {
+    /// In order of address.
+    all: Vec<Leftover>,
+    /// The process has counters of an earlier run.
+    pub are_possible: bool,
+}
+
+impl Leftovers {
+    /// How many.
+    pub fn number(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The code from `start` on as it was without them.
+    pub fn read(&self, memory: &Memory, start: u64, length: usize) -> Vec<u8> {
+        let mut bytes = memory.read(start, length);
+        let end = start + length as u64;
+        let from = self.all.partition_point(|of| of.at + JUMP as u64 <= start);
+        for of in self.all[from..].iter().take_while(|of| of.at < end) {
+            // Parts of it: a jump over the last instruction may go on into the next function.
+            for (number, (now, file)) in of.now.iter().zip(of.file).enumerate() {
+                let at = (of.at + number as u64).checked_sub(start).map(|at| at as usize);
+                let byte = at.and_then(|at| bytes.get_mut(at));
+                if let Some(byte) = byte.filter(|byte| *byte == now) {
+                    *byte = file;
+                }
+            }
+        }
+        bytes
+    }
+
+    /// Takes them back in a stopped process.
+    ///
+    /// # Errors
+    /// The code cannot be written.
+    pub fn restore(&self, memory: &Memory) -> io::Result<()> {
+        let is_there = |of: &&Leftover| memory.read(of.at, JUMP) == of.now;
+        self.all.iter().filter(is_there).try_for_each(|of| memory.write_all(of.at, &of.file))
+    }
+}
+
+/// What is left in the code of a file that is mapped at `bias`.
+pub fn leftovers(memory: &Memory, mappings: &[Mapping], module: &Module, bias: u64) -> Leftovers {
+    let range = |m: &Mapping| m.start..m.end;
+    let counters: Vec<Range<u64>> = mappings.iter().filter(|m| is_counters(m)).map(range).collect();
+    if counters.is_empty() {
+        return Leftovers::default();
+    }
+    let is_code = |m: &&Mapping| m.is_executable() && m.path.is_empty();
+    let code: Vec<Range<u64>> = mappings.iter().filter(is_code).map(range).collect();
+    let ours = Ours { memory, counters, code };
+    let mut all = Vec::new();
+    for (start, file) in module.executable() {
+        let start = start.wrapping_add(bias);
+        let now = memory.read(start, file.len());
+        all.extend(differences(start, &now, file, |to| ours.holds(to)));
+    }
+    Leftovers { all, are_possible: true }
+}
+
+/// The jumps by which code differs from the file's, of those that lead where `is_ours` says.
+fn differences(
+    start: u64,
+    now: &[u8],
+    file: &[u8],
+    is_ours: impl Fn(u64) -> bool,
+) -> Vec<Leftover> {
+    let mut found: Vec<Leftover> = Vec::new();
+    let mut at = 0;
+    while let Some(more) = now[at..].iter().zip(&file[at..]).position(|(now, file)| now != file) {
+        let differs = at + more;
+        let jump = |first: usize| {
+            let of = |bytes: &[u8]| bytes.get(first..first + JUMP)?.try_into().ok();
+            let (now, file): ([u8; JUMP], [u8; JUMP]) = (of(now)?, of(file)?);
+            let distance = i32::from_le_bytes(now[1..].try_into().ok()?);
+            let own = start + first as u64;
+            let to = (own + JUMP as u64).wrapping_add_signed(distance.into());
+            (CODES.contains(&now[0]) && is_ours(to)).then_some(Leftover { at: own, now, file })
+        };
+        // One whose first byte is not changed is before the first difference.
+        let jump = (differs.saturating_sub(JUMP - 1).max(at)..=differs).find_map(jump);
+        at = jump.as_ref().map_or(differs + 1, |of| (of.at - start) as usize + JUMP);
+        found.extend(jump);
+    }
+    found
+}
+
+/// Memory that an earlier run has mapped.
+struct Ours<'a> {
+    memory: &'a Memory,
+    counters: Vec<Range<u64>>,
+    /// Executable, without a file.
+    code: Vec<Range<u64>>,
+}
+
+impl Ours<'_> {
+    /// Whether a trampoline begins here.
+    fn holds(&self, address: u64) -> bool {
+        if !self.code.iter().any(|range| range.contains(&address)) {
+            return false;
+        }
+        let bytes = self.memory.read(address, TRAMPOLINE);
+        let mut decoder = Decoder::with_ip(64, &bytes, address, DecoderOptions::NONE).into_iter();
+        decoder.any(|i| {
+            i.is_ip_rel_memory_operand()
+                && self.counters.iter().any(|range| range.contains(&i.ip_rel_memory_address()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jumps_into_trampolines_are_found_and_others_are_not() {
+        let file: Vec<u8> = (0..40).collect();
+        let mut now = file.clone();
+        // A jump, a call whose first byte is the same, one elsewhere, and one that is not ours.
+        now[3..8].copy_from_slice(&[0xe9, 0, 1, 0, 0]);
+        now[20..25].copy_from_slice(&[0xe9, 0, 2, 0, 0]);
+        now[30] = 0xcc;
+        let ours = |to: u64| to == 0x1000 + 8 + 0x100;
+        let found = differences(0x1000, &now, &file, ours);
+        let expected = Leftover { at: 0x1003, now: [0xe9, 0, 1, 0, 0], file: [3, 4, 5, 6, 7] };
+        assert_eq!(found, [expected]);
+        let call = [0xe8, 1, 0, 0, 0, 0x90];
+        let led = [0xe8, 0x10, 0, 0, 0, 0x90];
+        let found = differences(0x1000, &led, &call, |to| to == 0x1015);
+        assert_eq!((found.len(), found[0].at), (1, 0x1000));
+        assert_eq!(differences(0x1000, &led, &call, |_| false), []);
+    }
+}

@@ -1,0 +1,265 @@
+//! What is to be put into one file of one process: worked out from the file and the mappings, without
+//! a stop of the process.
+
+use super::instance::{Instance, LOCK};
+use super::leftovers::{Leftovers, leftovers};
+use super::mapped::{Mapped, pages, permitted, ranges, without};
+use super::patched::Patched;
+use super::probes::Probes;
+use super::target::{Opened, Target};
+use super::work::Work;
+use super::written::{Code, Written};
+use crate::facts::Function;
+use crate::plan::Room;
+use crate::process::{Mapping, Memory, Tracee, mappings, near, vacant};
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Distances of 32 bits, less what shared memory and trampolines take.
+const REACH: u64 = (1 << 31) - (1 << 24);
+
+/// What is to be put into a file that is mapped in a process.
+pub struct Prepared<P: Probes> {
+    target: usize,
+    /// Where its anchor is.
+    address: u64,
+    plans: Vec<Result<P::Plan, String>>,
+    /// Trampolines, by address.
+    pieces: Vec<(u64, Vec<u8>)>,
+    /// Addresses of the prefixes of all counts, ascending.
+    prefixes: Vec<u64>,
+    origins: Vec<(Range<u64>, u64)>,
+    code: Patched,
+    /// What an earlier run has left.
+    leftovers: Leftovers,
+    cells: Range<u64>,
+    /// Trampolines: next to the cells, then those of puns.
+    trampolines: Vec<Range<u64>>,
+}
+
+impl<P: Probes> Prepared<P> {
+    /// For a file of the process of thread `tid` in which `anchor` of it is mapped at `address`.
+    /// `taken` are addresses for others.
+    ///
+    /// # Errors
+    /// The reason why it is left as it is.
+    pub fn new(
+        probes: &P,
+        (tid, memory): (i32, &Memory),
+        (number, target): (usize, &Target),
+        (opened, address): (&Opened, u64),
+        (taken, work): (&[Range<u64>], &Work),
+    ) -> Result<Self, String> {
+        let bias = address.wrapping_sub(opened.anchor.0);
+        let mappings = mappings(tid);
+        let mut free = vacant(tid, &mappings);
+        for range in taken {
+            free = without(&free, range);
+        }
+        let extent = opened.module.extent();
+        let extent = extent.start.wrapping_add(bias)..extent.end.wrapping_add(bias);
+        let (cells, room) = probes.needs((number, target));
+        let (cells, room) = (pages(cells), pages(room));
+        let base = near(&free, &extent, cells + room, REACH)
+            .ok_or("no free addresses within 2 GiB of its code")?;
+        let others = without(&free, &(base..base + cells + room));
+        let leftovers = leftovers(memory, &mappings, &opened.module, bias);
+        let reached = (base + cells).saturating_sub(REACH)..base.saturating_add(REACH);
+        let mut around = Room::new(inside(&others, &reached), bias);
+        let now = Now { memory, bias, leftovers: &leftovers, work };
+        let mut plans = plans(probes, (number, target), &now, &mut around);
+        let code = Code { bias, shared: base, trampolines: base + cells };
+        let mut written = written(probes, &code, (number, target), &mut plans)?;
+        let own = base + cells..base + cells + pages(written.trampolines.len() as u64);
+        if own.end > base + cells + room {
+            return Err("its trampolines would be too long".to_owned());
+        }
+        let mut trampolines = vec![own];
+        trampolines.extend(ranges(around.pages(), &others));
+        permitted(tid, mappings.len(), trampolines.len() + 1)?;
+        let of = |(member, plan): (&super::target::Member, &Result<P::Plan, String>)| {
+            let facts = member.facts.as_ref().ok().filter(|_| plan.is_ok())?;
+            Some((facts.range.start.wrapping_add(bias), facts.bytes.clone()))
+        };
+        let before = target.functions.iter().zip(&plans).filter_map(of).collect();
+        let pieces = written.pieces(&code);
+        let code = Patched::new(before, written.jumps)?;
+        let (mut prefixes, origins) = (written.prefixes, written.origins);
+        prefixes.sort_unstable();
+        let cells = base..base + cells;
+        Ok(Self {
+            target: number,
+            address,
+            plans,
+            pieces,
+            prefixes,
+            origins,
+            code,
+            leftovers,
+            cells,
+            trampolines,
+        })
+    }
+
+    /// Makes all counts atomic.
+    pub fn lock(&mut self) {
+        let mut prefixes = self.prefixes.iter().peekable();
+        for (start, bytes) in &mut self.pieces {
+            let end = *start + bytes.len() as u64;
+            while let Some(prefix) = prefixes.next_if(|prefix| **prefix < end) {
+                let at = prefix.checked_sub(*start).map(|at| at as usize);
+                if let Some(byte) = at.and_then(|at| bytes.get_mut(at)) {
+                    *byte = LOCK;
+                }
+            }
+        }
+    }
+
+    /// The addresses that it takes.
+    pub fn taken(&self) -> impl Iterator<Item = &Range<u64>> {
+        self.trampolines.iter().chain([&self.cells])
+    }
+
+    /// Whether the process is as it was: the file is mapped at `address`, its code is the same, and what
+    /// is to be taken is free.
+    pub fn is_current(&self, address: u64, mappings: &[Mapping], memory: &Memory) -> bool {
+        let is_free = |range: &Range<u64>| {
+            mappings.iter().all(|m| m.end <= range.start || range.end <= m.start)
+        };
+        address == self.address
+            && self.taken().all(is_free)
+            && self.code.is_before(|start, length| self.leftovers.read(memory, start, length))
+    }
+
+    /// Whether an address is inside an instruction that is to be replaced, and not its first byte.
+    pub fn is_inside(&self, address: u64) -> bool {
+        self.code.is_inside(address)
+    }
+
+    /// Puts it into the stopped process. Counts are atomic if `is_locked`. `common` is the memory of
+    /// another file in the process, if this one is to share it.
+    ///
+    /// # Errors
+    /// The reason why it is left as it was.
+    pub fn apply(
+        mut self,
+        tracee: &Tracee,
+        memory: &Memory,
+        (is_locked, common): (bool, Option<&super::mapped::Shared>),
+    ) -> Result<Instance<P>, String> {
+        if is_locked {
+            self.lock();
+        }
+        let Self { target, plans, pieces, prefixes, origins, code, leftovers, cells, .. } = self;
+        permitted(tracee.tid, 0, 0)?;
+        let trampolines = self.trampolines.into_iter();
+        let mapped = Mapped::new(tracee, memory, (cells, common), trampolines)?;
+        let fill = || {
+            let failed = |e: std::io::Error| format!("its memory cannot be written: {e}");
+            for (at, bytes) in &pieces {
+                memory.write_all(*at, bytes).map_err(failed)?;
+            }
+            leftovers.restore(memory).map_err(failed)?;
+            code.write(memory)
+        };
+        if let Err(why) = fill() {
+            mapped.unmap(tracee, memory);
+            return Err(why);
+        }
+        let (shared, restored) = (Rc::new(mapped.shared), leftovers.number());
+        Ok(Instance { target, plans, shared, prefixes, code, origins, restored })
+    }
+}
+
+/// The parts of ranges from which everything in between can be reached.
+fn inside(ranges: &[Range<u64>], reached: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let part = |range: &Range<u64>| range.start.max(reached.start)..range.end.min(reached.end);
+    ranges.iter().map(part).filter(|part| part.start < part.end)
+}
+
+/// What is to be put into the files of a process that runs, by target; nothing for those that are not
+/// mapped.
+pub fn prepared<P: Probes>(
+    probes: &P,
+    targets: &[Target],
+    tid: i32,
+    work: &Work,
+) -> Vec<Option<Result<Prepared<P>, String>>> {
+    let mut taken: Vec<Range<u64>> = Vec::new();
+    let opened = |error: std::io::Error| format!("its memory cannot be opened: {error}");
+    let memory = Memory::open(tid).map_err(opened);
+    let mappings = mappings(tid);
+    let mut prepared = |(number, target): (usize, &Target)| {
+        let opened = target.opened.as_ref().ok()?;
+        let address = opened.image.find(&mappings, opened.anchor.1)?;
+        let (of, at) = ((number, target), (opened, address));
+        let found = memory
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|memory| Prepared::new(probes, (tid, memory), of, at, (&taken, work)));
+        taken.extend(found.iter().flat_map(Prepared::taken).cloned());
+        Some(found)
+    };
+    targets.iter().enumerate().map(&mut prepared).collect()
+}
+
+/// The trampolines and jumps of all plans. What cannot be encoded is refused in its plan.
+fn written<P: Probes>(
+    probes: &P,
+    code: &Code,
+    (number, target): (usize, &Target),
+    plans: &mut [Result<P::Plan, String>],
+) -> Result<Written, String> {
+    let mut written = Written::default();
+    for (index, plan) in plans.iter_mut().enumerate() {
+        if let (Ok(plan), Ok(function)) = (plan, &target.functions[index].facts) {
+            probes.write(code, (number, target, index), function, plan, &mut written);
+        }
+    }
+    match written.jumps.is_empty() {
+        true => Err("no probe fits into it".to_owned()),
+        false => Ok(written),
+    }
+}
+
+/// The code as it is now.
+struct Now<'a> {
+    memory: &'a Memory,
+    bias: u64,
+    leftovers: &'a Leftovers,
+    work: &'a Work,
+}
+
+impl Now<'_> {
+    /// Whether it is that of the file, but for what an earlier run has left.
+    ///
+    /// # Errors
+    /// It is not.
+    fn is_of_file(&self, function: &Function) -> Result<(), String> {
+        let start = self.bias.wrapping_add(function.range.start);
+        let now = self.leftovers.read(self.memory, start, function.bytes.len());
+        match (now == function.bytes, self.leftovers.are_possible) {
+            (true, _) => Ok(()),
+            (false, false) => Err("its code in memory differs from the file's".to_owned()),
+            (false, true) => Err("its code in memory differs from the file's; a tdtool that was \
+                                  killed may have left it so: restart the process"
+                .to_owned()),
+        }
+    }
+}
+
+/// The plans of a target's functions.
+fn plans<P: Probes>(
+    probes: &P,
+    (number, target): (usize, &Target),
+    now: &Now<'_>,
+    room: &mut Room,
+) -> Vec<Result<P::Plan, String>> {
+    let plan = |(index, member): (usize, &super::target::Member)| {
+        now.work.step()?;
+        let function = member.facts.as_ref().map_err(Clone::clone)?;
+        now.is_of_file(function)?;
+        Ok(probes.plan((number, target, index), function, room))
+    };
+    target.functions.iter().enumerate().map(plan).collect()
+}
