@@ -287,6 +287,8 @@ pub struct CriticalRow {
     /// Misses under way at the same time, on average: as recorded (IBS), else in the innermost loop over its
     /// cycles (Σ latency of misses / cycles), which is the least it can be; absent: not known.
     pub parallel: Option<f64>,
+    /// `recorded` or `cycles`.
+    pub parallel_of: Option<String>,
     /// Whether it is known to be irregular; `false`: critical only if it is.
     pub certain: bool,
 }

@@ -80,6 +80,8 @@ fn row(
         class: level.map(|level| level.class.name().to_owned()),
         slice: level.map(|level| level.slice.iter().map(|address| hex(*address)).collect()),
         parallel,
+        parallel_of: parallel
+            .map(|_| if recorded.is_some() { "recorded" } else { "cycles" }.to_owned()),
         certain: verdict == Critical::Yes,
     })
 }

@@ -30,6 +30,9 @@ pub(crate) fn may_have_stacks(event: &Event) -> bool {
     kind == 0 || kind & field::BRANCH_STACK != 0
 }
 
+/// Cycles by module and range: its first and last instruction.
+type CyclesOf = HashMap<ModuleKey, BTreeMap<(u64, u64), f64>>;
+
 /// Trips of a loop.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Trips {
@@ -55,7 +58,7 @@ pub(crate) struct Executed {
     /// Estimated executions of loads, by event.
     executions: Vec<HashMap<(ModuleKey, u64), f64>>,
     /// Estimated cycles spent in ranges (first and last instruction), by event.
-    cycles: Vec<HashMap<ModuleKey, BTreeMap<(u64, u64), f64>>>,
+    cycles: Vec<CyclesOf>,
 }
 
 impl Executed {
@@ -177,8 +180,8 @@ impl Executed {
 }
 
 /// Estimated cycles in the recorded ranges, of which each has the cycles up to its last branch.
-fn cycles(found: &Analysis) -> HashMap<ModuleKey, BTreeMap<(u64, u64), f64>> {
-    let mut all: HashMap<ModuleKey, BTreeMap<(u64, u64), f64>> = HashMap::new();
+fn cycles(found: &Analysis) -> CyclesOf {
+    let mut all: CyclesOf = HashMap::new();
     for (range, sum) in found.sums.ranges.iter().filter(|(_, sum)| sum.executions > 0.0) {
         let Some(module) = found.places.module(range.module) else { continue };
         let Some(mean) = sum.cycles.mean() else { continue };

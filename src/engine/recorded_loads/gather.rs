@@ -2,7 +2,9 @@
 
 use super::access::{Found, Site, accesses};
 use super::code::Code;
-use loads::recorded::{Access, Actor, Line, LineAccess, Lines, Operation, SharedLine, Snoop, Sum};
+use loads::recorded::{
+    Access, Actor, Line, LineAccess, Lines, MOST_LINES, Operation, SharedLine, Snoop, Sum,
+};
 use profile::address_space::{AddressSpaces, DataPlace};
 use profile::files::SearchPaths;
 use profile::hot::origin;
@@ -101,7 +103,7 @@ pub(crate) fn gather(stream: &Stream, search: &SearchPaths) -> Result<Gathered> 
     events.resize_with(stream.about.events.len(), new);
     let mut objects = Numbers::new();
     let mut lines = Lines::default();
-    let (modules, notes) = accesses(stream, search, &mut |found, spaces| {
+    let (modules, mut notes) = accesses(stream, search, &mut |found, spaces| {
         let Some(sums) = events.get_mut(found.event) else { return };
         let Some(access) = &found.access else {
             sums.others += 1;
@@ -118,6 +120,11 @@ pub(crate) fn gather(stream: &Stream, search: &SearchPaths) -> Result<Gathered> 
             lines.note(&access);
         }
     })?;
+    if lines.is_part {
+        notes.push(format!(
+            "cache lines that threads share: only the first {MOST_LINES} sampled lines were looked at"
+        ));
+    }
     let lines = lines.shared();
     let mut gathered = Gathered {
         events,

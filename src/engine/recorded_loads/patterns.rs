@@ -53,29 +53,10 @@ pub(super) fn regularity(access: &Access, module: &Module, executed: &Executed) 
     }
 }
 
-/// A class in words, as `count --loads` has them.
+/// A class in words.
 pub(super) fn words(class: &Class<u64>, wraps: Option<u64>) -> String {
-    let text = match class {
-        Class::Constant => "constant".to_owned(),
-        Class::Stride(bytes) => format!("stride {bytes}"),
-        Class::UnknownStride => "stride of unknown size".to_owned(),
-        Class::Chase { scale: 1, offset: 0 } => "pointer chase".to_owned(),
-        Class::Chase { scale: 1, offset } => format!("pointer chase, offset {offset}"),
-        Class::Chase { scale, .. } => format!("chase of indices × {scale}"),
-        Class::OffsetOfChase { of, offset } => format!("offset {offset} of the chase at {of:#x}"),
-        Class::IndirectDelta { of } => format!("strides that {of:#x} loads"),
-        Class::Indirect { of, scale: 1, inner } => {
-            format!("indirect by pointer {of:#x} ({})", words(inner, None))
-        }
-        Class::Indirect { of, scale, inner } => {
-            format!("indirect × {scale} by {of:#x} ({})", words(inner, None))
-        }
-        Class::Complex { ahead: true } => "complex, computable ahead".to_owned(),
-        Class::Complex { ahead: false } => "complex".to_owned(),
-        Class::Irregular => "irregular".to_owned(),
-    };
     match wraps {
-        Some(bytes) => format!("{text}, wraps at {bytes}"),
-        None => text,
+        Some(bytes) => format!("{}, wraps at {bytes}", class.words()),
+        None => class.words(),
     }
 }

@@ -323,7 +323,10 @@ fn critical_notes(one: &CriticalRow) -> String {
         notes.push(format!("slice {}", shortened(slice)));
     }
     match one.parallel {
-        Some(misses) => notes.push(format!("MLP ≥ {misses:.1}")),
+        Some(misses) => {
+            let least = if one.parallel_of.as_deref() == Some("cycles") { "≥ " } else { "" };
+            notes.push(format!("MLP {least}{misses:.1}"));
+        }
         None => notes.push("MLP not known".to_owned()),
     }
     if one.executed_of == "samples" {

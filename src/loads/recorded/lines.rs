@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Bytes of a line, on all x86-64 processors.
 const LINE: u64 = 64;
+/// Lines noted in the first pass (140 MB): more are not looked at.
+pub const MOST_LINES: usize = 3_600_000;
 
 /// A cache line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -73,6 +75,8 @@ struct Seen {
 #[derive(Debug, Default)]
 pub struct Lines {
     all: HashMap<Line, Seen>,
+    /// Whether there were more than [`MOST_LINES`].
+    pub is_part: bool,
 }
 
 /// Samples of one thread at one offset by one instruction.
@@ -111,6 +115,10 @@ pub struct SharedLine {
 impl Lines {
     /// Notes an access in the first pass.
     pub fn note(&mut self, access: &LineAccess) {
+        if self.all.len() >= MOST_LINES && !self.all.contains_key(&access.line) {
+            self.is_part = true;
+            return;
+        }
         let new = Seen { first: access.actor, several: false, written: false, modified: false };
         let seen = self.all.entry(access.line).or_insert(new);
         seen.several |= seen.first != access.actor;

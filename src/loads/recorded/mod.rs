@@ -21,5 +21,5 @@ pub use critical::{
 };
 pub use data_source::{DataSource, Level, Operation, Snoop, Translation};
 pub use ibs::IbsOp;
-pub use lines::{Accesses, Actor, Line, LineAccess, Lines, SharedLine, Sharing};
+pub use lines::{Accesses, Actor, Line, LineAccess, Lines, MOST_LINES, SharedLine, Sharing};
 pub use sum::{Access, Sum};
