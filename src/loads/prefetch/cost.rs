@@ -1,6 +1,6 @@
 //! Cycles of an iteration without misses (IC).
 
-use super::peaks::{Peak, peaks};
+use super::peaks::{LEAST_SHARE, Peak, peaks};
 
 /// What samples of a load say.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -95,7 +95,11 @@ pub fn iteration_cost(
 
 /// Whether all higher modes exceed the lowest by a sampled latency, less that of a hit.
 fn explained(modes: &[Peak], sampled: &Sampled) -> bool {
-    let latencies: Vec<f64> = peaks(&sampled.latencies).iter().map(|peak| peak.at as f64).collect();
+    // Loads have few samples: a latency that is often the same counts, too, where it is no peak.
+    let often = |n: u64| n > 1 && n as f64 >= LEAST_SHARE * sampled.samples as f64;
+    let single = sampled.latencies.iter().filter(|(_, n)| often(*n)).map(|(cycles, _)| *cycles);
+    let all = peaks(&sampled.latencies).into_iter().map(|peak| peak.at).chain(single);
+    let latencies: Vec<f64> = all.map(|cycles| cycles as f64).collect();
     let Some((lowest, higher)) = modes.split_first() else { return false };
     let same = |seen: f64, expected: f64| (seen - expected).abs() <= (SAME * expected).max(2.0);
     let over = |mode: &Peak| (mode.at - lowest.at) as f64;
