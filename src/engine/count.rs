@@ -53,6 +53,10 @@ struct Chosen {
     wanted: Wanted,
 }
 
+/// Fewest entries of a loop, in a window of a live process, for which the mean of its trips is given: an execution of
+/// each thread is cut at the beginning and at the end, up to one in a hundred of these.
+const LEAST_IN_WINDOW: u64 = 200;
+
 /// Runs the command and counts, or counts in a live process, whose analysis is reported to `progress`.
 /// With the document, the exit status that a shell would give: that of the command, or 128 + the signal
 /// that interrupted the run; 1 if probes remain in a live process.
@@ -105,6 +109,15 @@ pub fn counted(ask: &CountAsk, progress: Progress<'_>) -> Result<(Count, i32)> {
     if ask.process.is_none() && is_setuid(&ask.command) {
         let note = "the program is setuid or setgid: traced, it has the privileges of its caller";
         document.notes.push(note.to_owned());
+    }
+    let few = |one: &LoopRow| {
+        one.entries.is_some_and(|n| n < LEAST_IN_WINDOW) && one.iterations > Some(0)
+    };
+    if ask.process.is_some() && document.loops.iter().any(few) {
+        document.notes.push(format!(
+            "loops that were entered fewer than {LEAST_IN_WINDOW} times in the window have no mean trips: the window cuts \
+             executions at its beginning and end"
+        ));
     }
     let mut interrupted = counts.interrupted;
     let functions: Vec<_> = chosen.iter().map(|c| (c.name.as_str(), &c.wanted)).collect();
@@ -217,8 +230,10 @@ fn enter(document: &mut Count, of: &Chosen, found: &FunctionCounts) {
         kind: "conditional".to_owned(),
         ..BranchRow::default()
     }));
+    // A window cuts executions at both ends.
+    let least = if document.process.is_some() { LEAST_IN_WINDOW } else { 1 };
     let mean = |entries: Option<u64>, iterations: Option<u64>| {
-        entries.zip(iterations).filter(|(n, _)| *n > 0).map(|(n, all)| all as f64 / n as f64)
+        entries.zip(iterations).filter(|(n, _)| *n >= least).map(|(n, all)| all as f64 / n as f64)
     };
     document.loops.extend(found.loops.iter().map(|one| LoopRow {
         module: module.clone(),

@@ -88,7 +88,7 @@ pub fn enter(
         let reason = mispredicted.is_none().then(|| match (&observed.refused, runs) {
             (Some(why), _) => format!("not recorded: {why}"),
             (None, None) => "its block has no count".to_owned(),
-            _ => "in no burst that counts".to_owned(),
+            _ => "not executed while the branches were recorded".to_owned(),
         });
         let is_entry = observed.wish.what == What::Entered;
         let own = format!("{:#x}", if is_entry { of.range.start } else { at });

@@ -37,7 +37,7 @@ pub(super) fn values(document: &Count, out: &mut String) {
 fn place(row: &ValueRow) -> String {
     let name = demangle_short(&row.function);
     match row.of.as_str() {
-        "loop" => format!("{} {name}, a loop", row.block),
+        "loop" => format!("{} {name}, a loop: each iteration", row.block),
         "function" => format!("{} {name}", row.block),
         _ => format!("{} {name}, a block", row.block),
     }

@@ -72,9 +72,18 @@ pub fn enter(
         }
     }
     progress(blocks.len(), blocks.len());
+    // Counting slows a process, sampling does not: a share of time divided by entries would be that of no run.
+    let is_live = matches!(ask, CountAsk::Process(_));
+    if is_live {
+        report.notes.push(
+            "counting slows the process: its entries a second are those of that time, and give no time per              entry; `tdtool report --counts -- COMMAND` does"
+                .to_owned(),
+        );
+    }
     let clock = Clock::of(report, profile)?;
     interrupted = interrupted.or(signals.next().map(|(signal, _)| signal));
-    if let (Some(note), true) = (clock.note(), found.iter().any(std::result::Result::is_ok)) {
+    let is_timed = !is_live && found.iter().any(std::result::Result::is_ok);
+    if let (Some(note), true) = (clock.note(), is_timed) {
         report.notes.push(note);
     }
     for (number, found) in found.into_iter().enumerate() {
@@ -86,6 +95,11 @@ pub fn enter(
                 continue;
             }
         };
+        if is_live {
+            (row.entries, row.entries_error) = (Some(entries.count), entries.error);
+            row.entries_how = Some(entries.how);
+            continue;
+        }
         let cycles =
             clock.cycles().filter(|_| entries.count > 0.0).map(|c| c * row.share / entries.count);
         let sampling = 2.0 / (row.samples.max(1) as f64).sqrt();

@@ -110,7 +110,8 @@ impl Renderer<'_> {
                 );
                 let text = format!(
                     "`tdtool block {}:{}` shows what bounds the hottest block{}; `tdtool report --measure` \
-                     measures all of these",
+                     measures all of these; `tdtool count --hot --branches --loads -- COMMAND` counts entries, \
+                     mispredictions and cache misses",
                     row.path,
                     row.start,
                     if row.loop_depth > 0 { its_loop.as_str() } else { "" }
