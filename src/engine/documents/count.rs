@@ -240,6 +240,10 @@ pub struct LevelShare {
     pub low: f64,
     /// The upper end.
     pub high: f64,
+    /// Median latency of its executions in nanoseconds: of as many as its share, slower than those of the levels
+    /// before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<f64>,
 }
 
 /// Latencies in nanoseconds, without those of the fences.

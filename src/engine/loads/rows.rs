@@ -111,13 +111,19 @@ fn time(row: &mut LoadRow, timed: &Latencies, number: usize, site: &Site) {
     match shares(ticks, &timed.calibrations) {
         Err(why) => row.reasons.push(format!("levels: {why}")),
         Ok(found) => {
+            let mut before = 0.0;
             row.levels = found
                 .into_iter()
-                .map(|one| LevelShare {
-                    level: one.level.name(),
-                    share: one.share,
-                    low: one.low,
-                    high: one.high,
+                .map(|one| {
+                    let middle = before + one.share / 2.0;
+                    before += one.share;
+                    LevelShare {
+                        level: one.level.name(),
+                        share: one.share,
+                        low: one.low,
+                        high: one.high,
+                        latency: (one.share > 0.0).then(|| quantile(middle)),
+                    }
                 })
                 .collect();
         }

@@ -101,6 +101,9 @@ fn load(one: &AdviceRow, ascii: bool, out: &mut String) {
         let mc = one.mc.map_or(String::new(), |mc| format!(", MC {mc:.0}"));
         let _ = writeln!(out, "  cycles: IC {ic:.1}{mc}; IC: {source}");
     }
+    if let Some(source) = &one.mc_source {
+        let _ = writeln!(out, "    MC: {source}");
+    }
     for (what, why) in unknown(one) {
         let _ = writeln!(out, "  unknown: {what}: {why}");
     }

@@ -1,7 +1,7 @@
 //! Loads for which a prefetch cannot help.
 
-use super::cost::Sampled;
-use crate::access::Access;
+use super::advice::Request;
+use super::probed::Probed;
 use crate::class::Class;
 
 /// A stride of which at least this share of the samples hits L1 needs no prefetch.
@@ -10,8 +10,8 @@ const HITS: f64 = 0.8;
 const LEAST_SAMPLES: u64 = 5;
 
 /// Why a prefetch of this load is not advised, whatever it costs.
-pub(super) fn refusal(access: Option<&Access>, sampled: Option<&Sampled>) -> Option<String> {
-    let Some(access) = access else {
+pub(super) fn refusal(request: &Request) -> Option<String> {
+    let Some(access) = request.access else {
         return Some("its code is not known".to_owned());
     };
     let Some(level) = access.innermost() else {
@@ -20,6 +20,14 @@ pub(super) fn refusal(access: Option<&Access>, sampled: Option<&Sampled>) -> Opt
     if let Some(why) = by_class(&level.class) {
         return Some(why);
     }
+    if let Some(why) = request.probed.as_ref().and_then(|own| own.disagreement(&level.class)) {
+        return Some(why);
+    }
+    if let Some(untimed) = request.probed.as_ref().filter(|own| own.executions == 0) {
+        return untimed.refusal();
+    }
+    let probed = request.probed.as_ref().map(Probed::sampled);
+    let sampled = probed.as_ref().or(request.sampled.as_ref());
     let Some(sampled) = sampled.filter(|sampled| !sampled.latencies.is_empty()) else {
         return Some("no sample tells its latency".to_owned());
     };
@@ -32,8 +40,13 @@ pub(super) fn refusal(access: Option<&Access>, sampled: Option<&Sampled>) -> Opt
     }
     let hits = sampled.first_cache as f64 / sampled.samples.max(1) as f64;
     let is_stride = matches!(level.class, Class::Stride(_) | Class::UnknownStride);
-    (is_stride && hits >= HITS)
-        .then(|| format!("a stride that already hits: {:.0} % of its samples in L1", 100.0 * hits))
+    if is_stride && hits >= HITS {
+        return Some(format!(
+            "a stride that already hits: {:.0} % of its samples in L1",
+            100.0 * hits
+        ));
+    }
+    request.probed.as_ref().and_then(Probed::refusal)
 }
 
 fn by_class(class: &Class<u64>) -> Option<String> {
