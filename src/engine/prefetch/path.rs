@@ -1,7 +1,6 @@
 //! The path that most iterations of a counted loop take, as one block that can be measured.
 
 use super::candidates::{Candidate, place};
-use super::probed::address;
 use crate::documents::count::Count;
 use crate::loop_path::{body, decoded};
 use crate::recorded_loads::code::Code;
@@ -79,4 +78,9 @@ pub(super) fn most_frequent(
 fn edges(counts: &Count, module: &str) -> HashMap<(u64, u64), u64> {
     let own = counts.edges.iter().filter(|edge| edge.module == module);
     own.filter_map(|edge| Some(((address(&edge.from)?, address(&edge.to)?), edge.count?))).collect()
+}
+
+/// An address of a document.
+pub(super) fn address(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }

@@ -2,7 +2,7 @@
 //! a PMU.
 
 use super::candidates::{Candidate, candidate};
-use super::path::most_frequent;
+use super::path::{address, most_frequent};
 use super::rows::{Measure, add_access, add_advice, add_trips, identified};
 use crate::documents::count::{Count, LoadRow, LoopRow as CountedLoop};
 use crate::documents::prefetch::{AdviceRow, Evidence, LoopRow, Prefetch, SCHEMA};
@@ -95,10 +95,6 @@ pub fn prefetch_by_probes(
     }
     document.advice.sort_by_key(|row| (row.refused.is_some(), row.distance.is_none()));
     Ok(document)
-}
-
-pub(super) fn address(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
 fn modules(counts: &Count) -> Vec<Module> {

@@ -88,9 +88,10 @@ fn load(one: &AdviceRow, ascii: bool, out: &mut String) {
     let evidence = &one.evidence;
     if let Some(mean) = evidence.latency_mean {
         let share = 100.0 * evidence.share;
+        let what = if evidence.event.is_some() { "samples" } else { "timed executions" };
         let _ = writeln!(
             out,
-            "  samples: {}, {share:.1} % of the latency of all, mean {mean:.0} cycles",
+            "  {what}: {}, {share:.1} % of the latency of all, mean {mean:.0} cycles",
             evidence.samples
         );
     }

@@ -91,7 +91,7 @@ pub fn advise(request: &Request) -> Advice {
     let known = distance.is_ok();
     let site = site(request, trips, (least, known));
     let advice = Advice {
-        refused: refusal(request),
+        refused: refusal(request.access, request.sampled.as_ref(), request.probed.as_ref()),
         modes,
         ic,
         mc,

@@ -1,7 +1,8 @@
 //! Loads for which a prefetch cannot help.
 
-use super::advice::Request;
+use super::cost::Sampled;
 use super::probed::Probed;
+use crate::access::Access;
 use crate::class::Class;
 
 /// A stride of which at least this share of the samples hits L1 needs no prefetch.
@@ -10,8 +11,12 @@ const HITS: f64 = 0.8;
 const LEAST_SAMPLES: u64 = 5;
 
 /// Why a prefetch of this load is not advised, whatever it costs.
-pub(super) fn refusal(request: &Request) -> Option<String> {
-    let Some(access) = request.access else {
+pub(super) fn refusal(
+    access: Option<&Access>,
+    sampled: Option<&Sampled>,
+    probed: Option<&Probed>,
+) -> Option<String> {
+    let Some(access) = access else {
         return Some("its code is not known".to_owned());
     };
     let Some(level) = access.innermost() else {
@@ -20,14 +25,14 @@ pub(super) fn refusal(request: &Request) -> Option<String> {
     if let Some(why) = by_class(&level.class) {
         return Some(why);
     }
-    if let Some(why) = request.probed.as_ref().and_then(|own| own.disagreement(&level.class)) {
+    if let Some(why) = probed.and_then(|own| own.disagreement(&level.class)) {
         return Some(why);
     }
-    if let Some(untimed) = request.probed.as_ref().filter(|own| own.executions == 0) {
+    if let Some(untimed) = probed.filter(|own| own.executions == 0) {
         return untimed.refusal();
     }
-    let probed = request.probed.as_ref().map(Probed::sampled);
-    let sampled = probed.as_ref().or(request.sampled.as_ref());
+    let timed = probed.map(Probed::sampled);
+    let sampled = timed.as_ref().or(sampled);
     let Some(sampled) = sampled.filter(|sampled| !sampled.latencies.is_empty()) else {
         return Some("no sample tells its latency".to_owned());
     };
@@ -46,7 +51,7 @@ pub(super) fn refusal(request: &Request) -> Option<String> {
             100.0 * hits
         ));
     }
-    request.probed.as_ref().and_then(Probed::refusal)
+    probed.and_then(Probed::refusal)
 }
 
 fn by_class(class: &Class<u64>) -> Option<String> {

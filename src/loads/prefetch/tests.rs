@@ -207,8 +207,8 @@ fn loads_that_hit_or_whose_class_is_not_certain_are_refused() {
     assert_eq!(refused(indirect(), probed(0.6, "irregular")), None);
     assert!(refused(indirect(), probed(0.6, "stride")).unwrap().contains("stride as recorded"));
     assert!(refused(Class::Stride(8), probed(0.6, "pointer_chase")).is_some());
-    let untimed = Probed { untimed: Some("it also stores".to_owned()), ..Probed::default() };
-    assert!(refused(indirect(), Some(untimed)).unwrap().contains("not known: it also stores"));
+    let untimed = Probed { untimed: Some("it is atomic".to_owned()), ..Probed::default() };
+    assert!(refused(indirect(), Some(untimed)).unwrap().contains("not known: it is atomic"));
 }
 
 #[test]
