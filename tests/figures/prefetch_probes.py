@@ -2,7 +2,7 @@
 """Prefetch advice of `tdtool prefetch -- PROGRAM`, applied by hand and timed.
 
 For each program of prefetch/*.c: the advised distance and loop, and the seconds without a prefetch, with it, and at half,
-twice and four times the distance, in turn; the median of the rounds. Where nothing is advised, distances 4 and 16 show
+twice, four times and an eighth of the distance, in turn; the median of the rounds. Where nothing is advised, distances 4 and 16 show
 whether a prefetch would have helped.
 
     tests/figures/prefetch_probes.py --rounds 5              # needs gcc
@@ -62,7 +62,7 @@ def one(tool, name, folder, rounds):
     advised = [row for row in rows if not row["refused"] and row["distance"] and row["site"]]
     if advised:
         distance, outer = advised[0]["distance"], advised[0]["site"] == "outer"
-        distances = [distance, max(1, distance // 2), 2 * distance, 4 * distance]
+        distances = [distance, max(1, distance // 2), 2 * distance, 4 * distance, max(1, distance // 8)]
         labels = ["none"] + [f"{d} {advised[0]['site']}" for d in distances]
         programs = [plain] + [build(name, folder, d, outer) for d in distances]
     else:

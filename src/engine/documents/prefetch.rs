@@ -127,6 +127,10 @@ pub struct LoopRow {
     pub trips_mean: Option<f64>,
     /// Their mean is at least this.
     pub trips_at_least: Option<f64>,
+    /// For so many executions in a row the address, or its index, advances by a stride: beyond the trips, as in rows
+    /// of a matrix that lie one after the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_on: Option<f64>,
     /// Iterations without a recorded misprediction that are timed.
     pub iterations: u64,
     /// Timed iterations with a misprediction, which are left out.

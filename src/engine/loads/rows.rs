@@ -56,6 +56,8 @@ fn class(all: &[Site], found: &Classified) -> LoadClass {
     let class = words(all, &found.class);
     LoadClass {
         stride: class.stride.or(found.stride),
+        steps: found.steps.map(|(same, _)| same),
+        breaks: found.steps.map(|(_, other)| other),
         windows: found.windows,
         share: found.agree as f64 / found.windows.max(1) as f64,
         ..class

@@ -8,7 +8,7 @@ use crate::documents::count::{Count, LoadRow, LoopRow as CountedLoop};
 use crate::documents::prefetch::{AdviceRow, Evidence, LoopRow, Prefetch, SCHEMA};
 use crate::recorded_loads::code::Code;
 use crate::recorded_loads::rows::hex;
-use loads::prefetch::{Measured, Probed, Request, Served, Timed, Trips, advise};
+use loads::prefetch::{Measured, Probed, Request, Served, Timed, TripCount, Trips, advise};
 use profile::files::SearchPaths;
 use profile::module::{Module, ModuleKind};
 use profile::symbols::Symbols;
@@ -87,6 +87,7 @@ pub fn prefetch_by_probes(
         own.inner = one.access.as_ref().and_then(|access| access.innermost()).map(|level| {
             let mut own = LoopRow { head: hex(level.head), ..LoopRow::default() };
             add_trips(&mut own, advice.trips);
+            own.runs_on = advice.runs_on.and_then(TripCount::least);
             own
         });
         add_advice(&mut own, &one, advice);
@@ -149,7 +150,22 @@ fn probed(counts: &Count, row: &LoadRow, cycles_per_ns: f64) -> Probed {
         levels,
         hit: first.map_or(0.0, |one| one.mean) * cycles_per_ns,
         class: row.class.as_ref().map(|class| class.kind.clone()),
+        steps: steps(counts, row),
     }
+}
+
+/// How long a stride goes on: that of the load, or of the load of its index.
+fn steps(counts: &Count, row: &LoadRow) -> Option<Trips> {
+    let own = row.class.as_ref()?;
+    let class = match &own.of {
+        Some(of) => {
+            let index = |one: &&LoadRow| one.module == row.module && one.address == *of;
+            counts.loads.iter().find(index)?.class.as_ref()?
+        }
+        None => own,
+    };
+    let (taken, left) = (class.steps?, class.breaks?);
+    Some(Trips { taken, left, ..Trips::default() })
 }
 
 fn evidence(row: &LoadRow, cycles_per_ns: f64, share: f64) -> Evidence {

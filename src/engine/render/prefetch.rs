@@ -133,6 +133,9 @@ fn trips(one: &LoopRow) -> String {
 
 fn iterations(one: &LoopRow, ascii: bool, out: &mut String) {
     let _ = write!(out, "  loop {}: {}", one.head, trips(one));
+    if let Some(run) = one.runs_on {
+        let _ = write!(out, ", but the addresses go on by a stride for {run:.0} executions");
+    }
     if one.iterations == 0 {
         out.push('\n');
         return;

@@ -67,6 +67,8 @@ pub struct Advice {
     pub mc_source: Option<String>,
     /// Trips of the innermost loop.
     pub trips: TripCount,
+    /// For how many executions in a row the address is ahead by a stride, if for more than the trips.
+    pub runs_on: Option<TripCount>,
     /// Where the prefetch belongs.
     pub site: Result<Site, String>,
     /// How many iterations of that loop ahead.
@@ -89,7 +91,9 @@ pub fn advise(request: &Request) -> Advice {
     // With an unknown IC, which is at most the lowest mode, the distance is at least this.
     let least = distance.clone().unwrap_or_else(|_| least_distance(&modes));
     let known = distance.is_ok();
-    let site = site(request, trips, (least, known));
+    let runs_on = request.probed.as_ref().and_then(|own| own.runs_on(trips));
+    let ahead = runs_on.unwrap_or(trips);
+    let site = site(request, ahead, (least, known));
     let advice = Advice {
         refused: refusal(request.access, request.sampled.as_ref(), request.probed.as_ref()),
         modes,
@@ -97,7 +101,8 @@ pub fn advise(request: &Request) -> Advice {
         mc,
         mc_source: request.probed.as_ref().and_then(Probed::source),
         trips,
-        coverage: coverage(&distance, trips),
+        coverage: coverage(&distance, ahead),
+        runs_on,
         site,
         distance,
     };

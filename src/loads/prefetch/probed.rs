@@ -1,10 +1,13 @@
 //! What probes tell of a load without a PMU: executions that were timed one by one, between fences.
 
 use super::cost::Sampled;
+use super::trips::{TripCount, Trips};
 use crate::class::Class;
 
 /// A level matters if it serves at least this share of the executions.
 const RELEVANT: f64 = 0.05;
+/// A stride goes on beyond a loop if it holds for so many times its trips.
+const MORE: f64 = 2.0;
 
 /// Executions of a load that were timed between fences, and the class of its recorded addresses.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,6 +22,9 @@ pub struct Probed {
     pub hit: f64,
     /// Name of the class ([`Class::name`]) of the recorded addresses.
     pub class: Option<String>,
+    /// How often its stride, or that of the load of its index, went on from one execution to the next (`taken`),
+    /// whichever loops were entered in between, and how often not (`left`).
+    pub steps: Option<Trips>,
 }
 
 /// A level of the memory hierarchy that serves a load.
@@ -33,6 +39,13 @@ pub struct Served {
 }
 
 impl Probed {
+    /// How many executions in a row have their addresses ahead by a stride, if more than the trips of the loop: rows of
+    /// a matrix that lie one after the other.
+    pub(super) fn runs_on(&self, trips: TripCount) -> Option<TripCount> {
+        let run = self.steps.as_ref()?.count();
+        run.least().zip(trips.least()).filter(|(run, trips)| *run > MORE * trips).map(|_| run)
+    }
+
     /// The slowest level that matters, unless that is the first.
     fn slowest(&self) -> Option<&Served> {
         self.levels.iter().skip(1).rfind(|one| one.share >= RELEVANT)

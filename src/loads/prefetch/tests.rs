@@ -141,7 +141,7 @@ fn probed(dram: f64, class: &str) -> Option<Probed> {
     let levels =
         vec![served("L1", 0.9 - dram, 5.0), served("L3", 0.1, 150.0), served("DRAM", dram, 400.0)];
     let class = Some(class.to_owned());
-    Some(Probed { executions: 4000, levels, hit: 5.0, class, untimed: None })
+    Some(Probed { executions: 4000, levels, hit: 5.0, class, ..Probed::default() })
 }
 
 /// All executions of a loop, counted.
@@ -189,6 +189,18 @@ fn counted_trips_choose_the_loop() {
     let advice = advise(&request);
     assert_eq!((advice.site, advice.distance, advice.mc), (Ok(Site::Outer), Ok(10), Ok(395.0)));
     assert_eq!(advice.coverage, Ok(1.0 - 10.0 / 1000.0));
+    // Rows that lie one after the other: a break each 2,000 steps. 395 ÷ 5 = 79; 5 × 79 < 2,000.
+    let steps = |taken, left| Some(Trips { taken, left, ..Trips::default() });
+    let with = |steps| Request {
+        probed: probed(0.6, "indirect").map(|own| Probed { steps, ..own }),
+        ..request.clone()
+    };
+    let advice = advise(&with(steps(40_000, 20)));
+    assert_eq!((advice.site, advice.distance), (Ok(Site::Inner), Ok(79)));
+    assert_eq!(advice.coverage, Ok(1.0 - 79.0 / 2000.0));
+    assert_eq!(advice.runs_on, Some(TripCount::About(2000.0)));
+    // A break after each execution of the loop.
+    assert_eq!(advise(&with(steps(7000, 1000))).site, Ok(Site::Outer));
 }
 
 #[test]
