@@ -4,7 +4,7 @@ use super::candidates::{Candidate, place};
 use crate::documents::count::Count;
 use crate::loop_path::{body, decoded};
 use crate::recorded_loads::code::Code;
-use isa::flow::Edge;
+use isa::flow::{Edge, Flow, Loop};
 use std::collections::HashMap;
 
 /// Code of an iteration.
@@ -32,24 +32,7 @@ pub(super) fn most_frequent(
     let flow = code.flow(at).ok_or_else(unknown)?;
     let innermost = flow.block_at(at.address).and_then(|number| flow.blocks[number].innermost);
     let own = innermost.and_then(|number| flow.loops.get(number)).ok_or("it is in no loop")?;
-    let taken = edges(counts, &one.load.0.0);
-    let (mut number, mut path) = (own.head, Vec::new());
-    while path.len() <= own.blocks.len() {
-        let block = &flow.blocks[number];
-        path.push(number);
-        let next = block.edges.iter().filter_map(|edge| match edge {
-            Edge::Block(to) => Some(*to).filter(|to| own.blocks.contains(to)),
-            Edge::Outside(_) => None,
-        });
-        let times = |to: &usize| taken.get(&(block.start, flow.blocks[*to].start)).copied();
-        number = next.max_by_key(times).ok_or("its most frequent path leaves the loop")?;
-        if number == own.head {
-            break;
-        }
-    }
-    if number != own.head {
-        return Err("the loop has another one in it".to_owned());
-    }
+    let path = path(&flow, own, &edges(counts, &one.load.0.0))?;
     let inst = |range: std::ops::Range<u64>| -> Vec<u8> {
         let inside = flow.instructions.iter().filter(|(at, _)| range.contains(at));
         inside.flat_map(|(_, inst)| inst.bytes.iter().copied()).collect()
@@ -72,6 +55,25 @@ pub(super) fn most_frequent(
         own.blocks.len()
     );
     Ok(Iteration { start, code: body(&lines, start)?, source })
+}
+
+/// The loop's blocks from its head on, by the edge that was taken most often.
+fn path(flow: &Flow, own: &Loop, taken: &HashMap<(u64, u64), u64>) -> Result<Vec<usize>, String> {
+    let (mut number, mut path) = (own.head, Vec::new());
+    while path.len() <= own.blocks.len() {
+        let block = &flow.blocks[number];
+        path.push(number);
+        let next = block.edges.iter().filter_map(|edge| match edge {
+            Edge::Block(to) => Some(*to).filter(|to| own.blocks.contains(to)),
+            Edge::Outside(_) => None,
+        });
+        let times = |to: &usize| taken.get(&(block.start, flow.blocks[*to].start)).copied();
+        number = next.max_by_key(times).ok_or("its most frequent path leaves the loop")?;
+        if number == own.head {
+            return Ok(path);
+        }
+    }
+    Err("the loop has another one in it".to_owned())
 }
 
 /// How often each edge of a module was taken.

@@ -56,46 +56,58 @@ pub fn prefetch_by_probes(
     for row in rows {
         let Some(at) = address(&row.address) else { continue };
         let one = candidate(((row.module.clone(), None), at), &mut code);
-        let loops = loops(counts, &row.module, &one);
-        let mut request = Request {
-            access: one.access.as_ref(),
-            loops,
-            probed: Some(probed(counts, row, cycles_per_ns)),
-            ..Request::default()
+        let mut cycles = |one: &Candidate| -> std::result::Result<Measured, String> {
+            let body = most_frequent(&mut code, counts, one)?;
+            let place = (row.module.clone(), body.start);
+            let cycles = known.entry(place).or_insert_with(|| measure(&body.code)).clone()?;
+            Ok(Measured { cycles, source: body.source })
         };
-        let mut advice = advise(&request);
-        let mut unknown = None;
-        if advice.refused.is_none() {
-            let body = most_frequent(&mut code, counts, &one);
-            let found = body.and_then(|body| {
-                let place = (row.module.clone(), body.start);
-                let cycles = known.entry(place).or_insert_with(|| measure(&body.code)).clone()?;
-                Ok(Measured { cycles, source: body.source })
-            });
-            match found {
-                Ok(found) => request.measured = Some(found),
-                Err(why) => unknown = Some(format!("measured block: {why}")),
-            }
-            advice = advise(&request);
-        }
-        let mut own = AdviceRow {
-            evidence: evidence(row, cycles_per_ns, weight(row) / all.max(f64::MIN_POSITIVE)),
-            mc_source: advice.mc_source.clone().filter(|_| advice.refused.is_none()),
-            ..identified(&one)
-        };
-        add_access(&mut own, &one);
-        own.inner = one.access.as_ref().and_then(|access| access.innermost()).map(|level| {
-            let mut own = LoopRow { head: hex(level.head), ..LoopRow::default() };
-            add_trips(&mut own, advice.trips);
-            own.runs_on = advice.runs_on.and_then(TripCount::least);
-            own
-        });
-        add_advice(&mut own, &one, advice);
-        own.unknown.extend(unknown);
+        let mut own = advised(counts, row, &one, cycles_per_ns, &mut cycles);
+        own.evidence.share = weight(row) / all.max(f64::MIN_POSITIVE);
         document.advice.push(own);
     }
     document.advice.sort_by_key(|row| (row.refused.is_some(), row.distance.is_none()));
     Ok(document)
+}
+
+/// Advice on a load; `measure` measures an iteration of its loop.
+fn advised(
+    counts: &Count,
+    row: &LoadRow,
+    one: &Candidate,
+    cycles_per_ns: f64,
+    measure: &mut dyn FnMut(&Candidate) -> std::result::Result<Measured, String>,
+) -> AdviceRow {
+    let mut request = Request {
+        access: one.access.as_ref(),
+        loops: loops(counts, &row.module, one),
+        probed: Some(probed(counts, row, cycles_per_ns)),
+        ..Request::default()
+    };
+    let mut advice = advise(&request);
+    let mut unknown = None;
+    if advice.refused.is_none() {
+        match measure(one) {
+            Ok(found) => request.measured = Some(found),
+            Err(why) => unknown = Some(format!("measured block: {why}")),
+        }
+        advice = advise(&request);
+    }
+    let mut own = AdviceRow {
+        evidence: evidence(row, cycles_per_ns),
+        mc_source: advice.mc_source.clone().filter(|_| advice.refused.is_none()),
+        ..identified(one)
+    };
+    add_access(&mut own, one);
+    own.inner = one.access.as_ref().and_then(|access| access.innermost()).map(|level| {
+        let mut own = LoopRow { head: hex(level.head), ..LoopRow::default() };
+        add_trips(&mut own, advice.trips);
+        own.runs_on = advice.runs_on.and_then(TripCount::least);
+        own
+    });
+    add_advice(&mut own, one, advice);
+    own.unknown.extend(unknown);
+    own
 }
 
 fn modules(counts: &Count) -> Vec<Module> {
@@ -168,10 +180,9 @@ fn steps(counts: &Count, row: &LoadRow) -> Option<Trips> {
     Some(Trips { taken, left, ..Trips::default() })
 }
 
-fn evidence(row: &LoadRow, cycles_per_ns: f64, share: f64) -> Evidence {
+fn evidence(row: &LoadRow, cycles_per_ns: f64) -> Evidence {
     let samples = row.latency.as_ref().map_or(0, |one| one.samples);
     let mut found = Evidence {
-        share,
         samples,
         latency_mean: row.latency.as_ref().map(|one| one.mean * cycles_per_ns),
         ..Evidence::default()

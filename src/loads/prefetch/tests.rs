@@ -214,7 +214,11 @@ fn loads_that_hit_or_whose_class_is_not_certain_are_refused() {
         let levels = vec![level("L1", share), level("DRAM", 1.0 - share)];
         Some(Probed { executions: 4000, levels, hit: 5.0, ..Probed::default() })
     };
-    assert!(refused(indirect(), hits(0.97)).unwrap().contains("it hits: 97.0 %"));
+    assert!(
+        refused(indirect(), hits(0.97))
+            .unwrap()
+            .contains("it hits: of its timed executions 97.0 % in L1")
+    );
     assert!(refused(Class::Stride(8), hits(0.88)).unwrap().contains("stride that already hits"));
     assert_eq!(refused(indirect(), probed(0.6, "irregular")), None);
     assert!(refused(indirect(), probed(0.6, "stride")).unwrap().contains("stride as recorded"));
