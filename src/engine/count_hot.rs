@@ -47,7 +47,7 @@ pub(crate) fn hot(found: &Hottest) -> Result<(Vec<Counted>, HotFunctions)> {
         let why = functions.first().and_then(|f| f.reason.clone());
         return Err(Error::failed("none of the hot functions can be counted")
             .because(why.unwrap_or_else(|| "the run has no samples".to_owned()))
-            .hint("name functions with --functions, or a file with --module"));
+            .hint("give a program that runs longer in functions of its own"));
     }
     let (asked, event, samples) = (found.asked, found.event.clone(), found.samples);
     Ok((counted, HotFunctions { asked, event, samples, functions }))

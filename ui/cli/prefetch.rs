@@ -51,7 +51,7 @@ pub struct PrefetchArgs {
     /// Write to FILE instead
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Instead a command, without a PMU: it runs four times, its output repeated
+    /// A command instead, without a PMU: run four times, its output repeated
     #[arg(last = true, value_name = "CMD", conflicts_with_all = ["files", "measure"])]
     command: Vec<OsString>,
 }
