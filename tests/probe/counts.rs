@@ -410,6 +410,29 @@ fn a_jump_that_looks_like_a_tail_call_may_lead_to_a_hidden_label() {
     }
 }
 
+/// A function of short instructions, whose flags live on.
+const ONLY_PUNS: &str = r#"
+#include <stdio.h>
+extern long f(long n);
+__asm__(".text\n.globl f\n.type f,@function\n"
+    "f: mov %rdi,%rax\n1: add %rdi,%rax\n dec %rdi\n jnz 1b\n ret\n .size f,.-f\n");
+int main(void) { return f(1000000) != 500001500000; }
+"#;
+
+#[test]
+fn a_file_in_which_all_probes_are_puns_is_counted() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let options = ["-O1", "-fno-pie", "-no-pie"];
+    let Some(program) = gcc(folder.path(), ONLY_PUNS, &options, "puns") else { return };
+    let Some(counts) = counted(&[super::name(&program)], &[function(&program, "f")]) else {
+        return;
+    };
+    assert_eq!(counts.exit, Some(pmu::Exit::Status(0)));
+    let f = counts.functions[0].as_ref().unwrap();
+    assert_eq!(f.blocks[0].count, Ok(1), "{f:?}");
+}
+
 /// A copy of a program whose header lets it write its code: `PF_W` of the executable segments (ELF
 /// gABI, program header: 56 bytes, type at 0, flags at 4; `e_phoff` at 32, `e_phnum` at 56).
 fn with_writable_code(program: &Path) -> PathBuf {
