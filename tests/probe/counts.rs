@@ -371,6 +371,68 @@ fn what_is_not_probed_says_why() {
     assert_eq!(counts.exit, Some(pmu::Exit::Status(0)));
 }
 
+/// `run` as assembly, with what it is called with. Pointers to its labels are worked out from distances
+/// to its start.
+fn threaded(labels: &str) -> String {
+    [
+        "#include <stdio.h>\nvoid *tab[4];\nextern int ofs[];\nextern long run(long op, long x);\n",
+        "__asm__(\".text\\n.globl run\\n.type run,@function\\nrun:\\n\"\n",
+        "\" mov %rsi,%rax\\n lea tab(%rip),%rdx\\n cmp $3,%rdi\\n je .Lop0\\n jmp *(%rdx,%rdi,8)\\n\"\n",
+        labels,
+        "\" ret\\n .size run,.-run\\n.section .rodata\\n.globl ofs\\n\"\n",
+        "\"ofs: .long .Lop0-run, .Lop1-run\\n.text\\n\");\n",
+        "int main(void) {\n for (int i = 0; i < 2; i++) tab[i] = (char *)run + ofs[i];\n long x = 0;\n",
+        " for (int i = 0; i < 3000; i++) x = run(i % 3 == 2 ? 3 : i % 3, x);\n",
+        " printf(\"%ld\\n\", x);\n return x != RESULT;\n}\n",
+    ]
+    .concat()
+}
+
+#[test]
+fn a_jump_that_looks_like_a_tail_call_may_lead_to_a_hidden_label() {
+    let _busy = busy();
+    let folder = Folder::new();
+    // A jump over several instructions would cover .Lop1; a count derived from others would lack its entries.
+    let covered = "\".Lop0: inc %eax\\n dec %ecx\\n.Lop1: nop\\n jmp .Lend\\n\"\n\
+         \".Lmid: add $0x12345678,%ecx\\n.Lend: add $0x01234567,%edx\\n\"\n";
+    let derived = "\".Lop0: inc %eax\\n.Lop1: add $2,%eax\\n\"\n";
+    for (labels, result) in [(covered, 2000), (derived, 8000)] {
+        let source = threaded(labels);
+        let result = format!("-DRESULT={result}");
+        let Some(program) = gcc(folder.path(), &source, &["-O1", &result], "hidden") else {
+            return;
+        };
+        let wanted = [function(&program, "run")];
+        let Some(counts) = counted(&[super::name(&program)], &wanted) else { return };
+        assert_eq!(counts.exit, Some(pmu::Exit::Status(0)), "{labels}");
+        let run = counts.functions[0].as_ref().unwrap();
+        assert_eq!((run.checked, run.blocks[0].count.clone()), (0, Ok(3000)), "{run:?}");
+    }
+}
+
+/// A function of short instructions, whose flags live on.
+const ONLY_PUNS: &str = r#"
+#include <stdio.h>
+extern long f(long n);
+__asm__(".text\n.globl f\n.type f,@function\n"
+    "f: mov %rdi,%rax\n1: add %rdi,%rax\n dec %rdi\n jnz 1b\n ret\n .size f,.-f\n");
+int main(void) { return f(1000000) != 500001500000; }
+"#;
+
+#[test]
+fn a_file_in_which_all_probes_are_puns_is_counted() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let options = ["-O1", "-fno-pie", "-no-pie"];
+    let Some(program) = gcc(folder.path(), ONLY_PUNS, &options, "puns") else { return };
+    let Some(counts) = counted(&[super::name(&program)], &[function(&program, "f")]) else {
+        return;
+    };
+    assert_eq!(counts.exit, Some(pmu::Exit::Status(0)));
+    let f = counts.functions[0].as_ref().unwrap();
+    assert_eq!(f.blocks[0].count, Ok(1), "{f:?}");
+}
+
 /// A copy of a program whose header lets it write its code: `PF_W` of the executable segments (ELF
 /// gABI, program header: 56 bytes, type at 0, flags at 4; `e_phoff` at 32, `e_phnum` at 56).
 fn with_writable_code(program: &Path) -> PathBuf {

@@ -131,7 +131,7 @@ fn traced(
             }
         })
     };
-    // Its end ends the tracing of all that is still traced (ptrace(2), PTRACE_O_EXITKILL).
+    // A tracer's end detaches from all that is still traced (ptrace(2)).
     let counted = std::thread::scope(|scope| scope.spawn(count).join());
     living.settle();
     counted.unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -83,7 +83,12 @@ impl Copied {
         if instruction.is_jmp_short_or_near() {
             return self.jump(target);
         }
-        // jrcxz and loop have no long form. If they do not jump, a short jump passes the long one.
+        let is_short =
+            instruction.is_jcx_short() || instruction.is_loop() || instruction.is_loopcc();
+        if !is_short {
+            return Err(format!("{:?} cannot be moved", instruction.mnemonic()));
+        }
+        // They have no long form. If they do not jump, a short jump passes the long one.
         self.add(&own[..own.len() - 1]);
         self.add(&[2, 0xeb, 5]);
         self.jump(target)
@@ -113,5 +118,26 @@ mod tests {
         let expected = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE).unwrap();
         assert_eq!(copied.bytes, expected.code_buffer);
         assert!(Copied::new(from + (3 << 30)).copy(&code, from, |_, _| Ok(())).is_err());
+    }
+
+    #[test]
+    fn prefixes_of_branches_are_kept_where_they_are_no_hints() {
+        let copied = |hex: &str| {
+            let mut copied = Copied::new(0x2000);
+            copied.copy(&parse_hex(hex).unwrap(), 0x1000, |_, _| Ok(())).map(|_| copied.bytes)
+        };
+        // jecxz +0x10; bnd je +0x10; je,pt +0x10; bnd jmp +0x10.
+        for (own, moved) in [
+            ("67 e3 10", "67 e3 02, eb 05, e9 09 f0 ff ff"),
+            ("f2 74 10", "0f 84 0d f0 ff ff"),
+            ("3e 74 10", "0f 84 0d f0 ff ff"),
+            ("f2 eb 10", "e9 0e f0 ff ff"),
+        ] {
+            assert_eq!(copied(own), Ok(parse_hex(moved).unwrap()), "{own}");
+        }
+        // mov eax,[eip+0x10]; call; xbegin.
+        for own in ["67 8b 05 10 00 00 00", "e8 10 00 00 00", "c7 f8 10 00 00 00"] {
+            assert!(copied(own).is_err(), "{own}");
+        }
     }
 }

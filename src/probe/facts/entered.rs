@@ -12,23 +12,14 @@ const SHORT: u64 = 130;
 /// Longest instruction.
 const LONGEST: u64 = 15;
 
-/// Addresses that may be reached from elsewhere.
-#[derive(Debug, Clone, Default)]
-pub struct Entered {
-    /// All of them.
-    pub all: Addresses,
-    /// Those to which there may be pointers: not by direct jumps alone, and not by exceptions.
-    pub pointed: Addresses,
-}
-
 impl Module {
     /// The addresses inside `ranges` (ascending, disjoint) that code or data outside of the same range
     /// may lead to. Some of them are none: bytes that look alike.
-    pub fn entered(&self, ranges: &[Range<u64>]) -> Entered {
-        let (mut found, mut jumps) = (Vec::new(), Vec::new());
+    pub fn entered(&self, ranges: &[Range<u64>]) -> Addresses {
+        let mut found = Vec::new();
         for range in ranges {
             found.extend(self.named.within(range));
-            jumps.extend(self.pads.within(range));
+            found.extend(self.pads.within(range));
         }
         for segment in &self.segments {
             let bytes = self.of(segment);
@@ -37,19 +28,17 @@ impl Module {
                 words(segment, bytes, ranges, &mut found);
             }
             if segment.executable {
-                let other = self.decoded(segment, bytes, ranges, (&mut found, &mut jumps));
+                let other = self.decoded(segment, bytes, ranges, &mut found);
                 other.iter().for_each(|gap| relative(segment, bytes, gap, ranges, &mut found));
                 if self.is_fixed {
                     absolute(bytes, ranges, &mut found);
                 }
                 for range in ranges {
-                    short(self, segment, bytes, (range, &other), &mut jumps);
+                    short(self, segment, bytes, (range, &other), &mut found);
                 }
             }
         }
-        let pointed: Addresses = found.into_iter().collect();
-        jumps.extend(pointed.iter());
-        Entered { all: jumps.into_iter().collect(), pointed }
+        found.into_iter().collect()
     }
 
     /// Adds what the instructions of known functions name. What else there is in the segment: the code
@@ -59,7 +48,7 @@ impl Module {
         segment: &Segment,
         bytes: &[u8],
         ranges: &[Range<u64>],
-        (found, jumps): (&mut Vec<u64>, &mut Vec<u64>),
+        found: &mut Vec<u64>,
     ) -> Vec<Range<u64>> {
         let mut other = Vec::new();
         let mut end = segment.memory.start;
@@ -78,9 +67,7 @@ impl Module {
             }
             let elsewhere =
                 |target: &u64| within(ranges, *target).is_some_and(|index| own != Some(index));
-            let (named, to) = targets.unwrap_or_default();
-            found.extend(named.into_iter().filter(elsewhere));
-            jumps.extend(to.into_iter().filter(elsewhere));
+            found.extend(targets.unwrap_or_default().into_iter().filter(elsewhere));
             end = function.end;
         }
         other
@@ -101,22 +88,22 @@ fn is_padding(segment: &Segment, bytes: &[u8], gap: &Range<u64>) -> bool {
         || decoder.into_iter().all(|i| matches!(i.mnemonic(), Mnemonic::Nop | Mnemonic::Int3))
 }
 
-/// The addresses that the instructions of a function name, and those that they jump to; `None` if something
-/// is no instruction.
-fn targets(segment: &Segment, bytes: &[u8], function: &Range<u64>) -> Option<(Vec<u64>, Vec<u64>)> {
-    let (mut named, mut jumps) = (Vec::new(), Vec::new());
+/// The addresses that the instructions of a function name or jump to; `None` if something is no
+/// instruction.
+fn targets(segment: &Segment, bytes: &[u8], function: &Range<u64>) -> Option<Vec<u64>> {
+    let mut found = Vec::new();
     let code = part(segment, bytes, function);
     for instruction in Decoder::with_ip(64, code, function.start, DecoderOptions::NONE) {
         if instruction.is_invalid() {
             return None;
         }
         if instruction.op0_kind() == OpKind::NearBranch64 {
-            jumps.push(instruction.near_branch_target());
+            found.push(instruction.near_branch_target());
         } else if instruction.is_ip_rel_memory_operand() {
-            named.push(instruction.ip_rel_memory_address());
+            found.push(instruction.ip_rel_memory_address());
         }
     }
-    Some((named, jumps))
+    Some(found)
 }
 
 /// The range that contains `address`.

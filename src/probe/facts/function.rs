@@ -2,9 +2,7 @@
 
 use super::addresses::Addresses;
 use super::block::{Block, Exit};
-use super::entered::Entered;
 use super::module::Module;
-use super::tail_calls;
 use iced_x86::{Code, FlowControl, Instruction, OpKind};
 use isa::flow::{Edge, Flow, Memory as _, decoded_flow};
 use std::collections::BTreeSet;
@@ -47,7 +45,7 @@ impl Function {
     ///
     /// # Errors
     /// The reason why it cannot be probed.
-    pub fn read(module: &Module, range: Range<u64>, entered: &Entered) -> Result<Self, String> {
+    pub fn read(module: &Module, range: Range<u64>, entered: &Addresses) -> Result<Self, String> {
         if range.end <= range.start || range.end - range.start > LONGEST {
             return Err("its length is not known".to_owned());
         }
@@ -56,13 +54,10 @@ impl Function {
         let (first, own) = flow(&[]);
         let mut fixed = Vec::new();
         own.iter().for_each(|instruction| name(instruction, module, &range, &mut fixed));
-        let pointed = fixed.iter().chain(entered.pointed.within(&range));
-        let is_pointed = pointed.copied().any(|address| address != range.start);
-        fixed.extend(entered.all.within(&range));
+        fixed.extend(entered.within(&range));
         let mut fixed: Addresses = fixed.into_iter().collect();
-        if first.blocks.iter().any(|b| b.unresolved)
-            && !is_complete(&with_exits((&first, &own), &fixed, range.start, is_pointed))
-        {
+        // One that may be a tail call, too: a program can work out pointers to the inside when it runs.
+        if first.blocks.iter().any(|b| b.unresolved) {
             fixed.extend(tables(&own, module, &range));
         }
         let is_start = |at: &u64| own.binary_search_by_key(at, Instruction::ip).is_ok();
@@ -72,7 +67,7 @@ impl Function {
             true => (first, own),
             false => flow(&observed),
         };
-        let blocks = with_exits((&found, &own), &fixed, range.start, is_pointed);
+        let blocks = blocks((&found, &own), &fixed, range.start);
         let calls = blocks.iter().filter(|b| b.exit == Exit::MayEnd).map(|b| b.end);
         let tables = found.tables.iter().flat_map(|(_, targets)| targets).copied();
         fixed.extend(calls.chain(tables).chain(own.iter().filter_map(near_target)));
@@ -112,21 +107,7 @@ fn is_complete(blocks: &[Block]) -> bool {
     blocks.iter().all(|block| block.exit != Exit::Unknown)
 }
 
-/// The blocks of a flow graph, with tail calls, which there may be if no pointer leads inside.
-fn with_exits(
-    flow: (&Flow, &[Instruction]),
-    fixed: &Addresses,
-    start: u64,
-    is_pointed: bool,
-) -> Vec<Block> {
-    let mut blocks = blocks(flow, fixed, start);
-    if !is_pointed {
-        tail_calls::mark(&mut blocks);
-    }
-    blocks
-}
-
-/// The blocks of a flow graph, without what needs other blocks.
+/// The blocks of a flow graph, without their live flags.
 fn blocks((found, own): (&Flow, &[Instruction]), fixed: &Addresses, start: u64) -> Vec<Block> {
     let block = |block: &isa::flow::BasicBlock| {
         let from = own.partition_point(|instruction| instruction.ip() < block.start);

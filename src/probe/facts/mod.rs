@@ -10,7 +10,6 @@
 //! | `block` | a basic block |
 //! | `function` | one function: blocks, edges and instructions |
 //! | `names` | the functions of a file |
-//! | `tail_calls` | indirect jumps that leave their function |
 //! | `flags` | which flags an instruction, or other code, reads and replaces |
 //! | `live` | which flags are live before each instruction of a function |
 
@@ -24,11 +23,9 @@ mod kind;
 mod live;
 mod module;
 mod names;
-mod tail_calls;
 
 pub use addresses::Addresses;
 pub use block::{Block, Exit};
-pub use entered::Entered;
 pub use flags::ARITHMETIC;
 pub use function::{Function, Loop};
 pub use module::Module;

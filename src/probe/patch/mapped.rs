@@ -143,6 +143,7 @@ fn map(
         let file = common.file.try_clone().map_err(|e| format!("no more files: {e}"))?;
         return Ok(Shared { at: cells.start, length, file, is_copy: true });
     }
+    // Trampolines are written over it later.
     let name = first.ok_or("no probe fits into it")?;
     let failed = |e: io::Error| format!("its memory cannot be written: {e}");
     memory.write_all(name, NAME).map_err(failed)?;

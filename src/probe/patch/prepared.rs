@@ -33,7 +33,7 @@ pub struct Prepared<P: Probes> {
     /// What an earlier run has left.
     leftovers: Leftovers,
     cells: Range<u64>,
-    /// Trampolines: next to the cells, then those of puns.
+    /// Trampolines: next to the cells if there are some, then those of puns.
     trampolines: Vec<Range<u64>>,
 }
 
@@ -74,8 +74,10 @@ impl<P: Probes> Prepared<P> {
         if own.end > base + cells + room {
             return Err("its trampolines would be too long".to_owned());
         }
-        let mut trampolines = vec![own];
-        trampolines.extend(ranges(around.pages(), &others));
+        // All may be those of puns.
+        let own = Some(own).filter(|own| !own.is_empty());
+        let far = ranges(around.pages(), &others);
+        let trampolines: Vec<Range<u64>> = own.into_iter().chain(far).collect();
         permitted(tid, mappings.len(), trampolines.len() + 1)?;
         let of = |(member, plan): (&super::target::Member, &Result<P::Plan, String>)| {
             let facts = member.facts.as_ref().ok().filter(|_| plan.is_ok())?;

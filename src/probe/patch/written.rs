@@ -56,7 +56,7 @@ impl Written {
     pub(super) fn pieces(&mut self, code: &Code) -> Vec<(u64, Vec<u8>)> {
         let near = (code.trampolines, std::mem::take(&mut self.trampolines));
         let mut all = std::mem::take(&mut self.far);
-        all.push(near);
+        all.extend(Some(near).filter(|(_, bytes)| !bytes.is_empty()));
         all.sort_by_key(|(at, _)| *at);
         let mut pieces: Vec<(u64, Vec<u8>)> = Vec::new();
         for (at, bytes) in all {
