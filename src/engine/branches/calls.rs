@@ -55,7 +55,7 @@ pub fn calls(edges: &[EdgeRow]) -> Vec<CallRow> {
             to_module: edge.to_module.clone(),
             count: 0,
         });
-        row.count += edge.count;
+        row.count = row.count.saturating_add(edge.count);
     }
     let mut rows: Vec<CallRow> = sums.into_values().collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.count));
@@ -78,7 +78,7 @@ pub fn indirect(edges: &[EdgeRow]) -> Vec<IndirectRow> {
             kind: kind.clone(),
             ..IndirectRow::default()
         });
-        row.count += edge.count;
+        row.count = row.count.saturating_add(edge.count);
         if let Some(wrong) = edge.mispredicted {
             row.mispredicted = Some(row.mispredicted.unwrap_or(0) + wrong);
         }

@@ -76,7 +76,8 @@ pub fn add(
 fn without_code(document: &mut Branches, event: usize) {
     let mut missing: BTreeMap<&str, u64> = BTreeMap::new();
     for edge in document.edges.iter().filter(|edge| edge.event == event && edge.kind.is_none()) {
-        *missing.entry(&edge.module).or_default() += edge.count;
+        let sum = missing.entry(&edge.module).or_default();
+        *sum = sum.saturating_add(edge.count);
     }
     let kernel = |module: &str| module.starts_with('[');
     let notes: Vec<String> = missing
