@@ -107,7 +107,7 @@ impl Code {
             Some((FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch, next))
             | Some((FlowControl::IndirectBranch, next)) => next,
             Some(_) => return None,
-            None => from.address + 1,
+            None => from.address.checked_add(1)?,
         };
         let shape =
             |body| LoopShape { module: to.module, head: to.address, back: from.address, body };
