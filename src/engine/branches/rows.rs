@@ -5,7 +5,9 @@ use crate::documents::branches::{
     BlockRow, Branches, EdgeRow, EventRow, InstructionRow, IterationsRow, LoopRow, ModuleRow,
     RangeRow, TripsRow,
 };
-use branches::stacks::{Analysis, BlockSum, Distribution, Edge, EdgeSum, LoopShape, LoopSum};
+use branches::stacks::{
+    Analysis, BlockSum, Counts, Distribution, Edge, EdgeSum, LoopShape, LoopSum,
+};
 use iced_x86::FlowControl;
 use profile::address_space::ModuleAddress;
 use profile::text::UNNAMED;
@@ -123,14 +125,17 @@ fn bias(event: &str) -> &'static str {
     if event == UNNAMED {
         return "the sampled event is not recorded: the bias of the counts is unknown";
     }
-    let name = event.to_ascii_lowercase();
-    if name.contains("branch") || name.contains("br_inst") {
-        return "sampled by branches: counts are in proportion to executions";
+    match Counts::of(event) {
+        Counts::TakenBranches | Counts::Branches => {
+            "sampled by branches: counts are in proportion to executions"
+        }
+        Counts::Cycles | Counts::Time => {
+            "sampled by time: code that takes longer is seen more often than it is executed"
+        }
+        Counts::Other => {
+            "sampled by another event: branches near it are seen more often than they are executed"
+        }
     }
-    if ["cycles", "clock", "cpu_clk"].iter().any(|part| name.contains(part)) {
-        return "sampled by time: code that takes longer is seen more often than it is executed";
-    }
-    "sampled by another event: branches near it are seen more often than they are executed"
 }
 
 /// The modules of the rows, each once.
