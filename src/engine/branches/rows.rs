@@ -1,6 +1,7 @@
 //! The analysis of an event → rows of the document.
 
 use super::calls;
+use super::hard::{self, Known};
 use crate::documents::branches::{
     BlockRow, Branches, EdgeRow, EventRow, InstructionRow, IterationsRow, LoopRow, ModuleRow,
     RangeRow, TripsRow,
@@ -25,12 +26,13 @@ pub fn add(
     let mut edges: Vec<(Edge, EdgeSum)> =
         found.sums.edges.iter().map(|(edge, sum)| (*edge, sum.clone())).collect();
     edges.sort_by(|(a, x), (b, y)| y.count.cmp(&x.count).then(a.cmp(b)));
+    let known = hard::known(&found);
     for (edge, sum) in edges {
-        document.edges.extend(edge_row(&mut found, number, (edge, &sum)));
+        let branch = edge.from.and_then(|from| known.get(&from)).copied().unwrap_or_default();
+        document.edges.extend(edge_row(&mut found, number, (edge, &sum), branch));
     }
     without_code(document, number);
-    let own = &mut document.edges[from..];
-    calls::mark_hard(own);
+    let own = &document.edges[from..];
     document.calls.extend(calls::calls(own));
     document.indirect.extend(calls::indirect(own));
     let mut ranges: Vec<_> = found.sums.ranges.iter().collect();
@@ -160,7 +162,12 @@ fn module(found: &Analysis, number: usize) -> String {
     found.places.module(number).map(|m| m.path.clone()).unwrap_or_default()
 }
 
-fn edge_row(found: &mut Analysis, event: usize, (edge, sum): (Edge, &EdgeSum)) -> Option<EdgeRow> {
+fn edge_row(
+    found: &mut Analysis,
+    event: usize,
+    (edge, sum): (Edge, &EdgeSum),
+    branch: Known,
+) -> Option<EdgeRow> {
     let own = edge.from.or(edge.to)?.module;
     let other = edge.to.map(|to| to.module).filter(|to| *to != own);
     let mut name =
@@ -178,7 +185,9 @@ fn edge_row(found: &mut Analysis, event: usize, (edge, sum): (Edge, &EdgeSum)) -
         count: sum.count,
         share: sum.count as f64 / found.sums.entries as f64,
         mispredicted: (sum.marked > 0).then_some(sum.mispredicted),
-        hard: false,
+        marked: sum.marked,
+        executions: branch.executions,
+        hard: branch.is_hard(),
         cycles_mean: sum.cycles.mean(),
         cycles_median: sum.cycles.median(),
     })
