@@ -188,7 +188,7 @@ fn blocks(sums: &Sums, code: &mut Code) -> Vec<BlockSum> {
             let covers =
                 own.iter().filter(|(r, _)| r.first <= block.start && block.start <= r.last);
             for (range, found) in covers {
-                sum.count += found.count;
+                sum.count = sum.count.saturating_add(found.count);
                 if range.first == block.start && range.last < block.end {
                     sum.cycles.add_all(&found.cycles);
                 }

@@ -107,7 +107,7 @@ impl Code {
             Some((FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch, next))
             | Some((FlowControl::IndirectBranch, next)) => next,
             Some(_) => return None,
-            None => from.address + 1,
+            None => from.address.checked_add(1)?,
         };
         let shape =
             |body| LoopShape { module: to.module, head: to.address, back: from.address, body };
@@ -124,7 +124,8 @@ impl Code {
             flow.blocks.get(one.head).is_some_and(|head| head.start == to.address)
                 && one.back_edges.iter().any(is_latch)
         });
-        let Some(found) = found else { return between() };
+        // One that closes no natural loop: its trips are not known.
+        let found = found?;
         let blocks = found.blocks.iter().filter_map(|b| flow.blocks.get(*b));
         let mut body: Vec<std::ops::Range<u64>> = Vec::new();
         for block in blocks {

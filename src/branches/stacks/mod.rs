@@ -3,6 +3,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `window` | a sample's branches, without what the hardware got wrong |
+//! | `counted` | what a sampled event counts |
 //! | `memo` | places of addresses, remembered |
 //! | `sums` | edges, ranges, sampled instructions |
 //! | `loops` | iterations and trips |
@@ -18,6 +19,7 @@
 mod analysis;
 mod code;
 mod code_misses;
+mod counted;
 mod distribution;
 mod loops;
 mod memo;
@@ -26,7 +28,8 @@ mod window;
 
 pub use analysis::{Analysis, BlockSum, Places, analyse, of_counts};
 pub use code_misses::{Before, CodeMisses, DISTANCE, MissedLine};
+pub use counted::Counts;
 pub use distribution::Distribution;
 pub use loops::{LoopShape, LoopSum};
 pub use sums::{Edge, EdgeSum, RangeSum, Sums};
-pub use window::{Counts, LONGEST_RANGE, Range, Skipped, Step, Window, windows};
+pub use window::{LONGEST_RANGE, Range, Skipped, Step, Window, windows};

@@ -99,7 +99,7 @@ impl Sums {
         let mut sums = Self::default();
         sums.skipped.unmapped = counts.outside;
         for ((from, to), count) in &counts.branches {
-            sums.entries += count;
+            sums.entries = sums.entries.saturating_add(*count);
             let edge = Edge { from: Some(at(*from)), to: Some(at(*to)) };
             sums.edges.insert(edge, EdgeSum { count: *count, ..EdgeSum::default() });
         }

@@ -1,6 +1,7 @@
 //! Samples → windows: the last branches before each, with their modules, without what the hardware
 //! got wrong.
 
+use super::counted::Counts;
 use super::memo::Memo;
 use profile::address_space::{AddressSpaces, ModuleAddress};
 use profile::event::Event;
@@ -107,42 +108,18 @@ pub fn windows(
     })
 }
 
-/// What an event counts, for samples of branch stacks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counts {
-    /// Taken branches.
-    Branches,
-    /// Time or cycles.
-    Time,
-    /// Something else.
-    Other,
-}
-
-impl Counts {
-    /// What the event of this name counts.
-    pub fn of(event: &str) -> Self {
-        let name = event.to_ascii_lowercase();
-        let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
-        match () {
-            () if has(&["branch", "br_inst"]) => Self::Branches,
-            () if has(&["cycles", "clock", "cpu_clk"]) => Self::Time,
-            () => Self::Other,
-        }
-    }
-}
-
 /// A sample stands for its period. Of cycles, a window shows those of its branches: slow code, which is sampled
 /// more often, has windows of more cycles, so that weights of period / cycles are in proportion to executions.
 fn weight(event: &Event, sample: &Sample, window: &Window) -> Option<f64> {
     let fixed = (!event.by_frequency).then_some(event.period);
     let period = sample.period.or(fixed).filter(|period| *period > 0)? as f64;
     let own: f64 = match Counts::of(&event.name) {
-        Counts::Branches => window.steps.len() as f64,
-        Counts::Time => {
+        Counts::TakenBranches => window.steps.len() as f64,
+        Counts::Cycles => {
             let steps = window.steps.get(1..)?.iter();
             steps.map(|step| step.cycles.map(f64::from)).sum::<Option<f64>>()?
         }
-        Counts::Other => return None,
+        Counts::Branches | Counts::Time | Counts::Other => return None,
     };
     (own > 0.0).then(|| period / own)
 }

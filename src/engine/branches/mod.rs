@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `input` | what a file is, and its analysis |
 //! | `rows` | an analysis → rows of the document |
-//! | `calls` | edges → calls between functions, targets of indirect branches, branches that are hard to predict |
+//! | `calls` | edges → calls between functions, targets of indirect branches |
+//! | `hard` | edges and blocks → branches that are hard to predict |
 
 mod calls;
+pub mod hard;
 mod input;
 mod rows;
 

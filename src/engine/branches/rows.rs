@@ -1,11 +1,14 @@
 //! The analysis of an event → rows of the document.
 
 use super::calls;
+use super::hard::{self, Known};
 use crate::documents::branches::{
     BlockRow, Branches, EdgeRow, EventRow, InstructionRow, IterationsRow, LoopRow, ModuleRow,
     RangeRow, TripsRow,
 };
-use branches::stacks::{Analysis, BlockSum, Distribution, Edge, EdgeSum, LoopShape, LoopSum};
+use branches::stacks::{
+    Analysis, BlockSum, Counts, Distribution, Edge, EdgeSum, LoopShape, LoopSum,
+};
 use iced_x86::FlowControl;
 use profile::address_space::ModuleAddress;
 use profile::text::UNNAMED;
@@ -23,12 +26,13 @@ pub fn add(
     let mut edges: Vec<(Edge, EdgeSum)> =
         found.sums.edges.iter().map(|(edge, sum)| (*edge, sum.clone())).collect();
     edges.sort_by(|(a, x), (b, y)| y.count.cmp(&x.count).then(a.cmp(b)));
+    let known = hard::known(&found);
     for (edge, sum) in edges {
-        document.edges.extend(edge_row(&mut found, number, (edge, &sum)));
+        let branch = edge.from.and_then(|from| known.get(&from)).copied().unwrap_or_default();
+        document.edges.extend(edge_row(&mut found, number, (edge, &sum), branch));
     }
     without_code(document, number);
-    let own = &mut document.edges[from..];
-    calls::mark_hard(own);
+    let own = &document.edges[from..];
     document.calls.extend(calls::calls(own));
     document.indirect.extend(calls::indirect(own));
     let mut ranges: Vec<_> = found.sums.ranges.iter().collect();
@@ -76,7 +80,8 @@ pub fn add(
 fn without_code(document: &mut Branches, event: usize) {
     let mut missing: BTreeMap<&str, u64> = BTreeMap::new();
     for edge in document.edges.iter().filter(|edge| edge.event == event && edge.kind.is_none()) {
-        *missing.entry(&edge.module).or_default() += edge.count;
+        let sum = missing.entry(&edge.module).or_default();
+        *sum = sum.saturating_add(edge.count);
     }
     let kernel = |module: &str| module.starts_with('[');
     let notes: Vec<String> = missing
@@ -122,14 +127,17 @@ fn bias(event: &str) -> &'static str {
     if event == UNNAMED {
         return "the sampled event is not recorded: the bias of the counts is unknown";
     }
-    let name = event.to_ascii_lowercase();
-    if name.contains("branch") || name.contains("br_inst") {
-        return "sampled by branches: counts are in proportion to executions";
+    match Counts::of(event) {
+        Counts::TakenBranches | Counts::Branches => {
+            "sampled by branches: counts are in proportion to executions"
+        }
+        Counts::Cycles | Counts::Time => {
+            "sampled by time: code that takes longer is seen more often than it is executed"
+        }
+        Counts::Other => {
+            "sampled by another event: branches near it are seen more often than they are executed"
+        }
     }
-    if ["cycles", "clock", "cpu_clk"].iter().any(|part| name.contains(part)) {
-        return "sampled by time: code that takes longer is seen more often than it is executed";
-    }
-    "sampled by another event: branches near it are seen more often than they are executed"
 }
 
 /// The modules of the rows, each once.
@@ -154,7 +162,12 @@ fn module(found: &Analysis, number: usize) -> String {
     found.places.module(number).map(|m| m.path.clone()).unwrap_or_default()
 }
 
-fn edge_row(found: &mut Analysis, event: usize, (edge, sum): (Edge, &EdgeSum)) -> Option<EdgeRow> {
+fn edge_row(
+    found: &mut Analysis,
+    event: usize,
+    (edge, sum): (Edge, &EdgeSum),
+    branch: Known,
+) -> Option<EdgeRow> {
     let own = edge.from.or(edge.to)?.module;
     let other = edge.to.map(|to| to.module).filter(|to| *to != own);
     let mut name =
@@ -172,7 +185,9 @@ fn edge_row(found: &mut Analysis, event: usize, (edge, sum): (Edge, &EdgeSum)) -
         count: sum.count,
         share: sum.count as f64 / found.sums.entries as f64,
         mispredicted: (sum.marked > 0).then_some(sum.mispredicted),
-        hard: false,
+        marked: sum.marked,
+        executions: branch.executions,
+        hard: branch.is_hard(),
         cycles_mean: sum.cycles.mean(),
         cycles_median: sum.cycles.median(),
     })

@@ -84,8 +84,14 @@ pub struct EdgeRow {
     pub share: f64,
     /// How often it was mispredicted, if the recording tells.
     pub mispredicted: Option<u64>,
-    /// Whether the branch, with all its targets, is hard to predict: over 15 % of the recorded executions
-    /// were mispredicted (the lower end of the 95 % interval).
+    /// How often it was marked as predicted or mispredicted.
+    #[serde(default)]
+    pub marked: u64,
+    /// Executions of the block that the branch ends, where known: those that are not taken, too.
+    #[serde(default)]
+    pub executions: Option<u64>,
+    /// Whether the branch, with all its targets, is hard to predict: over 15 % of its executions, else of the
+    /// taken ones, were mispredicted (the lower end of the 95 % interval).
     pub hard: bool,
     /// Cycles since the branch before: mean.
     pub cycles_mean: Option<f64>,

@@ -308,7 +308,10 @@ pub struct BranchRow {
     pub taken: u64,
     /// Mispredicted ones of them.
     pub mispredicted: u64,
-    /// Share of them.
+    /// Executions of the block that it ends, where known: those that are not taken, too.
+    #[serde(default)]
+    pub executions: Option<u64>,
+    /// Share of the taken ones.
     pub share: f64,
 }
 

@@ -1,10 +1,10 @@
 //! What recordings of branches know about loads: executions, and trips of the loops around them.
 
 use super::code::{Code, memory};
+use crate::branches::hard;
 use crate::documents::loads::{BranchRow, BranchesRow};
 use branches::stacks::{Analysis, LONGEST_RANGE, analyse};
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
-use loads::recorded::is_hard;
 use pmu::records::format::field;
 use profile::address_space::ModuleAddress;
 use profile::event::Event;
@@ -116,16 +116,9 @@ impl Executed {
     }
 
     fn hard(&mut self, found: &mut Analysis, event: usize) {
-        let mut all: BTreeMap<ModuleAddress, (u64, u64)> = BTreeMap::new();
-        for (edge, sum) in &found.sums.edges {
-            let Some(from) = edge.from else { continue };
-            let own = all.entry(from).or_default();
-            own.0 += sum.mispredicted;
-            own.1 += sum.marked;
-        }
-        let hard = all.into_iter().filter(|(_, (wrong, seen))| is_hard(*wrong, *seen));
+        let hard = hard::known(found).into_iter().filter(|(_, branch)| branch.is_hard());
         let mut rows: Vec<BranchRow> = hard
-            .map(|(place, (mispredicted, taken))| BranchRow {
+            .map(|(place, branch)| BranchRow {
                 event,
                 module: found
                     .places
@@ -134,9 +127,10 @@ impl Executed {
                     .unwrap_or_default(),
                 address: format!("{:#x}", place.address),
                 function: found.places.function(place).map(|function| function.short),
-                taken,
-                mispredicted,
-                share: mispredicted as f64 / taken.max(1) as f64,
+                taken: branch.marked,
+                mispredicted: branch.mispredicted,
+                executions: branch.executions,
+                share: branch.mispredicted as f64 / branch.marked.max(1) as f64,
             })
             .collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.mispredicted));

@@ -344,15 +344,16 @@ fn hard_branches(document: &Loads, most: usize, out: &mut String) {
     }
     let _ = writeln!(
         out,
-        "\nhard branches: > 15 % of the taken ones mispredicted (those that are not taken are not recorded)"
+        "\nhard branches: > 15 % of their executions mispredicted, where these are not known (-) of the taken ones"
     );
-    let _ = writeln!(out, "  mispredicted    taken  branch");
+    let _ = writeln!(out, "  mispredicted    taken  executions  branch");
     for one in document.hard_branches.iter().take(most) {
         let _ = writeln!(
             out,
-            "  {:10.1} %  {:>7}  {} {}",
+            "  {:10.1} %  {:>7}  {:>10}  {} {}",
             100.0 * one.share,
             one.taken,
+            one.executions.map_or("-".to_owned(), |n| n.to_string()),
             one.address,
             one.function.as_deref().unwrap_or(&one.module)
         );

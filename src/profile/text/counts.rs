@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tma::{Error, Result};
 
+/// No run counts more (142 years of 2 million branches a second); shares need exact numbers, too.
+const MOST: u64 = 1 << 53;
+
 /// Counts of a program's code, by p_vaddr.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -88,6 +91,9 @@ impl Counts {
                     (left, parts) = (n, parts + 1);
                     return true;
                 }
+                Some(Line::Range(_, n) | Line::Address(_, n) | Line::Branch(_, n)) if n > MOST => {
+                    damage = Some((number, "its count is over 2^53"));
+                }
                 _ if left == 0 => damage = Some((number, "the number of lines was expected")),
                 Some(Line::Range(key, n)) => add(&mut raw.ranges, key, n),
                 Some(Line::Address(key, n)) => add(&mut raw.instructions, key, n),
@@ -114,7 +120,7 @@ impl Counts {
         let is_offset = first > 0 && all.all(|(a, b)| *a < first || *b < first);
         let place = |address: u64| match (self.is_autofdo, is_offset) {
             (true, _) => program.address_of(address),
-            (false, true) => Some(address.wrapping_add(first)),
+            (false, true) => address.checked_add(first),
             (false, false) => Some(address),
         };
         let both = |(a, b): (u64, u64)| place(a).zip(place(b));
@@ -122,19 +128,19 @@ impl Counts {
         for (key, n) in &self.ranges {
             match both(*key) {
                 Some(key) => add(&mut found.ranges, key, *n),
-                None => found.outside += n,
+                None => found.outside = found.outside.saturating_add(*n),
             }
         }
         for (key, n) in &self.branches {
             match both(*key) {
                 Some(key) => add(&mut found.branches, key, *n),
-                None => found.outside += n,
+                None => found.outside = found.outside.saturating_add(*n),
             }
         }
         for (key, n) in &self.instructions {
             match place(*key) {
                 Some(key) => add(&mut found.instructions, key, *n),
-                None => found.outside += n,
+                None => found.outside = found.outside.saturating_add(*n),
             }
         }
         found

@@ -53,16 +53,25 @@ impl Records for Trace {
         let mut last: Option<(u64, u64)> = None;
         let mut piece = Vec::with_capacity(PIECE);
         let mut recorded = Recorded::TraceBegins;
-        let mut pass_on = |piece: &mut Vec<Branch>| {
-            piece.reverse();
-            let mut sample = Sample::of_branches(std::mem::take(piece), recorded);
-            sample.pid = Some(0);
-            visit(Record::Sample { event: 0, sample });
-            recorded = Recorded::TraceContinues;
+        let mut pass_on = |piece: &mut Vec<Branch>, next: Recorded| {
+            if !piece.is_empty() {
+                piece.reverse();
+                let mut sample = Sample::of_branches(std::mem::take(piece), recorded);
+                sample.pid = Some(0);
+                visit(Record::Sample { event: 0, sample });
+            }
+            recorded = next;
         };
         let notes = self.text.each(&mut |line| {
             let Some((letter, address, size)) = read(line) else {
-                return line.is_empty() || line.starts_with("==") || line.starts_with("--");
+                let is_message =
+                    line.is_empty() || line.starts_with("==") || line.starts_with("--");
+                if !is_message {
+                    // It may have been an instruction.
+                    last = None;
+                    pass_on(&mut piece, Recorded::TraceBegins);
+                }
+                return is_message;
             };
             if letter == b'I' {
                 let is_taken = |(from, length): &(u64, u64)| {
@@ -73,14 +82,12 @@ impl Records for Trace {
                 }
                 last = Some((address, size));
                 if piece.len() == PIECE {
-                    pass_on(&mut piece);
+                    pass_on(&mut piece, Recorded::TraceContinues);
                 }
             }
             true
         })?;
-        if !piece.is_empty() {
-            pass_on(&mut piece);
-        }
+        pass_on(&mut piece, Recorded::TraceBegins);
         Ok(notes)
     }
 }

@@ -7,12 +7,15 @@ use crate::files::Program;
 use crate::record::Record;
 use crate::recording::Records;
 use crate::sample::{Branch, Recorded, Sample};
+use std::collections::HashMap;
 use tma::{Error, Result};
 
 /// Branches in a piece of a trace.
 const PIECE: usize = 4096;
 /// The process of samples without one, and of a program that is not said to be mapped.
 const PROCESS: u32 = 0;
+/// More events than this are names of something else.
+const MOST_EVENTS: usize = 1000;
 /// Name of an event that the text does not name.
 pub const UNNAMED: &str = "event not recorded";
 
@@ -24,6 +27,8 @@ pub struct Samples {
     program: Option<Program>,
     /// Names of the events, in the order they come.
     events: Vec<String>,
+    /// Their numbers.
+    numbers: HashMap<String, usize>,
     has_mappings: bool,
 }
 
@@ -33,7 +38,8 @@ impl Samples {
     /// # Errors
     /// It cannot be read, or no line has a branch.
     pub fn open(text: Text, program: Option<Program>) -> Result<Self> {
-        let (mut events, mut has_mappings) = (Vec::new(), false);
+        let (mut events, mut numbers) = (Vec::new(), HashMap::new());
+        let (mut has_mappings, mut has_too_many) = (false, false);
         let mut has_branches = false;
         text.each(&mut |line| {
             let head = match read(line) {
@@ -56,17 +62,26 @@ impl Samples {
                 _ => return true,
             };
             let name = head.event.unwrap_or_else(|| UNNAMED.to_owned());
-            if !events.contains(&name) {
+            if !numbers.contains_key(&name) {
+                if events.len() == MOST_EVENTS {
+                    has_too_many = true;
+                    return true;
+                }
+                numbers.insert(name.clone(), events.len());
                 events.push(name);
             }
             true
         })?;
+        if has_too_many {
+            return Err(Error::failed(format!("cannot read {}", text.source))
+                .because(format!("its lines name more than {MOST_EVENTS} events")));
+        }
         if !has_branches {
             return Err(Error::failed(format!("{} has no branches", text.source))
                 .because("no line of it has a branch stack")
                 .hint("write it with `perf script -F +brstack --show-mmap-events`"));
         }
-        Ok(Self { text, program, events, has_mappings })
+        Ok(Self { text, program, events, numbers, has_mappings })
     }
 
     /// Names of the events.
@@ -225,7 +240,7 @@ impl Reader<'_> {
 
     fn emit(&mut self, head: &Head, branches: Vec<Branch>, recorded: Recorded) {
         let name = head.event.as_deref().unwrap_or(UNNAMED);
-        let event = self.of.events.iter().position(|known| known == name).unwrap_or(0);
+        let event = self.of.numbers.get(name).copied().unwrap_or(0);
         let mut sample = Sample::of_branches(branches, recorded);
         // As llvm-profgen, which reads `-F ip,brstack`: one process.
         let pid = if self.of.has_mappings { head.pid.or(Some(self.mapped)) } else { Some(PROCESS) };

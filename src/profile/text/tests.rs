@@ -131,6 +131,28 @@ fn a_trace_of_instructions_has_a_branch_where_the_next_one_does_not_follow() {
     assert_eq!(pieces, [(4096, begins), (4096, continues), (1807, continues)]);
 }
 
+/// The line between may have been the jump or any other instruction.
+#[test]
+fn no_branch_is_made_of_a_line_that_cannot_be_read() {
+    let text = "I  0401000,3\nI  0401003,2\nI  0401000,3\nI  0XX1003,2\nI  0401100,3\nI  0401103,2\nI  0401100,3\n";
+    let (pieces, _, notes) = samples(text, Kind::Lackey);
+    let seen: Vec<_> = pieces.iter().map(|s| (s.branches[0].from, s.recorded)).collect();
+    let begins = Recorded::TraceBegins;
+    assert_eq!((seen, notes.len()), (vec![(0x40_1003, begins), (0x40_1103, begins)], 1));
+    assert!(pieces.iter().all(|s| s.branches.len() == 1));
+}
+
+#[test]
+fn a_text_of_too_many_events_is_refused() {
+    let text = |n: usize| {
+        let line = |i| format!("a 1 1.{i:06}: 1 ev{i}: 401146 0x401155/0x40113a/P/-/-/3\n");
+        (0..n).map(line).collect::<String>()
+    };
+    let open = |n| stream(Input::of(text(n).as_bytes()), "t".into(), Kind::PerfScript, None);
+    assert_eq!(open(1000).unwrap().about.events.len(), 1000);
+    assert!(open(1001).unwrap_err().to_string().contains("t"));
+}
+
 /// The formats of AutoFDO's sample_reader.cc and of llvm-profgen 14.
 #[test]
 fn counts_are_read_by_their_parts_and_a_damage_has_its_line() {
@@ -148,4 +170,8 @@ fn counts_are_read_by_their_parts_and_a_damage_has_its_line() {
         assert!(error.what().contains(&format!("at line {line}")), "{error}");
     }
     assert_eq!(recognise(b"12\nhello\n"), None);
+    let most = 1_u64 << 53;
+    assert!(parse(&format!("1\n10-20:{most}\n0\n")).is_ok());
+    let error = parse(&format!("1\n10-20:7\n1\n20->10:{}\n", most + 1)).unwrap_err();
+    assert!(error.what().contains("at line 4"), "{error}");
 }

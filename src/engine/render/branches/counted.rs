@@ -25,11 +25,13 @@ fn counted(document: &Branches, module: &str) -> Counted {
     let mut all = Counted::default();
     for r in document.ranges.iter().filter(|r| r.module == module) {
         let Some(key) = plain(&r.first).zip(plain(&r.last)) else { continue };
-        *all.ranges.entry(key).or_default() += r.count;
+        let sum = all.ranges.entry(key).or_default();
+        *sum = sum.saturating_add(r.count);
     }
     for i in document.instructions.iter().filter(|i| i.module == module) {
         let Some(key) = plain(&i.address) else { continue };
-        *all.instructions.entry(key).or_default() += i.samples;
+        let sum = all.instructions.entry(key).or_default();
+        *sum = sum.saturating_add(i.samples);
     }
     for e in &document.edges {
         let to = e.to.as_deref().and_then(plain);
@@ -48,7 +50,7 @@ fn counted(document: &Branches, module: &str) -> Counted {
         }
         let Some(key) = e.from.as_deref().and_then(plain).zip(to) else { continue };
         let sum = all.edges.entry(key).or_default();
-        *sum = (sum.0 + e.count, sum.1 + e.mispredicted.unwrap_or(0));
+        *sum = (sum.0.saturating_add(e.count), sum.1.saturating_add(e.mispredicted.unwrap_or(0)));
     }
     all
 }

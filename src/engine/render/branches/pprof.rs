@@ -118,7 +118,8 @@ pub fn pprof(document: &Branches, event: &EventRow) -> Vec<u8> {
 fn sample(out: &mut Message, location: u64, values: impl Iterator<Item = u64>) {
     let (mut of, mut packed) = (Message::default(), Message::default());
     of.number(1, location);
-    values.for_each(|value| packed.varint(value));
+    // They are of type int64.
+    values.for_each(|value| packed.varint(value.min(i64::MAX as u64)));
     of.bytes(2, &packed.0);
     out.bytes(2, &of.0);
 }
@@ -130,14 +131,15 @@ fn places<'a>(document: &'a Branches, event: &EventRow) -> BTreeMap<(&'a str, u6
         let Some(at) = edge.from.as_deref().and_then(plain) else { continue };
         let place = places.entry((&edge.module, at)).or_default();
         place.function = edge.from_function.as_deref();
-        place.taken += edge.count;
-        place.mispredicted += edge.mispredicted.unwrap_or(0);
+        place.taken = place.taken.saturating_add(edge.count);
+        let wrong = edge.mispredicted.unwrap_or(0);
+        place.mispredicted = place.mispredicted.saturating_add(wrong);
     }
     for row in document.instructions.iter().filter(|row| row.event == event.event) {
         let Some(at) = plain(&row.address) else { continue };
         let place = places.entry((&row.module, at)).or_default();
         place.function = place.function.or(row.function.as_deref());
-        place.samples += row.samples;
+        place.samples = place.samples.saturating_add(row.samples);
     }
     places
 }

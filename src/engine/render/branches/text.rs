@@ -74,7 +74,7 @@ fn edges(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
     for edge in all.iter().take(most) {
         let hard = if edge.hard { "hard " } else { "" };
         let wrong =
-            share(edge.mispredicted, edge.count).map_or("-".to_owned(), |s| format!("{hard}{s}"));
+            share(edge.mispredicted, edge.marked).map_or("-".to_owned(), |s| format!("{hard}{s}"));
         let _ = writeln!(
             out,
             "{:6.1} %  {:>8}  {wrong:>12}  {:>6}  {}",
