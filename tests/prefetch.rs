@@ -1,7 +1,10 @@
 //! `tdtool prefetch`: recordings whose truth is known (../shared/simlbr/README.md), and llc.
 
 use crate::support::files::{Folder, fixture, shared, text};
+use crate::support::quiet::alone;
 use crate::support::run::tdtool;
+use crate::support::tools::gcc;
+use crate::support::trial::{Trial, assert_holds, claim};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
@@ -79,6 +82,72 @@ fn plans_have_what_is_known() {
     let id = levels["build_id"].as_str().unwrap();
     assert!(id.len() == 40 && id.chars().all(|c| c.is_ascii_hexdigit()), "{id}");
     assert_eq!(levels["evidence"]["modes"], json!([80, 230, 650]));
+}
+
+/// A sum over a list of indices: eight executions of the loop, of 2²⁰ iterations.
+const INDIRECT: &str = r#"
+#include <stdint.h>
+#include <stdlib.h>
+__attribute__((noipa)) uint64_t kernel(const uint32_t *index, const uint32_t *data, long n) {
+    uint64_t sum = 0;
+    for (long i = 0; i < n; i++) sum += data[index[i]];
+    return sum;
+}
+int main(void) {
+    long n = 1 << 20, m = 1 << 25;
+    uint32_t *index = malloc(4 * n), *data = malloc(4 * m), x = 1;
+    uint64_t sum = 0;
+    for (long i = 0; i < n; i++) x = x * 1664525 + 1013904223, index[i] = x >> 7;
+    for (long i = 0; i < m; i++) data[i] = i;
+    for (int k = 0; k < 8; k++) sum += kernel(index, data, n);
+    return sum == 1;
+}
+"#;
+
+/// Why no advice can be had here and now.
+fn not_now(stderr: &str) -> bool {
+    ["cannot trace", "core clock", "not known here"].iter().any(|why| stderr.contains(why))
+}
+
+/// Class, trips and the formula are known; how slow memory is, is not.
+#[test]
+fn a_command_is_advised_by_probes() {
+    let _alone = alone();
+    let place = Folder::new();
+    let options = ["-O2", "-fno-tree-vectorize"];
+    let Some(program) = gcc(place.path(), INDIRECT, &options, "program") else { return };
+    assert_holds("advice by probes", || {
+        let done = tdtool(["prefetch", "--format", "json", "--", text(&program)]);
+        if not_now(&done.stderr) {
+            return Trial::Unsettled(done.stderr);
+        }
+        let document = done.succeeded().json();
+        assert_eq!(document["evidence"], "probes");
+        let notes = document["notes"].to_string();
+        assert!(notes.contains("runs of the command: samples"), "{notes}");
+        let all = document["advice"].as_array().unwrap();
+        let class = |name: &str| {
+            all.iter().find(|row| row["function"] == "kernel" && row["class"] == name).cloned()
+        };
+        // A run of some milliseconds may have no sample, or no burst, in the loop.
+        let (Some(load), Some(index)) = (class("indirect"), class("stride")) else {
+            return Trial::Unsettled(document.to_string());
+        };
+        assert_eq!(load["loop"]["trips_mean"], (1 << 20) as f64, "{load}");
+        let (Some(ic), Some(mc)) = (load["ic"].as_f64(), load["mc"].as_f64()) else {
+            return Trial::Unsettled(load.to_string());
+        };
+        let distance = (mc / ic).ceil().max(1.0);
+        assert_eq!(load["distance"].as_f64(), Some(distance));
+        assert_eq!(
+            (&load["site"], &load["ic_source"]),
+            (&json!("inner"), &json!("measured block"))
+        );
+        let source = load["mc_source"].as_str().unwrap();
+        assert!(source.starts_with("fenced latency by probes: "), "{source}");
+        let refused = index["refused"].as_str().unwrap_or_default();
+        claim(refused.contains("hits"), || index.to_string()).into()
+    });
 }
 
 /// Runs a program; `false`, with a message, where it is absent or fails.

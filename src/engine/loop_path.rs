@@ -101,7 +101,7 @@ fn trace(code: &HashMap<u64, Inst>, head: u64, path: &[Branch], mut visit: impl 
 }
 
 /// Every instruction by its address; branch targets are relative to the start of its range.
-fn decoded(code: &[(u64, Vec<u8>)]) -> Result<HashMap<u64, Inst>> {
+pub(crate) fn decoded(code: &[(u64, Vec<u8>)]) -> Result<HashMap<u64, Inst>> {
     let mut all = HashMap::new();
     for (start, bytes) in code {
         let block = Block::decode(bytes)?;
@@ -127,7 +127,7 @@ fn follow(code: &HashMap<u64, Inst>, head: u64, branches: &[Branch]) -> Option<V
 }
 
 /// The path without its jumps, as one block at the address of the loop: `[rip+x]` accesses what it does there.
-fn body(path: &[(u64, &Inst)], head: u64) -> std::result::Result<Vec<u8>, String> {
+pub(crate) fn body(path: &[(u64, &Inst)], head: u64) -> std::result::Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     for (at, inst) in path {
         if inst.decoded.is_jcc_short_or_near() || inst.decoded.is_jmp_short_or_near() {

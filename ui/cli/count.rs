@@ -89,7 +89,7 @@ fn percent(text: &str) -> std::result::Result<f64, String> {
 }
 
 /// The command as it is measured first, for its hot functions.
-fn live(settings: &Settings, command: &Command) -> Result<LiveAsk> {
+pub(super) fn live(settings: &Settings, command: &Command) -> Result<LiveAsk> {
     Ok(LiveAsk {
         // One level needs no counters that others wait for.
         ask: Ask { level: Some(1), ..Ask::default() },

@@ -2,13 +2,22 @@
 
 use super::global::Global;
 use super::output::print;
+use super::progress::Progress;
+use crate::message;
+use crate::settings::Settings;
 use bench::{Options, Profiler};
 use clap::{Args, ValueEnum};
+use engine::count::{CountAsk, counted};
+use engine::documents::count::Count;
 use engine::documents::prefetch::Prefetch;
 use engine::documents::prefetch_plan::Plan;
+use engine::hot::hottest::hottest;
+use engine::prefetch::prefetch_by_probes;
 use engine::render::{json, prefetch, prefetch_plan};
 use isa::code::Block;
+use pmu::Command;
 use profile::files::SearchPaths;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tma::{Error, Result};
@@ -16,7 +25,7 @@ use tma::{Error, Result};
 #[derive(Args)]
 pub struct PrefetchArgs {
     /// Recordings of branches and of loads (`perf record -b`, `perf mem`)
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "command")]
     files: Vec<PathBuf>,
     /// Look for the recorded binaries under DIR first; repeatable
     #[arg(long, value_name = "DIR")]
@@ -42,6 +51,9 @@ pub struct PrefetchArgs {
     /// Write to FILE instead
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Instead a command, without a PMU: it runs four times, its output repeated
+    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["files", "measure"])]
+    command: Vec<OsString>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -67,16 +79,32 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         ..SearchPaths::default()
     };
     let settings = global.settings()?;
-    let mut profiler = match args.measure {
+    let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
+    let mut profiler = match args.measure || !args.command.is_empty() {
         true => {
             let core = settings.own_core_model()?.core.clone();
             Some(Profiler::new(Options { core, ..Options::quick() }))
         }
         false => None,
     };
-    let mut measure = profiler.as_mut().map(|profiler| move |code: &[u8]| cycles(profiler, code));
-    let measure = measure.as_mut().map(|own| own as engine::prefetch::Measure<'_>);
-    let document = engine::prefetch::prefetch(&args.files, &search, measure)?;
+    let beside = file.is_none() && args.format == Format::Text && !args.command.is_empty();
+    let (document, code) = match &mut profiler {
+        Some(profiler) if !args.command.is_empty() => {
+            // A text leaves standard output to the command, a document takes it.
+            let stdout_to_stderr = file.is_none() && !beside;
+            let command = Command { argv: args.command.clone(), stdout_to_stderr };
+            let (counts, code) = counts(&settings, command)?;
+            let ghz = cycles_per_ns(profiler, &counts)?;
+            let mut measure = |code: &[u8]| cycles(profiler, code);
+            (prefetch_by_probes(&counts, &search, ghz, &mut measure)?, code)
+        }
+        profiler => {
+            let mut measure =
+                profiler.as_mut().map(|profiler| move |code: &[u8]| cycles(profiler, code));
+            let measure = measure.as_mut().map(|own| own as engine::prefetch::Measure<'_>);
+            (engine::prefetch::prefetch(&args.files, &search, measure)?, 0)
+        }
+    };
     if let Some(path) = &args.plan {
         write(path, &plan(&document, args.plan_format)?, "--plan")?;
     }
@@ -85,11 +113,54 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         Format::Json => json::pretty(&document)?,
         Format::Csv => prefetch::csv(&document),
     };
-    match args.output.as_ref().filter(|path| path.as_os_str() != "-") {
+    match file {
         Some(path) => write(path, &text, "--output")?,
+        None if beside => message::plain(&text),
         None => print(&text)?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)))
+}
+
+/// Share of the samples that the functions hold whose loads are looked at.
+const HOT: f64 = 0.9;
+
+/// Runs a command once sampled, and three times with probes: counts, addresses and latencies of its loads.
+fn counts(settings: &Settings, command: Command) -> Result<(Count, i32)> {
+    let live = super::count::live(settings, &command)?;
+    let ask = CountAsk {
+        hot: Some(hottest(settings.machine(), settings.library, &live, HOT)?),
+        command,
+        process: None,
+        modules: Vec::new(),
+        functions: Vec::new(),
+        plain: false,
+        loads: true,
+        values: None,
+        branches: None,
+    };
+    let mut progress = Progress::new("analysing the code");
+    let found = counted(&ask, &mut |done, all| progress.show(done, all))?;
+    progress.end();
+    Ok(found)
+}
+
+/// How often the core clock is looked at until nothing else runs.
+const LOOKS: usize = 20;
+
+/// Core cycles in a nanosecond.
+fn cycles_per_ns(profiler: &mut Profiler, counts: &Count) -> Result<f64> {
+    let Some(timer) = &counts.timer else {
+        let why = counts.notes.join("; ");
+        return Err(Error::not_possible("latencies of loads are not known here").because(why));
+    };
+    for _ in 0..LOOKS {
+        if let Some(ratio) = profiler.cycles_per_tick()? {
+            return Ok(ratio * timer.ticks_per_ns);
+        }
+    }
+    Err(Error::failed("the core clock is not known")
+        .because("other programs use the processor all the time")
+        .hint("try again on a quieter machine"))
 }
 
 fn write(path: &Path, text: &str, option: &str) -> Result<()> {

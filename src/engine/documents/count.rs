@@ -223,6 +223,12 @@ pub struct LoadClass {
     pub offset: Option<i64>,
     /// The class of the load of the index.
     pub inner: Option<Box<LoadClass>>,
+    /// Of a stride: how many of the addresses in a row it separated, …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
+    /// … and how many it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breaks: Option<u64>,
     /// Windows of up to 64 executions that were looked at.
     pub windows: usize,
     /// Their share that agrees, 0 to 1.
@@ -240,6 +246,10 @@ pub struct LevelShare {
     pub low: f64,
     /// The upper end.
     pub high: f64,
+    /// Median latency of its executions in nanoseconds: of as many as its share, slower than those of the levels
+    /// before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<f64>,
 }
 
 /// Latencies in nanoseconds, without those of the fences.

@@ -11,8 +11,11 @@ pub const SCHEMA: &str = "tdtool.prefetch/1";
 pub struct Prefetch {
     /// [`SCHEMA`].
     pub schema: String,
-    /// The recordings.
+    /// The recordings, or the command.
     pub sources: Vec<String>,
+    /// `probes` where advice rests on counts and fenced latencies by probes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
     /// Events with samples of loads or branch stacks. Rows take latencies from one event and iterations from one.
     pub events: Vec<EventRow>,
     /// Loads, the advised ones first, then by their share.
@@ -83,6 +86,9 @@ pub struct AdviceRow {
     pub ic_source: Option<String>,
     /// Cycles that a miss adds: the highest mode less that of the innermost loop's iterations without misses.
     pub mc: Option<f64>,
+    /// Where `mc` is from, if not from modes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mc_source: Option<String>,
     /// How many iterations of the loop of `site` ahead: max(1, ⌈mc ÷ ic⌉).
     pub distance: Option<u64>,
     /// `inner` or `outer`.
@@ -121,6 +127,10 @@ pub struct LoopRow {
     pub trips_mean: Option<f64>,
     /// Their mean is at least this.
     pub trips_at_least: Option<f64>,
+    /// For so many executions in a row the address, or its index, advances by a stride: beyond the trips, as in rows
+    /// of a matrix that lie one after the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_on: Option<f64>,
     /// Iterations without a recorded misprediction that are timed.
     pub iterations: u64,
     /// Timed iterations with a misprediction, which are left out.

@@ -56,6 +56,8 @@ fn class(all: &[Site], found: &Classified) -> LoadClass {
     let class = words(all, &found.class);
     LoadClass {
         stride: class.stride.or(found.stride),
+        steps: found.steps.map(|(same, _)| same),
+        breaks: found.steps.map(|(_, other)| other),
         windows: found.windows,
         share: found.agree as f64 / found.windows.max(1) as f64,
         ..class
@@ -111,13 +113,19 @@ fn time(row: &mut LoadRow, timed: &Latencies, number: usize, site: &Site) {
     match shares(ticks, &timed.calibrations) {
         Err(why) => row.reasons.push(format!("levels: {why}")),
         Ok(found) => {
+            let mut before = 0.0;
             row.levels = found
                 .into_iter()
-                .map(|one| LevelShare {
-                    level: one.level.name(),
-                    share: one.share,
-                    low: one.low,
-                    high: one.high,
+                .map(|one| {
+                    let middle = before + one.share / 2.0;
+                    before += one.share;
+                    LevelShare {
+                        level: one.level.name(),
+                        share: one.share,
+                        low: one.low,
+                        high: one.high,
+                        latency: (one.share > 0.0).then(|| quantile(middle)),
+                    }
                 })
                 .collect();
         }

@@ -55,7 +55,7 @@ pub(super) fn candidates(evidence: &mut Evidence) -> Vec<Candidate> {
 }
 
 /// The place of an address in the first recording whose code knows it.
-fn place<'a>(
+pub(super) fn place<'a>(
     codes: &'a mut [Code],
     (module, address): &LoadKey,
 ) -> Option<(&'a mut Code, ModuleAddress)> {
@@ -98,7 +98,8 @@ fn loads_in(flow: &Flow, number: usize) -> BTreeSet<u64> {
         .collect()
 }
 
-fn candidate(load: LoadKey, codes: &mut [Code]) -> Candidate {
+/// A load with its code.
+pub(super) fn candidate(load: LoadKey, codes: &mut [Code]) -> Candidate {
     let mut found = Candidate {
         load,
         function: None,

@@ -133,6 +133,7 @@ fn timed(sum: &LoopSum, has_cycles: bool) -> Timed {
             entered: sum.entered,
             left: sum.left,
             at_least: sum.truncated.counts().last().map(|(trips, _)| trips),
+            is_complete: false,
         },
     }
 }

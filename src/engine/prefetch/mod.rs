@@ -1,15 +1,20 @@
-//! Recorded iterations and samples of loads → prefetch advice.
+//! Recorded iterations and samples of loads, or counts and fenced latencies by probes → prefetch advice.
 //!
 //! | file | concern |
 //! |---|---|
 //! | `evidence` | recordings → loops and loads by program and address |
 //! | `candidates` | the loads that are looked at, with the code around them |
+//! | `probed` | counts and latencies by probes → advice, without a PMU |
+//! | `path` | the iteration of a counted loop that is measured |
 //! | `rows` | advice as rows of the document |
 
 mod candidates;
 mod evidence;
+mod path;
+mod probed;
 mod rows;
 
+pub use probed::prefetch_by_probes;
 pub use rows::Measure;
 
 use crate::documents::prefetch::{Prefetch, SCHEMA};

@@ -46,7 +46,7 @@ fn row(
     evidence: &Evidence,
     (measure, known): (&mut Option<Measure<'_>>, &mut Known),
 ) -> AdviceRow {
-    let (module, address) = &one.load;
+    let module = &one.load.0;
     let heads = one.access.iter().flat_map(|access| &access.levels).map(|level| level.head);
     let around: Vec<Option<&Loop>> =
         heads.map(|head| evidence.loops.get(&(module.clone(), head))).collect();
@@ -55,7 +55,7 @@ fn row(
         access: one.access.as_ref(),
         loops: around.iter().map(|own| own.map(|own| own.timed.clone())).collect(),
         sampled: loads.zip(sum).map(|(loads, sum)| sampled(one, loads, sum)),
-        measured: None,
+        ..Request::default()
     };
     let mut advice = advise(&request);
     let mut unknown = Vec::new();
@@ -72,19 +72,8 @@ fn row(
         }
     }
     let mut row = AdviceRow {
-        module: module.0.clone(),
-        build_id: module.1.as_ref().map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
-        load: hex(*address),
-        function: one.function.clone(),
-        file: one.line.file.clone(),
-        line: one.line.line,
-        source: one.source.as_ref().map(|point| SourceRow {
-            function: point.function.clone(),
-            offset: point.offset,
-            discriminator: base(point.discriminator),
-        }),
         evidence: loads.zip(sum).map(|(loads, sum)| samples(loads, sum)).unwrap_or_default(),
-        ..AdviceRow::default()
+        ..identified(one)
     };
     add_access(&mut row, one);
     row.inner = loop_row(one, around.first().copied().flatten(), &advice);
@@ -96,6 +85,25 @@ fn row(
         row.unknown.insert(0, "iterations: this LBR has no cycles".to_owned());
     }
     row
+}
+
+/// A row with nothing but which load it is.
+pub(super) fn identified(one: &Candidate) -> AdviceRow {
+    let (module, address) = &one.load;
+    AdviceRow {
+        module: module.0.clone(),
+        build_id: module.1.as_ref().map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+        load: hex(*address),
+        function: one.function.clone(),
+        file: one.line.file.clone(),
+        line: one.line.line,
+        source: one.source.as_ref().map(|point| SourceRow {
+            function: point.function.clone(),
+            offset: point.offset,
+            discriminator: base(point.discriminator),
+        }),
+        ..AdviceRow::default()
+    }
 }
 
 fn sampled(one: &Candidate, loads: &Loads, sum: &Sum) -> Sampled {
@@ -139,7 +147,7 @@ fn samples(loads: &Loads, sum: &Sum) -> EvidenceRow {
     }
 }
 
-fn add_access(row: &mut AdviceRow, one: &Candidate) {
+pub(super) fn add_access(row: &mut AdviceRow, one: &Candidate) {
     let levels = one.access.as_ref().map(|access| &access.levels[..]).unwrap_or_default();
     if let Some(level) = levels.first() {
         row.class = Some(level.class.name().to_owned());
@@ -160,12 +168,7 @@ fn loop_row(one: &Candidate, own: Option<&Loop>, advice: &Advice) -> Option<Loop
     let mut row = LoopRow { head: hex(level.head), ..LoopRow::default() };
     let Some(own) = own else { return Some(row) };
     row.event = Some(own.event);
-    match advice.trips {
-        TripCount::Exactly(trips) => row.trips = Some(trips),
-        TripCount::About(trips) => row.trips_mean = Some(trips),
-        TripCount::AtLeast(trips) => row.trips_at_least = Some(trips),
-        TripCount::Unknown => {}
-    }
+    add_trips(&mut row, advice.trips);
     row.iterations = own.timed.iterations.iter().map(|(_, n)| n).sum();
     row.mispredicted = own.timed.mispredicted;
     row.modes =
@@ -177,7 +180,16 @@ fn loop_row(one: &Candidate, own: Option<&Loop>, advice: &Advice) -> Option<Loop
     Some(row)
 }
 
-fn add_advice(row: &mut AdviceRow, one: &Candidate, advice: Advice) {
+pub(super) fn add_trips(row: &mut LoopRow, trips: TripCount) {
+    match trips {
+        TripCount::Exactly(trips) => row.trips = Some(trips),
+        TripCount::About(trips) => row.trips_mean = Some(trips),
+        TripCount::AtLeast(trips) => row.trips_at_least = Some(trips),
+        TripCount::Unknown => {}
+    }
+}
+
+pub(super) fn add_advice(row: &mut AdviceRow, one: &Candidate, advice: Advice) {
     row.refused = advice.refused;
     let mut missing = |what: &str, why: String| row.unknown.push(format!("{what}: {why}"));
     if row.refused.is_none() {

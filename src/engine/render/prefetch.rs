@@ -88,9 +88,10 @@ fn load(one: &AdviceRow, ascii: bool, out: &mut String) {
     let evidence = &one.evidence;
     if let Some(mean) = evidence.latency_mean {
         let share = 100.0 * evidence.share;
+        let what = if evidence.event.is_some() { "samples" } else { "timed executions" };
         let _ = writeln!(
             out,
-            "  samples: {}, {share:.1} % of the latency of all, mean {mean:.0} cycles",
+            "  {what}: {}, {share:.1} % of the latency of all, mean {mean:.0} cycles",
             evidence.samples
         );
     }
@@ -100,6 +101,9 @@ fn load(one: &AdviceRow, ascii: bool, out: &mut String) {
     if let (Some(ic), Some(source)) = (one.ic, &one.ic_source) {
         let mc = one.mc.map_or(String::new(), |mc| format!(", MC {mc:.0}"));
         let _ = writeln!(out, "  cycles: IC {ic:.1}{mc}; IC: {source}");
+    }
+    if let Some(source) = &one.mc_source {
+        let _ = writeln!(out, "    MC: {source}");
     }
     for (what, why) in unknown(one) {
         let _ = writeln!(out, "  unknown: {what}: {why}");
@@ -129,6 +133,9 @@ fn trips(one: &LoopRow) -> String {
 
 fn iterations(one: &LoopRow, ascii: bool, out: &mut String) {
     let _ = write!(out, "  loop {}: {}", one.head, trips(one));
+    if let Some(run) = one.runs_on {
+        let _ = write!(out, ", but the addresses go on by a stride for {run:.0} executions");
+    }
     if one.iterations == 0 {
         out.push('\n');
         return;

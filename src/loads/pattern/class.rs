@@ -15,6 +15,8 @@ pub struct Classified {
     pub windows: usize,
     /// Those that agree.
     pub agree: usize,
+    /// Of a stride: how often it was the distance of an address to the one before, and how often not.
+    pub steps: Option<(u64, u64)>,
 }
 
 /// The classes of loads, from bursts of their executions, each in order of execution by one thread.
@@ -48,14 +50,35 @@ pub fn classify(loads: &[Load], bursts: &[Vec<Event>]) -> Vec<Option<Classified>
     let kinds: Vec<Option<(Kind, i64)>> = all.iter().map(|one| kind(one)).collect();
     let one = |(number, windows): (usize, &Vec<Window>)| {
         let (kind, _) = kinds[number]?;
+        let steps = match kind {
+            Kind::Stride(stride) => Some(steps(bursts, number, stride)),
+            _ => None,
+        };
         Some(Classified {
             class: class(&kinds, number, loads.len())?,
             stride: commonest(windows.iter().map(|w| w.stride)).flatten(),
             windows: windows.len(),
             agree: windows.iter().filter(|w| w.kind == kind).count(),
+            steps,
         })
     };
     all.iter().enumerate().map(one).collect()
+}
+
+/// How often two addresses in a row differ by the stride, and by something else.
+fn steps(bursts: &[Vec<Event>], number: usize, stride: i64) -> (u64, u64) {
+    let (mut same, mut other) = (0, 0);
+    for burst in bursts {
+        let own = burst.iter().filter(|event| event.load == number).map(|event| event.address);
+        let own: Vec<u64> = own.collect();
+        for two in own.windows(2) {
+            match two[1].wrapping_sub(two[0]).cast_signed() == stride {
+                true => same += 1,
+                false => other += 1,
+            }
+        }
+    }
+    (same, other)
 }
 
 /// The kind of most windows, with the offset of most of those.

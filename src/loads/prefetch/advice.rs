@@ -2,6 +2,7 @@
 
 use super::cost::{Cost, Measured, Sampled, iteration_cost};
 use super::peaks::{Peak, peaks};
+use super::probed::Probed;
 use super::refusal::refusal;
 use super::trips::{TripCount, Trips};
 use crate::access::Access;
@@ -37,6 +38,8 @@ pub struct Request<'a> {
     pub sampled: Option<Sampled>,
     /// An iteration without misses of the innermost loop, measured.
     pub measured: Option<Measured>,
+    /// Executions that probes timed, in place of samples and of cycles in branch stacks.
+    pub probed: Option<Probed>,
 }
 
 /// The loop that a prefetch belongs into.
@@ -57,10 +60,15 @@ pub struct Advice {
     pub modes: Vec<Peak>,
     /// Cycles of an iteration without misses (IC) of the loop that the prefetch belongs into.
     pub ic: Result<Cost, String>,
-    /// Cycles that a miss adds (MC): the highest mode − IC of the innermost loop.
+    /// Cycles that a miss adds (MC): the highest mode − IC of the innermost loop, or the fenced latency of the
+    /// slowest level that matters − that of a hit.
     pub mc: Result<f64, String>,
+    /// Where MC is from, if not from modes.
+    pub mc_source: Option<String>,
     /// Trips of the innermost loop.
     pub trips: TripCount,
+    /// For how many executions in a row the address is ahead by a stride, if for more than the trips.
+    pub runs_on: Option<TripCount>,
     /// Where the prefetch belongs.
     pub site: Result<Site, String>,
     /// How many iterations of that loop ahead.
@@ -75,19 +83,26 @@ pub fn advise(request: &Request) -> Advice {
     let modes = inner.map(|timed| peaks(&timed.iterations)).unwrap_or_default();
     let trips = inner.map_or(TripCount::Unknown, |timed| timed.trips.count());
     let ic = cost(request, inner, &modes);
-    let mc = ic.clone().and_then(|ic| miss_cost(&modes, &ic));
+    let mc = match &request.probed {
+        Some(probed) => probed.miss_cost(),
+        None => ic.clone().and_then(|ic| miss_cost(&modes, &ic)),
+    };
     let distance = ratio(&mc, &ic);
     // With an unknown IC, which is at most the lowest mode, the distance is at least this.
     let least = distance.clone().unwrap_or_else(|_| least_distance(&modes));
     let known = distance.is_ok();
-    let site = site(request, trips, (least, known));
+    let runs_on = request.probed.as_ref().and_then(|own| own.runs_on(trips));
+    let ahead = runs_on.unwrap_or(trips);
+    let site = site(request, ahead, (least, known));
     let advice = Advice {
-        refused: refusal(request.access, request.sampled.as_ref()),
+        refused: refusal(request.access, request.sampled.as_ref(), request.probed.as_ref()),
         modes,
         ic,
         mc,
+        mc_source: request.probed.as_ref().and_then(Probed::source),
         trips,
-        coverage: coverage(&distance, trips),
+        coverage: coverage(&distance, ahead),
+        runs_on,
         site,
         distance,
     };
@@ -98,6 +113,12 @@ pub fn advise(request: &Request) -> Advice {
 }
 
 fn cost(request: &Request, inner: Option<&Timed>, modes: &[Peak]) -> Result<Cost, String> {
+    let of_measured =
+        |measured: &Measured| Cost { cycles: measured.cycles, source: measured.source.clone() };
+    if request.probed.is_some() {
+        let none = "without cycles in branch stacks it can only be measured";
+        return request.measured.as_ref().map(of_measured).ok_or_else(|| none.to_owned());
+    }
     let inner = inner.ok_or("its loop is not in the branch stacks")?;
     match (inner.has_cycles, &request.measured) {
         (true, measured) => {
@@ -105,9 +126,7 @@ fn cost(request: &Request, inner: Option<&Timed>, modes: &[Peak]) -> Result<Cost
             let sampled = request.sampled.as_ref().unwrap_or(&none);
             iteration_cost(modes, sampled, measured.as_ref())
         }
-        (false, Some(measured)) => {
-            Ok(Cost { cycles: measured.cycles, source: measured.source.clone() })
-        }
+        (false, Some(measured)) => Ok(of_measured(measured)),
         (false, None) => Err(NO_CYCLES.to_owned()),
     }
 }

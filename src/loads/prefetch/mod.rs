@@ -1,17 +1,19 @@
 //! Advice on software prefetches, from recorded iterations and samples of loads (APT-GET: Jamilan et al., EuroSys
-//! 2022): pure, on plain data.
+//! 2022), or from counts and fenced latencies by probes: pure, on plain data.
 //!
 //! | file | concern |
 //! |---|---|
 //! | `peaks` | peaks of a histogram: the modes of the iteration cycles |
 //! | `trips` | how often a loop goes round |
 //! | `cost` | cycles of an iteration without misses (IC), and what confirms them |
+//! | `probed` | executions that probes timed one by one, in place of samples |
 //! | `refusal` | loads for which a prefetch cannot help, each with the reason |
 //! | `advice` | distance, loop and coverage |
 
 mod advice;
 mod cost;
 mod peaks;
+mod probed;
 mod refusal;
 #[cfg(test)]
 mod tests;
@@ -20,4 +22,5 @@ mod trips;
 pub use advice::{Advice, Request, Site, Timed, advise};
 pub use cost::{Cost, Measured, Sampled};
 pub use peaks::{LEAST_SHARE, Peak, peaks};
+pub use probed::{Probed, Served};
 pub use trips::{TripCount, Trips};

@@ -1,6 +1,7 @@
 //! Loads for which a prefetch cannot help.
 
 use super::cost::Sampled;
+use super::probed::Probed;
 use crate::access::Access;
 use crate::class::Class;
 
@@ -10,7 +11,11 @@ const HITS: f64 = 0.8;
 const LEAST_SAMPLES: u64 = 5;
 
 /// Why a prefetch of this load is not advised, whatever it costs.
-pub(super) fn refusal(access: Option<&Access>, sampled: Option<&Sampled>) -> Option<String> {
+pub(super) fn refusal(
+    access: Option<&Access>,
+    sampled: Option<&Sampled>,
+    probed: Option<&Probed>,
+) -> Option<String> {
     let Some(access) = access else {
         return Some("its code is not known".to_owned());
     };
@@ -20,6 +25,14 @@ pub(super) fn refusal(access: Option<&Access>, sampled: Option<&Sampled>) -> Opt
     if let Some(why) = by_class(&level.class) {
         return Some(why);
     }
+    if let Some(why) = probed.and_then(|own| own.disagreement(&level.class)) {
+        return Some(why);
+    }
+    if let Some(untimed) = probed.filter(|own| own.executions == 0) {
+        return untimed.refusal();
+    }
+    let timed = probed.map(Probed::sampled);
+    let sampled = timed.as_ref().or(sampled);
     let Some(sampled) = sampled.filter(|sampled| !sampled.latencies.is_empty()) else {
         return Some("no sample tells its latency".to_owned());
     };
@@ -32,8 +45,13 @@ pub(super) fn refusal(access: Option<&Access>, sampled: Option<&Sampled>) -> Opt
     }
     let hits = sampled.first_cache as f64 / sampled.samples.max(1) as f64;
     let is_stride = matches!(level.class, Class::Stride(_) | Class::UnknownStride);
-    (is_stride && hits >= HITS)
-        .then(|| format!("a stride that already hits: {:.0} % of its samples in L1", 100.0 * hits))
+    if is_stride && hits >= HITS {
+        return Some(format!(
+            "a stride that already hits: {:.0} % of its samples in L1",
+            100.0 * hits
+        ));
+    }
+    probed.and_then(Probed::refusal)
 }
 
 fn by_class(class: &Class<u64>) -> Option<String> {

@@ -36,7 +36,14 @@ fn long(taken: u64) -> Trips {
 }
 
 fn four() -> Trips {
-    Trips { whole: vec![(4, 482)], taken: 1655, entered: 540, left: 540, at_least: Some(4) }
+    Trips {
+        whole: vec![(4, 482)],
+        taken: 1655,
+        entered: 540,
+        left: 540,
+        at_least: Some(4),
+        ..Trips::default()
+    }
 }
 
 /// Hits and misses of three levels over 80 cycles: MC = 650 − 80, 570 ÷ 80 = 7.1, rounded up.
@@ -47,7 +54,7 @@ fn iterations_without_misses_are_confirmed_by_the_latencies_of_the_others() {
         access: Some(&access),
         loops: vec![timed(&[(80, 466), (230, 246), (400, 7), (650, 90)], long(836))],
         sampled: sampled(&[(155, 34), (325, 3), (575, 12)], 0),
-        measured: None,
+        ..Request::default()
     };
     let advice = advise(&request);
     let modes: Vec<u64> = advice.modes.iter().map(|mode| mode.at).collect();
@@ -68,7 +75,7 @@ fn iterations_that_all_miss_have_no_cost_and_short_loops_an_outer_site() {
         access: Some(&access),
         loops: vec![inner, timed(&[(2191, 200)], long(500))],
         sampled: latencies,
-        measured: None,
+        ..Request::default()
     };
     let advice = advise(&request);
     assert!(advice.ic.unwrap_err().starts_with("every iteration misses"));
@@ -90,7 +97,7 @@ fn samples_that_hit_confirm_the_lowest_mode() {
         access: Some(&access),
         loops: vec![timed(&[(10, 500), (200, 500)], long(5000))],
         sampled: sampled(&[(5, 40), (190, 40)], first_cache),
-        measured: None,
+        ..Request::default()
     };
     let advice = advise(&request(40));
     assert_eq!((advice.ic.unwrap().cycles, advice.distance), (10.0, Ok(19)));
@@ -105,7 +112,7 @@ fn one_mode_is_not_no_misses() {
         access: Some(&access),
         loops: vec![timed(&[(321, 130), (571, 9531), (572, 9535)], long(19_872))],
         sampled: sampled(&[(575, 877)], 0),
-        measured: None,
+        ..Request::default()
     };
     let advice = advise(&request);
     assert!(advice.ic.is_err() && advice.distance.is_err() && advice.refused.is_none());
@@ -120,12 +127,104 @@ fn without_cycles_nothing_in_cycles_is_known() {
         access: Some(&access),
         loops: vec![Some(timed)],
         sampled: sampled(&[(155, 34), (575, 12)], 0),
-        measured: None,
+        ..Request::default()
     };
     let advice = advise(&request);
     let why = "this LBR has no cycles".to_owned();
     assert_eq!(advice.ic, Err(why.clone()));
     assert_eq!(advice.distance, Err(why));
+}
+
+/// A loop of 5 cycles whose load takes 400 cycles from memory, 150 from L3 and 5 from L1: 395 ÷ 5 = 79.
+fn probed(dram: f64, class: &str) -> Option<Probed> {
+    let served = |level: &str, share, cycles| Served { level: level.to_owned(), share, cycles };
+    let levels =
+        vec![served("L1", 0.9 - dram, 5.0), served("L3", 0.1, 150.0), served("DRAM", dram, 400.0)];
+    let class = Some(class.to_owned());
+    Some(Probed { executions: 4000, levels, hit: 5.0, class, ..Probed::default() })
+}
+
+/// All executions of a loop, counted.
+fn counted(entries: u64, iterations: u64) -> Option<Timed> {
+    let taken = iterations - entries;
+    let all =
+        Trips { taken, entered: entries, left: entries, is_complete: true, ..Trips::default() };
+    Some(Timed { trips: all, ..Timed::default() })
+}
+
+#[test]
+fn fenced_latencies_and_counts_take_the_place_of_recordings() {
+    let access = access(&[indirect()]);
+    let mut request = Request {
+        access: Some(&access),
+        loops: vec![counted(2, 10_000)],
+        measured: Some(Measured { cycles: 5.0, source: "measured block".to_owned() }),
+        probed: probed(0.6, "indirect"),
+        ..Request::default()
+    };
+    let advice = advise(&request);
+    assert_eq!((advice.refused, advice.distance), (None, Ok(79)));
+    assert_eq!((advice.trips, advice.site), (TripCount::About(5000.0), Ok(Site::Inner)));
+    assert!(advice.mc_source.unwrap().starts_with("fenced latency by probes: DRAM serves 60 %"));
+    // Of memory there is less than 5 %: (150 − 5) ÷ 5.
+    request.probed = probed(0.04, "irregular");
+    assert_eq!(advise(&request).distance, Ok(29));
+    request.measured = None;
+    let advice = advise(&request);
+    assert!(advice.distance.is_err() && advice.ic.unwrap_err().contains("only be measured"));
+    assert_eq!(advice.mc, Ok(145.0));
+}
+
+/// 8 trips of 5 cycles: 395 ÷ 40 = 9.9, in the loop around it.
+#[test]
+fn counted_trips_choose_the_loop() {
+    let access = access(&[indirect(), indirect()]);
+    let request = Request {
+        access: Some(&access),
+        loops: vec![counted(1000, 8000), counted(1, 1000)],
+        measured: Some(Measured { cycles: 5.0, source: "measured block".to_owned() }),
+        probed: probed(0.6, "indirect"),
+        ..Request::default()
+    };
+    let advice = advise(&request);
+    assert_eq!((advice.site, advice.distance, advice.mc), (Ok(Site::Outer), Ok(10), Ok(395.0)));
+    assert_eq!(advice.coverage, Ok(1.0 - 10.0 / 1000.0));
+    // Rows that lie one after the other: a break each 2,000 steps. 395 ÷ 5 = 79; 5 × 79 < 2,000.
+    let steps = |taken, left| Some(Trips { taken, left, ..Trips::default() });
+    let with = |steps| Request {
+        probed: probed(0.6, "indirect").map(|own| Probed { steps, ..own }),
+        ..request.clone()
+    };
+    let advice = advise(&with(steps(40_000, 20)));
+    assert_eq!((advice.site, advice.distance), (Ok(Site::Inner), Ok(79)));
+    assert_eq!(advice.coverage, Ok(1.0 - 79.0 / 2000.0));
+    assert_eq!(advice.runs_on, Some(TripCount::About(2000.0)));
+    // A break after each execution of the loop.
+    assert_eq!(advise(&with(steps(7000, 1000))).site, Ok(Site::Outer));
+}
+
+#[test]
+fn loads_that_hit_or_whose_class_is_not_certain_are_refused() {
+    let refused = |class: Class<u64>, probed: Option<Probed>| {
+        let access = access(&[class]);
+        advise(&Request { access: Some(&access), probed, ..Request::default() }).refused
+    };
+    let hits = |share: f64| {
+        let level = |level: &str, share| Served { level: level.to_owned(), share, cycles: 5.0 };
+        let levels = vec![level("L1", share), level("DRAM", 1.0 - share)];
+        Some(Probed { executions: 4000, levels, hit: 5.0, ..Probed::default() })
+    };
+    assert!(
+        refused(indirect(), hits(0.97))
+            .unwrap()
+            .contains("it hits: of its timed executions 97.0 % in L1")
+    );
+    assert!(refused(Class::Stride(8), hits(0.88)).unwrap().contains("stride that already hits"));
+    assert_eq!(refused(indirect(), probed(0.6, "irregular")), None);
+    assert!(refused(indirect(), probed(0.6, "stride")).unwrap().contains("stride as recorded"));
+    assert!(refused(Class::Stride(8), probed(0.6, "pointer_chase")).is_some());
+    let untimed = Probed { untimed: Some("it is atomic".to_owned()), ..Probed::default() };
+    assert!(refused(indirect(), Some(untimed)).unwrap().contains("not known: it is atomic"));
 }
 
 #[test]

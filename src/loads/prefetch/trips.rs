@@ -18,6 +18,8 @@ pub struct Trips {
     pub left: u64,
     /// Most trips seen of an execution that is not whole.
     pub at_least: Option<u64>,
+    /// Whether that is all there was: counts, not samples.
+    pub is_complete: bool,
 }
 
 /// How often an execution enters the head of a loop.
@@ -46,7 +48,7 @@ impl Trips {
             return TripCount::Exactly(trips);
         }
         let entries = (self.taken + self.entered) as f64;
-        if self.left >= ENOUGH {
+        if self.left >= ENOUGH || self.is_complete && self.left > 0 {
             return TripCount::About(entries / self.left as f64);
         }
         if self.taken == 0 {
@@ -90,6 +92,7 @@ mod tests {
             entered: 540,
             left: 545,
             at_least: Some(4),
+            is_complete: false,
         };
         assert_eq!(inner.count(), TripCount::Exactly(4));
         let varied = Trips { whole: vec![(3, 10), (5, 10)], ..inner };
@@ -99,6 +102,10 @@ mod tests {
         assert_eq!(long.count(), TripCount::AtLeast(836.0 / 3.0));
         assert_eq!(long.count().is_at_least(40.0), Some(true));
         assert_eq!(long.count().is_at_least(1000.0), None);
+        // Counts of all there was: 2 ends are enough.
+        let counted =
+            Trips { taken: 98, entered: 2, left: 2, is_complete: true, ..Trips::default() };
+        assert_eq!(counted.count(), TripCount::About(50.0));
         assert_eq!(Trips::default().count(), TripCount::Unknown);
     }
 }

@@ -56,13 +56,8 @@ fn load(instruction: &Instruction, effects: &Effects) -> Result<Load, &'static s
     }
     let [access] = &effects.memory[..] else { return Err("it has several addresses") };
     refusal(access).map_or(Ok(()), Err)?;
-    let untimed = if instruction.has_lock_prefix() {
-        Some("it is atomic")
-    } else if access.store {
-        Some("it also stores")
-    } else {
-        None
-    };
+    // Of an instruction that also stores, only a load from its address is timed, before it.
+    let untimed = instruction.has_lock_prefix().then_some("it is atomic");
     Ok(Load { at: instruction.ip(), width: access.bytes, untimed })
 }
 
