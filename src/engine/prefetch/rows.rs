@@ -5,7 +5,7 @@ use super::evidence::{Evidence, Loads, Loop};
 use crate::documents::prefetch::{AdviceRow, Evidence as EvidenceRow, LoopRow, ModeRow, SourceRow};
 use crate::recorded_loads::rows::{hex, levels};
 use loads::class::Class;
-use loads::prefetch::{Advice, Measured, Request, Sampled, Site, TripCount, advise};
+use loads::prefetch::{Advice, Measured, Request, Sampled, Site, Timed, TripCount, advise};
 use loads::recorded::{Level, Sum};
 use std::collections::HashMap;
 
@@ -53,7 +53,7 @@ fn row(
     let sum = loads.and_then(|loads| loads.sums.get(&one.load));
     let mut request = Request {
         access: one.access.as_ref(),
-        loops: around.iter().map(|own| own.map(|own| own.timed.clone())).collect(),
+        loops: around.iter().map(|own| own.map(|own| timed(&own.timed))).collect(),
         sampled: loads.zip(sum).map(|(loads, sum)| sampled(one, loads, sum)),
         ..Request::default()
     };
@@ -85,6 +85,12 @@ fn row(
         row.unknown.insert(0, "iterations: this LBR has no cycles".to_owned());
     }
     row
+}
+
+/// The iterations of a loop, with the modes that its other loads have, too.
+fn timed(own: &Timed) -> Timed {
+    own.modes();
+    own.clone()
 }
 
 /// A row with nothing but which load it is.
