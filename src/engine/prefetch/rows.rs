@@ -157,7 +157,7 @@ pub(super) fn add_access(row: &mut AdviceRow, one: &Candidate) {
     let levels = one.access.as_ref().map(|access| &access.levels[..]).unwrap_or_default();
     if let Some(level) = levels.first() {
         row.class = Some(level.class.name().to_owned());
-        row.pattern = Some(level.class.words());
+        row.pattern = Some(level.words());
         row.stride = match level.class {
             Class::Stride(step) => Some(step),
             _ => None,
@@ -166,7 +166,7 @@ pub(super) fn add_access(row: &mut AdviceRow, one: &Candidate) {
         row.paths_agree = Some(level.agree as f64 / level.paths.max(1) as f64);
         row.slice = level.slice.iter().map(|at| hex(*at)).collect();
     }
-    row.outer_pattern = levels.get(1).map(|level| level.class.words());
+    row.outer_pattern = levels.get(1).map(|level| level.words());
 }
 
 fn loop_row(one: &Candidate, own: Option<&Loop>, advice: &Advice) -> Option<LoopRow> {

@@ -5,7 +5,7 @@ use crate::access::{Access, Level};
 use crate::class::Class;
 
 fn level(class: Class<u64>) -> Level {
-    Level { head: 0x1000, class, wraps: None, slice: vec![], paths: 1, agree: 1 }
+    Level { head: 0x1000, class, wraps: None, slice: vec![], paths: 1, agree: 1, unknown: None }
 }
 
 fn access(classes: &[Class<u64>]) -> Access {
