@@ -66,6 +66,23 @@ fn advice_on_kernels_that_are_known() {
     assert_eq!(hash["slice"], json!(["0x401ab0", "0x401ab3", "0x401ab6"]));
 }
 
+/// Branches and loads in two files: a lowest mode that only the latencies confirm.
+#[test]
+fn two_recordings_of_a_position_independent_program_give_a_distance() {
+    let Some(folder) = shared("simlbr") else { return };
+    let roots = folder.parent().unwrap();
+    let files = ["small-pie.lbr.perf.data", "small-pie.loads.perf.data"].map(|f| folder.join(f));
+    let [lbr, loads] = &files;
+    let document = read(&[text(lbr), text(loads), "--symfs", text(roots)]);
+    let levels = row(&document, "0x9bca");
+    assert_eq!(modes(levels), [80, 230, 400, 650]);
+    assert_eq!((&levels["ic"], &levels["mc"]), (&json!(80.0), &json!(570.0)));
+    assert_eq!((&levels["distance"], &levels["site"]), (&json!(8), &json!("inner")));
+    assert!(document["notes"].to_string().contains("--measure"), "{}", document["notes"]);
+    let lost = read(&[text(lbr), text(loads)]);
+    assert!(lost["notes"].to_string().contains("--symfs DIR"), "{}", lost["notes"]);
+}
+
 /// Of the kernels only one has a distance.
 #[test]
 fn plans_have_what_is_known() {

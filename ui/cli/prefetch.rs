@@ -106,7 +106,11 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         }
     };
     if let Some(path) = &args.plan {
-        write(path, &plan(&document, args.plan_format)?, "--plan")?;
+        let plan = Plan::of(&document);
+        if plan.prefetches.is_empty() {
+            message::note(&empty(&document));
+        }
+        write(path, &written(&plan, args.plan_format)?, "--plan")?;
     }
     let text = match args.format {
         Format::Text => prefetch::text(&document, args.n, settings.ascii),
@@ -171,12 +175,20 @@ fn write(path: &Path, text: &str, option: &str) -> Result<()> {
     })
 }
 
-fn plan(document: &Prefetch, format: PlanFormat) -> Result<String> {
-    let plan = Plan::of(document);
+/// Why a plan has no prefetch.
+fn empty(document: &Prefetch) -> String {
+    let refused = document.advice.iter().filter(|row| row.refused.is_some()).count();
+    let unknown = document.advice.len() - refused;
+    format!(
+        "the plan is empty: a prefetch cannot help {refused} loads, and distance or loop are not known of {unknown}"
+    )
+}
+
+fn written(plan: &Plan, format: PlanFormat) -> Result<String> {
     Ok(match format {
-        PlanFormat::Json => json::pretty(&plan)?,
-        PlanFormat::Hints => prefetch_plan::hints(&plan),
-        PlanFormat::Llvm => prefetch_plan::llvm(&plan),
+        PlanFormat::Json => json::pretty(plan)?,
+        PlanFormat::Hints => prefetch_plan::hints(plan),
+        PlanFormat::Llvm => prefetch_plan::llvm(plan),
     })
 }
 

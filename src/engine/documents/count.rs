@@ -219,7 +219,7 @@ pub struct LoadClass {
     pub of: Option<String>,
     /// What that value is multiplied by.
     pub scale: Option<i64>,
-    /// What is added to it, but for a base address.
+    /// What is added to it; absent where that is a base address.
     pub offset: Option<i64>,
     /// The class of the load of the index.
     pub inner: Option<Box<LoadClass>>,

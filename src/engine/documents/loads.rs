@@ -280,6 +280,9 @@ pub struct CriticalRow {
     pub misses: f64,
     /// `executions` or `samples`.
     pub misses_of: String,
+    /// Whether `misses` is the least that it can be: the event counts randomly selected loads.
+    #[serde(default)]
+    pub misses_at_least: bool,
     /// Its class, in the innermost loop in which it is irregular; absent where not known.
     pub class: Option<String>,
     /// The instructions of that loop that compute its address.

@@ -71,12 +71,12 @@ fn words(all: &[Site], class: &Class) -> LoadClass {
         Class::Constant | Class::UnknownStride | Class::Complex { .. } | Class::Irregular => kind(),
         Class::Stride(stride) => LoadClass { stride: Some(*stride), ..kind() },
         Class::Chase { scale: 1, offset } => {
-            LoadClass { scale: Some(1), offset: Some(*offset), ..kind() }
+            LoadClass { scale: Some(1), offset: near(*offset), ..kind() }
         }
         // The offset is the address of an array.
         Class::Chase { scale, .. } => LoadClass { scale: Some(*scale), ..kind() },
         Class::OffsetOfChase { of, offset } => {
-            LoadClass { of: at(*of), offset: Some(*offset), ..kind() }
+            LoadClass { of: at(*of), offset: near(*offset), ..kind() }
         }
         Class::IndirectDelta { of } => LoadClass { of: at(*of), ..kind() },
         Class::Indirect { of, scale, inner } => LoadClass {
@@ -86,6 +86,13 @@ fn words(all: &[Site], class: &Class) -> LoadClass {
             ..kind()
         },
     }
+}
+
+/// Offsets beyond this are addresses of this run: the loaded value is an index on a base.
+const FAR: u64 = 1 << 31;
+
+fn near(offset: i64) -> Option<i64> {
+    Some(offset).filter(|offset| offset.unsigned_abs() < FAR)
 }
 
 /// Adds the latency and the levels.
@@ -154,4 +161,18 @@ pub(super) fn timer(timed: &Latencies) -> Option<TimerRow> {
         memory: ns(f64::from(limits.memory) - near + first),
         assumed: limits.assumed.iter().map(|level| level.name()).collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_a_run_are_no_offsets() {
+        let offset = |offset| words(&[], &Class::OffsetOfChase { of: 0, offset }).offset;
+        assert_eq!((offset(-24), offset(94_489_509_548_037)), (Some(-24), None));
+        assert_eq!(offset(i64::MIN), None);
+        let chase = Class::Chase { scale: 1, offset: 94_489_509_548_037 };
+        assert_eq!(words(&[], &chase).offset, None);
+    }
 }

@@ -135,6 +135,7 @@ fn timed(sum: &LoopSum, has_cycles: bool) -> Timed {
             at_least: sum.truncated.counts().last().map(|(trips, _)| trips),
             is_complete: false,
         },
+        ..Timed::default()
     }
 }
 

@@ -21,6 +21,7 @@ use crate::documents::prefetch::{Prefetch, SCHEMA};
 use crate::hot::recording::stream;
 use evidence::Evidence;
 use profile::files::SearchPaths;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use tma::{Error, Result};
 
@@ -56,9 +57,37 @@ pub fn prefetch(
     evidence.finish();
     notes(&mut document, &evidence);
     let found = candidates::candidates(&mut evidence);
+    let measures = measure.is_some();
     document.advice = rows::rows(found, &evidence, measure);
+    remedies(&mut document, measures);
     document.events = evidence.events;
     Ok(document)
+}
+
+/// What would tell more.
+fn remedies(document: &mut Prefetch, measures: bool) {
+    let advised = || document.advice.iter().filter(|row| row.refused.is_none());
+    let unknown = advised().filter(|row| row.ic.is_none()).count();
+    let mut notes = Vec::new();
+    if unknown > 0 && !measures {
+        notes.push(format!(
+            "distances of {unknown} loads are not known: `--measure` measures the loop here for an iteration \
+             without misses"
+        ));
+    }
+    let no_code = document.advice.iter().filter(|row| {
+        row.function.is_none() && row.refused.as_deref() == Some(loads::prefetch::NO_CODE)
+    });
+    let missing: BTreeSet<&str> =
+        no_code.map(|row| row.module.as_str()).filter(|path| !path.starts_with('[')).collect();
+    if !missing.is_empty() {
+        let missing: Vec<&str> = missing.into_iter().collect();
+        notes.push(format!(
+            "code that was not found: {}; --binary FILE or --symfs DIR gives it",
+            missing.join(", ")
+        ));
+    }
+    document.notes.extend(notes);
 }
 
 fn notes(document: &mut Prefetch, evidence: &Evidence) {

@@ -5,7 +5,7 @@ use super::evidence::{Evidence, Loads, Loop};
 use crate::documents::prefetch::{AdviceRow, Evidence as EvidenceRow, LoopRow, ModeRow, SourceRow};
 use crate::recorded_loads::rows::{hex, levels};
 use loads::class::Class;
-use loads::prefetch::{Advice, Measured, Request, Sampled, Site, TripCount, advise};
+use loads::prefetch::{Advice, Measured, Request, Sampled, Site, Timed, TripCount, advise};
 use loads::recorded::{Level, Sum};
 use std::collections::HashMap;
 
@@ -53,7 +53,7 @@ fn row(
     let sum = loads.and_then(|loads| loads.sums.get(&one.load));
     let mut request = Request {
         access: one.access.as_ref(),
-        loops: around.iter().map(|own| own.map(|own| own.timed.clone())).collect(),
+        loops: around.iter().map(|own| own.map(|own| timed(&own.timed))).collect(),
         sampled: loads.zip(sum).map(|(loads, sum)| sampled(one, loads, sum)),
         ..Request::default()
     };
@@ -85,6 +85,12 @@ fn row(
         row.unknown.insert(0, "iterations: this LBR has no cycles".to_owned());
     }
     row
+}
+
+/// The iterations of a loop, with the modes that its other loads have, too.
+fn timed(own: &Timed) -> Timed {
+    own.modes();
+    own.clone()
 }
 
 /// A row with nothing but which load it is.
@@ -151,7 +157,7 @@ pub(super) fn add_access(row: &mut AdviceRow, one: &Candidate) {
     let levels = one.access.as_ref().map(|access| &access.levels[..]).unwrap_or_default();
     if let Some(level) = levels.first() {
         row.class = Some(level.class.name().to_owned());
-        row.pattern = Some(level.class.words());
+        row.pattern = Some(level.words());
         row.stride = match level.class {
             Class::Stride(step) => Some(step),
             _ => None,
@@ -160,7 +166,7 @@ pub(super) fn add_access(row: &mut AdviceRow, one: &Candidate) {
         row.paths_agree = Some(level.agree as f64 / level.paths.max(1) as f64);
         row.slice = level.slice.iter().map(|at| hex(*at)).collect();
     }
-    row.outer_pattern = levels.get(1).map(|level| level.class.words());
+    row.outer_pattern = levels.get(1).map(|level| level.words());
 }
 
 fn loop_row(one: &Candidate, own: Option<&Loop>, advice: &Advice) -> Option<LoopRow> {

@@ -77,6 +77,9 @@ fn row(
         executed_of: of_what.to_owned(),
         misses: misses.unwrap_or(0.0),
         misses_of: misses_of.to_owned(),
+        misses_at_least: missed.is_some()
+            && misses.is_some_and(|share| share < 1.0)
+            && Sampled::of(of.event).counts_some(),
         class: level.map(|level| level.class.name().to_owned()),
         slice: level.map(|level| level.slice.iter().map(|address| hex(*address)).collect()),
         parallel,

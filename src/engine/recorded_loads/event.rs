@@ -73,6 +73,12 @@ impl<'a> Sampled<'a> {
         }
     }
 
+    /// Whether it counts only some of those accesses, chosen at random: the sum of periods is the least that there
+    /// were (Intel's event lists on MEM_TRANS_RETIRED.LOAD_LATENCY: "Counts randomly selected loads").
+    pub fn counts_some(&self) -> bool {
+        self.kind == Kind::LoadLatency
+    }
+
     /// The registers of IBS in a sample.
     fn ibs(&self, sample: &Sample) -> Option<IbsOp> {
         IbsOp::of(&sample.raw).filter(|_| self.kind == Kind::Ibs)
@@ -132,6 +138,12 @@ impl<'a> Sampled<'a> {
             (Kind::Ibs, Some(cycles)) => {
                 all.push(format!("latencies are truncated at ldlat={cycles}: faster loads are not sampled"));
             }
+            _ => {}
+        }
+        match self.kind {
+            Kind::LoadLatency => all.push(
+                "the event counts randomly selected loads: there were at least as many as samples × period".into(),
+            ),
             _ => {}
         }
         match self.kind {

@@ -3,7 +3,7 @@
 use super::access::Site;
 use super::code::Code;
 use super::executed::Executed;
-use loads::access::{Access, Function, classify};
+use loads::access::{Access, Function, Level, classify};
 use loads::class::Class;
 use loads::recorded::Regularity;
 use profile::address_space::ModuleAddress;
@@ -39,6 +39,9 @@ pub(super) fn patterns(sites: impl Iterator<Item = Site>, code: &mut Code) -> Pa
 /// that is no short one.
 pub(super) fn regularity(access: &Access, module: &Module, executed: &Executed) -> Regularity {
     for level in &access.levels {
+        if level.unknown.is_some() {
+            return Regularity::Unknown;
+        }
         if !matches!(level.class, Class::Constant | Class::Stride(_) | Class::UnknownStride) {
             return Regularity::Irregular;
         }
@@ -54,9 +57,9 @@ pub(super) fn regularity(access: &Access, module: &Module, executed: &Executed) 
 }
 
 /// A class in words.
-pub(super) fn words(class: &Class<u64>, wraps: Option<u64>) -> String {
-    match wraps {
-        Some(bytes) => format!("{}, wraps at {bytes}", class.words()),
-        None => class.words(),
+pub(super) fn words(level: &Level) -> String {
+    match level.wraps {
+        Some(bytes) => format!("{}, wraps at {bytes}", level.words()),
+        None => level.words(),
     }
 }

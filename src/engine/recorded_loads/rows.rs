@@ -169,12 +169,12 @@ fn add_pattern(row: &mut LoadRow, access: &Access) {
         let head = hex(level.head);
         if let Some(own) = row.loops.iter_mut().find(|own| own.head == head) {
             own.class = Some(level.class.name().to_owned());
-            own.pattern = Some(words(&level.class, level.wraps));
+            own.pattern = Some(words(level));
         }
     }
     let Some(level) = access.innermost() else { return };
     row.class = Some(level.class.name().to_owned());
-    row.pattern = Some(words(&level.class, level.wraps));
+    row.pattern = Some(words(level));
     row.slice = Some(level.slice.iter().map(|address| hex(*address)).collect());
 }
 

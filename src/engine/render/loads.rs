@@ -85,8 +85,10 @@ fn words(class: &LoadClass) -> String {
         "constant" => "constant".to_owned(),
         "stride" => format!("stride {}", class.stride.unwrap_or(0)),
         "pointer_chase" if scale != 1 => format!("chase of indices × {scale}"),
+        "pointer_chase" if class.offset.is_none() => "chase of indices from a base".to_owned(),
         "pointer_chase" if offset != 0 => format!("pointer chase, offset {offset}"),
         "pointer_chase" => "pointer chase".to_owned(),
+        "chase_offset" if class.offset.is_none() => format!("a base + what {of} loads"),
         "chase_offset" => format!("offset {offset} of the chase at {of}"),
         "indirect" => {
             let inner =

@@ -302,9 +302,9 @@ fn critical(document: &Loads, most: usize, out: &mut String) {
     for one in document.critical.iter().take(most) {
         let _ = writeln!(
             out,
-            "  {:6.1} %  {:4.0} %  {} {}{}",
+            "  {:6.1} %  {:>6}  {} {}{}",
             100.0 * one.executed,
-            100.0 * one.misses,
+            format!("{}{:.0} %", if one.misses_at_least { "≥ " } else { "" }, 100.0 * one.misses),
             one.address,
             one.function.as_deref().unwrap_or(&one.module),
             critical_notes(one)

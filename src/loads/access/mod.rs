@@ -70,6 +70,31 @@ pub struct Level {
     pub paths: usize,
     /// Those that give this class.
     pub agree: usize,
+    /// Why no path was looked at; the class is then [`Class::Irregular`].
+    pub unknown: Option<String>,
+}
+
+impl Level {
+    /// A loop that is not looked at.
+    fn unknown(head: u64, why: String) -> Self {
+        Self {
+            head,
+            class: Class::Irregular,
+            wraps: None,
+            slice: Vec::new(),
+            paths: 0,
+            agree: 0,
+            unknown: Some(why),
+        }
+    }
+
+    /// Its class in words, or why it is not known.
+    pub fn words(&self) -> String {
+        match &self.unknown {
+            Some(why) => format!("not known: {why}"),
+            None => self.class.words(),
+        }
+    }
 }
 
 /// The access pattern of the load at an address; `None` if no load is there.
@@ -106,8 +131,11 @@ pub fn classify(function: &Function, load: u64) -> Option<Access> {
 /// The pattern in the loop with this number.
 fn level(function: &Function, number: usize, (load, block): (u64, usize)) -> Option<Level> {
     let within = function.flow.loops.get(number)?;
+    let head = function.flow.blocks.get(within.head)?.start;
     if within.blocks.len() > MOST_BLOCKS {
-        return None;
+        let blocks = within.blocks.len();
+        let why = format!("the loop has {blocks} blocks, more than {MOST_BLOCKS}");
+        return Some(Level::unknown(head, why));
     }
     let mut found: Vec<OnPath> = Vec::new();
     let mut instructions = 0;
@@ -119,16 +147,20 @@ fn level(function: &Function, number: usize, (load, block): (u64, usize)) -> Opt
         found.extend(on_path(function, number, &path, load));
     }
     let times = |class: &Class<u64>| found.iter().filter(|one| one.class == *class).count();
-    let most = found.iter().rev().max_by_key(|one| times(&one.class))?;
+    let Some(most) = found.iter().rev().max_by_key(|one| times(&one.class)) else {
+        let why = "no path through an iteration with the load was found".to_owned();
+        return Some(Level::unknown(head, why));
+    };
     let agreeing = found.iter().filter(|one| one.class == most.class);
     let slice: BTreeSet<u64> = agreeing.flat_map(|one| one.slice.iter().copied()).collect();
     Some(Level {
-        head: function.flow.blocks.get(within.head)?.start,
+        head,
         class: most.class.clone(),
         wraps: most.wraps,
         slice: slice.into_iter().collect(),
         paths: found.len(),
         agree: times(&most.class),
+        unknown: None,
     })
 }
 

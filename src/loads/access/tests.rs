@@ -214,3 +214,19 @@ fn kernels_with_known_patterns() {
     let wraps = kernel(0x40_1a1f).unwrap().levels[0].wraps;
     assert_eq!(wraps, Some(8 << 20), "8 MiB");
 }
+
+/// A loop that is too large is not dropped: the one around it is not the innermost.
+#[test]
+fn loops_that_are_not_looked_at_stay() {
+    let blocks: String =
+        (0..1100).map(|n| format!("test al,{}; je at{n}; nop; at{n}: ", n % 100 + 1)).collect();
+    let text = format!(
+        "outer: xor edx,edx; inner: mov eax,[rsi+rdx*4]; inc rdx; {blocks} cmp rdx,rdi; jne inner; add rsi,64; \
+         dec rcx; jne outer; ret"
+    );
+    let access = found(&text, 1);
+    assert_eq!(access.levels.len(), 2);
+    let inner = &access.levels[0];
+    assert_eq!(inner.class, Class::Irregular);
+    assert!(inner.words().contains("blocks, more than 1000"), "{}", inner.words());
+}

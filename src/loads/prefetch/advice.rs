@@ -6,10 +6,14 @@ use super::probed::Probed;
 use super::refusal::refusal;
 use super::trips::{TripCount, Trips};
 use crate::access::Access;
+use std::sync::OnceLock;
 
 /// A prefetch belongs into the outer loop if the trips are fewer than so many distances: it would cover less than
 /// 80 % of the executions (APT-GET, k = 5).
 const DISTANCES: f64 = 5.0;
+/// A distance beyond this is none: the iterations' times are not what they seem, or the cache holds no such number
+/// of prefetched lines.
+const MOST_AHEAD: f64 = 4096.0;
 /// Why nothing in cycles is known.
 const NO_CYCLES: &str = "this LBR has no cycles";
 
@@ -25,6 +29,15 @@ pub struct Timed {
     pub has_cycles: bool,
     /// Trips.
     pub trips: Trips,
+    /// [`Timed::modes`], once computed: the loads of a loop share them.
+    pub modes: OnceLock<Vec<Peak>>,
+}
+
+impl Timed {
+    /// Peaks of the iterations' cycles.
+    pub fn modes(&self) -> &[Peak] {
+        self.modes.get_or_init(|| peaks(&self.iterations))
+    }
 }
 
 /// What is known of a load.
@@ -80,7 +93,7 @@ pub struct Advice {
 /// Advises on a load.
 pub fn advise(request: &Request) -> Advice {
     let inner = request.loops.first().and_then(Option::as_ref);
-    let modes = inner.map(|timed| peaks(&timed.iterations)).unwrap_or_default();
+    let modes = inner.map(|timed| timed.modes().to_vec()).unwrap_or_default();
     let trips = inner.map_or(TripCount::Unknown, |timed| timed.trips.count());
     let ic = cost(request, inner, &modes);
     let mc = match &request.probed {
@@ -139,10 +152,16 @@ fn miss_cost(modes: &[Peak], ic: &Cost) -> Result<f64, String> {
     }
 }
 
-/// max(1, ⌈MC ÷ IC⌉).
+/// max(1, ⌈MC ÷ IC⌉), unless that is too far.
 fn ratio(mc: &Result<f64, String>, ic: &Result<Cost, String>) -> Result<u64, String> {
     let (mc, ic) = (mc.clone()?, ic.clone()?);
-    Ok(((mc / ic.cycles).ceil() as u64).max(1))
+    let ahead = (mc / ic.cycles).ceil().max(1.0);
+    match ahead <= MOST_AHEAD {
+        true => Ok(ahead as u64),
+        false => {
+            Err(format!("MC {mc:.0} ÷ IC {:.1} is more than {MOST_AHEAD} iterations", ic.cycles))
+        }
+    }
 }
 
 fn least_distance(modes: &[Peak]) -> u64 {
@@ -174,7 +193,7 @@ fn coverage(distance: &Result<u64, String>, trips: TripCount) -> Result<f64, Str
 
 /// The distance in iterations of the outer loop: each takes as many inner ones as that has trips.
 fn outer(request: &Request, advice: Advice) -> Advice {
-    let trips = advice.trips.least().unwrap_or(1.0);
+    let trips = advice.trips.least().unwrap_or(1.0).max(1.0);
     let ic = advice.ic.map(|ic| Cost {
         cycles: ic.cycles * trips,
         source: format!("{trips:.0} iterations of the inner loop ({})", ic.source),

@@ -64,13 +64,16 @@ pub fn iteration_cost(
     let cycles = lowest.at as f64;
     let of_mode = |why: String| Ok(Cost { cycles, source: format!("lowest mode, {why}") });
     if let Some(measured) = measured {
-        if cycles <= measured.cycles * MEASURED + 2.0 {
+        if lowest.at > 0 && cycles <= measured.cycles * MEASURED + 2.0 {
             return of_mode(format!(
                 "near the {:.1} cycles of the {}",
                 measured.cycles, measured.source
             ));
         }
         return Ok(Cost { cycles: measured.cycles, source: measured.source.clone() });
+    }
+    if lowest.at == 0 {
+        return Err("the lowest mode is 0 cycles, which no iteration takes".to_owned());
     }
     if modes.len() > 1 && sampled.share_of_loop >= LEAST_OWN {
         let hits = sampled.first_cache as f64 / sampled.samples.max(1) as f64;

@@ -23,4 +23,5 @@ pub use advice::{Advice, Request, Site, Timed, advise};
 pub use cost::{Cost, Measured, Sampled};
 pub use peaks::{LEAST_SHARE, Peak, peaks};
 pub use probed::{Probed, Served};
+pub use refusal::NO_CODE;
 pub use trips::{TripCount, Trips};

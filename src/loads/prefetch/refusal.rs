@@ -7,6 +7,8 @@ use crate::class::Class;
 
 /// A stride of which at least this share of the samples hits L1 needs no prefetch.
 const HITS: f64 = 0.8;
+/// Of a load without code.
+pub const NO_CODE: &str = "its code is not known";
 /// With fewer samples the latency is not known.
 const LEAST_SAMPLES: u64 = 5;
 
@@ -17,11 +19,14 @@ pub(super) fn refusal(
     probed: Option<&Probed>,
 ) -> Option<String> {
     let Some(access) = access else {
-        return Some("its code is not known".to_owned());
+        return Some(NO_CODE.to_owned());
     };
     let Some(level) = access.innermost() else {
         return Some("it is in no loop of its function".to_owned());
     };
+    if let Some(why) = &level.unknown {
+        return Some(format!("how its address is computed is not known: {why}"));
+    }
     if let Some(why) = by_class(&level.class) {
         return Some(why);
     }

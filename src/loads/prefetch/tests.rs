@@ -5,7 +5,7 @@ use crate::access::{Access, Level};
 use crate::class::Class;
 
 fn level(class: Class<u64>) -> Level {
-    Level { head: 0x1000, class, wraps: None, slice: vec![], paths: 1, agree: 1 }
+    Level { head: 0x1000, class, wraps: None, slice: vec![], paths: 1, agree: 1, unknown: None }
 }
 
 fn access(classes: &[Class<u64>]) -> Access {
@@ -103,6 +103,29 @@ fn samples_that_hit_confirm_the_lowest_mode() {
     assert_eq!((advice.ic.unwrap().cycles, advice.distance), (10.0, Ok(19)));
     let Some(level) = access.innermost() else { panic!() };
     assert!(level.class.is_computable_ahead());
+}
+
+/// No time for an iteration is no IC, and a distance beyond all bounds none.
+#[test]
+fn iterations_of_no_cycles_have_no_cost() {
+    let access = access(&[indirect()]);
+    let request = |lowest| Request {
+        access: Some(&access),
+        loops: vec![timed(&[(lowest, 500), (9000, 500)], long(5000))],
+        sampled: sampled(&[(5, 40), (9000, 40)], 40),
+        ..Request::default()
+    };
+    let mut none = request(0);
+    let advice = advise(&none);
+    assert!(advice.distance.is_err() && advice.ic.unwrap_err().contains("0 cycles"));
+    none.measured = Some(Measured { cycles: 40.0, source: "measured block".to_owned() });
+    assert_eq!(advise(&none).distance, Ok(224));
+    let advice = advise(&request(1));
+    assert!(advice.ic.is_ok() && advice.distance.unwrap_err().contains("more than 4096"));
+    // Ends without entries, and 0 trips, are no trips.
+    let mut short = request(0);
+    short.loops = vec![timed(&[(0, 500)], Trips { left: 50, ..Trips::default() })];
+    assert_eq!(advise(&short).trips, TripCount::Unknown);
 }
 
 #[test]

@@ -48,6 +48,9 @@ impl Trips {
             return TripCount::Exactly(trips);
         }
         let entries = (self.taken + self.entered) as f64;
+        if entries == 0.0 {
+            return TripCount::Unknown;
+        }
         if self.left >= ENOUGH || self.is_complete && self.left > 0 {
             return TripCount::About(entries / self.left as f64);
         }
@@ -107,5 +110,6 @@ mod tests {
             Trips { taken: 98, entered: 2, left: 2, is_complete: true, ..Trips::default() };
         assert_eq!(counted.count(), TripCount::About(50.0));
         assert_eq!(Trips::default().count(), TripCount::Unknown);
+        assert_eq!(Trips { left: 50, ..Trips::default() }.count(), TripCount::Unknown);
     }
 }
