@@ -106,7 +106,8 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         profiler => {
             let mut measure =
                 profiler.as_mut().map(|profiler| move |code: &[u8]| cycles(profiler, code));
-            let measure = measure.as_mut().map(|own| (own as engine::prefetch::Measure<'_>, here.as_str()));
+            let measure =
+                measure.as_mut().map(|own| (own as engine::prefetch::Measure<'_>, here.as_str()));
             (engine::prefetch::prefetch(&args.files, &search, measure)?, 0)
         }
     };

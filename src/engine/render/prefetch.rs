@@ -69,7 +69,9 @@ fn load(one: &AdviceRow, ascii: bool, out: &mut String) {
             let range = one
                 .distance_range
                 .map_or(String::new(), |(near, far)| format!(" ({near} to {far})"));
-            format!("prefetch {distance}{range} iteration{plural} ahead in the {site} loop{covered}")
+            format!(
+                "prefetch {distance}{range} iteration{plural} ahead in the {site} loop{covered}"
+            )
         }
         (Some(site), None) => format!("prefetch in the {site} loop, distance unknown"),
         (None, Some(distance)) => format!("prefetch {distance} ahead, loop unknown"),
@@ -103,8 +105,7 @@ fn load(one: &AdviceRow, ascii: bool, out: &mut String) {
     }
     if let (Some(ic), Some(source)) = (one.ic, &one.ic_source) {
         let range = one.ic_range.filter(|(low, high)| high - low >= 0.1);
-        let range =
-            range.map_or(String::new(), |(low, high)| format!(" ({low:.1} to {high:.1})"));
+        let range = range.map_or(String::new(), |(low, high)| format!(" ({low:.1} to {high:.1})"));
         let mc = one.mc.map_or(String::new(), |mc| format!(", MC {mc:.0}"));
         let _ = writeln!(out, "  cycles: IC {ic:.1}{range}{mc}; IC: {source}");
     }

@@ -172,7 +172,9 @@ fn ratio(mc: &Result<f64, String>, ic: &Result<Cost, String>) -> Result<u64, Str
     let ahead = (mc / ic.cycles).ceil().max(1.0);
     match ahead <= MOST_AHEAD {
         true => Ok(ahead as u64),
-        false => Err(format!("MC {mc:.0} ÷ IC {:.1} is more than {MOST_AHEAD} iterations", ic.cycles)),
+        false => {
+            Err(format!("MC {mc:.0} ÷ IC {:.1} is more than {MOST_AHEAD} iterations", ic.cycles))
+        }
     }
 }
 

@@ -73,7 +73,8 @@ pub fn iteration_cost(
 ) -> Result<Cost, String> {
     let lowest = modes.first().ok_or("no cycles stand out among those of the iterations")?;
     let cycles = lowest.at as f64;
-    let of_mode = |why: String| Ok(Cost { cycles, range: None, source: format!("lowest mode, {why}") });
+    let of_mode =
+        |why: String| Ok(Cost { cycles, range: None, source: format!("lowest mode, {why}") });
     if let Some(measured) = measured {
         if lowest.at > 0 && cycles <= measured.cycles * MEASURED + 2.0 {
             return of_mode(format!(
