@@ -12,7 +12,7 @@ use engine::documents::count::Count;
 use engine::documents::prefetch::Prefetch;
 use engine::documents::prefetch_plan::Plan;
 use engine::hot::hottest::hottest;
-use engine::prefetch::prefetch_by_probes;
+use engine::prefetch::{Cycles, prefetch_by_probes};
 use engine::render::{json, prefetch, prefetch_plan};
 use isa::code::Block;
 use pmu::Command;
@@ -80,9 +80,14 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
     };
     let settings = global.settings()?;
     let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
+    let mut here = String::new();
     let mut profiler = match args.measure || !args.command.is_empty() {
         true => {
             let core = settings.own_core_model()?.core.clone();
+            here = core.cpu.name.clone();
+            if let Some(uarch) = core.uarch() {
+                here += &format!(" ({uarch})");
+            }
             Some(Profiler::new(Options { core, ..Options::quick() }))
         }
         false => None,
@@ -101,7 +106,8 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         profiler => {
             let mut measure =
                 profiler.as_mut().map(|profiler| move |code: &[u8]| cycles(profiler, code));
-            let measure = measure.as_mut().map(|own| own as engine::prefetch::Measure<'_>);
+            let measure =
+                measure.as_mut().map(|own| (own as engine::prefetch::Measure<'_>, here.as_str()));
             (engine::prefetch::prefetch(&args.files, &search, measure)?, 0)
         }
     };
@@ -192,11 +198,21 @@ fn written(plan: &Plan, format: PlanFormat) -> Result<String> {
     })
 }
 
-/// Core cycles of a block in isolation.
-fn cycles(profiler: &mut Profiler, code: &[u8]) -> std::result::Result<f64, String> {
-    let measured = Block::decode(code)
-        .and_then(|block| profiler.measure(&block))
-        .map_err(|e| e.to_string())?;
-    let why = measured.reason.unwrap_or_else(|| "no result".to_owned());
-    measured.throughput.map(|throughput| throughput.cycles).ok_or(why)
+/// How often a block is measured: what it takes may differ from one placement to the next.
+const MEASURED: usize = 3;
+
+/// Core cycles of a block in isolation: the median, and the range of all passes.
+fn cycles(profiler: &mut Profiler, code: &[u8]) -> std::result::Result<Cycles, String> {
+    let block = Block::decode(code).map_err(|e| e.to_string())?;
+    let (mut all, mut range) = (Vec::new(), (f64::INFINITY, 0.0_f64));
+    for _ in 0..MEASURED {
+        let measured = profiler.measure(&block).map_err(|e| e.to_string())?;
+        let why = measured.reason.unwrap_or_else(|| "no result".to_owned());
+        let found = measured.throughput.ok_or(why)?;
+        range = (range.0.min(found.low), range.1.max(found.high));
+        all.push(found.cycles);
+    }
+    all.sort_by(f64::total_cmp);
+    let cycles = all.get(MEASURED / 2).copied().ok_or("no result")?;
+    Ok(Cycles { cycles, range })
 }

@@ -82,6 +82,9 @@ pub struct AdviceRow {
     pub refused: Option<String>,
     /// Cycles of an iteration without misses, of the loop of `site`.
     pub ic: Option<f64>,
+    /// The lowest and the highest, where `ic` is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ic_range: Option<(f64, f64)>,
     /// Where `ic` is from.
     pub ic_source: Option<String>,
     /// Cycles that a miss adds: the highest mode less that of the innermost loop's iterations without misses.
@@ -91,6 +94,9 @@ pub struct AdviceRow {
     pub mc_source: Option<String>,
     /// How many iterations of the loop of `site` ahead: max(1, ⌈mc ÷ ic⌉).
     pub distance: Option<u64>,
+    /// Its range, where that of `ic` makes a difference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distance_range: Option<(u64, u64)>,
     /// `inner` or `outer`.
     pub site: Option<String>,
     /// First address of that loop.

@@ -15,7 +15,7 @@ mod probed;
 mod rows;
 
 pub use probed::prefetch_by_probes;
-pub use rows::Measure;
+pub use rows::{Cycles, Measure};
 
 use crate::documents::prefetch::{Prefetch, SCHEMA};
 use crate::hot::recording::stream;
@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use tma::{Error, Result};
 
-/// Advises on prefetches for the loads of recordings. Programs are searched in `search`; with `measure`, blocks of
+/// Advises on prefetches for the loads of recordings. Programs are searched in `search`; with `measure` and the name of this processor, blocks of
 /// loops are measured where the recordings do not show iterations without misses.
 ///
 /// # Errors
@@ -33,16 +33,18 @@ use tma::{Error, Result};
 pub fn prefetch(
     paths: &[PathBuf],
     search: &SearchPaths,
-    measure: Option<Measure<'_>>,
+    measure: Option<(Measure<'_>, &str)>,
 ) -> Result<Prefetch> {
     let mut document = Prefetch { schema: SCHEMA.to_owned(), ..Prefetch::default() };
     let mut evidence = Evidence::default();
     let mut first = 0;
+    let mut recorded = BTreeSet::new();
     for path in paths {
         let recording = stream(path, false)?.ok_or_else(|| {
             Error::failed(format!("{} has no samples", path.display()))
                 .hint("record with `perf record -b` and `perf mem record`")
         })?;
+        recorded.extend(recording.about.processor.clone());
         document.sources.push(recording.about.source.clone());
         document.notes.extend(recording.about.notes.clone());
         evidence.add(&recording, first, search)?;
@@ -57,8 +59,19 @@ pub fn prefetch(
     evidence.finish();
     notes(&mut document, &evidence);
     let found = candidates::candidates(&mut evidence);
-    let measures = measure.is_some();
-    document.advice = rows::rows(found, &evidence, measure);
+    let here = measure.as_ref().map(|(_, here)| (*here).to_owned());
+    document.advice = rows::rows(found, &evidence, measure.map(|(measure, _)| measure));
+    let measures = here.is_some();
+    if let Some(here) = here.filter(|_| document.advice.iter().any(|row| row.ic_range.is_some())) {
+        let recorded: Vec<String> = recorded.into_iter().collect();
+        let recorded = match recorded.is_empty() {
+            true => "a processor that they do not name".to_owned(),
+            false => recorded.join(", "),
+        };
+        document.notes.push(format!(
+            "measured IC is of this machine, {here}; MC and trips are of the recordings, of {recorded}"
+        ));
+    }
     remedies(&mut document, measures);
     document.events = evidence.events;
     Ok(document)

@@ -59,8 +59,8 @@ pub fn prefetch_by_probes(
         let mut cycles = |one: &Candidate| -> std::result::Result<Measured, String> {
             let body = most_frequent(&mut code, counts, one)?;
             let place = (row.module.clone(), body.start);
-            let cycles = known.entry(place).or_insert_with(|| measure(&body.code)).clone()?;
-            Ok(Measured { cycles, source: body.source })
+            let found = known.entry(place).or_insert_with(|| measure(&body.code)).clone()?;
+            Ok(Measured { cycles: found.cycles, range: found.range, source: body.source })
         };
         let mut own = advised(counts, row, &one, cycles_per_ns, &mut cycles);
         own.evidence.share = weight(row) / all.max(f64::MIN_POSITIVE);

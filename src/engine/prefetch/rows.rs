@@ -10,10 +10,19 @@ use loads::recorded::{Level, Sum};
 use std::collections::HashMap;
 
 /// Measures an iteration of a loop without misses, from its code: cycles, or why not.
-pub type Measure<'a> = &'a mut dyn FnMut(&[u8]) -> Result<f64, String>;
+pub type Measure<'a> = &'a mut dyn FnMut(&[u8]) -> Result<Cycles, String>;
+
+/// Measured cycles.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cycles {
+    /// As measured.
+    pub cycles: f64,
+    /// The lowest and the highest of several measurements.
+    pub range: (f64, f64),
+}
 
 /// Loops already measured, by module and address.
-type Known = HashMap<(String, u64), Result<f64, String>>;
+type Known = HashMap<(String, u64), Result<Cycles, String>>;
 
 /// Rows of all candidates, once for each event that samples them.
 pub(super) fn rows(
@@ -136,7 +145,8 @@ fn measured(
     let (start, code) = one.body.as_ref().map_err(Clone::clone)?;
     let place = (one.load.0.0.clone(), *start);
     let found = known.entry(place).or_insert_with(|| measure(code));
-    found.clone().map(|cycles| Measured { cycles, source: "measured block".to_owned() })
+    let source = "measured block, here".to_owned();
+    found.clone().map(|Cycles { cycles, range }| Measured { cycles, range, source })
 }
 
 fn samples(loads: &Loads, sum: &Sum) -> EvidenceRow {
@@ -211,6 +221,8 @@ pub(super) fn add_advice(row: &mut AdviceRow, one: &Candidate, advice: Advice) {
         let distance = advice.distance.as_ref().map(|n| *n as f64).map_err(Clone::clone);
         row.distance = of("distance", &distance).map(|n| n as u64);
         row.coverage = of("coverage", &advice.coverage);
+        row.distance_range = advice.distances;
+        row.ic_range = advice.ic.as_ref().ok().and_then(|ic| ic.range);
         row.ic_source = advice.ic.ok().map(|ic| ic.source);
         let level = match advice.site {
             Ok(Site::Inner) => Some(("inner", 0)),

@@ -66,7 +66,12 @@ fn load(one: &AdviceRow, ascii: bool, out: &mut String) {
             let plural = if distance == 1 { "" } else { "s" };
             let covered =
                 one.coverage.map_or(String::new(), |c| format!(", covers ≥ {:.0} %", 100.0 * c));
-            format!("prefetch {distance} iteration{plural} ahead in the {site} loop{covered}")
+            let range = one
+                .distance_range
+                .map_or(String::new(), |(near, far)| format!(" ({near} to {far})"));
+            format!(
+                "prefetch {distance}{range} iteration{plural} ahead in the {site} loop{covered}"
+            )
         }
         (Some(site), None) => format!("prefetch in the {site} loop, distance unknown"),
         (None, Some(distance)) => format!("prefetch {distance} ahead, loop unknown"),
@@ -99,8 +104,10 @@ fn load(one: &AdviceRow, ascii: bool, out: &mut String) {
         iterations(inner, ascii, out);
     }
     if let (Some(ic), Some(source)) = (one.ic, &one.ic_source) {
+        let range = one.ic_range.filter(|(low, high)| high - low >= 0.1);
+        let range = range.map_or(String::new(), |(low, high)| format!(" ({low:.1} to {high:.1})"));
         let mc = one.mc.map_or(String::new(), |mc| format!(", MC {mc:.0}"));
-        let _ = writeln!(out, "  cycles: IC {ic:.1}{mc}; IC: {source}");
+        let _ = writeln!(out, "  cycles: IC {ic:.1}{range}{mc}; IC: {source}");
     }
     if let Some(source) = &one.mc_source {
         let _ = writeln!(out, "    MC: {source}");

@@ -86,6 +86,8 @@ pub struct Advice {
     pub site: Result<Site, String>,
     /// How many iterations of that loop ahead.
     pub distance: Result<u64, String>,
+    /// The nearest and the farthest, where the range of a measured IC makes a difference.
+    pub distances: Option<(u64, u64)>,
     /// Least share of the executions that it covers: 1 − distance ÷ trips of that loop.
     pub coverage: Result<f64, String>,
 }
@@ -117,20 +119,32 @@ pub fn advise(request: &Request) -> Advice {
         coverage: coverage(&distance, ahead),
         runs_on,
         site,
+        distances: None,
         distance,
     };
-    match advice.site {
+    let advice = match advice.site {
         Ok(Site::Outer) => outer(request, advice),
         _ => advice,
-    }
+    };
+    Advice { distances: distances(&advice), ..advice }
+}
+
+/// The distances of the lowest and the highest IC measured. What a mode of the recording adds to IC is the highest
+/// mode, so it changes little.
+fn distances(advice: &Advice) -> Option<(u64, u64)> {
+    let (low, high) = advice.ic.as_ref().ok()?.range?;
+    let of = |cycles: f64| {
+        let cost = Cost { cycles, range: None, source: String::new() };
+        ratio(&advice.mc, &Ok(cost)).ok()
+    };
+    let (near, far) = (of(high)?, of(low)?);
+    (near != far).then_some((near, far))
 }
 
 fn cost(request: &Request, inner: Option<&Timed>, modes: &[Peak]) -> Result<Cost, String> {
-    let of_measured =
-        |measured: &Measured| Cost { cycles: measured.cycles, source: measured.source.clone() };
     if request.probed.is_some() {
         let none = "without cycles in branch stacks it can only be measured";
-        return request.measured.as_ref().map(of_measured).ok_or_else(|| none.to_owned());
+        return request.measured.as_ref().map(Measured::cost).ok_or_else(|| none.to_owned());
     }
     let inner = inner.ok_or("its loop is not in the branch stacks")?;
     match (inner.has_cycles, &request.measured) {
@@ -139,7 +153,7 @@ fn cost(request: &Request, inner: Option<&Timed>, modes: &[Peak]) -> Result<Cost
             let sampled = request.sampled.as_ref().unwrap_or(&none);
             iteration_cost(modes, sampled, measured.as_ref())
         }
-        (false, Some(measured)) => Ok(of_measured(measured)),
+        (false, Some(measured)) => Ok(measured.cost()),
         (false, None) => Err(NO_CYCLES.to_owned()),
     }
 }
@@ -196,6 +210,7 @@ fn outer(request: &Request, advice: Advice) -> Advice {
     let trips = advice.trips.least().unwrap_or(1.0).max(1.0);
     let ic = advice.ic.map(|ic| Cost {
         cycles: ic.cycles * trips,
+        range: ic.range.map(|(low, high)| (low * trips, high * trips)),
         source: format!("{trips:.0} iterations of the inner loop ({})", ic.source),
     });
     let distance = ratio(&advice.mc, &ic);

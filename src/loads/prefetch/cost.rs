@@ -22,6 +22,8 @@ pub struct Sampled {
 pub struct Measured {
     /// Cycles of an iteration.
     pub cycles: f64,
+    /// The lowest and the highest that were measured.
+    pub range: (f64, f64),
     /// Where that is from, in words.
     pub source: String,
 }
@@ -31,8 +33,17 @@ pub struct Measured {
 pub struct Cost {
     /// Cycles.
     pub cycles: f64,
+    /// The lowest and the highest, if measured.
+    pub range: Option<(f64, f64)>,
     /// Where they are from, in words.
     pub source: String,
+}
+
+impl Measured {
+    /// It as a cost.
+    pub(super) fn cost(&self) -> Cost {
+        Cost { cycles: self.cycles, range: Some(self.range), source: self.source.clone() }
+    }
 }
 
 /// What a hit of the first cache takes in cycles (4 to 5 on Intel's and AMD's cores since 2008: Agner Fog,
@@ -62,7 +73,8 @@ pub fn iteration_cost(
 ) -> Result<Cost, String> {
     let lowest = modes.first().ok_or("no cycles stand out among those of the iterations")?;
     let cycles = lowest.at as f64;
-    let of_mode = |why: String| Ok(Cost { cycles, source: format!("lowest mode, {why}") });
+    let of_mode =
+        |why: String| Ok(Cost { cycles, range: None, source: format!("lowest mode, {why}") });
     if let Some(measured) = measured {
         if lowest.at > 0 && cycles <= measured.cycles * MEASURED + 2.0 {
             return of_mode(format!(
@@ -70,7 +82,7 @@ pub fn iteration_cost(
                 measured.cycles, measured.source
             ));
         }
-        return Ok(Cost { cycles: measured.cycles, source: measured.source.clone() });
+        return Ok(measured.cost());
     }
     if lowest.at == 0 {
         return Err("the lowest mode is 0 cycles, which no iteration takes".to_owned());

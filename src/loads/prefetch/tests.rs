@@ -82,10 +82,17 @@ fn iterations_that_all_miss_have_no_cost_and_short_loops_an_outer_site() {
     assert_eq!((advice.trips, advice.site), (TripCount::Exactly(4), Ok(Site::Outer)));
     assert!(advice.distance.is_err());
     // Measured: 570 ÷ (4 × 40) = 3.6, rounded up.
-    request.measured = Some(Measured { cycles: 40.0, source: "measured block".to_owned() });
+    request.measured =
+        Some(Measured { cycles: 40.0, range: (40.0, 40.0), source: "measured block".to_owned() });
     let advice = advise(&request);
     let ic = advice.ic.unwrap();
     assert_eq!((ic.cycles, advice.mc, advice.distance), (160.0, Ok(570.0), Ok(4)));
+    assert_eq!((ic.range, advice.distances), (Some((160.0, 160.0)), None));
+    let range = (30.0, 80.0);
+    let source = "measured block".to_owned();
+    request.measured = Some(Measured { cycles: 40.0, range, source });
+    let wide = advise(&request);
+    assert_eq!((wide.distance, wide.distances), (Ok(4), Some((2, 5))));
     assert!(ic.source.contains("measured block"));
     assert_eq!(advice.site, Ok(Site::Outer));
 }
@@ -118,7 +125,8 @@ fn iterations_of_no_cycles_have_no_cost() {
     let mut none = request(0);
     let advice = advise(&none);
     assert!(advice.distance.is_err() && advice.ic.unwrap_err().contains("0 cycles"));
-    none.measured = Some(Measured { cycles: 40.0, source: "measured block".to_owned() });
+    none.measured =
+        Some(Measured { cycles: 40.0, range: (40.0, 40.0), source: "measured block".to_owned() });
     assert_eq!(advise(&none).distance, Ok(224));
     let advice = advise(&request(1));
     assert!(advice.ic.is_ok() && advice.distance.unwrap_err().contains("more than 4096"));
@@ -181,7 +189,11 @@ fn fenced_latencies_and_counts_take_the_place_of_recordings() {
     let mut request = Request {
         access: Some(&access),
         loops: vec![counted(2, 10_000)],
-        measured: Some(Measured { cycles: 5.0, source: "measured block".to_owned() }),
+        measured: Some(Measured {
+            cycles: 5.0,
+            range: (5.0, 5.0),
+            source: "measured block".to_owned(),
+        }),
         probed: probed(0.6, "indirect"),
         ..Request::default()
     };
@@ -205,7 +217,11 @@ fn counted_trips_choose_the_loop() {
     let request = Request {
         access: Some(&access),
         loops: vec![counted(1000, 8000), counted(1, 1000)],
-        measured: Some(Measured { cycles: 5.0, source: "measured block".to_owned() }),
+        measured: Some(Measured {
+            cycles: 5.0,
+            range: (5.0, 5.0),
+            source: "measured block".to_owned(),
+        }),
         probed: probed(0.6, "indirect"),
         ..Request::default()
     };
