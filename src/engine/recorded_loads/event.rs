@@ -140,11 +140,10 @@ impl<'a> Sampled<'a> {
             }
             _ => {}
         }
-        match self.kind {
-            Kind::LoadLatency => all.push(
+        if self.kind == Kind::LoadLatency {
+            all.push(
                 "the event counts randomly selected loads: there were at least as many as samples × period".into(),
-            ),
-            _ => {}
+            );
         }
         match self.kind {
             Kind::LoadLatency => all.push(
