@@ -8,7 +8,7 @@ pub fn print(text: &str) -> Result<()> {
     print_bytes(text.as_bytes())
 }
 
-/// As [`print`].
+/// As [`print()`].
 pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
