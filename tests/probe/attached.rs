@@ -192,7 +192,7 @@ pub fn counted(pid: i32, wanted: &[Wanted], window: Duration) -> Option<Counts> 
     with_signals(|signals| count_process(pid, wanted, window, signals, &mut |_, _| {}))
 }
 
-/// A program that runs until it is told to end.
+/// A program that runs until a signal ends it.
 pub struct Live {
     pub file: PathBuf,
     pub running: Option<Child>,

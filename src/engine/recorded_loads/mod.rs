@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};
 
-/// Analyses the load samples of recordings. What branch stacks in any of them tell of the same programs
+/// Analyses the load samples of recordings. What branch stacks in any of them show of the same programs
 /// (executions, trips) is added. Programs are searched in `search`.
 ///
 /// # Errors

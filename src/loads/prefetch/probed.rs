@@ -1,4 +1,4 @@
-//! What probes tell of a load without a PMU: executions that were timed one by one, between fences.
+//! What probes show of a load without a PMU: executions that were timed one by one, between fences.
 
 use super::cost::Sampled;
 use super::trips::{TripCount, Trips};

@@ -59,7 +59,7 @@ impl Trips {
         }
         let most = self.left as f64 + 2.0 * (self.left as f64).sqrt() + 3.0;
         let seen = self.at_least.map_or(0.0, |least| least as f64);
-        // Several executions must have been seen before one of them tells of the mean.
+        // Several executions must have been seen before one of them shows the mean.
         TripCount::AtLeast((entries / most).max(if self.left == 0 { seen } else { 1.0 }))
     }
 }

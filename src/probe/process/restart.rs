@@ -1,6 +1,6 @@
 //! System calls that a stop has interrupted, restarted.
 //!
-//! The kernel restarts most of them by itself. Some return EINTR whatever has interrupted them, also for
+//! The kernel restarts most of them. Some return EINTR whatever has interrupted them, also for
 //! a stop by ptrace and a signal that is ignored (signal(7), "Interruption of system calls and library
 //! functions by stop signals"). While a thread is stopped in the search for signals, the result is still
 //! to be judged: with ERESTARTNOHAND in its place the kernel makes the call again, unless a handler runs,

@@ -42,7 +42,7 @@ pub struct Head {
     pub ip: Option<u64>,
 }
 
-/// Whether a line tells that a text is one of `perf script` with branches.
+/// Whether a line shows that a text is one of `perf script` with branches.
 pub fn tells(line: &str) -> bool {
     if line.contains("PERF_RECORD_MMAP") {
         return true;

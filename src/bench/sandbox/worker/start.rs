@@ -95,7 +95,7 @@ impl Worker {
         }
     }
 
-    /// What the worker unmaps: all below and above the region, and then each mapping by itself,
+    /// What the worker unmaps: all below and above the region, and then each mapping alone,
     /// since one sealed page fails the whole range.
     fn write_ranges(&mut self) {
         let end = self.base + at::SIZE as u64;

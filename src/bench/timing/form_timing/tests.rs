@@ -96,7 +96,7 @@ fn a_state_that_batches_are_in_for_some_rounds_only_is_found() {
 }
 
 /// The long run is fast where the short one is slow and the other way round: by hand, the
-/// fastest states by themselves give (2000 − 1000) / 1000 = 1, which no round took; the batches
+/// fastest states alone give (2000 − 1000) / 1000 = 1, which no round took; the batches
 /// take 0.8 and 1.3.
 #[test]
 fn the_result_is_one_that_rounds_gave() {
