@@ -2,7 +2,7 @@
 //! and what it never lets through to a terminal.
 
 use crate::support::files::Folder;
-use crate::support::run::{command, run, tdtool};
+use crate::support::run::{command, program, run, tdtool};
 use crate::support::tools::gcc;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -78,6 +78,36 @@ fn a_batch_replaces_results_only_when_told_to() {
     assert_eq!(folder.read("out.csv"), "measured for an hour\n");
     tdtool(batch.into_iter().chain(["--force"])).succeeded();
     assert_eq!(folder.read("out.csv").lines().count(), 2);
+}
+
+#[test]
+fn a_file_at_its_size_limit_is_an_error() {
+    let folder = Folder::new();
+    let (session, report) = (folder.file("s.tds"), folder.file("r.json"));
+    let limited = |command: &str| {
+        let script = format!("ulimit -f 1; {command}");
+        run(program("sh").args(["-c", &script]).env("T", env!("CARGO_BIN_EXE_tdtool")))
+    };
+    let ran = limited(&format!("$T record -o {session} -- true"));
+    assert!(ran.stderr.contains("error: cannot write to the session"), "{}", ran.stderr);
+    assert!(fs::metadata(&session).map_or(0, |found| found.len()) <= 1024);
+    fs::write(&report, "before").unwrap();
+    let ran = limited(&format!("$T report --format json -v -o {report} -- true"));
+    assert_eq!(ran.code(), Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("ulimit -f"), "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(&report).unwrap(), "before");
+    let left = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let left: Vec<_> = left.filter(|name| name != "s.tds").collect();
+    assert_eq!(left, ["r.json"], "no part of a report is left");
+    // The command itself is ended by the limit, as without tdtool.
+    let ran =
+        limited("$T report -- sh -c 'head -c 100000 /dev/zero > /dev/null; ulimit -f; exit 7'");
+    assert_eq!(ran.code(), Some(7), "{}", ran.stderr);
+    let ran = limited(&format!(
+        "$T report -- sh -c 'exec head -c 100000 /dev/zero > {}'",
+        folder.file("x")
+    ));
+    assert_eq!(ran.code(), Some(128 + 25), "{}", ran.stderr);
 }
 
 /// A program whose function, source file and thread have names that set a terminal's title, colour

@@ -146,7 +146,7 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
         Format::Callgrind => count::callgrind(&document),
     };
     match file {
-        Some(path) => write_whole(&path, text.as_bytes(), &[], "--output")?,
+        Some(path) => write_whole(path, text.as_bytes(), &[], "--output")?,
         None if beside => message::plain(&tma::text::lines(&text)),
         None => print(&text)?,
     }
