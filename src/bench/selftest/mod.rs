@@ -6,6 +6,7 @@
 //! | `questions` | the code of each test |
 //! | `times` | runs the tests in the sandbox; cycles of each |
 //! | `answers` | what follows from the times |
+//! | `mispredicted` | the same of random branches and jumps |
 //! | `kept` | results in the user's cache folder |
 //!
 //! The test takes a few milliseconds when a core is first used. Nothing in it can fail a measurement:
@@ -13,6 +14,7 @@
 
 mod answers;
 mod kept;
+mod mispredicted;
 pub(crate) mod mixes;
 mod questions;
 mod times;

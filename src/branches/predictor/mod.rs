@@ -33,6 +33,7 @@ use direction::Direction;
 use history::History;
 use std::collections::BTreeMap;
 use target::Target;
+use tma::self_test::Rule;
 
 /// Return addresses that are predicted: the depth of the return stacks of Zen 2 to Zen 4 (AMD's
 /// optimization guides); Intel's have 16 to 24.
@@ -69,15 +70,15 @@ pub struct Predictor {
 
 impl Default for Predictor {
     fn default() -> Self {
-        Self::new(LONGEST_HISTORY)
+        Self::new(LONGEST_HISTORY, Rule::MostFrequent)
     }
 }
 
 impl Predictor {
-    /// A predictor that knows nothing yet, and sees `longest` branches back.
-    pub fn new(longest: usize) -> Self {
+    /// A predictor that knows nothing yet, sees `longest` branches back, and keeps targets by this rule.
+    pub fn new(longest: usize, rule: Rule) -> Self {
         let history = History::new(longest);
-        let (direction, target) = (Direction::new(&history), Target::new(&history));
+        let (direction, target) = (Direction::new(&history), Target::new(&history, rule));
         Self { history, direction, target, returns: [0; RETURNS], top: 0, depth: 0 }
     }
 
