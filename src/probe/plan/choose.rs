@@ -11,6 +11,10 @@ use crate::facts::Function;
 /// Bytes that the trampoline of a count may have.
 pub const LONGEST: u64 = 96;
 
+/// Why a block of a function with unknown jumps has no count.
+const HIDDEN: &str = "no jump fits over its first instruction, and an unknown jump of the function may lead to \
+                      the others";
+
 /// How a block is counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Placement {
@@ -172,6 +176,7 @@ fn place(
         }
     }
     placements[number] = refused(match any {
+        _ if !function.is_complete && function.blocks[number].instructions.len() > 1 => HIDDEN,
         true => "no free address that a jump over its short instructions could reach",
         false => "it has no instruction that may be moved",
     });

@@ -90,6 +90,25 @@ fn counts_follow_and_contradictions_are_found() {
     assert!(below.negative.iter().all(|(_, n)| *n == -1) && !below.is_consistent(), "{below:?}");
 }
 
+/// 1000: test edi,edi; mov eax,1; jmp rax, of which nothing is known
+#[test]
+fn only_the_first_instruction_of_a_block_that_an_unknown_jump_may_lead_into_has_a_probe() {
+    let code = "85 ff, b8 01 00 00 00, ff e0";
+    let mut known = function(&[(code, &[])], &[]);
+    assert_eq!(kinds(&known, &mut Room::default()), [Some(Kind::Single)]);
+    known.is_complete = false;
+    let planned = plan(&known, &mut Room::default(), None);
+    let [Placement::Refused(why)] = &planned.placements[..] else { panic!("{planned:?}") };
+    assert!(why.contains("unknown jump"), "{why}");
+    // After an endbr64, where indirect jumps land.
+    let landing = [("f3 0f 1e fa, b8 01 00 00 00, ff e0", &[][..])];
+    let mut landing = function(&landing, &[]);
+    landing.is_complete = false;
+    let planned = plan(&landing, &mut Room::default(), None);
+    let site = planned.sites().next().unwrap();
+    assert_eq!((site.kind, site.at), (Kind::Single, 0x1004));
+}
+
 /// 1000: mov ecx,1; test edi,edi; je 100e
 /// 1009: mov eax,1 / 100e: mov ebx,1; ret
 const WIDE: [(&str, &[usize]); 3] = [
