@@ -24,24 +24,12 @@ pub(super) struct Candidate {
 /// Adds all places of a count in a block, the cheapest first.
 pub(super) fn candidates(function: &Function, number: usize, all: &mut Vec<Candidate>) {
     let before = all.len();
-    for first in 0..places(function, number) {
+    for first in 0..function.blocks[number].certain {
         all.extend(retarget(function, number, first));
         all.extend(displaced(function, number, first));
         all.extend(pun(function, number, first));
     }
     all[before..].sort_unstable();
-}
-
-/// How many of a block's instructions run as often as the block is entered. An unknown jump may lead to any
-/// but the first one; not past an `endbr64`, where indirect jumps land.
-fn places(function: &Function, number: usize) -> usize {
-    let instructions = &function.blocks[number].instructions;
-    let most = match instructions.first().map(Instruction::code) {
-        _ if function.is_complete => instructions.len(),
-        Some(Code::Endbr64) => 2,
-        _ => 1,
-    };
-    most.min(instructions.len())
 }
 
 impl Candidate {

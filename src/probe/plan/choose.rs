@@ -12,8 +12,7 @@ use crate::facts::Function;
 pub const LONGEST: u64 = 96;
 
 /// Why a block of a function with unknown jumps has no count.
-const HIDDEN: &str = "no jump fits over its first instruction, and an unknown jump of the function may lead to \
-                      the others";
+const HIDDEN: &str = "no jump fits at its start, and an unknown jump of the function may lead to the rest";
 
 /// How a block is counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -176,7 +175,7 @@ fn place(
         }
     }
     placements[number] = refused(match any {
-        _ if !function.is_complete && function.blocks[number].instructions.len() > 1 => HIDDEN,
+        _ if function.blocks[number].certain < function.blocks[number].instructions.len() => HIDDEN,
         true => "no free address that a jump over its short instructions could reach",
         false => "it has no instruction that may be moved",
     });
