@@ -87,7 +87,7 @@ fn self_test(core: &Core) -> Finding {
     ask("false dependences", distances);
     let costs = answers.misprediction.map(|c| format!("a misprediction costs {c:.0} cycles"));
     ask("mispredictions", costs);
-    ask("indirect mispredictions", predicting::indirect(answers));
+    ask("other mispredictions", predicting::others(answers));
     if !open.is_empty() {
         known.push(format!("open: {}", open.join(", ")));
     }
@@ -216,6 +216,7 @@ mod tests {
             needs_alignment: Some(false),
             false_distances: Some(vec![0x400, 0x800, 0x1000]),
             misprediction: Some(22.4),
+            ready_misprediction: Some(18.2),
             indirect_misprediction: Some(26.6),
             targets: Some(Targets { quarter: 0.36, eighth: 0.2 }),
         };
@@ -224,7 +225,7 @@ mod tests {
         assert_eq!(found.level, Level::Ok, "{:?}", found.cause);
         assert!(found.what.contains("5.9 instructions a cycle (load-constant)"), "{}", found.what);
         assert!(found.what.contains("a misprediction costs 22 cycles"), "{}", found.what);
-        let indirect = "27 of an indirect jump, of whose targets the last one is predicted";
+        let indirect = "18 where nothing is waited for, 27 of an indirect jump, of whose targets the last one is predicted";
         assert!(found.what.contains(indirect), "{}", found.what);
         assert!(found.what.contains("nops share slots") && found.what.contains("0x400, 0x800"));
         let other = Answers { nops_fused: Some(false), width: Some(7.9), ..answers };

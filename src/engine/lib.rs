@@ -15,7 +15,7 @@
 //! | [`recorded_loads`] | recorded samples of loads and stores → levels, latencies, shared cache lines |
 //! | [`prefetch`](mod@prefetch) | recorded iterations and loads → prefetch advice |
 //! | [`count`] | exact counts of chosen functions of a command |
-//! | `mispredicted`, `predicting` | mispredictions of the branches of these functions, modelled |
+//! | `mispredicted`, `predicting`, `waits` | mispredictions of the branches of these functions, modelled |
 //! | `values` | what registers hold at the entries of their functions and loops |
 //! | `recursion`, `nesting` | functions that may call themselves; their calls and returns |
 //! | [`function_name`], [`function_list`] | functions by the names that people write; the largest of a file |
@@ -63,6 +63,7 @@ pub mod trials;
 mod trips;
 mod typical;
 mod values;
+mod waits;
 
 /// The tables that are built in.
 pub use events::library;

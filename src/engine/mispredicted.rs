@@ -6,6 +6,7 @@ use crate::nesting::{self, Nesting};
 use crate::predicting;
 use crate::recursion::recursive;
 use crate::trips::{self, Followed};
+use crate::waits;
 use bench::{Options, Pmu, Profiler};
 use branches::predictor::{Branch, Kind, LONGEST_HISTORY, Predictor};
 use branches::sampled::{self, Estimate, estimate};
@@ -17,7 +18,7 @@ use probe::count::Wanted;
 use probe::facts::Function;
 use probe::plan::{What, branches};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tma::self_test::{Answers, Rule};
 use tma::{Core, Result};
@@ -48,7 +49,11 @@ pub fn enter(
     let wanted = wanted.as_slice();
     let followed = RefCell::new(BTreeMap::new());
     let recursive = recursive(wanted);
+    let waiting = RefCell::new(BTreeSet::new());
     let all = |number: usize, function: &Function| {
+        let waits = function.blocks.iter().filter(|b| waits::for_a_load(&b.instructions));
+        let jumps = waits.filter_map(|b| Some((number, b.instructions.last()?.ip())));
+        waiting.borrow_mut().extend(jumps);
         followed.borrow_mut().insert(number, Followed::of(function));
         let entry = recursive.contains(&number).then(|| nesting::entered(function)).flatten();
         branches(function).into_iter().chain(entry).collect()
@@ -68,6 +73,7 @@ pub fn enter(
         .map(|(burst, records)| (burst.is_first, records))
         .collect();
     trips::enter(document, (&recorded, wanted), &followed.into_inner(), &streams);
+    let waiting = waiting.into_inner();
     let found = modelled(&recorded, wanted, rule);
     let executions = executions(document);
     for (number, observed) in recorded.observed.iter().enumerate() {
@@ -77,7 +83,10 @@ pub fn enter(
         let estimate = found.get(&address(&recorded, wanted, number as u32));
         let cycles = match observed.wish.what {
             What::Target => document.indirect_misprediction_cycles,
-            _ => document.misprediction_cycles,
+            What::Outcome if waiting.contains(&(observed.function, at)) => {
+                document.misprediction_cycles
+            }
+            _ => document.ready_misprediction_cycles.or(document.misprediction_cycles),
         };
         let mispredicted = runs.and_then(|runs| modelled_of(runs, estimate, cycles));
         let reason = mispredicted.is_none().then(|| match (&observed.refused, runs) {

@@ -8,9 +8,10 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rule {
     let targets = answers.and_then(|answers| answers.targets);
     let shown = targets.and_then(|targets| targets.rule());
     let rule = shown.unwrap_or(Rule::MostFrequent);
-    document.misprediction_cycles = answers.and_then(|answers| answers.misprediction);
-    document.indirect_misprediction_cycles =
-        answers.and_then(|answers| answers.indirect_misprediction);
+    let known = |cost: fn(&Answers) -> Option<f64>| answers.and_then(cost);
+    document.misprediction_cycles = known(|answers| answers.misprediction);
+    document.ready_misprediction_cycles = known(|answers| answers.ready_misprediction);
+    document.indirect_misprediction_cycles = known(|answers| answers.indirect_misprediction);
     document.predicted_target = Some(PredictedTarget {
         rule: match rule {
             Rule::Last => "last",
@@ -21,33 +22,33 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rule {
         quarter: targets.map(|targets| targets.quarter),
         eighth: targets.map(|targets| targets.eighth),
     });
-    let costs = (document.misprediction_cycles, document.indirect_misprediction_cycles);
-    document.notes.push(match costs {
-        (Some(direct), Some(indirect)) => format!(
-            "mispredictions are modelled, not counted; one costs {direct:.0} cycles by the self-test, {indirect:.0} of \
-             an indirect jump or call"
+    let cost = |cycles: Option<f64>| cycles.map_or("?".to_owned(), |cycles| format!("{cycles:.0}"));
+    let (ready, indirect) =
+        (cost(document.ready_misprediction_cycles), cost(document.indirect_misprediction_cycles));
+    document.notes.push(match document.misprediction_cycles {
+        Some(cycles) => format!(
+            "mispredictions are modelled, not counted; one costs {cycles:.0} cycles by the self-test, {ready} where \
+             the branch waits for no load of its block and of a return, {indirect} of an indirect jump or call"
         ),
-        (Some(cycles), None) => format!(
-            "mispredictions are modelled, not counted; one costs {cycles:.0} cycles by the self-test, of an \
-             indirect jump or call it is not known"
-        ),
-        (None, _) => "mispredictions are modelled, not counted; what one costs is not known: the self-test \
-                      has no answer yet"
+        None => "mispredictions are modelled, not counted; what one costs is not known: the self-test \
+                 has no answer yet"
             .to_owned(),
     });
     document.notes.push(note(shown, targets.map(|targets| (targets.quarter, targets.eighth))));
     rule
 }
 
-/// What is known of indirect jumps, as part of a list.
-pub fn indirect(answers: &Answers) -> Option<String> {
-    let (cost, targets) = (answers.indirect_misprediction?, answers.targets?);
-    let rule = match targets.rule() {
+/// What is known of other mispredictions than those of random branches, as part of a list.
+pub fn others(answers: &Answers) -> Option<String> {
+    let (ready, cost) = (answers.ready_misprediction?, answers.indirect_misprediction?);
+    let rule = match answers.targets?.rule() {
         Some(Rule::Last) => "the last one is predicted",
         Some(Rule::MostFrequent) => "the most frequent one is predicted",
         None => "neither the last nor the most frequent one is predicted",
     };
-    Some(format!("{cost:.0} of an indirect jump, of whose targets {rule}"))
+    Some(format!(
+        "{ready:.0} where nothing is waited for, {cost:.0} of an indirect jump, of whose targets {rule}"
+    ))
 }
 
 /// Which rule, and why.
@@ -85,6 +86,7 @@ mod tests {
         let of = |targets: Option<Targets>| {
             let answers = Answers {
                 misprediction: Some(28.0),
+                ready_misprediction: Some(22.0),
                 indirect_misprediction: Some(33.0),
                 targets,
                 ..Answers::default()
@@ -92,6 +94,7 @@ mod tests {
             let mut document = Count::default();
             let rule = enter(&mut document, Some(&answers));
             assert!(document.notes[0].contains("28 cycles"), "{:?}", document.notes);
+            assert!(document.notes[0].contains("22 where"), "{:?}", document.notes);
             assert!(document.notes[0].contains("33 of an indirect"), "{:?}", document.notes);
             let row = document.predicted_target.unwrap();
             (rule, row.rule, row.measured, document.notes[1].clone())
@@ -100,10 +103,7 @@ mod tests {
         assert_eq!((rule, name.as_str(), measured), (Rule::Last, "last", true));
         assert!(note.contains("are mispredicted 36 and 20 %"), "{note}");
         let (rule, name, measured, note) = of(Some(Targets { quarter: 0.25, eighth: 0.2 }));
-        assert_eq!(
-            (rule, name.as_str(), measured),
-            (Rule::MostFrequent, "most_frequent", false)
-        );
+        assert_eq!((rule, name.as_str(), measured), (Rule::MostFrequent, "most_frequent", false));
         assert!(note.contains("not decided"), "{note}");
         assert!(of(None).3.contains("no answer yet"));
     }

@@ -30,6 +30,8 @@ pub struct Answers {
     pub false_distances: Option<Vec<u32>>,
     /// Cycles that a mispredicted branch costs: of random branches behind a short chain.
     pub misprediction: Option<f64>,
+    /// The same where the branch's operands were there before the last branch.
+    pub ready_misprediction: Option<f64>,
     /// The same of an indirect jump.
     pub indirect_misprediction: Option<f64>,
     /// Which target of an indirect jump is predicted.

@@ -196,7 +196,8 @@ pub fn counted(pid: i32, wanted: &[Wanted], window: Duration) -> Option<Counts> 
 /// The same, or why it was not possible.
 pub fn counted_or_not(pid: i32, wanted: &[Wanted], window: Duration) -> Result<Counts, String> {
     let count = |signals: &Signals| {
-        Ok(count_process(pid, wanted, window, signals, &mut |_, _| {}).map_err(|e| format!("{e:?}")))
+        Ok(count_process(pid, wanted, window, signals, &mut |_, _| {})
+            .map_err(|e| format!("{e:?}")))
     };
     with_signals(count).unwrap()
 }

@@ -51,6 +51,7 @@ pub fn of(times: &Times, stated: Option<u32>) -> Answers {
         needs_alignment: needs_alignment(times),
         false_distances: false_distances(times),
         misprediction: mispredicted::cost(times),
+        ready_misprediction: mispredicted::ready_cost(times),
         indirect_misprediction: mispredicted::indirect_cost(times),
         targets: mispredicted::targets(times),
     }
@@ -70,6 +71,7 @@ pub fn are_settled(times: &Times, stated: Option<u32>) -> bool {
         && answers.needs_alignment.is_some()
         && answers.false_distances.is_some()
         && answers.misprediction.is_some()
+        && answers.ready_misprediction.is_some()
         && answers.indirect_misprediction.is_some()
         && answers.targets.is_some_and(|t| t.rule().is_some() || times.attempts >= UNDECIDED)
 }
@@ -156,8 +158,8 @@ fn false_distances(times: &Times) -> Option<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selftest::questions::Question::{Branch, Jump};
-    use crate::selftest::questions::{EIGHTH, HALF, QUARTER, QUESTIONS, Question};
+    use crate::selftest::questions::Question::{Branch, Jump, Second};
+    use crate::selftest::questions::{EIGHTH, HALF, OTHER, QUARTER, QUESTIONS, Question};
 
     /// Times of a core of this width on which nothing is special, and then what is.
     fn core(width: f64, special: &[(Question, f64)]) -> Times {
@@ -169,10 +171,10 @@ mod tests {
             };
             let own = match question {
                 // 20 cycles a misprediction.
-                Branch(HALF) | Jump(HALF) => 10.0 + 20.0 / 2.0,
+                Branch(HALF) | Second(OTHER) | Jump(HALF) => 10.0 + 20.0 / 2.0,
                 Branch(QUARTER) | Jump(QUARTER) => 10.0 + 20.0 / 4.0,
                 Branch(EIGHTH) | Jump(EIGHTH) => 10.0 + 20.0 / 8.0,
-                Branch(_) | Jump(_) => 10.0,
+                Branch(_) | Second(_) | Jump(_) => 10.0,
                 _ => question.instructions() as f64 / width + fence,
             };
             let cycles = special.iter().find(|(q, _)| q == question).map_or(own, |(_, c)| *c);

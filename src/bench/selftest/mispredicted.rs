@@ -1,7 +1,7 @@
 //! What mispredictions cost, and which of several targets is predicted.
 
-use super::questions::Question::{self, Branch, Jump};
-use super::questions::{EIGHTH, HALF, NEVER, QUARTER};
+use super::questions::Question::{self, Branch, Jump, Second};
+use super::questions::{EIGHTH, HALF, NEVER, OTHER, QUARTER};
 use super::times::Times;
 use tma::self_test::Targets;
 
@@ -16,6 +16,12 @@ pub fn cost(times: &Times) -> Option<f64> {
     let eighth = (times.get(Branch(EIGHTH))? - predicted) * 8.0;
     let agree = half > 0.0 && (eighth / half - 1.0).abs() <= ALIKE;
     agree.then_some((half + eighth) / 2.0)
+}
+
+/// The same of a branch whose operands were there before the last branch: nothing is waited for.
+pub fn ready_cost(times: &Times) -> Option<f64> {
+    let cost = 2.0 * (times.get(Second(OTHER))? - times.get(Second(NEVER))?);
+    (cost > 0.0).then_some(cost)
 }
 
 /// The same of indirect jumps to two targets alike: every predictor is wrong half of the times.
@@ -56,6 +62,14 @@ mod tests {
         };
         assert!((of(12.8).unwrap() - 22.2).abs() < 1e-9);
         assert_eq!(of(15.0), None);
+    }
+
+    /// By hand: (28.5 − 17.5) × 2.
+    #[test]
+    fn what_a_second_branch_adds_is_the_cost_without_waiting() {
+        let all = [(Second(NEVER), 17.5), (Second(OTHER), 28.5)];
+        assert_eq!(ready_cost(&times(&all)), Some(22.0));
+        assert_eq!(ready_cost(&times(&all[..1])), None);
     }
 
     /// By hand, 24 cycles each: the most frequent target is wrong with 1/4 and 1/8, the last one with

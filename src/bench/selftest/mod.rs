@@ -3,7 +3,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `mixes` | unfused single-µop instructions that fill every issue slot |
-//! | `questions` | the code of each test |
+//! | `questions`, `random` | the code of each test |
 //! | `times` | runs the tests in the sandbox; cycles of each |
 //! | `answers` | what follows from the times |
 //! | `mispredicted` | the same of random branches and jumps |
@@ -17,6 +17,7 @@ mod kept;
 mod mispredicted;
 pub(crate) mod mixes;
 mod questions;
+mod random;
 mod times;
 
 use crate::runner::Runner;

@@ -47,6 +47,9 @@ pub struct Count {
     /// Cycles that a misprediction costs here, by the self-test; with mispredictions only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misprediction_cycles: Option<f64>,
+    /// The same of a return, and of a branch with no load in its block that it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready_misprediction_cycles: Option<f64>,
     /// The same of an indirect jump or call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub indirect_misprediction_cycles: Option<f64>,

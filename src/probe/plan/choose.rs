@@ -12,7 +12,8 @@ use crate::facts::Function;
 pub const LONGEST: u64 = 96;
 
 /// Why a block of a function with unknown jumps has no count.
-const HIDDEN: &str = "no jump fits at its start, and an unknown jump of the function may lead to the rest";
+const HIDDEN: &str =
+    "no jump fits at its start, and an unknown jump of the function may lead to the rest";
 
 /// How a block is counted.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -44,8 +44,7 @@ pub fn solve(function: &Function, counted: &[Option<i64>], slack: i64) -> Solved
     let edges = edges(function);
     let mut taken: Vec<Option<i64>> = vec![None; edges.len()];
     // An unknown jump may lead into a block, which is then left more often than entered.
-    let sides =
-        if function.is_complete { sides(&edges, solved.blocks.len()) } else { Vec::new() };
+    let sides = if function.is_complete { sides(&edges, solved.blocks.len()) } else { Vec::new() };
     let mut changed = true;
     while changed {
         changed = false;

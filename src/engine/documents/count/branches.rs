@@ -87,7 +87,7 @@ pub struct Modelled {
     pub high: f64,
     /// Executions that were given to the model.
     pub seen: u64,
-    /// Its cost in cycles: the number × `misprediction_cycles`, or the indirect ones.
+    /// Its cost in cycles: the number × `misprediction_cycles`, or the ready or indirect ones.
     pub cycles: Option<f64>,
     /// `modelled`.
     pub source: String,
