@@ -111,6 +111,16 @@ const WIDE: [(&str, &[usize]); 3] = [
 ];
 
 #[test]
+fn no_edge_follows_from_a_block_that_an_unknown_jump_may_lead_into() {
+    let mut branch = function(&BRANCH, &[]);
+    branch.is_complete = false;
+    let edge = |function: &Function| solve(function, &[Some(10), Some(4), Some(10)], 0).edges[2];
+    assert_eq!(edge(&branch), (1, 2, Some(4)));
+    branch.blocks[1].certain = 0;
+    assert_eq!(edge(&branch), (1, 2, None));
+}
+
+#[test]
 fn a_hot_block_needs_no_probe_where_another_runs_as_often() {
     let wide = function(&WIDE, &[]);
     let all = plan(&wide, &mut Room::default(), None);

@@ -164,7 +164,6 @@ fn ready(
 ) -> std::result::Result<bool, String> {
     let first = Instant::now();
     let mut pauses = Pauses::default();
-    let mut pause = pauses.next();
     loop {
         let begin = Instant::now();
         let found = halting.halt(STOPPING).and_then(|()| change(halting, pid));
@@ -176,9 +175,9 @@ fn ready(
             }
             Err(_) => {}
         }
+        let pause = pauses.next(first.elapsed());
         let begin = Instant::now();
         run(halting, || begin.elapsed() < pause);
-        pause = pauses.next();
     }
 }
 

@@ -2,34 +2,23 @@
 
 use std::time::Duration;
 
-/// The first pauses, and most of the others.
+/// Most pauses.
 const SHORT: Duration = Duration::from_millis(1);
 /// Short pauses before each long one.
 const RUN: u32 = 8;
 
-/// Mostly short, since what is in the way may be there most of the time; and long ones that double: the
+/// Mostly short, since what is in the way may be there most of the time; and long ones, half of the time: the
 /// timeout of some system calls begins anew with every stop (epoll_wait, say), and must end once.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Pauses {
     number: u32,
-    long: Duration,
-}
-
-impl Default for Pauses {
-    fn default() -> Self {
-        Self { number: 0, long: 2 * SHORT }
-    }
 }
 
 impl Pauses {
-    /// The next one.
-    pub fn next(&mut self) -> Duration {
+    /// The next one, so long after the first try.
+    pub fn next(&mut self, since: Duration) -> Duration {
         self.number += 1;
-        if !self.number.is_multiple_of(RUN + 1) {
-            return SHORT;
-        }
-        self.long *= 2;
-        self.long
+        if self.number.is_multiple_of(RUN + 1) { since.max(SHORT) } else { SHORT }
     }
 }
 
@@ -37,13 +26,19 @@ impl Pauses {
 mod tests {
     use super::*;
 
-    /// By hand: what was waited before a pause of at least 40 ms is 9 × 8 ms and 4 to 32.
+    /// By hand: 8 tries of 1 ms and their pauses, 16 as long; each round doubles what was and adds 17 ms.
     #[test]
-    fn a_timeout_ends_after_a_few_times_as_long() {
-        let mut pauses = Pauses::default();
-        let all: Vec<u64> = (0..45).map(|_| pauses.next().as_millis() as u64).collect();
-        let long: Vec<u64> = all.iter().copied().filter(|pause| *pause > 1).collect();
-        assert_eq!(long, [4, 8, 16, 32, 64]);
-        assert_eq!(all.iter().sum::<u64>(), 40 + 124);
+    fn a_timeout_ends_within_a_few_times_as_long() {
+        let (mut pauses, mut since) = (Pauses::default(), Duration::ZERO);
+        let mut longest = Vec::new();
+        for _ in 0..4 * 9 {
+            since += Duration::from_millis(1);
+            let pause = pauses.next(since);
+            since += pause;
+            if pause > SHORT {
+                longest.push((pause.as_millis(), since.as_millis()));
+            }
+        }
+        assert_eq!(longest, [(17, 34), (51, 102), (119, 238), (255, 510)]);
     }
 }
