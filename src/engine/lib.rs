@@ -15,7 +15,7 @@
 //! | [`recorded_loads`] | recorded samples of loads and stores → levels, latencies, shared cache lines |
 //! | [`prefetch`](mod@prefetch) | recorded iterations and loads → prefetch advice |
 //! | [`count`] | exact counts of chosen functions of a command |
-//! | `mispredicted` | mispredictions of the branches of these functions, modelled |
+//! | `mispredicted`, `predicting`, `waits` | mispredictions of the branches of these functions, modelled |
 //! | `values` | what registers hold at the entries of their functions and loops |
 //! | `recursion`, `nesting` | functions that may call themselves; their calls and returns |
 //! | [`function_name`], [`function_list`] | functions by the names that people write; the largest of a file |
@@ -54,6 +54,7 @@ mod loop_path;
 mod mispredicted;
 mod nesting;
 pub mod predict;
+mod predicting;
 pub mod prefetch;
 pub mod record;
 pub mod recorded_loads;
@@ -64,6 +65,7 @@ pub mod trials;
 mod trips;
 mod typical;
 mod values;
+mod waits;
 
 /// The tables that are built in.
 pub use events::library;

@@ -8,6 +8,7 @@ use crate::support::tools::gcc;
 use crate::support::wait::until;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use pmu::perf::Signals;
 use probe::count::{Counts, Wanted, count, count_process};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -190,6 +191,15 @@ int main(void) {
 
 pub fn counted(pid: i32, wanted: &[Wanted], window: Duration) -> Option<Counts> {
     with_signals(|signals| count_process(pid, wanted, window, signals, &mut |_, _| {}))
+}
+
+/// The same, or why it was not possible.
+pub fn counted_or_not(pid: i32, wanted: &[Wanted], window: Duration) -> Result<Counts, String> {
+    let count = |signals: &Signals| {
+        Ok(count_process(pid, wanted, window, signals, &mut |_, _| {})
+            .map_err(|e| format!("{e:?}")))
+    };
+    with_signals(count).unwrap()
 }
 
 /// A program that runs until a signal ends it.
@@ -405,11 +415,7 @@ fn a_process_whose_memory_another_one_has_is_left_alone() {
     let folder = Folder::new();
     let Some(live) = Live::start(&folder, SHARING, &[]) else { return };
     let wanted = live.wanted(["part"]);
-    let found = with_signals(|signals| {
-        let window = Duration::from_millis(5);
-        Ok(count_process(live.pid(), &wanted, window, signals, &mut |_, _| {}))
-    });
-    let why = format!("{:?}", found.unwrap().unwrap_err());
+    let why = counted_or_not(live.pid(), &wanted, Duration::from_millis(5)).unwrap_err();
     assert!(why.contains("has the same memory") || why.contains("cannot trace"), "{why}");
     live.end();
 }

@@ -396,7 +396,9 @@ fn a_jump_that_looks_like_a_tail_call_may_lead_to_a_hidden_label() {
     let covered = "\".Lop0: inc %eax\\n dec %ecx\\n.Lop1: nop\\n jmp .Lend\\n\"\n\
          \".Lmid: add $0x12345678,%ecx\\n.Lend: add $0x01234567,%edx\\n\"\n";
     let derived = "\".Lop0: inc %eax\\n.Lop1: add $2,%eax\\n\"\n";
-    for (labels, result) in [(covered, 2000), (derived, 8000)] {
+    // A count after .Lop1, where one instruction has room for a jump, would have its entries, too.
+    let inside = "\".Lop0: inc %eax\\n.Lop1: add $0x01234567,%edx\\n\"\n";
+    for (labels, result) in [(covered, 2000), (derived, 8000), (inside, 2000)] {
         let source = threaded(labels);
         let result = format!("-DRESULT={result}");
         let Some(program) = gcc(folder.path(), &source, &["-O1", &result], "hidden") else {
@@ -407,6 +409,10 @@ fn a_jump_that_looks_like_a_tail_call_may_lead_to_a_hidden_label() {
         assert_eq!(counts.exit, Some(pmu::Exit::Status(0)), "{labels}");
         let run = counts.functions[0].as_ref().unwrap();
         assert_eq!((run.checked, run.blocks[0].count.clone()), (0, Ok(3000)), "{run:?}");
+        // Of the three values of i % 3 two lead to .Lop0.
+        if let Some(Ok(entries)) = run.blocks.get(2).map(|block| &block.count) {
+            assert_eq!(*entries, 2000, "{labels} {run:?}");
+        }
     }
 }
 

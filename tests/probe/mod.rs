@@ -11,6 +11,7 @@ mod loads;
 pub mod programs;
 mod refused;
 mod restarts;
+mod retries;
 mod values;
 mod windows;
 

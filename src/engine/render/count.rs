@@ -108,7 +108,10 @@ fn most_frequent(trips: &Trips) -> String {
     let shown = sorted.iter().take(3).map(|(trips, n)| format!("{trips} ({:.0} %)", share(*n)));
     match sorted.is_empty() {
         true => String::new(),
-        false => format!("  trips: {}", shown.collect::<Vec<_>>().join(", ")),
+        false => {
+            let of = if trips.source.as_deref() == Some("sampled") { ", sampled" } else { "" };
+            format!("  trips{of}: {}", shown.collect::<Vec<_>>().join(", "))
+        }
     }
 }
 

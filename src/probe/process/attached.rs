@@ -9,6 +9,7 @@
 use super::followed::{Following, OPTIONS, rest};
 use super::halting::{Halting, Refusal, Watcher};
 use super::living::{Living, has_ended, threads};
+use super::pauses::Pauses;
 use super::seize::{refused, seize, tracer};
 use super::sharing::sharers;
 use super::signals::may_restart;
@@ -27,8 +28,6 @@ const STOPPING: Duration = Duration::from_secs(2);
 const LEAVING: Duration = Duration::from_secs(10);
 /// So long what was in the way at the beginning may be there again and again.
 const TRYING: Duration = Duration::from_secs(2);
-/// Longest time between two tries.
-const BETWEEN: Duration = Duration::from_millis(10);
 /// So long a thread that waits in the kernel may take to be left at the end.
 const PARTING: Duration = Duration::from_millis(100);
 /// Searches for new threads until none is found.
@@ -164,7 +163,7 @@ fn ready(
     stopped: &mut Duration,
 ) -> std::result::Result<bool, String> {
     let first = Instant::now();
-    let mut pause = Duration::from_millis(1);
+    let mut pauses = Pauses::default();
     loop {
         let begin = Instant::now();
         let found = halting.halt(STOPPING).and_then(|()| change(halting, pid));
@@ -176,9 +175,9 @@ fn ready(
             }
             Err(_) => {}
         }
+        let pause = pauses.next(first.elapsed());
         let begin = Instant::now();
         run(halting, || begin.elapsed() < pause);
-        pause = (pause + Duration::from_millis(1)).min(BETWEEN);
     }
 }
 

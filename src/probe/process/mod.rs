@@ -9,7 +9,7 @@
 //! | `followed` | a command followed through all its threads and children, without breakpoints |
 //! | `living` | a live process before it is traced |
 //! | `attached` | a live process, watched for a while |
-//! | `halting` | its threads stopped together, and let go |
+//! | `halting`, `pauses` | its threads stopped together, and let go; for how long |
 //! | `restart` | system calls that a stop has interrupted |
 //! | `seize` | the beginning of tracing, and why it is refused |
 //! | `sharing` | processes with the same memory (`unsafe`) |
@@ -34,6 +34,7 @@ mod living;
 mod loader;
 mod maps;
 mod memory;
+mod pauses;
 mod restart;
 mod resuming;
 mod seize;
