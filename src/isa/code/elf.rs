@@ -6,6 +6,7 @@
 
 use super::hex::MAX_BLOCK_BYTES;
 use super::location::{Location, LoopName};
+use super::nameless::nameless_start;
 use super::region::{Placeholders, cut, cut_among};
 use super::unwind;
 use crate::flow;
@@ -260,6 +261,17 @@ impl<'a> Program<'a> {
         })
     }
 
+    /// The function without a symbol at `start`, called `name`.
+    fn at(&self, name: &str, start: u64) -> Result<Function> {
+        let found = self.around(start)?;
+        match found.start == start {
+            true => Ok(Function { name: name.to_owned(), ..found }),
+            false => Err(Error::failed(format!("no function begins at {start:#x}"))
+                .because(format!("it is inside {}, from {:#x} on", found.name, found.start))
+                .hint(format!("FILE:{start:#x} is the block with that address"))),
+        }
+    }
+
     /// The function `name`.
     pub fn function(&self, name: &str) -> Result<Function> {
         let symbols: Vec<_> = self
@@ -273,6 +285,9 @@ impl<'a> Program<'a> {
         let only = clones
             .first()
             .filter(|first| clones.iter().all(|other| other.address() == first.address()));
+        if let (None, None, Some(start)) = (found, only, nameless_start(name)) {
+            return self.at(name, start);
+        }
         found.or(only.copied()).and_then(Function::of).ok_or_else(|| {
             let error = Error::failed(format!("the file has no sized function symbol `{name}`"));
             let others: Vec<_> = clones.iter().filter_map(|s| s.name().ok()).collect();

@@ -10,7 +10,7 @@
 //! | `elf`, `function_blocks` | address ranges and functions of an ELF file; the blocks of a function |
 //! | `unwind` | functions of files without symbols |
 //! | `loop_region` | the loop around a block of a program |
-//! | `preferred` | the name of code that has several |
+//! | `preferred`, `nameless` | the name of code that has several, or none |
 //! | `binary` | raw machine code and files with IACA markers |
 //! | `markers`, `region` | region markers; extracting a region from an object file |
 //! | `decode` | bytes → [`Block`] |
@@ -31,6 +31,7 @@ mod listing;
 mod location;
 mod loop_region;
 mod markers;
+mod nameless;
 mod preferred;
 mod refusal;
 mod region;
@@ -48,6 +49,7 @@ pub use listing::{MAX_LISTING_BYTES, listing_syntax, read_listing};
 pub use location::{Location, LoopName, split as split_location};
 pub use loop_region::{Around, loop_around, loop_region};
 pub use markers::{Marked, marked};
+pub use nameless::{nameless, nameless_start};
 pub use preferred::preference;
 pub use refusal::Refusal;
 pub use region::Region;

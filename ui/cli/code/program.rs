@@ -17,6 +17,8 @@ pub fn block(file: &str, location: &Location, given: &str) -> Result<Located> {
         let mut found = read_location(&data, location)?;
         if let (Some(name), Some(symbol)) = (&mut found.name, location.function()) {
             *name = name.replacen(symbol, &demangle(symbol), 1);
+        } else if let Some(name) = &mut found.name {
+            *name = function_name::shown(file, name);
         }
         Ok(with_count(found, given))
     })
@@ -57,7 +59,7 @@ pub fn list(given: &str) -> Result<FunctionBlocks> {
     let data = load(Path::new(file))?;
     named(file, &location, |location| {
         let listed = list_blocks(&data, location)?;
-        Ok(FunctionBlocks { function: demangle(&listed.function), ..listed })
+        Ok(FunctionBlocks { function: function_name::shown(file, &listed.function), ..listed })
     })
 }
 
