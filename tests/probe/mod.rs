@@ -1,6 +1,7 @@
 //! Blocks captured in running programs: what is captured is what the program has, by its own
 //! account.
 
+mod asked;
 mod attached;
 mod branches;
 mod bursts;

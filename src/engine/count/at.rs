@@ -30,9 +30,9 @@ fn outside(at: u64, chosen: &[Chosen]) -> Error {
     let error = Error::usage(format!("--values: no counted function has the address {at:#x}"));
     let mut files: Vec<&Path> = chosen.iter().map(|one| one.wanted.path.as_path()).collect();
     files.dedup();
-    let other = files.into_iter().find_map(|path| {
-        functions(path).ok()?.into_iter().find(|named| named.range.contains(&at))
-    });
+    let other = files
+        .into_iter()
+        .find_map(|path| functions(path).ok()?.into_iter().find(|named| named.range.contains(&at)));
     if let Some(other) = other {
         let name = other.name.unwrap_or_else(|| format!("{:#x}", other.range.start));
         let why = format!("its function {name} is not counted");
@@ -48,7 +48,10 @@ fn outside(at: u64, chosen: &[Chosen]) -> Error {
         Some(near) => {
             let range = &near.wanted.range;
             error
-                .because(format!("the nearest is {}, {:#x}..{:#x}", near.name, range.start, range.end))
+                .because(format!(
+                    "the nearest is {}, {:#x}..{:#x}",
+                    near.name, range.start, range.end
+                ))
                 .hint(hint)
         }
     }
@@ -69,10 +72,11 @@ fn inside(at: u64, of: &Chosen) -> Result<()> {
     if all.any(|instruction| instruction.ip() == at) {
         return Ok(());
     }
-    let near = function.blocks.iter().min_by_key(|block| match (block.start..block.end).contains(&at) {
-        true => 0,
-        false => block.start.abs_diff(at),
-    });
+    let near =
+        function.blocks.iter().min_by_key(|block| match (block.start..block.end).contains(&at) {
+            true => 0,
+            false => block.start.abs_diff(at),
+        });
     let error = Error::usage(format!("--values: no instruction of {} begins at {at:#x}", of.name));
     Err(match near {
         Some(block) => error.hint(format!("the nearest block begins at {:#x}", block.start)),

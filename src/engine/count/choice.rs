@@ -3,7 +3,7 @@
 use super::CountAsk;
 use super::program::{executable, program};
 use crate::function_name;
-use isa::code::nameless;
+use isa::code::{nameless, nameless_start};
 use probe::count::Wanted;
 use probe::facts::{Named, functions};
 use profile::module::{Module, ModuleKind};
@@ -48,7 +48,10 @@ pub(super) fn chosen(ask: &CountAsk) -> Result<Vec<Chosen>> {
         if !all.iter().any(|one| is(one, name)) {
             let error = Error::failed(format!("there is no function `{name}` to count"));
             let names = all.iter().map(|one| one.name.as_str());
-            let other = function_name::did_you_mean(names, name);
+            let around = nameless_start(name)
+                .and_then(|at| all.iter().find(|one| one.wanted.range.contains(&at)))
+                .map(|one| format!("the function with that address is `{}`", one.name));
+            let other = around.or_else(|| function_name::did_you_mean(names, name));
             return Err(error.hint(
                 other.unwrap_or_else(|| "--module FILE names the file that has it".to_owned()),
             ));

@@ -47,7 +47,12 @@ pub(super) fn hot(found: &Hottest) -> Result<(Vec<Counted>, HotFunctions)> {
     if counted.is_empty() {
         let why = |row: &HotRow| {
             let why = row.reason.as_deref().unwrap_or_default();
-            format!("{:.0} % of {} samples are in {}: {why}", 100.0 * row.share, found.samples, row.function)
+            format!(
+                "{:.0} % of {} samples are in {}: {why}",
+                100.0 * row.share,
+                found.samples,
+                row.function
+            )
         };
         let why = functions.first().map_or_else(|| "there are no samples".to_owned(), why);
         return Err(Error::failed("none of the hot functions can be counted")
@@ -62,10 +67,7 @@ pub(super) fn hot(found: &Hottest) -> Result<(Vec<Counted>, HotFunctions)> {
 type Files = BTreeMap<PathBuf, std::result::Result<(Vec<Named>, Names), String>>;
 
 /// A function by its name in its file.
-fn named(
-    of: &Hot,
-    files: &mut Files,
-) -> std::result::Result<(String, Wanted), String> {
+fn named(of: &Hot, files: &mut Files) -> std::result::Result<(String, Wanted), String> {
     if let Some(why) = &of.gap {
         return Err(why.clone());
     }

@@ -84,7 +84,11 @@ pub fn counted(ask: &CountAsk, progress: Progress<'_>) -> Result<(Count, i32)> {
         None => (chosen(ask)?, None),
     };
     at::check(ask.values.as_deref().unwrap_or_default(), &chosen)?;
-    let plain = if ask.plain && ask.process.is_none() { Some(plain(&ask.command)?) } else { None };
+    let plain = match (&ask.hot, ask.process) {
+        (_, Some(_)) => None,
+        _ if ask.plain => Some(plain(&ask.command)?),
+        (hot, None) => hot.as_ref().map(|found| found.seconds),
+    };
     let signals = Signals::catch()?;
     let wanted: Vec<Wanted> = chosen.iter().map(|c| c.wanted.clone()).collect();
     let used = || ask.process.and_then(|(pid, _)| program::processor_time(pid));
@@ -141,7 +145,7 @@ pub fn counted(ask: &CountAsk, progress: Progress<'_>) -> Result<(Count, i32)> {
         let found = loads(&ask.command, &functions, &counts, &signals)?;
         document.loads = found.rows;
         document.timer = found.timer;
-        document.cost.extend(found.cost);
+        document.cost.extend(found.cost.into_iter().map(|of| Cost { plain, ..of }));
         document.notes.extend(found.notes);
         interrupted = found.interrupted;
     }
@@ -188,10 +192,8 @@ fn costs(ask: &CountAsk, counts: &Counts, plain: Option<f64>) -> Vec<Cost> {
     let sampled = ask.hot.as_ref().map(|found| found.seconds);
     let cost =
         |run: &str, seconds, plain, probes| Cost { run: run.to_owned(), seconds, plain, probes };
-    let mut all: Vec<Cost> = sampled.map(|s| cost("samples", s, plain, 0)).into_iter().collect();
-    // Two windows of a live process take what was asked for.
-    let plain = plain.or(sampled.filter(|_| ask.process.is_none()));
+    let mut all: Vec<Cost> =
+        sampled.map(|s| cost("samples", s, plain.filter(|_| ask.plain), 0)).into_iter().collect();
     all.push(cost("counts", counts.wall.as_secs_f64(), plain, counts.probes));
     all
 }
-

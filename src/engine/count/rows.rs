@@ -82,4 +82,3 @@ pub(super) fn enter(document: &mut Count, of: &Chosen, found: &FunctionCounts) {
     let name = &of.name;
     document.contradictions.extend(found.contradictions.iter().map(|c| format!("{name} {c}")));
 }
-

@@ -8,6 +8,7 @@
 //! | `listing`, `directives` | assembly files: their marked regions and the directives accepted in them |
 //! | `location` | places in a program as a user writes them |
 //! | `elf`, `function_blocks` | address ranges and functions of an ELF file; the blocks of a function |
+//! | `elf_function` | functions by name, or around an address |
 //! | `unwind` | functions of files without symbols |
 //! | `loop_region` | the loop around a block of a program |
 //! | `preferred`, `nameless` | the name of code that has several, or none |
@@ -24,6 +25,7 @@ mod binary;
 mod decode;
 mod directives;
 mod elf;
+mod elf_function;
 mod exit;
 mod function_blocks;
 mod hex;

@@ -72,13 +72,9 @@ fn is_code(section: &object::Section<'_, '_>) -> bool {
 
 /// Code sections, or executable segments if there are no sections.
 fn code(file: &object::File<'_>, layout: &Layout) -> Vec<CodeRange> {
-    let range =
-        |start: u64, size: u64| CodeRange { start, end: start.saturating_add(size) };
-    let sections: Vec<_> = file
-        .sections()
-        .filter(is_code)
-        .map(|s| range(s.address(), s.size()))
-        .collect();
+    let range = |start: u64, size: u64| CodeRange { start, end: start.saturating_add(size) };
+    let sections: Vec<_> =
+        file.sections().filter(is_code).map(|s| range(s.address(), s.size())).collect();
     if !sections.is_empty() {
         return sections;
     }

@@ -245,7 +245,8 @@ impl Symbols {
             None => kernel::is_this_machine(&self.origin, &self.root),
         };
         if same {
-            return self.load_program(module, Program::new(data, module.path.clone().into(), layout));
+            return self
+                .load_program(module, Program::new(data, module.path.clone().into(), layout));
         }
         match &module.build_id {
             Some(recorded) => {

@@ -137,7 +137,8 @@ pub fn without_exit(located: &mut Located) {
     let end = located.start + rest.bytes.len() as u64;
     located.notes.push(format!(
         "measured without the final `{}`, which leaves the block: {:#x}..{end:#x}",
-        last.text, located.start
+        last.text.split(' ').next().unwrap_or_default(),
+        located.start
     ));
     located.bytes = rest.bytes;
 }
