@@ -113,7 +113,8 @@ fn the_hot_functions_of_a_process_are_sampled_then_counted() {
     let folder = Folder::new();
     let Some(file) = build(&folder) else { return };
     let running = Endless::start(&file);
-    let arguments = ["count", "--hot", "--seconds", "0.3", "--format", "json", "-p", &running.pid()];
+    let arguments =
+        ["count", "--hot", "--seconds", "0.3", "--format", "json", "-p", &running.pid()];
     let ran = tdtool(arguments);
     if !is_possible(&ran) || ran.stderr.contains("hot functions are not known") {
         return;
@@ -142,8 +143,7 @@ fn a_function_without_a_symbol_has_a_name_that_can_be_given_back() {
     let inside = format!("{}:bare+{:#x}", text(&stripped), part + 1);
     let refused = tdtool(["block", "--list", &inside]).stderr;
     assert!(refused.contains("no function begins"), "{refused}");
-    let ran =
-        tdtool(["count", "--functions", &name, "--format", "json", "--", text(&stripped)]);
+    let ran = tdtool(["count", "--functions", &name, "--format", "json", "--", text(&stripped)]);
     if is_possible(&ran) {
         assert_eq!(ran.json()["blocks"][0]["function"], *name);
     }

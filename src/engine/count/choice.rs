@@ -4,6 +4,7 @@ use super::CountAsk;
 use super::program::{executable, program};
 use crate::function_name;
 use isa::code::{nameless, nameless_start};
+use nix::errno::Errno;
 use probe::count::Wanted;
 use probe::facts::{Named, functions};
 use profile::module::{Module, ModuleKind};
@@ -74,6 +75,9 @@ fn of_file(path: &Path) -> Result<Vec<Chosen>> {
             true => {
                 "--hot finds the functions of what it runs; or name the ELF file that has them: \
                  --module FILE"
+            }
+            false if why.starts_with(Errno::EACCES.desc()) => {
+                "run as a user who may read the file: its code has to be analysed"
             }
             false => "give an ELF file of x86-64 that has the code: --module FILE",
         };

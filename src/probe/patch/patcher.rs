@@ -68,7 +68,16 @@ impl<P: Probes> Patcher<P> {
     pub fn new(probes: P, targets: Vec<Target>) -> Self {
         let refused = targets.iter().map(|_| Vec::new()).collect();
         let (processes, trampolines, prepared) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Self { probes, targets, processes, trampolines, refused, prepared, restored: 0, early: None }
+        Self {
+            probes,
+            targets,
+            processes,
+            trampolines,
+            refused,
+            prepared,
+            restored: 0,
+            early: None,
+        }
     }
 
     /// The same for a live process, with what is to be put into it, by target.
