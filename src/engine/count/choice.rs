@@ -1,6 +1,6 @@
 //! The functions to count: those of the command's own program or of given files, all or by name.
 
-use super::CountAsk;
+use super::ask::CountAsk;
 use super::program::{executable, program};
 use crate::function_name;
 use isa::code::{nameless, nameless_start};

@@ -2,12 +2,14 @@
 //!
 //! | file | concern |
 //! |---|---|
+//! | `ask` | what to count |
 //! | `choice` | the functions that are asked for, by name |
 //! | `hot` | those that hold most samples of an earlier run |
 //! | `program` | the program of the command or process |
 //! | `at` | addresses of blocks that are given by hand |
 //! | `rows` | counts as rows of the document |
 
+mod ask;
 mod at;
 mod choice;
 mod hot;
@@ -16,7 +18,6 @@ mod rows;
 
 use crate::documents::Exit;
 use crate::documents::count::{Cost, Count, LoopRow, SCHEMA};
-use crate::hot::hottest::Hottest;
 use crate::loads::loads;
 use crate::mispredicted;
 use crate::values;
@@ -25,37 +26,13 @@ use pmu::Command;
 use pmu::perf::{Child, Signals};
 use probe::count::{Counts, Progress, Wanted, count_process, count_sampled};
 use rows::{LEAST_IN_WINDOW, enter, refused};
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tma::{Core, Error, Result};
+use std::time::Instant;
+use tma::{Error, Result};
+
+pub use ask::CountAsk;
 
 /// Processor time in seconds that stopping and patching a process takes, in steps of the kernel's clock.
 const LITTLE: f64 = 0.02;
-
-/// What to count.
-#[derive(Debug, Clone)]
-pub struct CountAsk {
-    /// The command; not used with a process.
-    pub command: Command,
-    /// A live process instead, and for how long.
-    pub process: Option<(i32, Duration)>,
-    /// Files with the functions; the command's own program if none.
-    pub modules: Vec<PathBuf>,
-    /// Names of functions, or addresses in them (`0x4327`); all if none.
-    pub functions: Vec<String>,
-    /// Those that hold most of the samples of an earlier run, instead.
-    pub hot: Option<Hottest>,
-    /// Whether the command is also run without probes, for the cost.
-    pub plain: bool,
-    /// Whether it is run twice more, for access patterns and latencies of the hot loads.
-    pub loads: bool,
-    /// Whether registers at the entries of functions and loops are recorded, and at those of the blocks with
-    /// these addresses: it is run once more.
-    pub values: Option<Vec<u64>>,
-    /// Whether mispredictions are modelled, on this core: the command is run once more.
-    pub branches: Option<Arc<Core>>,
-}
 
 /// Runs the command and counts, or counts in a live process, whose analysis is reported to `progress`.
 /// With the document, the exit status that a shell would give: that of the command, or 128 + the signal
