@@ -8,6 +8,7 @@ mod bursts;
 mod captured;
 mod counts;
 mod ends;
+mod large;
 mod loads;
 pub mod programs;
 mod refused;
