@@ -38,7 +38,6 @@ pub mod branches;
 pub mod captured;
 pub mod core_model;
 pub mod count;
-mod count_hot;
 pub mod deps;
 pub mod doctor;
 pub mod documents;

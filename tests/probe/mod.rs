@@ -1,12 +1,14 @@
 //! Blocks captured in running programs: what is captured is what the program has, by its own
 //! account.
 
+mod asked;
 mod attached;
 mod branches;
 mod bursts;
 mod captured;
 mod counts;
 mod ends;
+mod large;
 mod loads;
 pub mod programs;
 mod refused;

@@ -137,7 +137,7 @@ const HOT: f64 = 0.9;
 
 /// Runs a command once sampled, and three times with probes: counts, addresses and latencies of its loads.
 fn counts(settings: &Settings, command: Command) -> Result<(Count, i32)> {
-    let live = super::count::live(settings, &command)?;
+    let live = super::count::live(settings, &command, None)?;
     let ask = CountAsk {
         hot: Some(hottest(settings.machine(), settings.library, &live, HOT)?),
         command,

@@ -133,6 +133,19 @@ fn known_threads(recording: &Recording, filter: &Filter) -> Result<()> {
     })
 }
 
+/// Why the hottest function of a file has no blocks, if so: it is for another processor, say.
+fn without_blocks(profile: &mut Profile, blocks: &[HotBlock]) -> Option<String> {
+    let first = profile.functions.first()?;
+    let is_file = first.gap.is_none() && first.path.starts_with('/');
+    if !is_file || blocks.iter().any(|block| block.function == 0) {
+        return None;
+    }
+    let name = first.short.clone();
+    let found = profile.annotate(0);
+    let why = found.notes.first().filter(|_| found.blocks.is_empty())?;
+    Some(format!("{name} has no blocks: {why}"))
+}
+
 /// Enters functions, blocks and callers into a report. `progress` gets the number of measured
 /// blocks and of all. The signal that interrupted the counting of entries, if one did.
 ///
@@ -170,6 +183,7 @@ pub fn enter(
     let blocks = profile.blocks(ask.blocks);
     report.blocks =
         blocks.iter().map(|b| BlockRow::new(b, &profile.functions[b.function])).collect();
+    report.notes.extend(without_blocks(profile, &blocks).filter(|_| ask.blocks > 0));
     if let Some(model) = &ask.measure {
         let options = Options { budget: BUDGET, ..Options::default() };
         let mut measurer = Measurer::new(options, model);

@@ -44,7 +44,7 @@ mod trace;
 mod watch;
 
 pub use breakpoint::{Breakpoint, MOST as MOST_BREAKPOINTS};
-pub use child::Child;
+pub use child::{Child, cannot_start};
 pub use clock::{tsc_hz, tsc_hz_here};
 #[cfg(target_arch = "x86_64")]
 pub use events::Events;

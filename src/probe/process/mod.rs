@@ -14,7 +14,7 @@
 //! | `seize` | the beginning of tracing, and why it is refused |
 //! | `sharing` | processes with the same memory (`unsafe`) |
 //! | `tracee` | a process that makes system calls for us |
-//! | `inject` | system calls in a stopped thread |
+//! | `inject`, `map_many` | system calls in a stopped thread, many mappings at once |
 //! | `signals` | its blocked signals (`unsafe`) |
 //! | `vacant` | addresses at which nothing is mapped |
 //! | `task` | traced processes and threads as data |
@@ -32,6 +32,7 @@ mod halting;
 mod inject;
 mod living;
 mod loader;
+mod map_many;
 mod maps;
 mod memory;
 mod pauses;

@@ -207,14 +207,17 @@ impl Symbols {
             return LoadedModule::without(Gap::OtherProcessor(recorded.to_owned()));
         }
         match read(&found.path) {
-            Ok(data) => self.load_program(Program::new(data, found.path, found.layout)),
+            Ok(data) => self.load_program(module, Program::new(data, found.path, found.layout)),
             Err(error) => LoadedModule::without(Gap::Unreadable(error.to_string())),
         }
     }
 
-    fn load_program(&self, mut program: Program) -> LoadedModule {
+    fn load_program(&self, module: &Module, mut program: Program) -> LoadedModule {
         match program.table(&self.search) {
-            Ok(table) => LoadedModule { gap: None, table, program: Some(program) },
+            Ok(table) => {
+                let table = table.of_file(module.name());
+                LoadedModule { gap: None, table, program: Some(program) }
+            }
             Err(reason) => LoadedModule::without(Gap::Unreadable(reason)),
         }
     }
@@ -242,7 +245,8 @@ impl Symbols {
             None => kernel::is_this_machine(&self.origin, &self.root),
         };
         if same {
-            return self.load_program(Program::new(data, module.path.clone().into(), layout));
+            return self
+                .load_program(module, Program::new(data, module.path.clone().into(), layout));
         }
         match &module.build_id {
             Some(recorded) => {

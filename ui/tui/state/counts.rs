@@ -55,6 +55,8 @@ pub struct Counts {
     modules: HashMap<String, Module>,
     /// Where they come from, for a line of the screen.
     pub source: String,
+    /// The counted command.
+    command: Vec<String>,
     /// They are samples themselves: how often something was recorded.
     pub is_recorded: bool,
 }
@@ -71,8 +73,12 @@ fn address(text: &str) -> u64 {
 impl Counts {
     /// The counts of a document.
     pub fn new(document: &Count) -> Self {
-        let source = format!("counts of another run: {}", document.command.join(" "));
-        let mut all = Self { source, ..Self::default() };
+        let source = match document.process {
+            Some(pid) => format!("counts of a window of process {pid}"),
+            None => format!("counts of another run: {}", document.command.join(" ")),
+        };
+        let command = document.command.clone();
+        let mut all = Self { source, command, ..Self::default() };
         for row in &document.blocks {
             let module = all.modules.entry(name(&row.module)).or_default();
             module.blocks.insert(address(&row.start), row.count);
@@ -90,6 +96,17 @@ impl Counts {
             }
         }
         all
+    }
+
+    /// Whether a sampled command was the counted one, so that its time may be divided by entries. Its path may
+    /// differ.
+    pub fn is_of(&self, command: Option<&[String]>) -> bool {
+        match (self.command.split_first(), command.and_then(<[String]>::split_first)) {
+            (Some((own, rest)), Some((sampled, others))) => {
+                name(own) == name(sampled) && rest == others
+            }
+            _ => false,
+        }
     }
 
     /// Those of the first event with branch stacks of a recording.
@@ -192,6 +209,10 @@ mod tests {
     use engine::documents::count::{BlockRow, EdgeRow, LoopRow, Trips};
     use profile::hot::HotBlock;
 
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
     #[test]
     fn a_block_has_its_counts_also_if_it_was_counted_in_parts() {
         let module = "/usr/bin/matmul".to_owned();
@@ -226,6 +247,9 @@ mod tests {
         let function = HotFunction { path: module, ..HotFunction::default() };
         let found = Counts::new(&document).of(&function, &block, Some(8.0)).unwrap();
         assert_eq!(found.edges, [Some(0.75), Some(0.25)]);
+        let counts = Counts::new(&Count { command: words("./matmul 5"), ..document });
+        let is_of = |text: &str| counts.is_of(Some(&words(text)));
+        assert!(is_of("/usr/bin/matmul 5") && !is_of("./matmul 50") && !counts.is_of(None));
         assert_eq!((found.entries, found.loops), (Some(400), Some((100, 4.0))));
         // Half of 8 s for 400 entries; 2 / √100.
         assert_eq!(found.each, Some(Each::Seconds(0.01, 0.2)));

@@ -133,9 +133,12 @@ fn block_text(state: &State, block: &AnnotatedBlock, row: usize, columns: usize)
 
 /// The counts of a block, if another run was counted.
 fn counts(state: &State, block: &AnnotatedBlock) -> Option<BlockCounts> {
-    let software = state.tree.report.as_ref().and_then(|r| *r.software.get("task_clock_ms")?);
+    let (counts, report) = (state.counts.as_ref()?, state.tree.report.as_ref());
+    // Time of one command over entries of another would be that of none.
+    let report = report.filter(|report| counts.is_of(report.command.as_deref()));
+    let software = report.and_then(|r| *r.software.get("task_clock_ms")?);
     let function = &state.blocks.data.ready()?.function;
-    state.counts.as_ref()?.of(function, block, software.map(|ms| ms / 1e3))
+    counts.of(function, block, software.map(|ms| ms / 1e3))
 }
 
 /// How often a block was entered, and what an entry took; of a loop, its iterations.
