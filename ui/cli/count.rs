@@ -1,7 +1,7 @@
 //! `tdtool count`: exact counts of chosen functions of a command or a live process, by probes.
 
 use super::global::Global;
-use super::output::print;
+use super::output::{print, write};
 use super::progress::Progress;
 use crate::message;
 use crate::settings::Settings;
@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use tma::{Error, Result};
+use tma::Result;
 
 #[derive(Args)]
 pub struct CountArgs {
@@ -145,11 +145,7 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
         Format::Callgrind => count::callgrind(&document),
     };
     match file {
-        Some(path) => std::fs::write(path, text).map_err(|e| {
-            Error::failed(format!("cannot write {}", path.display()))
-                .because(e)
-                .hint("choose another place with --output")
-        })?,
+        Some(path) => write(path, text.as_bytes(), "--output")?,
         None if beside => message::plain(&text),
         None => print(&text)?,
     }

@@ -1,8 +1,9 @@
 //! `tdtool prefetch`: where a software prefetch helps, and how far ahead.
 
 use super::global::Global;
-use super::output::print;
+use super::output::{print, write};
 use super::progress::Progress;
+use super::search::SearchArgs;
 use crate::message;
 use crate::settings::Settings;
 use bench::{Options, Profiler};
@@ -16,9 +17,8 @@ use engine::prefetch::{Cycles, prefetch_by_probes};
 use engine::render::{json, prefetch, prefetch_plan};
 use isa::code::Block;
 use pmu::Command;
-use profile::files::SearchPaths;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use tma::{Error, Result};
 
@@ -27,12 +27,8 @@ pub struct PrefetchArgs {
     /// Recordings of branches and of loads (`perf record -b`, `perf mem`)
     #[arg(value_name = "FILE", required_unless_present = "command")]
     files: Vec<PathBuf>,
-    /// Look for the recorded binaries under DIR first; repeatable
-    #[arg(long, value_name = "DIR")]
-    symfs: Vec<PathBuf>,
-    /// A recorded program, known by its build-id or file name; repeatable
-    #[arg(long, value_name = "FILE")]
-    binary: Vec<PathBuf>,
+    #[command(flatten)]
+    search: SearchArgs,
     /// Show N loads as text
     #[arg(short, value_name = "N", default_value = "10")]
     n: usize,
@@ -73,11 +69,7 @@ enum PlanFormat {
 }
 
 pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
-    let search = SearchPaths {
-        roots: args.symfs.clone(),
-        programs: args.binary.clone(),
-        ..SearchPaths::default()
-    };
+    let search = args.search.paths();
     let settings = global.settings()?;
     let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
     let mut here = String::new();
@@ -116,7 +108,7 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         if plan.prefetches.is_empty() {
             message::note(&empty(&document));
         }
-        write(path, &written(&plan, args.plan_format)?, "--plan")?;
+        write(path, written(&plan, args.plan_format)?.as_bytes(), "--plan")?;
     }
     let text = match args.format {
         Format::Text => prefetch::text(&document, args.n, settings.ascii),
@@ -124,7 +116,7 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         Format::Csv => prefetch::csv(&document),
     };
     match file {
-        Some(path) => write(path, &text, "--output")?,
+        Some(path) => write(path, text.as_bytes(), "--output")?,
         None if beside => message::plain(&text),
         None => print(&text)?,
     }
@@ -171,14 +163,6 @@ fn cycles_per_ns(profiler: &mut Profiler, counts: &Count) -> Result<f64> {
     Err(Error::failed("the core clock is not known")
         .because("other programs use the processor all the time")
         .hint("try again on a quieter machine"))
-}
-
-fn write(path: &Path, text: &str, option: &str) -> Result<()> {
-    std::fs::write(path, text).map_err(|e| {
-        Error::failed(format!("cannot write {}", path.display()))
-            .because(e)
-            .hint(format!("choose another place with {option}"))
-    })
 }
 
 /// Why a plan has no prefetch.

@@ -1,6 +1,6 @@
 //! The code around branches: what a branch is, and the control flow of its function.
 
-use super::loops::{Calls, LoopShape};
+use super::walk::Calls;
 use iced_x86::{Decoder, DecoderOptions, FlowControl};
 use isa::flow::{Flow, flow};
 use profile::address_space::ModuleAddress;
@@ -95,46 +95,6 @@ impl Code {
         let targets: Vec<u64> =
             targets.map(|t| t.range(start..end).copied().collect()).unwrap_or_default();
         Some(flow(&code, start, &targets, &*image))
-    }
-
-    /// The loop that a branch backwards closes; its code is that of the natural loop, or everything between
-    /// target and branch where the control flow is not known. `None` if it closes none.
-    pub fn shape(&mut self, from: ModuleAddress, to: ModuleAddress) -> Option<LoopShape> {
-        if from.module != to.module || to.address > from.address {
-            return None;
-        }
-        let next = match self.branch(from) {
-            Some((FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch, next))
-            | Some((FlowControl::IndirectBranch, next)) => next,
-            Some(_) => return None,
-            None => from.address.checked_add(1)?,
-        };
-        let shape =
-            |body| LoopShape { module: to.module, head: to.address, back: from.address, body };
-        let between = || Some(shape(std::iter::once(to.address..next).collect()));
-        let Some(function) = self.function(to) else { return between() };
-        if !(function.start..function.end).contains(&from.address) {
-            return None;
-        }
-        let Some(flow) = self.flow(to.module, &function) else { return between() };
-        let found = flow.loops.iter().find(|one| {
-            let is_latch = |latch: &usize| {
-                flow.blocks.get(*latch).is_some_and(|b| (b.start..b.end).contains(&from.address))
-            };
-            flow.blocks.get(one.head).is_some_and(|head| head.start == to.address)
-                && one.back_edges.iter().any(is_latch)
-        });
-        // One that closes no natural loop: its trips are not known.
-        let found = found?;
-        let blocks = found.blocks.iter().filter_map(|b| flow.blocks.get(*b));
-        let mut body: Vec<std::ops::Range<u64>> = Vec::new();
-        for block in blocks {
-            match body.last_mut() {
-                Some(last) if last.end == block.start => last.end = block.end,
-                _ => body.push(block.start..block.end),
-            }
-        }
-        Some(shape(body))
     }
 }
 
