@@ -186,14 +186,14 @@ impl Walk<'_> {
             self.state = State::Inside(now);
             return;
         }
+        if self.falls_into_head(step) {
+            now.enter_head(self.shape, false);
+        }
         if !from_inside {
             // It was left by falling out.
             self.leave(now);
             self.outside(step);
             return;
-        }
-        if self.falls_into_head(step) {
-            now.enter_head(self.shape, false);
         }
         let closes = self.shape.closes(step);
         if closes {
@@ -229,3 +229,6 @@ impl Walk<'_> {
         trips.add(now.trips);
     }
 }
+
+#[cfg(test)]
+mod tests;
