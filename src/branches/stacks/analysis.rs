@@ -56,17 +56,17 @@ pub struct Places(Code);
 impl Places {
     /// The module of this number.
     pub fn module(&self, number: usize) -> Option<&Module> {
-        self.0.module(number)
+        self.0.of.modules.get(number)
     }
 
     /// All modules, by number.
     pub fn modules(&self) -> &[Module] {
-        self.0.modules()
+        &self.0.of.modules
     }
 
     /// The function at an address.
     pub fn function(&mut self, place: ModuleAddress) -> Option<Function> {
-        self.0.function(place)
+        self.0.of.function(place)
     }
 
     /// What a branch does; `None` where its code is not known.
@@ -167,13 +167,14 @@ fn blocks(sums: &Sums, code: &mut Code) -> Vec<BlockSum> {
     let ranges: BTreeMap<Range, _> = sums.ranges.iter().map(|(range, sum)| (*range, sum)).collect();
     for range in ranges.keys() {
         let place = ModuleAddress { module: range.module, address: range.first };
-        if let Some(function) = code.function(place) {
+        if let Some(function) = code.of.function(place) {
             functions.insert((range.module, function.start), function);
         }
     }
     let mut all = Vec::new();
     for ((module, _), function) in functions {
-        let Some(flow) = code.flow(module, &function) else { continue };
+        let start = ModuleAddress { module, address: function.start };
+        let Some(flow) = code.of.flow(start) else { continue };
         let at = |first| Range { module, first, last: 0 };
         // A range lies in one function, but for tail calls that fall through, which no compiler emits.
         let own = ranges.range(at(function.start)..at(function.end.max(function.start)));

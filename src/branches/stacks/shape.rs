@@ -23,11 +23,11 @@ impl Code {
         let (module, back, target) = (to.module, from.address, to.address);
         let shape = |head, body| LoopShape { module, head, back, target, body };
         let between = || Some(shape(target, std::iter::once(target..next).collect()));
-        let Some(function) = self.function(to) else { return between() };
+        let Some(function) = self.of.function(to) else { return between() };
         if !(function.start..function.end).contains(&back) {
             return None;
         }
-        let Some(flow) = self.flow(module, &function) else { return between() };
+        let Some(flow) = self.of.flow(to) else { return between() };
         match Cycle::of(&flow, flow.block_at(back)?, flow.block_at(target)?)? {
             Cycle::Natural(found) => {
                 let head = flow.blocks.get(found.head)?;
