@@ -1,6 +1,7 @@
 //! `tdtool branches`: figures of recordings with known truth (../shared/notes/recordings.md).
 
-use crate::support::files::{shared, text};
+use crate::profile::made;
+use crate::support::files::{Folder, shared, text};
 use crate::support::run::tdtool;
 use serde_json::Value;
 
@@ -134,4 +135,19 @@ fn a_branch_below_the_limit_is_not_hard_and_hard_ones_are_always_listed() {
     assert!(hard.iter().any(|edge| edge["from"] == "0x401dc6"));
     let left = document["edges"].as_array().unwrap().len() - 1 - hard.len();
     assert!(few.stdout.contains(&format!("{left} more, none of them hard")), "{}", few.stdout);
+}
+
+/// What `perf inject --itrace` makes of an ETM trace: branch stacks of another architecture. Its branches are
+/// listed; what they do is not decoded as x86 code.
+#[test]
+fn branches_of_another_architecture_are_listed_without_their_kinds() {
+    let folder = Folder::new();
+    let path = folder.path().join("perf.data");
+    std::fs::write(&path, made::file("aarch64", &made::records())).unwrap();
+    let document = read(&[text(&path)]);
+    let entries: u64 =
+        document["events"].as_array().unwrap().iter().map(|e| e["entries"].as_u64().unwrap()).sum();
+    assert_eq!(entries, 4, "{document}");
+    let edges = document["edges"].as_array().unwrap();
+    assert!(edges.iter().all(|e| e["from"] == "0x401010" && e["kind"].is_null()), "{edges:?}");
 }

@@ -2,9 +2,11 @@
 //! account.
 
 mod attached;
+mod attached_programs;
 mod branches;
 mod bursts;
 mod captured;
+mod counted_code;
 mod counts;
 mod ends;
 mod loads;
