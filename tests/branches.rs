@@ -151,3 +151,14 @@ fn branches_of_another_architecture_are_listed_without_their_kinds() {
     let edges = document["edges"].as_array().unwrap();
     assert!(edges.iter().all(|e| e["from"] == "0x401010" && e["kind"].is_null()), "{edges:?}");
 }
+
+/// The program is known by its build-id, wherever it lies.
+#[test]
+fn a_report_of_a_recording_takes_its_program_as_a_file() {
+    let Some(folder) = shared("simlbr") else { return };
+    let (recording, program) = (folder.join("counts.perf.data"), folder.join("kernels"));
+    let without = tdtool(["report", text(&recording)]);
+    assert!(!without.stdout.contains(" hash "), "{}", without.stdout);
+    let done = tdtool(["report", text(&recording), "--binary", text(&program)]);
+    assert!(done.stdout.contains(" hash "), "{}", done.stdout);
+}
