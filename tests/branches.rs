@@ -149,7 +149,7 @@ fn branches_of_another_architecture_are_listed_without_their_kinds() {
         document["events"].as_array().unwrap().iter().map(|e| e["entries"].as_u64().unwrap()).sum();
     assert_eq!(entries, 4, "{document}");
     let edges = document["edges"].as_array().unwrap();
-    assert!(edges.iter().all(|e| e["from"] == "0x401010" && e["kind"].is_null()), "{edges:?}");
+    assert!(edges.iter().all(|e| e["from"].is_string() && e["kind"].is_null()), "{edges:?}");
 }
 
 /// The program is known by its build-id, wherever it lies.
