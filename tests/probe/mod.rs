@@ -3,9 +3,11 @@
 
 mod asked;
 mod attached;
+mod attached_programs;
 mod branches;
 mod bursts;
 mod captured;
+mod counted_code;
 mod counts;
 mod ends;
 mod large;

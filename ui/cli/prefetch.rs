@@ -1,8 +1,9 @@
 //! `tdtool prefetch`: where a software prefetch helps, and how far ahead.
 
 use super::global::Global;
-use super::output::print;
+use super::output::{print, write};
 use super::progress::Progress;
+use super::search::SearchArgs;
 use crate::message;
 use crate::settings::Settings;
 use bench::{Options, Profiler};
@@ -17,7 +18,6 @@ use engine::prefetch::{Cycles, prefetch_by_probes};
 use engine::render::{json, prefetch, prefetch_plan};
 use isa::code::Block;
 use pmu::Command;
-use profile::files::SearchPaths;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,12 +28,8 @@ pub struct PrefetchArgs {
     /// Recordings of branches and of loads (`perf record -b`, `perf mem`)
     #[arg(value_name = "FILE", required_unless_present = "command")]
     files: Vec<PathBuf>,
-    /// Look for the recorded binaries under DIR first; repeatable
-    #[arg(long, value_name = "DIR")]
-    symfs: Vec<PathBuf>,
-    /// A recorded program, known by its build-id or file name; repeatable
-    #[arg(long, value_name = "FILE")]
-    binary: Vec<PathBuf>,
+    #[command(flatten)]
+    search: SearchArgs,
     /// Show N loads as text
     #[arg(short, value_name = "N", default_value = "10")]
     n: usize,
@@ -74,11 +70,7 @@ enum PlanFormat {
 }
 
 pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
-    let search = SearchPaths {
-        roots: args.symfs.clone(),
-        programs: args.binary.clone(),
-        ..SearchPaths::default()
-    };
+    let search = args.search.paths();
     let settings = global.settings()?;
     let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
     let mut here = String::new();

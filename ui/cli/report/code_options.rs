@@ -1,10 +1,10 @@
 //! The options of `tdtool report` about code: functions, blocks, callers.
 
 use crate::cli::measure::usage;
+use crate::cli::search::SearchArgs;
 use crate::settings::Settings;
 use clap::Args;
 use engine::hot::code::CodeAsk;
-use profile::files::SearchPaths;
 use profile::hot::Filter;
 use std::path::PathBuf;
 use tma::Result;
@@ -37,9 +37,8 @@ pub struct CodeArgs {
     /// Number of the sampled event to show, from 0
     #[arg(long, value_name = "N", help_heading = CODE)]
     pub event_number: Option<usize>,
-    /// Look for the recorded binaries under DIR first; repeatable
-    #[arg(long, value_name = "DIR", help_heading = CODE)]
-    pub symfs: Vec<PathBuf>,
+    #[command(flatten, next_help_heading = CODE)]
+    pub search: SearchArgs,
     /// Write folded stacks (flame graphs) to FILE (-: stdout) instead of a report
     #[arg(long, value_name = "FILE", help_heading = CODE)]
     pub folded: Option<PathBuf>,
@@ -78,7 +77,7 @@ impl CodeArgs {
             blocks: self.blocks,
             callers: self.callers.clone(),
             filter,
-            search: SearchPaths { roots: self.symfs.clone(), ..SearchPaths::default() },
+            search: self.search.paths(),
             measure: self.measure.then(|| settings.own_core_model()).transpose()?,
             command: None,
             count: None,

@@ -27,7 +27,7 @@ mod tree_rows;
 
 pub use block::{Job, Line};
 pub use blocks::{BlockRow, Blocks, SourceLines};
-pub use counts::{BlockCounts, Counts, Each};
+pub use counts::{BlockCounts, Counts, Each, Mispredicted};
 pub use functions::{Order, WITH_LINES};
 pub use load::Load;
 pub use matches::matches;

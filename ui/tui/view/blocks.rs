@@ -4,7 +4,7 @@ use super::gutter::gutter;
 use super::layout::Layout;
 use super::put::{heat, put_prose, put_row, put_wrapped};
 use super::{info, names};
-use crate::tui::state::{BlockCounts, BlockRow, Each, Load, State};
+use crate::tui::state::{BlockCounts, BlockRow, Each, Load, Mispredicted, State};
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, fit_right, width};
 use engine::format;
@@ -122,9 +122,6 @@ fn block_text(state: &State, block: &AnnotatedBlock, row: usize, columns: usize)
             text += &format!(" {:.1} %", 100.0 * share);
         }
     }
-    if let Some(share) = counts.and_then(|c| c.mispredicted).filter(|share| *share >= 0.001) {
-        text += &format!(", {:.1} % of taken mispredicted", 100.0 * share);
-    }
     if block.unresolved {
         text += " ? edges missing";
     }
@@ -155,6 +152,11 @@ fn numbers(block: &AnnotatedBlock, counts: Option<&BlockCounts>, is_recorded: bo
         Some(Each::Cycles(mean)) => text += &format!(" of {mean:.1} cycles"),
         None => {}
     }
+    if let Some(of) = counts.and_then(|c| c.mispredicted).filter(is_shown) {
+        let hard = if of.hard { "hard: " } else { "" };
+        let share = 100.0 * of.wrong as f64 / of.taken as f64;
+        text += &format!(", {hard}{share:.1} % of taken mispredicted");
+    }
     match counts.and_then(|c| c.loops) {
         Some((entries, mean)) => {
             text += &format!(", {mean:.1} trips of {}", format::count(entries as f64));
@@ -170,6 +172,14 @@ fn numbers(block: &AnnotatedBlock, counts: Option<&BlockCounts>, is_recorded: bo
         None => {}
     }
     text
+}
+
+/// Fewer taken branches than this show no share.
+const LEAST_TAKEN: u64 = 10;
+
+/// Whether mispredictions are worth showing: at least one in 1000.
+fn is_shown(of: &Mispredicted) -> bool {
+    of.taken >= LEAST_TAKEN && of.wrong.saturating_mul(1000) >= of.taken
 }
 
 fn instruction(state: &State, line: &AnnotatedLine, row: usize, columns: usize) -> Line<'static> {
