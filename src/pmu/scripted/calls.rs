@@ -19,6 +19,7 @@ impl Kernel for Scripted {
         }
         self.opened.push((*event, leader));
         let at = self.so_far.events.len();
+        self.so_far.members.entry(leader.map_or(at, |l| l.0)).or_default().push(at);
         self.so_far.events.push(Some(State {
             event: *event,
             leader: leader.map_or(at, |l| l.0),
@@ -31,7 +32,11 @@ impl Kernel for Scripted {
     }
 
     fn close(&mut self, event: Handle) {
-        self.so_far.events[event.0] = None;
+        if let Some(state) = self.so_far.events[event.0].take()
+            && let Some(members) = self.so_far.members.get_mut(&state.leader)
+        {
+            members.retain(|member| *member != event.0);
+        }
     }
 
     fn enable(&mut self, leader: Handle) -> std::result::Result<(), Errno> {

@@ -102,6 +102,8 @@ pub struct SoFar {
     began: Option<Duration>,
     ended: Option<Exit>,
     events: Vec<Option<State>>,
+    /// Open events of each group, by leader.
+    members: BTreeMap<usize, Vec<usize>>,
     rotations: usize,
 }
 

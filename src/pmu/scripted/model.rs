@@ -21,8 +21,7 @@ impl Scripted {
 
     /// Members of the group led by `leader`, itself first.
     pub(super) fn members(&self, leader: usize) -> Vec<usize> {
-        let of = |i: &usize| self.so_far.events[*i].as_ref().is_some_and(|s| s.leader == leader);
-        (0..self.so_far.events.len()).filter(of).collect()
+        self.so_far.members.get(&leader).cloned().unwrap_or_default()
     }
 
     pub(super) fn hardware_in(&self, group: &[usize]) -> usize {
