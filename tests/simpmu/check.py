@@ -108,6 +108,18 @@ GUESTS = {
             "level1": ("report --level 1 -- $W 1", ALL),
             "level2": ("report --level 2 -- $W 2", {"level": 2, "mux": True}),
             "level2-apart": ("report --level 2 --no-multiplex -- $W 0.5", {"level": 2}),
+            # Another profiler takes turns with us: six of the eight counters of every CPU.
+            "shared": (
+                "perf stat -a -e '{r010d,r010e,r019c,r01b1,r02c2,r00c4}' sleep 60 > /dev/null 2>&1 & "
+                "$W 60 > /dev/null & sleep 2; report --level 1 -a --duration 2; kill %1 %2",
+                {"level": 1, "mux": True, "unsplit": True},
+            ),
+            # A CPU leaves in the middle.
+            "offline": (
+                "taskset 1 $W 60 > /dev/null & P=$!; (sleep 6; echo 0 > /sys/devices/system/cpu/cpu1/online) & "
+                "report --level 1 -a --duration 12; kill $P; echo 1 > /sys/devices/system/cpu/cpu1/online",
+                ALL | {"note": "went offline"},
+            ),
         },
     },
     "zen4": {
@@ -269,6 +281,9 @@ class Check:
                 roots.add(node["id"])
             if roots != {want["under"]}:
                 self.fail(f"{label}: the bottleneck lies under {sorted(roots)}, not {want['under']}")
+        split = [n["id"] for n in document["nodes"] if n["split"] or "were split" in " ".join(document["notes"])]
+        if want.get("unsplit") and split:
+            self.fail(f"{label}: groups were split for {', '.join(split)}")
         turns = [n["id"] for n in document["nodes"] if (n["running"] or 1) < 0.99]
         if want.get("whole") and turns:
             self.fail(f"{label}: groups took turns for {', '.join(turns)}")

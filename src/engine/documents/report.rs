@@ -146,7 +146,7 @@ pub struct CountRow {
 }
 
 /// A node of the tree. An id is unique only together with its place.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeRow {
     /// The vendor's name.
     pub id: String,

@@ -92,6 +92,9 @@ fn of_measurement(
     }
     note_stacks(args);
     destination.note_file();
+    if let (true, Some(error)) = (ask.require_pmu, outcome.not_counted()) {
+        return Err(error);
+    }
     Ok(failed.unwrap_or_else(|| ExitCode::from(status(&outcome))))
 }
 

@@ -1,4 +1,4 @@
-//! The simulated kernel's calls.
+//! The calls of the simulated kernel.
 
 use super::{Scripted, State};
 use crate::kernel::{Event, Handle, Kernel, Usage, Wake};
@@ -19,6 +19,7 @@ impl Kernel for Scripted {
         }
         self.opened.push((*event, leader));
         let at = self.so_far.events.len();
+        self.so_far.members.entry(leader.map_or(at, |l| l.0)).or_default().push(at);
         self.so_far.events.push(Some(State {
             event: *event,
             leader: leader.map_or(at, |l| l.0),
@@ -31,7 +32,11 @@ impl Kernel for Scripted {
     }
 
     fn close(&mut self, event: Handle) {
-        self.so_far.events[event.0] = None;
+        if let Some(state) = self.so_far.events[event.0].take()
+            && let Some(members) = self.so_far.members.get_mut(&state.leader)
+        {
+            members.retain(|member| *member != event.0);
+        }
     }
 
     fn enable(&mut self, leader: Handle) -> std::result::Result<(), Errno> {
@@ -45,6 +50,11 @@ impl Kernel for Scripted {
     }
 
     fn read(&mut self, leader: Handle, words: &mut Vec<u64>) -> std::result::Result<(), Errno> {
+        let event = self.so_far.events[leader.0].as_ref().map(|s| s.event).ok_or(Errno::EBADF)?;
+        if Self::is_hardware(&event) {
+            self.read += 1;
+            self.advance(self.so_far.now + self.reading);
+        }
         let first = self.so_far.events[leader.0].as_ref().ok_or(Errno::EBADF)?;
         let now = self.so_far.now;
         let fails = |(config, from, to): &(u64, Duration, Duration)| {
@@ -60,17 +70,22 @@ impl Kernel for Scripted {
             words.extend(times);
             return Ok(());
         }
-        let members = self.members(leader.0);
+        let apart = first.event.cpu.is_some_and(|cpu| self.has_left(cpu));
+        let members = if apart { vec![leader.0] } else { self.members(leader.0) };
         words.push(members.len() as u64);
         words.extend(times);
         words.extend(members.iter().flat_map(|m| &self.so_far.events[*m]).map(|s| s.value as u64));
         Ok(())
     }
 
-    fn runs(&mut self, leader: Handle, _: Option<&[u32]>, _: Duration) -> Option<bool> {
-        let busy = self.busy.get(&u32::MAX).copied().unwrap_or(0);
-        let needs = self.hardware_in(&self.members(leader.0));
-        Some(needs <= self.counters.saturating_sub(busy))
+    fn runs(&mut self, leader: Handle, _: Option<&[u32]>, timeout: Duration) -> Option<bool> {
+        // No time passes: what would run in the next periods.
+        let mut leaders = self.leaders_on();
+        leaders.push(leader.0);
+        let periods = timeout.as_nanos() / self.rotation.as_nanos().max(1);
+        let periods = 0..=usize::try_from(periods).unwrap_or(usize::MAX);
+        let mut runs = periods.map(|p| self.scheduled(&leaders, self.so_far.rotations + p));
+        Some(runs.any(|r| r.contains(&leader.0)))
     }
 
     fn open_cgroup(&mut self, folder: &Path) -> Result<Handle> {
@@ -91,12 +106,20 @@ impl Kernel for Scripted {
     }
 
     fn busy(&mut self, cpus: &[u32]) -> Option<Duration> {
-        let loads = cpus.iter().map(|cpu| self.loads.get(cpu).copied());
-        loads.sum::<Option<f64>>().map(|load| self.so_far.now.mul_f64(load))
+        let busy = |cpu: &u32| {
+            let left = self.leaving.iter().find(|(_, left)| left == cpu).map(|(when, _)| *when);
+            let until = left.map_or(self.so_far.now, |when| when.min(self.so_far.now));
+            self.loads.get(cpu).map(|load| until.mul_f64(*load))
+        };
+        cpus.iter().map(busy).sum()
     }
 
     fn now(&mut self) -> Duration {
         self.so_far.now
+    }
+
+    fn seed(&mut self) -> u64 {
+        self.seed
     }
 
     fn prepare(&mut self, _: &Command) -> Result<i32> {

@@ -3,27 +3,41 @@
 //!
 //! The model: every CPU has the same number of counters; each hardware event takes one, software
 //! events none. Groups that do not fit together are multiplexed with period [`Scripted::rotation`].
-//! An event counts its rate times the time it runs. Time passes only in [`Kernel::wait`].
+//! An event counts its rate times the time it runs. Time passes only in `Kernel::wait`.
 
-mod counters;
-mod kernel;
+mod calls;
+mod model;
 
-use super::Exit;
-use super::kernel::{Event, Handle};
+use crate::Exit;
+use crate::kernel::{Event, Handle};
 use nix::errno::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tma::error::Error;
+
+/// `PERF_TYPE_SOFTWARE`.
+const SOFTWARE: u32 = 1;
 
 /// The script of the simulated kernel, and a record of its calls.
 #[derive(Debug, Clone)]
 pub struct Scripted {
     /// Counts per nanosecond of each `config` (or `config` and `config1`).
     pub rates: BTreeMap<u64, f64>,
+    /// Other rates in every second phase of the program.
+    pub other_rates: BTreeMap<u64, f64>,
+    /// When phases begin.
+    pub phases: Vec<Duration>,
+    /// What [`crate::kernel::Kernel::seed`] gives.
+    pub seed: u64,
     /// Counters of a CPU.
     pub counters: usize,
     /// Counters in use by other programs, by CPU; `u32::MAX`: on every CPU.
     pub busy: BTreeMap<u32, usize>,
+    /// Groups of another program that counts whole CPUs, which take turns with ours: from when, to when,
+    /// and how many counters each needs.
+    pub others: Vec<(Duration, Duration, usize)>,
+    /// Time that reading a group of hardware events takes.
+    pub reading: Duration,
     /// Period of multiplexing.
     pub rotation: Duration,
     /// Configs this kernel does not have (ENOENT).
@@ -44,6 +58,8 @@ pub struct Scripted {
     pub ended_threads: BTreeSet<i32>,
     /// CPUs that went offline after the topology was read.
     pub offline: BTreeSet<u32>,
+    /// When CPUs go offline: their events stop, their groups fall apart.
+    pub leaving: Vec<(Duration, u32)>,
     /// Configs that a CPU refuses, and how.
     pub refusals: Vec<(u32, u64, Errno)>,
     /// When reading the event with this config fails (EIO): from, to.
@@ -69,6 +85,8 @@ pub struct Scripted {
     pub files: (usize, usize),
     /// Every event opened, with its leader.
     pub opened: Vec<(Event, Option<Handle>)>,
+    /// How often a group of hardware events was read.
+    pub read: usize,
     /// Signals sent to the command.
     pub sent: Vec<i32>,
     /// How often a command was started.
@@ -84,6 +102,8 @@ pub struct SoFar {
     began: Option<Duration>,
     ended: Option<Exit>,
     events: Vec<Option<State>>,
+    /// Open events of each group, by leader.
+    members: BTreeMap<usize, Vec<usize>>,
     rotations: usize,
 }
 
@@ -108,8 +128,13 @@ impl Default for Scripted {
     fn default() -> Self {
         Self {
             rates: BTreeMap::new(),
+            other_rates: BTreeMap::new(),
+            phases: Vec::new(),
+            seed: 1,
             counters: 4,
             busy: BTreeMap::new(),
+            others: Vec::new(),
+            reading: Duration::ZERO,
             rotation: Duration::from_millis(4),
             absent: BTreeSet::new(),
             denied: None,
@@ -120,6 +145,7 @@ impl Default for Scripted {
             threads: Vec::new(),
             ended_threads: BTreeSet::new(),
             offline: BTreeSet::new(),
+            leaving: Vec::new(),
             refusals: Vec::new(),
             unreadable: Vec::new(),
             lifetime: Duration::from_secs(1),
@@ -132,6 +158,7 @@ impl Default for Scripted {
             stalls: Vec::new(),
             files: (1024, 1024),
             opened: Vec::new(),
+            read: 0,
             sent: Vec::new(),
             started: 0,
             so_far: SoFar::default(),
