@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use tma::Result;
+use tma::{Error, Result};
 
 #[derive(Args)]
 pub struct CountArgs {
