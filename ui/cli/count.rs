@@ -1,7 +1,7 @@
 //! `tdtool count`: exact counts of chosen functions of a command or a live process, by probes.
 
 use super::global::Global;
-use super::output::{print, write};
+use super::output::print;
 use super::progress::Progress;
 use crate::message;
 use crate::settings::Settings;

@@ -1,7 +1,7 @@
 //! `tdtool prefetch`: where a software prefetch helps, and how far ahead.
 
 use super::global::Global;
-use super::output::{print, write};
+use super::output::print;
 use super::progress::Progress;
 use super::search::SearchArgs;
 use crate::message;
