@@ -1,12 +1,13 @@
 //! `tdtool count`: exact counts of chosen functions of a command or a live process, by probes.
 
 use super::global::Global;
-use super::output::{print, write};
+use super::output::print;
 use super::progress::Progress;
 use crate::message;
 use crate::settings::Settings;
 use clap::{Args, ValueEnum};
 use engine::count::{CountAsk, counted};
+use engine::files::write_whole;
 use engine::hot::hottest::hottest;
 use engine::render::{count, json};
 use engine::topdown::{Ask, LiveAsk};
@@ -145,8 +146,8 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
         Format::Callgrind => count::callgrind(&document),
     };
     match file {
-        Some(path) => write(path, text.as_bytes(), "--output")?,
-        None if beside => message::plain(&text),
+        Some(path) => write_whole(path, text.as_bytes(), &[], "--output")?,
+        None if beside => message::plain(&tma::text::lines(&text)),
         None => print(&text)?,
     }
     Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)))

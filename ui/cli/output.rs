@@ -1,12 +1,14 @@
 //! Standard output, and the files of `--output`.
 
+use engine::files::write_whole;
 use std::io::{ErrorKind, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tma::{Error, Result};
 
-/// Writes `text`; a reader that went away (`| head`) is no error.
+/// Writes `text`, without control characters that names brought in; a reader that went away
+/// (`| head`) is no error.
 pub fn print(text: &str) -> Result<()> {
-    print_bytes(text.as_bytes())
+    print_bytes(tma::text::lines(text).as_bytes())
 }
 
 /// As [`print()`].
@@ -20,19 +22,18 @@ fn print_bytes(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Writes to the file of `--output`, else (or to `-`) to standard output.
-pub fn write_or_print(path: Option<&Path>, bytes: &[u8]) -> Result<()> {
+/// Writes to the file of `--output`, which is none of the `inputs`, else (or to `-`) to standard output.
+pub fn write_or_print(path: Option<&Path>, text: &str, inputs: &[PathBuf]) -> Result<()> {
     match path.filter(|path| path.as_os_str() != "-") {
-        Some(path) => write(path, bytes, "--output"),
-        None => print_bytes(bytes),
+        Some(path) => write_whole(path, text.as_bytes(), inputs, "--output"),
+        None => print(text),
     }
 }
 
-/// Writes to the file of an option.
-pub fn write(path: &Path, bytes: &[u8], option: &str) -> Result<()> {
-    std::fs::write(path, bytes).map_err(|e| {
-        Error::failed(format!("cannot write {}", path.display()))
-            .because(e)
-            .hint(format!("choose another place with {option}"))
-    })
+/// As [`write_or_print`], of what is no text.
+pub fn write_or_print_bytes(path: Option<&Path>, bytes: &[u8], inputs: &[PathBuf]) -> Result<()> {
+    match path.filter(|path| path.as_os_str() != "-") {
+        Some(path) => write_whole(path, bytes, inputs, "--output"),
+        None => print_bytes(bytes),
+    }
 }

@@ -1,7 +1,7 @@
 //! `tdtool prefetch`: where a software prefetch helps, and how far ahead.
 
 use super::global::Global;
-use super::output::{print, write};
+use super::output::print;
 use super::progress::Progress;
 use super::search::SearchArgs;
 use crate::message;
@@ -12,6 +12,7 @@ use engine::count::{CountAsk, counted};
 use engine::documents::count::Count;
 use engine::documents::prefetch::Prefetch;
 use engine::documents::prefetch_plan::Plan;
+use engine::files::write_whole;
 use engine::hot::hottest::hottest;
 use engine::prefetch::{Cycles, prefetch_by_probes};
 use engine::render::{json, prefetch, prefetch_plan};
@@ -108,7 +109,7 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         if plan.prefetches.is_empty() {
             message::note(&empty(&document));
         }
-        write(path, written(&plan, args.plan_format)?.as_bytes(), "--plan")?;
+        write_whole(path, written(&plan, args.plan_format)?.as_bytes(), &args.files, "--plan")?;
     }
     let text = match args.format {
         Format::Text => prefetch::text(&document, args.n, settings.ascii),
@@ -116,7 +117,7 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         Format::Csv => prefetch::csv(&document),
     };
     match file {
-        Some(path) => write(path, text.as_bytes(), "--output")?,
+        Some(path) => write_whole(path, text.as_bytes(), &args.files, "--output")?,
         None if beside => message::plain(&text),
         None => print(&text)?,
     }
