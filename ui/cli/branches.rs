@@ -1,6 +1,6 @@
 //! `tdtool branches`: what the branch stacks of a recording tell.
 
-use super::output::write_or_print;
+use super::output::{write_or_print, write_or_print_bytes};
 use super::search::SearchArgs;
 use clap::{Args, ValueEnum};
 use engine::documents::branches::Branches;
@@ -71,11 +71,11 @@ pub fn run(args: &BranchesArgs) -> Result<ExitCode> {
             branches::autofdo(&document, &module, &program)
         }
         Format::Pprof => {
-            write_or_print(args.output.as_deref(), &args.files, &compressed(&document)?)?;
+            write_or_print_bytes(args.output.as_deref(), &compressed(&document)?, &args.files)?;
             return Ok(ExitCode::SUCCESS);
         }
     };
-    write_or_print(args.output.as_deref(), &args.files, text.as_bytes())?;
+    write_or_print(args.output.as_deref(), &text, &args.files)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -41,6 +41,6 @@ pub fn run(args: &LoadsArgs) -> Result<ExitCode> {
         Format::Json => json::pretty(&document)?,
         Format::Csv => recorded_loads::csv(&document),
     };
-    write_or_print(args.output.as_deref(), &args.files, text.as_bytes())?;
+    write_or_print(args.output.as_deref(), &text, &args.files)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -22,13 +22,18 @@ fn print_bytes(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Writes to the file of `--output`, which is none of `inputs`, else (or to `-`) to standard output.
-pub fn write_or_print(path: Option<&Path>, inputs: &[PathBuf], bytes: &[u8]) -> Result<()> {
+/// Writes to the file of `--output`, which is none of the `inputs`, else (or to `-`) to standard output.
+pub fn write_or_print(path: Option<&Path>, text: &str, inputs: &[PathBuf]) -> Result<()> {
+    match path.filter(|path| path.as_os_str() != "-") {
+        Some(path) => write_whole(path, text.as_bytes(), inputs, "--output"),
+        None => print(text),
+    }
+}
+
+/// As [`write_or_print`], of what is no text.
+pub fn write_or_print_bytes(path: Option<&Path>, bytes: &[u8], inputs: &[PathBuf]) -> Result<()> {
     match path.filter(|path| path.as_os_str() != "-") {
         Some(path) => write_whole(path, bytes, inputs, "--output"),
-        None => match std::str::from_utf8(bytes) {
-            Ok(text) => print(text),
-            Err(_) => print_bytes(bytes),
-        },
+        None => print_bytes(bytes),
     }
 }
