@@ -29,7 +29,7 @@ mod pmu;
 mod root;
 mod topology;
 
-pub use cpu::{read_cpu, this_cpu, tsc_hz_from_cpuid};
+pub use cpu::{absent_architectural_events, read_cpu, this_cpu, tsc_hz_from_cpuid};
 pub use description::Machine;
 pub use encode::{Encoding, encode};
 pub use finding::{Finding, Level, Probe, UNKNOWN, findings};

@@ -3,7 +3,8 @@
 use super::ask::LiveAsk;
 use crate::topdown::choose::{Ask, Chosen};
 use pmu::machine::{
-    Finding, Machine, TableMatch, UNKNOWN, countable, is_architectural, unknown_model,
+    Finding, Machine, TableMatch, UNKNOWN, absent_architectural_events, countable,
+    is_architectural, unknown_model,
 };
 use pmu::perf;
 use std::sync::Arc;
@@ -104,7 +105,17 @@ pub(super) fn cores(
         let chosen = match (countable, ask.level, &ask.nodes) {
             (false, None, None) => ask.at_level(&table, table.depth())?,
             // Few events, and no tree: all of them.
-            (true, _, None) if is_architectural(&table.name) => ask.at_level(&table, 0)?,
+            (true, _, None) if is_architectural(&table.name) => {
+                let mut chosen = ask.at_level(&table, 0)?;
+                let absent = absent_architectural_events();
+                let has = |e: &EventId| {
+                    let spec = &table.events[usize::from(*e)].spec;
+                    !absent.contains(&(spec.code, spec.umask))
+                };
+                chosen.counted.retain(|n| table.events_of(*n, smt).iter().all(has));
+                chosen.selection.beside.clone_from(&chosen.counted);
+                chosen
+            }
             _ => ask.live(&table, smt, &budget)?,
         };
         let plan = schedule::plan(&table, &chosen.counted, smt, &budget);
