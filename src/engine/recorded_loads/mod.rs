@@ -5,12 +5,15 @@
 //! |---|---|
 //! | `event` | what an event samples, and what that distorts |
 //! | `access` | the samples of a recording as accesses to memory |
+//! | `fields` | operands in the source: `node->next` |
 //! | `gather` | a recording → sums; samples are not kept |
+//! | `objects` | what samples access: static variables and their members, mappings, the stack |
 //! | `executed` | recordings of branches → executions, trips, hard branches |
 //! | `patterns` | access patterns, from the code |
 //! | `code_misses` | misses of the instruction cache, and where the code could be prefetched |
 //! | `code` | the code around sampled instructions |
-//! | `rows` | sums → loads, stores and variables of the document |
+//! | `rows`, `variables` | sums → loads, stores and variables of the document |
+//! | `members` | members of structures, by the operands of loads and stores |
 //! | `lines` | shared cache lines of the document |
 //! | `criticality` | critical loads of the document |
 
@@ -20,10 +23,14 @@ mod code_misses;
 mod criticality;
 pub(crate) mod event;
 pub(crate) mod executed;
+mod fields;
 pub(crate) mod gather;
 mod lines;
+mod members;
+mod objects;
 mod patterns;
 pub(crate) mod rows;
+mod variables;
 
 use crate::documents::loads::{LoadRow, Loads, SCHEMA};
 use crate::hot::recording::stream;
@@ -98,12 +105,12 @@ fn add(
         }
         let of = Of { event, number: first + own, source: &about.source, sums };
         document.events.push(rows::event_row(&of));
-        let mut accesses = |operation| {
-            rows::access_rows(&of, operation, (&gathered.objects, &mut gathered.code), executed)
-        };
-        document.loads.extend(accesses(Operation::Load));
-        document.stores.extend(accesses(Operation::Store));
-        document.variables.extend(rows::variable_rows(&of, &gathered));
+        let mut accesses = |operation| rows::access_rows(&of, operation, &mut gathered, executed);
+        let (loads, stores) = (accesses(Operation::Load), accesses(Operation::Store));
+        document.fields.extend(members::field_rows(of.number, &loads, &stores));
+        document.loads.extend(loads);
+        document.stores.extend(stores);
+        document.variables.extend(variables::variable_rows(&of, &gathered));
         document.critical.extend(criticality::critical_rows(&of, &mut gathered, executed));
     }
     document.code_misses.extend(code_misses::rows(stream, first, search)?);

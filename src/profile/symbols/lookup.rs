@@ -1,5 +1,6 @@
 //! Symbols of all modules: read on first use, then cached.
 
+use super::dwarf::Lines;
 use super::function::{Function, Line};
 use super::jit;
 use super::kernel::{self, Kernel};
@@ -134,6 +135,17 @@ impl Symbols {
         let number = self.number(module);
         let program = self.loaded[number].program.as_mut()?;
         program.object(&self.search, place.address)
+    }
+
+    /// Whether a module lies at the same addresses in every process (it is not position independent).
+    pub fn is_fixed(&mut self, module: &Module) -> bool {
+        self.loaded(module).program.as_ref().is_some_and(Program::is_fixed)
+    }
+
+    /// DWARF of a module.
+    pub(super) fn dwarf(&mut self, module: &Module) -> Option<&mut Lines> {
+        let number = self.number(module);
+        self.loaded[number].program.as_mut()?.lines(&self.search)
     }
 
     /// The code from `start` to `end` (p_vaddr, exclusive).

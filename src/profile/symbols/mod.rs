@@ -9,11 +9,13 @@
 //! | `objects` | static variables of an ELF file |
 //! | `debug_file` | separate debug files |
 //! | `dwarf` | lines and inlined functions |
+//! | `types` | types of data: members of variables |
 //! | `source_point` | instructions as sample profiles of compilers name them |
 //! | `program` | one ELF file with everything read from it so far |
 //! | `kernel` | symbols of the running kernel, the vdso |
 //! | `jit` | perf map files |
 //! | `lookup` | [`Symbols`]: symbols of all modules, cached |
+//! | `typed` | the same: types of data |
 //!
 //! Names are never guessed: a module whose file has changed since the recording has no functions, and
 //! code without symbols is named by section and offset.
@@ -31,6 +33,8 @@ mod origin;
 mod program;
 mod source_point;
 mod table;
+mod typed;
+mod types;
 
 pub use function::{Function, Line};
 pub use lookup::Symbols;
@@ -38,3 +42,4 @@ pub use objects::DataObject;
 pub use origin::Origin;
 pub use program::ProgramImage;
 pub use source_point::SourcePoint;
+pub use types::{Member, Place, TypeRef, Untyped, Variable};
