@@ -57,6 +57,9 @@ pub fn blocks(state: &State) -> String {
     if let Some(counts) = &state.counts {
         parts.push(counts.source.clone());
     }
+    if let Some(loads) = &state.loads {
+        parts.push(loads.source.clone());
+    }
     // Skid is among the profile's own notes.
     parts.extend(annotated.notes.iter().cloned());
     parts.join(" · ")
