@@ -3,7 +3,9 @@
 use super::recording::{LOAD, LOCAL_HITM, PROCESS, STORE, Sampled, file, mapping};
 use super::{list, read};
 use crate::support::files::{Folder, shared, text};
+use crate::support::random::Random;
 use crate::support::tools::{build, gcc, tool};
+use profile::files::SearchPaths;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -89,9 +91,10 @@ fn members(document: &Value) -> BTreeMap<String, BTreeSet<String>> {
 
 #[test]
 fn operands_have_the_names_of_the_source() {
-    for level in ["-O1", "-O2"] {
+    let kinds = [["-O1", "-g"], ["-O2", "-g"], ["-O2", "-gdwarf-4"], ["-O2", "-gz"]];
+    for [level, kind] in kinds {
         let folder = Folder::new();
-        let arguments = [level, "-g", "-no-pie", "-fno-pie", "-fcf-protection=none"];
+        let arguments = [level, "-g", kind, "-no-pie", "-fno-pie", "-fcf-protection=none"];
         let Some(program) = gcc(folder.path(), C, &arguments, "a") else { return };
         let names = MEMBERS.map(|(function, _)| function);
         let addresses: Vec<u64> =
@@ -100,7 +103,7 @@ fn operands_have_the_names_of_the_source() {
         let found = members(&document);
         for (function, expected) in MEMBERS {
             let expected: BTreeSet<String> = expected.iter().map(|&text| text.to_owned()).collect();
-            assert_eq!(found[function], expected, "{function} {level}");
+            assert_eq!(found[function], expected, "{function} {level} {kind}");
         }
         // Offsets of struct entry by the System V ABI: 0, 8, 16, 24.
         let entry = |row: &&Value| row["type"] == "struct entry";
@@ -210,4 +213,45 @@ fn a_member_of_a_program_that_is_known() {
     let load = super::row(&document, "loads", "address", "0x401a80");
     assert_eq!((&load["field"], &load["type"]), (&"p->value[2]".into(), &"struct node".into()));
     assert_eq!((&load["member"], &load["offset"]), (&"value[2]".into(), &24.into()));
+}
+
+/// DWARF overwritten at random: names or none, never a panic.
+#[test]
+fn damaged_dwarf_does_no_harm() {
+    let folder = Folder::new();
+    let arguments = ["-O1", "-g", "-no-pie", "-fno-pie", "-Wl,--build-id=none"];
+    let Some(program) = gcc(folder.path(), C, &arguments, "a") else { return };
+    let names = MEMBERS.map(|(function, _)| function);
+    let addresses: Vec<u64> = names.iter().flat_map(|name| loads(&program, name)).collect();
+    recorded(&program, &addresses, &folder);
+    let whole = std::fs::read(&program).unwrap();
+    let (from, to) = sections(&program);
+    let mut random = Random(15);
+    for _ in 0..100 {
+        let mut bytes = whole.clone();
+        for _ in 0..1 + random.below(20) {
+            let at = from + random.index(to - from);
+            bytes[at] = random.below(256) as u8;
+        }
+        std::fs::write(&program, &bytes).unwrap();
+        let recording = folder.path().join("perf.data");
+        let found = engine::recorded_loads::loads(&[recording], &SearchPaths::default());
+        assert_eq!(found.unwrap().events[0].loads, addresses.len() as u64);
+    }
+}
+
+/// Offsets in the file from the first to the end of the last section of DWARF, by readelf.
+fn sections(program: &Path) -> (usize, usize) {
+    let listing = tool("readelf", &["-SW", text(program)]).unwrap();
+    let hex = |text: &str| usize::from_str_radix(text, 16).unwrap();
+    let debug = listing.lines().filter_map(|line| line.split_once(" .debug_"));
+    let places: Vec<(usize, usize)> = debug
+        .map(|(_, rest)| {
+            // Name, type, address, offset, size.
+            let cells: Vec<&str> = rest.split_whitespace().collect();
+            (hex(cells[3]), hex(cells[3]) + hex(cells[4]))
+        })
+        .collect();
+    let first = places.iter().map(|(start, _)| *start).min().unwrap();
+    (first, places.iter().map(|(_, end)| *end).max().unwrap())
 }

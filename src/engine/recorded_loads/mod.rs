@@ -23,7 +23,7 @@ mod code_misses;
 mod criticality;
 pub(crate) mod event;
 pub(crate) mod executed;
-mod fields;
+pub(crate) mod fields;
 pub(crate) mod gather;
 mod lines;
 mod members;
@@ -39,6 +39,7 @@ use gather::gather;
 use loads::recorded::Operation;
 use profile::files::SearchPaths;
 use profile::recording::Stream;
+use profile::symbols::Untyped;
 use rows::Of;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -71,6 +72,7 @@ pub fn loads(paths: &[PathBuf], search: &SearchPaths) -> Result<Loads> {
             .hint("record with `perf mem record` (Intel: precise loads; AMD: IBS)"));
     }
     without_code(&mut document);
+    without_types(&mut document);
     document.hard_branches = executed.hard;
     document.branches = executed.events;
     Ok(document)
@@ -134,6 +136,25 @@ fn without_code(document: &mut Loads) {
     document.notes.push(format!(
         "code that was not found: {}; functions, blocks and loops of its loads are missing; --binary FILE or \
          --symfs DIR gives it",
+        modules.join(", ")
+    ));
+}
+
+/// Says of which modules operands have no names.
+fn without_types(document: &mut Loads) {
+    let mut missing: BTreeMap<&str, u64> = BTreeMap::new();
+    let why = Untyped::NoDwarf.to_string();
+    let all = document.loads.iter().chain(&document.stores);
+    for row in all.filter(|row| row.field_unknown.as_ref() == Some(&why)) {
+        *missing.entry(&row.module).or_default() += row.samples;
+    }
+    if missing.is_empty() {
+        return;
+    }
+    let modules: Vec<String> =
+        missing.iter().map(|(module, samples)| format!("{module} ({samples} samples)")).collect();
+    document.notes.push(format!(
+        "operands and members of structures have names only with debug information (-g), which these lack: {}",
         modules.join(", ")
     ));
 }

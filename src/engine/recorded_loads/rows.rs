@@ -172,6 +172,9 @@ fn add_field(row: &mut LoadRow, found: Result<Field, Untyped>, member: Option<Fi
             row.member = is_member.then_some(field.name);
             row.offset = is_member.then_some(field.offset);
         }
+        Err(_) if row.instruction.is_none() => {
+            row.field_unknown = Some("its code was not found".into())
+        }
         Err(why) => row.field_unknown = Some(why.to_string()),
     }
 }

@@ -43,11 +43,12 @@ impl Lines {
                 dwarf.load_sup(|id| Ok::<_, gimli::Error>(section(shared, id.name())))?;
             }
             let dwarf = Arc::new(dwarf);
-            let types = DataTypes::new(Arc::clone(&dwarf), program);
+            let has_types = file.section_by_name(".debug_info").is_some();
+            let types = has_types.then(|| DataTypes::new(Arc::clone(&dwarf), program));
             addr2line::Context::from_arc_dwarf(dwarf).map(|context| (context, types))
         });
         let (context, types) = context.ok().unzip();
-        Self { context, known: HashMap::new(), types }
+        Self { context, known: HashMap::new(), types: types.flatten() }
     }
 
     /// The lines at `address` (p_vaddr), the innermost inlined function first.

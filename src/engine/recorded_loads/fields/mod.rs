@@ -18,7 +18,29 @@ pub(crate) use operand::Operand;
 
 use super::code::Code;
 use profile::address_space::ModuleAddress;
-use profile::symbols::Untyped;
+use profile::files::SearchPaths;
+use profile::module::{Module, ModuleKind};
+use profile::symbols::{Symbols, Untyped};
+use std::path::Path;
+
+/// The operands of a program.
+pub(crate) struct Fields {
+    code: Code,
+}
+
+impl Fields {
+    /// Those of a file.
+    pub fn of(program: &Path) -> Self {
+        let path = program.display().to_string();
+        let module = Module { path, kind: ModuleKind::File, ..Module::default() };
+        Self { code: Code::new(Symbols::new(SearchPaths::default()), vec![module]) }
+    }
+
+    /// What the instruction at `address` accesses, if it is known.
+    pub fn at(&mut self, address: u64) -> Option<Field> {
+        field(ModuleAddress { module: 0, address }, &mut self.code).ok()
+    }
+}
 
 /// The member that the instruction at `place` accesses.
 ///

@@ -81,6 +81,12 @@ fn details(load: &LoadRow) -> Vec<String> {
         let of = load.of.as_ref().map_or(String::new(), |of| format!(" ({of})"));
         memory.push(format!("operand {field}{of}"));
     }
+    if let (None, Some(why)) = (&load.field, &load.field_unknown)
+        && load.instruction.is_some()
+        && !why.starts_with("no debug")
+    {
+        memory.push(format!("operand not known: {why}"));
+    }
     let variables: Vec<String> = load
         .variables
         .iter()

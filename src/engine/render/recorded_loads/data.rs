@@ -28,6 +28,9 @@ pub(super) fn variables(event: &EventRow, all: &[VariableRow], most: usize, out:
             cycles(one.latency_mean),
             one.name,
         );
+        if one.kind == "heap" {
+            let _ = writeln!(out, "{:28}- which allocation is not known: a recording has none", "");
+        }
         members(one, out);
     }
     more(all.len(), most, out);

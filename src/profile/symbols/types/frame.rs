@@ -2,8 +2,8 @@
 
 use super::location::Base;
 use gimli::{
-    BaseAddresses, CfaRule, EhFrame, EndianArcSlice, RunTimeEndian, UnwindContext,
-    UnwindSection as _,
+    BaseAddresses, CfaRule, CieOrFde, EhFrame, EhFrameOffset, EndianArcSlice, RunTimeEndian,
+    UnwindContext, UnwindSection as _,
 };
 use object::{Object as _, ObjectSection as _};
 use std::fmt;
@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub(super) struct Frames {
     table: EhFrame<EndianArcSlice<RunTimeEndian>>,
     bases: BaseAddresses,
+    /// Addresses of functions and where their entries are, in order; `None`: not read yet.
+    entries: Option<Vec<(u64, u64, EhFrameOffset)>>,
 }
 
 impl Frames {
@@ -32,21 +34,44 @@ impl Frames {
         }
         let data =
             EndianArcSlice::new(Arc::from(&*data.unwrap_or_default()), RunTimeEndian::Little);
-        Self { table: EhFrame::from(data), bases }
+        Self { table: EhFrame::from(data), bases, entries: None }
     }
 
     /// Register and offset of the canonical frame address at `address`.
-    pub fn at(&self, address: u64) -> Base {
-        let find = EhFrame::cie_from_offset;
-        let entry = self.table.fde_for_address(&self.bases, address, find).ok()?;
+    pub fn at(&mut self, address: u64) -> Base {
+        let (table, bases) = (&self.table, &self.bases);
+        let entries = self.entries.get_or_insert_with(|| entries(table, bases));
+        let after = entries.partition_point(|(start, ..)| *start <= address);
+        let (_, end, offset) = entries.get(after.checked_sub(1)?)?;
+        if address >= *end {
+            return None;
+        }
+        let entry = table.fde_from_offset(bases, *offset, EhFrame::cie_from_offset).ok()?;
         let mut context = UnwindContext::new();
-        let row =
-            entry.unwind_info_for_address(&self.table, &self.bases, &mut context, address).ok()?;
+        let row = entry.unwind_info_for_address(table, bases, &mut context, address).ok()?;
         match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => Some((register.0, *offset)),
             CfaRule::Expression(_) => None,
         }
     }
+}
+
+fn entries(
+    table: &EhFrame<EndianArcSlice<RunTimeEndian>>,
+    bases: &BaseAddresses,
+) -> Vec<(u64, u64, EhFrameOffset)> {
+    let mut all = Vec::new();
+    let mut entries = table.entries(bases);
+    while let Ok(Some(entry)) = entries.next() {
+        if let CieOrFde::Fde(partial) = entry
+            && let Ok(own) = partial.parse(EhFrame::cie_from_offset)
+        {
+            let place = EhFrameOffset(own.offset());
+            all.push((own.initial_address(), own.end_address(), place));
+        }
+    }
+    all.sort_by_key(|(start, ..)| *start);
+    all
 }
 
 impl fmt::Debug for Frames {

@@ -32,7 +32,7 @@ use crate::symbols::dwarf::Reader;
 use frame::Frames;
 use path::member;
 use read::Types;
-use scopes::variables;
+use scopes::{Functions, variables};
 use statics::Statics;
 use std::collections::HashMap;
 
@@ -47,6 +47,8 @@ pub(in crate::symbols) struct DataTypes {
     types: Types,
     frames: Frames,
     statics: Option<Statics>,
+    /// Functions by unit.
+    functions: HashMap<usize, Functions>,
     known: HashMap<u64, Arc<Vec<Variable>>>,
 }
 
@@ -57,6 +59,7 @@ impl DataTypes {
             types: Types::new(dwarf),
             frames: Frames::new(program),
             statics: None,
+            functions: HashMap::new(),
             known: HashMap::new(),
         }
     }
@@ -73,7 +76,12 @@ impl DataTypes {
         if self.known.len() >= MOST_KNOWN {
             self.known.clear();
         }
-        let found = Arc::new(variables(unit, address, self.frames.at(address)));
+        let functions =
+            self.functions.entry(unit.header.offset().0).or_insert_with(|| Functions::of(unit));
+        let entry = functions.at(address);
+        let cfa = self.frames.at(address);
+        let found = entry.map(|entry| variables(unit, entry, address, cfa)).unwrap_or_default();
+        let found = Arc::new(found);
         self.known.insert(address, Arc::clone(&found));
         found
     }

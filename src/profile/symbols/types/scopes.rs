@@ -5,7 +5,7 @@ use super::read::string;
 use super::shape::TypeRef;
 use super::units::referred;
 use crate::symbols::dwarf::Reader;
-use gimli::{AttributeValue, DebuggingInformationEntry, EntriesTreeNode, UnitRef};
+use gimli::{AttributeValue, DebuggingInformationEntry, EntriesTreeNode, UnitOffset, UnitRef};
 
 type Entry = DebuggingInformationEntry<Reader>;
 
@@ -25,14 +25,75 @@ pub struct Variable {
     pub place: Place,
 }
 
-/// The variables at `address`, those of the innermost scope first; `cfa` is the canonical frame address there.
-pub(super) fn variables(unit: UnitRef<'_, Reader>, address: u64, cfa: Base) -> Vec<Variable> {
+/// The functions of a unit.
+#[derive(Debug, Default)]
+pub(super) struct Functions {
+    /// First address, end, entry; in order.
+    all: Vec<(u64, u64, UnitOffset)>,
+}
+
+impl Functions {
+    pub fn of(unit: UnitRef<'_, Reader>) -> Self {
+        let mut all = Vec::new();
+        if let Ok(mut tree) = unit.header.entries_tree(&unit.abbreviations, None)
+            && let Ok(root) = tree.root()
+        {
+            functions(unit, root, 0, &mut all);
+        }
+        all.sort_by_key(|(start, ..)| *start);
+        Self { all }
+    }
+
+    /// The entry of the function at an address.
+    pub fn at(&self, address: u64) -> Option<UnitOffset> {
+        let after = self.all.partition_point(|(start, ..)| *start <= address);
+        let (_, end, entry) = self.all.get(after.checked_sub(1)?)?;
+        (address < *end).then_some(*entry)
+    }
+}
+
+/// Adds the functions of a unit or name space.
+fn functions(
+    unit: UnitRef<'_, Reader>,
+    scope: EntriesTreeNode<'_, '_, Reader>,
+    depth: usize,
+    found: &mut Vec<(u64, u64, UnitOffset)>,
+) {
+    let mut children = scope.children();
+    while let Ok(Some(child)) = children.next() {
+        let entry = child.entry();
+        match entry.tag() {
+            gimli::DW_TAG_namespace | gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type
+                if depth < DEEPEST =>
+            {
+                functions(unit, child, depth + 1, found);
+            }
+            gimli::DW_TAG_subprogram => {
+                let Ok(mut ranges) = unit.die_ranges(entry) else { continue };
+                while let Ok(Some(range)) = ranges.next() {
+                    found.push((range.begin, range.end, entry.offset()));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The variables of the function with this entry at `address`, those of the innermost scope first; `cfa` is the
+/// canonical frame address there.
+pub(super) fn variables(
+    unit: UnitRef<'_, Reader>,
+    function: UnitOffset,
+    address: u64,
+    cfa: Base,
+) -> Vec<Variable> {
     let mut found = Vec::new();
-    let at = At { unit, address, cfa };
-    if let Ok(mut tree) = unit.header.entries_tree(&unit.abbreviations, None)
+    let at = At { unit, address };
+    if let Ok(mut tree) = unit.header.entries_tree(&unit.abbreviations, Some(function))
         && let Ok(root) = tree.root()
     {
-        at.walk(root, None, 0, &mut found);
+        let base = frame_base(unit, root.entry().attr_value(gimli::DW_AT_frame_base), cfa);
+        at.walk(root, base, 0, &mut found);
     }
     found.reverse();
     found
@@ -41,7 +102,6 @@ pub(super) fn variables(unit: UnitRef<'_, Reader>, address: u64, cfa: Base) -> V
 struct At<'a> {
     unit: UnitRef<'a, Reader>,
     address: u64,
-    cfa: Base,
 }
 
 impl At<'_> {
@@ -49,37 +109,23 @@ impl At<'_> {
     fn walk(
         &self,
         scope: EntriesTreeNode<'_, '_, Reader>,
-        base: Option<Base>,
+        base: Base,
         depth: usize,
         found: &mut Vec<Variable>,
     ) {
         let mut children = scope.children();
         while let Ok(Some(child)) = children.next() {
             let entry = child.entry();
-            let inner = match entry.tag() {
+            match entry.tag() {
                 gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter => {
-                    found.extend(base.and_then(|base| self.variable(entry, base)));
-                    continue;
-                }
-                gimli::DW_TAG_namespace
-                | gimli::DW_TAG_structure_type
-                | gimli::DW_TAG_class_type
-                    if base.is_none() =>
-                {
-                    None
-                }
-                gimli::DW_TAG_subprogram if self.is_in(entry) => {
-                    Some(frame_base(self.unit, entry.attr_value(gimli::DW_AT_frame_base), self.cfa))
+                    found.extend(self.variable(entry, base));
                 }
                 gimli::DW_TAG_lexical_block | gimli::DW_TAG_inlined_subroutine
-                    if base.is_some() && self.is_in(entry) =>
+                    if depth < DEEPEST && self.is_in(entry) =>
                 {
-                    base
+                    self.walk(child, base, depth + 1, found);
                 }
-                _ => continue,
-            };
-            if depth < DEEPEST {
-                self.walk(child, inner, depth + 1, found);
+                _ => {}
             }
         }
     }
