@@ -155,7 +155,7 @@ int main(int n, char **) {
     let found = members(&document);
     let set = |all: &[&str]| all.iter().map(|&text| text.to_owned()).collect::<BTreeSet<_>>();
     assert_eq!(found["space::node::get"], set(&["this->id", "this->next", "this->next->value"]));
-    assert_eq!(found["space::of"], set(&["one->value"]));
+    assert_eq!(found["space::of"], set(&["one.value"]));
     assert_eq!(found["space::at"], set(&["space::kept[].next", "space::kept[].next->id"]));
 }
 

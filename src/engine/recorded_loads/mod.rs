@@ -154,7 +154,7 @@ fn without_types(document: &mut Loads) {
     let modules: Vec<String> =
         missing.iter().map(|(module, samples)| format!("{module} ({samples} samples)")).collect();
     document.notes.push(format!(
-        "operands and members of structures have names only with debug information (-g), which these lack: {}",
+        "no debug information (-g) for the code of these samples, so their operands have no names: {}",
         modules.join(", ")
     ));
 }

@@ -42,4 +42,4 @@ pub use objects::DataObject;
 pub use origin::Origin;
 pub use program::ProgramImage;
 pub use source_point::SourcePoint;
-pub use types::{Member, Place, TypeRef, Untyped, Variable};
+pub use types::{Member, Place, Pointee, TypeRef, Untyped, Variable};

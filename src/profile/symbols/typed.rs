@@ -1,7 +1,7 @@
 //! Types of data of all modules.
 
 use super::lookup::Symbols;
-use super::types::{DataTypes, Member, TypeRef, Untyped, Variable};
+use super::types::{DataTypes, Member, Pointee, TypeRef, Untyped, Variable};
 use crate::address_space::ModuleAddress;
 use crate::module::Module;
 use std::sync::Arc;
@@ -46,11 +46,11 @@ impl Symbols {
         self.types(module)?.member(ty, offset, exact)
     }
 
-    /// What a pointer of this type of `module` points to.
+    /// What a pointer or reference of this type of `module` points to.
     ///
     /// # Errors
     /// The reason why it is not known.
-    pub fn pointee(&mut self, module: &Module, ty: TypeRef) -> Result<TypeRef, Untyped> {
+    pub fn pointee(&mut self, module: &Module, ty: TypeRef) -> Result<Pointee, Untyped> {
         self.types(module)?.pointee(ty)
     }
 

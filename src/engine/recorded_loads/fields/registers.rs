@@ -2,7 +2,7 @@
 
 use super::super::code::Code;
 use super::definition::{Definition, definition};
-use super::object::Object;
+use super::object::{By, Object};
 use super::operand::Operand;
 use iced_x86::Register;
 use profile::address_space::ModuleAddress;
@@ -64,7 +64,7 @@ fn at_address(module: usize, address: u64, code: &mut Code) -> Result<Object, Un
     let (text, start) = (known.name.clone(), known.start);
     let ty = code.symbols.static_type(&of, start)?;
     let offset = address.wrapping_sub(start) as i64;
-    Ok(Object { text, is_pointer: false, ty, offset, index: None })
+    Ok(Object { text, by: By::Name, ty, offset, index: None })
 }
 
 /// What `register` points to before the instruction at `place`; of a frame the variable at the displacement.
@@ -100,9 +100,8 @@ fn defined(
         Definition::Load(operand) => {
             let (field, ty) = object(at, &operand, code, depth)?.field(at.module, code)?;
             let module = code.modules.get(at.module).cloned().ok_or(Untyped::NoType)?;
-            let ty = code.symbols.pointee(&module, ty.ok_or(Untyped::NoType)?)?;
-            let text = field.text;
-            Ok(Object { text, is_pointer: true, ty, offset: 0, index: None })
+            let to = code.symbols.pointee(&module, ty.ok_or(Untyped::NoType)?)?;
+            Ok(Object { text: field.text, by: By::of(to), ty: to.ty, offset: 0, index: None })
         }
         Definition::Address(mut operand) => {
             // The variable of a frame that the sum is in.
@@ -133,8 +132,9 @@ fn variable(
         match one.place {
             Place::Value { register, offset } if register == number => {
                 match code.symbols.pointee(&module, one.ty) {
-                    Ok(ty) => {
-                        return Ok(Object { text, is_pointer: true, ty, offset, index: None });
+                    Ok(to) => {
+                        let (by, ty) = (By::of(to), to.ty);
+                        return Ok(Object { text, by, ty, offset, index: None });
                     }
                     Err(found) => why = found,
                 }
@@ -144,7 +144,7 @@ fn variable(
                 let inside = displacement.checked_sub(offset).and_then(|n| u64::try_from(n).ok());
                 if inside.is_some_and(|inside| inside < size) {
                     let (ty, offset) = (one.ty, offset.saturating_neg());
-                    return Ok(Object { text, is_pointer: false, ty, offset, index: None });
+                    return Ok(Object { text, by: By::Name, ty, offset, index: None });
                 }
             }
             _ => {}

@@ -142,7 +142,6 @@ impl Cells {
             class: load.class.clone().unwrap_or_default(),
             name: load.field.clone().unwrap_or_default(),
             counts: [String::new(), String::new(), load.snoop_modified.to_string()],
-            ..Self::default()
         }
     }
 

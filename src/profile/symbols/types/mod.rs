@@ -26,7 +26,7 @@ mod units;
 pub use location::Place;
 pub use path::Member;
 pub use scopes::Variable;
-pub use shape::{TypeRef, Untyped};
+pub use shape::{Pointee, TypeRef, Untyped};
 
 use crate::symbols::dwarf::Reader;
 use frame::Frames;
@@ -98,7 +98,7 @@ impl DataTypes {
     }
 
     /// What a pointer of this type points to.
-    pub fn pointee(&mut self, ty: TypeRef) -> Result<TypeRef, Untyped> {
+    pub fn pointee(&mut self, ty: TypeRef) -> Result<Pointee, Untyped> {
         self.types.get(ty)?.pointee()
     }
 

@@ -41,7 +41,7 @@ pub(super) fn member(
         found.ty = Some(next);
         let own = types.get(next)?;
         match &own.shape {
-            Shape::Scalar | Shape::Pointer(_) => {
+            Shape::Scalar | Shape::Pointer(_) | Shape::Reference(_) => {
                 let size = own.size.unwrap_or(1).max(1);
                 return if rest < size { Ok(found) } else { Err(Untyped::NoMember) };
             }

@@ -104,9 +104,10 @@ fn read(unit: UnitRef<'_, Reader>, shared: bool, offset: gimli::UnitOffset) -> O
         | gimli::DW_TAG_volatile_type
         | gimli::DW_TAG_restrict_type
         | gimli::DW_TAG_atomic_type => Some(Found::Alias(None, to)),
-        gimli::DW_TAG_pointer_type
-        | gimli::DW_TAG_reference_type
-        | gimli::DW_TAG_rvalue_reference_type => of("", Shape::Pointer(to)),
+        gimli::DW_TAG_pointer_type => of("", Shape::Pointer(to)),
+        gimli::DW_TAG_reference_type | gimli::DW_TAG_rvalue_reference_type => {
+            of("", Shape::Reference(to))
+        }
         gimli::DW_TAG_array_type => {
             let shape = Shape::Array(to, counts(root));
             of("", shape)

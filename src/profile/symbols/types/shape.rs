@@ -11,6 +11,15 @@ pub struct TypeRef {
     pub(super) offset: usize,
 }
 
+/// What a pointer or reference points to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pointee {
+    /// Its type.
+    pub ty: TypeRef,
+    /// Whether it goes by the name of the reference.
+    pub is_reference: bool,
+}
+
 /// Why the type of data is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Untyped {
@@ -54,6 +63,8 @@ pub(super) enum Shape {
     Scalar,
     /// A pointer; `None`: to void.
     Pointer(Option<TypeRef>),
+    /// A reference of C++.
+    Reference(Option<TypeRef>),
     /// An array: type of its elements, their number per dimension where known.
     Array(Option<TypeRef>, Vec<Option<u64>>),
     /// A structure, class or union.
@@ -73,10 +84,13 @@ pub(super) struct GroupMember {
 
 impl Type {
     /// What it points to.
-    pub fn pointee(&self) -> Result<TypeRef, Untyped> {
-        match &self.shape {
-            Shape::Pointer(to) => to.ok_or(Untyped::NoType),
-            _ => Err(Untyped::NoPointer),
-        }
+    pub fn pointee(&self) -> Result<Pointee, Untyped> {
+        let (to, is_reference) = match &self.shape {
+            Shape::Pointer(to) => (to, false),
+            Shape::Reference(to) => (to, true),
+            _ => return Err(Untyped::NoPointer),
+        };
+        let ty = to.ok_or(Untyped::NoType)?;
+        Ok(Pointee { ty, is_reference })
     }
 }
