@@ -2,9 +2,9 @@
 
 use super::access::Site;
 use super::code::{Code, memory};
+use super::event_of::hex;
 use super::fields::field;
 use super::gather::{Gathered, LineFound};
-use super::rows::hex;
 use super::variables::name_of;
 use crate::documents::loads::{LineAccessRow, LineRow};
 use iced_x86::InstructionInfoFactory;

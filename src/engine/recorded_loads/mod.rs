@@ -4,6 +4,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `event` | what an event samples, and what that distorts |
+//! | `event_of` | an event with its sums |
 //! | `access` | the samples of a recording as accesses to memory |
 //! | `fields` | operands in the source: `node->next` |
 //! | `gather` | a recording → sums; samples are not kept |
@@ -22,6 +23,7 @@ pub(crate) mod code;
 mod code_misses;
 mod criticality;
 pub(crate) mod event;
+pub(crate) mod event_of;
 pub(crate) mod executed;
 pub(crate) mod fields;
 pub(crate) mod gather;
@@ -34,13 +36,13 @@ mod variables;
 
 use crate::documents::loads::{LoadRow, Loads, SCHEMA};
 use crate::hot::recording::stream;
+use event_of::Of;
 use executed::Executed;
 use gather::gather;
 use loads::recorded::Operation;
 use profile::files::SearchPaths;
 use profile::recording::Stream;
 use profile::symbols::Untyped;
-use rows::Of;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};

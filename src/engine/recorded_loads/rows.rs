@@ -3,48 +3,22 @@
 use super::access::Site;
 use super::code::Code;
 use super::event::Sampled;
+use super::event_of::{Of, hex, levels};
 use super::executed::Executed;
 use super::fields::{Field, field};
-use super::gather::{EventSums, Gathered};
+use super::gather::Gathered;
 use super::patterns::{Patterns, patterns, words};
 use super::variables::name_of;
-use crate::documents::loads::{BlockOf, EventRow, LevelsRow, LoadRow, LoopOf, VariableOf};
+use crate::documents::loads::{BlockOf, EventRow, LoadRow, LoopOf, VariableOf};
 use isa::code::text;
 use loads::access::Access;
-use loads::recorded::{Level, Operation, Sum};
+use loads::recorded::{Operation, Sum};
 use profile::address_space::ModuleAddress;
-use profile::event::Event;
 use profile::symbols::Untyped;
 use std::collections::HashMap;
 
 /// Variables listed of a load.
 const MOST_VARIABLES: usize = 4;
-
-/// An event of a recording.
-pub(crate) struct Of<'a> {
-    pub event: &'a Event,
-    /// Its number over all recordings.
-    pub number: usize,
-    pub source: &'a str,
-    pub sums: &'a EventSums,
-}
-
-pub(crate) fn hex(address: u64) -> String {
-    format!("{address:#x}")
-}
-
-pub(crate) fn levels(sum: &Sum) -> LevelsRow {
-    LevelsRow {
-        lfb: sum.level(Level::Lfb),
-        l1: sum.level(Level::L1),
-        l2: sum.level(Level::L2),
-        l3: sum.level(Level::L3),
-        ram: sum.level(Level::Ram),
-        remote_ram: sum.level(Level::RemoteRam),
-        remote_cache: sum.level(Level::RemoteCache),
-        other: sum.level(Level::Other),
-    }
-}
 
 /// The event itself.
 pub(crate) fn event_row(of: &Of) -> EventRow {

@@ -1,9 +1,9 @@
 //! Sums → variables of the document.
 
 use super::code::Code;
+use super::event_of::{Of, hex, levels};
 use super::gather::{Gathered, MemberSum};
 use super::objects::Object;
-use super::rows::{Of, hex, levels};
 use crate::documents::loads::{MemberRow, VariableRow};
 use loads::recorded::{Operation, Sum};
 use profile::module::ModuleKind;

@@ -2,6 +2,7 @@
 
 use super::demangle::demangle;
 use super::function::Line;
+use super::reader::Reader;
 use super::source_point::{SourcePoint, find};
 use super::types::{DataTypes, Untyped, Variable};
 use gimli::{EndianArcSlice, RunTimeEndian};
@@ -10,8 +11,6 @@ use std::collections::HashMap;
 use std::fmt;
 
 use std::sync::Arc;
-
-pub(super) type Reader = EndianArcSlice<RunTimeEndian>;
 
 /// The source lines of a module.
 pub(super) struct Lines {

@@ -1,6 +1,6 @@
 //! Where a variable is at an instruction.
 
-use crate::symbols::dwarf::Reader;
+use crate::symbols::reader::Reader;
 use gimli::{AttributeValue, Expression, Operation, UnitRef};
 
 /// Where a variable is. Registers have DWARF's numbers.

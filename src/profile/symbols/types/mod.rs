@@ -28,7 +28,7 @@ pub use path::Member;
 pub use scopes::Variable;
 pub use shape::{Pointee, TypeRef, Untyped};
 
-use crate::symbols::dwarf::Reader;
+use crate::symbols::reader::Reader;
 use frame::Frames;
 use path::member;
 use read::Types;

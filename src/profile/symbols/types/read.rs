@@ -2,7 +2,7 @@
 
 use super::shape::{GroupMember, Shape, Type, TypeRef, Untyped};
 use super::units::{Units, referred};
-use crate::symbols::dwarf::Reader;
+use crate::symbols::reader::Reader;
 use gimli::{AttributeValue, DebuggingInformationEntry, Dwarf, EntriesTreeNode, UnitRef};
 use std::collections::HashMap;
 

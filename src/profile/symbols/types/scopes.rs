@@ -4,7 +4,7 @@ use super::location::{Base, Place, frame_base, place};
 use super::read::string;
 use super::shape::TypeRef;
 use super::units::referred;
-use crate::symbols::dwarf::Reader;
+use crate::symbols::reader::Reader;
 use gimli::{AttributeValue, DebuggingInformationEntry, EntriesTreeNode, UnitOffset, UnitRef};
 
 type Entry = DebuggingInformationEntry<Reader>;

@@ -3,7 +3,7 @@
 use super::read::Types;
 use super::shape::TypeRef;
 use super::units::referred;
-use crate::symbols::dwarf::Reader;
+use crate::symbols::reader::Reader;
 use gimli::{AttributeValue, DebuggingInformationEntry, Operation, UnitRef};
 use std::collections::HashMap;
 

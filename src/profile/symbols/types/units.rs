@@ -1,7 +1,7 @@
 //! The units of a file, and the entries that others refer to.
 
 use super::shape::TypeRef;
-use crate::symbols::dwarf::Reader;
+use crate::symbols::reader::Reader;
 use gimli::{AttributeValue, Dwarf, Unit, UnitRef};
 use std::collections::HashMap;
 
