@@ -7,7 +7,7 @@ use super::rows::{Measure, add_access, add_advice, add_trips, identified};
 use crate::documents::count::{Count, LoadRow, LoopRow as CountedLoop};
 use crate::documents::prefetch::{AdviceRow, Evidence, LoopRow, Prefetch, SCHEMA};
 use crate::recorded_loads::code::Code;
-use crate::recorded_loads::rows::hex;
+use crate::recorded_loads::event_of::hex;
 use loads::prefetch::{Measured, Probed, Request, Served, Timed, TripCount, Trips, advise};
 use profile::files::SearchPaths;
 use profile::module::{Module, ModuleKind};

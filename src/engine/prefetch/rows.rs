@@ -3,7 +3,7 @@
 use super::candidates::Candidate;
 use super::evidence::{Evidence, Loads, Loop};
 use crate::documents::prefetch::{AdviceRow, Evidence as EvidenceRow, LoopRow, ModeRow, SourceRow};
-use crate::recorded_loads::rows::{hex, levels};
+use crate::recorded_loads::event_of::{hex, levels};
 use loads::class::Class;
 use loads::prefetch::{Advice, Measured, Request, Sampled, Site, Timed, TripCount, advise};
 use loads::recorded::{Level, Sum};

@@ -4,11 +4,13 @@ use super::gutter::gutter;
 use super::layout::Layout;
 use super::put::{heat, put_prose, put_row, put_wrapped};
 use super::{info, names};
-use crate::tui::state::{BlockCounts, BlockRow, Each, Load, Mispredicted, State};
+use crate::tui::state::{
+    BlockCounts, BlockRow, Each, Load, LoadSamples, Loads, Mispredicted, State,
+};
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, fit_right, width};
 use engine::format;
-use profile::hot::{AnnotatedBlock, AnnotatedLine};
+use profile::hot::{AnnotatedBlock, AnnotatedLine, HotFunction};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -122,6 +124,9 @@ fn block_text(state: &State, block: &AnnotatedBlock, row: usize, columns: usize)
             text += &format!(" {:.1} %", 100.0 * share);
         }
     }
+    if let Some(loads) = loads(state, |loads, f| loads.between(f, b.start, b.end)) {
+        text += &format!(", {loads}");
+    }
     if block.unresolved {
         text += " ? edges missing";
     }
@@ -136,6 +141,16 @@ fn counts(state: &State, block: &AnnotatedBlock) -> Option<BlockCounts> {
     let software = report.and_then(|r| *r.software.get("task_clock_ms")?);
     let function = &state.blocks.data.ready()?.function;
     counts.of(function, block, software.map(|ms| ms / 1e3))
+}
+
+/// The recorded samples of the loads that `find` finds in the function.
+fn loads(
+    state: &State,
+    find: impl FnOnce(&Loads, &HotFunction) -> Option<LoadSamples>,
+) -> Option<String> {
+    let function = &state.blocks.data.ready()?.function;
+    let loads = state.loads.as_ref()?;
+    Some(find(loads, function)?.text())
 }
 
 /// How often a block was entered, and what an entry took; of a loop, its iterations.
@@ -194,6 +209,10 @@ fn instruction(state: &State, line: &AnnotatedLine, row: usize, columns: usize) 
         address(state, line.address),
         line.text
     );
+    let text = match loads(state, |loads, f| loads.at(f, line.address).cloned()) {
+        Some(loads) => format!("{text}    {loads}"),
+        None => text,
+    };
     let text = fit(&text, columns.saturating_sub(used));
     let text_tone = if line.samples == 0 { Tone::Plain } else { tone };
     Line::from(vec![

@@ -13,6 +13,9 @@ pub struct LoadRow {
     pub address: String,
     /// The instruction, in Intel syntax.
     pub instruction: String,
+    /// Its operand in the source (`node->next`), by DWARF.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
     /// How often it was executed.
     pub executions: Option<u64>,
     /// How its addresses are made.

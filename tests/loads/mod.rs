@@ -1,5 +1,9 @@
 //! `tdtool loads`: figures of recordings with known truth (../shared/notes/recordings.md, simlbr/README.md).
 
+mod fields;
+mod recording;
+mod shared_lines;
+
 use crate::profile::made;
 use crate::support::files::{Folder, shared, text};
 use crate::support::random::Random;
@@ -200,8 +204,16 @@ fn all_formats_have_the_same_rows() {
     let roots = text(folder.parent().unwrap()).to_owned();
     let document = read(&[text(&recording), "--symfs", &roots]);
     let done = tdtool(["loads", text(&recording), "--symfs", &roots, "--format", "csv"]);
-    let tables =
-        ["loads", "stores", "variables", "lines", "critical", "hard_branches", "code_misses"];
+    let tables = [
+        "loads",
+        "stores",
+        "variables",
+        "fields",
+        "lines",
+        "critical",
+        "hard_branches",
+        "code_misses",
+    ];
     let rows: usize = tables.iter().map(|table| list(&document, table).len()).sum();
     assert_eq!(done.stdout.lines().count(), 1 + rows);
     let first = done.stdout.lines().nth(1).unwrap();
