@@ -100,9 +100,9 @@ pub fn counted(ask: &CountAsk, progress: Progress<'_>) -> Result<(Count, i32)> {
         notes: counts.notes.clone(),
         ..Count::default()
     };
-    for (one, found) in chosen.iter().zip(&counts.functions) {
+    for (number, (one, found)) in chosen.iter().zip(&counts.functions).enumerate() {
         match found {
-            Ok(found) => enter(&mut document, one, found),
+            Ok(found) => enter(&mut document, one, found, samples.get(number)),
             Err(why) => document.refused.push(refused(one, one.wanted.range.start, why)),
         }
     }
@@ -187,8 +187,13 @@ fn refused(of: &Chosen, start: u64, why: &str) -> Refused {
     }
 }
 
-/// Adds the counts of a function.
-fn enter(document: &mut Count, of: &Chosen, found: &FunctionCounts) {
+/// Adds the counts of a function, with the samples of its blocks if it was chosen by them.
+fn enter(
+    document: &mut Count,
+    of: &Chosen,
+    found: &FunctionCounts,
+    samples: Option<&Vec<(u64, u64)>>,
+) {
     let module = of.wanted.path.display().to_string();
     for block in &found.blocks {
         let count = match &block.count {
@@ -208,6 +213,10 @@ fn enter(document: &mut Count, of: &Chosen, found: &FunctionCounts) {
             count,
             how: if probe.is_some() { "placed" } else { "derived" }.to_owned(),
             probe,
+            samples: samples.map(|all| {
+                let own = all.iter().filter(|(at, _)| (block.start..block.end).contains(at));
+                own.map(|(_, number)| number).sum()
+            }),
         });
     }
     document.edges.extend(found.edges.iter().map(|edge| EdgeRow {

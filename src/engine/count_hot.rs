@@ -49,8 +49,8 @@ pub(crate) fn hot(found: &Hottest) -> Result<(Vec<Counted>, HotFunctions)> {
             .because(why.unwrap_or_else(|| "the run has no samples".to_owned()))
             .hint("give a program that runs longer in functions of its own"));
     }
-    let (asked, event, samples) = (found.asked, found.event.clone(), found.samples);
-    Ok((counted, HotFunctions { asked, event, samples, functions }))
+    let Hottest { asked, event, samples, period, .. } = found.clone();
+    Ok((counted, HotFunctions { asked, event, samples, period, functions }))
 }
 
 /// A function by its name in its file.

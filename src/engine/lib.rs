@@ -14,6 +14,7 @@
 //! | [`branches`](mod@branches) | recorded branch stacks → edges, ranges, blocks, loops |
 //! | [`recorded_loads`] | recorded samples of loads and stores → levels, latencies, shared cache lines |
 //! | [`prefetch`](mod@prefetch) | recorded iterations and loads → prefetch advice |
+//! | [`replace`](mod@replace) | files that are whole or not there |
 //! | [`count`] | exact counts of chosen functions of a command |
 //! | `mispredicted` | mispredictions of the branches of these functions, modelled |
 //! | `values` | what registers hold at the entries of their functions and loops |
@@ -57,6 +58,7 @@ pub mod record;
 pub mod recorded_loads;
 mod recursion;
 pub mod render;
+pub mod replace;
 pub mod topdown;
 pub mod trials;
 mod trips;

@@ -12,19 +12,21 @@ use engine::documents::count::Count;
 use engine::documents::prefetch::Prefetch;
 use engine::documents::prefetch_plan::Plan;
 use engine::hot::hottest::hottest;
-use engine::prefetch::{Cycles, prefetch_by_probes};
+use engine::prefetch::{Cycles, Host, misses_in_flight, prefetch_by_probes};
 use engine::render::{json, prefetch, prefetch_plan};
+use engine::replace::replace;
 use isa::code::Block;
 use pmu::Command;
 use profile::files::SearchPaths;
 use std::ffi::OsString;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tma::{Error, Result};
 
 #[derive(Args)]
 pub struct PrefetchArgs {
-    /// Recordings of branches and of loads (`perf record -b`, `perf mem`)
+    /// Recordings (`perf record -b`, `perf mem`), or JSON of `count --hot --loads`
     #[arg(value_name = "FILE", required_unless_present = "command")]
     files: Vec<PathBuf>,
     /// Look for the recorded binaries under DIR first; repeatable
@@ -80,8 +82,10 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
     };
     let settings = global.settings()?;
     let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
+    let known = known_counts(&args.files)?;
+    let by_probes = known.is_some() || !args.command.is_empty();
     let mut here = String::new();
-    let mut profiler = match args.measure || !args.command.is_empty() {
+    let mut profiler = match args.measure || by_probes {
         true => {
             let core = settings.own_core_model()?.core.clone();
             here = core.cpu.name.clone();
@@ -94,14 +98,25 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
     };
     let beside = file.is_none() && args.format == Format::Text && !args.command.is_empty();
     let (document, code) = match &mut profiler {
-        Some(profiler) if !args.command.is_empty() => {
+        Some(profiler) if by_probes => {
             // A text leaves standard output to the command, a document takes it.
             let stdout_to_stderr = file.is_none() && !beside;
             let command = Command { argv: args.command.clone(), stdout_to_stderr };
-            let (counts, code) = counts(&settings, command)?;
-            let ghz = cycles_per_ns(profiler, &counts)?;
+            let from_file = known.is_some();
+            let (counts, code) = match known {
+                Some(counts) => (counts, 0),
+                None => counts(&settings, command)?,
+            };
+            let host = host(&settings, profiler, &counts)?;
             let mut measure = |code: &[u8]| cycles(profiler, code);
-            (prefetch_by_probes(&counts, &search, ghz, &mut measure)?, code)
+            let mut document = prefetch_by_probes(&counts, &search, &host, &mut measure)?;
+            if from_file {
+                document.notes.push(format!(
+                    "counts, latencies and times are of the machine that counted; IC, clock and misses in flight of \
+                     this one, {here}"
+                ));
+            }
+            (document, code)
         }
         profiler => {
             let mut measure =
@@ -154,6 +169,32 @@ fn counts(settings: &Settings, command: Command) -> Result<(Count, i32)> {
     Ok(found)
 }
 
+/// The document of `tdtool count --loads`, if the file is one.
+fn known_counts(files: &[PathBuf]) -> Result<Option<Count>> {
+    let is_json = |path: &&PathBuf| {
+        let mut begin = [0; 64];
+        let read = std::fs::File::open(path).and_then(|mut file| file.read(&mut begin));
+        let text = begin.get(..read.unwrap_or(0)).unwrap_or_default();
+        text.trim_ascii_start().starts_with(b"{")
+    };
+    match (files, files.iter().find(is_json)) {
+        (_, None) => Ok(None),
+        ([only], Some(_)) => Count::read(only).map(Some),
+        (_, Some(path)) => Err(Error::usage(format!("{} is not a recording", path.display()))
+            .hint("give a document of `tdtool count --hot --loads` on its own")),
+    }
+}
+
+/// What the advice takes from this host.
+fn host(settings: &Settings, profiler: &mut Profiler, counts: &Count) -> Result<Host> {
+    let cpu = &settings.own_core_model()?.core.cpu;
+    let in_flight = misses_in_flight(cpu, settings.cache.as_deref());
+    Ok(Host {
+        cycles_per_ns: cycles_per_ns(profiler, counts)?,
+        in_flight: in_flight.map_err(|why| why.to_string()),
+    })
+}
+
 /// How often the core clock is looked at until nothing else runs.
 const LOOKS: usize = 20;
 
@@ -174,7 +215,7 @@ fn cycles_per_ns(profiler: &mut Profiler, counts: &Count) -> Result<f64> {
 }
 
 fn write(path: &Path, text: &str, option: &str) -> Result<()> {
-    std::fs::write(path, text).map_err(|e| {
+    replace(path, text).map_err(|e| {
         Error::failed(format!("cannot write {}", path.display()))
             .because(e)
             .hint(format!("choose another place with {option}"))
