@@ -31,14 +31,16 @@ pub struct Prefetch {
 /// memory than the caches hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct InFlightRow {
-    /// The fewest misses in flight with which memory is within 5 % of its fastest.
+    /// The fewest misses in flight with which memory is within 5 % of its fastest: the median of three groups of rounds.
     pub misses: f64,
-    /// The least and the most of three groups of rounds.
+    /// The least and the most of them.
     pub range: (f64, f64),
-    /// Nanoseconds from one such miss to the next.
+    /// Nanoseconds from one such miss to the next: the least.
     pub ns: f64,
-    /// The least and the most of three groups of rounds.
+    /// The least and the most of the groups.
     pub ns_range: (f64, f64),
+    /// Nanoseconds per miss on huge pages, the least: no program's misses take less.
+    pub fastest_ns: f64,
     /// Bytes that were walked over.
     pub bytes: u64,
     /// When it was measured.
@@ -125,7 +127,7 @@ pub struct AdviceRow {
     /// Cycles that an iteration of the innermost loop takes in the program, by samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<f64>,
-    /// `taken` ÷ the greater of `ic` and the time that memory needs for the misses: no prefetch gains more.
+    /// `taken` ÷ the greater of `ic` and `misses` × the least time per miss: no prefetch gains more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speedup_at_most: Option<f64>,
     /// How many iterations of the loop of `site` ahead: max(1, ⌈mc ÷ ic⌉), or ÷ `iteration` where that is given.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tma::{Cpu, Result};
 
 /// Version of the measurement: results of others are not comparable.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Size limit in bytes, far above that of any result.
 const MAX_BYTES: u64 = 1 << 16;
 
@@ -16,6 +16,7 @@ const MAX_BYTES: u64 = 1 << 16;
 pub struct HostMisses {
     bytes: u64,
     groups: Vec<Vec<(usize, f64)>>,
+    fastest: f64,
     source: String,
 }
 
@@ -25,6 +26,7 @@ struct File {
     host: String,
     bytes: u64,
     groups: Vec<Vec<(usize, f64)>>,
+    fastest: f64,
 }
 
 /// What is known of this host from an earlier run, else what a microbenchmark of less than a second shows.
@@ -38,26 +40,26 @@ pub fn misses_in_flight(cpu: &Cpu, cache: Option<&Path>) -> Result<HostMisses> {
     }
     let found = workload::misses_in_flight()?;
     if let Some(place) = &place {
-        save(
-            place,
-            &File { version: VERSION, host, bytes: found.bytes, groups: found.groups.clone() },
-        );
+        let workload::InFlight { bytes, groups, fastest } = found.clone();
+        save(place, &File { version: VERSION, host, bytes, groups, fastest });
     }
     let source = "measured now".to_owned();
-    Ok(HostMisses { bytes: found.bytes, groups: found.groups, source })
+    let workload::InFlight { bytes, groups, fastest } = found;
+    Ok(HostMisses { bytes, groups, fastest, source })
 }
 
 impl HostMisses {
     /// In core cycles.
     pub(super) fn in_cycles(&self, cycles_per_ns: f64) -> Option<InFlight> {
-        InFlight::of(&self.groups, cycles_per_ns)
+        InFlight::of(&self.groups, self.fastest, cycles_per_ns)
     }
 
     /// As a row of the document.
     pub(super) fn row(&self) -> Option<InFlightRow> {
-        let InFlight { misses, range, cycles: ns, cycles_range: ns_range } = self.in_cycles(1.0)?;
+        let InFlight { misses, range, cycles: ns, cycles_range: ns_range, fastest: fastest_ns } =
+            self.in_cycles(1.0)?;
         let (bytes, source) = (self.bytes, self.source.clone());
-        Some(InFlightRow { misses, range, ns, ns_range, bytes, source })
+        Some(InFlightRow { misses, range, ns, ns_range, fastest_ns, bytes, source })
     }
 }
 
@@ -84,9 +86,11 @@ fn load(place: &Path, host: &str) -> Option<HostMisses> {
     let file: File = serde_json::from_slice(&std::fs::read(place).ok()?).ok()?;
     let sound = |(misses, ns): &(usize, f64)| *misses > 0 && ns.is_finite() && *ns > 0.0;
     let is_own = file.version == VERSION && file.host == host;
-    (is_own && file.groups.iter().flatten().all(sound)).then(|| HostMisses {
+    let is_sound = sound(&(1, file.fastest)) && file.groups.iter().flatten().all(sound);
+    (is_own && is_sound).then(|| HostMisses {
         bytes: file.bytes,
         groups: file.groups,
+        fastest: file.fastest,
         source: format!("measured earlier, kept in {}", place.display()),
     })
 }
@@ -110,9 +114,9 @@ mod tests {
         let at = place(folder.path(), &cpu).unwrap();
         assert!(at.ends_with("tdtool/misses-in-flight-AuthenticAMD-26-2-0.json"));
         let groups = vec![vec![(1, 100.0), (10, 10.0), (20, 10.0)]];
-        save(&at, &File { version: VERSION, host: "a".into(), bytes: 64, groups });
+        save(&at, &File { version: VERSION, host: "a".into(), bytes: 64, groups, fastest: 8.0 });
         let row = load(&at, "a").unwrap().row().unwrap();
-        assert_eq!((row.misses, row.ns, row.bytes), (10.0, 10.0, 64));
+        assert_eq!((row.misses, row.ns, row.fastest_ns, row.bytes), (10.0, 10.0, 8.0, 64));
         assert!(row.source.starts_with("measured earlier"));
         assert_eq!(load(&at, "b"), None);
         assert_eq!(place(folder.path(), &Cpu::default()), None);

@@ -73,10 +73,11 @@ fn in_flight(host: &InFlightRow) -> String {
     let (fewest, most) = host.range;
     let (fast, slow) = host.ns_range;
     format!(
-        "{:.0} ({fewest:.0} to {most:.0}) misses in flight, one each {:.1} ns ({fast:.1} to {slow:.1}), by walks over {} \
-         MiB, {}",
+        "{:.0} ({fewest:.0} to {most:.0}) misses in flight, one each {:.1} ns ({fast:.1} to {slow:.1}; on huge pages {:.1}), by \
+         walks over {} MiB, {}",
         host.misses,
         host.ns,
+        host.fastest_ns,
         host.bytes >> 20,
         host.source
     )

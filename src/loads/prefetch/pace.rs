@@ -17,38 +17,45 @@ const LEAST_SAMPLES: u64 = 30;
 /// Misses in flight at a time, as measured on this host.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct InFlight {
-    /// The fewest misses in flight with which memory is about as fast as with any number.
+    /// The fewest misses in flight with which memory is about as fast as with any number: the median of several groups of
+    /// rounds.
     pub misses: f64,
-    /// The least and the most of several groups of rounds.
+    /// The least and the most of them.
     pub range: (f64, f64),
-    /// Cycles from one such miss to the next.
+    /// Cycles from one such miss to the next: the least.
     pub cycles: f64,
-    /// The least and the most of several groups of rounds.
+    /// The least and the most of the groups.
     pub cycles_range: (f64, f64),
+    /// Cycles per miss without walks of page tables: no program's misses take less.
+    pub fastest: f64,
 }
 
 impl InFlight {
     /// From times per miss by the number of misses in flight (ascending), for each group of rounds; times are turned into
-    /// cycles by `cycles_per_time`. `None` without any.
-    pub fn of(groups: &[Vec<(usize, f64)>], cycles_per_time: f64) -> Option<Self> {
+    /// cycles by `cycles_per_time`, and the least time per miss. `None` without any.
+    pub fn of(groups: &[Vec<(usize, f64)>], fastest: f64, cycles_per_time: f64) -> Option<Self> {
         let knee = |group: &[(usize, f64)]| {
             let best = group.iter().map(|(_, time)| *time).min_by(f64::total_cmp)?;
             let enough = group.iter().find(|(_, time)| *time <= ENOUGH * best)?;
             Some((enough.0 as f64, best * cycles_per_time))
         };
-        // The fastest of all groups: other programs only make memory slower.
-        let mut together = groups.first()?.clone();
-        for group in groups {
-            together.iter_mut().zip(group).for_each(|(least, own)| least.1 = least.1.min(own.1));
-        }
-        let (misses, cycles) = knee(&together)?;
-        let knees: Vec<(f64, f64)> = groups.iter().filter_map(|group| knee(group)).collect();
+        let mut knees: Vec<(f64, f64)> = groups.iter().filter_map(|group| knee(group)).collect();
+        knees.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // The median: one lucky time moves a knee.
+        let (misses, _) = *knees.get(knees.len() / 2)?;
         let range = |of: fn(&(f64, f64)) -> f64| {
             let all = || knees.iter().map(of);
             (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max))
         };
         let (range, cycles_range) = (range(|one| one.0), range(|one| one.1));
-        Some(Self { misses, range, cycles, cycles_range })
+        // Other programs only make memory slower.
+        Some(Self {
+            misses,
+            range,
+            cycles: cycles_range.0,
+            cycles_range,
+            fastest: fastest * cycles_per_time,
+        })
     }
 }
 
@@ -91,7 +98,7 @@ impl Pace {
     /// The least cycles of an iteration of the innermost loop, given those without misses.
     fn least(&self, ic: f64) -> Option<f64> {
         let (flight, misses) = (self.in_flight.as_ref()?, *self.misses.first()?);
-        Some(ic.max(misses * flight.cycles))
+        Some(ic.max(misses * flight.fastest))
     }
 
     /// How many times as fast the loop can be at most; `None` where that is not known.
@@ -108,8 +115,8 @@ impl Pace {
         }
         let why = match least > ic {
             true => format!(
-                "memory already sets the pace: {:.2} misses an iteration take at least {least:.0} cycles here, however \
-                 many are in flight",
+                "memory already sets the pace: {:.2} misses an iteration take at least {least:.0} cycles, however many \
+                 are in flight",
                 self.misses.first()?
             ),
             false => {
@@ -131,10 +138,11 @@ mod tests {
             let time = |k: usize| (k, (100.0 / k as f64).max(10.0) * noise);
             [1, 2, 4, 8, 10, 16, 32].map(time).to_vec()
         };
-        let found = InFlight::of(&[group(1.3), group(1.0), group(1.1)], 4.0).unwrap();
+        let found = InFlight::of(&[group(1.3), group(1.0), group(1.1)], 8.0, 4.0).unwrap();
         assert_eq!((found.misses, found.range), (10.0, (10.0, 10.0)));
         assert_eq!((found.cycles, found.cycles_range), (40.0, (40.0, 52.0)));
-        assert_eq!(InFlight::of(&[], 4.0), None);
+        assert_eq!(found.fastest, 32.0);
+        assert_eq!(InFlight::of(&[], 8.0, 4.0), None);
         let pace = Pace { in_flight: Some(found), misses: vec![0.5, 4.0], taken: None };
         assert_eq!(pace.cycles(0, 400.0).unwrap().cycles, 20.0);
         assert_eq!(pace.cycles(1, 400.0).unwrap().cycles, 160.0);
@@ -144,7 +152,7 @@ mod tests {
     /// A miss each 40 cycles: 60 cycles of computing hide it, 10 do not.
     #[test]
     fn what_memory_or_computing_needs_cannot_be_gained() {
-        let in_flight = InFlight { misses: 10.0, cycles: 40.0, ..InFlight::default() };
+        let in_flight = InFlight { misses: 10.0, fastest: 40.0, ..InFlight::default() };
         let pace = |cycles, samples| Pace {
             in_flight: Some(in_flight.clone()),
             misses: vec![1.0],
