@@ -14,7 +14,6 @@
 //! | [`branches`](mod@branches) | recorded branch stacks → edges, ranges, blocks, loops |
 //! | [`recorded_loads`] | recorded samples of loads and stores → levels, latencies, shared cache lines |
 //! | [`prefetch`](mod@prefetch) | recorded iterations and loads → prefetch advice |
-//! | [`replace`](mod@replace) | files that are whole or not there |
 //! | [`count`] | exact counts of chosen functions of a command |
 //! | `mispredicted` | mispredictions of the branches of these functions, modelled |
 //! | `values` | what registers hold at the entries of their functions and loops |
@@ -26,6 +25,7 @@
 //! | [`predict`] | a block predicted from tables, on this core or another |
 //! | [`deps`] | dependencies of blocks, singly or in batch |
 //! | [`doctor`] | what can be measured here |
+//! | [`files`] | files written whole, never over an input |
 //! | [`format`](mod@format) | numbers as people write them |
 //! | [`documents`] | reports, comparisons, dependency analyses and the others, as data |
 //! | [`render`] | text, CSV and graphs of the documents; JSON is their serde form |
@@ -42,6 +42,7 @@ mod count_hot;
 pub mod deps;
 pub mod doctor;
 pub mod documents;
+pub mod files;
 pub mod format;
 pub mod function_list;
 pub mod function_name;
@@ -58,7 +59,6 @@ pub mod record;
 pub mod recorded_loads;
 mod recursion;
 pub mod render;
-pub mod replace;
 pub mod topdown;
 pub mod trials;
 mod trips;

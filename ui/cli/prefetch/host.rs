@@ -41,7 +41,7 @@ pub fn counts(settings: &Settings, command: Command) -> Result<(Count, i32)> {
 pub fn known_counts(files: &[PathBuf]) -> Result<Option<Count>> {
     let is_json = |path: &&PathBuf| {
         let mut begin = [0; 64];
-        let read = std::fs::File::open(path).and_then(|mut file| file.read(&mut begin));
+        let read = tma::files::open(path).and_then(|mut file| file.read(&mut begin));
         let text = begin.get(..read.unwrap_or(0)).unwrap_or_default();
         text.trim_ascii_start().starts_with(b"{")
     };

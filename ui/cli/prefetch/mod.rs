@@ -9,16 +9,16 @@ use bench::{Options, Profiler};
 use clap::{Args, ValueEnum};
 use engine::documents::prefetch::Prefetch;
 use engine::documents::prefetch_plan::Plan;
+use engine::files::write_whole;
 use engine::prefetch::prefetch_by_probes;
 use engine::render::{json, prefetch, prefetch_plan};
-use engine::replace::replace;
 use host::{counts, cycles, host, known_counts};
 use pmu::Command;
 use profile::files::SearchPaths;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use tma::{Error, Result};
+use tma::Result;
 
 #[derive(Args)]
 pub struct PrefetchArgs {
@@ -127,7 +127,7 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         if plan.prefetches.is_empty() {
             message::note(&empty(&document));
         }
-        write(path, &written(&plan, args.plan_format)?, "--plan")?;
+        write_whole(path, written(&plan, args.plan_format)?.as_bytes(), &args.files, "--plan")?;
     }
     let text = match args.format {
         Format::Text => prefetch::text(&document, args.n, settings.ascii),
@@ -135,19 +135,11 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         Format::Csv => prefetch::csv(&document),
     };
     match file {
-        Some(path) => write(path, &text, "--output")?,
+        Some(path) => write_whole(path, text.as_bytes(), &args.files, "--output")?,
         None if beside => message::plain(&text),
         None => print(&text)?,
     }
     Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)))
-}
-
-fn write(path: &Path, text: &str, option: &str) -> Result<()> {
-    replace(path, text).map_err(|e| {
-        Error::failed(format!("cannot write {}", path.display()))
-            .because(e)
-            .hint(format!("choose another place with {option}"))
-    })
 }
 
 /// Why a plan has no prefetch.
