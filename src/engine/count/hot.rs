@@ -59,8 +59,8 @@ pub(super) fn hot(found: &Hottest) -> Result<(Vec<Counted>, HotFunctions)> {
             .because(why)
             .hint("let it run longer in code of its own, or name functions with --functions"));
     }
-    let (asked, event, samples) = (found.asked, found.event.clone(), found.samples);
-    Ok((counted, HotFunctions { asked, event, samples, functions }))
+    let Hottest { asked, event, samples, period, .. } = found.clone();
+    Ok((counted, HotFunctions { asked, event, samples, period, functions }))
 }
 
 /// The functions of the files that were looked at.

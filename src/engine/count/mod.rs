@@ -84,9 +84,9 @@ pub fn counted(ask: &CountAsk, progress: Progress<'_>) -> Result<(Count, i32)> {
         notes: counts.notes.clone(),
         ..Count::default()
     };
-    for (one, found) in chosen.iter().zip(&counts.functions) {
+    for (number, (one, found)) in chosen.iter().zip(&counts.functions).enumerate() {
         match found {
-            Ok(found) => enter(&mut document, one, found),
+            Ok(found) => enter(&mut document, one, found, samples.get(number)),
             Err(why) => document.refused.push(refused(one, one.wanted.range.start, why)),
         }
     }

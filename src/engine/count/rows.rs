@@ -22,8 +22,13 @@ pub(super) fn refused(of: &Chosen, start: u64, why: &str) -> Refused {
     }
 }
 
-/// Adds the counts of a function.
-pub(super) fn enter(document: &mut Count, of: &Chosen, found: &FunctionCounts) {
+/// Adds the counts of a function, with the samples of its blocks if it was chosen by them.
+pub(super) fn enter(
+    document: &mut Count,
+    of: &Chosen,
+    found: &FunctionCounts,
+    samples: Option<&Vec<(u64, u64)>>,
+) {
     let module = of.wanted.path.display().to_string();
     for block in &found.blocks {
         let count = match &block.count {
@@ -43,6 +48,10 @@ pub(super) fn enter(document: &mut Count, of: &Chosen, found: &FunctionCounts) {
             count,
             how: if probe.is_some() { "placed" } else { "derived" }.to_owned(),
             probe,
+            samples: samples.map(|all| {
+                let own = all.iter().filter(|(at, _)| (block.start..block.end).contains(at));
+                own.map(|(_, number)| number).sum()
+            }),
         });
     }
     document.edges.extend(found.edges.iter().map(|edge| EdgeRow {

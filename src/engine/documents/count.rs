@@ -111,6 +111,9 @@ pub struct BlockRow {
     pub how: String,
     /// Of a probe: `retarget`, `single`, `multi` or `pun`.
     pub probe: Option<String>,
+    /// Samples of the run by which its function was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<u64>,
 }
 
 /// An edge between two blocks of a function.
@@ -148,6 +151,9 @@ pub struct HotFunctions {
     pub event: String,
     /// Samples of the run.
     pub samples: u64,
+    /// Their mean period: nanoseconds of a clock, else of what the event counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period: Option<f64>,
     /// The functions, hottest first.
     pub functions: Vec<HotRow>,
 }

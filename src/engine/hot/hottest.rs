@@ -40,6 +40,8 @@ pub struct Hottest {
     pub event: String,
     /// Samples.
     pub samples: u64,
+    /// Their mean period: nanoseconds of a clock, else of what the event counts.
+    pub period: Option<f64>,
     /// Wall time of the run.
     pub seconds: f64,
     /// How it ended.
@@ -87,6 +89,7 @@ pub fn hottest(machine: &Machine, library: &Library, ask: &LiveAsk, share: f64) 
     let recording = session::load_recording(&path)?;
     let mut profile = Profile::new(&recording, &Filter::default(), SearchPaths::default());
     (found.event, found.samples) = (profile.event.clone(), profile.samples);
+    found.period = profile.period();
     let mut held = 0.0;
     let mut wanted = 0;
     while wanted < profile.functions.len() && held < share {

@@ -17,6 +17,7 @@ pub mod microbench;
 mod mispredicted;
 pub mod model_errors;
 pub mod prefetch;
+mod prefetch_loop;
 pub mod prefetch_plan;
 pub mod recorded_loads;
 pub mod report;

@@ -1,31 +1,28 @@
 //! `tdtool prefetch`: where a software prefetch helps, and how far ahead.
 
+mod host;
+
 use super::global::Global;
 use super::output::print;
-use super::progress::Progress;
 use super::search::SearchArgs;
 use crate::message;
-use crate::settings::Settings;
 use bench::{Options, Profiler};
 use clap::{Args, ValueEnum};
-use engine::count::{CountAsk, counted};
-use engine::documents::count::Count;
 use engine::documents::prefetch::Prefetch;
 use engine::documents::prefetch_plan::Plan;
 use engine::files::write_whole;
-use engine::hot::hottest::hottest;
-use engine::prefetch::{Cycles, prefetch_by_probes};
+use engine::prefetch::prefetch_by_probes;
 use engine::render::{json, prefetch, prefetch_plan};
-use isa::code::Block;
+use host::{counts, cycles, host, known_counts};
 use pmu::Command;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tma::{Error, Result};
+use tma::Result;
 
 #[derive(Args)]
 pub struct PrefetchArgs {
-    /// Recordings of branches and of loads (`perf record -b`, `perf mem`)
+    /// Recordings (`perf record -b`, `perf mem`), or JSON of `count --hot --loads`
     #[arg(value_name = "FILE", required_unless_present = "command")]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -73,8 +70,10 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
     let search = args.search.paths();
     let settings = global.settings()?;
     let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
+    let known = known_counts(&args.files)?;
+    let by_probes = known.is_some() || !args.command.is_empty();
     let mut here = String::new();
-    let mut profiler = match args.measure || !args.command.is_empty() {
+    let mut profiler = match args.measure || by_probes {
         true => {
             let core = settings.own_core_model()?.core.clone();
             here = core.cpu.name.clone();
@@ -87,14 +86,25 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
     };
     let beside = file.is_none() && args.format == Format::Text && !args.command.is_empty();
     let (document, code) = match &mut profiler {
-        Some(profiler) if !args.command.is_empty() => {
+        Some(profiler) if by_probes => {
             // A text leaves standard output to the command, a document takes it.
             let stdout_to_stderr = file.is_none() && !beside;
             let command = Command { argv: args.command.clone(), stdout_to_stderr };
-            let (counts, code) = counts(&settings, command)?;
-            let ghz = cycles_per_ns(profiler, &counts)?;
+            let from_file = known.is_some();
+            let (counts, code) = match known {
+                Some(counts) => (counts, 0),
+                None => counts(&settings, command)?,
+            };
+            let host = host(&settings, profiler, &counts)?;
             let mut measure = |code: &[u8]| cycles(profiler, code);
-            (prefetch_by_probes(&counts, &search, ghz, &mut measure)?, code)
+            let mut document = prefetch_by_probes(&counts, &search, &host, &mut measure)?;
+            if from_file {
+                document.notes.push(format!(
+                    "counts, latencies and times are of the machine that counted; IC, clock and misses in flight of \
+                     this one, {here}"
+                ));
+            }
+            (document, code)
         }
         profiler => {
             let mut measure =
@@ -124,48 +134,6 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)))
 }
 
-/// Share of the samples that the functions hold whose loads are looked at.
-const HOT: f64 = 0.9;
-
-/// Runs a command once sampled, and three times with probes: counts, addresses and latencies of its loads.
-fn counts(settings: &Settings, command: Command) -> Result<(Count, i32)> {
-    let live = super::count::live(settings, &command, None)?;
-    let ask = CountAsk {
-        hot: Some(hottest(settings.machine(), settings.library, &live, HOT)?),
-        command,
-        process: None,
-        modules: Vec::new(),
-        functions: Vec::new(),
-        plain: false,
-        loads: true,
-        values: None,
-        branches: None,
-    };
-    let mut progress = Progress::new("analysing the code");
-    let found = counted(&ask, &mut |done, all| progress.show(done, all))?;
-    progress.end();
-    Ok(found)
-}
-
-/// How often the core clock is looked at until nothing else runs.
-const LOOKS: usize = 20;
-
-/// Core cycles in a nanosecond.
-fn cycles_per_ns(profiler: &mut Profiler, counts: &Count) -> Result<f64> {
-    let Some(timer) = &counts.timer else {
-        let why = counts.notes.join("; ");
-        return Err(Error::not_possible("latencies of loads are not known here").because(why));
-    };
-    for _ in 0..LOOKS {
-        if let Some(ratio) = profiler.cycles_per_tick()? {
-            return Ok(ratio * timer.ticks_per_ns);
-        }
-    }
-    Err(Error::failed("the core clock is not known")
-        .because("other programs use the processor all the time")
-        .hint("try again on a quieter machine"))
-}
-
 /// Why a plan has no prefetch.
 fn empty(document: &Prefetch) -> String {
     let refused = document.advice.iter().filter(|row| row.refused.is_some()).count();
@@ -181,23 +149,4 @@ fn written(plan: &Plan, format: PlanFormat) -> Result<String> {
         PlanFormat::Hints => prefetch_plan::hints(plan),
         PlanFormat::Llvm => prefetch_plan::llvm(plan),
     })
-}
-
-/// How often a block is measured: what it takes may differ from one placement to the next.
-const MEASURED: usize = 3;
-
-/// Core cycles of a block in isolation: the median, and the range of all passes.
-fn cycles(profiler: &mut Profiler, code: &[u8]) -> std::result::Result<Cycles, String> {
-    let block = Block::decode(code).map_err(|e| e.to_string())?;
-    let (mut all, mut range) = (Vec::new(), (f64::INFINITY, 0.0_f64));
-    for _ in 0..MEASURED {
-        let measured = profiler.measure(&block).map_err(|e| e.to_string())?;
-        let why = measured.reason.unwrap_or_else(|| "no result".to_owned());
-        let found = measured.throughput.ok_or(why)?;
-        range = (range.0.min(found.low), range.1.max(found.high));
-        all.push(found.cycles);
-    }
-    all.sort_by(f64::total_cmp);
-    let cycles = all.get(MEASURED / 2).copied().ok_or("no result")?;
-    Ok(Cycles { cycles, range })
 }
