@@ -10,6 +10,7 @@ pub mod pty;
 pub mod quiet;
 pub mod random;
 pub mod run;
+pub mod scripted;
 pub mod tools;
 pub mod trial;
 pub mod wait;

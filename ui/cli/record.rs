@@ -75,6 +75,8 @@ impl SampleArgs {
             frequency: self.frequency,
             events: self.event.clone(),
             nodes: self.node.clone(),
+            beside: Vec::new(),
+            locate: false,
             call_chains: self.call_graph,
             registers: self.registers,
             branches: self.branches,

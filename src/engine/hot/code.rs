@@ -1,11 +1,15 @@
 //! A recording's hot functions and blocks, into a report.
 
+use super::annotated::annotated;
 use super::entries::{self, CountAsk};
+use super::located::Located;
+use super::named::{function, none_called};
 use super::with_values::Loops;
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::documents::Report;
-use crate::documents::report_code::{BlockRow, Callers, Clean, FunctionRow, Sampled};
+use crate::documents::report_code::{BlockRow, Callers, Clean, EventPart, FunctionRow, Sampled};
+use crate::flame;
 use bench::{Options, Status};
 use isa::code::Block;
 use pmu::Command;
@@ -13,8 +17,7 @@ use profile::files::SearchPaths;
 use profile::hot::{Filter, HotBlock, Profile, threads};
 use profile::record::Record;
 use profile::recording::Recording;
-use std::fmt::Write as _;
-use std::io::{ErrorKind, Write as _};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tma::{Error, Result};
@@ -40,6 +43,14 @@ pub struct CodeAsk {
     pub count: Option<CountAsk>,
     /// Where folded stacks go; `-` is standard output.
     pub folded: Option<PathBuf>,
+    /// Whether the last frame of a folded stack is the node that its time goes to.
+    pub folded_nodes: bool,
+    /// Where a flame graph goes.
+    pub flame_graph: Option<PathBuf>,
+    /// The function whose source lines are shown.
+    pub annotate: Option<String>,
+    /// A sampled event, or a node that one locates: functions and blocks are those of its samples.
+    pub by: Option<String>,
 }
 
 impl Default for CodeAsk {
@@ -54,6 +65,10 @@ impl Default for CodeAsk {
             command: None,
             count: None,
             folded: None,
+            folded_nodes: false,
+            flame_graph: None,
+            annotate: None,
+            by: None,
         }
     }
 }
@@ -138,10 +153,11 @@ fn known_threads(recording: &Recording, filter: &Filter) -> Result<()> {
 /// # Errors
 /// The sandbox cannot be started; callers are asked for and there are no call chains, or no such
 /// function.
-pub fn enter(
+pub(super) fn enter(
     report: &mut Report,
     profile: &mut Profile,
     ask: &CodeAsk,
+    located: &Located,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Option<i32>> {
     let mut interrupted = None;
@@ -152,7 +168,8 @@ pub fn enter(
         lost: profile.lost,
         notes: profile.notes.clone(),
     });
-    if (ask.callers.is_some() || ask.folded.is_some()) && profile.chains_are_cut() {
+    let shows_stacks = ask.folded.is_some() || ask.flame_graph.is_some();
+    if (ask.callers.is_some() || shows_stacks) && profile.chains_are_cut() {
         let note = "most call chains end after one caller: the program keeps no frame pointers; compile \
                     it with -fno-omit-frame-pointer";
         report.notes.push(note.to_owned());
@@ -169,6 +186,13 @@ pub fn enter(
     let blocks = profile.blocks(ask.blocks);
     report.blocks =
         blocks.iter().map(|b| BlockRow::new(b, &profile.functions[b.function])).collect();
+    report.events = located.rows(profile);
+    for (index, row) in report.functions.iter_mut().enumerate() {
+        row.events = parts(profile, index, 0..u64::MAX);
+    }
+    for (row, block) in report.blocks.iter_mut().zip(&blocks) {
+        row.events = parts(profile, block.function, block.start..block.end);
+    }
     if let Some(model) = &ask.measure {
         let options = Options { budget: BUDGET, ..Options::default() };
         let mut measurer = Measurer::new(options, model);
@@ -196,35 +220,53 @@ pub fn enter(
     if let Some(count) = &ask.count {
         interrupted = entries::enter(report, profile, &blocks, count, progress)?;
     }
-    if let Some(path) = &ask.folded {
-        write_folded(profile, path)?;
+    if let Some(name) = &ask.annotate {
+        report.annotated = Some(annotated(profile, name, &ask.search)?);
     }
+    stacks(report, profile, ask, located)?;
     if let Some(name) = &ask.callers {
         report.callers = Some(Callers { function: name.clone(), callers: callers(profile, name)? });
     }
     Ok(interrupted)
 }
 
-fn write_folded(profile: &mut Profile, path: &Path) -> Result<()> {
-    let mut text = String::new();
-    for (stack, samples) in profile.folded() {
-        let _ = writeln!(text, "{stack} {samples}");
+/// Writes folded stacks and a flame graph, where they are asked for.
+fn stacks(
+    report: &mut Report,
+    profile: &mut Profile,
+    ask: &CodeAsk,
+    located: &Located,
+) -> Result<()> {
+    if ask.folded.is_none() && ask.flame_graph.is_none() {
+        return Ok(());
     }
-    let written = match path.as_os_str() == "-" {
-        // Not by its name in /dev: that would cut off what a file holds already.
-        true => std::io::stdout().lock().write_all(text.as_bytes()),
-        false => std::fs::write(path, text),
-    };
-    // A reader that went away (| head) has what it wanted.
-    let written = written.or_else(|e| match e.kind() == ErrorKind::BrokenPipe {
-        true => Ok(()),
-        false => Err(e),
-    });
-    written.map_err(|e| {
-        Error::failed(format!("cannot write folded stacks to {}", path.display()))
-            .because(e)
-            .hint("choose another place with --folded")
-    })
+    let stacks = profile.stacks();
+    let breakdown = located.breakdown(report, profile);
+    if let Some(path) = &ask.folded {
+        let lines = flame::folded(&stacks, ask.folded_nodes.then_some(&breakdown));
+        flame::write_folded(&lines, path)?;
+    }
+    if let Some(path) = &ask.flame_graph {
+        let mut notes = profile.notes.clone();
+        if !profile.has_chains() {
+            notes.push("the samples have no call chains: every stack is one function".to_owned());
+        }
+        let title =
+            report.command.as_ref().map_or_else(|| report.subject.join(" "), |c| c.join(" "));
+        let about = flame::About { title, event: profile.event.clone(), notes };
+        flame::write_flame_graph(&flame::graph(&stacks, &breakdown, about), path)?;
+    }
+    if breakdown.is_empty() && ask.folded_nodes {
+        let note =
+            "the nodes of folded stacks are not known: no node was counted or sampled by function";
+        report.notes.push(note.to_owned());
+    }
+    Ok(())
+}
+
+/// The share of each event in addresses of a function, if there are several events.
+fn parts(profile: &Profile, function: usize, range: Range<u64>) -> Vec<EventPart> {
+    profile.event_shares(function, &[range]).into_iter().map(EventPart::from).collect()
 }
 
 fn callers(profile: &mut Profile, name: &str) -> Result<Vec<profile::hot::Caller>> {
@@ -237,45 +279,14 @@ fn callers(profile: &mut Profile, name: &str) -> Result<Vec<profile::hot::Caller
     if !found.is_empty() {
         return Ok(found);
     }
-    // C++ names come with parameters and template arguments, which users leave out.
-    let mut same: Vec<String> = profile.functions.iter().map(|f| f.name.clone()).collect();
-    same.retain(|whole| plain(whole) == name || last(plain(whole)) == name);
-    same.sort();
-    same.dedup();
-    let found = match same.as_slice() {
-        [only] => profile.callers(only),
-        [] => found,
-        _ => {
-            return Err(Error::usage(format!("several functions are called {name}"))
-                .because(same.join("\n"))
-                .hint("give one of these names in full"));
-        }
+    let found = match function(profile, name)? {
+        Some(index) => profile.callers(&profile.functions[index].name.clone()),
+        None => found,
     };
     if found.is_empty() {
-        let error = Error::failed(format!("no samples in a function {name}"));
-        let known = profile.functions.iter().map(|f| f.name.as_str());
-        let known = known.flat_map(|whole| [whole, plain(whole), last(plain(whole))]);
-        return Err(match tma::error::nearest(name, known) {
-            Some(other) => error.hint(format!("did you mean `{other}`?")),
-            None => error,
-        });
+        return Err(none_called(profile, name));
     }
     Ok(found)
-}
-
-/// A function's name up to its parameters and template arguments: `dot` of `dot(float const*, int)`.
-/// Those of `operator()` and `operator<` are part of its name, and it is left whole.
-fn plain(name: &str) -> &str {
-    match name.find(['(', '<']) {
-        Some(end) if end > 0 && !name.contains("operator") => &name[..end],
-        _ => name,
-    }
-}
-
-/// A name without its namespaces and result type.
-fn last(name: &str) -> &str {
-    let name = name.rsplit("::").next().unwrap_or(name);
-    name.rsplit(' ').next().unwrap_or(name)
 }
 
 /// The block in isolation, without a call, return or indirect jump at its end.
@@ -310,18 +321,4 @@ fn measured(measurer: &mut Measurer, profile: &mut Profile, block: &HotBlock) ->
         without,
         bound: result.hierarchy.bound.map(str::to_owned),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cpp_names_are_found_without_what_nobody_types() {
-        assert_eq!(plain("dot(float const*, float const*, int)"), "dot");
-        assert_eq!(plain("sum<int, std::vector<int> >(int)"), "sum");
-        assert_eq!(last(plain("void kernels::run<float>(int)")), "run");
-        assert_eq!(plain("S::operator()(int)"), "S::operator()(int)");
-        assert_eq!(plain("(anonymous namespace)::f"), "(anonymous namespace)::f");
-    }
 }

@@ -5,13 +5,20 @@
 //! | [`sampled`] | reports with hot code: of a recording, or of a live measurement |
 //! | [`recording`] | a recording with samples, from whatever file it is in |
 //! | [`code`] | its hot functions and blocks, into a report |
+//! | `located` | the nodes that sampled events locate |
+//! | `named` | functions by the names that people type |
+//! | `annotated`, `source` | the source lines of one function |
 //! | `with_values` | loops around hot blocks, with the program's own values |
 //! | [`hottest`](mod@hottest) | the functions of a command that hold most of its samples |
 //! | [`entries`] | how often hot blocks are entered |
 
+mod annotated;
 pub mod code;
 pub mod entries;
 pub mod hottest;
+mod located;
+mod named;
 pub mod recording;
 pub mod sampled;
+mod source;
 mod with_values;

@@ -1,6 +1,7 @@
 //! A live measurement whose counts and samples go to a session file while it runs.
 
 mod hardware;
+mod locating;
 mod names;
 pub(crate) mod sample;
 mod session;

@@ -37,21 +37,36 @@ pub struct CodeArgs {
     /// Number of the sampled event to show, from 0
     #[arg(long, value_name = "N", help_heading = CODE)]
     pub event_number: Option<usize>,
+    /// List code by a sampled event or a node that one locates (sampled if live)
+    #[arg(long = "by", value_name = "NODE|EVENT", conflicts_with = "event_number", help_heading = CODE)]
+    pub order: Option<String>,
+    /// Sample events that locate the nodes of the tree beside cycles (live)
+    #[arg(long, help_heading = CODE)]
+    pub locate: bool,
     /// Look for the recorded binaries under DIR first; repeatable
     #[arg(long, value_name = "DIR", help_heading = CODE)]
     pub symfs: Vec<PathBuf>,
     /// Write folded stacks (flame graphs) to FILE (-: stdout) instead of a report
     #[arg(long, value_name = "FILE", help_heading = CODE)]
     pub folded: Option<PathBuf>,
+    /// End each folded stack in the node that its time goes to, where known
+    #[arg(long, requires = "folded", help_heading = CODE)]
+    pub folded_nodes: bool,
+    /// Write a flame graph to FILE (.svg or .html), coloured by node where known
+    #[arg(long, value_name = "FILE", value_parser = picture, help_heading = CODE)]
+    pub flamegraph: Option<PathBuf>,
+    /// Show the source lines of FUNCTION with their samples and assembly
+    #[arg(long, value_name = "FUNCTION", help_heading = CODE)]
+    pub annotate: Option<String>,
     /// Show no functions and blocks; do not sample a live measurement
-    #[arg(long, conflicts_with_all = ["callers", "measure", "counts", "folded"], help_heading = CODE)]
+    #[arg(long, conflicts_with_all = ["callers", "measure", "counts", "folded", "flamegraph", "annotate", "order", "locate"], help_heading = CODE)]
     pub no_code: bool,
 }
 
 impl CodeArgs {
     /// Whether a live measurement needs call chains.
     pub fn wants_chains(&self) -> bool {
-        self.callers.is_some() || self.folded.is_some()
+        self.callers.is_some() || self.folded.is_some() || self.flamegraph.is_some()
     }
 
     /// Whether folded stacks go to standard output.
@@ -83,7 +98,21 @@ impl CodeArgs {
             command: None,
             count: None,
             folded: self.folded.clone(),
+            folded_nodes: self.folded_nodes,
+            flame_graph: self.flamegraph.clone(),
+            annotate: self.annotate.clone(),
+            by: self.order.clone(),
         }))
+    }
+}
+
+/// A file for a flame graph; the error includes the remedy.
+fn picture(text: &str) -> std::result::Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let known = |e: &std::ffi::OsStr| ["svg", "html"].iter().any(|k| e.eq_ignore_ascii_case(k));
+    match path.extension().is_some_and(known) {
+        true => Ok(path),
+        false => Err("a flame graph is .svg or .html; try --flamegraph flame.svg".to_owned()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The report as people read it in a terminal, a pipe or a file.
 
+mod annotated;
 mod code;
 mod renderer;
 mod style;

@@ -1,0 +1,221 @@
+//! A scripted program and kernel: phases with known rates, and the perf.data that perf would have recorded of them.
+//! So the share of every event in every function is known beforehand.
+//!
+//! Layouts: perf's `tools/perf/util/header.h`, `struct perf_event_attr` and `perf_output_sample()` of the kernel.
+
+use super::files::text;
+use super::random::Random;
+use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SegmentFlags};
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+/// `PERF_SAMPLE_*`: IP, TID, TIME, PERIOD, IDENTIFIER.
+const PLAIN: u64 = 1 | 2 | 4 | 1 << 8 | 1 << 16;
+/// `PERF_SAMPLE_READ`.
+const READ: u64 = 1 << 4;
+/// `PERF_FORMAT_*`: enabled and running time, id, group.
+const GROUP: u64 = 1 | 2 | 4 | 8;
+/// Bytes of `perf_event_attr` of Linux 6.1.
+const ATTRIBUTE: usize = 128;
+/// Process and thread.
+const PID: u64 = 11;
+
+/// An event of the script.
+pub struct Event {
+    pub name: &'static str,
+    /// `perf_event_attr.config` of a raw event.
+    pub config: u64,
+    /// Events between samples; 0: counted only.
+    pub period: f64,
+}
+
+/// A phase: where the program is, for how long, and how often each event happens there.
+pub struct Phase {
+    pub function: &'static str,
+    pub ns: f64,
+    /// Events per nanosecond, in the order of the events.
+    pub rates: Vec<f64>,
+}
+
+/// A script.
+pub struct Script {
+    pub events: Vec<Event>,
+    pub phases: Vec<Phase>,
+    /// How often the phases are gone through.
+    pub rounds: usize,
+    /// Samples of the first event hold the counts of all (`perf record -e '{…}:S'`).
+    pub group: bool,
+    /// Vendor, family, model and stepping.
+    pub cpuid: &'static str,
+}
+
+impl Script {
+    /// The share of an event in a function, by the script.
+    pub fn share(&self, event: usize, function: &str) -> f64 {
+        let of = |phase: &&Phase| phase.ns * phase.rates[event];
+        let all: f64 = self.phases.iter().map(|p| of(&p)).sum();
+        self.phases.iter().filter(|p| p.function == function).map(|p| of(&p)).sum::<f64>() / all
+    }
+
+    /// The recording of it. `program` has the functions; they are not run.
+    pub fn perf_data(&self, program: &Path) -> Vec<u8> {
+        let code = Code::of(program);
+        let mut random = Random(7);
+        let mut records = code.mapping(program);
+        let mut counts = vec![0.0; self.events.len()];
+        // The first sample is anywhere in its period.
+        let mut next: Vec<f64> = self.events.iter().map(|e| e.period * unit(&mut random)).collect();
+        let mut time = 1000.0;
+        for _ in 0..self.rounds {
+            for phase in &self.phases {
+                // Phases of exactly equal length would keep in step with the periods.
+                let ns = phase.ns * (0.9 + 0.2 * unit(&mut random));
+                let range = code.function(phase.function);
+                let mut due: Vec<(f64, usize)> = Vec::new();
+                for (at, event) in self.events.iter().enumerate() {
+                    let rate = phase.rates[at];
+                    while event.period > 0.0 && next[at] < counts[at] + rate * ns {
+                        due.push(((next[at] - counts[at]) / rate, at));
+                        next[at] += event.period;
+                    }
+                }
+                due.sort_by(|a, b| a.0.total_cmp(&b.0));
+                for (after, at) in due {
+                    let place = &range;
+                    let ip = place.start + random.below(place.end - place.start);
+                    let now = time + after;
+                    let so_far =
+                        counts.iter().zip(&phase.rates).map(|(c, r)| (c + r * after) as u64);
+                    let values: Vec<u64> = so_far.collect();
+                    records.extend(self.sample(at, ip, now as u64, &values));
+                }
+                counts.iter_mut().zip(&phase.rates).for_each(|(count, rate)| *count += rate * ns);
+                time += ns;
+            }
+        }
+        self.file(&records)
+    }
+
+    fn sample(&self, event: usize, ip: u64, time: u64, values: &[u64]) -> Vec<u8> {
+        let period = self.events[event].period as u64;
+        let mut body = vec![id(event), ip, PID << 32 | PID, time, period];
+        if self.group {
+            body.extend([values.len() as u64, time, time]);
+            body.extend(values.iter().enumerate().flat_map(|(at, value)| [*value, id(at)]));
+        }
+        record(9, 2, &words(&body))
+    }
+
+    fn attribute(&self, event: &Event) -> Vec<u8> {
+        let mut all = [0; ATTRIBUTE / 8];
+        all[0] = 4 | (ATTRIBUTE as u64) << 32;
+        let (kind, format) = if self.group { (PLAIN | READ, GROUP) } else { (PLAIN, 4) };
+        (all[1], all[2], all[3], all[4]) = (event.config, event.period as u64, kind, format);
+        // sample_id_all; precise_ip 2.
+        all[5] = 1 << 18 | 2 << 15;
+        words(&all)
+    }
+
+    fn file(&self, records: &[u8]) -> Vec<u8> {
+        const HEADER: usize = 104;
+        let events = self.events.len();
+        let attributes = HEADER + 8 * events;
+        let row = ATTRIBUTE + 16;
+        let data = attributes + events * row;
+        // Architecture, CPUID, event descriptions.
+        let features = [(6, string("x86_64")), (9, string(self.cpuid)), (12, self.descriptions())];
+        let mut file = b"PERFILE2".to_vec();
+        let places = [HEADER, row, attributes, events * row, data, records.len()];
+        file.extend(words(&places.map(|p| p as u64)));
+        let bits = features.iter().map(|(n, _)| 1 << n).sum();
+        file.extend(words(&[0, 0, bits, 0, 0, 0]));
+        file.extend(words(&(0..events).map(id).collect::<Vec<_>>()));
+        for (at, event) in self.events.iter().enumerate() {
+            file.extend(self.attribute(event));
+            file.extend(words(&[(HEADER + 8 * at) as u64, 8]));
+        }
+        file.extend(records);
+        let mut at = (file.len() + 16 * features.len()) as u64;
+        for (_, section) in &features {
+            file.extend(words(&[at, section.len() as u64]));
+            at += section.len() as u64;
+        }
+        features.iter().for_each(|(_, section)| file.extend(section));
+        file
+    }
+
+    fn descriptions(&self) -> Vec<u8> {
+        let mut section = words(&[self.events.len() as u64 | (ATTRIBUTE as u64) << 32]);
+        for (at, event) in self.events.iter().enumerate() {
+            section.extend(self.attribute(event));
+            section.extend(1_u32.to_le_bytes());
+            section.extend(string(event.name));
+            section.extend(words(&[id(at)]));
+        }
+        section
+    }
+}
+
+/// The code of a program.
+struct Code {
+    symbols: Vec<(String, Range<u64>)>,
+    /// Address, offset in the file, length.
+    segment: (u64, u64, u64),
+}
+
+impl Code {
+    fn of(program: &Path) -> Self {
+        let data = fs::read(program).expect("the program");
+        let file = object::File::parse(&*data).expect("an ELF file");
+        let symbols = file
+            .symbols()
+            .filter_map(|s| Some((s.name().ok()?.to_owned(), s.address()..s.address() + s.size())));
+        let is_code = |flags| matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags.contains(object::elf::PF_X));
+        let segment = file.segments().find(|s| is_code(s.flags())).expect("code");
+        let (offset, length) = segment.file_range();
+        Self { symbols: symbols.collect(), segment: (segment.address(), offset, length) }
+    }
+
+    fn function(&self, name: &str) -> Range<u64> {
+        let found = self.symbols.iter().find(|(symbol, range)| symbol == name && !range.is_empty());
+        found.unwrap_or_else(|| panic!("{name} in the program")).1.clone()
+    }
+
+    /// COMM and MMAP records; the program lies where its addresses say.
+    fn mapping(&self, program: &Path) -> Vec<u8> {
+        let trailer = words(&[PID << 32 | PID, 1, id(0)]);
+        let comm = [words(&[PID << 32 | PID]), b"work\0\0\0\0".to_vec(), trailer.clone()].concat();
+        let (address, offset, length) = self.segment;
+        let mut path = text(program).as_bytes().to_vec();
+        path.resize(path.len() / 8 * 8 + 8, 0);
+        let head = words(&[PID << 32 | PID, address, length, offset]);
+        [record(3, 1 << 13, &comm), record(1, 2, &[head, path, trailer].concat())].concat()
+    }
+}
+
+/// A number from 0 to 1.
+fn unit(random: &mut Random) -> f64 {
+    random.below(1 << 30) as f64 / (1_u64 << 30) as f64
+}
+
+/// The id of an event.
+fn id(event: usize) -> u64 {
+    101 + event as u64
+}
+
+fn words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|w| w.to_le_bytes()).collect()
+}
+
+fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+    let size = (8 + body.len()) as u16;
+    [&kind.to_le_bytes()[..], &misc.to_le_bytes(), &size.to_le_bytes(), body].concat()
+}
+
+/// A string of a feature section.
+fn string(text: &str) -> Vec<u8> {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.resize(text.len() / 64 * 64 + 64, 0);
+    [&(bytes.len() as u32).to_le_bytes()[..], &bytes].concat()
+}
