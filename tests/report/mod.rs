@@ -6,6 +6,7 @@ mod command;
 mod counts;
 mod hot_code;
 mod live_counts;
+mod per_function;
 mod recorded;
 mod stacks;
 mod with_values;

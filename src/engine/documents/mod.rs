@@ -5,6 +5,7 @@
 //! | [`report`] | the top-down report, `tdtool.report/1` |
 //! | [`report_code`] | its part about hot functions and blocks |
 //! | [`annotated`] | its part about the source of one function |
+//! | [`per_function`] | its part about the tree of each function |
 //! | [`flame`] | a flame graph |
 //! | [`build`] | evaluations → rows and findings of the report |
 //! | [`branches`] | recorded branch stacks, `tdtool.branches/1` |
@@ -45,6 +46,7 @@ pub mod flame;
 pub mod loads;
 pub mod microbench;
 pub mod model_errors;
+pub mod per_function;
 pub mod prediction;
 pub mod prefetch;
 pub mod prefetch_plan;

@@ -1,6 +1,7 @@
 //! The top-down report, `tdtool.report/1`. Later versions only add keys.
 
 use crate::documents::annotated::AnnotatedFunction;
+use crate::documents::per_function::PerFunction;
 use crate::documents::report_code::{BlockRow, Callers, EventRow, FunctionRow, Sampled};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
@@ -104,6 +105,9 @@ pub struct Report {
     /// Callers of a function, if asked for.
     #[serde(default)]
     pub callers: Option<Callers>,
+    /// Level 1 of each function, where samples read its counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_function: Option<PerFunction>,
     /// The source of a function, if asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotated: Option<AnnotatedFunction>,
@@ -289,6 +293,7 @@ impl Report {
             functions: Vec::new(),
             blocks: Vec::new(),
             callers: None,
+            per_function: None,
             annotated: None,
             findings: Vec::new(),
             notes: Vec::new(),

@@ -4,12 +4,13 @@ use super::annotated::annotated;
 use super::entries::{self, CountAsk};
 use super::located::Located;
 use super::named::{function, none_called};
+use super::per_function::{breakdown, per_function};
 use super::with_values::Loops;
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::documents::Report;
 use crate::documents::report_code::{BlockRow, Callers, Clean, EventPart, FunctionRow, Sampled};
-use crate::flame;
+use crate::flame::{self, Breakdown};
 use bench::{Options, Status};
 use isa::code::Block;
 use pmu::Command;
@@ -51,6 +52,8 @@ pub struct CodeAsk {
     pub annotate: Option<String>,
     /// A sampled event, or a node that one locates: functions and blocks are those of its samples.
     pub by: Option<String>,
+    /// Whether a tree per function is asked for.
+    pub per_function: bool,
 }
 
 impl Default for CodeAsk {
@@ -69,6 +72,7 @@ impl Default for CodeAsk {
             flame_graph: None,
             annotate: None,
             by: None,
+            per_function: false,
         }
     }
 }
@@ -187,6 +191,15 @@ pub(super) fn enter(
     report.blocks =
         blocks.iter().map(|b| BlockRow::new(b, &profile.functions[b.function])).collect();
     report.events = located.rows(profile);
+    let trees = per_function(profile, located);
+    let told = |note: &String| note.starts_with(NO_TREES);
+    if trees.is_none() && ask.per_function && !profile.notes.iter().any(told) {
+        report.notes.push(no_trees(profile));
+    }
+    report.per_function = trees.clone().map(|mut trees| {
+        trees.functions.truncate(ask.functions);
+        trees
+    });
     for (index, row) in report.functions.iter_mut().enumerate() {
         row.events = parts(profile, index, 0..u64::MAX);
     }
@@ -223,7 +236,13 @@ pub(super) fn enter(
     if let Some(name) = &ask.annotate {
         report.annotated = Some(annotated(profile, name, &ask.search)?);
     }
-    stacks(report, profile, ask, located)?;
+    if ask.folded.is_some() || ask.flame_graph.is_some() {
+        let breakdown = match &trees {
+            Some(trees) => breakdown(trees),
+            None => located.breakdown(report, profile),
+        };
+        stacks(report, profile, ask, &breakdown)?;
+    }
     if let Some(name) = &ask.callers {
         report.callers = Some(Callers { function: name.clone(), callers: callers(profile, name)? });
     }
@@ -235,15 +254,11 @@ fn stacks(
     report: &mut Report,
     profile: &mut Profile,
     ask: &CodeAsk,
-    located: &Located,
+    breakdown: &Breakdown,
 ) -> Result<()> {
-    if ask.folded.is_none() && ask.flame_graph.is_none() {
-        return Ok(());
-    }
     let stacks = profile.stacks();
-    let breakdown = located.breakdown(report, profile);
     if let Some(path) = &ask.folded {
-        let lines = flame::folded(&stacks, ask.folded_nodes.then_some(&breakdown));
+        let lines = flame::folded(&stacks, ask.folded_nodes.then_some(breakdown));
         flame::write_folded(&lines, path)?;
     }
     if let Some(path) = &ask.flame_graph {
@@ -254,7 +269,7 @@ fn stacks(
         let title =
             report.command.as_ref().map_or_else(|| report.subject.join(" "), |c| c.join(" "));
         let about = flame::About { title, event: profile.event.clone(), notes };
-        flame::write_flame_graph(&flame::graph(&stacks, &breakdown, about), path)?;
+        flame::write_flame_graph(&flame::graph(&stacks, breakdown, about), path)?;
     }
     if breakdown.is_empty() && ask.folded_nodes {
         let note =
@@ -262,6 +277,20 @@ fn stacks(
         report.notes.push(note.to_owned());
     }
     Ok(())
+}
+
+/// How the note of a missing tree per function begins; recording writes one, too.
+pub(crate) const NO_TREES: &str = "no tree per function";
+
+/// Why there is no tree per function.
+fn no_trees(profile: &Profile) -> String {
+    match profile.reads().events.is_empty() {
+        true => format!("{NO_TREES}: the samples hold no counts"),
+        false => {
+            let events = profile.reads().events.join(", ");
+            format!("{NO_TREES}: level 1 cannot be computed from {events}")
+        }
+    }
 }
 
 /// The share of each event in addresses of a function, if there are several events.

@@ -58,6 +58,11 @@ impl Located {
         Self { tables, nodes }
     }
 
+    /// The tables of the processor.
+    pub(super) fn tables(&self) -> &[Arc<Table>] {
+        &self.tables
+    }
+
     /// The event that `by` means: its name, or a node that it locates.
     ///
     /// # Errors
@@ -168,7 +173,7 @@ impl Located {
         let mut breakdown =
             Breakdown::of("counted, divided among functions by the samples of its event");
         for (index, function) in profile.functions.iter().enumerate() {
-            let shares = profile.event_shares(index, &[0..u64::MAX]);
+            let shares = profile.event_shares(index, std::slice::from_ref(&(0..u64::MAX)));
             let of = |event: usize| shares.get(event).map_or(0.0, |s| s.share);
             if of(time) > 0.0 {
                 let part = |(event, label, value): &(usize, &str, f64)| {

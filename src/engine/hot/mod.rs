@@ -8,6 +8,7 @@
 //! | `located` | the nodes that sampled events locate |
 //! | `named` | functions by the names that people type |
 //! | `annotated`, `source` | the source lines of one function |
+//! | `per_function` | level 1 of each function |
 //! | `with_values` | loops around hot blocks, with the program's own values |
 //! | [`hottest`](mod@hottest) | the functions of a command that hold most of its samples |
 //! | [`entries`] | how often hot blocks are entered |
@@ -18,6 +19,7 @@ pub mod entries;
 pub mod hottest;
 mod located;
 mod named;
+mod per_function;
 pub mod recording;
 pub mod sampled;
 mod source;

@@ -136,7 +136,7 @@ impl Chooser<'_> {
     }
 
     /// Why no hardware event can be sampled.
-    fn no_pmu(&self) -> Option<String> {
+    pub(super) fn no_pmu(&self) -> Option<String> {
         match self.machine.core_pmus().next() {
             None => Some("no core PMU".into()),
             Some(_) => self.blocked.map(|finding| finding.what.clone()),

@@ -65,6 +65,10 @@ impl Chooser<'_> {
 
     /// The events that locate the nodes of the tree that is counted, upper levels first.
     pub fn for_tree(&mut self, why_not: &mut Vec<String>) -> Vec<SampledEvent> {
+        if let Some(why) = self.no_pmu() {
+            why_not.push(format!("no node can be located: {why}"));
+            return Vec::new();
+        }
         let mut events: Vec<SampledEvent> = Vec::new();
         let mut left_out = Vec::new();
         for core in self.cores {

@@ -3,6 +3,7 @@
 mod hardware;
 mod locating;
 mod names;
+mod per_function;
 pub(crate) mod sample;
 mod session;
 mod shared_file;

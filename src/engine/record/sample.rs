@@ -26,6 +26,8 @@ pub struct SampleAsk {
     pub beside: Vec<String>,
     /// Sample beside cycles what locates the nodes of the tree.
     pub locate: bool,
+    /// Read the counts of level 1 at samples of cycles.
+    pub per_function: bool,
     /// Record call chains.
     pub call_chains: bool,
     /// Record user registers.
@@ -49,6 +51,7 @@ impl Default for SampleAsk {
             nodes: Vec::new(),
             beside: Vec::new(),
             locate: false,
+            per_function: false,
             call_chains: false,
             registers: false,
             branches: false,
@@ -119,6 +122,12 @@ pub(crate) fn choose(
     }
     if let Some(least) = ask.loads {
         events.extend(chooser.loads(least)?);
+    }
+    if ask.per_function {
+        match chooser.with_counts() {
+            Ok(reading) => events.splice(0..0, reading).for_each(drop),
+            Err(why) => chooser.notes.push(format!("no tree per function: {why}")),
+        }
     }
     if events.is_empty() {
         events = chooser.usual(&why_not);
@@ -328,7 +337,7 @@ impl Chooser<'_> {
         let (events, reason) = match cycles {
             Ok(events) => (events, None),
             Err(why) => {
-                let clock = self.settled(self.event("cpu-clock", software(CPU_CLOCK), 0));
+                let clock = self.settled(self.clock());
                 if let Err(errno) = clock {
                     self.notes.push(format!("nothing can be sampled here: {}", errno.desc()));
                 }
@@ -342,6 +351,11 @@ impl Chooser<'_> {
             self.notes.push(format!("sampled on {name}: {}", reasons.join("; ")));
         }
         events
+    }
+
+    /// The CPU clock.
+    pub fn clock(&self) -> SampledEvent {
+        self.event("cpu-clock", software(CPU_CLOCK), 0)
     }
 
     fn unknown(&self, base: &str) -> Error {

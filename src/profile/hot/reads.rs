@@ -21,6 +21,15 @@ pub(super) struct Difference {
     pub values: Vec<u64>,
 }
 
+/// The previous reading.
+#[derive(Debug, Clone, Default)]
+struct Last {
+    place: Option<ModuleAddress>,
+    enabled: u64,
+    running: u64,
+    values: Vec<u64>,
+}
+
 /// The events of the readings, and their differences.
 #[derive(Debug, Default)]
 pub(super) struct Differences {
@@ -29,7 +38,8 @@ pub(super) struct Differences {
     pub all: Vec<Difference>,
     /// Readings that could not be used: other events than the first.
     pub unlike: u64,
-    last: HashMap<(Option<u32>, Option<u64>), (Option<ModuleAddress>, u64, u64, Vec<u64>)>,
+    /// By thread and id of the group's leader.
+    last: HashMap<(Option<u32>, Option<u64>), Last>,
     names: HashMap<u64, String>,
 }
 
@@ -63,21 +73,19 @@ impl Differences {
         // Of an event on several CPUs each has its own ids and counts; children share ids, not counts.
         let key = (sample.tid, readings.values.first().and_then(|v| v.id));
         let (enabled, running) = (readings.enabled.unwrap_or(0), readings.running.unwrap_or(0));
-        let before = self.last.insert(key, (place, enabled, running, values.clone()));
-        let zero = (None, 0, 0, vec![0; values.len()]);
-        let (from, was_enabled, was_running, was) = before.clone().unwrap_or(zero);
+        let now = Last { place, enabled, running, values: values.clone() };
+        let before = self.last.insert(key, now);
+        let from = before.as_ref().map(|last| last.place);
+        let zero = || Last { values: vec![0; values.len()], ..Last::default() };
+        let was = before.unwrap_or_else(zero);
         let less = |now: u64, then: u64| now.checked_sub(then);
         let differences: Option<Vec<u64>> =
-            values.iter().zip(&was).map(|(now, then)| less(*now, *then)).collect();
-        let times = less(enabled, was_enabled).zip(less(running, was_running));
+            values.iter().zip(&was.values).map(|(now, then)| less(*now, *then)).collect();
+        let times = less(enabled, was.enabled).zip(less(running, was.running));
         match differences.zip(times) {
-            Some((values, (enabled, running))) => self.all.push(Difference {
-                place,
-                before: before.map(|_| from),
-                enabled,
-                running,
-                values,
-            }),
+            Some((values, (enabled, running))) => {
+                self.all.push(Difference { place, before: from, enabled, running, values })
+            }
             None => self.unlike += 1,
         }
     }

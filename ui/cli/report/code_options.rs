@@ -43,6 +43,9 @@ pub struct CodeArgs {
     /// Sample events that locate the nodes of the tree beside cycles (live)
     #[arg(long, help_heading = CODE)]
     pub locate: bool,
+    /// Level 1 of each function: samples read its counts (needs a PMU if live)
+    #[arg(long, help_heading = CODE)]
+    pub per_function: bool,
     /// Look for the recorded binaries under DIR first; repeatable
     #[arg(long, value_name = "DIR", help_heading = CODE)]
     pub symfs: Vec<PathBuf>,
@@ -59,7 +62,7 @@ pub struct CodeArgs {
     #[arg(long, value_name = "FUNCTION", help_heading = CODE)]
     pub annotate: Option<String>,
     /// Show no functions and blocks; do not sample a live measurement
-    #[arg(long, conflicts_with_all = ["callers", "measure", "counts", "folded", "flamegraph", "annotate", "order", "locate"], help_heading = CODE)]
+    #[arg(long, conflicts_with_all = ["callers", "measure", "counts", "folded", "flamegraph", "annotate", "order", "locate", "per_function"], help_heading = CODE)]
     pub no_code: bool,
 }
 
@@ -102,6 +105,7 @@ impl CodeArgs {
             flame_graph: self.flamegraph.clone(),
             annotate: self.annotate.clone(),
             by: self.order.clone(),
+            per_function: self.per_function,
         }))
     }
 }

@@ -69,6 +69,7 @@ fn of_measurement(
         call_chains: args.code.wants_chains(),
         beside: args.code.order.iter().cloned().collect(),
         locate: args.code.locate,
+        per_function: args.code.per_function,
         ..SampleAsk::default()
     };
     let code = code.as_ref().map(|code| (code, &sample));

@@ -12,7 +12,7 @@ const NAME: usize = 48;
 impl Renderer<'_> {
     /// The name of a function as it is shown: whole where everything is, else without parameters
     /// and not too long.
-    fn named(&self, name: &str, without: &str) -> String {
+    pub(super) fn named(&self, name: &str, without: &str) -> String {
         match self.style.verbose {
             true => name.to_owned(),
             false => short(if without.is_empty() { name } else { without }),
@@ -30,6 +30,9 @@ impl Renderer<'_> {
         };
         writeln!(self.out, "\n{title}: {} samples of {}{lost}", sampled.samples, sampled.event)?;
         self.functions(&report.functions)?;
+        if let Some(of) = &report.per_function {
+            self.per_function(of)?;
+        }
         self.events(&report.events)?;
         self.blocks(&report.blocks)?;
         if let Some(callers) = &report.callers {

@@ -2,6 +2,7 @@
 
 mod annotated;
 mod code;
+mod per_function;
 mod renderer;
 mod style;
 mod tree;
