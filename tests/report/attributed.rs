@@ -26,7 +26,8 @@ int main(int argc, char **argv) {
 /// compute most of the work.
 fn script() -> Script {
     let event = |name, config, period| Event { name, config, period };
-    let phase = |function, ns, rates: [f64; 3]| Phase { function, ns, rates: rates.into() };
+    let phase =
+        |function, ns, rates: [f64; 3]| Phase { function, thread: 0, ns, rates: rates.into() };
     Script {
         // Encodings: perf list of Tiger Lake (MEM_LOAD_RETIRED.L3_MISS is event 0xd1, umask 0x20;
         // UOPS_RETIRED.SLOTS 0xc2, umask 0x02).
@@ -41,6 +42,7 @@ fn script() -> Script {
         ],
         rounds: 100,
         group: false,
+        whole_cpus: false,
         cpuid: "GenuineIntel,6,140,1",
     }
 }
@@ -127,6 +129,69 @@ fn blocks_and_lines_have_their_share_of_each_event() {
         assert!((lines - truth).abs() < 0.05, "{event}: {lines} of lines, {truth}");
         assert!((blocks - lines).abs() < 1e-6, "{event}: {blocks} of blocks, {lines} of lines");
     }
+}
+
+/// A session with counts and samples: a node's slots go to the functions with the samples of its event.
+#[test]
+fn counted_nodes_are_divided_among_functions() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, PROGRAM, &["-no-pie"]) else { return };
+    // Of five slots a nanosecond: back end, retiring, front end.
+    let (chase, compute) = ([0.8, 0.1, 0.1], [0.1, 0.8, 0.1]);
+    let phase = |function, ns, shares: [f64; 3]| {
+        let rates = std::iter::once(1.0).chain(shares.map(|share| 5.0 * share)).collect();
+        Phase { function, thread: 0, ns, rates }
+    };
+    let event = |name, config, period| Event { name, config, period };
+    let script = Script {
+        events: vec![
+            event("cycles:ppp", 0x3c, 200_000.0),
+            event("TOPDOWN.BACKEND_BOUND_SLOTS", 0x2a4, 400_000.0),
+            event("UOPS_RETIRED.SLOTS", 0x2c2, 400_000.0),
+            event("FRONTEND_RETIRED.LATENCY_GE_4:ppp", 0x1c6, 100_000.0),
+        ],
+        phases: vec![phase("chase", 4e6, chase), phase("compute", 6e6, compute)],
+        rounds: 100,
+        group: false,
+        whole_cpus: false,
+        cpuid: "",
+    };
+    let slots = 5e9;
+    // 40 % of the time in chase, 60 % in compute.
+    let all = |node: usize| slots * (0.4 * chase[node] + 0.6 * compute[node]);
+    let counted = [
+        ("TOPDOWN.SLOTS", slots),
+        ("PERF_METRICS.BACKEND_BOUND", all(0)),
+        ("PERF_METRICS.RETIRING", all(1)),
+        ("PERF_METRICS.FRONTEND_BOUND", all(2)),
+        ("PERF_METRICS.BAD_SPECULATION", 0.0),
+        ("INT_MISC.UOP_DROPPING", 0.0),
+        ("INT_MISC.CLEARS_COUNT", 0.0),
+    ];
+    let session = folder.path().join("run.tds");
+    crate::session::write(&session, &script.session(Path::new(&program), "icx", &counted));
+    let (session, folded) = (text(&session), folder.file("folded"));
+    report(&[session, "--folded", &folded, "--folded-nodes"]).succeeded();
+    let lines = folder.read("folded");
+    let share = |function: &str, node: &str| -> f64 {
+        let of = |stack: &str| -> f64 {
+            let own = lines.lines().filter(|l| l.starts_with(stack));
+            own.filter_map(|l| l.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+        };
+        of(&format!("{function};{node} ")) / of(&format!("{function};"))
+    };
+    for (function, shares) in [("chase", chase), ("compute", compute)] {
+        for (node, truth) in ["Backend Bound", "Retiring", "Frontend Bound"].iter().zip(shares) {
+            let found = share(function, node);
+            assert!((found - truth).abs() < 0.04, "{function} {node}: {found}, {truth}: {lines}");
+        }
+    }
+    // The table is the session's own.
+    let document = json(&[session, "--by", "Backend_Bound"]);
+    assert_eq!(document["functions"][0]["name"], "chase");
+    let nodes = document["nodes"].as_array().expect("nodes");
+    let backend = nodes.iter().find(|n| n["id"] == "Backend_Bound").expect("the node");
+    assert!((backend["value"].as_f64().expect("a value") - 0.38).abs() < 1e-6, "{backend}");
 }
 
 /// A recording of a Tiger Lake (gematria): 16 samples of cycles, 15 of instructions, one of L3 misses.

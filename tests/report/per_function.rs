@@ -32,7 +32,7 @@ fn phase(function: &'static str, ns: f64, shares: [f64; 4]) -> Phase {
     let slots = 5.0;
     let rates =
         [vec![1.0, slots], shares.iter().map(|s| s * slots).collect(), vec![0.0, 0.0]].concat();
-    Phase { function, ns, rates }
+    Phase { function, thread: 0, ns, rates }
 }
 
 /// Samples of cycles, one each millisecond, that read the level-1 group of Ice Lake.
@@ -52,6 +52,7 @@ fn script(phases: Vec<Phase>, rounds: usize) -> Script {
         phases,
         rounds,
         group: true,
+        whole_cpus: false,
         cpuid: "GenuineIntel,6,106,6",
     }
 }
@@ -108,7 +109,8 @@ fn functions_that_run_longer_than_a_sample_have_the_tree_of_the_script() {
     let backend = backend.iter().find(|n| n["id"] == "Backend_Bound").expect("the node");
     let shown = format!(" {:.1} % ±", 100.0 * backend["value"].as_f64().expect("a value"));
     assert!(row.contains(&shown), "{row}, not {shown}");
-    assert!(text.contains("attributed to the function of the later one"), "{text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("attributed to the function of the later one"), "{text}");
 }
 
 #[test]
@@ -138,6 +140,30 @@ fn functions_with_few_readings_are_not_trusted() {
     let rare = tree(&document, "rare");
     assert_eq!(rare["trusted"], false, "{rare}");
     assert!(rare["reason"].as_str().is_some_and(|r| r.contains("30 are needed")), "{rare}");
+}
+
+/// One thread computes, the other misses; the CPU changes between them every 5 ms.
+#[test]
+fn counts_of_threads_and_of_whole_cpus_are_told_apart() {
+    let folder = Folder::new();
+    for whole_cpus in [false, true] {
+        let of = |function, ns, shares, thread| Phase { thread, ..phase(function, ns, shares) };
+        let phases = vec![of("misses", 5e6, MISSES, 0), of("computes", 5e6, COMPUTES, 1)];
+        let script = Script { whole_cpus, ..script(phases, 400) };
+        let Some(file) = recorded(&folder, &script) else { return };
+        let document = json(&[&file]);
+        for (name, truth) in [("misses", MISSES), ("computes", COMPUTES)] {
+            let tree = tree(&document, name);
+            assert_eq!(tree["trusted"], true, "{whole_cpus}: {tree}");
+            let mixed = tree["mixed"].as_f64().expect("a share");
+            let (wide, near) = if whole_cpus { ((0.1, 0.3), 0.1) } else { ((0.0, 0.01), 0.005) };
+            // Of five samples of a CPU in a phase one began in the other phase; threads do nothing else.
+            assert!(mixed >= wide.0 && mixed <= wide.1, "{whole_cpus}: {mixed}");
+            for (distance, error) in distances(tree, truth) {
+                assert!(distance < near, "{whole_cpus} {name}: {distance} ± {error}: {tree}");
+            }
+        }
+    }
 }
 
 #[test]

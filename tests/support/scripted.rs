@@ -6,9 +6,14 @@
 use super::files::text;
 use super::random::Random;
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SegmentFlags};
+use pmu::records::format::SampleFormat;
+use profile::session::{
+    Chunk, RecordBatch, SampledEvent, SampledEvents, StoredCounts, StoredTable,
+};
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
+use tma::counts::{Counts, GroupCounts, Reading};
 
 /// `PERF_SAMPLE_*`: IP, TID, TIME, PERIOD, IDENTIFIER.
 const PLAIN: u64 = 1 | 2 | 4 | 1 << 8 | 1 << 16;
@@ -18,7 +23,7 @@ const READ: u64 = 1 << 4;
 const GROUP: u64 = 1 | 2 | 4 | 8;
 /// Bytes of `perf_event_attr` of Linux 6.1.
 const ATTRIBUTE: usize = 128;
-/// Process and thread.
+/// Process and first thread.
 const PID: u64 = 11;
 
 /// An event of the script.
@@ -33,6 +38,8 @@ pub struct Event {
 /// A phase: where the program is, for how long, and how often each event happens there.
 pub struct Phase {
     pub function: &'static str,
+    /// The thread that runs, from 0.
+    pub thread: u64,
     pub ns: f64,
     /// Events per nanosecond, in the order of the events.
     pub rates: Vec<f64>,
@@ -46,6 +53,8 @@ pub struct Script {
     pub rounds: usize,
     /// Samples of the first event hold the counts of all (`perf record -e '{…}:S'`).
     pub group: bool,
+    /// The counts are of the CPU, whatever thread runs; else of the thread.
+    pub whole_cpus: bool,
     /// Vendor, family, model and stepping.
     pub cpuid: &'static str,
 }
@@ -58,51 +67,121 @@ impl Script {
         self.phases.iter().filter(|p| p.function == function).map(|p| of(&p)).sum::<f64>() / all
     }
 
-    /// The recording of it. `program` has the functions; they are not run.
+    /// The recording of it, as perf writes it. `program` has the functions; they are not run.
     pub fn perf_data(&self, program: &Path) -> Vec<u8> {
+        self.file(&self.records(program).0)
+    }
+
+    /// The same as a session of `table`, with the counts of the run by event.
+    pub fn session(&self, program: &Path, table: &str, counted: &[(&str, f64)]) -> Vec<Chunk> {
+        let library = engine::library();
+        let (text, _) = library.text(table).expect("a table");
+        let events = library.load(table).expect("a table");
+        let id = |(name, _): &(&str, f64)| events.event(name).expect("an event of the table");
+        let reading = Reading {
+            enabled: 1_000_000_000,
+            running: 1_000_000_000,
+            values: counted.iter().map(|(_, count)| *count as u64).collect(),
+        };
+        let group = GroupCounts::Live {
+            events: counted.iter().map(id).collect(),
+            enabled: reading.enabled,
+            readings: vec![reading],
+        };
+        let counts = Counts { groups: vec![group], ..Counts::default() };
+        let (bytes, samples) = self.records(program);
+        let sampled = self.events.iter().enumerate().map(|(at, event)| self.sampled(at, event));
+        vec![
+            Chunk::Header(serde_json::json!({ "command": ["work"] })),
+            Chunk::Machine(serde_json::json!({ "architecture": "x86_64" })),
+            Chunk::Table(StoredTable { name: table.to_owned(), text }),
+            Chunk::SampledEvents(SampledEvents {
+                events: sampled.collect(),
+                clock: "monotonic".into(),
+                ..SampledEvents::default()
+            }),
+            Chunk::Records(RecordBatch { cpu: Some(0), records: samples + 2, samples, bytes }),
+            Chunk::Counts(Box::new(StoredCounts { table: table.to_owned(), counts })),
+            Chunk::End(serde_json::json!({ "status": 0 })),
+        ]
+    }
+
+    fn sampled(&self, at: usize, event: &Event) -> SampledEvent {
+        let (sample_type, read_format) =
+            if self.group { (PLAIN | READ, GROUP) } else { (PLAIN, 0) };
+        SampledEvent {
+            name: event.name.to_owned(),
+            kind: 4,
+            config: event.config,
+            precise: 2,
+            period: event.period as u64,
+            format: SampleFormat {
+                sample_type,
+                read_format,
+                sample_id_all: true,
+                ..SampleFormat::default()
+            },
+            ids: vec![id(at)],
+            ..SampledEvent::default()
+        }
+    }
+
+    /// All records, and the number of samples.
+    fn records(&self, program: &Path) -> (Vec<u8>, u32) {
+        let mut samples = 0;
         let code = Code::of(program);
         let mut random = Random(7);
         let mut records = code.mapping(program);
-        let mut counts = vec![0.0; self.events.len()];
         // The first sample is anywhere in its period.
-        let mut next: Vec<f64> = self.events.iter().map(|e| e.period * unit(&mut random)).collect();
+        let mut begin = |_| Counters {
+            counts: vec![0.0; self.events.len()],
+            next: self.events.iter().map(|e| e.period * unit(&mut random)).collect(),
+            enabled: 0.0,
+        };
+        let threads = self.phases.iter().map(|p| p.thread).max().unwrap_or(0) + 1;
+        let mut all: Vec<Counters> = (0..threads).map(&mut begin).collect();
         let mut time = 1000.0;
         for _ in 0..self.rounds {
             for phase in &self.phases {
                 // Phases of exactly equal length would keep in step with the periods.
                 let ns = phase.ns * (0.9 + 0.2 * unit(&mut random));
                 let range = code.function(phase.function);
-                let mut due: Vec<(f64, usize)> = Vec::new();
-                for (at, event) in self.events.iter().enumerate() {
-                    let rate = phase.rates[at];
-                    while event.period > 0.0 && next[at] < counts[at] + rate * ns {
-                        due.push(((next[at] - counts[at]) / rate, at));
-                        next[at] += event.period;
-                    }
+                let counters = &mut all[if self.whole_cpus { 0 } else { phase.thread as usize }];
+                for (after, at) in counters.due(&self.events, phase, ns) {
+                    let ip = range.start + random.below(range.end - range.start);
+                    samples += 1;
+                    records.extend(self.sample(
+                        at,
+                        (ip, phase.thread),
+                        (time, after),
+                        counters,
+                        phase,
+                    ));
                 }
-                due.sort_by(|a, b| a.0.total_cmp(&b.0));
-                for (after, at) in due {
-                    let place = &range;
-                    let ip = place.start + random.below(place.end - place.start);
-                    let now = time + after;
-                    let so_far =
-                        counts.iter().zip(&phase.rates).map(|(c, r)| (c + r * after) as u64);
-                    let values: Vec<u64> = so_far.collect();
-                    records.extend(self.sample(at, ip, now as u64, &values));
-                }
-                counts.iter_mut().zip(&phase.rates).for_each(|(count, rate)| *count += rate * ns);
+                counters.pass(phase, ns);
                 time += ns;
             }
         }
-        self.file(&records)
+        (records, samples)
     }
 
-    fn sample(&self, event: usize, ip: u64, time: u64, values: &[u64]) -> Vec<u8> {
+    fn sample(
+        &self,
+        event: usize,
+        (ip, thread): (u64, u64),
+        (time, after): (f64, f64),
+        counters: &Counters,
+        phase: &Phase,
+    ) -> Vec<u8> {
         let period = self.events[event].period as u64;
-        let mut body = vec![id(event), ip, PID << 32 | PID, time, period];
+        let task = (PID + thread) << 32 | PID;
+        let mut body = vec![id(event), ip, task, (time + after) as u64, period];
         if self.group {
-            body.extend([values.len() as u64, time, time]);
-            body.extend(values.iter().enumerate().flat_map(|(at, value)| [*value, id(at)]));
+            let enabled = (counters.enabled + after) as u64;
+            body.extend([self.events.len() as u64, enabled, enabled]);
+            for (at, (count, rate)) in counters.counts.iter().zip(&phase.rates).enumerate() {
+                body.extend([(count + rate * after) as u64, id(at)]);
+            }
         }
         record(9, 2, &words(&body))
     }
@@ -154,6 +233,35 @@ impl Script {
             section.extend(words(&[id(at)]));
         }
         section
+    }
+}
+
+/// The counters of a thread, or of the CPU.
+struct Counters {
+    counts: Vec<f64>,
+    /// Count at the next sample of each event.
+    next: Vec<f64>,
+    enabled: f64,
+}
+
+impl Counters {
+    /// Samples in a phase: when, and of which event.
+    fn due(&mut self, events: &[Event], phase: &Phase, ns: f64) -> Vec<(f64, usize)> {
+        let mut due: Vec<(f64, usize)> = Vec::new();
+        for (at, event) in events.iter().enumerate() {
+            let (count, rate) = (self.counts[at], phase.rates[at]);
+            while event.period > 0.0 && self.next[at] < count + rate * ns {
+                due.push(((self.next[at] - count) / rate, at));
+                self.next[at] += event.period;
+            }
+        }
+        due.sort_by(|a, b| a.0.total_cmp(&b.0));
+        due
+    }
+
+    fn pass(&mut self, phase: &Phase, ns: f64) {
+        self.counts.iter_mut().zip(&phase.rates).for_each(|(count, rate)| *count += rate * ns);
+        self.enabled += ns;
     }
 }
 

@@ -1,15 +1,11 @@
 //! Counts per address → functions with their shares.
 
-use super::function::HotFunction;
+use super::function::{FunctionKey, HotFunction};
 use super::gather::{Gathered, Tally};
 use super::reads::Reads;
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::symbols::Symbols;
 use std::collections::{BTreeMap, HashMap};
-
-/// What identifies a function: its module and its start address; [`u64::MAX`] for the addresses of a
-/// module without a function.
-pub type FunctionKey = (usize, u64);
 
 /// The key of samples outside of all mappings.
 const UNMAPPED: FunctionKey = (usize::MAX, 0);

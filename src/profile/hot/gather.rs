@@ -1,7 +1,7 @@
 //! Samples → counts per address, with the address spaces at the time of each sample.
 
 use super::filter::Filter;
-use super::reads::Differences;
+use super::reads::Readings;
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::record::Record;
 use crate::recording::Recording;
@@ -62,12 +62,12 @@ pub struct Gathered {
     /// For recordings of several events: by event and address.
     pub by_event: Vec<HashMap<Option<ModuleAddress>, Tally>>,
     /// Counts that samples read.
-    pub reads: Differences,
+    pub reads: Readings,
 }
 
 /// Reads a recording once.
 pub fn gather(recording: &Recording, filter: &Filter, spaces: &mut AddressSpaces) -> Gathered {
-    let mut all = Gathered { reads: Differences::new(recording), ..Gathered::default() };
+    let mut all = Gathered { reads: Readings::new(recording), ..Gathered::default() };
     let event = filter.event.unwrap_or(0);
     if recording.events.len() > 1 {
         all.by_event.resize_with(recording.events.len(), HashMap::new);

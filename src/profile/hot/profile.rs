@@ -1,8 +1,8 @@
 //! What a recording shows about the code, queried lazily.
 
 use super::filter::Filter;
-use super::function::HotFunction;
-use super::functions::{ByEvent, FunctionKey, attribute};
+use super::function::{FunctionKey, HotFunction};
+use super::functions::{ByEvent, attribute};
 use super::gather::{Gathered, Tally, gather};
 use super::reads::Reads;
 use super::skid::Skid;

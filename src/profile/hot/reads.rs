@@ -1,49 +1,39 @@
 //! Counts that samples read (`PERF_SAMPLE_READ`), attributed to where the sample is.
 //!
 //! A reading holds the counts of an event group so far; what came in since the previous reading of the same thread
-//! is attributed to the place of the later one. That is biased: the thread may have been elsewhere for a part of the
+//! (or CPU, where whole CPUs are counted) is attributed to the place of the later one. That is biased: the thread may have been elsewhere for a part of the
 //! time. [`Read::same`] says whether it was in the same function at both ends.
 
-use super::functions::FunctionKey;
+use super::function::FunctionKey;
 use crate::address_space::ModuleAddress;
 use crate::recording::About;
 use crate::sample::Sample;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-/// What came in between two readings, by place.
+/// One reading.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Difference {
-    pub place: Option<ModuleAddress>,
-    /// Place of the previous reading; `None`: there is none.
-    pub before: Option<Option<ModuleAddress>>,
-    pub enabled: u64,
-    pub running: u64,
-    pub values: Vec<u64>,
-}
-
-/// The previous reading.
-#[derive(Debug, Clone, Default)]
-struct Last {
+struct Taken {
     place: Option<ModuleAddress>,
+    tid: Option<u32>,
+    /// Id of the group's leader.
+    id: Option<u64>,
     enabled: u64,
     running: u64,
     values: Vec<u64>,
 }
 
-/// The events of the readings, and their differences.
+/// The readings of a recording, in order of time.
 #[derive(Debug, Default)]
-pub(super) struct Differences {
+pub(super) struct Readings {
     /// Names of the events; empty: samples hold no counts of several events.
-    pub events: Vec<String>,
-    pub all: Vec<Difference>,
-    /// Readings that could not be used: other events than the first.
-    pub unlike: u64,
-    /// By thread and id of the group's leader.
-    last: HashMap<(Option<u32>, Option<u64>), Last>,
+    events: Vec<String>,
+    all: Vec<Taken>,
+    /// Readings of other events than the first.
+    unlike: u64,
     names: HashMap<u64, String>,
 }
 
-impl Differences {
+impl Readings {
     pub(super) fn new(about: &About) -> Self {
         let sampled = about.events.iter().map(|event| (&event.name, &event.ids));
         let counted = about.counted.iter().map(|(name, ids)| (name, ids));
@@ -69,25 +59,71 @@ impl Differences {
             self.unlike += 1;
             return;
         }
-        let values: Vec<u64> = readings.values.iter().map(|v| v.value).collect();
-        // Of an event on several CPUs each has its own ids and counts; children share ids, not counts.
-        let key = (sample.tid, readings.values.first().and_then(|v| v.id));
-        let (enabled, running) = (readings.enabled.unwrap_or(0), readings.running.unwrap_or(0));
-        let now = Last { place, enabled, running, values: values.clone() };
-        let before = self.last.insert(key, now);
-        let from = before.as_ref().map(|last| last.place);
-        let zero = || Last { values: vec![0; values.len()], ..Last::default() };
-        let was = before.unwrap_or_else(zero);
-        let less = |now: u64, then: u64| now.checked_sub(then);
-        let differences: Option<Vec<u64>> =
-            values.iter().zip(&was.values).map(|(now, then)| less(*now, *then)).collect();
-        let times = less(enabled, was.enabled).zip(less(running, was.running));
-        match differences.zip(times) {
-            Some((values, (enabled, running))) => {
-                self.all.push(Difference { place, before: from, enabled, running, values })
+        self.all.push(Taken {
+            place,
+            tid: sample.tid,
+            id: readings.values.first().and_then(|value| value.id),
+            enabled: readings.enabled.unwrap_or(0),
+            running: readings.running.unwrap_or(0),
+            values: readings.values.iter().map(|value| value.value).collect(),
+        });
+    }
+
+    /// Ids of groups that count whole CPUs: the readings of several threads go on from one another. Threads that
+    /// inherit a group have its id, and counts of their own.
+    fn of_cpus(&self) -> HashSet<Option<u64>> {
+        let mut last: HashMap<Option<u64>, &Taken> = HashMap::new();
+        let (mut several, mut apart) = (HashSet::new(), HashSet::new());
+        for one in &self.all {
+            if let Some(before) = last.insert(one.id, one)
+                && before.tid != one.tid
+            {
+                several.insert(one.id);
+                if before.enabled > one.enabled {
+                    apart.insert(one.id);
+                }
             }
-            None => self.unlike += 1,
         }
+        several.difference(&apart).copied().collect()
+    }
+
+    /// What came in between readings, by function; `key` finds a place's function.
+    pub(super) fn by_function(
+        self,
+        keys: &[FunctionKey],
+        mut key: impl FnMut(Option<ModuleAddress>) -> FunctionKey,
+    ) -> Reads {
+        let index: HashMap<FunctionKey, usize> =
+            keys.iter().enumerate().map(|(index, key)| (*key, index)).collect();
+        let of_cpus = self.of_cpus();
+        let mut last: HashMap<(Option<u32>, Option<u64>), Taken> = HashMap::new();
+        let mut reads = Reads { events: self.events, all: Vec::new(), unlike: self.unlike };
+        for one in self.all {
+            // Of an event on several CPUs each has its own id.
+            let thread = one.tid.filter(|_| !of_cpus.contains(&one.id));
+            let before = last.insert((thread, one.id), one.clone());
+            let own = key(one.place);
+            let same = before.as_ref().is_some_and(|before| key(before.place) == own);
+            let zero = || Taken { values: vec![0; one.values.len()], ..Taken::default() };
+            match one.since(&before.unwrap_or_else(zero)) {
+                Some((enabled, running, values)) => {
+                    let function = index.get(&own).copied();
+                    reads.all.push(Read { function, same, enabled, running, values });
+                }
+                None => reads.unlike += 1,
+            }
+        }
+        reads
+    }
+}
+
+impl Taken {
+    /// Time enabled, time running and counts since an earlier reading; `None`: they went back.
+    fn since(&self, before: &Self) -> Option<(u64, u64, Vec<u64>)> {
+        let values = self.values.iter().zip(&before.values);
+        let values: Option<Vec<u64>> = values.map(|(now, then)| now.checked_sub(*then)).collect();
+        let enabled = self.enabled.checked_sub(before.enabled)?;
+        Some((enabled, self.running.checked_sub(before.running)?, values?))
     }
 }
 
@@ -115,28 +151,4 @@ pub struct Reads {
     pub all: Vec<Read>,
     /// Readings left out: they went back, or hold other events.
     pub unlike: u64,
-}
-
-impl Differences {
-    /// By function; `key` finds a place's function.
-    pub(super) fn by_function(
-        self,
-        keys: &[FunctionKey],
-        mut key: impl FnMut(Option<ModuleAddress>) -> FunctionKey,
-    ) -> Reads {
-        let index: HashMap<FunctionKey, usize> =
-            keys.iter().enumerate().map(|(index, key)| (*key, index)).collect();
-        let mut all = Vec::with_capacity(self.all.len());
-        for one in self.all {
-            let own = key(one.place);
-            all.push(Read {
-                function: index.get(&own).copied(),
-                same: one.before.is_some_and(|before| key(before) == own),
-                enabled: one.enabled,
-                running: one.running,
-                values: one.values,
-            });
-        }
-        Reads { events: self.events, all, unlike: self.unlike }
-    }
 }

@@ -55,7 +55,7 @@ pub struct CodeArgs {
     /// End each folded stack in the node that its time goes to, where known
     #[arg(long, requires = "folded", help_heading = CODE)]
     pub folded_nodes: bool,
-    /// Write a flame graph to FILE (.svg or .html), coloured by node where known
+    /// Write a flame graph to FILE (.svg or .html), by node where known; no report
     #[arg(long, value_name = "FILE", value_parser = picture, help_heading = CODE)]
     pub flamegraph: Option<PathBuf>,
     /// Show the source lines of FUNCTION with their samples and assembly
