@@ -26,6 +26,7 @@
 //! | [`predict`] | a block predicted from tables, on this core or another |
 //! | [`deps`] | dependencies of blocks, singly or in batch |
 //! | [`doctor`] | what can be measured here |
+//! | [`files`] | files written whole, never over an input |
 //! | [`format`](mod@format) | numbers as people write them |
 //! | [`documents`] | reports, comparisons, dependency analyses and the others, as data |
 //! | [`render`] | text, CSV and graphs of the documents; JSON is their serde form |
@@ -42,6 +43,7 @@ mod count_hot;
 pub mod deps;
 pub mod doctor;
 pub mod documents;
+pub mod files;
 pub mod flame;
 pub mod format;
 pub mod function_list;

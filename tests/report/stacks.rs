@@ -122,7 +122,7 @@ fn nothing_is_written_over_the_recording() {
         for path in [&session, &link] {
             let refused = report(&[&session, option, path]);
             assert_eq!(refused.code(), Some(2), "{option} {path}: {refused:?}");
-            assert!(refused.stderr.contains("would be overwritten"), "{}", refused.stderr);
+            assert!(refused.stderr.contains("is also the input"), "{}", refused.stderr);
         }
     }
     let both = folder.file("both.svg");

@@ -1,6 +1,7 @@
 //! Folded stacks and flame graphs, written to files.
 
 use crate::documents::flame::FlameGraph;
+use crate::files::write_whole;
 use crate::render::flame;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
@@ -16,21 +17,17 @@ pub fn write_folded(lines: &[(String, u64)], path: &Path) -> Result<()> {
     for (stack, samples) in lines {
         let _ = writeln!(text, "{stack} {samples}");
     }
-    let written = match path.as_os_str() == "-" {
-        // Not by its name in /dev: that would cut off what a file holds already.
-        true => std::io::stdout().lock().write_all(text.as_bytes()),
-        false => std::fs::write(path, text),
-    };
-    // A reader that went away (| head) has what it wanted.
-    let written = written.or_else(|e| match e.kind() == ErrorKind::BrokenPipe {
-        true => Ok(()),
-        false => Err(e),
-    });
-    written.map_err(|e| {
-        Error::failed(format!("cannot write folded stacks to {}", path.display()))
-            .because(e)
-            .hint("choose another place with --folded")
-    })
+    if path.as_os_str() != "-" {
+        return write_whole(path, text.as_bytes(), &[], "--folded");
+    }
+    // Not by its name in /dev: that would cut off what a file holds already.
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::failed("cannot write folded stacks to standard output").because(e))
+        }
+        // A reader that went away (| head) has what it wanted.
+        _ => Ok(()),
+    }
 }
 
 /// Writes a flame graph: a page of HTML if the name ends so, else SVG.
@@ -40,9 +37,5 @@ pub fn write_folded(lines: &[(String, u64)], path: &Path) -> Result<()> {
 pub fn write_flame_graph(graph: &FlameGraph, path: &Path) -> Result<()> {
     let is_page = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("html"));
     let text = if is_page { flame::html(graph) } else { flame::svg(graph) };
-    std::fs::write(path, text).map_err(|e| {
-        Error::failed(format!("cannot write the flame graph to {}", path.display()))
-            .because(e)
-            .hint("choose another place with --flamegraph")
-    })
+    write_whole(path, text.as_bytes(), &[], "--flamegraph")
 }

@@ -67,13 +67,16 @@ impl<'a> Sources<'a> {
         let mut error = "no such file".to_owned();
         for place in places {
             match std::fs::metadata(&place) {
-                Ok(about) if about.is_file() && about.len() <= LARGEST => {
+                Ok(about) if about.is_file() => {
                     if about.modified().ok().zip(self.built).is_some_and(|(a, b)| a > b) {
                         self.newer.push(file.to_owned());
                     }
-                    let bytes = std::fs::read(&place).map_err(|e| e.to_string())?;
+                    let bytes = tma::files::read(&place, LARGEST).map_err(|e| e.to_string())?;
                     let text = String::from_utf8_lossy(&bytes);
-                    return Ok(text.lines().map(str::to_owned).collect());
+                    // Control characters could drive the terminal.
+                    let shown =
+                        |line: &str| tma::text::name(&line.replace('\t', "    ")).into_owned();
+                    return Ok(text.lines().map(shown).collect());
                 }
                 Ok(_) => error = format!("{} is no source file", place.display()),
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}

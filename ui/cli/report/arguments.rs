@@ -85,12 +85,8 @@ fn milliseconds(text: &str) -> std::result::Result<u64, String> {
     Ok(number)
 }
 
-/// Refuses an output that is an input or another output: writing it would destroy that.
-fn outputs_are_apart(
-    outputs: &[&Option<PathBuf>],
-    inputs: &[PathBuf],
-    program: Option<&OsString>,
-) -> Result<()> {
+/// Refuses two outputs of one name, and an output over the program to be run.
+fn outputs_are_apart(outputs: &[&Option<PathBuf>], program: Option<&OsString>) -> Result<()> {
     let named = |path: &&PathBuf| path.as_os_str() != "-";
     let written: Vec<&PathBuf> =
         outputs.iter().filter_map(|path| path.as_ref()).filter(named).collect();
@@ -100,10 +96,9 @@ fn outputs_are_apart(
         _ => a == b,
     };
     for (number, path) in written.iter().enumerate() {
-        let inputs = inputs.iter().map(PathBuf::as_path).chain(program.map(Path::new));
-        if inputs.into_iter().any(|input| same(input, path)) {
-            let what = format!("{} would be overwritten", path.display());
-            return Err(usage(&what, "it is what the report is about; write to another file"));
+        if program.is_some_and(|program| same(Path::new(program), path)) {
+            let what = format!("{} is the command", path.display());
+            return Err(usage(&what, "write to another file"));
         }
         if written[..number].iter().any(|other| same(other, path)) {
             let what = format!("{} is named for two outputs", path.display());
@@ -132,7 +127,7 @@ impl ReportArgs {
             ));
         }
         let outputs = [&self.output, &self.code.folded, &self.code.flamegraph];
-        outputs_are_apart(&outputs, &self.files(), self.command.first())?;
+        outputs_are_apart(&outputs, self.command.first())?;
         let only_live = [
             ("--repeat", self.repeat > 1),
             ("--no-multiplex", self.no_multiplex),
