@@ -3,15 +3,12 @@
 //!
 //! Layouts: perf's `tools/perf/util/header.h`, `struct perf_event_attr` and `perf_output_sample()` of the kernel.
 
-use super::files::text;
 use super::random::Random;
-use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SegmentFlags};
+use super::scripted_code::{Code, PID, id, record, string, words};
 use pmu::records::format::SampleFormat;
 use profile::session::{
     Chunk, RecordBatch, SampledEvent, SampledEvents, StoredCounts, StoredTable,
 };
-use std::fs;
-use std::ops::Range;
 use std::path::Path;
 use tma::counts::{Counts, GroupCounts, Reading};
 
@@ -23,8 +20,6 @@ const READ: u64 = 1 << 4;
 const GROUP: u64 = 1 | 2 | 4 | 8;
 /// Bytes of `perf_event_attr` of Linux 6.1.
 const ATTRIBUTE: usize = 128;
-/// Process and first thread.
-const PID: u64 = 11;
 
 /// An event of the script.
 pub struct Event {
@@ -265,65 +260,7 @@ impl Counters {
     }
 }
 
-/// The code of a program.
-struct Code {
-    symbols: Vec<(String, Range<u64>)>,
-    /// Address, offset in the file, length.
-    segment: (u64, u64, u64),
-}
-
-impl Code {
-    fn of(program: &Path) -> Self {
-        let data = fs::read(program).expect("the program");
-        let file = object::File::parse(&*data).expect("an ELF file");
-        let symbols = file
-            .symbols()
-            .filter_map(|s| Some((s.name().ok()?.to_owned(), s.address()..s.address() + s.size())));
-        let is_code = |flags| matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags.contains(object::elf::PF_X));
-        let segment = file.segments().find(|s| is_code(s.flags())).expect("code");
-        let (offset, length) = segment.file_range();
-        Self { symbols: symbols.collect(), segment: (segment.address(), offset, length) }
-    }
-
-    fn function(&self, name: &str) -> Range<u64> {
-        let found = self.symbols.iter().find(|(symbol, range)| symbol == name && !range.is_empty());
-        found.unwrap_or_else(|| panic!("{name} in the program")).1.clone()
-    }
-
-    /// COMM and MMAP records; the program lies where its addresses say.
-    fn mapping(&self, program: &Path) -> Vec<u8> {
-        let trailer = words(&[PID << 32 | PID, 1, id(0)]);
-        let comm = [words(&[PID << 32 | PID]), b"work\0\0\0\0".to_vec(), trailer.clone()].concat();
-        let (address, offset, length) = self.segment;
-        let mut path = text(program).as_bytes().to_vec();
-        path.resize(path.len() / 8 * 8 + 8, 0);
-        let head = words(&[PID << 32 | PID, address, length, offset]);
-        [record(3, 1 << 13, &comm), record(1, 2, &[head, path, trailer].concat())].concat()
-    }
-}
-
 /// A number from 0 to 1.
 fn unit(random: &mut Random) -> f64 {
     random.below(1 << 30) as f64 / (1_u64 << 30) as f64
-}
-
-/// The id of an event.
-fn id(event: usize) -> u64 {
-    101 + event as u64
-}
-
-fn words(words: &[u64]) -> Vec<u8> {
-    words.iter().flat_map(|w| w.to_le_bytes()).collect()
-}
-
-fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
-    let size = (8 + body.len()) as u16;
-    [&kind.to_le_bytes()[..], &misc.to_le_bytes(), &size.to_le_bytes(), body].concat()
-}
-
-/// A string of a feature section.
-fn string(text: &str) -> Vec<u8> {
-    let mut bytes = text.as_bytes().to_vec();
-    bytes.resize(text.len() / 64 * 64 + 64, 0);
-    [&(bytes.len() as u32).to_le_bytes()[..], &bytes].concat()
 }

@@ -2,20 +2,20 @@
 
 use super::annotated::annotated;
 use super::entries::{self, CountAsk};
+use super::isolated::measured;
 use super::located::Located;
 use super::named::{function, none_called};
 use super::per_function::{breakdown, per_function};
+use super::stacks::{Outputs, stacks};
 use super::with_values::Loops;
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::documents::Report;
-use crate::documents::report_code::{BlockRow, Callers, Clean, EventPart, FunctionRow, Sampled};
-use crate::flame::{self, Breakdown};
-use bench::{Options, Status};
-use isa::code::Block;
+use crate::documents::report_code::{BlockRow, Callers, EventPart, FunctionRow, Sampled};
+use bench::Options;
 use pmu::Command;
 use profile::files::SearchPaths;
-use profile::hot::{Filter, HotBlock, Profile, threads};
+use profile::hot::{Filter, Profile, threads};
 use profile::record::Record;
 use profile::recording::Recording;
 use std::ops::Range;
@@ -241,42 +241,17 @@ pub(super) fn enter(
             Some(trees) => breakdown(trees),
             None => located.breakdown(report, profile),
         };
-        stacks(report, profile, ask, &breakdown)?;
+        let to = Outputs {
+            folded: ask.folded.as_deref(),
+            nodes: ask.folded_nodes,
+            flame_graph: ask.flame_graph.as_deref(),
+        };
+        stacks(report, profile, &to, &breakdown)?;
     }
     if let Some(name) = &ask.callers {
         report.callers = Some(Callers { function: name.clone(), callers: callers(profile, name)? });
     }
     Ok(interrupted)
-}
-
-/// Writes folded stacks and a flame graph, where they are asked for.
-fn stacks(
-    report: &mut Report,
-    profile: &mut Profile,
-    ask: &CodeAsk,
-    breakdown: &Breakdown,
-) -> Result<()> {
-    let stacks = profile.stacks();
-    if let Some(path) = &ask.folded {
-        let lines = flame::folded(&stacks, ask.folded_nodes.then_some(breakdown));
-        flame::write_folded(&lines, path)?;
-    }
-    if let Some(path) = &ask.flame_graph {
-        let mut notes = profile.notes.clone();
-        if !profile.has_chains() {
-            notes.push("the samples have no call chains: every stack is one function".to_owned());
-        }
-        let title =
-            report.command.as_ref().map_or_else(|| report.subject.join(" "), |c| c.join(" "));
-        let about = flame::About { title, event: profile.event.clone(), notes };
-        flame::write_flame_graph(&flame::graph(&stacks, breakdown, about), path)?;
-    }
-    if breakdown.is_empty() && ask.folded_nodes {
-        let note =
-            "the nodes of folded stacks are not known: no node was counted or sampled by function";
-        report.notes.push(note.to_owned());
-    }
-    Ok(())
 }
 
 /// How the note of a missing tree per function begins; recording writes one, too.
@@ -316,38 +291,4 @@ fn callers(profile: &mut Profile, name: &str) -> Result<Vec<profile::hot::Caller
         return Err(none_called(profile, name));
     }
     Ok(found)
-}
-
-/// The block in isolation, without a call, return or indirect jump at its end.
-fn measured(measurer: &mut Measurer, profile: &mut Profile, block: &HotBlock) -> Result<Clean> {
-    let not = |reason: String| Clean {
-        status: "failed".to_owned(),
-        reason: Some(reason),
-        ..Clean::default()
-    };
-    let bytes = match profile.code(block) {
-        Ok(bytes) => bytes,
-        Err(gap) => return Ok(not(gap)),
-    };
-    let decoded = match Block::decode(&bytes) {
-        Ok(decoded) => decoded,
-        Err(error) => return Ok(not(error.to_string())),
-    };
-    let (decoded, without) = match decoded.without_exit() {
-        Ok((rest, left)) => (rest, left.map(|last| last.text.clone())),
-        Err(why) => return Ok(not(why)),
-    };
-    let result = measurer.measure(&decoded, false)?;
-    let throughput = result.throughput.as_ref();
-    Ok(Clean {
-        status: result.status.word().to_owned(),
-        reason: result.reason.clone().filter(|_| result.status != Status::Ok),
-        cycles: throughput.map(|t| t.cycles),
-        range: throughput.map(|t| (t.low, t.high)),
-        looped: result.forms.as_ref().and_then(|f| f.looped.trusted()),
-        clock: throughput.map(|t| t.clock.to_owned()),
-        violated: result.violated().into_iter().map(str::to_owned).collect(),
-        without,
-        bound: result.hierarchy.bound.map(str::to_owned),
-    })
 }

@@ -5,6 +5,8 @@
 //! | [`sampled`] | reports with hot code: of a recording, or of a live measurement |
 //! | [`recording`] | a recording with samples, from whatever file it is in |
 //! | [`code`] | its hot functions and blocks, into a report |
+//! | `stacks` | its folded stacks and flame graph |
+//! | `isolated` | hot blocks in isolation |
 //! | `located` | the nodes that sampled events locate |
 //! | `named` | functions by the names that people type |
 //! | `annotated`, `source` | the source lines of one function |
@@ -17,10 +19,12 @@ mod annotated;
 pub mod code;
 pub mod entries;
 pub mod hottest;
+mod isolated;
 mod located;
 mod named;
 mod per_function;
 pub mod recording;
 pub mod sampled;
 mod source;
+mod stacks;
 mod with_values;
