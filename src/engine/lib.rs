@@ -5,6 +5,7 @@
 //! | [`topdown`] | counts, live or recorded → report |
 //! | [`record`] | a live measurement recorded in a session file |
 //! | [`hot`] | samples → hot functions and blocks |
+//! | [`flame`] | call stacks, with what their time goes to: folded, or a flame graph |
 //! | [`trials`] | counts from rows `trial,event,value` |
 //! | [`initial_values`] | register and memory values for a dependency analysis |
 //! | [`captured`] | a block with the values of its running program |
@@ -42,6 +43,7 @@ pub mod deps;
 pub mod doctor;
 pub mod documents;
 pub mod files;
+pub mod flame;
 pub mod format;
 pub mod function_list;
 pub mod function_name;

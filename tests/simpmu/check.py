@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 import blocks
+import functions
 from tables import ROOT, Table, rates_text
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -79,6 +80,7 @@ GUESTS = {
                 "echo 0 > /sys/module/simpmu/parameters/busy",
                 {"level": 2, "mux": True, "note": "other programs hold counters"},
             ),
+            "per-function": (functions.SHELL, {"functions": True}),
         },
     },
     # Two threads a core: level 1 and what the short report adds must still need no turns.
@@ -195,6 +197,8 @@ def boot(name, guest, options, out):
     tables = [Table(t, HERE / f"{t}.rates") for t in guest["tables"]]
     text, rates = rates_text(tables)
     (out / "rates").write_text(text)
+    if any(want.get("functions") for _, want in guest["cases"].values()):
+        functions.prepare(HERE, out, tables[0])
     script = PRELUDE.format(tdtool=options.tdtool, out=out)
     for case, (shell, _) in guest["cases"].items():
         if options.wanted(name, case):
@@ -339,6 +343,9 @@ def main():
                 if want.get("block"):
                     table = tables[want.get("table", 0)]
                     blocks.check(check.fail, f"{name}/{case}", out, case, want, table, rates, expected[table.name])
+                    continue
+                if want.get("functions"):
+                    functions.check(check.fail, f"{name}/{case}", out, case, expected[tables[0].name])
                     continue
                 path = out / f"{case}.json"
                 if not path.exists() or not path.read_text().strip():

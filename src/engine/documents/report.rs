@@ -1,6 +1,8 @@
 //! The top-down report, `tdtool.report/1`. Later versions only add keys.
 
-use crate::documents::report_code::{BlockRow, Callers, FunctionRow, Sampled};
+use crate::documents::annotated::AnnotatedFunction;
+use crate::documents::per_function::PerFunction;
+use crate::documents::report_code::{BlockRow, Callers, EventRow, FunctionRow, Sampled};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 
@@ -91,6 +93,9 @@ pub struct Report {
     /// The samples that `functions` and `blocks` come from; absent if none were taken.
     #[serde(default)]
     pub sampled: Option<Sampled>,
+    /// The sampled events, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventRow>,
     /// Hot functions, hottest first.
     #[serde(default)]
     pub functions: Vec<FunctionRow>,
@@ -100,6 +105,12 @@ pub struct Report {
     /// Callers of a function, if asked for.
     #[serde(default)]
     pub callers: Option<Callers>,
+    /// Level 1 of each function, where samples read its counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_function: Option<PerFunction>,
+    /// The source of a function, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotated: Option<AnnotatedFunction>,
     /// Conclusions, with the next step.
     pub findings: Vec<Finding>,
     /// Limits of the numbers (user mode only, weak groups, …).
@@ -278,9 +289,12 @@ impl Report {
             software_error: BTreeMap::new(),
             software_missing: BTreeMap::new(),
             sampled: None,
+            events: Vec::new(),
             functions: Vec::new(),
             blocks: Vec::new(),
             callers: None,
+            per_function: None,
+            annotated: None,
             findings: Vec::new(),
             notes: Vec::new(),
             unread: Vec::new(),

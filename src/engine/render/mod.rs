@@ -9,6 +9,7 @@ pub mod deps;
 pub mod diff;
 pub mod doctor;
 pub mod evaluation;
+pub mod flame;
 pub mod function_blocks;
 pub mod function_list;
 pub mod json;

@@ -87,11 +87,13 @@ fn stream(input: Input, source: &str, chains: bool) -> Result<Stream> {
     let about = About {
         source: source.to_owned(),
         events,
+        counted: Vec::new(),
         build_ids: features.build_ids,
         architecture: features.architecture,
         kernel: features.kernel,
         boot: None,
         processor: features.processor,
+        cpuid: features.cpuid,
         host: features.host,
         command: features.command,
         lost: scan.lost,

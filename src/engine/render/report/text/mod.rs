@@ -1,6 +1,8 @@
 //! The report as people read it in a terminal, a pipe or a file.
 
+mod annotated;
 mod code;
+mod per_function;
 mod renderer;
 mod style;
 mod tree;
