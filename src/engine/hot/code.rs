@@ -15,7 +15,7 @@ use crate::documents::report_code::{BlockRow, Callers, EventPart, FunctionRow, S
 use bench::Options;
 use pmu::Command;
 use profile::files::SearchPaths;
-use profile::hot::{Filter, Profile, threads};
+use profile::hot::{Filter, HotBlock, Profile, threads};
 use profile::record::Record;
 use profile::recording::Recording;
 use std::ops::Range;
