@@ -81,7 +81,7 @@ KERNEL k_branch(unsigned char *d, u64 mask, unsigned limit, u64 n) {
 KERNEL k_code(u64 n) {
     u64 s = 0;
     for (u64 i = 0; i < n; i++)
-        __asm__ volatile(".p2align 6\n.rept 16384\n add $1,%0\n add $1,%0\n jmp 1f\n .p2align 6\n1:\n.endr" : "+r"(s));
+        __asm__ volatile(".p2align 6\n.rept 65536\n add $1,%0\n add $1,%0\n jmp 1f\n .p2align 6\n1:\n.endr" : "+r"(s));
     return s;
 }
 KERNEL k_codesmall(u64 n) {
@@ -96,7 +96,7 @@ KERNEL k_tlb(u64 *d, u64 pages, u64 n) {
 KERNEL k_retire(u64 n) {
     u64 a = 1, b = 2, c = 3, d = 4, e = 5, f = 6;
     for (u64 i = 0; i < n; i++)
-        __asm__ volatile("add $1,%0;add $1,%1;add $1,%2;mov %3,(%%rsp);add $1,%4;add $1,%5;nopw 4(%%rax);"
+        __asm__ volatile("add $1,%0;add $1,%1;add $1,%2;mov %3,-8(%%rsp);add $1,%4;add $1,%5;nopw 4(%%rax);"
                 "add $1,%0;add $1,%1;add $1,%2;add $1,%3;add $1,%4;add $1,%5"
                 : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f) :: "memory");
     return a + b + c + d + e + f;
@@ -163,7 +163,7 @@ static void one(const char *kind, double times) {
     if (IS("forward")) { static unsigned x[16] __attribute__((aligned(64))); RUN("k_forward", k_forward(x, 180 * m)); }
     if (IS("misp50")) { unsigned char *d = bytes_(MB, c); RUN("k_branch", k_branch(d, MB - 1, 128, 200 * m)); }
     if (IS("misp5")) { unsigned char *d = bytes_(MB, c); RUN("k_branch", k_branch(d, MB - 1, 13, 900 * m)); }
-    if (IS("code")) { if (c) RUN("k_codesmall", k_codesmall(128 * (u64)(6000 * times))); else RUN("k_code", k_code(6000 * times)); }
+    if (IS("code")) { if (c) RUN("k_codesmall", k_codesmall(512 * (u64)(5000 * times))); else RUN("k_code", k_code(5000 * times)); }
     if (IS("tlb")) { u64 p = c ? 32 : 16384; u64 *d = pages(p * 4096); RUN("k_tlb", k_tlb(d, p, 250 * m / p)); }
     if (IS("retire")) RUN("k_retire", k_retire(2000 * m));
     if (IS("triad")) { u64 n = c ? 512 : 8 * MB; double *d = (double *)words(24 * n + 4096);
