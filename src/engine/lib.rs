@@ -10,6 +10,7 @@
 //! | [`captured`] | a block with the values of its running program |
 //! | `typical` | which execution of its loop is a typical one |
 //! | `loop_path` | the path of most iterations of a captured loop |
+//! | [`estimate`](mod@estimate) | estimated top-down of a command, without a PMU |
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
 //! | [`branches`](mod@branches) | recorded branch stacks → edges, ranges, blocks, loops |
 //! | [`recorded_loads`] | recorded samples of loads and stores → levels, latencies, shared cache lines |
@@ -41,6 +42,7 @@ mod count_hot;
 pub mod deps;
 pub mod doctor;
 pub mod documents;
+pub mod estimate;
 pub mod format;
 pub mod function_list;
 pub mod function_name;

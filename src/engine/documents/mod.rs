@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`report`] | the top-down report, `tdtool.report/1` |
 //! | [`report_code`] | its part about hot functions and blocks |
+//! | [`estimate`] | its estimated top-down |
 //! | [`build`] | evaluations → rows and findings of the report |
 //! | [`branches`] | recorded branch stacks, `tdtool.branches/1` |
 //! | [`prefetch`], [`prefetch_plan`] | prefetch advice, `tdtool.prefetch/1`, and plans of it |
@@ -36,6 +37,7 @@ pub mod count;
 pub mod deps;
 pub mod diff;
 pub mod doctor;
+pub mod estimate;
 pub mod evaluation;
 pub mod explanations;
 pub mod loads;

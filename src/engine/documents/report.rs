@@ -1,5 +1,6 @@
 //! The top-down report, `tdtool.report/1`. Later versions only add keys.
 
+use crate::documents::estimate::Estimate;
 use crate::documents::report_code::{BlockRow, Callers, FunctionRow, Sampled};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
@@ -100,6 +101,9 @@ pub struct Report {
     /// Callers of a function, if asked for.
     #[serde(default)]
     pub callers: Option<Callers>,
+    /// Estimated top-down, if asked for; never of counted nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
     /// Conclusions, with the next step.
     pub findings: Vec<Finding>,
     /// Limits of the numbers (user mode only, weak groups, …).
@@ -281,6 +285,7 @@ impl Report {
             functions: Vec::new(),
             blocks: Vec::new(),
             callers: None,
+            estimate: None,
             findings: Vec::new(),
             notes: Vec::new(),
             unread: Vec::new(),

@@ -5,6 +5,7 @@ use super::with_values::Loops;
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::documents::Report;
+use crate::estimate::{EstimateAsk, estimate};
 use crate::documents::report_code::{BlockRow, Callers, Clean, FunctionRow, Sampled};
 use bench::{Options, Status};
 use isa::code::Block;
@@ -38,6 +39,8 @@ pub struct CodeAsk {
     pub command: Option<Command>,
     /// Where to count the entries of the hottest blocks, if at all.
     pub count: Option<CountAsk>,
+    /// The command to estimate the top-down tree of, in further runs.
+    pub estimate: Option<EstimateAsk>,
     /// Where folded stacks go; `-` is standard output.
     pub folded: Option<PathBuf>,
 }
@@ -53,6 +56,7 @@ impl Default for CodeAsk {
             measure: None,
             command: None,
             count: None,
+            estimate: None,
             folded: None,
         }
     }
@@ -195,6 +199,11 @@ pub fn enter(
     }
     if let Some(count) = &ask.count {
         interrupted = entries::enter(report, profile, &blocks, count, progress)?;
+    }
+    if let (Some(ask), None) = (&ask.estimate, interrupted) {
+        let found = estimate(report, profile, ask)?;
+        report.estimate = Some(found.0);
+        interrupted = found.1;
     }
     if let Some(path) = &ask.folded {
         write_folded(profile, path)?;

@@ -127,9 +127,24 @@ pub fn of_live(
     if outcome.interrupted.is_some() && code.count.take().is_some() {
         outcome.report.notes.push("entries were not counted: interrupted".to_owned());
     }
+    if outcome.interrupted.is_some() && code.estimate.take().is_some() {
+        outcome.report.notes.push("no estimated top-down: interrupted".to_owned());
+    }
     let interrupted = enter(&mut outcome.report, &recording, &code, progress)?;
+    offer_estimate(&mut outcome.report, &code);
     outcome.interrupted = outcome.interrupted.or(interrupted);
     Ok(outcome)
+}
+
+/// Says what an estimate costs, where there is no tree.
+fn offer_estimate(report: &mut Report, code: &CodeAsk) {
+    let is_short = report.command.is_none() || code.estimate.is_some();
+    if let (Source::NoPmu, false, Some(seconds)) = (report.source, is_short, report.duration) {
+        report.notes.push(format!(
+            "`tdtool report --estimate -- COMMAND` estimates the tree without a PMU: {}",
+            crate::estimate::cost(seconds)
+        ));
+    }
 }
 
 /// A folder that is gone when it is dropped.

@@ -1,6 +1,7 @@
 //! The report as people read it in a terminal, a pipe or a file.
 
 mod code;
+mod estimate;
 mod renderer;
 mod style;
 mod tree;
