@@ -33,11 +33,8 @@ pub fn divide(evidence: &Evidence) -> Parts {
     known.reconcile();
     let rest = known.rest(time);
     let mut parts = Parts::default();
-    let share = |share: Interval, source, reason| Share {
-        share: share.clamped(0.0, 1.0),
-        source,
-        reason,
-    };
+    let share =
+        |share: Interval, source, reason| Share { share: share.clamped(0.0, 1.0), source, reason };
     parts.set(Part::Retiring, share(known.retiring, Source::Counted, None));
     let missing = evidence.mispredicted.as_ref().err().cloned();
     let source = if missing.is_some() { Source::Absent } else { Source::Modelled };
@@ -100,7 +97,9 @@ impl Known {
         if over <= 0.0 {
             return;
         }
-        let weights = all.each_ref().map(|one| one.error().powi(2).max(1e-9) * f64::from(u8::from(one.value > 0.0)));
+        let weights = all
+            .each_ref()
+            .map(|one| one.error().powi(2).max(1e-9) * f64::from(u8::from(one.value > 0.0)));
         let total: f64 = weights.iter().sum();
         for (one, weight) in all.into_iter().zip(weights) {
             let less = (over * weight / total).min(one.value);
@@ -150,12 +149,15 @@ fn attribute(evidence: &Evidence, rest: Interval, parts: &mut Parts) {
     let left = rest.value - of_memory - of_fetch;
     let is_carried = carried * (1.0 + LATENCY) >= of_memory * time;
     let model = if is_carried { CARRIED } else { OVERLAPPING };
-    let error = |value: f64| Interval::relative(value, model).plus(Interval::new(0.0, -rest.below(), 0.0));
+    let error =
+        |value: f64| Interval::relative(value, model).plus(Interval::new(0.0, -rest.below(), 0.0));
     let reason = match (&evidence.loads, missing) {
         _ if left < LEAST => None,
         (_, Some(why)) => Some(format!("not measured in isolation: {why}")),
         (Err(why), _) => Some(format!("its loads are not known: {why}")),
-        _ if fetch > 0.0 && memory > 0.0 => Some("fetching code, or loads: either could take it".to_owned()),
+        _ if fetch > 0.0 && memory > 0.0 => {
+            Some("fetching code, or loads: either could take it".to_owned())
+        }
         _ => Some("neither loads nor code account for it".to_owned()),
     };
     let doubt = error(of_memory).below() + error(of_fetch).below();

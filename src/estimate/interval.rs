@@ -56,8 +56,7 @@ impl Interval {
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let value = self.value + other.value;
-        let (below, above) =
-            (self.below().hypot(other.below()), self.above().hypot(other.above()));
+        let (below, above) = (self.below().hypot(other.below()), self.above().hypot(other.above()));
         Self::new(value, value - below, value + above)
     }
 

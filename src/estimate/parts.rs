@@ -147,7 +147,8 @@ mod tests {
     #[test]
     fn parts_are_weighted_by_time() {
         let mut half = Parts::default();
-        let share = |value: f64| Share { share: Interval::relative(value, 0.2), ..Share::default() };
+        let share =
+            |value: f64| Share { share: Interval::relative(value, 0.2), ..Share::default() };
         half.set(Part::Retiring, share(0.5));
         half.set(Part::Unexplained, share(0.5));
         let none = Parts::unknown("no counts".to_owned());

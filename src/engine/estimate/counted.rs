@@ -29,7 +29,9 @@ impl<'a> Counted<'a> {
             }
         }
         for row in &count.edges {
-            if let (Some(from), Some(to), Some(count)) = (address(&row.from), address(&row.to), row.count) {
+            if let (Some(from), Some(to), Some(count)) =
+                (address(&row.from), address(&row.to), row.count)
+            {
                 found.edges.insert((&row.module, from, to), count);
             }
         }
@@ -59,10 +61,10 @@ impl<'a> Counted<'a> {
         let before = self.blocks.get(module).and_then(|all| all.range(..=at).next_back());
         match before {
             Some((_, (end, count))) if at < *end => Ok(*count),
-            _ => Err(self
-                .refused
-                .get(&(module, at))
-                .map_or_else(|| "its entries were not counted".to_owned(), |why| (*why).to_owned())),
+            _ => Err(self.refused.get(&(module, at)).map_or_else(
+                || "its entries were not counted".to_owned(),
+                |why| (*why).to_owned(),
+            )),
         }
     }
 
@@ -72,12 +74,28 @@ impl<'a> Counted<'a> {
     }
 
     /// The branches in a range.
-    pub fn branches(&self, module: &str, range: std::ops::Range<u64>) -> impl Iterator<Item = &'a BranchRow> {
-        self.branches.get(module).into_iter().flat_map(move |all| all.range(range.clone())).map(|(_, row)| *row)
+    pub fn branches(
+        &self,
+        module: &str,
+        range: std::ops::Range<u64>,
+    ) -> impl Iterator<Item = &'a BranchRow> {
+        self.branches
+            .get(module)
+            .into_iter()
+            .flat_map(move |all| all.range(range.clone()))
+            .map(|(_, row)| *row)
     }
 
     /// The loads in a range.
-    pub fn loads(&self, module: &str, range: std::ops::Range<u64>) -> impl Iterator<Item = &'a LoadRow> {
-        self.loads.get(module).into_iter().flat_map(move |all| all.range(range.clone())).map(|(_, row)| *row)
+    pub fn loads(
+        &self,
+        module: &str,
+        range: std::ops::Range<u64>,
+    ) -> impl Iterator<Item = &'a LoadRow> {
+        self.loads
+            .get(module)
+            .into_iter()
+            .flat_map(move |all| all.range(range.clone()))
+            .map(|(_, row)| *row)
     }
 }

@@ -40,16 +40,22 @@ pub(super) struct Context<'a> {
 
 impl Context<'_> {
     /// The evidence of a piece.
-    pub fn evidence(&self, function: &Function, piece: &Piece, isolated: &Result<Found, String>) -> Evidence {
+    pub fn evidence(
+        &self,
+        function: &Function,
+        piece: &Piece,
+        isolated: &Result<Found, String>,
+    ) -> Evidence {
         let error = DEVIATIONS / (piece.samples.max(1) as f64).sqrt();
         let share = piece.samples as f64 / self.samples.max(1) as f64;
         let scaled = |found: &Found| Isolated {
             cycles: found.evidence.cycles.times(piece.entries),
             bound: found.evidence.bound,
         };
-        let rows = piece.blocks.iter().flat_map(|block| {
-            self.counted.loads(&function.module, function.range(*block))
-        });
+        let rows = piece
+            .blocks
+            .iter()
+            .flat_map(|block| self.counted.loads(&function.module, function.range(*block)));
         let is_loop = matches!(piece.kind, Kind::Loop(_));
         Evidence {
             cycles: Interval::relative(self.cycles * share, error).widened(CLOCK),
@@ -86,7 +92,8 @@ impl Context<'_> {
     /// Issue slots of a block, and its instructions of which they are not known.
     fn slots(&self, function: &Function, block: usize) -> (f64, f64) {
         let inside = function.instructions(block);
-        let bytes: Vec<u8> = inside.iter().flat_map(|(_, inst)| inst.bytes.iter().copied()).collect();
+        let bytes: Vec<u8> =
+            inside.iter().flat_map(|(_, inst)| inst.bytes.iter().copied()).collect();
         let code = Code::of_bytes(&bytes, self.core.facts()).ok();
         match (code, &self.ports) {
             (Some(code), Some(ports)) => {

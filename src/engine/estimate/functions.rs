@@ -19,8 +19,11 @@ pub(super) struct Functions {
 
 /// Chooses them.
 pub(super) fn choose(profile: &mut Profile, exit: Option<pmu::Exit>, seconds: f64) -> Functions {
-    let is_kernel = |of: &profile::hot::HotFunction| of.path.starts_with("[kernel") || of.module.starts_with("[kernel");
-    let kernel = profile.functions.iter().filter(|of| is_kernel(of)).map(|of| of.share).sum::<f64>();
+    let is_kernel = |of: &profile::hot::HotFunction| {
+        of.path.starts_with("[kernel") || of.module.starts_with("[kernel")
+    };
+    let kernel =
+        profile.functions.iter().filter(|of| is_kernel(of)).map(|of| of.share).sum::<f64>();
     let user = 1.0 - kernel;
     let mut hot = Hottest {
         asked: SHARE,

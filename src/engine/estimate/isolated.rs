@@ -48,7 +48,11 @@ impl<'a> Isolation<'a> {
     ///
     /// # Errors
     /// The sandbox cannot be started.
-    pub fn piece(&self, function: &Function, piece: &Piece) -> Result<std::result::Result<Found, String>> {
+    pub fn piece(
+        &self,
+        function: &Function,
+        piece: &Piece,
+    ) -> Result<std::result::Result<Found, String>> {
         match piece.kind {
             Kind::Loop(_) => self.whole_loop(function, piece),
             Kind::Block => {
@@ -59,7 +63,11 @@ impl<'a> Isolation<'a> {
         }
     }
 
-    fn whole_loop(&self, function: &Function, piece: &Piece) -> Result<std::result::Result<Found, String>> {
+    fn whole_loop(
+        &self,
+        function: &Function,
+        piece: &Piece,
+    ) -> Result<std::result::Result<Found, String>> {
         let length = |path: &super::paths::Path| -> usize {
             path.blocks.iter().map(|block| function.instructions(*block).len()).sum()
         };
@@ -88,15 +96,25 @@ impl<'a> Isolation<'a> {
         Ok(together(&all).map(|found| found.widened(PATH)))
     }
 
-    fn block(&self, function: &Function, block: usize) -> Result<std::result::Result<Found, String>> {
+    fn block(
+        &self,
+        function: &Function,
+        block: usize,
+    ) -> Result<std::result::Result<Found, String>> {
         let instructions = function.instructions(block);
-        let bytes: Vec<u8> = instructions.iter().flat_map(|(_, inst)| inst.bytes.iter().copied()).collect();
+        let bytes: Vec<u8> =
+            instructions.iter().flat_map(|(_, inst)| inst.bytes.iter().copied()).collect();
         self.bytes(&bytes, function.range(block).start)
     }
 
     /// Some blocks of many: cycles for all their instructions by those of the sample.
-    fn several(&self, function: &Function, piece: &Piece) -> Result<std::result::Result<Found, String>> {
-        let weight = |block: usize| function.executed(block) * function.instructions(block).len() as f64;
+    fn several(
+        &self,
+        function: &Function,
+        piece: &Piece,
+    ) -> Result<std::result::Result<Found, String>> {
+        let weight =
+            |block: usize| function.executed(block) * function.instructions(block).len() as f64;
         let total: f64 = piece.blocks.iter().map(|block| weight(*block)).sum();
         if total <= 0.0 {
             return Ok(Err("its blocks have no counts".to_owned()));
@@ -111,7 +129,8 @@ impl<'a> Isolation<'a> {
             });
             let Some(block) = reached else { continue };
             if let Ok(found) = self.block(function, *block)? {
-                rates.push(found.evidence.cycles.value / function.instructions(*block).len() as f64);
+                rates
+                    .push(found.evidence.cycles.value / function.instructions(*block).len() as f64);
             }
         }
         rates.sort_by(f64::total_cmp);
@@ -169,8 +188,10 @@ fn joined(function: &Function, blocks: &[usize]) -> std::result::Result<Vec<u8>,
 fn together(all: &[(f64, Found)]) -> std::result::Result<Found, String> {
     let share: f64 = all.iter().map(|(share, _)| share).sum();
     let most = all.first().ok_or("no path was measured")?;
-    let cycles = |of: fn(&Interval) -> f64| all.iter().map(move |(_, found)| of(&found.evidence.cycles));
-    let value = all.iter().map(|(share, found)| share * found.evidence.cycles.value).sum::<f64>() / share;
+    let cycles =
+        |of: fn(&Interval) -> f64| all.iter().map(move |(_, found)| of(&found.evidence.cycles));
+    let value =
+        all.iter().map(|(share, found)| share * found.evidence.cycles.value).sum::<f64>() / share;
     let (low, high) = match all.len() {
         1 => (most.1.evidence.cycles.low, most.1.evidence.cycles.high),
         _ => (
@@ -178,7 +199,8 @@ fn together(all: &[(f64, Found)]) -> std::result::Result<Found, String> {
             cycles(|one| one.high).fold(0.0, f64::max),
         ),
     };
-    let evidence = Isolated { cycles: Interval::new(value, low, high), bound: most.1.evidence.bound };
+    let evidence =
+        Isolated { cycles: Interval::new(value, low, high), bound: most.1.evidence.bound };
     Ok(Found { evidence, bound: most.1.bound.clone() })
 }
 

@@ -86,7 +86,10 @@ mod tests {
     fn count() -> Count {
         let cache = |level: &str, mean| LevelMean { level: level.to_owned(), mean };
         let caches = vec![cache("L1", 2.0), cache("L2", 5.0)];
-        Count { timer: Some(TimerRow { caches, memory: 60.0, ..TimerRow::default() }), ..Count::default() }
+        Count {
+            timer: Some(TimerRow { caches, memory: 60.0, ..TimerRow::default() }),
+            ..Count::default()
+        }
     }
 
     fn row(kind: &str, levels: &[(&str, f64, f64)]) -> LoadRow {

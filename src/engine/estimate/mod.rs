@@ -5,6 +5,10 @@
 //! |---|---|
 //! | `ask` | what is asked for, and how its progress is reported |
 //! | `run` | the runs, in order, and the document from all of them |
+//! | `further` | further runs of the command |
+//! | `progress` | steps as they begin |
+//! | `machine` | width and clock of this core |
+//! | `schedule` | which pieces are measured in isolation |
 //! | `functions` | the hot functions of the samples |
 //! | `pieces` | a function's code with its samples and entries → loops, blocks and the rest |
 //! | `counted` | counts by module and address |
@@ -22,13 +26,17 @@ mod counted;
 mod evidence;
 mod footprint;
 mod functions;
+mod further;
 mod isolated;
 mod latency;
+mod machine;
 mod needs;
 mod paths;
 mod pieces;
+mod progress;
 mod rows;
 mod run;
+mod schedule;
 mod words;
 
 pub use ask::{EstimateAsk, Step, cost};

@@ -9,7 +9,11 @@ const USUAL: f64 = 30.0;
 
 /// The most that mispredictions can cost, in cycles: a conditional branch is mispredicted no more often than it
 /// goes the rarer way, an indirect one each time.
-pub(super) fn mispredictions(functions: &[Function], counted: &Counted, penalty: Option<f64>) -> f64 {
+pub(super) fn mispredictions(
+    functions: &[Function],
+    counted: &Counted,
+    penalty: Option<f64>,
+) -> f64 {
     let most: f64 = functions.iter().map(|function| of_function(function, counted)).sum();
     most * penalty.unwrap_or(USUAL)
 }

@@ -68,7 +68,8 @@ impl Function {
                 samples[block] += some;
             }
         }
-        let entries = flow.blocks.iter().map(|block| counted.entries(&module, block.start)).collect();
+        let entries =
+            flow.blocks.iter().map(|block| counted.entries(&module, block.start)).collect();
         let mut function = Self { number, module, flow, samples, entries, pieces: Vec::new() };
         function.pieces = function.divided(counted);
         Some(function)

@@ -4,18 +4,10 @@ use super::evidence::Context;
 use super::functions::Functions;
 use super::isolated::Found;
 use super::pieces::{Function, Kind, Piece};
+use super::schedule::{Isolated, not_measured};
 use super::words::{Place, next, sentence};
 use crate::documents::estimate::{Estimate, Parts as PartsRow, Row, Share as ShareRow};
 use estimate::{Part, Parts, Share, bottleneck, divide};
-use std::collections::HashMap;
-
-/// Isolated measurements, by function and piece.
-pub(super) type Isolated = HashMap<(usize, usize), Result<Found, String>>;
-
-/// A piece that was not measured.
-pub(super) fn not_measured() -> Result<Found, String> {
-    Err("the time for that was over".to_owned())
-}
 
 /// A function's pieces with their parts; samples outside of them are unexplained.
 struct Divided<'a> {
@@ -70,25 +62,13 @@ pub(super) fn enter(
     }
     document.covered = all.iter().map(|(own, _)| own).sum::<f64>() / samples;
     let parts = Parts::sum(all.iter().map(|(own, parts)| (*own, parts)));
-    let hottest = functions.first().map_or(("", 0), |f| (f.module.as_str(), hot.hot.functions[f.number].range.start));
+    let hottest = functions
+        .first()
+        .map_or(("", 0), |f| (f.module.as_str(), hot.hot.functions[f.number].range.start));
     let place = Place { module: hottest.0, start: hottest.1, command };
-    document.program = Row {
-        name: command.to_owned(),
-        share: document.covered,
-        ..row(&parts, &place, None)
-    };
-    let other = |name: &str, share: f64, why: &str| {
-        let parts = Parts::unknown(why.to_owned());
-        let place = Place { module: "", start: 0, command };
-        Row { name: name.to_owned(), share, ..row(&parts, &place, None) }
-    };
-    if hot.kernel > 0.0 {
-        document.functions.push(other("[kernel]", hot.kernel, "time in the kernel is not divided"));
-    }
-    let left = 1.0 - document.covered - hot.kernel;
-    if left > 0.0005 {
-        document.functions.push(other("[not covered]", left, "code that was not looked at"));
-    }
+    document.program =
+        Row { name: command.to_owned(), share: document.covered, ..row(&parts, &place, None) };
+    others(document, hot, "code that was not looked at");
     for rows in [&mut document.functions, &mut document.loops, &mut document.blocks] {
         rows.sort_by(|a, b| b.share.total_cmp(&a.share));
     }
@@ -96,6 +76,36 @@ pub(super) fn enter(
     let single = document.loops.iter().filter(|row| is_single(row, functions));
     document.blocks.extend(single.cloned().collect::<Vec<_>>());
     document.blocks.sort_by(|a, b| b.share.total_cmp(&a.share));
+}
+
+/// The document where nothing is known of any code.
+pub(super) fn unknown(document: &mut Estimate, hot: &Functions, why: &str) {
+    others(document, hot, why);
+    document.program = unknown_row("", 0.0, why);
+}
+
+/// The rows of the kernel and of code that was not looked at.
+fn others(document: &mut Estimate, hot: &Functions, why: &str) {
+    if hot.kernel > 0.0 {
+        let why = "time in the kernel is not divided";
+        document.functions.push(unknown_row("[kernel]", hot.kernel, why));
+    }
+    let left = 1.0 - document.covered - hot.kernel;
+    if left > 0.0005 {
+        document.functions.push(unknown_row("[not covered]", left, why));
+    }
+}
+
+fn unknown_row(name: &str, share: f64, why: &str) -> Row {
+    let parts = Parts::unknown(why.to_owned());
+    Row {
+        name: name.to_owned(),
+        share,
+        bottleneck: "undecided".to_owned(),
+        sentence: sentence(&parts, None, None),
+        parts: shares(&parts),
+        ..Row::default()
+    }
 }
 
 fn is_single(row: &Row, functions: &[Function]) -> bool {

@@ -7,8 +7,12 @@ fn label(part: Part) -> (&'static str, &'static str) {
     match part {
         Part::Retiring => ("Retiring", "is the work itself, at the core's full width"),
         Part::BadSpeculation => ("Bad Speculation", "goes to mispredicted branches"),
-        Part::FetchBandwidth => ("Fetch Bandwidth", "goes to decoding: the front end delivers too little"),
-        Part::FetchLatency => ("Fetch Latency", "goes to fetching code: the hot code exceeds the first cache"),
+        Part::FetchBandwidth => {
+            ("Fetch Bandwidth", "goes to decoding: the front end delivers too little")
+        }
+        Part::FetchLatency => {
+            ("Fetch Latency", "goes to fetching code: the hot code exceeds the first cache")
+        }
         Part::CoreBound => ("Core Bound", "goes to ports, dependencies or store forwarding"),
         Part::MemoryBound => ("Memory Bound", "goes to loads that miss the first cache"),
         Part::Unexplained => ("Unexplained", "is not explained"),
@@ -24,10 +28,13 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, bound: Option<&s
     };
     if let Some(part) = bottleneck {
         let (name, why) = label(part);
-        let bound = bound.filter(|_| part == Part::CoreBound).map_or(String::new(), |bound| format!(" ({bound})"));
+        let bound = bound
+            .filter(|_| part == Part::CoreBound)
+            .map_or(String::new(), |bound| format!(" ({bound})"));
         return format!("{name}: {} of its time {why}{bound}.", percent(part));
     }
-    let mut order: Vec<(Part, f64)> = parts.iter().map(|(part, share)| (part, share.share.value)).collect();
+    let mut order: Vec<(Part, f64)> =
+        parts.iter().map(|(part, share)| (part, share.share.value)).collect();
     order.sort_by(|a, b| b.1.total_cmp(&a.1));
     let two: Vec<String> = order
         .iter()
@@ -35,7 +42,8 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, bound: Option<&s
         .filter(|(_, value)| *value > 0.0)
         .map(|(part, _)| format!("{} {}", label(*part).0, percent(*part)))
         .collect();
-    let why = parts.of(Part::Unexplained).reason.as_ref().filter(|_| order[0].0 == Part::Unexplained);
+    let why =
+        parts.of(Part::Unexplained).reason.as_ref().filter(|_| order[0].0 == Part::Unexplained);
     let why = why.map_or(String::new(), |why| format!(": {why}"));
     format!("Undecided between {}{why}.", two.join(" and "))
 }
@@ -71,7 +79,8 @@ mod tests {
     #[test]
     fn a_sentence_names_the_part_with_its_interval() {
         let mut parts = Parts::default();
-        let share = |value, low, high| Share { share: Interval::new(value, low, high), ..Share::default() };
+        let share =
+            |value, low, high| Share { share: Interval::new(value, low, high), ..Share::default() };
         parts.set(Part::CoreBound, share(0.8, 0.7, 0.85));
         parts.set(Part::Unexplained, share(0.2, 0.1, 0.3));
         assert_eq!(

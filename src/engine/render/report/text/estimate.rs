@@ -50,7 +50,11 @@ impl Renderer<'_> {
             let interval = format!("{:.0}-{:.0} %", 100.0 * part.low, 100.0 * part.high);
             let filled = (part.value * BAR as f64).round() as usize;
             let bar = letter.to_string().repeat(filled);
-            let line = format!("  {label:<16}{:>7}  {interval:>9}  {bar:<BAR$}  {}", share(part.value), part.source);
+            let line = format!(
+                "  {label:<16}{:>7}  {interval:>9}  {bar:<BAR$}  {}",
+                share(part.value),
+                part.source
+            );
             writeln!(self.out, "{}", line.trim_end())?;
         }
         self.said(&estimate.program)
@@ -77,7 +81,8 @@ impl Renderer<'_> {
                 format!("{}..{} {name}", row.start, row.end)
             };
             let cycles = row.cycles_per_entry.map_or(String::new(), |cycles| {
-                let isolated = row.isolated.map_or(String::new(), |one| format!(", {one:.2} in isolation"));
+                let isolated =
+                    row.isolated.map_or(String::new(), |one| format!(", {one:.2} in isolation"));
                 format!("  {cycles:.2} cycles{isolated}")
             });
             writeln!(self.out, "  {:>6}  {}  {place}{cycles}", share(row.share), bar(&row.parts))?;
