@@ -1,11 +1,11 @@
 //! Chosen functions of a command → exact counts of their blocks.
 
+use crate::count_chosen::{Chosen, chosen, program};
 use crate::count_hot::{self, Counted};
 use crate::documents::Exit;
 use crate::documents::count::{
     BlockRow, BranchRow, Cost, Count, EdgeRow, LoopRow, Refused, SCHEMA, Trips,
 };
-use crate::function_name;
 use crate::hot::hottest::Hottest;
 use crate::loads::loads;
 use crate::mispredicted;
@@ -13,11 +13,7 @@ use crate::values;
 use pmu::Command;
 use pmu::perf::{Child, Signals};
 use probe::count::{Counts, FunctionCounts, Progress, Wanted, count_process, count_sampled};
-use probe::facts::{Named, functions};
-use std::ffi::OsStr;
-use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tma::{Core, Error, Result};
@@ -46,13 +42,6 @@ pub struct CountAsk {
     pub branches: Option<Arc<Core>>,
 }
 
-/// A function to count, with its name.
-struct Chosen {
-    name: String,
-    aliases: Vec<String>,
-    wanted: Wanted,
-}
-
 /// Fewest entries of a loop, in a window of a live process, for which the mean of its trips is given: an execution of
 /// each thread is cut at the beginning and at the end, up to one in a hundred of these.
 const LEAST_IN_WINDOW: u64 = 200;
@@ -71,81 +60,117 @@ pub fn counted(ask: &CountAsk, progress: Progress<'_>) -> Result<(Count, i32)> {
         return Err(Error::failed("the command was not counted")
             .because(format!("signal {signal} interrupted the run that was sampled")));
     }
-    let mut samples = Vec::new();
-    let (chosen, hot) = match &ask.hot {
-        Some(found) => {
-            let (all, hot) = count_hot::hot(found)?;
-            let mut one = |of: Counted| {
-                samples.push(of.samples);
-                Chosen { name: of.name, aliases: Vec::new(), wanted: of.wanted }
-            };
-            (all.into_iter().map(&mut one).collect(), Some(hot))
-        }
-        None => (chosen(ask)?, None),
-    };
-    let plain = if ask.plain && ask.process.is_none() { Some(plain(&ask.command)?) } else { None };
     let signals = Signals::catch()?;
-    let wanted: Vec<Wanted> = chosen.iter().map(|c| c.wanted.clone()).collect();
-    let counts = match ask.process {
-        Some((pid, window)) => count_process(pid, &wanted, window, &signals, progress)?,
-        None => count_sampled(&ask.command, &wanted, &samples, &signals)?,
-    };
-    let mut document = Count {
-        schema: SCHEMA.to_owned(),
-        command: ask.command.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
-        process: ask.process.map(|(pid, _)| pid),
-        exit: counts.exit.map(ended),
-        hot,
-        cost: costs(ask, &counts, plain),
-        notes: counts.notes.clone(),
-        ..Count::default()
-    };
-    for (one, found) in chosen.iter().zip(&counts.functions) {
-        match found {
-            Ok(found) => enter(&mut document, one, found),
-            Err(why) => document.refused.push(refused(one, one.wanted.range.start, why)),
-        }
-    }
-    if ask.process.is_none() && is_setuid(&ask.command) {
-        let note = "the program is setuid or setgid: traced, it has the privileges of its caller";
-        document.notes.push(note.to_owned());
-    }
-    let few = |one: &LoopRow| {
-        one.entries.is_some_and(|n| n < LEAST_IN_WINDOW) && one.iterations > Some(0)
-    };
-    if ask.process.is_some() && document.loops.iter().any(few) {
-        document.notes.push(format!(
-            "loops that were entered fewer than {LEAST_IN_WINDOW} times in the window have no mean trips: the window cuts \
-             executions at its beginning and end"
-        ));
-    }
-    let mut interrupted = counts.interrupted;
-    let functions: Vec<_> = chosen.iter().map(|c| (c.name.as_str(), &c.wanted)).collect();
-    if let (Some(core), None) = (&ask.branches, interrupted) {
-        mispredicted::enter(&mut document, &ask.command, (&functions, plain), core, &signals)?;
-    }
-    let differs = |before: pmu::Exit| counts.exit.is_some_and(|now| now != before);
-    if ask.hot.as_ref().and_then(|found| found.exit).is_some_and(differs) {
-        document.notes.push("the counted run ended otherwise than the sampled one".to_owned());
-    }
-    if let (Some(at), None) = (&ask.values, interrupted) {
-        let of = (&counts, at.as_slice());
-        interrupted =
-            values::enter(&mut document, &ask.command, &functions, of, (plain, &signals))?;
-    }
-    if ask.loads && interrupted.is_none() {
-        let found = loads(&ask.command, &functions, &counts, &signals)?;
-        document.loads = found.rows;
-        document.timer = found.timer;
-        document.cost.extend(found.cost);
-        document.notes.extend(found.notes);
-        interrupted = found.interrupted;
-    }
+    let mut first = First::of(ask, &signals, progress)?;
+    let interrupted = first.further(ask, &signals)?;
     if interrupted.is_some() {
-        document.notes.push("interrupted: counts are of the run until then".to_owned());
+        let note = "interrupted: counts are of the run until then";
+        first.document.notes.push(note.to_owned());
     }
-    let own = counts.exit.map_or(i32::from(counts.remains), pmu::Exit::code);
-    Ok((document, interrupted.map_or(own, |signal| 128 + signal)))
+    let own = first.counts.exit.map_or(i32::from(first.counts.remains), pmu::Exit::code);
+    Ok((first.document, interrupted.map_or(own, |signal| 128 + signal)))
+}
+
+/// Counts of a first run; further ones add to its document.
+pub(crate) struct First {
+    /// The counts.
+    pub document: Count,
+    counts: Counts,
+    chosen: Vec<Chosen>,
+    plain: Option<f64>,
+}
+
+impl First {
+    /// Counts as asked.
+    ///
+    /// # Errors
+    /// As [`counted`].
+    pub fn of(ask: &CountAsk, signals: &Signals, progress: Progress<'_>) -> Result<Self> {
+        let mut samples = Vec::new();
+        let (chosen, hot) = match &ask.hot {
+            Some(found) => {
+                let (all, hot) = count_hot::hot(found)?;
+                let mut one = |of: Counted| {
+                    samples.push(of.samples);
+                    Chosen { name: of.name, aliases: Vec::new(), wanted: of.wanted }
+                };
+                (all.into_iter().map(&mut one).collect(), Some(hot))
+            }
+            None => (
+                chosen((&ask.command, ask.process.map(|of| of.0)), &ask.modules, &ask.functions)?,
+                None,
+            ),
+        };
+        let plain =
+            if ask.plain && ask.process.is_none() { Some(plain(&ask.command)?) } else { None };
+        let wanted: Vec<Wanted> = chosen.iter().map(|c| c.wanted.clone()).collect();
+        let counts = match ask.process {
+            Some((pid, window)) => count_process(pid, &wanted, window, signals, progress)?,
+            None => count_sampled(&ask.command, &wanted, &samples, signals)?,
+        };
+        let mut document = Count {
+            schema: SCHEMA.to_owned(),
+            command: ask.command.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
+            process: ask.process.map(|(pid, _)| pid),
+            exit: counts.exit.map(ended),
+            hot,
+            cost: costs(ask, &counts, plain),
+            notes: counts.notes.clone(),
+            ..Count::default()
+        };
+        for (one, found) in chosen.iter().zip(&counts.functions) {
+            match found {
+                Ok(found) => enter(&mut document, one, found),
+                Err(why) => document.refused.push(refused(one, one.wanted.range.start, why)),
+            }
+        }
+        if ask.process.is_none() && is_setuid(&ask.command) {
+            let note =
+                "the program is setuid or setgid: traced, it has the privileges of its caller";
+            document.notes.push(note.to_owned());
+        }
+        let few = |one: &LoopRow| {
+            one.entries.is_some_and(|n| n < LEAST_IN_WINDOW) && one.iterations > Some(0)
+        };
+        if ask.process.is_some() && document.loops.iter().any(few) {
+            document.notes.push(format!(
+                "loops that were entered fewer than {LEAST_IN_WINDOW} times in the window have no mean trips: the window cuts \
+                 executions at its beginning and end"
+            ));
+        }
+        let differs = |before: pmu::Exit| counts.exit.is_some_and(|now| now != before);
+        if ask.hot.as_ref().and_then(|found| found.exit).is_some_and(differs) {
+            document.notes.push("the counted run ended otherwise than the sampled one".to_owned());
+        }
+        Ok(Self { document, counts, chosen, plain })
+    }
+
+    /// Records branches, values and loads, as far as asked for, each in runs of its own. The signal that
+    /// interrupted one, or the run that was counted.
+    ///
+    /// # Errors
+    /// The command cannot be started or traced.
+    pub fn further(&mut self, ask: &CountAsk, signals: &Signals) -> Result<Option<i32>> {
+        let Self { document, counts, chosen, plain } = self;
+        let mut interrupted = counts.interrupted;
+        let functions: Vec<_> = chosen.iter().map(|c| (c.name.as_str(), &c.wanted)).collect();
+        if let (Some(core), None) = (&ask.branches, interrupted) {
+            mispredicted::enter(document, &ask.command, (&functions, *plain), core, signals)?;
+        }
+        if let (Some(at), None) = (&ask.values, interrupted) {
+            let of = (&*counts, at.as_slice());
+            interrupted = values::enter(document, &ask.command, &functions, of, (*plain, signals))?;
+        }
+        if ask.loads && interrupted.is_none() {
+            let found = loads(&ask.command, &functions, counts, signals)?;
+            document.loads = found.rows;
+            document.timer = found.timer;
+            document.cost.extend(found.cost);
+            document.notes.extend(found.notes);
+            interrupted = found.interrupted;
+        }
+        Ok(interrupted)
+    }
 }
 
 fn ended(exit: pmu::Exit) -> Exit {
@@ -248,94 +273,9 @@ fn enter(document: &mut Count, of: &Chosen, found: &FunctionCounts) {
     document.contradictions.extend(found.contradictions.iter().map(|c| format!("{name} {c}")));
 }
 
-/// The functions that are asked for.
-fn chosen(ask: &CountAsk) -> Result<Vec<Chosen>> {
-    let modules = match ask.modules.as_slice() {
-        [] => match ask.process {
-            Some((pid, _)) => vec![executable(pid)?],
-            None => vec![program(&ask.command)?],
-        },
-        given => given.to_vec(),
-    };
-    let mut all = Vec::new();
-    for path in modules {
-        let failed = |why: String| {
-            Error::failed(format!("the functions of {} are not known", path.display()))
-                .because(why)
-                .hint("give the ELF file that has the code: --module FILE")
-        };
-        let path = path.canonicalize().map_err(|e| failed(e.to_string()))?;
-        let found = functions(&path).map_err(failed)?;
-        all.extend(found.into_iter().map(|named| Chosen::new(&path, named)));
-    }
-    if ask.functions.is_empty() {
-        return Ok(all);
-    }
-    let is = |one: &Chosen, name: &str| match address(name) {
-        Some(address) => one.wanted.range.contains(&address),
-        None => {
-            let mut names = std::iter::once(&one.name).chain(&one.aliases);
-            names.any(|own| function_name::is(own, name))
-        }
-    };
-    for name in &ask.functions {
-        if !all.iter().any(|one| is(one, name)) {
-            let error = Error::failed(format!("there is no function `{name}` to count"));
-            let names = all.iter().map(|one| one.name.as_str());
-            let other = function_name::did_you_mean(names, name);
-            return Err(error.hint(
-                other.unwrap_or_else(|| "--module FILE names the file that has it".to_owned()),
-            ));
-        }
-    }
-    all.retain(|one| ask.functions.iter().any(|name| is(one, name)));
-    Ok(all)
-}
-
-/// The address that stands for the function around it.
-fn address(name: &str) -> Option<u64> {
-    u64::from_str_radix(name.strip_prefix("0x")?, 16).ok()
-}
-
-impl Chosen {
-    fn new(path: &Path, named: Named) -> Self {
-        let name = named.name.unwrap_or_else(|| hex(named.range.start));
-        let wanted = Wanted { path: path.to_owned(), range: named.range };
-        Self { name, aliases: named.aliases, wanted }
-    }
-}
-
 /// Whether it would have other privileges than its caller (execve(2)).
 fn is_setuid(command: &Command) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     let metadata = program(command).ok().and_then(|path| path.metadata().ok());
     metadata.is_some_and(|of| of.mode() & (libc::S_ISUID | libc::S_ISGID) != 0)
-}
-
-/// The program that a process executes.
-fn executable(pid: i32) -> Result<PathBuf> {
-    std::fs::read_link(format!("/proc/{pid}/exe")).map_err(|error| {
-        let failed = Error::not_possible(format!("process {pid} cannot be counted"));
-        match error.kind() {
-            ErrorKind::NotFound if !Path::new(&format!("/proc/{pid}")).exists() => {
-                Error::failed(format!("there is no process {pid}"))
-            }
-            ErrorKind::NotFound => failed.because("it is a thread of the kernel, or has ended"),
-            _ => failed.because(error).hint("it is another user's: run as that user, or as root"),
-        }
-    })
-}
-
-/// The command's own program.
-fn program(command: &Command) -> Result<PathBuf> {
-    let name = command.argv.first().cloned().unwrap_or_default();
-    if name.as_bytes().contains(&b'/') {
-        return Ok(name.into());
-    }
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    let all = paths.as_bytes().split(|byte| *byte == b':').map(|p| Path::new(OsStr::from_bytes(p)));
-    all.map(|folder| folder.join(&name)).find(|path| path.is_file()).ok_or_else(|| {
-        Error::failed(format!("cannot find the program {}", name.display()))
-            .hint("give its path, as in ./program")
-    })
 }

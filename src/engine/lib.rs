@@ -38,6 +38,7 @@ pub mod branches;
 pub mod captured;
 pub mod core_model;
 pub mod count;
+mod count_chosen;
 mod count_hot;
 pub mod deps;
 pub mod doctor;

@@ -2,14 +2,12 @@
 
 use super::ask::EstimateAsk;
 use super::functions::Functions;
-use crate::count::{CountAsk, counted};
+use crate::count::{CountAsk, First};
 use crate::documents::Exit;
-use crate::documents::count::Count;
+use crate::documents::count::{BlockRow, Count};
 use crate::documents::estimate::Run;
+use pmu::perf::Signals;
 use tma::Result;
-
-/// Notes of counts that were ended begin so.
-const INTERRUPTED: &str = "interrupted";
 
 /// What is recorded beside counts, each in runs of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -18,56 +16,92 @@ pub(super) struct Wanted {
     pub loads: bool,
 }
 
-impl Wanted {
-    /// In words.
-    pub fn name(self) -> &'static str {
-        match (self.branches, self.loads) {
-            (true, true) => "counts, branches and loads",
-            (true, false) => "counts and branches",
-            (false, true) => "counts and loads",
-            (false, false) => "counts",
-        }
+/// The runs of one estimate.
+pub(super) struct Further {
+    ask: CountAsk,
+    signals: Signals,
+    first: First,
+    /// The signal that interrupted one.
+    pub interrupted: Option<i32>,
+}
+
+impl Further {
+    /// Counts the hot functions.
+    ///
+    /// # Errors
+    /// The command cannot be started or traced; none of the functions can be counted.
+    pub fn count(ask: &EstimateAsk, found: &Functions) -> Result<Self> {
+        let ask = CountAsk {
+            // Its output belongs where that of the first run went once only.
+            command: pmu::Command { stdout_to_stderr: true, ..ask.command.clone() },
+            process: None,
+            modules: Vec::new(),
+            functions: Vec::new(),
+            hot: Some(found.hot.clone()),
+            plain: false,
+            loads: false,
+            values: None,
+            branches: None,
+        };
+        let signals = Signals::catch()?;
+        let mut first = First::of(&ask, &signals, &mut |_, _| {})?;
+        let interrupted = first.further(&ask, &signals)?;
+        Ok(Self { ask, signals, first, interrupted })
+    }
+
+    /// Records mispredictions.
+    ///
+    /// # Errors
+    /// The command cannot be started or traced.
+    pub fn branches(&mut self, ask: &EstimateAsk) -> Result<()> {
+        let ask = CountAsk { branches: Some(ask.model.core.clone()), ..self.ask.clone() };
+        self.interrupted = self.first.further(&ask, &self.signals)?;
+        Ok(())
+    }
+
+    /// Records addresses and latencies of loads.
+    ///
+    /// # Errors
+    /// As [`Further::branches`].
+    pub fn loads(&mut self) -> Result<()> {
+        let ask = CountAsk { loads: true, ..self.ask.clone() };
+        self.interrupted = self.first.further(&ask, &self.signals)?;
+        Ok(())
+    }
+
+    /// Counts once more: whether both runs entered all blocks equally often.
+    ///
+    /// # Errors
+    /// As [`Further::branches`].
+    pub fn repeated(&mut self) -> Result<bool> {
+        let mut second = First::of(&self.ask, &self.signals, &mut |_, _| {})?;
+        self.interrupted = second.further(&self.ask, &self.signals)?;
+        let cost = second.document.cost.iter().filter(|cost| cost.run == "counts").cloned();
+        self.first.document.cost.extend(cost);
+        Ok(same(self.counts(), &second.document))
+    }
+
+    /// What was found.
+    pub fn counts(&self) -> &Count {
+        &self.first.document
+    }
+
+    /// The runs so far.
+    pub fn runs(&self) -> Vec<Run> {
+        let probed = self.counts().cost.iter().filter(|cost| cost.run != "samples");
+        probed.map(|cost| Run { run: cost.run.clone(), seconds: cost.seconds }).collect()
+    }
+
+    /// Seconds of a run.
+    pub fn seconds(&self) -> f64 {
+        self.runs().iter().map(|run| run.seconds).sum()
     }
 }
 
-/// Counts the hot functions; with branches and loads in further runs. The signal that interrupted them.
-///
-/// # Errors
-/// The command cannot be started or traced; none of the functions can be counted.
-pub(super) fn run(
-    ask: &EstimateAsk,
-    found: &Functions,
-    wanted: Wanted,
-) -> Result<(Count, Option<i32>)> {
-    let ask = CountAsk {
-        // Its output belongs where that of the first run went once only.
-        command: pmu::Command { stdout_to_stderr: true, ..ask.command.clone() },
-        process: None,
-        modules: Vec::new(),
-        functions: Vec::new(),
-        hot: Some(found.hot.clone()),
-        plain: false,
-        loads: wanted.loads,
-        values: None,
-        branches: wanted.branches.then(|| ask.model.core.clone()),
-    };
-    let (count, code) = counted(&ask, &mut |_, _| {})?;
-    let interrupted = count.notes.iter().any(|note| note.starts_with(INTERRUPTED));
-    Ok((count, interrupted.then_some(code - 128)))
-}
-
-/// The runs that a document of counts is from.
-pub(super) fn runs(count: &Count) -> impl Iterator<Item = Run> + '_ {
-    let probed = count.cost.iter().filter(|cost| cost.run != "samples");
-    probed.map(|cost| Run { run: cost.run.clone(), seconds: cost.seconds })
-}
-
 /// Whether two runs entered all blocks equally often.
-pub(super) fn same(one: &Count, other: &Count) -> bool {
+fn same(one: &Count, other: &Count) -> bool {
     let sorted = |count: &Count| {
-        let row = |row: &crate::documents::count::BlockRow| {
-            (row.module.clone(), row.start.clone(), row.count)
-        };
+        let row = |row: &BlockRow| (row.module.clone(), row.start.clone(), row.count);
         let mut rows: Vec<(String, String, u64)> = count.blocks.iter().map(row).collect();
         rows.sort();
         rows

@@ -9,6 +9,9 @@ use super::words::{Place, next, sentence};
 use crate::documents::estimate::{Estimate, Parts as PartsRow, Row, Share as ShareRow};
 use estimate::{Part, Parts, Share, bottleneck, divide};
 
+/// Functions that were not looked at are named from this share on.
+const NAMED: f64 = 0.01;
+
 /// A function's pieces with their parts; samples outside of them are unexplained.
 struct Divided<'a> {
     function: &'a Function,
@@ -60,7 +63,7 @@ pub(super) fn enter(
         });
         all.extend(divided.pieces);
     }
-    document.covered = all.iter().map(|(own, _)| own).sum::<f64>() / samples;
+    document.covered = all.iter().map(|(own, _)| own).fold(0.0, |sum, own| sum + own) / samples;
     let parts = Parts::sum(all.iter().map(|(own, parts)| (*own, parts)));
     let hottest = functions
         .first()
@@ -68,7 +71,7 @@ pub(super) fn enter(
     let place = Place { module: hottest.0, start: hottest.1, command };
     document.program =
         Row { name: command.to_owned(), share: document.covered, ..row(&parts, &place, None) };
-    others(document, hot, "code that was not looked at");
+    others(document, hot, functions, "code that was not looked at");
     for rows in [&mut document.functions, &mut document.loops, &mut document.blocks] {
         rows.sort_by(|a, b| b.share.total_cmp(&a.share));
     }
@@ -80,17 +83,27 @@ pub(super) fn enter(
 
 /// The document where nothing is known of any code.
 pub(super) fn unknown(document: &mut Estimate, hot: &Functions, why: &str) {
-    others(document, hot, why);
+    others(document, hot, &[], why);
     document.program = unknown_row("", 0.0, why);
 }
 
-/// The rows of the kernel and of code that was not looked at.
-fn others(document: &mut Estimate, hot: &Functions, why: &str) {
+/// The rows of the kernel and of code that was not looked at: hot functions each for itself.
+fn others(document: &mut Estimate, hot: &Functions, functions: &[Function], why: &str) {
     if hot.kernel > 0.0 {
         let why = "time in the kernel is not divided";
         document.functions.push(unknown_row("[kernel]", hot.kernel, why));
     }
-    let left = 1.0 - document.covered - hot.kernel;
+    let mut left = 1.0 - document.covered - hot.kernel;
+    for (number, of) in hot.hot.functions.iter().enumerate() {
+        let is_known = functions.iter().any(|function| function.number == number);
+        if !is_known && of.share >= NAMED {
+            left -= of.share;
+            let own = of.gap.as_deref().unwrap_or("its control flow is not known");
+            let why = if functions.is_empty() { why } else { own };
+            let module = of.path.display().to_string();
+            document.functions.push(Row { module, ..unknown_row(&of.name, of.share, why) });
+        }
+    }
     if left > 0.0005 {
         document.functions.push(unknown_row("[not covered]", left, why));
     }

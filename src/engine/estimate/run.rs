@@ -5,7 +5,7 @@ use super::counted::Counted;
 use super::evidence::Context;
 use super::footprint::Footprint;
 use super::functions::{Functions, choose};
-use super::further::{Wanted, ended, run, runs, same};
+use super::further::{Further, Wanted, ended};
 use super::machine::{clock, width};
 use super::needs;
 use super::pieces::Function;
@@ -25,6 +25,9 @@ use tma::{Core, Error, Result};
 
 /// Branches are recorded where mispredictions may take this share of the time, loads where so much is unexplained.
 const WORTH: f64 = 0.02;
+
+/// Further runs take at most about so many times the first.
+const MOST: f64 = 8.0;
 
 /// What all pieces share, without counts.
 struct Shared<'a> {
@@ -62,42 +65,63 @@ pub fn estimate(
     let cycles = task.unwrap_or(plain * 1e3) * ghz * 1e6;
     let shared = Shared { core, width, cycles, samples: found.hot.samples, ghz };
     progress.begin("counts", Left::all());
-    let first = match run(ask, &found, Wanted::default()) {
-        Ok((first, interrupted)) => {
-            document.runs.extend(runs(&first));
-            if interrupted.is_some() {
-                return Ok((document, interrupted));
-            }
-            first
-        }
+    let mut further = match Further::count(ask, &found) {
+        Ok(further) => further,
         Err(error) => return Ok((without(document, &found, &error), None)),
     };
-    let functions = functions(&found, &first);
-    let isolated = isolation(ask, &functions, (shared.samples, plain), &mut progress)?;
-    let (wanted, footprint) = shared.wanted(&first, &functions, &isolated)?;
-    let mut count = first;
-    if wanted != Wanted::default() {
-        let left = Left { counts: 1, branches: wanted.branches, loads: wanted.loads, isolated: 0 };
-        progress.begin(wanted.name(), left);
-        match run(ask, &found, wanted) {
-            Ok((second, interrupted)) => {
-                document.runs.extend(runs(&second));
-                if interrupted.is_some() {
-                    return Ok((document, interrupted));
-                }
-                document.deterministic = Some(same(&count, &second));
-                count = second;
-            }
+    let functions = functions(&found, further.counts());
+    let isolated = match further.interrupted {
+        None => isolation(ask, &functions, (shared.samples, plain), &mut progress)?,
+        Some(_) => Isolated::new(),
+    };
+    let (wanted, footprint) = shared.wanted(further.counts(), &functions, &isolated)?;
+    let recorded = record(&mut further, ask, wanted, (plain, &mut progress), &mut document);
+    document.runs.extend(further.runs());
+    if further.interrupted.is_some() {
+        return Ok((document, further.interrupted));
+    }
+    let context =
+        Context { branches: recorded.branches, footprint, ..shared.context(further.counts())? };
+    let command = report.command.clone().unwrap_or_default().join(" ");
+    rows::enter(&mut document, &found, &functions, &isolated, (&context, &command));
+    document.notes.extend(notes(&context, recorded, document.deterministic));
+    progress.end();
+    Ok((document, None))
+}
+
+/// Records what is wanted, and counts once more if there is time for that. What was recorded.
+fn record(
+    further: &mut Further,
+    ask: &EstimateAsk,
+    wanted: Wanted,
+    (plain, progress): (f64, &mut Progress),
+    document: &mut Estimate,
+) -> Wanted {
+    let mut recorded = Wanted::default();
+    let mut left = Left { counts: 1, branches: wanted.branches, loads: wanted.loads, isolated: 0 };
+    let mut noted = |done: Result<()>| {
+        let error = done.err().map(|error| error.to_string());
+        document.notes.extend(error.clone());
+        error.is_none()
+    };
+    if wanted.branches && further.interrupted.is_none() {
+        progress.begin("branches", left);
+        recorded.branches = noted(further.branches(ask));
+    }
+    left.branches = false;
+    if wanted.loads && further.interrupted.is_none() {
+        progress.begin("loads", left);
+        recorded.loads = noted(further.loads());
+    }
+    left.loads = false;
+    if further.interrupted.is_none() && further.seconds() + left.seconds(plain) <= MOST * plain {
+        progress.begin("counts again", left);
+        match further.repeated() {
+            Ok(same) => document.deterministic = Some(same),
             Err(error) => document.notes.push(error.to_string()),
         }
     }
-    let branches = wanted.branches && document.deterministic.is_some();
-    let context = Context { branches, footprint, ..shared.context(&count)? };
-    let command = report.command.clone().unwrap_or_default().join(" ");
-    rows::enter(&mut document, &found, &functions, &isolated, (&context, &command));
-    document.notes.extend(notes(&context, wanted, document.deterministic));
-    progress.end();
-    Ok((document, None))
+    recorded
 }
 
 impl Shared<'_> {

@@ -81,7 +81,7 @@ KERNEL k_branch(unsigned char *d, u64 mask, unsigned limit, u64 n) {
 KERNEL k_code(u64 n) {
     u64 s = 0;
     for (u64 i = 0; i < n; i++)
-        __asm__ volatile(".p2align 6\n.rept 65536\n add $1,%0\n add $1,%0\n jmp 1f\n .p2align 6\n1:\n.endr" : "+r"(s));
+        __asm__ volatile(".p2align 6\n.rept 49152\n add $1,%0\n add $1,%0\n jmp 1f\n .p2align 6\n1:\n.endr" : "+r"(s));
     return s;
 }
 KERNEL k_codesmall(u64 n) {
