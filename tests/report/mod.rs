@@ -2,6 +2,7 @@
 
 mod command;
 mod counts;
+mod estimate;
 mod hot_code;
 mod live_counts;
 mod recorded;
