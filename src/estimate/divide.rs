@@ -16,6 +16,8 @@ pub const LEAST: f64 = 0.05;
 const OVERLAPPING: f64 = 0.25;
 /// The same of a load that is the loop-carried dependency.
 const CARRIED: f64 = 0.1;
+/// A measurement in isolation that is longer than the program's own time by this is of other work.
+const SLOWER: f64 = 1.25;
 /// Fenced latencies exceed those in the program, or fall short of them, by up to this much.
 const LATENCY: f64 = 0.3;
 
@@ -29,6 +31,8 @@ pub fn divide(evidence: &Evidence) -> Parts {
         Ok(cycles) => *cycles,
         Err(why) => return Parts::unknown(why.clone()),
     };
+    let checked = believable(evidence);
+    let evidence = checked.as_ref().unwrap_or(evidence);
     let mut known = Known::of(evidence, retired, time);
     known.reconcile();
     let rest = known.rest(time);
@@ -51,6 +55,15 @@ pub fn divide(evidence: &Evidence) -> Parts {
         parts.set(Part::Unexplained, Share { share, reason, ..left });
     }
     parts
+}
+
+/// The evidence without a measurement in isolation that is far longer than the program's own time: it was not of the
+/// same work.
+fn believable(evidence: &Evidence) -> Option<Evidence> {
+    let found = evidence.isolated.as_ref().ok()?;
+    let times = found.cycles.low / evidence.cycles.high;
+    let why = || format!("it takes {times:.1} times as long there as in the program");
+    (times > SLOWER).then(|| Evidence { isolated: Err(why()), ..evidence.clone() })
 }
 
 /// The shares that are known in themselves.

@@ -126,3 +126,14 @@ fn without_isolation_only_carried_latency_is_memory() {
     let why = loads(0.0).of(Part::Unexplained).reason.clone().unwrap();
     assert_eq!(why, "not measured in isolation: it calls");
 }
+
+#[test]
+fn what_takes_longer_in_isolation_was_other_work() {
+    let cycles = Interval::exact(500.0);
+    let isolated = Ok(Isolated { cycles, bound: Bound::Core });
+    let parts = divide(&Evidence { isolated, ..evidence() });
+    sums_to_one(&parts);
+    assert_eq!(value(&parts, Part::Unexplained), 0.9);
+    let why = parts.of(Part::Unexplained).reason.clone().unwrap();
+    assert!(why.ends_with("it takes 4.8 times as long there as in the program"), "{why}");
+}

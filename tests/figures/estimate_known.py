@@ -57,6 +57,12 @@ def estimate(tool, command, folder):
         return json.load(file)["estimate"], None
 
 
+def repeated(command, seconds):
+    """A built-in program with as many repeats as it does in some seconds, so that all runs do the same."""
+    out = subprocess.run([*command, "--seconds", str(seconds), "--format", "json"], check=True, capture_output=True).stdout
+    return [*command, "--repeats", str(max(1, int(json.loads(out)["repeats"])))]
+
+
 def judged(label, found):
     """right, undecided or WRONG."""
     return "right" if found == label else "undecided" if found == "undecided" else "WRONG"
@@ -88,7 +94,7 @@ def main():
             name, *control = kind.split()
             command = [program, kind, "normal", str(args.size)]
             if args.set == "built-in":
-                command = [args.tool, "workload", "run", name, "--seconds", str(args.size), *["--control"] * len(control)]
+                command = repeated([args.tool, "workload", "run", name, *["--control"] * len(control)], args.size)
             document, error = estimate(args.tool, command, folder)
             if document is None:
                 body.append([kind, label["bottleneck"], "failed", error.strip().splitlines()[0], "", ""])

@@ -13,7 +13,7 @@ pub struct Estimate {
     /// Functions, hottest first; kernel time and code that was not looked at are rows named `[kernel]` and
     /// `[not covered]`.
     pub functions: Vec<Row>,
-    /// Loops without a loop or call in them, hottest first; `end` is after their last block.
+    /// Loops without calls, less the loops within them, hottest first; `end` is after their last block.
     pub loops: Vec<Row>,
     /// Blocks, hottest first.
     pub blocks: Vec<Row>,

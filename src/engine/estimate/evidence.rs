@@ -35,6 +35,8 @@ pub(super) struct Context<'a> {
     pub counted: Counted<'a>,
     /// Whether branches were recorded.
     pub branches: bool,
+    /// How well entries of a further run are those of the sampled one, as a ratio.
+    pub entries_error: f64,
     pub footprint: Footprint,
 }
 
@@ -49,7 +51,7 @@ impl Context<'_> {
         let error = DEVIATIONS / (piece.samples.max(1) as f64).sqrt();
         let share = piece.samples as f64 / self.samples.max(1) as f64;
         let scaled = |found: &Found| Isolated {
-            cycles: found.evidence.cycles.times(piece.entries),
+            cycles: found.evidence.cycles.times(piece.entries).widened(self.entries_error),
             bound: found.evidence.bound,
         };
         let rows = piece
@@ -59,8 +61,10 @@ impl Context<'_> {
         let is_loop = matches!(piece.kind, Kind::Loop(_));
         Evidence {
             cycles: Interval::relative(self.cycles * share, error).widened(CLOCK),
-            retiring: self.retiring(function, piece),
-            mispredicted: self.mispredicted(function, piece),
+            retiring: self.retiring(function, piece).map(|one| one.widened(self.entries_error)),
+            mispredicted: self
+                .mispredicted(function, piece)
+                .map(|one| one.widened(self.entries_error)),
             isolated: isolated.as_ref().map(scaled).map_err(Clone::clone),
             loads: latency::of(rows, self.count, self.ghz, is_loop),
             fetch: self.footprint.cost(function, piece),

@@ -4,7 +4,7 @@ use super::pieces::{Function, Kind, Piece};
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::loop_path::{body, decoded};
-use bench::{Measurement, Options, Status};
+use bench::{Measurement, Options, Profiler, Status};
 use estimate::{Bound, Interval, Isolated};
 use isa::code::Block;
 use std::time::Duration;
@@ -37,11 +37,14 @@ pub(super) struct Found {
 /// What measures.
 pub(super) struct Isolation<'a> {
     model: &'a CoreModel,
+    /// Whether what bounds it is found by variants, too; else by the front end alone.
+    explains: bool,
 }
 
 impl<'a> Isolation<'a> {
-    pub fn new(model: &'a CoreModel) -> Self {
-        Self { model }
+    /// On a core.
+    pub fn new(model: &'a CoreModel, explains: bool) -> Self {
+        Self { model, explains }
     }
 
     /// Measures a piece.
@@ -152,8 +155,18 @@ impl<'a> Isolation<'a> {
             Ok((block, _)) => block,
             Err(why) => return Ok(Err(why)),
         };
-        let options = Options { budget: BUDGET, address: Some(address), ..Options::default() };
-        let found = Measurer::new(options, self.model).measure(&block, false)?;
+        let address = Some(address);
+        let found = match self.explains {
+            true => {
+                let options = Options { budget: BUDGET, address, ..Options::default() };
+                Measurer::new(options, self.model).measure(&block, false)?
+            }
+            false => {
+                let core = self.model.core.clone();
+                let quick = Options { budget: BUDGET / 2, address, core, ..Options::quick() };
+                Profiler::new(Options { explain: true, ..quick }).measure(&block)?
+            }
+        };
         Ok(of(&found))
     }
 }

@@ -1,5 +1,5 @@
-//! A function's code with its samples and entries → the pieces whose time is divided: innermost loops without
-//! calls, blocks with enough samples, and the rest together.
+//! A function's code with its samples and entries → the pieces whose time is divided: loops without calls (of those
+//! around others what is not in these), blocks with enough samples, and the rest together.
 
 use super::counted::Counted;
 use super::paths::{Path, paths};
@@ -8,12 +8,14 @@ use crate::recorded_loads::code::Code;
 use iced_x86::FlowControl;
 use isa::flow::{Edge, Flow, Loop};
 use profile::address_space::ModuleAddress;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
 /// A block with fewer samples is not divided on its own: its share is only known within a half.
 const SAMPLES: u64 = 16;
+
+/// Share of the iterations of a loop around others whose paths must be known to divide it as a whole.
+const FOLLOWED: f64 = 0.5;
 
 /// A function with its counts.
 pub(super) struct Function {
@@ -95,18 +97,19 @@ impl Function {
     }
 
     fn divided(&self, counted: &Counted) -> Vec<Piece> {
-        let mut of_loop: BTreeMap<usize, usize> = BTreeMap::new();
-        for (number, one) in self.flow.loops.iter().enumerate() {
-            let is_outer = self.flow.loops.iter().any(|other| other.parent == Some(number));
-            if !is_outer && !one.blocks.iter().any(|block| self.calls(*block)) {
-                of_loop.extend(one.blocks.iter().map(|block| (*block, number)));
-            }
-        }
         let mut pieces = Vec::new();
         for (number, one) in self.flow.loops.iter().enumerate() {
-            let samples: u64 = one.blocks.iter().map(|block| self.samples[*block]).sum();
-            if samples >= SAMPLES && of_loop.get(&one.head) == Some(&number) {
-                pieces.push(self.piece_of(number, one, samples, counted));
+            let own: Vec<usize> = self.own(number).collect();
+            let samples: u64 = own.iter().map(|block| self.samples[*block]).sum();
+            if samples < SAMPLES || own.iter().any(|block| self.calls(*block)) {
+                continue;
+            }
+            let of = Loop { blocks: own, ..one.clone() };
+            let piece = self.piece_of(number, &of, samples, counted);
+            // Of a loop around others, most iterations must not come to them.
+            let followed: f64 = piece.paths.iter().map(|path| path.share).sum();
+            if of.blocks.len() == one.blocks.len() || followed >= FOLLOWED {
+                pieces.push(piece);
             }
         }
         let whole: Vec<usize> = pieces.iter().flat_map(|piece| piece.blocks.clone()).collect();
@@ -131,6 +134,12 @@ impl Function {
             pieces.push(Piece { kind, blocks: rest, samples: left, entries: 1.0, entered, paths });
         }
         pieces
+    }
+
+    /// The blocks of a loop that are in no loop within it.
+    fn own(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
+        let blocks = self.flow.loops[number].blocks.iter().copied();
+        blocks.filter(move |block| self.flow.blocks[*block].innermost == Some(number))
     }
 
     fn piece_of(&self, number: usize, one: &Loop, samples: u64, counted: &Counted) -> Piece {

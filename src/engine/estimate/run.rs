@@ -29,6 +29,10 @@ const WORTH: f64 = 0.02;
 /// Further runs take at most about so many times the first.
 const MOST: f64 = 8.0;
 
+/// How well entries are those of the sampled run where two runs differ: a program that runs for a given time does
+/// less with probes.
+const DIFFERENT: f64 = 0.4;
+
 /// What all pieces share, without counts.
 struct Shared<'a> {
     core: &'a Core,
@@ -80,8 +84,13 @@ pub fn estimate(
     if further.interrupted.is_some() {
         return Ok((document, further.interrupted));
     }
-    let context =
-        Context { branches: recorded.branches, footprint, ..shared.context(further.counts())? };
+    let entries_error = if document.deterministic == Some(false) { DIFFERENT } else { 0.0 };
+    let context = Context {
+        branches: recorded.branches,
+        entries_error,
+        footprint,
+        ..shared.context(further.counts())?
+    };
     let command = report.command.clone().unwrap_or_default().join(" ");
     rows::enter(&mut document, &found, &functions, &isolated, (&context, &command));
     document.notes.extend(notes(&context, recorded, document.deterministic));
@@ -138,6 +147,7 @@ impl Shared<'_> {
             count,
             counted: Counted::new(count),
             branches: false,
+            entries_error: 0.0,
             footprint: Footprint::default(),
         })
     }

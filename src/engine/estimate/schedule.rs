@@ -14,6 +14,8 @@ use tma::Result;
 const MEASURED: f64 = 0.92;
 /// … each at least this share of the run's; …
 const LEAST: f64 = 0.005;
+/// … from this share on with all variants that tell what bounds them; …
+const EXPLAINED: f64 = 0.04;
 /// … within this time, or that of the sampled run if that is longer.
 const TIME: Duration = Duration::from_secs(30);
 
@@ -36,7 +38,6 @@ pub(super) fn isolation(
     progress: &mut Progress,
 ) -> Result<Isolated> {
     let order = hottest(functions, samples);
-    let isolation = Isolation::new(&ask.model);
     let begin = Instant::now();
     let most = TIME.max(Duration::from_secs_f64(seconds));
     let mut measured = Isolated::new();
@@ -47,7 +48,10 @@ pub(super) fn isolation(
         let left = Left { counts: 1, isolated: order.len() - number, ..Left::all() };
         progress.begin(&format!("measuring {} of {} in isolation", number + 1, order.len()), left);
         let function = &functions[*at];
-        measured.insert((*at, *piece), isolation.piece(function, &function.pieces[*piece])?);
+        let piece_of = &function.pieces[*piece];
+        let is_hot = piece_of.samples as f64 >= EXPLAINED * samples as f64;
+        let found = Isolation::new(&ask.model, is_hot).piece(function, piece_of)?;
+        measured.insert((*at, *piece), found);
     }
     Ok(measured)
 }
