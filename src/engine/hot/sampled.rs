@@ -2,6 +2,7 @@
 
 use super::code::{self, CodeAsk};
 use super::recording;
+use super::temporary::Temporary;
 use crate::documents::{Finding, FindingKind, Report, Source};
 use crate::record::SampleAsk;
 use crate::record::record;
@@ -10,7 +11,7 @@ use crate::topdown::{ImportAsk, imported};
 use pmu::machine::Machine;
 use profile::recording::Recording;
 use profile::session;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tma::error::{Error, Result};
 use tma::tables::Library;
 
@@ -144,32 +145,5 @@ fn offer_estimate(report: &mut Report, code: &CodeAsk) {
             "`tdtool report --estimate -- COMMAND` estimates the tree without a PMU: {}",
             crate::estimate::cost(seconds)
         ));
-    }
-}
-
-/// A folder that is gone when it is dropped.
-pub(super) struct Temporary(PathBuf);
-
-impl Temporary {
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-
-    pub fn new() -> Result<Self> {
-        let template = std::env::temp_dir().join("tdtool-XXXXXX");
-        nix::unistd::mkdtemp(&template).map(Self).map_err(|e| {
-            Error::failed(format!("cannot make a folder in {}", std::env::temp_dir().display()))
-                .because(e)
-                .hint(
-                    "set TMPDIR to a folder with free space, or leave out the code with --no-code",
-                )
-        })
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
