@@ -37,4 +37,6 @@ mod session;
 mod structure;
 mod tables;
 mod tui;
+#[cfg(target_arch = "x86_64")]
+mod untrusted;
 mod workload;

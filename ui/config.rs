@@ -43,7 +43,7 @@ pub fn load(named: Option<&Path>) -> Result<Config> {
     let Some(path) = named.map(Path::to_owned).or_else(default_place) else {
         return Ok(Config::default());
     };
-    let text = match std::fs::read_to_string(&path) {
+    let text = match tma::files::read_text(&path, tma::files::LONGEST_TEXT) {
         Ok(text) => text,
         Err(e) if named.is_none() && e.kind() == std::io::ErrorKind::NotFound => {
             return Ok(Config::default());

@@ -16,9 +16,12 @@ mod theme;
 mod tui;
 
 use cli::Next;
+use nix::sys::signal::{SigSet, Signal};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // A file at its size limit (ulimit -f) is an error like a full disk, not the end of this process.
+    let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
     let ended = cli::run().and_then(|next| match next {
         Next::Exit(code) => Ok(code),
         Next::DrillDown(settings, subject) => tui::run(*settings, &subject),

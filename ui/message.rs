@@ -33,7 +33,7 @@ pub fn print(kind: &str, what: &str, cause: Option<&str>, remedy: Option<&str>) 
         [(format!("{kind}:"), Some(what)), ("cause:".into(), cause), ("try:".into(), remedy)];
     for (head, text) in lines {
         if let Some(text) = text {
-            plain(&format!("{head:<6} {}\n", text.replace('\n', "\n       ")));
+            plain(&format!("{head:<6} {}\n", tma::text::lines(text).replace('\n', "\n       ")));
         }
     }
 }

@@ -47,7 +47,8 @@ pub struct Block<'a> {
 /// The program cannot be run or traced, or does not enter the block.
 pub fn run(block: &Block<'_>) -> Result<Snapshot> {
     let failed = || Error::failed(format!("cannot read {}", block.file.display()));
-    let data = std::fs::read(block.file).map_err(|e| failed().because(e))?;
+    let data = tma::files::read(block.file, tma::files::LONGEST_PROGRAM)
+        .map_err(|e| failed().because(e))?;
     let around = loop_around(&data, block.range.start);
     let region = around.as_ref().map(|around| around.region.clone());
     let request = Request {

@@ -12,6 +12,7 @@ use profile::sample::Sample;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::Path;
+use tma::files::LONGEST_PROGRAM;
 use tma::{Error, Result};
 
 /// Longest file of values, in bytes.
@@ -156,8 +157,6 @@ fn address(
     same.entry(place.module).or_insert_with(is_same).then_some(place.address)
 }
 
-/// Longest program whose symbols are looked at for a message, in bytes.
-const LONGEST_PROGRAM: u64 = 2 << 30;
 /// So many addresses are named in a message.
 const NAMED: usize = 8;
 
@@ -173,8 +172,7 @@ struct Nearest<'a> {
 
 impl<'a> Nearest<'a> {
     fn of(sampled: &BTreeMap<u64, usize>, file: Option<&'a Path>, range: &'a Range<u64>) -> Self {
-        let short = |path: &&Path| path.metadata().is_ok_and(|m| m.len() <= LONGEST_PROGRAM);
-        let program = file.filter(short).and_then(|path| std::fs::read(path).ok());
+        let program = file.and_then(|path| tma::files::read(path, LONGEST_PROGRAM).ok());
         let around = program.and_then(|data| function_around(&data, range.start));
         let (function, whole) = around.unzip();
         let whole = whole.unwrap_or(0..u64::MAX);

@@ -26,6 +26,7 @@
 //! | [`predict`] | a block predicted from tables, on this core or another |
 //! | [`deps`] | dependencies of blocks, singly or in batch |
 //! | [`doctor`] | what can be measured here |
+//! | [`files`] | files written whole, never over an input |
 //! | [`format`](mod@format) | numbers as people write them |
 //! | [`documents`] | reports, comparisons, dependency analyses and the others, as data |
 //! | [`render`] | text, CSV and graphs of the documents; JSON is their serde form |
@@ -44,6 +45,7 @@ pub mod deps;
 pub mod doctor;
 pub mod documents;
 pub mod estimate;
+pub mod files;
 pub mod format;
 pub mod function_list;
 pub mod function_name;

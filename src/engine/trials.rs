@@ -29,7 +29,8 @@ pub fn read(table: &Table, path: &Path) -> Result<Trials> {
             .because(why)
             .hint("rows are trial,event,value; the first line may be that heading")
     };
-    let text = std::fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))?;
+    let text = tma::files::read_text(path, tma::files::LONGEST_TEXT)
+        .map_err(|e| unreadable(e.to_string()))?;
     parse(table, &text).map_err(unreadable)
 }
 

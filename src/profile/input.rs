@@ -28,7 +28,7 @@ impl Input {
     /// # Errors
     /// It cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = tma::files::open(path)?;
         let length = file.metadata()?.len();
         Ok(Self { place: Place::File(Arc::new(file)), length })
     }

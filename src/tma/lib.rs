@@ -11,18 +11,22 @@
 //! | [`self_test`] | what a processor answered about itself |
 //! | [`counts`] | counted events: group × interval × scope |
 //! | [`tree`] | evaluated nodes, errors, thresholds, bottleneck |
+//! | [`files`] | files that users and recordings name, opened |
+//! | [`text`] | names shown without control characters |
 //!
-//! Nothing here measures, reads a machine or prints.
+//! Nothing here measures, asks a machine or prints.
 
 mod core;
 pub mod counts;
 mod cpu;
 pub mod error;
+pub mod files;
 pub mod formula;
 pub mod quantity;
 pub mod schedule;
 pub mod self_test;
 pub mod tables;
+pub mod text;
 pub mod tree;
 
 pub use core::{Cache, Core, ReorderBuffer};

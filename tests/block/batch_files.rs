@@ -31,7 +31,8 @@ impl Batch {
     pub fn arguments(&self, more: &[&str]) -> Vec<String> {
         let (input, output) = (self.file("in.csv"), self.file("out.csv"));
         let all = ["--quick", "--budget", "1", "--batch", &input, "-o", &output];
-        all.iter().chain(more).map(|argument| (*argument).to_owned()).collect()
+        let again: &[&str] = if more.contains(&"--resume") { &[] } else { &["--force"] };
+        all.iter().chain(again).chain(more).map(|argument| (*argument).to_owned()).collect()
     }
 
     pub fn run(&self, more: &[&str]) -> Ran {

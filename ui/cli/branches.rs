@@ -3,6 +3,7 @@
 use super::output::print_bytes;
 use clap::{Args, ValueEnum};
 use engine::documents::branches::Branches;
+use engine::files::write_whole;
 use engine::render::{branches, json};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -85,11 +86,7 @@ pub fn run(args: &BranchesArgs) -> Result<ExitCode> {
 
 fn write(args: &BranchesArgs, bytes: &[u8]) -> Result<ExitCode> {
     match args.output.as_ref().filter(|path| path.as_os_str() != "-") {
-        Some(path) => std::fs::write(path, bytes).map_err(|e| {
-            Error::failed(format!("cannot write {}", path.display()))
-                .because(e)
-                .hint("choose another place with --output")
-        })?,
+        Some(path) => write_whole(path, bytes, &args.files, "--output")?,
         None => print_bytes(bytes)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -7,6 +7,7 @@ use crate::message;
 use crate::settings::Settings;
 use clap::{Args, ValueEnum};
 use engine::count::{CountAsk, counted};
+use engine::files::write_whole;
 use engine::hot::hottest::hottest;
 use engine::render::{count, json};
 use engine::topdown::{Ask, LiveAsk};
@@ -15,7 +16,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use tma::{Error, Result};
+use tma::Result;
 
 #[derive(Args)]
 pub struct CountArgs {
@@ -145,12 +146,8 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
         Format::Callgrind => count::callgrind(&document),
     };
     match file {
-        Some(path) => std::fs::write(path, text).map_err(|e| {
-            Error::failed(format!("cannot write {}", path.display()))
-                .because(e)
-                .hint("choose another place with --output")
-        })?,
-        None if beside => message::plain(&text),
+        Some(path) => write_whole(path, text.as_bytes(), &[], "--output")?,
+        None if beside => message::plain(&tma::text::lines(&text)),
         None => print(&text)?,
     }
     Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)))

@@ -2,11 +2,12 @@
 
 use super::output::print;
 use clap::{Args, ValueEnum};
+use engine::files::write_whole;
 use engine::render::{json, recorded_loads};
 use profile::files::SearchPaths;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tma::{Error, Result};
+use tma::Result;
 
 #[derive(Args)]
 pub struct LoadsArgs {
@@ -50,11 +51,7 @@ pub fn run(args: &LoadsArgs) -> Result<ExitCode> {
         Format::Csv => recorded_loads::csv(&document),
     };
     match args.output.as_ref().filter(|path| path.as_os_str() != "-") {
-        Some(path) => std::fs::write(path, text).map_err(|e| {
-            Error::failed(format!("cannot write {}", path.display()))
-                .because(e)
-                .hint("choose another place with --output")
-        })?,
+        Some(path) => write_whole(path, text.as_bytes(), &args.files, "--output")?,
         None => print(&text)?,
     }
     Ok(ExitCode::SUCCESS)

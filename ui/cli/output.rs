@@ -3,9 +3,10 @@
 use std::io::{ErrorKind, Write as _};
 use tma::{Error, Result};
 
-/// Writes `text`; a reader that went away (`| head`) is no error.
+/// Writes `text`, without control characters that names brought in; a reader that went away
+/// (`| head`) is no error.
 pub fn print(text: &str) -> Result<()> {
-    print_bytes(text.as_bytes())
+    print_bytes(tma::text::lines(text).as_bytes())
 }
 
 /// As [`print()`].

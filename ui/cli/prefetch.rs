@@ -11,6 +11,7 @@ use engine::count::{CountAsk, counted};
 use engine::documents::count::Count;
 use engine::documents::prefetch::Prefetch;
 use engine::documents::prefetch_plan::Plan;
+use engine::files::write_whole;
 use engine::hot::hottest::hottest;
 use engine::prefetch::{Cycles, prefetch_by_probes};
 use engine::render::{json, prefetch, prefetch_plan};
@@ -18,7 +19,7 @@ use isa::code::Block;
 use pmu::Command;
 use profile::files::SearchPaths;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use tma::{Error, Result};
 
@@ -116,7 +117,7 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         if plan.prefetches.is_empty() {
             message::note(&empty(&document));
         }
-        write(path, &written(&plan, args.plan_format)?, "--plan")?;
+        write_whole(path, written(&plan, args.plan_format)?.as_bytes(), &args.files, "--plan")?;
     }
     let text = match args.format {
         Format::Text => prefetch::text(&document, args.n, settings.ascii),
@@ -124,7 +125,7 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         Format::Csv => prefetch::csv(&document),
     };
     match file {
-        Some(path) => write(path, &text, "--output")?,
+        Some(path) => write_whole(path, text.as_bytes(), &args.files, "--output")?,
         None if beside => message::plain(&text),
         None => print(&text)?,
     }
@@ -171,14 +172,6 @@ fn cycles_per_ns(profiler: &mut Profiler, counts: &Count) -> Result<f64> {
     Err(Error::failed("the core clock is not known")
         .because("other programs use the processor all the time")
         .hint("try again on a quieter machine"))
-}
-
-fn write(path: &Path, text: &str, option: &str) -> Result<()> {
-    std::fs::write(path, text).map_err(|e| {
-        Error::failed(format!("cannot write {}", path.display()))
-            .because(e)
-            .hint(format!("choose another place with {option}"))
-    })
 }
 
 /// Why a plan has no prefetch.

@@ -5,7 +5,6 @@ use branches::stacks::{Analysis, analyse, of_counts};
 use profile::files::{Program, SearchPaths};
 use profile::recording::Stream;
 use profile::text::{self, Counts, Kind};
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 use tma::{Error, Result};
@@ -62,7 +61,7 @@ pub fn read(path: &Path, event: Option<usize>, search: &SearchPaths) -> Result<F
 
 fn kind(path: &Path) -> Result<Option<Kind>> {
     let mut start = Vec::new();
-    File::open(path)
+    tma::files::open(path)
         .and_then(|file| file.take(START).read_to_end(&mut start))
         .map_err(|e| Error::failed(format!("cannot read {}", path.display())).because(e))?;
     Ok(text::recognise(&start))

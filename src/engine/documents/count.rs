@@ -67,7 +67,8 @@ impl Count {
                 .because(why)
                 .hint("tdtool count --hot --format json --output FILE -- COMMAND writes them")
         };
-        let text = std::fs::read_to_string(path).map_err(|e| failed(e.to_string()))?;
+        let text = tma::files::read_text(path, tma::files::LONGEST_TEXT)
+            .map_err(|e| failed(e.to_string()))?;
         let document: Self = serde_json::from_str(&text).map_err(|e| failed(e.to_string()))?;
         match document.schema == SCHEMA {
             true => Ok(document),

@@ -2,7 +2,6 @@
 
 use super::report::{Report, SCHEMA};
 use std::fmt::Display;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 use tma::{Error, Result};
@@ -16,7 +15,7 @@ const MAX_FILE: u64 = 256 << 20;
 /// The file cannot be read, or holds something else.
 pub fn read(path: &Path) -> Result<Report> {
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|e| unreadable(path, &e))?;
+    let file = tma::files::open(path).map_err(|e| unreadable(path, &e))?;
     file.take(MAX_FILE).read_to_end(&mut bytes).map_err(|e| unreadable(path, &e))?;
     let text = String::from_utf8(bytes).map_err(|_| not_json(path))?;
     let mut last = None;

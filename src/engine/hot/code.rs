@@ -7,6 +7,7 @@ use crate::core_model::CoreModel;
 use crate::documents::Report;
 use crate::documents::report_code::{BlockRow, Callers, Clean, FunctionRow, Sampled};
 use crate::estimate::{EstimateAsk, estimate};
+use crate::files::write_whole;
 use bench::{Options, Status};
 use isa::code::Block;
 use pmu::Command;
@@ -219,21 +220,17 @@ fn write_folded(profile: &mut Profile, path: &Path) -> Result<()> {
     for (stack, samples) in profile.folded() {
         let _ = writeln!(text, "{stack} {samples}");
     }
-    let written = match path.as_os_str() == "-" {
-        // Not by its name in /dev: that would cut off what a file holds already.
-        true => std::io::stdout().lock().write_all(text.as_bytes()),
-        false => std::fs::write(path, text),
-    };
-    // A reader that went away (| head) has what it wanted.
-    let written = written.or_else(|e| match e.kind() == ErrorKind::BrokenPipe {
-        true => Ok(()),
-        false => Err(e),
-    });
-    written.map_err(|e| {
-        Error::failed(format!("cannot write folded stacks to {}", path.display()))
-            .because(e)
-            .hint("choose another place with --folded")
-    })
+    if path.as_os_str() != "-" {
+        return write_whole(path, text.as_bytes(), &[], "--folded");
+    }
+    // Not by its name in /dev: that would cut off what a file holds already.
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::failed("cannot write folded stacks to standard output").because(e))
+        }
+        // A reader that went away (| head) has what it wanted.
+        _ => Ok(()),
+    }
 }
 
 fn callers(profile: &mut Profile, name: &str) -> Result<Vec<profile::hot::Caller>> {

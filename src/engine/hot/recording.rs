@@ -3,7 +3,6 @@
 use profile::counts::folder_error;
 use profile::recording::{Recording, Stream};
 use profile::{perfdata, session};
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 use tma::error::{Error, Result};
@@ -43,7 +42,7 @@ pub fn kind(path: &Path) -> Result<FileKind> {
     }
     let mut start = [0; 16];
     let mut n = 0;
-    let mut file = File::open(path).map_err(cannot)?;
+    let mut file = tma::files::open(path).map_err(cannot)?;
     while n < start.len() {
         match file.read(&mut start[n..]).map_err(cannot)? {
             0 => break,

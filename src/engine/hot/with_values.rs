@@ -55,7 +55,7 @@ impl<'a> Loops<'a> {
             return Ok(None);
         }
         let not = |why: String| WithValues { reason: Some(why), ..WithValues::default() };
-        let data = match std::fs::read(path) {
+        let data = match tma::files::read(path, tma::files::LONGEST_PROGRAM) {
             Ok(data) => data,
             Err(error) => return Ok(Some(not(format!("the program cannot be read: {error}")))),
         };

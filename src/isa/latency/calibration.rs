@@ -129,11 +129,8 @@ impl Calibration {
                 .because(cause)
                 .hint("write a new one with `tdtool microbench --calibrate`")
         };
-        let size = fs::metadata(path).map_err(|e| failed(e.to_string()))?.len();
-        if size > MAX_FILE_BYTES {
-            return Err(failed(format!("it has {size} bytes; the limit is {MAX_FILE_BYTES}")));
-        }
-        let text = fs::read_to_string(path).map_err(|e| failed(e.to_string()))?;
+        let text =
+            tma::files::read_text(path, MAX_FILE_BYTES).map_err(|e| failed(e.to_string()))?;
         let file: File = toml::from_str(&text).map_err(|e| failed(e.to_string()))?;
         file.into_calibration().map_err(failed)
     }

@@ -49,6 +49,9 @@ impl Child {
         let sigchld = default_sigchld();
         // Until exec the child has this process's signal handlers and their pipe: signals are blocked.
         let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(failed)?;
+        let mut mask_of_command = mask;
+        // The program blocks it, so that a file at its size limit is an error; a command is ended by it.
+        mask_of_command.remove(Signal::SIGXFSZ);
         let plan = Plan {
             argv: &pointers,
             wait: wait.as_raw_fd(),
@@ -56,7 +59,7 @@ impl Child {
             report: report.as_raw_fd(),
             stdout_to_stderr: command.stdout_to_stderr,
             ignore_sigchld: sigchld.as_ref().is_some_and(is_ignored),
-            mask: *mask.as_ref(),
+            mask: *mask_of_command.as_ref(),
         };
         // SAFETY: the child calls async-signal-safe functions only (see `become_command`) and
         // never returns; everything it reads was made before the fork.

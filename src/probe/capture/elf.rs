@@ -13,7 +13,8 @@ use tma::{Error, Result};
 /// It is not an ELF file, or has nothing there.
 pub fn place(path: &Path, place: Place) -> Result<(u64, u64)> {
     let failed = || Error::failed(format!("cannot read {}", path.display()));
-    let data = std::fs::read(path).map_err(|e| failed().because(e))?;
+    let data =
+        tma::files::read(path, tma::files::LONGEST_PROGRAM).map_err(|e| failed().because(e))?;
     let file = object::File::parse(&*data).map_err(|e| {
         failed()
             .because(format!("it is not an ELF file: {e}"))

@@ -106,14 +106,7 @@ fn unwind_table(file: &object::File<'_>) -> Vec<(u64, u64)> {
 /// # Errors
 /// It is no regular file, too long, or cannot be read.
 pub(super) fn contents(path: &Path) -> Result<Vec<u8>, String> {
-    let kind = std::fs::metadata(path).map_err(|e| e.to_string())?;
-    if !kind.is_file() {
-        return Err("it is not a regular file".to_owned());
-    }
-    if kind.len() > LONGEST {
-        return Err(format!("the file is longer than {} MiB", LONGEST >> 20));
-    }
-    std::fs::read(path).map_err(|e| e.to_string())
+    tma::files::read(path, LONGEST).map_err(|e| e.to_string())
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ impl Builder {
             return *id;
         }
         let id = u32::try_from(self.recording.names.len()).unwrap_or(u32::MAX);
-        self.recording.names.push(name.to_owned());
+        self.recording.names.push(tma::text::name(name).into_owned());
         self.ids.insert(name.to_owned(), id);
         id
     }

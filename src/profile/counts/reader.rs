@@ -6,7 +6,6 @@ use super::lines::Lines;
 use super::recording::{Recording, Source};
 use super::{perf_csv, perf_json, plain, toplev};
 use crate::session;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use tma::error::{Error, Result};
@@ -45,10 +44,10 @@ fn read_file(path: &Path, builder: &mut Builder) -> Result<()> {
     }
     let unreadable =
         |e: std::io::Error| Error::failed(format!("cannot read {}", path.display())).because(e);
-    let file = File::open(path).map_err(unreadable)?;
-    if file.metadata().map_err(unreadable)?.is_dir() {
+    if path.is_dir() {
         return Err(folder_error(path));
     }
+    let file = tma::files::open(path).map_err(unreadable)?;
     read_from(file, path, builder)
 }
 

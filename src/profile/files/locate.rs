@@ -6,8 +6,7 @@ use super::layout::Layout;
 use super::search::SearchPaths;
 use crate::module::Module;
 use object::ReadCache;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A module's file.
@@ -30,7 +29,7 @@ pub(crate) fn locate(search: &SearchPaths, module: &Module) -> Result<Found, Gap
     let deleted = path.len() != module.path.len();
     let mut gap = Gap::NoFile(module.path.clone());
     for candidate in candidates(search, module, path) {
-        let Ok(file) = open(&candidate) else { continue };
+        let Ok(file) = tma::files::open(&candidate) else { continue };
         match Layout::read(&ReadCache::new(file)) {
             Ok(layout) => match differs(module, &layout, deleted) {
                 None => return Ok(Found { path: candidate, layout }),
@@ -72,21 +71,9 @@ fn differs(module: &Module, layout: &Layout, deleted: bool) -> Option<Gap> {
     (!same).then(|| Gap::Changed(shown(module.build_id.as_deref()), shown(found)))
 }
 
-/// Opens a regular file; a recording may name pipes and devices, which block or never end.
-fn open(path: &Path) -> io::Result<File> {
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    File::open(path)
-}
-
-/// The bytes of a regular file, at most the size it has when opened.
+/// The bytes of a regular file; a recording may name pipes and devices, which block or never end.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let file = open(path)?;
-    let length = file.metadata()?.len();
-    let mut bytes = Vec::new();
-    file.take(length).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    tma::files::read(path, tma::files::LONGEST_PROGRAM)
 }
 
 #[cfg(test)]

@@ -109,7 +109,8 @@ impl Features {
 
 /// The bytes up to the first zero, as text.
 pub fn until_zero(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes.split(|b| *b == 0).next().unwrap_or_default()).into_owned()
+    let text = String::from_utf8_lossy(bytes.split(|b| *b == 0).next().unwrap_or_default());
+    tma::text::name(&text).into_owned()
 }
 
 /// `struct perf_header_string`: a length, then that many bytes, padded with zeros.

@@ -149,9 +149,10 @@ fn mapping(kind: u32, misc: u16, body: &mut Cursor) -> Result<Mapping, Malformed
     Ok(mapping)
 }
 
-/// The rest of the body, up to the first zero byte.
+/// The rest of the body, up to the first zero byte, as people may see it. (A file whose path has control
+/// characters is then not found.)
 fn text(body: &mut Cursor) -> String {
     let bytes = body.bytes(body.left() as u64, "").unwrap_or_default();
     let text = bytes.split(|b| *b == 0).next().unwrap_or_default();
-    String::from_utf8_lossy(text).into_owned()
+    tma::text::name(&String::from_utf8_lossy(text)).into_owned()
 }

@@ -92,7 +92,10 @@ fn frames(context: &addr2line::Context<Reader>, address: u64) -> Vec<Line> {
     while let Ok(Some(frame)) = frames.next() {
         let place = frame.location;
         lines.push(Line {
-            file: place.as_ref().and_then(|place| place.file).map(str::to_owned),
+            file: place
+                .as_ref()
+                .and_then(|place| place.file)
+                .map(|file| tma::text::name(file).into_owned()),
             line: place.and_then(|place| place.line).filter(|&line| line > 0),
             inlined: frame.function.and_then(|function| name(&function)),
         });
@@ -110,6 +113,7 @@ fn frames(context: &addr2line::Context<Reader>, address: u64) -> Vec<Line> {
 /// A function's name; C names are not mangled.
 fn name(function: &addr2line::FunctionName<Reader>) -> Option<String> {
     let raw = function.raw_name().ok()?;
+    let raw = tma::text::name(&raw);
     let plain = matches!(
         function.language,
         Some(gimli::DW_LANG_C | gimli::DW_LANG_C89 | gimli::DW_LANG_C99 | gimli::DW_LANG_C11)

@@ -65,7 +65,7 @@ fn symbols<'data: 'file, 'file>(
             let name = String::from_utf8_lossy(symbol.name_bytes().ok()?).into_owned();
             let name = name.split('@').next().filter(|name| !name.is_empty())?;
             let (start, size) = (symbol.address(), symbol.size());
-            Some(DataObject { name: demangle(name), start, size, named: true })
+            Some(DataObject { name: demangle(&tma::text::name(name)), start, size, named: true })
         })
         .collect();
     // Of several names of one variable the longest one, as for functions.

@@ -120,9 +120,10 @@ impl Table {
         match piece.owner {
             Owner::Symbol(index) => {
                 let symbol = self.symbols.get(index as usize)?;
+                let shown = tma::text::name(&symbol.name);
                 let (name, short) = match self.verbatim {
-                    true => (symbol.name.to_string(), symbol.name.to_string()),
-                    false => written(&symbol.name),
+                    true => (shown.to_string(), shown.to_string()),
+                    false => written(&shown),
                 };
                 Some(Function {
                     name,

@@ -315,6 +315,6 @@ fn toml_files(folder: &Path) -> Result<BTreeMap<String, PathBuf>> {
 }
 
 fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path)
+    crate::files::read_text(path, crate::files::LONGEST_TEXT)
         .map_err(|e| Error::failed(format!("cannot read {}", path.display())).because(e))
 }

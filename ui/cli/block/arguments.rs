@@ -59,6 +59,9 @@ pub struct BlockArgs {
     /// Continue after the last complete row of the output file
     #[arg(long, requires = "batch", help_heading = BATCH)]
     pub resume: bool,
+    /// Replace the output file if it has rows already
+    #[arg(long, requires = "batch", conflicts_with = "resume", help_heading = BATCH)]
+    pub force: bool,
     /// Measure N blocks in parallel, one per physical core [default: on all cores]
     #[arg(long, value_name = "N", requires = "batch", value_parser = clap::value_parser!(u16).range(1..), help_heading = BATCH)]
     pub jobs: Option<u16>,

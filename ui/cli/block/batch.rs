@@ -2,7 +2,7 @@
 
 use super::arguments::BlockArgs;
 use super::bar::Progress;
-use super::rows_file::RowsFile;
+use super::rows_file::{Existing, RowsFile};
 use crate::cli::code::read;
 use crate::message;
 use bench::batch::{self, Step, rows};
@@ -23,7 +23,7 @@ pub fn run(
 ) -> Result<ExitCode> {
     let rows = rows::read(&read::rows(path, output)?)?.rows;
     let jobs = jobs(args.jobs, options)?;
-    let (mut file, done) = RowsFile::open(output, args.resume, &rows)?;
+    let (mut file, done) = RowsFile::open(output, Existing::asked(args.resume, args.force), &rows)?;
     let mut progress = Progress::new(rows.len(), done, ascii);
     let mut signals = Some(Signals::catch()?);
     let mut interrupted = None;

@@ -7,6 +7,7 @@ use crate::cli::code::program::{one_block, without_exit};
 use crate::cli::code::read::text;
 use bench::{Options, Repeat};
 use engine::captured::{self, Subject};
+use engine::files::write_whole;
 use engine::render::json;
 use isa::code::{Located, Location, MAX_LISTING_BYTES, Region};
 use std::path::Path;
@@ -98,8 +99,7 @@ fn captured(located: &Located, args: &BlockArgs, options: &mut Options) -> Resul
         typical: args.typical,
     })?;
     if let Some(path) = &args.save_values {
-        let failed = |e| Error::failed(format!("cannot write {}", path.display())).because(e);
-        std::fs::write(path, json::line(&snapshot)?).map_err(failed)?;
+        write_whole(path, json::line(&snapshot)?.as_bytes(), &[], "--save-values")?;
     }
     let code = loop_code(Path::new(file), located)?;
     captured::apply(&snapshot, Subject { length, code, whole }, options);

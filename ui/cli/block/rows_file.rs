@@ -2,6 +2,7 @@
 
 use crate::cli::code::read;
 use bench::batch::rows::Row;
+use engine::files::check_output;
 use engine::render::block::HEADER;
 use nix::sys::resource::{Resource, getrlimit};
 use std::fs::File;
@@ -19,14 +20,40 @@ pub struct RowsFile {
     limit: u64,
 }
 
+/// What happens to a file that has rows already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    Refuse,
+    Continue,
+    Replace,
+}
+
+impl Existing {
+    pub fn asked(resume: bool, force: bool) -> Self {
+        match (resume, force) {
+            (true, _) => Self::Continue,
+            (_, true) => Self::Replace,
+            _ => Self::Refuse,
+        }
+    }
+}
+
 impl RowsFile {
     /// Creates the file, or continues after the complete rows of an earlier run; also returns how many
     /// these are.
-    pub fn open(path: &Path, resume: bool, rows: &[Row]) -> Result<(Self, usize)> {
+    pub fn open(path: &Path, existing: Existing, rows: &[Row]) -> Result<(Self, usize)> {
+        let has_rows =
+            std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0);
+        if existing == Existing::Refuse && has_rows {
+            return Err(Error::usage(format!("{} is there already", path.display()))
+                .hint("--resume continues it, --force replaces it"));
+        }
+        check_output(path, &[], "--output")?;
         let failed = |e: std::io::Error| {
             Error::failed(format!("cannot write {}", path.display())).because(e)
         };
         let limit = getrlimit(Resource::RLIMIT_FSIZE).map_or(u64::MAX, |(soft, _)| soft);
+        let resume = existing == Existing::Continue;
         let (done, length) = if resume { complete(path, rows)? } else { (0, 0) };
         let file = if length > 0 {
             let file = File::options().append(true).open(path).map_err(failed)?;

@@ -1,6 +1,5 @@
 //! Files and standard input, read whole up to a limit.
 
-use std::fs::File;
 use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 use tma::{Error, Result};
@@ -10,27 +9,24 @@ const LONGEST_FILE: usize = 2 << 30;
 
 /// The content of the file at `path`, or of standard input if that is `-`, at most `most` bytes.
 pub fn bytes(path: &Path, most: usize) -> Result<Vec<u8>> {
-    let stream = path == Path::new("-");
-    let name = if stream { "standard input".into() } else { path.display().to_string() };
+    let is_stream = path == Path::new("-");
+    let name = if is_stream { "standard input".into() } else { path.display().to_string() };
     let failed = |e: std::io::Error| Error::failed(format!("cannot read {name}")).because(e);
+    if !is_stream {
+        return tma::files::read(path, most as u64).map_err(failed);
+    }
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return Err(Error::usage("`-` reads standard input, which is the terminal")
+            .hint("pipe the input in, or redirect it from a file"));
+    }
     let mut data = Vec::new();
-    let limit = most as u64 + 1;
-    if stream {
-        let stdin = std::io::stdin();
-        if stdin.is_terminal() {
-            return Err(Error::usage("`-` reads standard input, which is the terminal")
-                .hint("pipe the input in, or redirect it from a file"));
-        }
-        stdin.lock().take(limit).read_to_end(&mut data).map_err(failed)?;
-    } else {
-        let file = File::open(path).map_err(failed)?;
-        file.take(limit).read_to_end(&mut data).map_err(failed)?;
+    stdin.lock().take(most as u64 + 1).read_to_end(&mut data).map_err(failed)?;
+    match data.len() > most {
+        true => Err(Error::failed(format!("{name} is too long"))
+            .because(format!("the limit is {most} bytes"))),
+        false => Ok(data),
     }
-    if data.len() > most {
-        return Err(Error::failed(format!("{name} is too long"))
-            .because(format!("the limit is {most} bytes")));
-    }
-    Ok(data)
 }
 
 /// The content of a program or a file of rows.

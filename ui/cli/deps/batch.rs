@@ -4,6 +4,7 @@ use crate::cli::code::read;
 use bench::batch::rows;
 use engine::deps::DepsAnalyser;
 use engine::documents::census::Census;
+use engine::files::write_whole;
 use engine::render::census;
 use engine::render::deps::HEADER;
 use std::fs::File;
@@ -33,5 +34,5 @@ pub fn run(
     }
     out.flush().map_err(|e| failed(output, e))?;
     let Some(path) = unmodelled else { return Ok(()) };
-    std::fs::write(path, census::rows(&counted)).map_err(|e| failed(path, e))
+    write_whole(path, census::rows(&counted).as_bytes(), &[], "--unmodelled")
 }

@@ -4,6 +4,7 @@ use super::arguments::{Format, ReportArgs};
 use crate::message::note;
 use crate::terminal;
 use engine::documents::Report;
+use engine::files::write_whole;
 use engine::render::json;
 use engine::render::report::csv;
 use engine::render::report::text::{Style, render};
@@ -31,7 +32,10 @@ pub struct Destination {
 /// A file keeps its content until there is a report to replace it.
 enum To {
     Stream(&'static str, Box<dyn Write>),
+    /// Reports of intervals, one after the other.
     File(File),
+    /// All reports so far: the file is replaced by them.
+    Whole(PathBuf, String),
 }
 
 /// A standard stream, and what it is.
@@ -66,14 +70,18 @@ impl Destination {
         let is_terminal = path.is_none() && stream.is_terminal;
         let to = match path {
             None => To::Stream(stream.name, stream.out),
-            Some(path) => To::File(
-                OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(
-                    |e| {
-                        Error::failed(format!("cannot write the report to {}", path.display()))
-                            .because(e)
-                    },
-                )?,
-            ),
+            Some(path) => {
+                let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+                let file = file.map_err(|e| {
+                    Error::failed(format!("cannot write the report to {}", path.display()))
+                        .because(e)
+                        .hint("choose another place with --output")
+                })?;
+                match args.interval {
+                    Some(_) => To::File(file),
+                    None => To::Whole(path.clone(), String::new()),
+                }
+            }
         };
         let columns = stream.columns.filter(|_| is_terminal);
         let style = Style {
@@ -131,12 +139,20 @@ impl Destination {
     }
 
     fn write(&mut self, text: &str) -> Result<()> {
+        let text = match self.style.color {
+            true => tma::text::coloured(text),
+            false => tma::text::lines(text),
+        };
         let written = match &mut self.to {
             To::Stream(_, out) => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
             To::File(file) => {
                 let first = std::mem::take(&mut self.untouched);
                 let cleared = if first { file.set_len(0).or_else(not_a_file) } else { Ok(()) };
                 cleared.and_then(|()| file.write_all(text.as_bytes()))
+            }
+            To::Whole(path, all) => {
+                all.push_str(&text);
+                return write_whole(path, all.as_bytes(), &[], "--output");
             }
         };
         match written {

@@ -7,6 +7,7 @@ use crate::cli::outcome::{note_blocked, status};
 use crate::message::{self, note};
 use crate::settings::Settings;
 use engine::estimate::{EstimateAsk, Step};
+use engine::files::check_output;
 use engine::hot::code::CodeAsk;
 use engine::hot::entries::target as count_target;
 use engine::hot::sampled::{of_files, of_live};
@@ -20,6 +21,11 @@ use tma::Result;
 pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     args.check()?;
     let settings = global.settings()?;
+    for (path, option) in [(&args.output, "--output"), (&args.code.folded, "--folded")] {
+        if let Some(path) = path.as_ref().filter(|path| path.as_os_str() != "-") {
+            check_output(path, &args.files(), option)?;
+        }
+    }
     let destination = Destination::open(&args, settings.ascii)?;
     let code = args.code.ask(&settings)?;
     if args.files().is_empty() {
@@ -43,7 +49,10 @@ fn of_recordings(
         intervals: args.interval.is_some(),
     };
     for report in of_files(settings.library, &ask, code.as_ref(), &mut show_progress)? {
-        if !args.stacks_only() {
+        if args.stacks_only() {
+            // No report tells them, and they may say that the recording is damaged.
+            report.notes.iter().for_each(|text| note(text));
+        } else {
             destination.document(&report)?;
         }
     }

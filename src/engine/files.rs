@@ -1,0 +1,136 @@
+//! Files that tdtool writes for its user: whole or not at all, and never over what it reads.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use tma::{Error, Result};
+
+/// Writes `bytes` to `path`. A file of that name is replaced at once, when the new one is complete;
+/// if anything fails, it keeps its content. `option` is named in the remedy.
+///
+/// # Errors
+/// It cannot be written, is one of `inputs`, or is a symbolic link to a file: the link may lead
+/// anywhere.
+pub fn write_whole(path: &Path, bytes: &[u8], inputs: &[PathBuf], option: &str) -> Result<()> {
+    check_output(path, inputs, option)?;
+    let failed = |e: std::io::Error| {
+        let remedy = match e.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room on the disk".to_owned(),
+            ErrorKind::FileTooLarge => "raise the limit on file sizes (ulimit -f)".to_owned(),
+            _ => format!("choose another place with {option}"),
+        };
+        Error::failed(format!("cannot write {}", path.display())).because(e).hint(remedy)
+    };
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        // A pipe or a device takes what it is given.
+        return OpenOptions::new()
+            .write(true)
+            .open(path)
+            .and_then(|mut out| out.write_all(bytes))
+            .or_else(gone)
+            .map_err(failed);
+    }
+    replace(path, bytes).map_err(failed)
+}
+
+/// Refuses an output that is one of the `inputs`, or a symbolic link to a file.
+///
+/// # Errors
+/// It is one of these.
+pub fn check_output(path: &Path, inputs: &[PathBuf], option: &str) -> Result<()> {
+    let Ok(named) = fs::symlink_metadata(path) else { return Ok(()) };
+    let output = fs::metadata(path).ok();
+    if output.as_ref().is_some_and(|output| !output.is_file()) {
+        return Ok(());
+    }
+    if let Some(output) = &output
+        && inputs.iter().any(|i| fs::metadata(i).is_ok_and(|i| same_file(&i, output)))
+    {
+        return Err(Error::usage(format!("{} is also the input", path.display()))
+            .because("it would be overwritten by its own report")
+            .hint(format!("choose another place with {option}")));
+    }
+    if named.is_symlink() && !is_standard(path) {
+        let target = fs::read_link(path).unwrap_or_else(|_| path.to_owned());
+        return Err(Error::usage(format!("{} is a symbolic link", path.display()))
+            .because(format!("it leads to {}", target.display()))
+            .hint(format!("name that file with {option}, or remove the link")));
+    }
+    Ok(())
+}
+
+/// `/dev/stdout` and its like are links too, to what the user's shell opened.
+fn is_standard(path: &Path) -> bool {
+    ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder))
+}
+
+fn same_file(a: &Metadata, b: &Metadata) -> bool {
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+/// Writes beside `path` and renames; in place where the folder takes no new file.
+fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".tdtool-{}", std::process::id()));
+    let beside = path.with_file_name(name);
+    let made = match is_standard(path) {
+        true => Err(ErrorKind::PermissionDenied.into()),
+        false => OpenOptions::new().write(true).create_new(true).open(&beside),
+    };
+    let mut file = match made {
+        Ok(file) => file,
+        Err(e) if e.kind() == ErrorKind::PermissionDenied => return in_place(path, bytes),
+        Err(e) => return Err(e),
+    };
+    if let Ok(old) = fs::metadata(path) {
+        let _ = file.set_permissions(old.permissions());
+    }
+    let written = file.write_all(bytes).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+fn in_place(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    if !is_standard(path) {
+        options.custom_flags(libc::O_NOFOLLOW);
+    }
+    let mut file: File = options.open(path)?;
+    file.write_all(bytes)
+}
+
+/// A reader that went away has what it wanted.
+fn gone(e: std::io::Error) -> std::io::Result<()> {
+    if e.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(e) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_or_a_link_is_never_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        fs::write(place("input"), "precious").unwrap();
+        fs::hard_link(place("input"), place("same")).unwrap();
+        std::os::unix::fs::symlink(place("input"), place("link")).unwrap();
+        std::os::unix::fs::symlink(place("nothing"), place("dangling")).unwrap();
+        let write = |name: &str| write_whole(&place(name), b"new", &[place("input")], "-o");
+        for name in ["input", "same", "link", "dangling"] {
+            let error = write(name).unwrap_err();
+            assert!(error.remedy().unwrap().contains("-o"), "{name}: {error:?}");
+        }
+        assert_eq!(fs::read(place("input")).unwrap(), b"precious");
+        let error = write_whole(&place("link"), b"new", &[], "-o").unwrap_err();
+        assert!(error.what().contains("symbolic link"), "{error:?}");
+
+        write("output").unwrap();
+        assert_eq!(fs::read(place("output")).unwrap(), b"new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5, "nothing is left behind");
+    }
+}
