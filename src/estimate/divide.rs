@@ -11,8 +11,8 @@ use crate::parts::{Part, Parts, Share, Source};
 
 /// A rest below this is within what the model can tell of loops without any.
 pub const LEAST: f64 = 0.05;
-/// How well the rest is known to be of loads that can account for it but may overlap: half of the programs of known
-/// behaviour are within a tenth, all within a quarter (docs/results/estimate.md).
+/// How well the rest is known to be of loads that can account for it but may overlap. Chosen before programs of known
+/// behaviour were run; theirs are within a sixth (docs/results/estimate.md).
 const OVERLAPPING: f64 = 0.25;
 /// The same of a load that is the loop-carried dependency.
 const CARRIED: f64 = 0.1;
