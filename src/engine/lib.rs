@@ -11,6 +11,7 @@
 //! | [`captured`] | a block with the values of its running program |
 //! | `typical` | which execution of its loop is a typical one |
 //! | `loop_path` | the path of most iterations of a captured loop |
+//! | [`estimate`](mod@estimate) | estimated top-down of a command, without a PMU |
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
 //! | [`branches`](mod@branches) | recorded branch stacks → edges, ranges, blocks, loops |
 //! | [`recorded_loads`] | recorded samples of loads and stores → levels, latencies, shared cache lines |
@@ -42,6 +43,7 @@ pub mod count;
 pub mod deps;
 pub mod doctor;
 pub mod documents;
+pub mod estimate;
 pub mod files;
 pub mod flame;
 pub mod format;

@@ -4,6 +4,7 @@ mod annotated;
 mod attributed;
 mod command;
 mod counts;
+mod estimate;
 mod hot_code;
 mod live_counts;
 mod per_function;

@@ -7,6 +7,7 @@
 //! | [`annotated`] | its part about the source of one function |
 //! | [`per_function`] | its part about the tree of each function |
 //! | [`flame`] | a flame graph |
+//! | [`estimate`] | its estimated top-down |
 //! | [`build`] | evaluations → rows and findings of the report |
 //! | [`branches`] | recorded branch stacks, `tdtool.branches/1` |
 //! | [`prefetch`], [`prefetch_plan`] | prefetch advice, `tdtool.prefetch/1`, and plans of it |
@@ -40,6 +41,7 @@ pub mod count;
 pub mod deps;
 pub mod diff;
 pub mod doctor;
+pub mod estimate;
 pub mod evaluation;
 pub mod explanations;
 pub mod flame;

@@ -1,6 +1,7 @@
 //! The top-down report, `tdtool.report/1`. Later versions only add keys.
 
 use crate::documents::annotated::AnnotatedFunction;
+use crate::documents::estimate::Estimate;
 use crate::documents::per_function::PerFunction;
 use crate::documents::report_code::{BlockRow, Callers, EventRow, FunctionRow, Sampled};
 use serde::{Deserialize, Serialize};
@@ -111,6 +112,9 @@ pub struct Report {
     /// The source of a function, if asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotated: Option<AnnotatedFunction>,
+    /// Estimated top-down, if asked for; never of counted nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
     /// Conclusions, with the next step.
     pub findings: Vec<Finding>,
     /// Limits of the numbers (user mode only, weak groups, …).
@@ -295,6 +299,7 @@ impl Report {
             callers: None,
             per_function: None,
             annotated: None,
+            estimate: None,
             findings: Vec::new(),
             notes: Vec::new(),
             unread: Vec::new(),

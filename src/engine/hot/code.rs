@@ -12,6 +12,7 @@ use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::documents::Report;
 use crate::documents::report_code::{BlockRow, Callers, EventPart, FunctionRow, Sampled};
+use crate::estimate::{EstimateAsk, estimate};
 use bench::Options;
 use pmu::Command;
 use profile::files::SearchPaths;
@@ -42,6 +43,8 @@ pub struct CodeAsk {
     pub command: Option<Command>,
     /// Where to count the entries of the hottest blocks, if at all.
     pub count: Option<CountAsk>,
+    /// The command to estimate the top-down tree of, in further runs.
+    pub estimate: Option<EstimateAsk>,
     /// Where folded stacks go; `-` is standard output.
     pub folded: Option<PathBuf>,
     /// Whether the last frame of a folded stack is the node that its time goes to.
@@ -67,6 +70,7 @@ impl Default for CodeAsk {
             measure: None,
             command: None,
             count: None,
+            estimate: None,
             folded: None,
             folded_nodes: false,
             flame_graph: None,
@@ -246,6 +250,11 @@ pub(super) fn enter(
     }
     if let Some(count) = &ask.count {
         interrupted = entries::enter(report, profile, &blocks, count, progress)?;
+    }
+    if let (Some(ask), None) = (&ask.estimate, interrupted) {
+        let found = estimate(report, profile, ask)?;
+        report.estimate = Some(found.0);
+        interrupted = found.1;
     }
     if let Some(name) = &ask.annotate {
         report.annotated = Some(annotated(profile, name, &ask.search)?);

@@ -1,6 +1,6 @@
 //! The functions that hold most of the samples of a command, to be looked at in further runs.
 
-use super::sampled::Temporary;
+use super::temporary::Temporary;
 use crate::record::{SampleAsk, record};
 use crate::topdown::live::LiveAsk;
 use pmu::Target;

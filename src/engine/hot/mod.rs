@@ -11,6 +11,7 @@
 //! | `named` | functions by the names that people type |
 //! | `annotated`, `source` | the source lines of one function |
 //! | `per_function` | level 1 of each function |
+//! | `temporary` | a folder for samples that are looked at once |
 //! | `with_values` | loops around hot blocks, with the program's own values |
 //! | [`hottest`](mod@hottest) | the functions of a command that hold most of its samples |
 //! | [`entries`] | how often hot blocks are entered |
@@ -27,4 +28,5 @@ pub mod recording;
 pub mod sampled;
 mod source;
 mod stacks;
+mod temporary;
 mod with_values;

@@ -3,6 +3,7 @@
 use super::code::{self, CodeAsk};
 use super::located::Located;
 use super::recording;
+use super::temporary::Temporary;
 use crate::documents::{Finding, FindingKind, Report, Source};
 use crate::record::SampleAsk;
 use crate::record::record;
@@ -11,7 +12,7 @@ use crate::topdown::{ImportAsk, imported};
 use pmu::machine::Machine;
 use profile::recording::Recording;
 use profile::session;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tma::error::{Error, Result};
 use tma::tables::Library;
 
@@ -140,7 +141,11 @@ pub fn of_live(
         None
     });
     code = by_event(&code, event);
+    if outcome.interrupted.is_some() && code.estimate.take().is_some() {
+        outcome.report.notes.push("no estimated top-down: interrupted".to_owned());
+    }
     let interrupted = enter(&mut outcome.report, &recording, &code, &located, progress)?;
+    offer_estimate(&mut outcome.report, &code);
     outcome.interrupted = outcome.interrupted.or(interrupted);
     Ok(outcome)
 }
@@ -152,29 +157,13 @@ fn by_event(ask: &CodeAsk, event: Option<usize>) -> CodeAsk {
     ask
 }
 
-/// A folder that is gone when it is dropped.
-pub(super) struct Temporary(PathBuf);
-
-impl Temporary {
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-
-    pub fn new() -> Result<Self> {
-        let template = std::env::temp_dir().join("tdtool-XXXXXX");
-        nix::unistd::mkdtemp(&template).map(Self).map_err(|e| {
-            Error::failed(format!("cannot make a folder in {}", std::env::temp_dir().display()))
-                .because(e)
-                .hint(
-                    "set TMPDIR to a folder with free space, or leave out the code with --no-code",
-                )
-        })
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+/// Says what an estimate costs, where there is no tree.
+fn offer_estimate(report: &mut Report, code: &CodeAsk) {
+    let is_short = report.command.is_none() || code.estimate.is_some();
+    if let (Source::NoPmu, false, Some(seconds)) = (report.source, is_short, report.duration) {
+        report.notes.push(format!(
+            "`tdtool report --estimate -- COMMAND` estimates the tree without a PMU: {}",
+            crate::estimate::cost(seconds)
+        ));
     }
 }

@@ -28,6 +28,9 @@ pub struct CodeArgs {
     /// Count entries of the hottest blocks by probes: a further run, output repeated
     #[arg(long, conflicts_with_all = ["thread", "time"], help_heading = CODE)]
     pub counts: bool,
+    /// Estimate the tree without a PMU: further runs, output repeated on stderr
+    #[arg(long, conflicts_with_all = ["thread", "time", "event_number", "repeat", "no_multiplex", "drilldown", "interval"], help_heading = CODE)]
+    pub estimate: bool,
     /// Only samples of this thread or process (ID or thread name); repeatable
     #[arg(long, value_name = "ID|NAME", help_heading = CODE)]
     pub thread: Vec<String>,
@@ -61,7 +64,7 @@ pub struct CodeArgs {
     #[arg(long, value_name = "FUNCTION", help_heading = CODE)]
     pub annotate: Option<String>,
     /// Show no functions and blocks; do not sample a live measurement
-    #[arg(long, conflicts_with_all = ["callers", "measure", "counts", "folded", "flamegraph", "annotate", "order", "locate", "per_function"], help_heading = CODE)]
+    #[arg(long, conflicts_with_all = ["callers", "measure", "counts", "estimate", "folded", "flamegraph", "annotate", "order", "locate", "per_function"], help_heading = CODE)]
     pub no_code: bool,
 }
 
@@ -99,6 +102,7 @@ impl CodeArgs {
             measure: self.measure.then(|| settings.own_core_model()).transpose()?,
             command: None,
             count: None,
+            estimate: None,
             folded: self.folded.clone(),
             folded_nodes: self.folded_nodes,
             flame_graph: self.flamegraph.clone(),

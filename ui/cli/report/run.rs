@@ -6,6 +6,7 @@ use crate::cli::global::Global;
 use crate::cli::outcome::{note_blocked, status};
 use crate::message::{self, note};
 use crate::settings::Settings;
+use engine::estimate::{EstimateAsk, Step};
 use engine::files::check_output;
 use engine::hot::code::CodeAsk;
 use engine::hot::entries::target as count_target;
@@ -75,6 +76,9 @@ fn of_measurement(
     if let (true, Some(code)) = (args.code.counts, &mut code) {
         code.count = Some(count_target(&ask.target, ask.command.as_ref())?);
     }
+    if let (true, Some(code)) = (args.code.estimate, &mut code) {
+        code.estimate = Some(estimate_ask(settings, ask.command.as_ref())?);
+    }
     if let Some(code) = &mut code {
         code.command.clone_from(&ask.command);
     }
@@ -107,6 +111,28 @@ fn of_measurement(
         return Err(error);
     }
     Ok(failed.unwrap_or_else(|| ExitCode::from(status(&outcome))))
+}
+
+/// The command to estimate.
+fn estimate_ask(settings: &Settings, command: Option<&pmu::Command>) -> Result<EstimateAsk> {
+    let command = command.cloned().ok_or_else(|| {
+        tma::Error::usage("--estimate needs a command to run again")
+            .because("it counts, and records branches and loads, in further runs")
+            .hint("tdtool report --estimate -- COMMAND")
+    })?;
+    Ok(EstimateAsk { command, model: settings.own_core_model()?, progress: show_step })
+}
+
+/// Shows a step of the estimate that begins: on a terminal each over the one before, else the first, which says
+/// what all will take.
+fn show_step(step: &Step) {
+    let text = format!("{}, {:.0} s left", step.what, step.seconds_left.ceil());
+    match std::io::stderr().is_terminal() {
+        true if step.what.is_empty() => message::plain("\r\x1b[K"),
+        true => message::plain(&format!("\r{} of {}: {text}\x1b[K", step.number, step.of)),
+        false if step.number == 1 => note(&step.what),
+        false => {}
+    }
 }
 
 /// Notes where the folded stacks and the flame graph are.

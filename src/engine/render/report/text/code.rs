@@ -232,7 +232,7 @@ fn with_values(of: &WithValues) -> String {
     text
 }
 
-fn share(share: f64) -> String {
+pub(super) fn share(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
@@ -241,7 +241,7 @@ fn widest<'a>(names: impl Iterator<Item = &'a str>) -> usize {
 }
 
 /// A name, shortened in the middle: C++ and Rust names differ at both ends.
-fn short(name: &str) -> String {
+pub(super) fn short(name: &str) -> String {
     let length = name.chars().count();
     if length <= NAME {
         return name.to_owned();

@@ -3,6 +3,7 @@
 mod annotated;
 mod code;
 mod per_function;
+mod estimate;
 mod renderer;
 mod style;
 mod tree;

@@ -85,6 +85,7 @@ impl Renderer<'_> {
             self.finding(finding)?;
         }
         self.code()?;
+        self.estimate()?;
         self.software()?;
         for note in &report.notes {
             self.paragraph("note: ", note)?;

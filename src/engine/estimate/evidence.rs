@@ -1,0 +1,130 @@
+//! Everything known of a piece, in cycles of the whole run.
+
+use super::counted::Counted;
+use super::footprint::Footprint;
+use super::isolated::Found;
+use super::latency;
+use super::needs::rarer;
+use super::pieces::{Function, Kind, Piece};
+use crate::documents::count::Count;
+use estimate::{Evidence, Interval, Isolated};
+use isa::deps::Code;
+use isa::ports::Ports;
+use tma::Core;
+
+/// How well the clock of the sampled run is known by that of a moment afterwards.
+const CLOCK: f64 = 0.04;
+/// A µop table is right about so well, on the blocks of docs/results/blocks.md.
+const UOPS: f64 = 0.03;
+/// One cost stands for all mispredictions: 16 of 20 kinds of branches are within this (docs/results/profiles.md).
+const PENALTY: f64 = 0.15;
+/// Two standard deviations.
+const DEVIATIONS: f64 = 2.0;
+
+/// What all pieces share.
+pub(super) struct Context<'a> {
+    pub core: &'a Core,
+    pub ports: Option<Ports>,
+    pub width: f64,
+    /// Core cycles of the run.
+    pub cycles: f64,
+    pub samples: u64,
+    pub ghz: f64,
+    pub penalty: Option<f64>,
+    pub count: &'a Count,
+    pub counted: Counted<'a>,
+    /// Whether branches were recorded.
+    pub branches: bool,
+    /// How well entries of a further run are those of the sampled one, as a ratio.
+    pub entries_error: f64,
+    pub footprint: Footprint,
+}
+
+impl Context<'_> {
+    /// The evidence of a piece.
+    pub fn evidence(
+        &self,
+        function: &Function,
+        piece: &Piece,
+        isolated: &Result<Found, String>,
+    ) -> Evidence {
+        let error = DEVIATIONS / (piece.samples.max(1) as f64).sqrt();
+        let share = piece.samples as f64 / self.samples.max(1) as f64;
+        let scaled = |found: &Found| Isolated {
+            cycles: found.evidence.cycles.times(piece.entries).widened(self.entries_error),
+            bound: found.evidence.bound,
+        };
+        let rows = piece
+            .blocks
+            .iter()
+            .flat_map(|block| self.counted.loads(&function.module, function.range(*block)));
+        let is_loop = matches!(piece.kind, Kind::Loop(_));
+        Evidence {
+            cycles: Interval::relative(self.cycles * share, error).widened(CLOCK),
+            retiring: self.retiring(function, piece).map(|one| one.widened(self.entries_error)),
+            mispredicted: self
+                .mispredicted(function, piece)
+                .map(|one| one.widened(self.entries_error)),
+            isolated: isolated.as_ref().map(scaled).map_err(Clone::clone),
+            loads: latency::of(rows, self.count, self.ghz, is_loop),
+            fetch: self.footprint.cost(function, piece),
+        }
+    }
+
+    fn retiring(&self, function: &Function, piece: &Piece) -> Result<Interval, String> {
+        let (mut slots, mut unknown) = (0.0, 0.0);
+        for block in &piece.blocks {
+            let executed = match &function.entries[*block] {
+                Ok(count) => *count as f64,
+                // A block without samples was hardly executed.
+                Err(_) if function.samples[*block] == 0 => continue,
+                Err(why) => return Err(why.clone()),
+            };
+            if executed == 0.0 {
+                continue;
+            }
+            let (known, missing) = self.slots(function, *block);
+            slots += executed * known;
+            unknown += executed * missing;
+        }
+        let value = (slots + unknown) / self.width;
+        // An instruction that the table lacks may take several.
+        let more = 3.0 * unknown / self.width;
+        Ok(Interval::relative(value, UOPS).plus(Interval::new(0.0, 0.0, more)))
+    }
+
+    /// Issue slots of a block, and its instructions of which they are not known.
+    fn slots(&self, function: &Function, block: usize) -> (f64, f64) {
+        let inside = function.instructions(block);
+        let bytes: Vec<u8> =
+            inside.iter().flat_map(|(_, inst)| inst.bytes.iter().copied()).collect();
+        let code = Code::of_bytes(&bytes, self.core.facts()).ok();
+        match (code, &self.ports) {
+            (Some(code), Some(ports)) => {
+                let uops = ports.uops(&code.instructions, &code.effects);
+                let known = uops.iter().flatten().map(|one| one.slots).sum();
+                (known, uops.iter().filter(|one| one.is_none()).count() as f64)
+            }
+            _ => (inside.len() as f64, 0.0),
+        }
+    }
+
+    fn mispredicted(&self, function: &Function, piece: &Piece) -> Result<Interval, String> {
+        let penalty = self.penalty.ok_or("the self-test has no cost of a misprediction yet")?;
+        let mut sum = Interval::default();
+        for block in &piece.blocks {
+            if !self.branches {
+                // Too few to be worth a run.
+                let most = rarer(&self.counted, function, *block).unwrap_or(0.0);
+                sum = sum.plus_alike(Interval::new(0.0, 0.0, most));
+                continue;
+            }
+            for row in self.counted.branches(&function.module, function.range(*block)) {
+                let found = row.mispredicted.as_ref();
+                let of = found.map(|of| Interval::new(of.value, of.low, of.high));
+                sum = sum.plus_alike(of.unwrap_or_default());
+            }
+        }
+        Ok(sum.widened(PENALTY).times(penalty))
+    }
+}

@@ -1,0 +1,118 @@
+//! Further runs of the command.
+
+use super::ask::EstimateAsk;
+use super::functions::Functions;
+use crate::count::{CountAsk, First};
+use crate::documents::Exit;
+use crate::documents::count::{BlockRow, Count};
+use crate::documents::estimate::Run;
+use pmu::perf::Signals;
+use tma::Result;
+
+/// What is recorded beside counts, each in runs of its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub branches: bool,
+    pub loads: bool,
+}
+
+/// The runs of one estimate.
+pub(super) struct Further {
+    ask: CountAsk,
+    signals: Signals,
+    first: First,
+    /// The signal that interrupted one.
+    pub interrupted: Option<i32>,
+}
+
+impl Further {
+    /// Counts the hot functions.
+    ///
+    /// # Errors
+    /// The command cannot be started or traced; none of the functions can be counted.
+    pub fn count(ask: &EstimateAsk, found: &Functions) -> Result<Self> {
+        let ask = CountAsk {
+            // Its output belongs where that of the first run went once only.
+            command: pmu::Command { stdout_to_stderr: true, ..ask.command.clone() },
+            process: None,
+            modules: Vec::new(),
+            functions: Vec::new(),
+            hot: Some(found.hot.clone()),
+            plain: false,
+            loads: false,
+            values: None,
+            branches: None,
+        };
+        let signals = Signals::catch()?;
+        let mut first = First::of(&ask, &signals, &mut |_, _| {})?;
+        let interrupted = first.further(&ask, &signals)?;
+        Ok(Self { ask, signals, first, interrupted })
+    }
+
+    /// Records mispredictions.
+    ///
+    /// # Errors
+    /// The command cannot be started or traced.
+    pub fn branches(&mut self, ask: &EstimateAsk) -> Result<()> {
+        let ask = CountAsk { branches: Some(ask.model.core.clone()), ..self.ask.clone() };
+        self.interrupted = self.first.further(&ask, &self.signals)?;
+        Ok(())
+    }
+
+    /// Records addresses and latencies of loads.
+    ///
+    /// # Errors
+    /// As [`Further::branches`].
+    pub fn loads(&mut self) -> Result<()> {
+        let ask = CountAsk { loads: true, ..self.ask.clone() };
+        self.interrupted = self.first.further(&ask, &self.signals)?;
+        Ok(())
+    }
+
+    /// Counts once more: whether both runs entered all blocks equally often.
+    ///
+    /// # Errors
+    /// As [`Further::branches`].
+    pub fn repeated(&mut self) -> Result<bool> {
+        let mut second = First::of(&self.ask, &self.signals, &mut |_, _| {})?;
+        self.interrupted = second.further(&self.ask, &self.signals)?;
+        let cost = second.document.cost.iter().filter(|cost| cost.run == "counts").cloned();
+        self.first.document.cost.extend(cost);
+        Ok(same(self.counts(), &second.document))
+    }
+
+    /// What was found.
+    pub fn counts(&self) -> &Count {
+        &self.first.document
+    }
+
+    /// The runs so far.
+    pub fn runs(&self) -> Vec<Run> {
+        let probed = self.counts().cost.iter().filter(|cost| cost.run != "samples");
+        probed.map(|cost| Run { run: cost.run.clone(), seconds: cost.seconds }).collect()
+    }
+
+    /// Seconds of a run.
+    pub fn seconds(&self) -> f64 {
+        self.runs().iter().map(|run| run.seconds).sum()
+    }
+}
+
+/// Whether two runs entered all blocks equally often.
+fn same(one: &Count, other: &Count) -> bool {
+    let sorted = |count: &Count| {
+        let row = |row: &BlockRow| (row.module.clone(), row.start.clone(), row.count);
+        let mut rows: Vec<(String, String, u64)> = count.blocks.iter().map(row).collect();
+        rows.sort();
+        rows
+    };
+    sorted(one) == sorted(other)
+}
+
+/// An end as probes report it.
+pub(super) fn ended(exit: Exit) -> pmu::Exit {
+    match exit {
+        Exit::Status(status) => pmu::Exit::Status(status),
+        Exit::Signal(signal) => pmu::Exit::Signal(signal),
+    }
+}

@@ -1,0 +1,244 @@
+//! Loops and blocks measured in isolation: their data in the first cache, their branches predicted.
+
+use super::pieces::{Function, Kind, Piece};
+use crate::block::Measurer;
+use crate::core_model::CoreModel;
+use crate::loop_path::{body, decoded};
+use bench::{Measurement, Options, Profiler, Status};
+use estimate::{Bound, Interval, Isolated};
+use isa::code::Block;
+use std::time::Duration;
+use tma::Result;
+
+/// How long a measurement may wait for a core that nothing else uses.
+const BUDGET: Duration = Duration::from_secs(1);
+/// Longest path that is measured as a whole, in instructions.
+const LONGEST: usize = 600;
+/// What a loop takes here and in its program differ by about this much (docs/results/blocks.md).
+const MODEL: f64 = 0.05;
+/// The same of a path without its jumps, of several, or of a block among others that run beside it.
+const PATH: f64 = 0.1;
+const BLOCK: f64 = 0.3;
+/// Of a number that is not stable.
+const UNSTABLE: f64 = 0.25;
+/// A bound explains the time from this share of it on.
+const EXPLAINS: f64 = 0.9;
+/// Blocks that stand for many.
+const SAMPLE: usize = 5;
+
+/// A piece in isolation: for one of its entries.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Found {
+    pub evidence: Isolated,
+    /// As in `tdtool.block/1`.
+    pub bound: Option<String>,
+}
+
+/// What measures.
+pub(super) struct Isolation<'a> {
+    model: &'a CoreModel,
+    /// Whether what bounds it is found by variants, too; else by the front end alone.
+    explains: bool,
+}
+
+impl<'a> Isolation<'a> {
+    /// On a core.
+    pub fn new(model: &'a CoreModel, explains: bool) -> Self {
+        Self { model, explains }
+    }
+
+    /// Measures a piece.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn piece(
+        &self,
+        function: &Function,
+        piece: &Piece,
+    ) -> Result<std::result::Result<Found, String>> {
+        match piece.kind {
+            Kind::Loop(_) => self.whole_loop(function, piece),
+            Kind::Block => {
+                let found = self.block(function, piece.blocks[0])?;
+                Ok(found.map(|found| found.widened(BLOCK)))
+            }
+            Kind::Rest => self.several(function, piece),
+        }
+    }
+
+    fn whole_loop(
+        &self,
+        function: &Function,
+        piece: &Piece,
+    ) -> Result<std::result::Result<Found, String>> {
+        let length = |path: &super::paths::Path| -> usize {
+            path.blocks.iter().map(|block| function.instructions(*block).len()).sum()
+        };
+        if piece.paths.is_empty() {
+            return Ok(Err("no path through the loop is frequent".to_owned()));
+        }
+        if piece.paths.iter().any(|path| length(path) > LONGEST) {
+            return self.several(function, piece);
+        }
+        if piece.blocks.len() == 1 {
+            let found = self.block(function, piece.blocks[0])?;
+            return Ok(found.map(|found| found.widened(MODEL)));
+        }
+        let mut all = Vec::new();
+        for path in &piece.paths {
+            let bytes = match joined(function, &path.blocks) {
+                Ok(bytes) => bytes,
+                Err(why) => return Ok(Err(why)),
+            };
+            let start = function.range(path.blocks[0]).start;
+            match self.bytes(&bytes, start)? {
+                Ok(found) => all.push((path.share, found)),
+                Err(why) => return Ok(Err(why)),
+            }
+        }
+        Ok(together(&all).map(|found| found.widened(PATH)))
+    }
+
+    fn block(
+        &self,
+        function: &Function,
+        block: usize,
+    ) -> Result<std::result::Result<Found, String>> {
+        let instructions = function.instructions(block);
+        let bytes: Vec<u8> =
+            instructions.iter().flat_map(|(_, inst)| inst.bytes.iter().copied()).collect();
+        self.bytes(&bytes, function.range(block).start)
+    }
+
+    /// Some blocks of many: cycles for all their instructions by those of the sample.
+    fn several(
+        &self,
+        function: &Function,
+        piece: &Piece,
+    ) -> Result<std::result::Result<Found, String>> {
+        let weight =
+            |block: usize| function.executed(block) * function.instructions(block).len() as f64;
+        let total: f64 = piece.blocks.iter().map(|block| weight(*block)).sum();
+        if total <= 0.0 {
+            return Ok(Err("its blocks have no counts".to_owned()));
+        }
+        let mut rates: Vec<f64> = Vec::new();
+        for number in 0..SAMPLE {
+            let wanted = total * (number as f64 + 0.5) / SAMPLE as f64;
+            let mut sum = 0.0;
+            let reached = piece.blocks.iter().find(|block| {
+                sum += weight(**block);
+                sum >= wanted
+            });
+            let Some(block) = reached else { continue };
+            if let Ok(found) = self.block(function, *block)? {
+                rates
+                    .push(found.evidence.cycles.value / function.instructions(*block).len() as f64);
+            }
+        }
+        rates.sort_by(f64::total_cmp);
+        let (Some(low), Some(high)) = (rates.first(), rates.last()) else {
+            return Ok(Err("none of a sample of its blocks could be measured".to_owned()));
+        };
+        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+        let each = total / piece.entries.max(1.0);
+        let cycles = Interval::new(mean * each, low * each, high * each).widened(BLOCK);
+        Ok(Ok(Found { evidence: Isolated { cycles, bound: Bound::Core }, bound: None }))
+    }
+
+    fn bytes(&self, bytes: &[u8], address: u64) -> Result<std::result::Result<Found, String>> {
+        let block = match Block::decode(bytes) {
+            Ok(block) => block,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let block = match block.without_exit() {
+            Ok((block, _)) => block,
+            Err(why) => return Ok(Err(why)),
+        };
+        let address = Some(address);
+        let found = match self.explains {
+            true => {
+                let options = Options { budget: BUDGET, address, ..Options::default() };
+                Measurer::new(options, self.model).measure(&block, false)?
+            }
+            false => {
+                let core = self.model.core.clone();
+                let quick = Options { budget: BUDGET / 2, address, core, ..Options::quick() };
+                Profiler::new(Options { explain: true, ..quick }).measure(&block)?
+            }
+        };
+        Ok(of(&found))
+    }
+}
+
+impl Found {
+    fn widened(mut self, error: f64) -> Self {
+        self.evidence.cycles = self.evidence.cycles.widened(error);
+        self
+    }
+}
+
+/// The instructions of several blocks as one, without the jumps between them.
+fn joined(function: &Function, blocks: &[usize]) -> std::result::Result<Vec<u8>, String> {
+    let parts: Vec<(u64, Vec<u8>)> = blocks
+        .iter()
+        .map(|block| {
+            let inside = function.instructions(*block).iter();
+            let bytes = inside.flat_map(|(_, inst)| inst.bytes.iter().copied()).collect();
+            (function.range(*block).start, bytes)
+        })
+        .collect();
+    let all = decoded(&parts).map_err(|error| error.to_string())?;
+    let mut lines: Vec<(u64, &isa::code::Inst)> = Vec::new();
+    for block in blocks {
+        let own = function.instructions(*block).iter();
+        lines.extend(own.filter_map(|(at, _)| Some((*at, all.get(at)?))));
+    }
+    body(&lines, parts[0].0)
+}
+
+/// Several paths by their shares: the least and most of them are its interval.
+fn together(all: &[(f64, Found)]) -> std::result::Result<Found, String> {
+    let share: f64 = all.iter().map(|(share, _)| share).sum();
+    let most = all.first().ok_or("no path was measured")?;
+    let cycles =
+        |of: fn(&Interval) -> f64| all.iter().map(move |(_, found)| of(&found.evidence.cycles));
+    let value =
+        all.iter().map(|(share, found)| share * found.evidence.cycles.value).sum::<f64>() / share;
+    let (low, high) = match all.len() {
+        1 => (most.1.evidence.cycles.low, most.1.evidence.cycles.high),
+        _ => (
+            cycles(|one| one.low).fold(f64::INFINITY, f64::min),
+            cycles(|one| one.high).fold(0.0, f64::max),
+        ),
+    };
+    let evidence =
+        Isolated { cycles: Interval::new(value, low, high), bound: most.1.evidence.bound };
+    Ok(Found { evidence, bound: most.1.bound.clone() })
+}
+
+/// What a measurement says.
+fn of(found: &Measurement) -> std::result::Result<Found, String> {
+    let why = || found.reason.clone().unwrap_or_else(|| "no result".to_owned());
+    let throughput = found.throughput.as_ref().ok_or_else(why)?;
+    let mut cycles = Interval::new(throughput.cycles, throughput.low, throughput.high);
+    if found.status != Status::Ok {
+        cycles = cycles.widened(UNSTABLE);
+    }
+    let reaches = |name: &str| {
+        let of = found.bounds.iter().filter(|bound| bound.name == name && !bound.refuted);
+        of.map(|bound| bound.cycles).fold(0.0, f64::max) >= EXPLAINS * throughput.cycles
+    };
+    let bound = match found.hierarchy.bound {
+        Some("issue-width") => Bound::IssueWidth,
+        Some("front-end") => Bound::FrontEnd,
+        Some("ports" | "dependency" | "store-forwarding") => Bound::Core,
+        // Whatever it is, it is behind what delivers and retires instructions.
+        _ if !reaches("front-end") && !reaches("slots") && !reaches("issue-width") => Bound::Core,
+        _ => Bound::Unknown,
+    };
+    Ok(Found {
+        evidence: Isolated { cycles, bound },
+        bound: found.hierarchy.bound.map(str::to_owned),
+    })
+}

@@ -1,0 +1,138 @@
+//! What the loads of a piece can cost: their fenced latencies beyond the first cache, and lines that streams bring
+//! in ahead of time in the fenced run.
+
+use crate::documents::count::{Count, LoadRow, TimerRow};
+use estimate::{Interval, Loads};
+
+/// Bytes of a cache line.
+const LINE: f64 = 64.0;
+/// Streams over no more than this hit the first cache; over no more than the second, the second.
+const FIRST: f64 = 48e3;
+const SECOND: f64 = 1e6;
+/// Memory takes longer than its least latency: about this many times.
+const MEMORY: f64 = 2.0;
+
+/// The cost of a piece's loads in cycles.
+///
+/// # Errors
+/// Latencies are not known.
+pub(super) fn of<'a>(
+    rows: impl Iterator<Item = &'a LoadRow>,
+    count: &Count,
+    ghz: f64,
+    is_loop: bool,
+) -> Result<Loads, String> {
+    let timer = count.timer.as_ref().ok_or("latencies of loads were not measured")?;
+    let mut sum = Loads::default();
+    for row in rows {
+        let executions = row.executions.unwrap_or(0) as f64;
+        let beyond = beyond(row, timer).times(executions * ghz);
+        let is_chase = row.class.as_ref().is_some_and(|class| class.kind == "pointer_chase");
+        if is_chase && is_loop {
+            sum.carried = sum.carried.plus_alike(beyond);
+        }
+        let streamed = Interval::exact(streamed(row, timer) * executions * ghz);
+        let most = if streamed.high > beyond.high { streamed } else { beyond };
+        sum.at_most = sum.at_most.plus_alike(most);
+    }
+    Ok(sum)
+}
+
+/// The mean latency of a level in nanoseconds.
+fn mean(timer: &TimerRow, level: &str) -> Option<f64> {
+    timer.caches.iter().find(|one| one.level == level).map(|one| one.mean)
+}
+
+/// Nanoseconds of an execution beyond those of a hit in the first cache.
+fn beyond(row: &LoadRow, timer: &TimerRow) -> Interval {
+    let first = mean(timer, "L1").unwrap_or(0.0);
+    let Some(latency) = &row.latency else { return Interval::default() };
+    if row.levels.is_empty() {
+        return Interval::new(0.0, 0.0, (latency.mean - first).max(0.0));
+    }
+    let mut sum = Interval::default();
+    for level in row.levels.iter().filter(|level| level.level != "L1") {
+        // The second cache is known by its mean only: the counter's steps are larger.
+        let known = mean(timer, &level.level).filter(|_| level.level == "L2");
+        let own = known.or(level.latency).or_else(|| mean(timer, &level.level));
+        let more = (own.unwrap_or(timer.memory) - first).max(0.0);
+        sum = sum.plus_alike(Interval::new(level.share, level.low, level.high).times(more));
+    }
+    sum
+}
+
+/// Nanoseconds of an execution of a stride over more than the first cache, if nothing brought its lines ahead of it.
+fn streamed(row: &LoadRow, timer: &TimerRow) -> f64 {
+    let Some(class) = row.class.as_ref().filter(|class| class.kind == "stride") else { return 0.0 };
+    let (Some(stride), Some(steps)) = (class.stride, class.steps) else { return 0.0 };
+    let stride = stride.unsigned_abs() as f64;
+    let walked = stride * steps as f64 / class.breaks.unwrap_or(0).max(1) as f64;
+    let lines = (stride / LINE).min(1.0);
+    let first = mean(timer, "L1").unwrap_or(0.0);
+    if walked <= FIRST {
+        return 0.0;
+    }
+    if walked <= SECOND {
+        return lines * (mean(timer, "L2").unwrap_or(first) - first).max(0.0);
+    }
+    lines * MEMORY * timer.memory
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documents::count::{LevelMean, LevelShare, LoadClass, LoadLatency};
+
+    fn count() -> Count {
+        let cache = |level: &str, mean| LevelMean { level: level.to_owned(), mean };
+        let caches = vec![cache("L1", 2.0), cache("L2", 5.0)];
+        Count {
+            timer: Some(TimerRow { caches, memory: 60.0, ..TimerRow::default() }),
+            ..Count::default()
+        }
+    }
+
+    fn row(kind: &str, levels: &[(&str, f64, f64)]) -> LoadRow {
+        let level = |(level, share, latency): &(&str, f64, f64)| LevelShare {
+            level: (*level).to_owned(),
+            share: *share,
+            low: *share,
+            high: *share,
+            latency: Some(*latency),
+        };
+        LoadRow {
+            executions: Some(1000),
+            class: Some(LoadClass { kind: kind.to_owned(), ..LoadClass::default() }),
+            levels: levels.iter().map(level).collect(),
+            latency: Some(LoadLatency::default()),
+            ..LoadRow::default()
+        }
+    }
+
+    /// By hand: 1,000 × (0.25 × 3 ns + 0.5 × 100 ns) at 3 GHz.
+    #[test]
+    fn latencies_beyond_the_first_cache_are_summed() {
+        let levels = [("L1", 0.25, 1.0), ("L2", 0.25, 9.0), ("DRAM", 0.5, 102.0)];
+        let chase = row("pointer_chase", &levels);
+        let found = of([&chase].into_iter(), &count(), 3.0, true).unwrap();
+        assert!((found.at_most.value - 152_250.0).abs() < 1e-6, "{found:?}");
+        assert_eq!(found.carried, found.at_most);
+        let found = of([&chase].into_iter(), &count(), 3.0, false).unwrap();
+        assert_eq!(found.carried, Interval::default());
+    }
+
+    /// By hand: half a line for each step of 32 bytes; 2 × 60 ns a line; 32 × 4000 bytes in a row hit L2.
+    #[test]
+    fn lines_that_come_ahead_of_their_loads_count_as_if_they_did_not() {
+        let mut stream = row("stride", &[("L1", 1.0, 1.0)]);
+        let class = stream.class.as_mut().unwrap();
+        (class.stride, class.steps, class.breaks) = (Some(-32), Some(500_000), Some(0));
+        let found = of([&stream].into_iter(), &count(), 3.0, true).unwrap();
+        assert!((found.at_most.value - 180_000.0).abs() < 1e-6, "{found:?}");
+        stream.class.as_mut().unwrap().breaks = Some(125);
+        let found = of([&stream].into_iter(), &count(), 3.0, true).unwrap();
+        assert!((found.at_most.value - 4_500.0).abs() < 1e-6, "{found:?}");
+        stream.class.as_mut().unwrap().breaks = Some(125_000);
+        assert_eq!(of([&stream].into_iter(), &count(), 3.0, true).unwrap(), Loads::default());
+    }
+}

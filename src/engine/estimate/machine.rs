@@ -1,0 +1,37 @@
+//! What must be known of this machine.
+
+use crate::core_model::CoreModel;
+use bench::{Options, Profiler};
+use pmu::perf::tsc_hz_here;
+use tma::{Core, Error, Result};
+
+/// How often the core clock is looked at until nothing else runs.
+const LOOKS: usize = 20;
+
+/// Slots a cycle.
+///
+/// # Errors
+/// No table describes the processor.
+pub(super) fn width(core: &Core) -> Result<f64> {
+    core.width().map(f64::from).ok_or_else(|| {
+        Error::not_possible("no estimated top-down")
+            .because("the width of this processor is not known: no table describes it")
+            .hint("name a table with --uarch")
+    })
+}
+
+/// The core clock in GHz.
+///
+/// # Errors
+/// Something else runs all the time; the sandbox cannot be started.
+pub(super) fn clock(model: &CoreModel) -> Result<f64> {
+    let mut profiler = Profiler::new(Options { core: model.core.clone(), ..Options::quick() });
+    for _ in 0..LOOKS {
+        if let Some(found) = profiler.cycles_per_tick()?.zip(tsc_hz_here()) {
+            return Ok(found.0 * found.1 / 1e9);
+        }
+    }
+    Err(Error::failed("the core clock is not known")
+        .because("other programs use the processor all the time")
+        .hint("try again on a quieter machine"))
+}

@@ -1,0 +1,43 @@
+//! Estimated top-down of a command, without a PMU: further runs and isolated measurements → evidence of each hot
+//! loop and block → parts of its time (the model is the crate `estimate`).
+//!
+//! | file | concern |
+//! |---|---|
+//! | `ask` | what is asked for, and how its progress is reported |
+//! | `run` | the runs, in order, and the document from all of them |
+//! | `further` | further runs of the command |
+//! | `progress` | steps as they begin |
+//! | `machine` | width and clock of this core |
+//! | `schedule` | which pieces are measured in isolation |
+//! | `functions` | the hot functions of the samples |
+//! | `pieces` | a function's code with its samples and entries → loops, blocks and the rest |
+//! | `counted` | counts by module and address |
+//! | `isolated` | loops and blocks measured in isolation |
+//! | `paths` | the paths through a loop |
+//! | `needs` | whether branches or loads can matter, before they are recorded |
+//! | `evidence` | everything known of a piece |
+//! | `latency` | what its loads can cost |
+//! | `footprint` | how much code is hot, and what fetching it can cost |
+//! | `rows` | rows of the document |
+//! | `words` | the bottleneck in a sentence, and the next step |
+
+mod ask;
+mod counted;
+mod evidence;
+mod footprint;
+mod functions;
+mod further;
+mod isolated;
+mod latency;
+mod machine;
+mod needs;
+mod paths;
+mod pieces;
+mod progress;
+mod rows;
+mod run;
+mod schedule;
+mod words;
+
+pub use ask::{EstimateAsk, Step, cost};
+pub use run::estimate;

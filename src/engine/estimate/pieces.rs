@@ -1,0 +1,176 @@
+//! A function's code with its samples and entries → the pieces whose time is divided: loops without calls (of those
+//! around others what is not in these), blocks with enough samples, and the rest together.
+
+use super::counted::Counted;
+use super::paths::{Path, paths};
+use crate::hot::hottest::Hot;
+use crate::recorded_loads::code::Code;
+use iced_x86::FlowControl;
+use isa::flow::{Edge, Flow, Loop};
+use profile::address_space::ModuleAddress;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// A block with fewer samples is not divided on its own: its share is only known within a half.
+const SAMPLES: u64 = 16;
+
+/// Share of the iterations of a loop around others whose paths must be known to divide it as a whole.
+const FOLLOWED: f64 = 0.5;
+
+/// A function with its counts.
+pub(super) struct Function {
+    /// Its number among the hot functions.
+    pub number: usize,
+    /// Path of its file.
+    pub module: String,
+    pub flow: Rc<Flow>,
+    /// By block.
+    pub samples: Vec<u64>,
+    /// By block.
+    pub entries: Vec<Result<u64, String>>,
+    pub pieces: Vec<Piece>,
+}
+
+/// What a piece is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A loop of `Flow::loops`.
+    Loop(usize),
+    Block,
+    /// Blocks with few samples.
+    Rest,
+}
+
+/// Blocks whose time is divided together.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Piece {
+    pub kind: Kind,
+    pub blocks: Vec<usize>,
+    pub samples: u64,
+    /// Executions: of a loop its iterations; of the rest 1.
+    pub entries: f64,
+    /// How often a loop is entered from outside.
+    pub entered: Option<f64>,
+    /// Of a loop.
+    pub paths: Vec<Path>,
+}
+
+impl Function {
+    /// Of a hot function; `None` where its code is not known.
+    pub fn of(number: usize, hot: &Hot, code: &mut Code, counted: &Counted) -> Option<Self> {
+        if hot.gap.is_some() {
+            return None;
+        }
+        let module = hot.path.display().to_string();
+        let place = code.modules.iter().position(|one| one.path == module)?;
+        let flow = code.flow(ModuleAddress { module: place, address: hot.range.start })?;
+        let mut samples = vec![0; flow.blocks.len()];
+        for (at, some) in &hot.blocks {
+            if let Some(block) = flow.block_at(*at) {
+                samples[block] += some;
+            }
+        }
+        let entries =
+            flow.blocks.iter().map(|block| counted.entries(&module, block.start)).collect();
+        let mut function = Self { number, module, flow, samples, entries, pieces: Vec::new() };
+        function.pieces = function.divided(counted);
+        Some(function)
+    }
+
+    /// The addresses of a block.
+    pub fn range(&self, block: usize) -> Range<u64> {
+        self.flow.blocks[block].start..self.flow.blocks[block].end
+    }
+
+    /// Executions of a block, 0 where they are not known.
+    pub fn executed(&self, block: usize) -> f64 {
+        self.entries[block].as_ref().map_or(0.0, |count| *count as f64)
+    }
+
+    /// The instructions of a block with their addresses.
+    pub fn instructions(&self, block: usize) -> &[(u64, isa::code::Inst)] {
+        let Range { start, end } = self.range(block);
+        let all = &self.flow.instructions;
+        let from = all.partition_point(|(at, _)| *at < start);
+        let to = all.partition_point(|(at, _)| *at < end);
+        &all[from..to]
+    }
+
+    fn divided(&self, counted: &Counted) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        for (number, one) in self.flow.loops.iter().enumerate() {
+            let own: Vec<usize> = self.own(number).collect();
+            let samples: u64 = own.iter().map(|block| self.samples[*block]).sum();
+            if samples < SAMPLES || own.iter().any(|block| self.calls(*block)) {
+                continue;
+            }
+            let of = Loop { blocks: own, ..one.clone() };
+            let piece = self.piece_of(number, &of, samples, counted);
+            // Of a loop around others, most iterations must not come to them.
+            let followed: f64 = piece.paths.iter().map(|path| path.share).sum();
+            if of.blocks.len() == one.blocks.len() || followed >= FOLLOWED {
+                pieces.push(piece);
+            }
+        }
+        let whole: Vec<usize> = pieces.iter().flat_map(|piece| piece.blocks.clone()).collect();
+        let (mut rest, mut left) = (Vec::new(), 0);
+        for block in (0..self.flow.blocks.len()).filter(|block| !whole.contains(block)) {
+            if self.samples[block] >= SAMPLES {
+                pieces.push(Piece {
+                    kind: Kind::Block,
+                    blocks: vec![block],
+                    samples: self.samples[block],
+                    entries: self.executed(block),
+                    entered: None,
+                    paths: Vec::new(),
+                });
+            } else if self.samples[block] > 0 || self.executed(block) > 0.0 {
+                left += self.samples[block];
+                rest.push(block);
+            }
+        }
+        if left > 0 {
+            let (kind, entered, paths) = (Kind::Rest, None, Vec::new());
+            pieces.push(Piece { kind, blocks: rest, samples: left, entries: 1.0, entered, paths });
+        }
+        pieces
+    }
+
+    /// The blocks of a loop that are in no loop within it.
+    fn own(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
+        let blocks = self.flow.loops[number].blocks.iter().copied();
+        blocks.filter(move |block| self.flow.blocks[*block].innermost == Some(number))
+    }
+
+    fn piece_of(&self, number: usize, one: &Loop, samples: u64, counted: &Counted) -> Piece {
+        let start = |block: usize| self.flow.blocks[block].start;
+        let taken = |from: usize, to: usize| counted.edge(&self.module, start(from), start(to));
+        let share = |from: usize, to: usize| match self.executed(from) {
+            all if all > 0.0 => match taken(from, to) {
+                Some(count) => count as f64 / all,
+                // Of the others nothing is known.
+                None => 1.0 / self.flow.blocks[from].edges.len().max(1) as f64,
+            },
+            _ => 0.0,
+        };
+        let back: Option<u64> = one.back_edges.iter().map(|from| taken(*from, one.head)).sum();
+        let entries = self.executed(one.head);
+        Piece {
+            kind: Kind::Loop(number),
+            blocks: one.blocks.clone(),
+            samples,
+            entries,
+            entered: back.map(|back| (entries - back as f64).max(0.0)),
+            paths: paths(&self.flow, one, &share),
+        }
+    }
+
+    fn calls(&self, block: usize) -> bool {
+        let last = self.instructions(block).last().map(|(_, inst)| inst.decoded.flow_control());
+        let is_call = matches!(
+            last,
+            Some(FlowControl::Call | FlowControl::IndirectCall | FlowControl::Interrupt)
+        );
+        is_call || self.flow.blocks[block].edges.iter().any(|edge| matches!(edge, Edge::Outside(_)))
+    }
+}

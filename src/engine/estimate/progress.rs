@@ -1,0 +1,35 @@
+//! Steps as they begin, with the time that is left.
+
+use super::ask::{EstimateAsk, Left, Step};
+
+/// The steps of one estimate.
+pub(super) struct Progress<'a> {
+    ask: &'a EstimateAsk,
+    /// Seconds of a run without probes.
+    plain: f64,
+    number: usize,
+}
+
+impl<'a> Progress<'a> {
+    /// None has begun.
+    pub fn new(ask: &'a EstimateAsk, plain: f64) -> Self {
+        Self { ask, plain, number: 0 }
+    }
+
+    /// A step begins; `left` is what is left with it.
+    pub fn begin(&mut self, what: &str, left: Left) {
+        self.number += 1;
+        let of = self.number + left.runs() + left.isolated;
+        self.report(what, of, left.seconds(self.plain));
+    }
+
+    /// All is done.
+    pub fn end(&self) {
+        self.report("", self.number, 0.0);
+    }
+
+    fn report(&self, what: &str, of: usize, seconds_left: f64) {
+        let what = what.to_owned();
+        (self.ask.progress)(&Step { what, number: self.number, of, seconds_left });
+    }
+}

@@ -1,0 +1,216 @@
+//! The runs, in order, and the document from all of them.
+
+use super::ask::{EstimateAsk, Left, cost};
+use super::counted::Counted;
+use super::evidence::Context;
+use super::footprint::Footprint;
+use super::functions::{Functions, choose};
+use super::further::{Further, Wanted, ended};
+use super::machine::{clock, width};
+use super::needs;
+use super::pieces::Function;
+use super::progress::Progress;
+use super::rows;
+use super::schedule::{Isolated, isolation, unexplained};
+use crate::documents::Report;
+use crate::documents::count::Count;
+use crate::documents::estimate::{Estimate, Run};
+use crate::recorded_loads::code::Code;
+use isa::ports::Ports;
+use profile::files::SearchPaths;
+use profile::hot::Profile;
+use profile::module::{Module, ModuleKind};
+use profile::symbols::Symbols;
+use tma::{Core, Error, Result};
+
+/// Branches are recorded where mispredictions may take this share of the time, loads where so much is unexplained.
+const WORTH: f64 = 0.02;
+
+/// Further runs take at most about so many times the first.
+const MOST: f64 = 8.0;
+
+/// How well entries are those of the sampled run where two runs differ: a program that runs for a given time does
+/// less with probes.
+const DIFFERENT: f64 = 0.4;
+
+/// What all pieces share, without counts.
+struct Shared<'a> {
+    core: &'a Core,
+    width: f64,
+    /// Core cycles of the run.
+    cycles: f64,
+    samples: u64,
+    ghz: f64,
+}
+
+/// Estimates the command of a report with samples. The signal that interrupted it, if one did.
+///
+/// # Errors
+/// The samples are not of time; the sandbox cannot be started; the core's width or clock is not known.
+pub fn estimate(
+    report: &Report,
+    profile: &mut Profile,
+    ask: &EstimateAsk,
+) -> Result<(Estimate, Option<i32>)> {
+    if !profile.event.contains("clock") {
+        return Err(Error::not_possible("no estimated top-down")
+            .because(format!("samples of {} are not of time", profile.event))
+            .hint("leave --estimate out: a core PMU counts the tree"));
+    }
+    let plain = report.duration.unwrap_or(1.0);
+    let mut progress = Progress::new(ask, plain);
+    progress.begin(&format!("estimated top-down: {}", cost(plain)), Left::all());
+    let mut document = Estimate::default();
+    document.runs.push(Run { run: "samples".to_owned(), seconds: plain });
+    let core = &*ask.model.core;
+    let (width, ghz) = (width(core)?, clock(&ask.model)?);
+    let found = choose(profile, report.exit.map(ended), plain);
+    let task = report.software.get("task_clock_ms").copied().flatten();
+    let cycles = task.unwrap_or(plain * 1e3) * ghz * 1e6;
+    let shared = Shared { core, width, cycles, samples: found.hot.samples, ghz };
+    progress.begin("counts", Left::all());
+    let mut further = match Further::count(ask, &found) {
+        Ok(further) => further,
+        Err(error) => return Ok((without(document, &found, &error), None)),
+    };
+    let functions = functions(&found, further.counts());
+    let isolated = match further.interrupted {
+        None => isolation(ask, &functions, (shared.samples, plain), &mut progress)?,
+        Some(_) => Isolated::new(),
+    };
+    let (wanted, footprint) = shared.wanted(further.counts(), &functions, &isolated)?;
+    let recorded = record(&mut further, ask, wanted, (plain, &mut progress), &mut document);
+    document.runs.extend(further.runs());
+    if further.interrupted.is_some() {
+        return Ok((document, further.interrupted));
+    }
+    let entries_error = if document.deterministic == Some(false) { DIFFERENT } else { 0.0 };
+    let context = Context {
+        branches: recorded.branches,
+        entries_error,
+        footprint,
+        ..shared.context(further.counts())?
+    };
+    let command = report.command.clone().unwrap_or_default().join(" ");
+    rows::enter(&mut document, &found, &functions, &isolated, (&context, &command));
+    document.notes.extend(notes(&context, recorded, document.deterministic));
+    progress.end();
+    Ok((document, None))
+}
+
+/// Records what is wanted, and counts once more if there is time for that. What was recorded.
+fn record(
+    further: &mut Further,
+    ask: &EstimateAsk,
+    wanted: Wanted,
+    (plain, progress): (f64, &mut Progress),
+    document: &mut Estimate,
+) -> Wanted {
+    let mut recorded = Wanted::default();
+    let mut left = Left { counts: 1, branches: wanted.branches, loads: wanted.loads, isolated: 0 };
+    let mut noted = |done: Result<()>| {
+        let error = done.err().map(|error| error.to_string());
+        document.notes.extend(error.clone());
+        error.is_none()
+    };
+    if wanted.branches && further.interrupted.is_none() {
+        progress.begin("branches", left);
+        recorded.branches = noted(further.branches(ask));
+    }
+    left.branches = false;
+    if wanted.loads && further.interrupted.is_none() {
+        progress.begin("loads", left);
+        recorded.loads = noted(further.loads());
+    }
+    left.loads = false;
+    if further.interrupted.is_none() && further.seconds() + left.seconds(plain) <= MOST * plain {
+        progress.begin("counts again", left);
+        match further.repeated() {
+            Ok(same) => document.deterministic = Some(same),
+            Err(error) => document.notes.push(error.to_string()),
+        }
+    }
+    recorded
+}
+
+impl Shared<'_> {
+    fn context<'c>(&'c self, count: &'c Count) -> Result<Context<'c>> {
+        let known = self.core.answers().and_then(|answers| answers.misprediction);
+        Ok(Context {
+            core: self.core,
+            ports: Ports::of(self.core)?,
+            width: self.width,
+            cycles: self.cycles,
+            samples: self.samples,
+            ghz: self.ghz,
+            penalty: count.misprediction_cycles.or(known),
+            count,
+            counted: Counted::new(count),
+            branches: false,
+            entries_error: 0.0,
+            footprint: Footprint::default(),
+        })
+    }
+
+    /// What must be recorded, and how much code is hot.
+    fn wanted(
+        &self,
+        count: &Count,
+        functions: &[Function],
+        isolated: &Isolated,
+    ) -> Result<(Wanted, Footprint)> {
+        let context = self.context(count)?;
+        let all: u64 = functions.iter().flat_map(|function| &function.samples).sum();
+        let cycles = self.cycles * all as f64 / self.samples.max(1) as f64;
+        let most = needs::mispredictions(functions, &context.counted, context.penalty);
+        let wanted = Wanted {
+            branches: most > WORTH * cycles,
+            loads: unexplained(&context, functions, isolated) > WORTH,
+        };
+        let first = self.core.l1_code.map(|cache| cache.bytes());
+        Ok((wanted, Footprint::of(functions, first)))
+    }
+}
+
+/// The hot functions with their counts.
+fn functions(found: &Functions, count: &Count) -> Vec<Function> {
+    let hot = &found.hot.functions;
+    let mut paths: Vec<String> = hot.iter().map(|f| f.path.display().to_string()).collect();
+    paths.sort();
+    paths.dedup();
+    let file = |path| Module { path, kind: ModuleKind::File, ..Module::default() };
+    let modules = paths.into_iter().map(file).collect();
+    let mut code = Code::new(Symbols::new(SearchPaths::default()), modules);
+    let counted = Counted::new(count);
+    let all = hot.iter().enumerate();
+    all.filter_map(|(number, hot)| Function::of(number, hot, &mut code, &counted)).collect()
+}
+
+/// What must be known of the numbers.
+fn notes(context: &Context, wanted: Wanted, deterministic: Option<bool>) -> Vec<String> {
+    let mut notes = vec![format!(
+        "core clock {:.2} GHz, as an add chain showed after the sampled run",
+        context.ghz
+    )];
+    if let (true, Some(cycles)) = (wanted.branches, context.penalty) {
+        notes.push(format!("a misprediction costs {cycles:.0} cycles by the self-test"));
+    }
+    if deterministic == Some(false) {
+        notes.push(
+            "two runs entered blocks differently often: the program is not deterministic, and its \
+             shares are of several runs"
+                .to_owned(),
+        );
+    }
+    if !wanted.loads {
+        notes.push("loads were not recorded: nothing is left that they could explain".to_owned());
+    }
+    notes
+}
+
+/// The document where nothing can be counted: all is unexplained.
+fn without(mut document: Estimate, found: &Functions, error: &Error) -> Estimate {
+    document.notes.push(error.to_string());
+    rows::unknown(&mut document, found, error.what());
+    document
+}

@@ -1,0 +1,89 @@
+//! Which pieces are measured in isolation, and what is unexplained after that.
+
+use super::ask::{EstimateAsk, Left};
+use super::evidence::Context;
+use super::isolated::{Found, Isolation};
+use super::pieces::Function;
+use super::progress::Progress;
+use estimate::{Part, Parts, divide};
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+use tma::Result;
+
+/// Pieces are measured in isolation until they hold this share of the samples of all; …
+const MEASURED: f64 = 0.92;
+/// … each at least this share of the run's; …
+const LEAST: f64 = 0.005;
+/// … from this share on with all variants that tell what bounds them; …
+const EXPLAINED: f64 = 0.04;
+/// … within this time, or that of the sampled run if that is longer.
+const TIME: Duration = Duration::from_secs(30);
+
+/// Isolated measurements, by function and piece.
+pub(super) type Isolated = HashMap<(usize, usize), std::result::Result<Found, String>>;
+
+/// A piece that was not measured.
+pub(super) fn not_measured() -> std::result::Result<Found, String> {
+    Err("it has too few samples, or the time for that was over".to_owned())
+}
+
+/// Measures the hottest pieces of a run with so many samples that took so many seconds.
+///
+/// # Errors
+/// The sandbox cannot be started.
+pub(super) fn isolation(
+    ask: &EstimateAsk,
+    functions: &[Function],
+    (samples, seconds): (u64, f64),
+    progress: &mut Progress,
+) -> Result<Isolated> {
+    let order = hottest(functions, samples);
+    let begin = Instant::now();
+    let most = TIME.max(Duration::from_secs_f64(seconds));
+    let mut measured = Isolated::new();
+    for (number, (at, piece)) in order.iter().enumerate() {
+        if begin.elapsed() > most {
+            break;
+        }
+        let left = Left { counts: 1, isolated: order.len() - number, ..Left::all() };
+        progress.begin(&format!("measuring {} of {} in isolation", number + 1, order.len()), left);
+        let function = &functions[*at];
+        let piece_of = &function.pieces[*piece];
+        let is_hot = piece_of.samples as f64 >= EXPLAINED * samples as f64;
+        let found = Isolation::new(&ask.model, is_hot).piece(function, piece_of)?;
+        measured.insert((*at, *piece), found);
+    }
+    Ok(measured)
+}
+
+/// The pieces to measure, hottest first: function and piece.
+fn hottest(functions: &[Function], samples: u64) -> Vec<(usize, usize)> {
+    let mut order: Vec<(u64, usize, usize)> = Vec::new();
+    for (at, function) in functions.iter().enumerate() {
+        let pieces = function.pieces.iter().enumerate();
+        order.extend(pieces.map(|(number, piece)| (piece.samples, at, number)));
+    }
+    order.sort_by(|a, b| b.cmp(a));
+    let all: u64 = order.iter().map(|(own, ..)| own).sum();
+    let mut held = 0;
+    let is_wanted = |(own, ..): &&(u64, usize, usize)| {
+        let before = held as f64;
+        held += own;
+        before < MEASURED * all as f64 && *own as f64 >= LEAST * samples as f64
+    };
+    order.iter().take_while(is_wanted).map(|(_, at, number)| (*at, *number)).collect()
+}
+
+/// The share of all pieces that is unexplained.
+pub(super) fn unexplained(context: &Context, functions: &[Function], isolated: &Isolated) -> f64 {
+    let mut all: Vec<(f64, Parts)> = Vec::new();
+    for (at, function) in functions.iter().enumerate() {
+        for (number, piece) in function.pieces.iter().enumerate() {
+            let unknown = not_measured();
+            let found = isolated.get(&(at, number)).unwrap_or(&unknown);
+            all.push((piece.samples as f64, divide(&context.evidence(function, piece, found))));
+        }
+    }
+    let sum = Parts::sum(all.iter().map(|(own, parts)| (*own, parts)));
+    sum.of(Part::Unexplained).share.value
+}

@@ -1,0 +1,139 @@
+//! Cases worked out by hand.
+
+use super::*;
+use crate::{Loads, bottleneck};
+
+/// 100 cycles sampled within 4 %, 10 of them retiring, 30 in isolation.
+fn evidence() -> Evidence {
+    let cycles = Interval::relative(30.0, 0.05);
+    Evidence {
+        cycles: Interval::relative(100.0, 0.04),
+        retiring: Ok(Interval::exact(10.0)),
+        mispredicted: Ok(Interval::exact(0.0)),
+        isolated: Ok(Isolated { cycles, bound: Bound::Core }),
+        loads: Ok(Loads::default()),
+        fetch: 0.0,
+    }
+}
+
+fn value(parts: &Parts, part: Part) -> f64 {
+    (parts.of(part).share.value * 1e6).round() / 1e6
+}
+
+fn sums_to_one(parts: &Parts) {
+    let sum: f64 = parts.iter().map(|(_, share)| share.share.value).sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{parts:?}");
+    for (_, share) in parts.iter() {
+        let Interval { value, low, high } = share.share;
+        assert!(0.0 <= low && low <= value && value <= high && high <= 1.0, "{parts:?}");
+    }
+}
+
+#[test]
+fn without_evidence_the_rest_is_unexplained() {
+    let parts = divide(&evidence());
+    sums_to_one(&parts);
+    assert_eq!(value(&parts, Part::Retiring), 0.1);
+    assert_eq!(value(&parts, Part::CoreBound), 0.2);
+    assert_eq!(value(&parts, Part::Unexplained), 0.7);
+    assert_eq!(bottleneck(&parts), None);
+}
+
+#[test]
+fn loads_that_can_account_for_the_rest_get_it() {
+    let at_most = Interval::exact(400.0);
+    let loads = Ok(Loads { at_most, carried: Interval::default() });
+    let parts = divide(&Evidence { loads, ..evidence() });
+    sums_to_one(&parts);
+    assert_eq!(value(&parts, Part::MemoryBound), 0.7);
+    // A quarter of 0.7 below.
+    assert!(parts.of(Part::MemoryBound).share.low < 0.53, "{parts:?}");
+    assert_eq!(bottleneck(&parts), Some(Part::MemoryBound));
+}
+
+#[test]
+fn loads_that_cannot_leave_something_unexplained() {
+    let at_most = Interval::exact(20.0);
+    let loads = Ok(Loads { at_most, carried: at_most });
+    let parts = divide(&Evidence { loads, ..evidence() });
+    sums_to_one(&parts);
+    // 20 × 1.3 of 100.
+    assert_eq!(value(&parts, Part::MemoryBound), 0.26);
+    assert_eq!(value(&parts, Part::Unexplained), 0.44);
+}
+
+#[test]
+fn what_loads_and_code_both_could_take_is_not_distributed() {
+    let loads = Ok(Loads { at_most: Interval::exact(400.0), carried: Interval::default() });
+    let parts = divide(&Evidence { loads, fetch: 500.0, ..evidence() });
+    sums_to_one(&parts);
+    assert_eq!(value(&parts, Part::Unexplained), 0.7);
+    assert_eq!(bottleneck(&parts), None);
+    // Fetching can take 50 of 70: at least 20 are of loads.
+    let loads = Ok(Loads { at_most: Interval::exact(400.0), carried: Interval::default() });
+    let parts = divide(&Evidence { loads, fetch: 50.0, ..evidence() });
+    sums_to_one(&parts);
+    assert_eq!(value(&parts, Part::MemoryBound), 0.2);
+    assert_eq!(value(&parts, Part::FetchLatency), 0.0);
+    assert_eq!(value(&parts, Part::Unexplained), 0.5);
+}
+
+#[test]
+fn mispredictions_come_off_the_rest() {
+    let mispredicted = Ok(Interval::relative(60.0, 0.15));
+    let parts = divide(&Evidence { mispredicted, ..evidence() });
+    sums_to_one(&parts);
+    assert_eq!(value(&parts, Part::BadSpeculation), 0.6);
+    assert_eq!(value(&parts, Part::Unexplained), 0.1);
+    assert_eq!(bottleneck(&parts), Some(Part::BadSpeculation));
+}
+
+/// 10 + 20 + 90 are 20 too many. Of 90 ± 13.5 and 20 ± 1.5 (and ± 4 % of the time) the first gives way.
+#[test]
+fn what_is_too_much_gives_way_by_its_error() {
+    let mispredicted = Ok(Interval::relative(90.0, 0.15));
+    let parts = divide(&Evidence { mispredicted, ..evidence() });
+    sums_to_one(&parts);
+    assert!(value(&parts, Part::Retiring) > 0.099, "{parts:?}");
+    assert!((0.70..0.71).contains(&value(&parts, Part::BadSpeculation)), "{parts:?}");
+    assert_eq!(value(&parts, Part::Unexplained), 0.0);
+}
+
+#[test]
+fn the_bound_says_where_isolated_cycles_belong() {
+    let of = |bound| {
+        let cycles = Interval::exact(30.0);
+        let parts = divide(&Evidence { isolated: Ok(Isolated { cycles, bound }), ..evidence() });
+        sums_to_one(&parts);
+        parts
+    };
+    assert_eq!(value(&of(Bound::FrontEnd), Part::FetchBandwidth), 0.2);
+    assert_eq!(value(&of(Bound::IssueWidth), Part::Retiring), 0.3);
+    assert_eq!(value(&of(Bound::Unknown), Part::Unexplained), 0.9);
+}
+
+#[test]
+fn without_isolation_only_carried_latency_is_memory() {
+    let loads = |carried: f64| {
+        let carried = Interval::exact(carried);
+        let found = Loads { at_most: Interval::exact(500.0), carried };
+        let isolated = Err("it calls".to_owned());
+        divide(&Evidence { loads: Ok(found), isolated, ..evidence() })
+    };
+    sums_to_one(&loads(0.0));
+    assert_eq!(value(&loads(0.0), Part::MemoryBound), 0.0);
+    assert_eq!(value(&loads(200.0), Part::MemoryBound), 0.9);
+    let why = loads(0.0).of(Part::Unexplained).reason.clone().unwrap();
+    assert_eq!(why, "not measured in isolation: it calls");
+}
+
+#[test]
+fn what_takes_longer_in_isolation_was_other_work() {
+    let cycles = Interval::exact(500.0);
+    let isolated = Ok(Isolated { cycles, bound: Bound::Core });
+    let parts = divide(&Evidence { isolated, ..evidence() });
+    sums_to_one(&parts);
+    assert_eq!(value(&parts, Part::Unexplained), 0.9);
+    let why = parts.of(Part::Unexplained).reason.clone().unwrap();
+    assert!(why.ends_with("it takes 4.8 times as long there as in the program"), "{why}");
+}

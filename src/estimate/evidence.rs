@@ -1,0 +1,52 @@
+//! What is known of a piece of code: a loop, a block, or several. Cycles are of all its executions in the run,
+//! or of one, as long as they are all of the same.
+
+use crate::interval::Interval;
+
+/// What bounds a piece of code in isolation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// Slots of the core's width: the µop table has too few.
+    IssueWidth,
+    /// Fetching and decoding.
+    FrontEnd,
+    /// Ports, dependencies, store forwarding, dividers: whatever is behind the front end.
+    Core,
+    /// None that is known.
+    Unknown,
+}
+
+/// A measurement in isolation: its data in the first cache, its branches predicted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Isolated {
+    /// Cycles.
+    pub cycles: Interval,
+    /// What bounds them.
+    pub bound: Bound,
+}
+
+/// What is known of its loads.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Loads {
+    /// Their latencies beyond the first cache, summed as if none overlapped: the most that they can cost.
+    pub at_most: Interval,
+    /// Of that, of loads that are themselves the loop-carried dependency (pointer chases): they do not overlap.
+    pub carried: Interval,
+}
+
+/// What is known of a piece of code; or why it is not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    /// Cycles in the program: sampled.
+    pub cycles: Interval,
+    /// Cycles that its retired µops take at the core's full width.
+    pub retiring: Result<Interval, String>,
+    /// Cycles of its mispredictions.
+    pub mispredicted: Result<Interval, String>,
+    /// The same code in isolation.
+    pub isolated: Result<Isolated, String>,
+    /// Its loads.
+    pub loads: Result<Loads, String>,
+    /// The most that fetching its code from beyond the first cache can cost; 0 where the hot code fits.
+    pub fetch: f64,
+}

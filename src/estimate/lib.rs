@@ -1,0 +1,25 @@
+//! The model of an estimated top-down tree: what was measured of a piece of code → how its time divides into
+//! parts, each with an interval and a source. Pure; the measurements are the engine's.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`interval`] | values with intervals, and their arithmetic |
+//! | [`parts`] | the parts, their sources, and sums of them |
+//! | [`evidence`] | what is known of a piece of code |
+//! | [`divide`](mod@divide) | evidence → parts |
+//! | [`bottleneck`](mod@bottleneck) | which part is the largest, if the intervals allow to say |
+//!
+//! Time is counterfactual: a part is what would be gone without its cause, in the order in which causes are
+//! measured. What is left over is *unexplained*; it is shown, never distributed.
+
+pub mod bottleneck;
+pub mod divide;
+pub mod evidence;
+pub mod interval;
+pub mod parts;
+
+pub use bottleneck::bottleneck;
+pub use divide::divide;
+pub use evidence::{Bound, Evidence, Isolated, Loads};
+pub use interval::Interval;
+pub use parts::{Part, Parts, Share, Source};

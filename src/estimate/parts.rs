@@ -1,0 +1,163 @@
+//! The parts of a piece of code's time, their sources, and sums of them.
+
+use crate::interval::Interval;
+
+/// A part of the time, in slots of the core's width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Slots of retired µops.
+    Retiring,
+    /// Mispredicted branches.
+    BadSpeculation,
+    /// Fetching and decoding, with all code at hand.
+    FetchBandwidth,
+    /// Code that is not at hand.
+    FetchLatency,
+    /// Ports, dependencies, store forwarding and dividers.
+    CoreBound,
+    /// Loads beyond the first cache.
+    MemoryBound,
+    /// What none of them covers.
+    Unexplained,
+}
+
+/// All parts, in the order of documents.
+pub const ALL: [Part; 7] = [
+    Part::Retiring,
+    Part::BadSpeculation,
+    Part::FetchBandwidth,
+    Part::FetchLatency,
+    Part::CoreBound,
+    Part::MemoryBound,
+    Part::Unexplained,
+];
+
+impl Part {
+    /// As in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Retiring => "retiring",
+            Self::BadSpeculation => "bad_speculation",
+            Self::FetchBandwidth => "fetch_bandwidth",
+            Self::FetchLatency => "fetch_latency",
+            Self::CoreBound => "core_bound",
+            Self::MemoryBound => "memory_bound",
+            Self::Unexplained => "unexplained",
+        }
+    }
+}
+
+/// Where a share comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Source {
+    /// Exact counts and the µop table, over sampled time.
+    Counted,
+    /// Modelled mispredictions × what one costs on this host.
+    Modelled,
+    /// A loop or block measured in isolation.
+    Isolated,
+    /// What is left, where loads are known to miss often enough for it, or code not to fit.
+    Residual,
+    /// Nothing says that there is any.
+    #[default]
+    Absent,
+}
+
+impl Source {
+    /// As in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Counted => "counted",
+            Self::Modelled => "modelled",
+            Self::Isolated => "measured in isolation",
+            Self::Residual => "residual",
+            Self::Absent => "no evidence",
+        }
+    }
+}
+
+/// One part's share of the time, 0 to 1.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Share {
+    /// The share.
+    pub share: Interval,
+    /// Where it comes from.
+    pub source: Source,
+    /// What must be known of it: why it is missing, or what it may be instead.
+    pub reason: Option<String>,
+}
+
+/// The shares of all parts, in the order of [`ALL`]; their values sum to 1.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Parts([Share; 7]);
+
+impl Parts {
+    /// The share of a part.
+    pub fn of(&self, part: Part) -> &Share {
+        &self.0[part as usize]
+    }
+
+    /// Sets the share of a part.
+    pub fn set(&mut self, part: Part, share: Share) {
+        self.0[part as usize] = share;
+    }
+
+    /// All parts with their shares.
+    pub fn iter(&self) -> impl Iterator<Item = (Part, &Share)> {
+        ALL.into_iter().zip(&self.0)
+    }
+
+    /// Nothing is known, for this reason.
+    pub fn unknown(reason: String) -> Self {
+        let mut parts = Self::default();
+        let share = Interval::exact(1.0);
+        let source = Source::Residual;
+        parts.set(Part::Unexplained, Share { share, source, reason: Some(reason) });
+        parts
+    }
+
+    /// The parts of several pieces of code together, each with its time. Errors add up, since they may have
+    /// the same cause: the clock, the cost of a misprediction. A part's source and reason are those of the
+    /// piece that has most of it.
+    pub fn sum<'a>(all: impl Iterator<Item = (f64, &'a Self)> + Clone) -> Self {
+        let time: f64 = all.clone().map(|(time, _)| time).sum();
+        let mut sum = Self::default();
+        if time <= 0.0 {
+            return Self::unknown("it has no time".to_owned());
+        }
+        for part in ALL {
+            let weighted = |(own, parts): (f64, &Self)| parts.of(part).share.times(own / time);
+            let share = all.clone().map(weighted).fold(Interval::default(), Interval::plus_alike);
+            let amount = |(own, parts): &(f64, &Self)| own * parts.of(part).share.value;
+            let most = all.clone().max_by(|a, b| amount(a).total_cmp(&amount(b)));
+            let (source, reason) = most.map_or((Source::Absent, None), |(_, parts)| {
+                (parts.of(part).source, parts.of(part).reason.clone())
+            });
+            sum.set(part, Share { share, source, reason });
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: 3 of 4 seconds half retiring, 1 second all unexplained: 37.5 % retiring, 62.5 % unexplained.
+    #[test]
+    fn parts_are_weighted_by_time() {
+        let mut half = Parts::default();
+        let share =
+            |value: f64| Share { share: Interval::relative(value, 0.2), ..Share::default() };
+        half.set(Part::Retiring, share(0.5));
+        half.set(Part::Unexplained, share(0.5));
+        let none = Parts::unknown("no counts".to_owned());
+        let sum = Parts::sum([(3.0, &half), (1.0, &none)].into_iter());
+        assert_eq!(sum.of(Part::Retiring).share.value, 0.375);
+        assert!((sum.of(Part::Retiring).share.high - 0.45).abs() < 1e-12);
+        assert_eq!(sum.of(Part::Unexplained).share.value, 0.625);
+        let total: f64 = sum.iter().map(|(_, share)| share.share.value).sum();
+        assert!((total - 1.0).abs() < 1e-12);
+        assert_eq!(sum.of(Part::Unexplained).reason, None, "the first has more of it");
+    }
+}

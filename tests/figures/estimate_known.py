@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""`tdtool report --estimate` on programs whose bottleneck is known by construction.
+
+  CARGO_PROFILE_DEV_DEBUG=0 cargo build && python3 tests/figures/estimate_known.py --tool target/debug/tdtool --set seen
+
+Labels are in tests/figures/estimate_labels.csv, written before the first run; programs in tests/figures/programs/estimate.c
+and `tdtool workload`. Where a program has a control, which does the same work without the bottleneck, the true share of the
+bottleneck is 1 - (time of the control) / (time of the program).
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from common import arguments, need, rows, table
+
+SOURCE = "tests/figures/programs/estimate.c"
+LABELS = "tests/figures/estimate_labels.csv"
+OPTIONS = ["-O2", "-g", "-fno-if-conversion", "-fno-if-conversion2", "-fno-tree-vectorize", "-msse4.2"]
+PARTS = ["retiring", "bad_speculation", "fetch_bandwidth", "fetch_latency", "core_bound", "memory_bound", "unexplained"]
+# Phases of a mixture: program, function, part.
+CHAIN, BRANCH = ("fp_chain", "k_fpchain", "core_bound"), ("misp50", "k_branch", "bad_speculation")
+CHASE, GATHER = ("dram_chase", "k_chase", "memory_bound"), ("dram_gather", "k_gather", "memory_bound")
+MIXED = {"mix_chain_misp": [CHAIN, BRANCH], "mix_chase_chain": [CHASE, CHAIN], "mix_three": [CHAIN, BRANCH, GATHER]}
+# (the control of "search" is as random as its program: it was meant to be none)
+NO_CONTROL = {"search", "divide", "port", "forward", "retire", "sqrt", "mul_chain", "crc"}
+
+
+def times(program, kind, mode, size, rounds=3):
+    """Seconds of processor time by function: the least of some runs."""
+    best = {}
+    for _ in range(rounds):
+        out = subprocess.run([program, kind, mode, str(size)], check=True, capture_output=True, text=True).stdout
+        for name, seconds in (line.split() for line in out.splitlines()):
+            best[name] = min(best.get(name, 9e9), float(seconds))
+    return best
+
+
+def cause(program, kind, size):
+    """The true share of a program's bottleneck, by its control."""
+    if kind in NO_CONTROL:
+        return None
+    normal, control = (sum(times(program, kind, mode, size).values()) for mode in ("normal", "control"))
+    return max(0.0, 1 - control / normal)
+
+
+def estimate(tool, command, folder):
+    """The document of an estimate, and its cost as a multiple of the sampled run."""
+    out = f"{folder}/report.json"
+    done = subprocess.run([tool, "report", "--estimate", "--format", "json", "--output", out, "--", *command],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        return None, done.stderr
+    with open(out) as file:
+        return json.load(file)["estimate"], None
+
+
+def repeated(command, seconds):
+    """A built-in program with as many repeats as it does in some seconds, so that all runs do the same."""
+    out = subprocess.run([*command, "--seconds", str(seconds), "--format", "json"], check=True, capture_output=True).stdout
+    return [*command, "--repeats", str(max(1, int(json.loads(out)["repeats"])))]
+
+
+def judged(label, found):
+    """right, undecided or WRONG."""
+    return "right" if found == label else "undecided" if found == "undecided" else "WRONG"
+
+
+def shown(row):
+    """Parts of a row in per cent."""
+    return " ".join(f"{100 * row['parts'][part]['value']:.0f}" for part in PARTS)
+
+
+def main():
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    arguments(parser, blocks=False)
+    parser.add_argument("--set", default="seen", help="seen, aside or built-in (default seen)")
+    parser.add_argument("--only", default="", help="programs, separated by commas")
+    parser.add_argument("--size", type=float, default=1.0, help="length of the programs (default 1: about a second)")
+    parser.add_argument("--keep", help="folder for the documents")
+    args = parser.parse_args()
+    need(args.tool, SOURCE, LABELS)
+    body, verdicts, off = [], [], []
+    with tempfile.TemporaryDirectory() as folder:
+        program = f"{folder}/estimate"
+        subprocess.run(["gcc", *OPTIONS, "-o", program, SOURCE, "-lm"], check=True)
+        for label in rows(LABELS):
+            kind = label["program"]
+            if label["set"] != args.set or args.only and kind not in args.only.split(","):
+                continue
+            name, *control = kind.split()
+            command = [program, kind, "normal", str(args.size)]
+            if args.set == "built-in":
+                command = repeated([args.tool, "workload", "run", name, *["--control"] * len(control)], args.size)
+            document, error = estimate(args.tool, command, folder)
+            if document is None:
+                body.append([kind, label["bottleneck"], "failed", error.strip().splitlines()[0], "", ""])
+                continue
+            if args.keep:
+                os.makedirs(args.keep, exist_ok=True)
+                with open(f"{args.keep}/{kind.replace(' ', '-')}.json", "w") as file:
+                    json.dump(document, file)
+            cost = sum(run["seconds"] for run in document["runs"][1:]) / document["runs"][0]["seconds"]
+            hot = [row for row in document["functions"] if row["name"].startswith("k_") or row["name"] == label["function"]]
+            if label["bottleneck"] == "mixed":
+                spent = times(program, kind, "normal", args.size)
+                all_of_it, held = sum(spent.values()), sum(row["share"] for row in hot)
+                for phase, function, part in MIXED[kind]:
+                    true = spent[function] / all_of_it * cause(program, phase, args.size / len(MIXED[kind]))
+                    mine = sum(row["share"] * row["parts"][part]["value"] for row in hot) / held
+                    off.append(abs(true - mine))
+                    body.append([kind, part, "", f"{100 * true:.0f}", f"{100 * mine:.0f}", f"{cost:.1f}"])
+                continue
+            wanted = [row for row in hot if row["name"] == label["function"]]
+            if args.set == "built-in":
+                wanted = [row for row in document["loops"] + document["functions"] if not row["name"].startswith("[")]
+                wanted = sorted(wanted, key=lambda row: -row["share"])
+            if not wanted:
+                body.append([kind, label["bottleneck"], "undecided", "not covered", "", f"{cost:.1f}"])
+                verdicts.append("undecided")
+                continue
+            row = wanted[0]
+            verdicts.append(judged(label["bottleneck"], row["bottleneck"]))
+            true = None if args.set == "built-in" else cause(program, kind, args.size)
+            part = row["parts"][label["bottleneck"]]
+            if true is not None:
+                off.append(abs(true - part["value"]))
+            of = f"{100 * part['value']:.0f} ({100 * part['low']:.0f}-{100 * part['high']:.0f})"
+            body.append([kind, label["bottleneck"], verdicts[-1], "" if true is None else f"{100 * true:.0f}", of,
+                         f"{cost:.1f}", shown(row)])
+            print(*body[-1], sep=" | ", flush=True, file=sys.stderr)
+    table(["program", "label", "verdict", "true %", "estimated %", "cost", "/".join(PARTS)], body)
+    print(f"\nright {verdicts.count('right')}, undecided {verdicts.count('undecided')}, wrong {verdicts.count('WRONG')} of "
+          f"{len(verdicts)}; shares within 7 points: {sum(one <= 0.07 for one in off)} of {len(off)}")
+
+
+if __name__ == "__main__":
+    main()
