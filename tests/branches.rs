@@ -1,6 +1,7 @@
 //! `tdtool branches`: figures of recordings with known truth (../shared/notes/recordings.md).
 
-use crate::support::files::{shared, text};
+use crate::profile::made;
+use crate::support::files::{Folder, shared, text};
 use crate::support::run::tdtool;
 use serde_json::Value;
 
@@ -104,4 +105,60 @@ fn a_recording_without_branch_stacks_is_refused() {
     let done = tdtool(["branches", text(&folder.join("perf.data.weight_struct"))]);
     assert_eq!(done.code(), Some(1));
     assert!(done.stderr.contains("has no branch stacks"), "{}", done.stderr);
+}
+
+/// Truth of the run: 0x401e13 is mispredicted in 1 of 8 executions, 0x401dc6 in half of them. Both lead
+/// straight on into the head of their loop.
+#[test]
+fn a_branch_below_the_limit_is_not_hard_and_hard_ones_are_always_listed() {
+    let Some(folder) = shared("simlbr") else { return };
+    let recording = folder.join("counts.perf.data");
+    let roots = text(folder.parent().unwrap()).to_owned();
+    let document = read(&[text(&recording), "--symfs", &roots]);
+    let eighth = row(&document, "edges", "from", "0x401e13");
+    assert_eq!(eighth["hard"], false, "{eighth}");
+    let share = eighth["mispredicted"].as_f64().unwrap() / eighth["executions"].as_f64().unwrap();
+    assert!((share - 0.125).abs() < 0.01, "{share}");
+    for (back, head) in [("0x401e13", "0x401e11"), ("0x401dc6", "0x401dc3")] {
+        let one = row(&document, "loops", "back", back);
+        assert_eq!(one["head"], head);
+        assert_eq!(one["taken"], row(&document, "edges", "from", back)["count"]);
+    }
+    let few = tdtool(["branches", text(&recording), "--symfs", &roots, "-n", "1"]);
+    let hard: Vec<&Value> =
+        document["edges"].as_array().unwrap().iter().filter(|edge| edge["hard"] == true).collect();
+    let listed = |edge: &&&Value| {
+        let branch = format!("{} ", edge["from"].as_str().unwrap());
+        few.stdout.lines().any(|line| line.contains(&branch) && line.contains(" hard "))
+    };
+    assert_eq!(hard.iter().filter(listed).count(), hard.len(), "{}", few.stdout);
+    assert!(hard.iter().any(|edge| edge["from"] == "0x401dc6"));
+    let left = document["edges"].as_array().unwrap().len() - 1 - hard.len();
+    assert!(few.stdout.contains(&format!("{left} more, none of them hard")), "{}", few.stdout);
+}
+
+/// What `perf inject --itrace` makes of an ETM trace: branch stacks of another architecture. Its branches are
+/// listed; what they do is not decoded as x86 code.
+#[test]
+fn branches_of_another_architecture_are_listed_without_their_kinds() {
+    let folder = Folder::new();
+    let path = folder.path().join("perf.data");
+    std::fs::write(&path, made::file("aarch64", &made::records())).unwrap();
+    let document = read(&[text(&path)]);
+    let entries: u64 =
+        document["events"].as_array().unwrap().iter().map(|e| e["entries"].as_u64().unwrap()).sum();
+    assert_eq!(entries, 4, "{document}");
+    let edges = document["edges"].as_array().unwrap();
+    assert!(edges.iter().all(|e| e["from"].is_string() && e["kind"].is_null()), "{edges:?}");
+}
+
+/// The program is known by its build-id, wherever it lies.
+#[test]
+fn a_report_of_a_recording_takes_its_program_as_a_file() {
+    let Some(folder) = shared("simlbr") else { return };
+    let (recording, program) = (folder.join("counts.perf.data"), folder.join("kernels"));
+    let without = tdtool(["report", text(&recording)]);
+    assert!(!without.stdout.contains(" hash "), "{}", without.stdout);
+    let done = tdtool(["report", text(&recording), "--binary", text(&program)]);
+    assert!(done.stdout.contains(" hash "), "{}", done.stdout);
 }

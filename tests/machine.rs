@@ -2,7 +2,8 @@
 
 use crate::collect::{intel, machine};
 use pmu::machine::{
-    Finding, Level, Machine, Probe, TableMatch, Topology, choose, encode, findings,
+    Finding, Level, Machine, Probe, TableMatch, Topology, choose, countable, encode, findings,
+    unknown_model,
 };
 use tma::tables::EventSpec;
 
@@ -41,6 +42,30 @@ fn processors_find_their_tables() {
     }
     let unknown = intel(&[("proc/cpuinfo", &cpu("GenuineIntel", 6, 1, 1))]);
     assert_eq!(tables(&unknown), []);
+}
+
+#[test]
+fn an_unknown_model_has_the_events_that_never_change_and_the_nearest_table() {
+    let library = events::library();
+    let of = |vendor, family, model| {
+        let machine = intel(&[("proc/cpuinfo", &cpu(vendor, family, model, 1))]);
+        let counted = countable(&machine, &library, None).expect("tables");
+        let found = findings(&machine, &counted, &FINE);
+        let table = found.iter().find(|f| f.id == "table").expect("a finding").clone();
+        assert_eq!(table.level, Level::Limited);
+        assert!(table.what.contains("only architectural events"), "{table:?}");
+        let remedy = unknown_model(&machine.cpu, &library).expect("tables");
+        (counted.into_iter().map(|t| (t.table, t.pmu)).collect::<Vec<_>>(), remedy)
+    };
+    // Model 0x5f is between Skylake's 0x5e and others.
+    let (counted, remedy) = of("GenuineIntel", 6, 0x5f);
+    assert_eq!(counted, [named("arch-intel", Some("cpu"))]);
+    assert!(remedy.contains("--uarch skl"), "{remedy}");
+    let (counted, remedy) = of("AuthenticAMD", 26, 0xff);
+    assert_eq!(counted, [named("arch-amd", Some("cpu"))]);
+    assert!(remedy.contains("--uarch zen5"), "{remedy}");
+    // A new family has no relative.
+    assert!(!of("AuthenticAMD", 29, 1).1.contains("nearest model"));
 }
 
 #[test]

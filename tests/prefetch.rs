@@ -154,8 +154,12 @@ fn a_command_is_advised_by_probes() {
         let (Some(ic), Some(mc)) = (load["ic"].as_f64(), load["mc"].as_f64()) else {
             return Trial::Unsettled(load.to_string());
         };
-        let distance = (mc / ic).ceil().max(1.0);
-        assert_eq!(load["distance"].as_f64(), Some(distance));
+        let room = document["in_flight"]["misses"].as_f64().unwrap();
+        let misses = load["misses"].as_f64().unwrap();
+        let cycles = ic.max(misses * mc / room);
+        assert_eq!(load["distance"].as_f64(), Some((mc / cycles).ceil().max(1.0)), "{load}");
+        assert!(misses > 0.0 && misses < 1.1, "one load an iteration can miss: {load}");
+        assert_eq!(load["build_id"].as_str().map(str::len), Some(40), "{load}");
         assert_eq!(
             (&load["site"], &load["ic_source"]),
             (&json!("inner"), &json!("measured block"))
@@ -240,6 +244,91 @@ fn llc_emits_the_prefetch_of_a_plan() {
     assert!(llc(&[&hints, "-o", text(&out)]));
     let emitted = std::fs::read_to_string(&out).unwrap();
     assert!(emitted.contains(&format!("prefetcht0\t{delta}(%rdi,")), "{emitted}");
+}
+
+/// As on a machine whose caches prefetch nothing: the counts of a stride, all of whose executions memory serves. Its
+/// plan in each format, for a reader of JSON, of CSV, and for llc.
+#[test]
+fn the_plan_of_counts_is_read_by_llc() {
+    let _alone = alone();
+    let place = Folder::new();
+    let at = |name: &str| place.path().join(name);
+    let (code, object, program) = (fixture("prefetch/walk.ll"), at("walk.o"), at("walk"));
+    let llc = |more: &[&str]| {
+        let mut command = Command::new("llc-14");
+        command.args(["-O2", "-x86-discriminate-memops", text(&code)]).args(more);
+        ran(&mut command)
+    };
+    if !llc(&["-filetype=obj", "-o", text(&object)]) {
+        return;
+    }
+    let mut link = Command::new("cc");
+    let main = fixture("prefetch/main.c");
+    link.args(["-O2", "-no-pie", "-Wl,--build-id", text(&main), text(&object), "-o"]);
+    if !ran(link.arg(text(&program))) {
+        return;
+    }
+    let done = tdtool([
+        "count",
+        "--functions",
+        "walk",
+        "--loads",
+        "--format",
+        "json",
+        "--",
+        text(&program),
+    ]);
+    if not_now(&done.stderr) {
+        eprintln!("skipped: {}", done.stderr);
+        return;
+    }
+    let mut counts = done.succeeded().json();
+    let counts_file = at("counts.json");
+    let level = |level: &str, share: f64, latency: f64| json!({"level": level, "share": share, "low": share, "high": share, "latency": latency});
+    let load = counts["loads"]
+        .as_array_mut()
+        .unwrap()
+        .iter_mut()
+        .find(|row| row["class"]["kind"] == "stride");
+    let Some(load) = load.filter(|row| !row["latency"].is_null()) else {
+        eprintln!("skipped: latencies are not known here");
+        return;
+    };
+    load["levels"] = json!([level("L1", 0.0, 1.0), level("DRAM", 1.0, 100.0)]);
+    std::fs::write(&counts_file, counts.to_string()).unwrap();
+    let planned = |format: &str, name: &str| -> Option<(Value, String)> {
+        let plan = at(name);
+        let all = [
+            "prefetch",
+            "--format",
+            "json",
+            "--plan",
+            text(&plan),
+            "--plan-format",
+            format,
+            text(&counts_file),
+        ];
+        let done = tdtool(all);
+        let document = (!not_now(&done.stderr)).then(|| done.succeeded().json())?;
+        Some((document["advice"][0].clone(), std::fs::read_to_string(&plan).unwrap()))
+    };
+    let Some((row, plan)) = planned("json", "plan.json") else { return };
+    assert_eq!((&row["stride"], &row["site"]), (&json!(16), &json!("inner")), "{row}");
+    let plan: Value = serde_json::from_str(&plan).unwrap();
+    let [own] = &plan["prefetches"].as_array().unwrap()[..] else { panic!("{plan}") };
+    assert_eq!((&own["distance"], &own["load"]), (&row["distance"], &row["load"]));
+    assert_eq!(own["build_id"].as_str().map(str::len), Some(40), "{own}");
+    let delta = |row: &Value| 16 * row["distance"].as_i64().unwrap();
+    let Some((row, hints)) = planned("hints", "plan.csv") else { return };
+    let line = format!("{},{},t0", row["load"].as_str().unwrap(), delta(&row));
+    assert_eq!(hints, format!("PC,delta,type\n{line}\n"));
+    let Some((row, _)) = planned("llvm", "plan.afdo") else { return };
+    let (hints, out) = (format!("-prefetch-hints-file={}", text(&at("plan.afdo"))), at("walk.s"));
+    assert!(llc(&[&hints, "-o", text(&out)]));
+    let emitted = std::fs::read_to_string(&out).unwrap();
+    assert!(emitted.contains(&format!("prefetcht0\t{}(%rdi,", delta(&row))), "{emitted}");
+    let both = tdtool(["prefetch", text(&counts_file), text(&program)]);
+    assert_eq!(both.code(), Some(2), "{}", both.stderr);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! and what is known of the core.
 
 use crate::core_model;
+use crate::predicting;
 use crate::record::sample::{self, SampleAsk};
 use bench::{Options, Pmu, Profiler, Status};
 use isa::code::Block;
@@ -86,6 +87,7 @@ fn self_test(core: &Core) -> Finding {
     ask("false dependences", distances);
     let costs = answers.misprediction.map(|c| format!("a misprediction costs {c:.0} cycles"));
     ask("mispredictions", costs);
+    ask("other mispredictions", predicting::others(answers));
     if !open.is_empty() {
         known.push(format!("open: {}", open.join(", ")));
     }
@@ -195,7 +197,7 @@ fn uncontended(machine: &Machine, load: Option<Load>) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tma::self_test::Answers;
+    use tma::self_test::{Answers, Targets};
 
     #[test]
     fn the_self_test_s_answers_are_named_and_contradict_a_table_visibly() {
@@ -214,12 +216,17 @@ mod tests {
             needs_alignment: Some(false),
             false_distances: Some(vec![0x400, 0x800, 0x1000]),
             misprediction: Some(22.4),
+            ready_misprediction: Some(18.2),
+            indirect_misprediction: Some(26.6),
+            targets: Some(Targets { quarter: 0.36, eighth: 0.2 }),
         };
         // As measured natively on a Zen 4.
         let found = of("zen4", answers.clone());
         assert_eq!(found.level, Level::Ok, "{:?}", found.cause);
         assert!(found.what.contains("5.9 instructions a cycle (load-constant)"), "{}", found.what);
         assert!(found.what.contains("a misprediction costs 22 cycles"), "{}", found.what);
+        let indirect = "18 where nothing is waited for, 27 of an indirect jump, of whose targets the last one is predicted";
+        assert!(found.what.contains(indirect), "{}", found.what);
         assert!(found.what.contains("nops share slots") && found.what.contains("0x400, 0x800"));
         let other = Answers { nops_fused: Some(false), width: Some(7.9), ..answers };
         let found = of("zen4", other);

@@ -1,5 +1,6 @@
 //! Functions by the names that people write: as in the symbol table, or demangled, with parameters or without.
 
+use isa::code::nameless;
 use probe::facts::functions;
 use profile::symbols::demangle::{demangle, demangle_short};
 use std::path::Path;
@@ -21,6 +22,20 @@ pub fn in_file(path: &Path, given: &str) -> Result<std::result::Result<String, O
         Some(found) => Ok(found.to_owned()),
         None => Err(did_you_mean(symbols, given)),
     })
+}
+
+/// The name of a function of `file` as it is shown: demangled; with the file where it is an address only.
+pub fn shown(file: &str, name: &str) -> String {
+    match name
+        .strip_prefix("0x")
+        .and_then(|digits| digits.split(|c: char| !c.is_ascii_hexdigit()).next())
+    {
+        Some(digits) => match u64::from_str_radix(digits, 16) {
+            Ok(start) => format!("{}{}", nameless(file, start), &name[2 + digits.len()..]),
+            Err(_) => name.to_owned(),
+        },
+        None => demangle(name),
+    }
 }
 
 /// Whether the symbol `linkage` is what `given` names.

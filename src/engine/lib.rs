@@ -5,6 +5,7 @@
 //! | [`topdown`] | counts, live or recorded → report |
 //! | [`record`] | a live measurement recorded in a session file |
 //! | [`hot`] | samples → hot functions and blocks |
+//! | [`flame`] | call stacks, with what their time goes to: folded, or a flame graph |
 //! | [`trials`] | counts from rows `trial,event,value` |
 //! | [`initial_values`] | register and memory values for a dependency analysis |
 //! | [`captured`] | a block with the values of its running program |
@@ -16,7 +17,7 @@
 //! | [`recorded_loads`] | recorded samples of loads and stores → levels, latencies, shared cache lines |
 //! | [`prefetch`](mod@prefetch) | recorded iterations and loads → prefetch advice |
 //! | [`count`] | exact counts of chosen functions of a command |
-//! | `mispredicted` | mispredictions of the branches of these functions, modelled |
+//! | `mispredicted`, `predicting`, `waits` | mispredictions of the branches of these functions, modelled |
 //! | `values` | what registers hold at the entries of their functions and loops |
 //! | `recursion`, `nesting` | functions that may call themselves; their calls and returns |
 //! | [`function_name`], [`function_list`] | functions by the names that people write; the largest of a file |
@@ -39,13 +40,12 @@ pub mod branches;
 pub mod captured;
 pub mod core_model;
 pub mod count;
-mod count_chosen;
-mod count_hot;
 pub mod deps;
 pub mod doctor;
 pub mod documents;
 pub mod estimate;
 pub mod files;
+pub mod flame;
 pub mod format;
 pub mod function_list;
 pub mod function_name;
@@ -57,6 +57,7 @@ mod loop_path;
 mod mispredicted;
 mod nesting;
 pub mod predict;
+mod predicting;
 pub mod prefetch;
 pub mod record;
 pub mod recorded_loads;
@@ -67,6 +68,7 @@ pub mod trials;
 mod trips;
 mod typical;
 mod values;
+mod waits;
 
 /// The tables that are built in.
 pub use events::library;

@@ -3,10 +3,12 @@
 
 use crate::documents::count::{BranchRow, Cost, Count, Modelled};
 use crate::nesting::{self, Nesting};
+use crate::predicting;
 use crate::recursion::recursive;
 use crate::trips::{self, Followed};
+use crate::waits;
 use bench::{Options, Pmu, Profiler};
-use branches::predictor::{Branch, Kind, Predictor};
+use branches::predictor::{Branch, Kind, LONGEST_HISTORY, Predictor};
 use branches::sampled::{self, Estimate, estimate};
 use isa::code::Block;
 use pmu::Command;
@@ -16,8 +18,9 @@ use probe::count::Wanted;
 use probe::facts::Function;
 use probe::plan::{What, branches};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use tma::self_test::{Answers, Rule};
 use tma::{Core, Result};
 
 /// `add rax, rbx`, a block that is measured for the sake of the self-test.
@@ -46,7 +49,11 @@ pub fn enter(
     let wanted = wanted.as_slice();
     let followed = RefCell::new(BTreeMap::new());
     let recursive = recursive(wanted);
+    let waiting = RefCell::new(BTreeSet::new());
     let all = |number: usize, function: &Function| {
+        let waits = function.blocks.iter().filter(|b| waits::for_a_load(&b.instructions));
+        let jumps = waits.filter_map(|b| Some((number, b.instructions.last()?.ip())));
+        waiting.borrow_mut().extend(jumps);
         followed.borrow_mut().insert(number, Followed::of(function));
         let entry = recursive.contains(&number).then(|| nesting::entered(function)).flatten();
         branches(function).into_iter().chain(entry).collect()
@@ -58,17 +65,7 @@ pub fn enter(
         plain,
         probes: recorded.probes,
     });
-    document.misprediction_cycles = misprediction(core);
-    match document.misprediction_cycles {
-        Some(cycles) => document.notes.push(format!(
-            "mispredictions are modelled, not counted; one costs {cycles:.0} cycles by the self-test"
-        )),
-        None => document.notes.push(
-            "mispredictions are modelled, not counted; what one costs is not known: the self-test \
-             has no answer yet"
-                .to_owned(),
-        ),
-    }
+    let rule = predicting::enter(document, answers(core));
     let streams: Vec<(bool, Vec<Record>)> = recorded
         .bursts
         .iter()
@@ -76,15 +73,22 @@ pub fn enter(
         .map(|(burst, records)| (burst.is_first, records))
         .collect();
     trips::enter(document, (&recorded, wanted), &followed.into_inner(), &streams);
-    let found = modelled(&recorded, wanted);
+    let waiting = waiting.into_inner();
+    let found = modelled(&recorded, wanted, rule);
     let executions = executions(document);
     for (number, observed) in recorded.observed.iter().enumerate() {
         let (name, of) = functions[observed.function];
         let (module, at) = (of.path.display().to_string(), observed.wish.at);
         let runs = executions.get(module.as_str()).and_then(|all| within(all, at));
         let estimate = found.get(&address(&recorded, wanted, number as u32));
-        let mispredicted =
-            runs.and_then(|runs| modelled_of(runs, estimate, document.misprediction_cycles));
+        let cycles = match observed.wish.what {
+            What::Target => document.indirect_misprediction_cycles,
+            What::Outcome if waiting.contains(&(observed.function, at)) => {
+                document.misprediction_cycles
+            }
+            _ => document.ready_misprediction_cycles.or(document.misprediction_cycles),
+        };
+        let mispredicted = runs.and_then(|runs| modelled_of(runs, estimate, cycles));
         let reason = mispredicted.is_none().then(|| match (&observed.refused, runs) {
             (Some(why), _) => format!("not recorded: {why}"),
             (None, None) => "its block has no count".to_owned(),
@@ -172,7 +176,7 @@ fn address(recorded: &Recorded, wanted: &[Wanted], site: u32) -> u64 {
 }
 
 /// What the model says of all branches.
-fn modelled(recorded: &Recorded, wanted: &[Wanted]) -> BTreeMap<u64, Estimate> {
+fn modelled(recorded: &Recorded, wanted: &[Wanted], rule: Rule) -> BTreeMap<u64, Estimate> {
     let addresses: Vec<u64> =
         (0..recorded.observed.len()).map(|n| address(recorded, wanted, n as u32)).collect();
     let branches = |records: &[Record]| {
@@ -199,7 +203,7 @@ fn modelled(recorded: &Recorded, wanted: &[Wanted]) -> BTreeMap<u64, Estimate> {
             sampled::Burst { is_first: burst.is_first, is_last: burst.is_last, branches }
         })
         .collect();
-    estimate(&mut Predictor::default(), &bursts)
+    estimate(&mut Predictor::new(LONGEST_HISTORY, rule), &bursts)
 }
 
 /// The records of each thread.
@@ -219,13 +223,13 @@ fn threads(burst: &Burst, are_several: bool) -> Vec<(&Burst, Vec<Record>)> {
     all
 }
 
-/// What a misprediction costs on this machine, by the self-test, which is made if it was not.
-fn misprediction(core: &Arc<Core>) -> Option<f64> {
+/// The self-test of this processor, which is made if it was not.
+fn answers(core: &Arc<Core>) -> Option<&Answers> {
     if core.answers().is_none() {
         let pmu = Pmu::Absent(String::new());
         let options = Options { core: core.clone(), pmu, counts: false, ..Options::quick() };
         let block = Block::decode(&SIMPLEST).ok()?;
         Profiler::new(options).measure(&block).ok()?;
     }
-    core.answers()?.misprediction
+    core.answers()
 }

@@ -125,7 +125,9 @@ pub fn enter(
             // More than there were: the way through the function was not understood.
             let fits = |row: &&mut LoopRow| row.entries.is_none_or(|n| found.whole.number() <= n);
             if let (Some(row), true) = (row.filter(fits), seen > 0) {
+                let is_all = row.entries == Some(found.whole.number());
                 row.trips = Row {
+                    source: Some(if is_all { "exact" } else { "sampled" }.to_owned()),
                     histogram: found.whole.counts().collect(),
                     truncated: Some(found.truncated),
                     ..row.trips.clone()

@@ -89,8 +89,8 @@ pub trait Kernel {
     /// Reads what `read_format` gives, as words: with `group_read` nr, enabled, running and the
     /// values; else value, enabled, running.
     fn read(&mut self, leader: Handle, words: &mut Vec<u64>) -> std::result::Result<(), Errno>;
-    /// Whether a group opened on this process gets counters when enabled on one of `cpus` (any if
-    /// `None`) within `timeout`. `None`: that cannot be tested.
+    /// Whether a group opened on this process or on a CPU gets counters within `timeout` after it is
+    /// enabled; this process then runs on one of `cpus` (any if `None`). `None`: that cannot be tested.
     fn runs(&mut self, leader: Handle, cpus: Option<&[u32]>, timeout: Duration) -> Option<bool>;
     /// Opens a control group by its folder.
     fn open_cgroup(&mut self, folder: &Path) -> Result<Handle>;
@@ -107,6 +107,11 @@ pub trait Kernel {
 
     /// Time since a fixed moment.
     fn now(&mut self) -> Duration;
+    /// A random number.
+    fn seed(&mut self) -> u64 {
+        let now = self.now().as_nanos() as u64;
+        (now ^ u64::from(std::process::id()) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
     /// Forks the command; the child waits before exec. Returns its process id.
     fn prepare(&mut self, command: &Command) -> Result<i32>;
     /// Lets the child exec; errors are those of exec.

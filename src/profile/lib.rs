@@ -17,11 +17,13 @@
 //! | `ranges` | address ranges that replace what they overlap |
 //! | [`address_space`] | the file mapped at an address of a process at a time |
 //! | [`symbols`] | functions, lines and inlined functions of a module, lazily |
+//! | [`code`] | instructions and control flow around an address, lazily |
 //! | [`hot`] | samples per function, block and instruction |
 //!
 //! Nothing here prints or measures. Input from outside ends in an error or a stated gap.
 
 pub mod address_space;
+pub mod code;
 pub mod counts;
 pub mod event;
 pub mod files;

@@ -13,6 +13,8 @@ pub struct About {
     pub source: String,
     /// The sampled events.
     pub events: Vec<Event>,
+    /// Events that samples read without being sampled: names, and ids in READ fields.
+    pub counted: Vec<(String, Vec<u64>)>,
     /// Build-ids of files by path, from the recording's own list.
     pub build_ids: Vec<(String, Vec<u8>)>,
     /// Architecture (`uname -m`) of the recorded machine, if known.
@@ -23,6 +25,8 @@ pub struct About {
     pub boot: Option<String>,
     /// Processor name.
     pub processor: Option<String>,
+    /// Vendor, family, model and stepping, as perf writes them: `GenuineIntel,6,140,1`.
+    pub cpuid: Option<String>,
     /// Host name.
     pub host: Option<String>,
     /// Command line of the recorder.

@@ -30,6 +30,47 @@ pub struct Answers {
     pub false_distances: Option<Vec<u32>>,
     /// Cycles that a mispredicted branch costs: of random branches behind a short chain.
     pub misprediction: Option<f64>,
+    /// The same where the branch's operands were there before the last branch.
+    pub ready_misprediction: Option<f64>,
+    /// The same of an indirect jump.
+    pub indirect_misprediction: Option<f64>,
+    /// Which target of an indirect jump is predicted.
+    pub targets: Option<Targets>,
+}
+
+/// How often an indirect jump is mispredicted that takes, at random, one of two targets.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Targets {
+    /// The rarer one a quarter of the times.
+    pub quarter: f64,
+    /// The rarer one an eighth of the times.
+    pub eighth: f64,
+}
+
+/// What a processor predicts where nothing tells which target is next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// The target that was right most often: with targets of share p and 1 − p it is wrong with the
+    /// lesser of both.
+    MostFrequent,
+    /// The last target: wrong with 2p (1 − p).
+    Last,
+}
+
+impl Targets {
+    /// The rule that both shares show; `None` if they do not agree, or lie in the middle between both rules.
+    pub fn rule(&self) -> Option<Rule> {
+        /// How far from the middle.
+        const CLEAR: f64 = 0.1;
+        let shown = |share: f64, rarer: f64| {
+            let last = 2.0 * rarer * (1.0 - rarer);
+            let towards_last = (share - rarer) / (last - rarer) - 0.5;
+            let rule = if towards_last > 0.0 { Rule::Last } else { Rule::MostFrequent };
+            (towards_last.abs() >= CLEAR).then_some(rule)
+        };
+        let quarter = shown(self.quarter, 0.25)?;
+        (shown(self.eighth, 0.125)? == quarter).then_some(quarter)
+    }
 }
 
 /// The self-test of a core: made once, and kept by whoever shares the description of the core.

@@ -8,6 +8,7 @@
 //! | `chase`, `stream`, `matmul`, `idle` | portable loops |
 //! | `x86` | loops in x86-64 assembly |
 //! | `fenced` | what single loads from each cache and from memory take |
+//! | `in_flight` | how many cache misses a core keeps in flight |
 //! | `random`, `size` | reproducible random numbers, sizes as text |
 //! | `launch` | the command line that runs a program |
 //!
@@ -20,6 +21,8 @@ mod chase;
 #[cfg(target_arch = "x86_64")]
 mod fenced;
 mod idle;
+#[cfg(target_arch = "x86_64")]
+mod in_flight;
 mod launch;
 mod matmul;
 mod memory;
@@ -33,6 +36,8 @@ mod x86;
 pub use catalog::list;
 #[cfg(target_arch = "x86_64")]
 pub use fenced::{Fenced, Triple, fenced_loads};
+#[cfg(target_arch = "x86_64")]
+pub use in_flight::{InFlight, misses_in_flight};
 pub use launch::{command, resolve};
 pub use run::{Options, Rate, Summary, find, run};
 pub use size::parse_size;

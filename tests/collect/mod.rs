@@ -1,9 +1,11 @@
 //! The live collector: against a scripted kernel, on made-up machines, and on the one at hand.
 
 mod counting;
+mod coverage;
 mod live;
 mod refusals;
 mod script;
+mod shared;
 mod targets;
 mod time;
 

@@ -142,6 +142,25 @@ fn a_cpu_that_went_offline_is_left_out_aloud_and_one_that_refuses_gives_a_reason
 }
 
 #[test]
+fn a_cpu_that_goes_offline_counts_for_the_time_it_was_there() {
+    let (machine, table) = (intel(&[]), table("t", "cpu"));
+    let groups = [group(&[1, 2, 3])];
+    let mut request = request(&machine, &table, &groups, Target::System);
+    request.duration = Some(Duration::from_secs(3));
+    let lifetime = Duration::from_secs(60);
+    let leaving = vec![(Duration::from_millis(1204), 1)];
+    let loads = [(0, 0.5), (1, 1.0)].into();
+    let mut kernel = Scripted { leaving, loads, lifetime, ..self::kernel() };
+    let measured = run(&mut kernel, &request);
+    // CPU 0 for 3 s and CPU 1 for 1.204 s: every event, not only the first of its group.
+    for n in 1..=3 {
+        near(count(&measured, 0, n).expect("counted"), 4.204 * f64::from(n) * SECOND, 1e-9);
+    }
+    assert!(measured.notes[0].contains("went offline during the measurement: 1"), "{measured:?}");
+    near(measured.software.task_clock.expect("busy time"), 1.5 + 1.204, 1e-9);
+}
+
+#[test]
 fn an_event_of_the_whole_core_is_not_taken_from_one_of_its_threads() {
     let mut table = table("t", "cpu");
     table.events[1].spec.percore = true;

@@ -183,3 +183,37 @@ fn the_cpu_time_of_whole_cpus_leaves_idle_time_out() {
     assert!(matches!(software.task_clock, Err(Missing::NotMeasured(_))), "{software:?}");
     assert_eq!(software.context_switches, Ok(0.0));
 }
+
+#[test]
+fn software_counts_and_wall_time_are_of_the_same_window() {
+    // One thread that runs all the time, and readings that take 30 ms: one CPU is used, not more.
+    let (machine, table) = (intel(&[]), table("t", "cpu"));
+    let groups = [group(&[1]), group(&[2]), group(&[3])];
+    let ms = Duration::from_millis;
+    let mut request = request(&machine, &table, &groups, Target::Process(10));
+    request.duration = Some(ms(200));
+    request.interval = Some(ms(100));
+    let lifetime = Duration::from_secs(60);
+    let mut kernel = Scripted { threads: vec![10], reading: ms(10), lifetime, ..kernel() };
+    let measured = perf::measure_with(&mut kernel, &request, &mut |p| {
+        let Progress::Interval(interval) = p else { return };
+        near(interval.software.cpus_used().expect("a ratio"), 1.0, 1e-6);
+    });
+    near(measured.expect("measured").software.cpus_used().expect("a ratio"), 1.0, 1e-6);
+}
+
+#[test]
+fn costly_readings_are_made_once_an_interval() {
+    let (machine, table) = (intel(&[]), table("t", "cpu"));
+    let groups = [group(&[1]), group(&[2]), group(&[3])];
+    let mut request = request(&machine, &table, &groups, Target::Command);
+    request.interval = Some(Duration::from_millis(100));
+    let reads = |reading| {
+        let mut kernel = Scripted { reading, ..kernel() };
+        run(&mut kernel, &request);
+        kernel.read / groups.len()
+    };
+    // Ten intervals of 100 ms: 16 readings each where that costs little, else one as perf stat makes.
+    assert!(reads(Duration::from_micros(10)) >= 150);
+    assert!(reads(Duration::from_millis(2)) <= 12);
+}

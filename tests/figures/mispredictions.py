@@ -22,7 +22,7 @@ SEEN = ["random 50", "random 25", "random 10", "random 2", "turns 10", "sorted",
         "trips 1 to 4", "trips 1 to 16", "and", "exclusive or", "switch 12", "switch 70", "calls 25", "calls 90",
         "search"]
 ASIDE = ["random 35", "random 5", "turns 25", "trips 9", "trips 40", "trips 2 to 9", "switch 40", "switch 95",
-         "calls 60"]
+         "calls 60", "deep 16", "deep 32", "deep 48", "deep 64", "deep 128", "skipped", "pushed"]
 # A misprediction must explain the excess this closely where that is over 1 cycle; none is there below 0.3.
 WITHIN, OVER, NONE = 0.15, 1.0, 0.3
 
@@ -35,7 +35,7 @@ def measured(program, kind, mode, args):
 
 
 def modelled(program, kind, function, args, folder):
-    """Mispredictions for each item with their interval, and what one costs."""
+    """Mispredictions for each item with their interval, their cycles, and the document."""
     out = f"{folder}/count.json"
     command = [program, kind, "hard", str(args.items), "1"]
     subprocess.run([args.tool, "count", "--branches", "--functions", function, "--format", "json", "--output", out,
@@ -45,8 +45,8 @@ def modelled(program, kind, function, args, folder):
     found = [branch["mispredicted"] for branch in document["branches"] if branch.get("mispredicted")]
     if not document.get("misprediction_cycles"):
         sys.exit("error: the self-test has no answer; run `tdtool doctor` on an idle machine")
-    return [sum(row[key] for row in found) / args.items for key in ("value", "low", "high")], \
-        document["misprediction_cycles"]
+    each = [sum(row[key] for row in found) / args.items for key in ("value", "low", "high", "cycles")]
+    return each, document
 
 
 def judge(excess, cycles):
@@ -66,23 +66,26 @@ def main():
     parser.add_argument("--rounds", type=int, default=9, help="timed rounds, of which the best counts (default 9)")
     args = parser.parse_args()
     need(args.tool, SOURCE)
-    body, cost = [], 0.0
+    body, document = [], {}
     with tempfile.TemporaryDirectory() as folder:
         program = os.path.join(folder, "mispredictions")
         subprocess.run(["gcc", *OPTIONS, "-o", program, SOURCE], check=True)
         for kind in SEEN + ASIDE:
             function, hard = measured(program, kind, "hard", args)
             _, easy = measured(program, kind, "easy", args)
-            (value, low, high), cost = modelled(program, kind, function, args, folder)
-            excess, cycles = hard - easy, value * cost
+            (value, low, high, cycles), document = modelled(program, kind, function, args, folder)
+            excess = hard - easy
             ratio = f"{cycles / excess - 1:+.0%}".replace("%", " %") if excess > OVER else ""
             body.append([kind + (" (aside)" if kind in ASIDE else ""), f"{hard:.2f}", f"{easy:.2f}", f"{excess:.2f}",
                          f"{value:.4f}", f"{low:.4f} … {high:.4f}", f"{cycles:.2f}", ratio, judge(excess, cycles)])
     with open("/proc/cpuinfo") as file:
         fields = dict(line.split(":", 1) for line in file.read().split("\n\n")[0].splitlines())
     named = {key.strip(): value.strip() for key, value in fields.items()}
+    target = document["predicted_target"]
     print(f"{named['model name']}, family {named['cpu family']} model {named['model']}; "
-          f"one misprediction: {cost:.1f} cycles (self-test)\n")
+          f"one misprediction: {document['misprediction_cycles']:.1f} cycles (self-test), "
+          f"{document['indirect_misprediction_cycles']:.1f} of an indirect branch; predicted target: {target['rule']}, "
+          f"{'measured' if target['measured'] else 'assumed'} ({target['quarter']:.3f}, {target['eighth']:.3f})\n")
     table(["kind", "hard", "easy", "excess", "mispredicted", "95 %", "modelled cycles", "error", "within"], body)
 
 

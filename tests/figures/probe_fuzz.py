@@ -131,11 +131,11 @@ class Program:
         document, faults = self.counted("--functions", ",".join(["main", *self.functions]), *more,
                                         runs=1 + self.args.branches)
         calls = dict(zip(self.functions, map(int, self.plain.stdout.split()[1:])))
-        first = {}
-        for block in document["blocks"]:
-            first.setdefault(block["function"], block["count"])
+        # Of some functions the first block may have no count.
+        rows = sorted(document["blocks"] + document["refused"], key=lambda row: int(row["start"], 16))
+        first = {row["function"]: row.get("count") for row in reversed(rows)}
         faults += [f"{name}: {first[name]} entries, {number} calls" for name, number in calls.items()
-                   if first.get(name, number) != number]
+                   if first.get(name) not in (None, number)]
         return document, faults + document["contradictions"]
 
     def hot(self, known):

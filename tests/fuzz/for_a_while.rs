@@ -3,7 +3,7 @@
 //!
 //! A failure prints its input; TDTOOL_FUZZ_SEED repeats a run.
 
-use super::{parsers, recordings};
+use super::{branches, parsers, recordings};
 use crate::profile::made;
 use crate::support::quiet::busy;
 use crate::support::random::Random;
@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
 /// Pieces that mean something to some parser.
-const PIECES: [&[u8]; 16] = [
+const PIECES: [&[u8]; 24] = [
     b"# LLVM-MCA-BEGIN a\n",
     b"# LLVM-MCA-END a\n",
     b".string \"",
@@ -27,6 +27,14 @@ const PIECES: [&[u8]; 16] = [
     b":401000..401008",
     b"\xbb\x6f\0\0\0\x64\x67\x90\x48\x01\xd8\xbb\xde\0\0\0\x64\x67\x90",
     b"PERFILE2",
+    b" 0x40008d/0x400082/P/-/-/9 0x40008d/0x400082/M/-/-/65535//-",
+    b"PERF_RECORD_MMAP2 11/12: [0x400000(0x98) @ 0 08:02 1 1]: r-xp /a\n",
+    b"        000000000040008d insn: 7c f3  # PRED 9 cycles\n",
+    b" branches: 40008d main+0x15 (/a) => 400082 main+0xa (/a)\n",
+    b"I  00400082,2\n",
+    b" L 1ffe,8\n",
+    b"->",
+    b"400082-40008d:18446744073709551615\n",
     b"{\"schema\":\"tdtool.block/1\",\"block\":{\"hex\":\"90\"},\"values\":",
 ];
 
@@ -103,4 +111,22 @@ fn recordings_for_a_while() {
     let words = made::words(&[1, 2, 8, 16, 300]);
     let seeds = vec![made::file("x86_64", &records), made::stream(&records), words];
     fuzz("recordings", seeds, recordings::feed);
+}
+
+/// Each form of text, with the loop of `branches::PROGRAM`.
+const TEXTS: [&[u8]; 5] = [
+    b"a.out 11/12 1.5: 9 cycles:u: 400097 0x40008d/0x400082/P/-/-/9 0x40008d/0x400082/M/-/-/2\n",
+    b"a.out 11 1.5: cycles:\n\tmain+4:\n\t0000000000400082\tinsn: ff c0\n\t000000000040008d\tinsn: 7c f3 # PRED 2 cycles\n\t0000000000400082\tinsn: ff c0\n",
+    b"a.out 11 1.5: 1 branches: 40008d main+0x15 (/a) => 400082 main+0xa (/a)\na.out 11 1.6: 1 branches: 40008d main+0x15 (/a) => 0 [unknown] (/a)\n",
+    b"I  00400082,2\n L 00402000,4\nI  00400084,6\nI  0040008a,3\nI  0040008d,2\nI  00400082,2\nI  00400084,6\nI  0040008a,3\nI  0040008d,2\nI  0040008f,5\n",
+    b"2\n400078-40008d:1\n400082-40008d:7\n1\n40008d->400082:7\n",
+];
+
+#[test]
+fn branches_for_a_while() {
+    let counts = b"1\n82-8d:7\n1\n84:3\n1\n8d->82:7\n".to_vec();
+    let records = made::records();
+    let texts = TEXTS.into_iter().map(<[u8]>::to_vec);
+    let seeds = texts.chain([counts, made::file("x86_64", &records), made::stream(&records)]);
+    fuzz("branches", seeds.collect(), branches::feed);
 }

@@ -204,7 +204,7 @@ fn patterns_are_those_that_the_source_says() {
     let _busy = busy();
     for level in ["-O1", "-O2"] {
         let folder = Folder::new();
-        let options = [level, "-fno-tree-vectorize"];
+        let options = [level, "-g", "-fno-tree-vectorize"];
         let Some(program) = gcc(folder.path(), PATTERNS, &options, "program") else { return };
         let functions = "chase,indirect,stride,hash,constant";
         let arguments = [
@@ -242,11 +242,16 @@ fn patterns_are_those_that_the_source_says() {
         let one = |function: &str, number: usize| classes(&document, function)[number].1.clone();
         let (key, next) = (one("chase", 0), one("chase", 1));
         assert_eq!((&key["class"]["offset"], &key["class"]["of"]), (&8.into(), &next["address"]));
+        assert_eq!((&key["field"], &next["field"]), (&"p->key".into(), &"p->next".into()));
         let (indirect, index) = (one("indirect", 0), one("indirect", 1));
         assert_eq!(indirect["class"]["scale"], 8);
         assert_eq!(
             (&indirect["class"]["of"], &index["class"]["stride"]),
             (&index["address"], &4.into())
+        );
+        assert_eq!(
+            (&indirect["field"], &one("constant", 0)["field"]),
+            (&"a[]".into(), &"base".into())
         );
         assert_eq!(one("stride", 0)["class"]["stride"], 24);
         for load in document["loads"].as_array().unwrap() {

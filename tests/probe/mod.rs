@@ -1,16 +1,21 @@
 //! Blocks captured in running programs: what is captured is what the program has, by its own
 //! account.
 
+mod asked;
 mod attached;
+mod attached_programs;
 mod branches;
 mod bursts;
 mod captured;
+mod counted_code;
 mod counts;
 mod ends;
+mod large;
 mod loads;
 pub mod programs;
 mod refused;
 mod restarts;
+mod retries;
 mod values;
 mod windows;
 

@@ -80,10 +80,10 @@ fn blocks(of: &Ran) -> Vec<u64> {
 }
 
 /// A program that runs for ever, until this is dropped.
-struct Endless(Child);
+pub struct Endless(Child);
 
 impl Endless {
-    fn start(file: &Path) -> Self {
+    pub fn start(file: &Path) -> Self {
         let child = Self(start(program(file).arg("for ever")));
         let stat = format!("/proc/{}/stat", child.0.id());
         let ticks = || {
@@ -95,7 +95,7 @@ impl Endless {
         child
     }
 
-    fn pid(&self) -> String {
+    pub fn pid(&self) -> String {
         self.0.id().to_string()
     }
 }

@@ -1,6 +1,7 @@
 //! Windows of live processes that make it hard to begin, to end, or to leave nothing behind.
 
-use super::attached::{Live, THREADS, counted, is_restored};
+use super::attached::{Live, counted, is_restored};
+use super::attached_programs::THREADS;
 use super::counts::with_signals;
 use crate::support::files::{Folder, text};
 use crate::support::quiet::busy;

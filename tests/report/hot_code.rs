@@ -90,7 +90,7 @@ fn stripped_code_gives_functions_without_names_and_no_wrong_ones() {
     let rows = report["functions"].as_array().expect("functions");
     let own: Vec<_> = rows.iter().filter(|r| r["module"] == "work").collect();
     assert!(own[0]["share"].as_f64().is_some_and(|s| s > 0.5), "{report:#}");
-    assert!(own.iter().all(|r| r["name"].as_str().is_some_and(|n| n.starts_with(".text+"))));
+    assert!(own.iter().all(|r| r["name"].as_str().is_some_and(|n| n.starts_with("work+0x"))));
 }
 
 #[test]

@@ -1,11 +1,15 @@
 //! `tdtool report` and `tdtool diff` as a user runs them, with or without a PMU on this machine.
 
+mod annotated;
+mod attributed;
 mod command;
 mod counts;
 mod estimate;
 mod hot_code;
 mod live_counts;
+mod per_function;
 mod recorded;
+mod stacks;
 mod with_values;
 
 use crate::support::files::{Folder, text};

@@ -181,13 +181,32 @@ fn a_refused_group_is_halved_until_nothing_is_left_to_halve() {
         }
     }
     let metric = |e: &EventId| table.events[usize::from(*e)].spec.metric.is_some();
+    let fixed = |e: &EventId| table.events[usize::from(*e)].spec.fixed.is_some();
     for group in smallest {
         let metrics = group.events.iter().filter(|e| metric(e)).count();
-        assert!(group.events.len() == 1 || metrics == 4, "{:?}", names(&table, &group.events));
+        let only_fixed = group.events.iter().all(fixed);
+        let listed = names(&table, &group.events);
+        assert!(group.events.len() == 1 || metrics == 4 || only_fixed, "{listed:?}");
         if metrics > 0 {
-            assert_eq!(names(&table, &group.events)[0], "TOPDOWN.SLOTS");
+            assert_eq!(listed[0], "TOPDOWN.SLOTS");
         }
     }
+}
+
+#[test]
+fn fixed_counters_stay_together_however_small_the_halves_become() {
+    let table = icelake();
+    let budget = Budget::of(&table, true, false);
+    let id = |name: &str| table.event(name).unwrap();
+    let pair = ["TOPDOWN.SLOTS", "CPU_CLK_UNHALTED.THREAD"].map(id);
+    let stalls = id("CYCLE_ACTIVITY.STALLS_MEM_ANY");
+    let group = Group { events: vec![pair[0], pair[1], stalls] };
+    let halves = split(&group, &table, &budget);
+    // Slots per cycle from one group; the other event still has cycles to be divided by.
+    let sets: Vec<BTreeSet<_>> =
+        halves.iter().map(|h| h.events.iter().copied().collect()).collect();
+    assert_eq!(sets, [BTreeSet::from(pair), BTreeSet::from([stalls, pair[1]])]);
+    assert_eq!(split(&halves[0], &table, &budget).len(), 1, "slots and cycles");
 }
 
 /// Zen 4: six counters, none fixed; `ls_not_halted_cyc` is part of every group.

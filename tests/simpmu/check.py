@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 import blocks
+import functions
 from tables import ROOT, Table, rates_text
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -79,6 +80,7 @@ GUESTS = {
                 "echo 0 > /sys/module/simpmu/parameters/busy",
                 {"level": 2, "mux": True, "note": "other programs hold counters"},
             ),
+            "per-function": (functions.SHELL, {"functions": True}),
         },
     },
     # Two threads a core: level 1 and what the short report adds must still need no turns.
@@ -108,6 +110,18 @@ GUESTS = {
             "level1": ("report --level 1 -- $W 1", ALL),
             "level2": ("report --level 2 -- $W 2", {"level": 2, "mux": True}),
             "level2-apart": ("report --level 2 --no-multiplex -- $W 0.5", {"level": 2}),
+            # Another profiler takes turns with us: six of the eight counters of every CPU.
+            "shared": (
+                "perf stat -a -e '{r010d,r010e,r019c,r01b1,r02c2,r00c4}' sleep 60 > /dev/null 2>&1 & "
+                "$W 60 > /dev/null & sleep 2; report --level 1 -a --duration 2; kill %1 %2",
+                {"level": 1, "mux": True, "unsplit": True},
+            ),
+            # A CPU leaves in the middle.
+            "offline": (
+                "taskset 1 $W 60 > /dev/null & P=$!; (sleep 6; echo 0 > /sys/devices/system/cpu/cpu1/online) & "
+                "report --level 1 -a --duration 12; kill $P; echo 1 > /sys/devices/system/cpu/cpu1/online",
+                ALL | {"note": "went offline"},
+            ),
         },
     },
     "zen4": {
@@ -183,6 +197,8 @@ def boot(name, guest, options, out):
     tables = [Table(t, HERE / f"{t}.rates") for t in guest["tables"]]
     text, rates = rates_text(tables)
     (out / "rates").write_text(text)
+    if any(want.get("functions") for _, want in guest["cases"].values()):
+        functions.prepare(HERE, out, tables[0])
     script = PRELUDE.format(tdtool=options.tdtool, out=out)
     for case, (shell, _) in guest["cases"].items():
         if options.wanted(name, case):
@@ -269,6 +285,9 @@ class Check:
                 roots.add(node["id"])
             if roots != {want["under"]}:
                 self.fail(f"{label}: the bottleneck lies under {sorted(roots)}, not {want['under']}")
+        split = [n["id"] for n in document["nodes"] if n["split"] or "were split" in " ".join(document["notes"])]
+        if want.get("unsplit") and split:
+            self.fail(f"{label}: groups were split for {', '.join(split)}")
         turns = [n["id"] for n in document["nodes"] if (n["running"] or 1) < 0.99]
         if want.get("whole") and turns:
             self.fail(f"{label}: groups took turns for {', '.join(turns)}")
@@ -324,6 +343,9 @@ def main():
                 if want.get("block"):
                     table = tables[want.get("table", 0)]
                     blocks.check(check.fail, f"{name}/{case}", out, case, want, table, rates, expected[table.name])
+                    continue
+                if want.get("functions"):
+                    functions.check(check.fail, f"{name}/{case}", out, case, expected[tables[0].name])
                     continue
                 path = out / f"{case}.json"
                 if not path.exists() or not path.read_text().strip():

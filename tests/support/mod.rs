@@ -10,6 +10,8 @@ pub mod pty;
 pub mod quiet;
 pub mod random;
 pub mod run;
+pub mod scripted;
+pub mod scripted_code;
 pub mod tools;
 pub mod trial;
 pub mod wait;

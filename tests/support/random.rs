@@ -16,7 +16,12 @@ impl Random {
         (self.next() >> 16) % limit.max(1)
     }
 
-    /// The same, of a place in a list.
+    /// A number from 0 to 1.
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// As [`Random::below`], of a place in a list.
     pub fn index(&mut self, limit: usize) -> usize {
         self.below(limit as u64) as usize
     }

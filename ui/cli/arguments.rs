@@ -12,6 +12,7 @@ use super::microbench::MicrobenchArgs;
 use super::prefetch::PrefetchArgs;
 use super::record::RecordArgs;
 use super::report::ReportArgs;
+use super::search::SearchArgs;
 use super::tables::TablesArgs;
 use super::workload::WorkloadArgs;
 use clap::{Args, Parser, Subcommand};
@@ -51,9 +52,8 @@ pub struct SampleArgs {
     /// Only samples of this thread or process (ID or thread name); repeatable
     #[arg(long, value_name = "ID|NAME", help_heading = "Samples")]
     pub thread: Vec<String>,
-    /// Look for the recorded binaries under DIR first; repeatable
-    #[arg(long, value_name = "DIR", help_heading = "Samples")]
-    pub symfs: Vec<PathBuf>,
+    #[command(flatten, next_help_heading = "Samples")]
+    pub search: SearchArgs,
 }
 
 #[derive(Subcommand)]

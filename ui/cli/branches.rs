@@ -1,13 +1,12 @@
 //! `tdtool branches`: what the branch stacks of a recording tell.
 
-use super::output::print_bytes;
+use super::output::{write_or_print, write_or_print_bytes};
+use super::search::SearchArgs;
 use clap::{Args, ValueEnum};
 use engine::documents::branches::Branches;
-use engine::files::write_whole;
 use engine::render::{branches, json};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use profile::files::SearchPaths;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,13 +25,9 @@ pub struct BranchesArgs {
     /// Only the event of this number over all files, from 0 [default: all]
     #[arg(long, value_name = "N")]
     event_number: Option<usize>,
-    /// Look for the recorded binaries under DIR first; repeatable
-    #[arg(long, value_name = "DIR")]
-    symfs: Vec<PathBuf>,
-    /// A recorded program, known by its build-id or file name; repeatable
-    #[arg(long, value_name = "FILE")]
-    binary: Vec<PathBuf>,
-    /// Show N branches, blocks and loops as text
+    #[command(flatten)]
+    search: SearchArgs,
+    /// Show N branches, blocks and loops as text, and hard branches
     #[arg(short, value_name = "N", default_value = "10")]
     n: usize,
     /// Export this module, by path or file name [default: that with most branches]
@@ -62,11 +57,7 @@ enum Format {
 }
 
 pub fn run(args: &BranchesArgs) -> Result<ExitCode> {
-    let search = SearchPaths {
-        roots: args.symfs.clone(),
-        programs: args.binary.clone(),
-        ..SearchPaths::default()
-    };
+    let search = args.search.paths();
     let document = engine::branches::branches(&args.files, args.event_number, &search)?;
     let text = match args.format {
         Format::Text => branches::text(&document, args.n),
@@ -79,16 +70,12 @@ pub fn run(args: &BranchesArgs) -> Result<ExitCode> {
             let program = engine::branches::program(&document, &module, &search)?;
             branches::autofdo(&document, &module, &program)
         }
-        Format::Pprof => return write(args, &compressed(&document)?),
+        Format::Pprof => {
+            write_or_print_bytes(args.output.as_deref(), &compressed(&document)?, &args.files)?;
+            return Ok(ExitCode::SUCCESS);
+        }
     };
-    write(args, text.as_bytes())
-}
-
-fn write(args: &BranchesArgs, bytes: &[u8]) -> Result<ExitCode> {
-    match args.output.as_ref().filter(|path| path.as_os_str() != "-") {
-        Some(path) => write_whole(path, bytes, &args.files, "--output")?,
-        None => print_bytes(bytes)?,
-    }
+    write_or_print(args.output.as_deref(), &text, &args.files)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use tma::Result;
+use tma::{Error, Result};
 
 #[derive(Args)]
 pub struct CountArgs {
@@ -51,15 +51,18 @@ pub struct CountArgs {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Count a running process for a while instead of a command
-    #[arg(short, long, value_name = "PID", conflicts_with_all = ["command", "plain", "hot", "branches", "values", "loads"])]
+    #[arg(short, long, value_name = "PID", conflicts_with = "command")]
     pid: Option<i32>,
-    /// With -p: for how many seconds
-    #[arg(long, value_name = "N", default_value = "1", requires = "pid", value_parser = seconds)]
-    seconds: Duration,
+    /// With -p: for how many seconds; --hot samples it for as long before [default: 1]
+    #[arg(long, value_name = "N", value_parser = seconds)]
+    seconds: Option<Duration>,
     /// The command
     #[arg(last = true, required_unless_present = "pid", value_name = "CMD")]
     command: Vec<OsString>,
 }
+
+/// How long a process is counted.
+const WINDOW: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
@@ -89,15 +92,40 @@ fn percent(text: &str) -> std::result::Result<f64, String> {
         .ok_or_else(|| "a share is above 0 and at most 100".to_owned())
 }
 
-/// The command as it is measured first, for its hot functions.
-pub(super) fn live(settings: &Settings, command: &Command) -> Result<LiveAsk> {
+/// Refuses what a live process, or a command, cannot be counted with.
+fn possible(args: &CountArgs) -> Result<()> {
+    if args.pid.is_none() && args.seconds.is_some() {
+        return Err(Error::usage("--seconds is for a process that runs already (-p)")
+            .because("a command is counted to its end")
+            .hint("to count a part of a run: COMMAND & tdtool count -p $! --seconds N"));
+    }
+    let given = [
+        ("--branches", args.branches),
+        ("--values", args.values.is_some()),
+        ("--loads", args.loads),
+        ("--plain", args.plain),
+    ];
+    match given.iter().find(|(_, is_given)| args.pid.is_some() && *is_given) {
+        Some((option, _)) => Err(Error::usage(format!("{option} needs a command to run again"))
+            .because("a process that runs already is only counted")
+            .hint(format!("tdtool count {option} -- COMMAND"))),
+        None => Ok(()),
+    }
+}
+
+/// The command, or a window of a process, as it is measured first for its hot functions.
+pub(super) fn live(
+    settings: &Settings,
+    command: &Command,
+    process: Option<(i32, Duration)>,
+) -> Result<LiveAsk> {
     Ok(LiveAsk {
         // One level needs no counters that others wait for.
         ask: Ask { level: Some(1), ..Ask::default() },
         uarch: settings.uarch.clone(),
         core: settings.core()?,
-        target: Target::Command,
-        command: Some(command.clone()),
+        target: process.map_or(Target::Command, |(pid, _)| Target::Process(pid)),
+        command: process.is_none().then(|| command.clone()),
         typed: command.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
         aggregate: Aggregate::All,
         inherit: true,
@@ -106,13 +134,15 @@ pub(super) fn live(settings: &Settings, command: &Command) -> Result<LiveAsk> {
         drilldown: false,
         repeats: 1,
         delay: Duration::ZERO,
-        duration: None,
+        duration: process.map(|(_, window)| window),
         interval: None,
         require_pmu: false,
     })
 }
 
 pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
+    possible(&args)?;
+    let process = args.pid.map(|pid| (pid, args.seconds.unwrap_or(WINDOW)));
     let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
     // As with `tdtool report`: a text leaves standard output to the command, a document takes it.
     let beside = args.output.is_none() && args.format == Format::Text;
@@ -121,14 +151,14 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
     let hot = match args.hot {
         true => {
             let settings = global.settings()?;
-            let live = live(&settings, &command)?;
+            let live = live(&settings, &command, process)?;
             Some(hottest(settings.machine(), settings.library, &live, args.share)?)
         }
         false => None,
     };
     let ask = CountAsk {
         command,
-        process: args.pid.map(|pid| (pid, args.seconds)),
+        process,
         modules: args.module,
         functions: args.functions,
         hot,

@@ -1,10 +1,9 @@
 //! `tdtool loads`: what the load samples of recordings tell.
 
-use super::output::print;
+use super::output::write_or_print;
+use super::search::SearchArgs;
 use clap::{Args, ValueEnum};
-use engine::files::write_whole;
 use engine::render::{json, recorded_loads};
-use profile::files::SearchPaths;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tma::Result;
@@ -14,12 +13,8 @@ pub struct LoadsArgs {
     /// Recordings: perf.data of `perf mem record` or sessions; also of branches
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Look for the recorded binaries under DIR first; repeatable
-    #[arg(long, value_name = "DIR")]
-    symfs: Vec<PathBuf>,
-    /// A recorded program, known by its build-id or file name; repeatable
-    #[arg(long, value_name = "FILE")]
-    binary: Vec<PathBuf>,
+    #[command(flatten)]
+    search: SearchArgs,
     /// Show N rows of each table as text
     #[arg(short, value_name = "N", default_value = "10")]
     n: usize,
@@ -39,20 +34,13 @@ enum Format {
 }
 
 pub fn run(args: &LoadsArgs) -> Result<ExitCode> {
-    let search = SearchPaths {
-        roots: args.symfs.clone(),
-        programs: args.binary.clone(),
-        ..SearchPaths::default()
-    };
+    let search = args.search.paths();
     let document = engine::recorded_loads::loads(&args.files, &search)?;
     let text = match args.format {
         Format::Text => recorded_loads::text(&document, args.n),
         Format::Json => json::pretty(&document)?,
         Format::Csv => recorded_loads::csv(&document),
     };
-    match args.output.as_ref().filter(|path| path.as_os_str() != "-") {
-        Some(path) => write_whole(path, text.as_bytes(), &args.files, "--output")?,
-        None => print(&text)?,
-    }
+    write_or_print(args.output.as_deref(), &text, &args.files)?;
     Ok(ExitCode::SUCCESS)
 }

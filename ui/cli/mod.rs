@@ -9,7 +9,8 @@
 //! | `drill` | `tdtool`, `tdtool FILE`, `tdtool -- CMD` |
 //! | `measure`, `outcome` | what `report` and `record` share |
 //! | `code` | blocks and initial values named on the command line |
-//! | `output` | standard output |
+//! | `output` | standard output, files of `--output` |
+//! | `search` | where recorded programs are looked for |
 
 mod arguments;
 mod block;
@@ -32,6 +33,7 @@ mod progress;
 mod record;
 mod report;
 mod run;
+mod search;
 mod shell;
 mod suggest;
 mod tables;

@@ -55,6 +55,9 @@ pub struct SampleArgs {
     /// Sample loads that take at least N cycles, with address, origin and latency
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "0", help_heading = SAMPLING)]
     pub loads: Option<u64>,
+    /// Read the counts of level 1 at each sample, for a tree per function
+    #[arg(long, conflicts_with_all = ["branches", "loads"], help_heading = SAMPLING)]
+    pub per_function: bool,
     /// Record call chains
     #[arg(short = 'g', long, help_heading = SAMPLING)]
     pub call_graph: bool,
@@ -75,6 +78,9 @@ impl SampleArgs {
             frequency: self.frequency,
             events: self.event.clone(),
             nodes: self.node.clone(),
+            beside: Vec::new(),
+            locate: false,
+            per_function: self.per_function,
             call_chains: self.call_graph,
             registers: self.registers,
             branches: self.branches,

@@ -51,7 +51,7 @@ fn without_command(arguments: Arguments) -> Result<Next> {
 
 fn command(arguments: Arguments) -> Result<Next> {
     let samples = &arguments.samples;
-    let given = !samples.thread.is_empty() || !samples.symfs.is_empty();
+    let given = !samples.thread.is_empty() || samples.search.is_given();
     if arguments.file.is_some() || !arguments.run.is_empty() || given {
         return Err(Error::usage("the tdtool command must come first")
             .hint("tdtool report FILE, tdtool FILE, tdtool -- COMMAND; see `tdtool --help`"));

@@ -1,6 +1,6 @@
 //! What can happen to the state, and what has to be done in return.
 
-use super::state::{Counts, SampleFilter, SourceLines};
+use super::state::{Counts, Loads, SampleFilter, SourceLines};
 use crate::keymap::{Command, Edit};
 use engine::documents::Report;
 use engine::documents::explanations::Explanations;
@@ -42,6 +42,8 @@ pub enum BackgroundResult {
     NoFunctions(String),
     /// Counts from its branch stacks.
     Counts(Box<Counts>),
+    /// Its samples of loads.
+    Loads(Box<Loads>),
     /// The code of the function with this index, and its source lines.
     Annotated(usize, Box<Annotated>, SourceLines),
     /// The code of the function with this index is not available, for this reason.

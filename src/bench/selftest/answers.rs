@@ -1,10 +1,9 @@
 //! What follows from the times of the tests.
 
+use super::mispredicted;
 use super::mixes::MIXES;
-use super::questions::Question::{
-    Branch, Distance, Fence, Loop, Mix, Moves, Nops, NopsBetween, Target,
-};
-use super::questions::{DISTANCES, EIGHTH, HALF, LOOPS, NEAR, NEVER};
+use super::questions::Question::{Distance, Fence, Loop, Mix, Moves, Nops, NopsBetween, Target};
+use super::questions::{DISTANCES, LOOPS, NEAR};
 use super::times::Times;
 use tma::self_test::Answers;
 
@@ -31,8 +30,8 @@ const SAME: f64 = 0.06;
 const LOOP: f64 = 0.2;
 /// A load that waits for a store takes this many times longer, or more. On Zen 5 it is 7.
 const WAITS: f64 = 1.8;
-/// How far two kinds of random branches may differ in what a misprediction costs.
-const ALIKE: f64 = 0.2;
+/// Attempts after which a rule that does not show is none of those known.
+const UNDECIDED: u32 = 16;
 /// Mixes this close to the fastest are as good; the first of them is taken.
 const AS_GOOD: f64 = 0.99;
 
@@ -51,7 +50,10 @@ pub fn of(times: &Times, stated: Option<u32>) -> Answers {
         loop_differs: loop_differs(times),
         needs_alignment: needs_alignment(times),
         false_distances: false_distances(times),
-        misprediction: misprediction(times),
+        misprediction: mispredicted::cost(times),
+        ready_misprediction: mispredicted::ready_cost(times),
+        indirect_misprediction: mispredicted::indirect_cost(times),
+        targets: mispredicted::targets(times),
     }
 }
 
@@ -69,6 +71,9 @@ pub fn are_settled(times: &Times, stated: Option<u32>) -> bool {
         && answers.needs_alignment.is_some()
         && answers.false_distances.is_some()
         && answers.misprediction.is_some()
+        && answers.ready_misprediction.is_some()
+        && answers.indirect_misprediction.is_some()
+        && answers.targets.is_some_and(|t| t.rule().is_some() || times.attempts >= UNDECIDED)
 }
 
 /// Whether more was issued than the pipeline can: the clock was wrong.
@@ -150,20 +155,11 @@ fn false_distances(times: &Times) -> Option<Vec<u32>> {
     Some(found)
 }
 
-/// What branches that cannot be predicted take beyond one that is never taken, for each misprediction: they
-/// go the rarer way half of the times and an eighth, and both must agree.
-fn misprediction(times: &Times) -> Option<f64> {
-    let predicted = times.get(Branch(NEVER))?;
-    let half = (times.get(Branch(HALF))? - predicted) * 2.0;
-    let eighth = (times.get(Branch(EIGHTH))? - predicted) * 8.0;
-    let agree = half > 0.0 && (eighth / half - 1.0).abs() <= ALIKE;
-    agree.then_some((half + eighth) / 2.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selftest::questions::{QUESTIONS, Question};
+    use crate::selftest::questions::Question::{Branch, Jump, Second};
+    use crate::selftest::questions::{EIGHTH, HALF, OTHER, QUARTER, QUESTIONS, Question};
 
     /// Times of a core of this width on which nothing is special, and then what is.
     fn core(width: f64, special: &[(Question, f64)]) -> Times {
@@ -175,9 +171,10 @@ mod tests {
             };
             let own = match question {
                 // 20 cycles a misprediction.
-                Branch(HALF) => 10.0 + 20.0 / 2.0,
-                Branch(EIGHTH) => 10.0 + 20.0 / 8.0,
-                Branch(_) => 10.0,
+                Branch(HALF) | Second(OTHER) | Jump(HALF) => 10.0 + 20.0 / 2.0,
+                Branch(QUARTER) | Jump(QUARTER) => 10.0 + 20.0 / 4.0,
+                Branch(EIGHTH) | Jump(EIGHTH) => 10.0 + 20.0 / 8.0,
+                Branch(_) | Second(_) | Jump(_) => 10.0,
                 _ => question.instructions() as f64 / width + fence,
             };
             let cycles = special.iter().find(|(q, _)| q == question).map_or(own, |(_, c)| *c);
@@ -196,22 +193,6 @@ mod tests {
         assert_eq!(answers.needs_alignment, Some(false));
         assert_eq!(answers.loop_differs, Some(false));
         assert_eq!(answers.false_distances, Some(vec![]));
-    }
-
-    /// By hand: (21 − 10) × 2 = 22 and (12.8 − 10) × 8 = 22.4; with 15 instead, 40.
-    #[test]
-    fn a_misprediction_costs_what_both_kinds_of_branches_say() {
-        let of = |eighth| {
-            of(
-                &core(
-                    4.0,
-                    &[(Branch(NEVER), 10.0), (Branch(HALF), 21.0), (Branch(EIGHTH), eighth)],
-                ),
-                None,
-            )
-        };
-        assert!((of(12.8).misprediction.unwrap() - 22.2).abs() < 1e-9);
-        assert_eq!(of(15.0).misprediction, None);
     }
 
     /// Measured natively on a Zen 4 (6 slots): 12 nops a cycle; after `mfence` code at 16 bytes a

@@ -3,9 +3,10 @@
 //! | file | concern |
 //! |---|---|
 //! | `mixes` | unfused single-µop instructions that fill every issue slot |
-//! | `questions` | the code of each test |
+//! | `questions`, `random` | the code of each test |
 //! | `times` | runs the tests in the sandbox; cycles of each |
 //! | `answers` | what follows from the times |
+//! | `mispredicted` | the same of random branches and jumps |
 //! | `kept` | results in the user's cache folder |
 //!
 //! The test takes a few milliseconds when a core is first used. Nothing in it can fail a measurement:
@@ -13,8 +14,10 @@
 
 mod answers;
 mod kept;
+mod mispredicted;
 pub(crate) mod mixes;
 mod questions;
+mod random;
 mod times;
 
 use crate::runner::Runner;

@@ -1,6 +1,7 @@
 //! The code of each test: a loop whose body is what is asked about.
 
 use super::mixes::{LENGTH, MIXES};
+use super::random::{branch, jump, random};
 use crate::harness::emitter::{Emitter, RCX};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;
@@ -21,10 +22,14 @@ pub const DISTANCES: [u32; 4] = [0x400, 0x800, 0x1000, 0x2000];
 /// The one that never matters.
 pub const NEAR: u32 = 0x40;
 
-/// Bits of a random number that decide a branch: it is not taken always, half of the times, an eighth.
+/// Bits of a random number that decide a branch: they are all 0 always, half of the times, a quarter, an
+/// eighth.
 pub const NEVER: u8 = 0;
 pub const HALF: u8 = 1;
+pub const QUARTER: u8 = 3;
 pub const EIGHTH: u8 = 7;
+/// A bit of which a number with [`HALF`] says nothing.
+pub const OTHER: u8 = 2;
 
 /// What a test runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,9 +57,15 @@ pub enum Question {
     Distance(u32),
     /// A branch that is not taken where all these bits of a random number are 0.
     Branch(u8),
+    /// The same of a second branch, after one on another bit of the number.
+    Second(u8),
+    /// An indirect jump to the rarer of two targets where all these bits of a random number are 0.
+    Jump(u8),
 }
 
-use Question::{Branch, Distance, Fence, Loop, Mix, Moves, Nops, NopsBetween, Target};
+use Question::{
+    Branch, Distance, Fence, Jump, Loop, Mix, Moves, Nops, NopsBetween, Second, Target,
+};
 
 /// All of them.
 pub const QUESTIONS: &[Question] = &[
@@ -82,6 +93,12 @@ pub const QUESTIONS: &[Question] = &[
     Branch(NEVER),
     Branch(HALF),
     Branch(EIGHTH),
+    Second(NEVER),
+    Second(OTHER),
+    Jump(NEVER),
+    Jump(HALF),
+    Jump(QUARTER),
+    Jump(EIGHTH),
 ];
 
 impl Question {
@@ -100,6 +117,8 @@ impl Question {
             Target(offset) => format!("target at {offset}"),
             Distance(bytes) => format!("store {bytes:#x} above load"),
             Branch(bits) => format!("branch on {bits} of a random number"),
+            Second(bits) => format!("branch on {bits} of a random number after another"),
+            Jump(bits) => format!("indirect jump on {bits} of a random number"),
         }
     }
 
@@ -111,13 +130,13 @@ impl Question {
             NopsBetween | Moves => 2 * STRAIGHT,
             Loop(instructions) => instructions,
             Distance(_) => PAIRS,
-            Branch(_) => 1,
+            Branch(_) | Second(_) | Jump(_) => 1,
         }
     }
 
     /// Whether its time varies by chance.
     pub fn is_random(self) -> bool {
-        matches!(self, Branch(_))
+        matches!(self, Branch(_) | Second(_) | Jump(_))
     }
 
     /// Cycles of one iteration, roughly, to choose how many to run.
@@ -126,7 +145,7 @@ impl Question {
             Fence { .. } | Target(_) => 64 + STRAIGHT / 6,
             Distance(_) => PAIRS,
             // Many iterations, so that they hold about as many mispredictions each time.
-            Branch(_) => 1,
+            Branch(_) | Second(_) | Jump(_) => 1,
             _ => self.instructions() / 6,
         }
     }
@@ -170,7 +189,16 @@ impl Question {
                 code.raw(&[0x48, 0x8b, 0x17]); // mov rdx, [rdi]
                 code.raw(&[0x48, 0x01, 0xd6]); // add rsi, rdx
             }),
-            Branch(bits) => branch(code, bits),
+            Branch(bits) => {
+                random(code);
+                branch(code, bits);
+            }
+            Second(bits) => {
+                random(code);
+                branch(code, HALF);
+                branch(code, bits);
+            }
+            Jump(bits) => jump(code, bits),
         }
     }
 
@@ -195,18 +223,4 @@ impl Question {
         code.timed_again(again);
         code.jump(return_offset());
     }
-}
-
-/// A branch on `bits` of the next number of a linear congruential generator modulo 2⁶⁴, whose multiplier
-/// is 5 modulo 8 and whose increment is odd (Knuth, The Art of Computer Programming 2, 3.2.1).
-fn branch(code: &mut Emitter, bits: u8) {
-    code.raw(&[0x48, 0x8b, 0x47, 0x40]); // mov rax, [rdi + 0x40]
-    code.raw(&[0x48, 0x69, 0xc0, 0x2d, 0xf4, 0x51, 0x58]); // imul rax, rax, 0x5851f42d
-    code.raw(&[0x48, 0x05, 0xb7, 0x57, 0x40, 0x01]); // add rax, 0x14057b7
-    code.raw(&[0x48, 0x89, 0x47, 0x40]); // mov [rdi + 0x40], rax
-    code.raw(&[0x48, 0x89, 0xc2]); // mov rdx, rax
-    code.raw(&[0x48, 0xc1, 0xea, 0x28]); // shr rdx, 40
-    code.raw(&[0xf6, 0xc2, bits]); // test dl, bits
-    code.raw(&[0x75, 0x04]); // jnz, over the next
-    code.raw(&[0x48, 0x83, 0xc6, 0x01]); // add rsi, 1
 }

@@ -1,7 +1,8 @@
-//! Indirect jumps and calls: ITTAGE.
+//! Indirect jumps and calls: ITTAGE, which keeps the most frequent of several targets; or the last one.
 
 use super::banks::{Banks, Place};
 use super::history::{History, mix};
+use tma::self_test::Rule;
 
 /// Targets that are kept without history.
 const LAST: usize = 1 << 12;
@@ -16,10 +17,12 @@ struct Seen {
 }
 
 impl Seen {
-    /// Counts a hit; after misses the target is replaced.
-    fn learn(&mut self, target: u64) {
+    /// Counts a hit; after misses, or the first one, the target is replaced.
+    fn learn(&mut self, target: u64, rule: Rule) {
         if self.target == target {
             self.confidence = (self.confidence + 1).min(MOST);
+        } else if rule == Rule::Last {
+            *self = Seen { target, confidence: 0 };
         } else if self.confidence > 0 {
             self.confidence -= 1;
         } else {
@@ -33,11 +36,12 @@ impl Seen {
 pub(super) struct Target {
     last: Vec<Seen>,
     banks: Banks<Seen>,
+    rule: Rule,
 }
 
 impl Target {
-    pub fn new(history: &History) -> Self {
-        Self { last: vec![Seen::default(); LAST], banks: Banks::new(history) }
+    pub fn new(history: &History, rule: Rule) -> Self {
+        Self { last: vec![Seen::default(); LAST], banks: Banks::new(history), rule }
     }
 
     /// Whether the target is predicted; learns it.
@@ -57,12 +61,12 @@ impl Target {
         match provider {
             Some(place) => {
                 let entry = self.banks.at_mut(place);
-                entry.value.learn(target);
+                entry.value.learn(target, self.rule);
                 if longest.target != alternative.target {
                     entry.judge(longest.target == target);
                 }
             }
-            None => self.last[base].learn(target),
+            None => self.last[base].learn(target, self.rule),
         }
         self.banks.age();
         predicted == target

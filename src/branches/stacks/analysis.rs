@@ -2,9 +2,12 @@
 
 use super::code::Code;
 use super::distribution::Distribution;
-use super::loops::{LoopShape, LoopSum, Loops};
-use super::sums::{Edge, Sums};
-use super::window::{Range, windows};
+use super::edges::{Edge, Edges};
+use super::kept::Kept;
+use super::loops::Loops;
+use super::sums::{Growing, Sums};
+use super::walk::{LoopShape, LoopSum};
+use super::window::{Range, Window, numbered};
 use iced_x86::FlowControl;
 use profile::address_space::{AddressSpaces, ModuleAddress};
 use profile::files::{Program, SearchPaths};
@@ -53,17 +56,17 @@ pub struct Places(Code);
 impl Places {
     /// The module of this number.
     pub fn module(&self, number: usize) -> Option<&Module> {
-        self.0.module(number)
+        self.0.of.modules.get(number)
     }
 
     /// All modules, by number.
     pub fn modules(&self) -> &[Module] {
-        self.0.modules()
+        &self.0.of.modules
     }
 
     /// The function at an address.
     pub fn function(&mut self, place: ModuleAddress) -> Option<Function> {
-        self.0.function(place)
+        self.0.of.function(place)
     }
 
     /// What a branch does; `None` where its code is not known.
@@ -84,39 +87,44 @@ pub fn analyse(
     search: &SearchPaths,
 ) -> Result<(Vec<Option<Analysis>>, Vec<String>)> {
     let spaces = || AddressSpaces::new(search.clone(), &stream.about.build_ids);
-    let mut all = vec![Sums::default(); stream.about.events.len()];
-    let mut first = spaces();
-    let notes = windows(stream, &mut first, &mut |event, window| {
-        if let Some(sums) = all.get_mut(event) {
-            sums.add(window);
+    let is_wanted = |event: usize| wanted.is_none_or(|wanted| wanted == event);
+    let mut sums = Growing::new(stream.about.events.len());
+    let (mut first, mut edges, mut kept) = (spaces(), Edges::default(), Kept::default());
+    let notes = numbered(stream, &mut first, &mut edges, &mut |event, window| {
+        if is_wanted(event) {
+            sums.add(event, window);
+            kept.add(event, window);
         }
     })?;
     let code = |sums: &Sums| {
         let symbols = Symbols::new(search.clone()).with_origin(origin(&stream.about));
         Code::new(symbols, first.modules.all.clone(), targets(sums))
     };
-    let is_wanted =
-        |event: usize, sums: &Sums| wanted.is_none_or(|wanted| wanted == event) && sums.entries > 0;
-    let mut found: Vec<Option<(Sums, Loops, Code)>> = all
+    let mut found: Vec<Option<(Sums, Loops, Code)>> = sums
+        .finish(&edges)
         .into_iter()
         .enumerate()
         .map(|(event, sums)| {
-            is_wanted(event, &sums).then(|| {
+            (sums.entries > 0).then(|| {
                 let mut code = code(&sums);
-                let loops = loops(&sums, &mut code);
+                let loops = loops(&sums, &mut code, |edge| edges.number(event, edge));
                 (sums, loops, code)
             })
         })
         .collect();
     // Again, now that the loops are known.
-    windows(stream, &mut spaces(), &mut |event, window| {
+    let mut again = |event: usize, window: &Window| {
         if let Some((_, loops, code)) = found.get_mut(event).and_then(Option::as_mut) {
             loops.add(window, code);
         }
-    })?;
+    };
+    if kept.each(&edges, &mut again).is_none() {
+        numbered(stream, &mut spaces(), &mut edges, &mut again)?;
+    }
     let finish = |(sums, loops, mut code): (Sums, Loops, Code)| {
         let blocks = blocks(&sums, &mut code);
-        Analysis { sums, loops: loops.finish(), blocks, places: Places(code) }
+        let loops = loops.finish(|from, to| sums.taken(from, to));
+        Analysis { sums, loops, blocks, places: Places(code) }
     };
     Ok((found.into_iter().map(|one| one.map(finish)).collect(), notes))
 }
@@ -131,19 +139,19 @@ pub fn of_counts(counts: &Counts, program: &Program, search: &SearchPaths) -> An
     };
     let sums = Sums::of_counts(counts);
     let mut code = Code::new(Symbols::new(search.clone()), vec![module], targets(&sums));
-    let loops = loops(&sums, &mut code).counted(|from, to| {
-        let edge = Edge { from: Some(from), to: Some(to) };
-        sums.edges.get(&edge).map_or(0, |sum| sum.count)
-    });
+    let loops = loops(&sums, &mut code, |_| Some(0)).finish(|from, to| sums.taken(from, to));
     let blocks = blocks(&sums, &mut code);
     Analysis { sums, loops, blocks, places: Places(code) }
 }
 
 /// The loops that the recorded branches close.
-fn loops(sums: &Sums, code: &mut Code) -> Loops {
+fn loops(sums: &Sums, code: &mut Code, number: impl Fn(&Edge) -> Option<u32>) -> Loops {
     let edges: BTreeSet<&Edge> = sums.edges.keys().collect();
-    let both = edges.into_iter().filter_map(|edge| Some((edge.from?, edge.to?)));
-    Loops::new(both.filter_map(|(a, b)| Some(((a, b), code.shape(a, b)?))).collect())
+    let shapes = edges.into_iter().filter_map(|edge| {
+        let shape = code.shape(edge.from?, edge.to?)?;
+        Some((number(edge)?, shape))
+    });
+    Loops::new(shapes.collect())
 }
 
 fn targets(sums: &Sums) -> HashMap<usize, BTreeSet<u64>> {
@@ -159,44 +167,58 @@ fn blocks(sums: &Sums, code: &mut Code) -> Vec<BlockSum> {
     let ranges: BTreeMap<Range, _> = sums.ranges.iter().map(|(range, sum)| (*range, sum)).collect();
     for range in ranges.keys() {
         let place = ModuleAddress { module: range.module, address: range.first };
-        if let Some(function) = code.function(place) {
+        if let Some(function) = code.of.function(place) {
             functions.insert((range.module, function.start), function);
         }
     }
     let mut all = Vec::new();
     for ((module, _), function) in functions {
-        let Some(flow) = code.flow(module, &function) else { continue };
+        let start = ModuleAddress { module, address: function.start };
+        let Some(flow) = code.of.flow(start) else { continue };
+        let at = |first| Range { module, first, last: 0 };
         // A range lies in one function, but for tail calls that fall through, which no compiler emits.
-        let own: Vec<_> = ranges
-            .range(
-                Range { module, first: function.start, last: 0 }..Range {
-                    module,
-                    first: function.end,
-                    last: 0,
-                },
-            )
-            .collect();
+        let own = ranges.range(at(function.start)..at(function.end.max(function.start)));
+        let mut entered = Entered::new(own.map(|(range, sum)| (*range, sum.count)));
         for block in &flow.blocks {
-            let mut sum = BlockSum {
-                module,
-                function: function.short.clone(),
-                start: block.start,
-                end: block.end,
-                count: 0,
-                cycles: Distribution::default(),
-            };
-            let covers =
-                own.iter().filter(|(r, _)| r.first <= block.start && block.start <= r.last);
-            for (range, found) in covers {
-                sum.count = sum.count.saturating_add(found.count);
-                if range.first == block.start && range.last < block.end {
-                    sum.cycles.add_all(&found.cycles);
-                }
+            let count = entered.at(block.start);
+            if count == 0 {
+                continue;
             }
-            if sum.count > 0 {
-                all.push(sum);
-            }
+            let mut cycles = Distribution::default();
+            let alone = ranges.range(at(block.start)..=Range { last: u64::MAX, ..at(block.start) });
+            alone
+                .filter(|(range, _)| range.last < block.end)
+                .for_each(|(_, sum)| cycles.add_all(&sum.cycles));
+            let (start, end) = (block.start, block.end);
+            let function = function.short.clone();
+            all.push(BlockSum { module, function, start, end, count, cycles });
         }
     }
     all
+}
+
+/// How many of a function's ranges cover an address; addresses are asked for in ascending order.
+struct Entered {
+    /// Where ranges begin and where they have ended, the next ones last.
+    changes: Vec<(u64, i128)>,
+    now: i128,
+}
+
+impl Entered {
+    fn new(ranges: impl Iterator<Item = (Range, u64)>) -> Self {
+        let mut changes = Vec::new();
+        for (range, count) in ranges {
+            changes.push((range.first, i128::from(count)));
+            changes.extend(range.last.checked_add(1).map(|after| (after, -i128::from(count))));
+        }
+        changes.sort_unstable_by_key(|(at, _)| std::cmp::Reverse(*at));
+        Self { changes, now: 0 }
+    }
+
+    fn at(&mut self, address: u64) -> u64 {
+        while let Some((_, change)) = self.changes.pop_if(|(at, _)| *at <= address) {
+            self.now += change;
+        }
+        u64::try_from(self.now).unwrap_or(u64::MAX)
+    }
 }

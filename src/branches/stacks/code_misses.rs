@@ -96,6 +96,7 @@ mod tests {
     #[test]
     fn blocks_at_a_distance_are_sites() {
         let step = |to, cycles| Step {
+            edge: 0,
             from: Some(at(to - 4)),
             to: Some(at(to)),
             mispredicted: None,

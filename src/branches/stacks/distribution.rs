@@ -5,33 +5,57 @@ use std::collections::BTreeMap;
 /// A mode has at least this share of all values (design: APT-GET's peaks of the iteration times).
 const LEAST_SHARE: f64 = 0.02;
 
+/// Values below this are counted in place: most are.
+const LOW: usize = 64;
+
 /// How often each value occurred.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Distribution {
-    counts: BTreeMap<u64, u64>,
+    /// Of the values below [`LOW`]; empty if there are none.
+    low: Vec<u64>,
+    high: BTreeMap<u64, u64>,
 }
 
 impl Distribution {
     /// Adds a value.
     pub fn add(&mut self, value: u64) {
-        *self.counts.entry(value).or_default() += 1;
+        *self.slot(value) += 1;
     }
 
     /// Adds the values of another.
     pub fn add_all(&mut self, other: &Self) {
-        for (value, n) in &other.counts {
-            *self.counts.entry(*value).or_default() += n;
+        for (value, n) in other.counts() {
+            *self.slot(value) += n;
+        }
+    }
+
+    fn slot(&mut self, value: u64) -> &mut u64 {
+        if value >= LOW as u64 {
+            return self.high.entry(value).or_default();
+        }
+        if self.low.is_empty() {
+            self.low.resize(LOW, 0);
+        }
+        &mut self.low[value as usize]
+    }
+
+    /// How often a value occurred.
+    pub fn count(&self, value: u64) -> u64 {
+        match self.low.get(value as usize).filter(|_| value < LOW as u64) {
+            Some(n) => *n,
+            None => self.high.get(&value).copied().unwrap_or(0),
         }
     }
 
     /// How many values there are.
     pub fn number(&self) -> u64 {
-        self.counts.values().sum()
+        self.counts().map(|(_, n)| n).sum()
     }
 
     /// Values and how often they occurred, in order of value.
     pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.counts.iter().map(|(value, n)| (*value, *n))
+        let low = (0..).zip(self.low.iter().copied()).filter(|(_, n)| *n > 0);
+        low.chain(self.high.iter().map(|(value, n)| (*value, *n)))
     }
 
     /// The mean, if there are values.
@@ -70,7 +94,7 @@ impl Distribution {
     /// one together have at least 2 % of all.
     pub fn modes(&self) -> Vec<u64> {
         let all = self.number() as f64;
-        let of = |value: u64| self.counts.get(&value).copied().unwrap_or(0);
+        let of = |value: u64| self.count(value);
         self.counts()
             .filter(|(value, n)| {
                 let (before, after) = (value.checked_sub(1).map_or(0, of), of(value + 1));

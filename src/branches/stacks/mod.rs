@@ -4,9 +4,12 @@
 //! |---|---|
 //! | `window` | a sample's branches, without what the hardware got wrong |
 //! | `counted` | what a sampled event counts |
-//! | `memo` | places of addresses, remembered |
+//! | `edges` | branches with their targets, numbered |
+//! | `kept` | windows in memory |
 //! | `sums` | edges, ranges, sampled instructions |
-//! | `loops` | iterations and trips |
+//! | `walk` | a loop, and the way through it: iterations, trips |
+//! | `loops` | windows → all loops |
+//! | `shape` | a branch backwards → the loop that it closes |
 //! | `code_misses` | windows that end in a miss of the instruction cache → lines, prefetch sites |
 //! | `distribution` | mean, median, modes |
 //! | `code` | the code around branches: functions, loops, calls |
@@ -21,15 +24,19 @@ mod code;
 mod code_misses;
 mod counted;
 mod distribution;
+mod edges;
+mod kept;
 mod loops;
-mod memo;
+mod shape;
 mod sums;
+mod walk;
 mod window;
 
 pub use analysis::{Analysis, BlockSum, Places, analyse, of_counts};
 pub use code_misses::{Before, CodeMisses, DISTANCE, MissedLine};
 pub use counted::Counts;
 pub use distribution::Distribution;
-pub use loops::{LoopShape, LoopSum};
-pub use sums::{Edge, EdgeSum, RangeSum, Sums};
+pub use edges::Edge;
+pub use sums::{EdgeSum, RangeSum, Sums};
+pub use walk::{LoopShape, LoopSum};
 pub use window::{LONGEST_RANGE, Range, Skipped, Step, Window, windows};

@@ -1,19 +1,11 @@
 //! Windows → edges, ranges and sampled instructions.
 
 use super::distribution::Distribution;
+use super::edges::{Edge, Edges};
 use super::window::{Range, Skipped, Window};
 use profile::address_space::ModuleAddress;
 use profile::text::Counts;
 use rustc_hash::FxHashMap;
-
-/// A branch and one of its targets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Edge {
-    /// The branch; `None` outside all known mappings.
-    pub from: Option<ModuleAddress>,
-    /// Its target.
-    pub to: Option<ModuleAddress>,
-}
 
 /// What was recorded of an edge.
 #[derive(Debug, Clone, Default)]
@@ -59,40 +51,6 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Adds a window.
-    pub fn add(&mut self, window: &Window) {
-        if let Some(place) = window.place {
-            *self.instructions.entry(place).or_default() += 1;
-        }
-        if window.entries == 0 {
-            return;
-        }
-        self.samples += u64::from(window.is_sample);
-        self.is_traced |= !window.is_sample;
-        self.entries += window.entries;
-        self.skipped.add(&window.skipped);
-        for step in &window.steps {
-            let sum = self.edges.entry(Edge { from: step.from, to: step.to }).or_default();
-            sum.count += 1;
-            sum.marked += u64::from(step.mispredicted.is_some());
-            sum.mispredicted += u64::from(step.mispredicted == Some(true));
-            if let Some(cycles) = step.cycles {
-                sum.cycles.add(cycles.into());
-            }
-        }
-        let mut skipped = Skipped::default();
-        for (range, step) in window.ranges(&mut skipped) {
-            let Some(range) = range else { continue };
-            let sum = self.ranges.entry(range).or_default();
-            sum.count += 1;
-            sum.executions += window.weight.unwrap_or(0.0);
-            if let Some(cycles) = step.cycles {
-                sum.cycles.add(cycles.into());
-            }
-        }
-        self.skipped.add(&skipped);
-    }
-
     /// Those of counts; the program is module 0.
     pub fn of_counts(counts: &Counts) -> Self {
         let at = |address| ModuleAddress { module: 0, address };
@@ -112,6 +70,11 @@ impl Sums {
         sums
     }
 
+    /// How often the edge from a branch to a target was taken.
+    pub fn taken(&self, from: ModuleAddress, to: ModuleAddress) -> u64 {
+        self.edges.get(&Edge { from: Some(from), to: Some(to) }).map_or(0, |sum| sum.count)
+    }
+
     /// Whether any entry has cycles.
     pub fn has_cycles(&self) -> bool {
         self.edges.values().any(|sum| sum.cycles.number() > 0)
@@ -120,5 +83,95 @@ impl Sums {
     /// Whether any entry tells its prediction.
     pub fn has_predictions(&self) -> bool {
         self.edges.values().any(|sum| sum.marked > 0)
+    }
+}
+
+/// The sums of all events, as they grow.
+#[derive(Debug, Default)]
+pub struct Growing {
+    /// Without edges and ranges.
+    events: Vec<Sums>,
+    /// By number.
+    edges: Vec<EdgeSum>,
+    ranges: Vec<((usize, Range), RangeSum)>,
+    numbers: FxHashMap<(usize, Range), u32>,
+    /// Of each edge the last range that it ended: target of the branch before, and its number.
+    last: Vec<Option<(ModuleAddress, u32)>>,
+}
+
+impl Growing {
+    /// Of so many events.
+    pub fn new(events: usize) -> Self {
+        Self { events: vec![Sums::default(); events], ..Self::default() }
+    }
+
+    /// Adds a window of an event.
+    pub fn add(&mut self, event: usize, window: &Window) {
+        let Some(sums) = self.events.get_mut(event) else { return };
+        if let Some(place) = window.place {
+            *sums.instructions.entry(place).or_default() += 1;
+        }
+        if window.entries == 0 {
+            return;
+        }
+        sums.samples += u64::from(window.is_sample);
+        sums.is_traced |= !window.is_sample;
+        sums.entries += window.entries;
+        sums.skipped.add(&window.skipped);
+        for step in &window.steps {
+            let number = step.edge as usize;
+            if self.edges.len() <= number {
+                self.edges.resize_with(number + 1, EdgeSum::default);
+                self.last.resize(number + 1, None);
+            }
+            let sum = &mut self.edges[number];
+            sum.count += 1;
+            sum.marked += u64::from(step.mispredicted.is_some());
+            sum.mispredicted += u64::from(step.mispredicted == Some(true));
+            if let Some(cycles) = step.cycles {
+                sum.cycles.add(cycles.into());
+            }
+        }
+        let skipped = self.add_ranges(event, window);
+        self.events[event].skipped.add(&skipped);
+    }
+
+    fn add_ranges(&mut self, event: usize, window: &Window) -> Skipped {
+        let mut skipped = Skipped::default();
+        for (range, step) in window.ranges(&mut skipped) {
+            let Some(range) = range else { continue };
+            let first = ModuleAddress { module: range.module, address: range.first };
+            let last = &mut self.last[step.edge as usize];
+            let number = match last {
+                Some((before, number)) if *before == first => *number,
+                _ => {
+                    let ranges = &mut self.ranges;
+                    let number = *self.numbers.entry((event, range)).or_insert_with(|| {
+                        ranges.push(((event, range), RangeSum::default()));
+                        (ranges.len() - 1) as u32
+                    });
+                    *last = Some((first, number));
+                    number
+                }
+            };
+            let (_, sum) = &mut self.ranges[number as usize];
+            sum.count += 1;
+            sum.executions += window.weight.unwrap_or(0.0);
+            if let Some(cycles) = step.cycles {
+                sum.cycles.add(cycles.into());
+            }
+        }
+        skipped
+    }
+
+    /// The sums of each event, with the edges of these numbers.
+    pub fn finish(mut self, edges: &Edges) -> Vec<Sums> {
+        for (number, sum) in (0_u32..).zip(self.edges).filter(|(_, sum)| sum.count > 0) {
+            self.events[edges.event(number)].edges.insert(edges.get(number), sum);
+        }
+        for ((event, range), sum) in self.ranges {
+            self.events[event].ranges.insert(range, sum);
+        }
+        self.events
     }
 }

@@ -2,7 +2,7 @@
 //! got wrong.
 
 use super::counted::Counts;
-use super::memo::Memo;
+use super::edges::Edges;
 use profile::address_space::{AddressSpaces, ModuleAddress};
 use profile::event::Event;
 use profile::record::Record;
@@ -40,6 +40,8 @@ pub struct Skipped {
 /// A taken branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
+    /// Number of branch and target together.
+    pub edge: u32,
     /// The branch.
     pub from: Option<ModuleAddress>,
     /// Its target.
@@ -90,22 +92,43 @@ pub fn windows(
     spaces: &mut AddressSpaces,
     visit: &mut dyn FnMut(usize, &Window),
 ) -> Result<Vec<String>> {
+    numbered(stream, spaces, &mut Edges::default(), visit)
+}
+
+/// As [`windows`]; the steps have the numbers of their `edges`.
+pub(super) fn numbered(
+    stream: &Stream,
+    spaces: &mut AddressSpaces,
+    edges: &mut Edges,
+    visit: &mut dyn FnMut(usize, &Window),
+) -> Result<Vec<String>> {
     let mut window = Window::default();
-    let mut memo = Memo::new();
     stream.records.each(&mut |record| match record {
         Record::Sample { event, sample } => {
             let pid = sample.pid.unwrap_or(u32::MAX);
             window.place = sample.ip.and_then(|ip| spaces.resolve(pid, ip, sample.user));
-            window.fill(&sample, &mut |ip| memo.resolve(spaces, pid, ip));
+            window.fill(&sample, &mut |branch| {
+                let number = edges.resolve(spaces, (event, pid), (branch.from, branch.to));
+                Step::new(number, edges, branch)
+            });
             let sampled = stream.about.events.get(event).filter(|_| window.is_sample);
             window.weight = sampled.and_then(|sampled| weight(sampled, &sample, &window));
             visit(event, &window);
         }
         other => {
             spaces.apply(&other);
-            memo.clear();
+            edges.forget();
         }
     })
+}
+
+impl Step {
+    fn new(number: u32, edges: &Edges, branch: &Branch) -> Self {
+        let edge = edges.get(number);
+        let cycles = branch.cycles.filter(|cycles| *cycles != SATURATED);
+        let mispredicted = branch.mispredicted;
+        Self { edge: number, from: edge.from, to: edge.to, mispredicted, cycles }
+    }
 }
 
 /// A sample stands for its period. Of cycles, a window shows those of its branches: slow code, which is sampled
@@ -126,31 +149,37 @@ fn weight(event: &Event, sample: &Sample, window: &Window) -> Option<f64> {
 
 impl Window {
     /// Becomes the window of a sample, but for its place.
-    fn fill(&mut self, sample: &Sample, resolve: &mut dyn FnMut(u64) -> Option<ModuleAddress>) {
+    fn fill(&mut self, sample: &Sample, resolve: &mut dyn FnMut(&Branch) -> Step) {
         self.entries = sample.branches.len() as u64;
         self.skipped = Skipped::default();
         self.is_sample = sample.recorded == Recorded::Sampled;
         let continues = sample.recorded == Recorded::TraceContinues;
         self.previous = self.steps.last().copied().filter(|_| continues);
         self.steps.clear();
-        let of_path = |branch: &&Branch| !branch.wrong_path;
-        let mut all = sample.branches.iter().filter(of_path);
-        let is_repeated = match (all.next(), all.next()) {
-            (Some(newest), Some(before)) => {
-                (newest.from, newest.to) == (before.from, before.to) && newest.to > newest.from
+        let mut of_path = sample.branches.iter().enumerate().filter(|(_, b)| !b.wrong_path);
+        let repeated = match (of_path.next(), of_path.next()) {
+            (Some((at, newest)), Some((_, before)))
+                if (newest.from, newest.to) == (before.from, before.to)
+                    && newest.to > newest.from =>
+            {
+                Some(at)
             }
-            _ => false,
+            _ => None,
         };
-        self.skipped.duplicated = u64::from(is_repeated);
-        self.skipped.wrong_path = sample.branches.iter().filter(|b| b.wrong_path).count() as u64;
-        for branch in sample.branches.iter().filter(of_path).skip(usize::from(is_repeated)) {
-            let (from, to) = (resolve(branch.from), resolve(branch.to));
-            self.skipped.unmapped += u64::from(from.is_none() || to.is_none());
-            let cycles = branch.cycles.filter(|cycles| *cycles != SATURATED);
+        for (at, branch) in sample.branches.iter().enumerate().rev() {
+            if branch.wrong_path {
+                self.skipped.wrong_path += 1;
+                continue;
+            }
+            if repeated == Some(at) {
+                self.skipped.duplicated = 1;
+                continue;
+            }
+            let step = resolve(branch);
+            self.skipped.unmapped += u64::from(step.from.is_none() || step.to.is_none());
             self.skipped.saturated += u64::from(branch.cycles == Some(SATURATED));
-            self.steps.push(Step { from, to, mispredicted: branch.mispredicted, cycles });
+            self.steps.push(step);
         }
-        self.steps.reverse();
     }
 
     /// The ranges between the branches, each with the branch that ends it; `None` where what is recorded

@@ -44,9 +44,11 @@ pub fn indirect(edges: &[EdgeRow]) -> Vec<IndirectRow> {
             from: from.clone(),
             function: edge.from_function.clone(),
             kind: kind.clone(),
+            hard: edge.hard,
             ..IndirectRow::default()
         });
         row.count = row.count.saturating_add(edge.count);
+        row.marked = row.marked.saturating_add(edge.marked);
         if let Some(wrong) = edge.mispredicted {
             row.mispredicted = Some(row.mispredicted.unwrap_or(0) + wrong);
         }
@@ -56,6 +58,8 @@ pub fn indirect(edges: &[EdgeRow]) -> Vec<IndirectRow> {
             function: edge.to_function.clone(),
             count: edge.count,
             share: 0.0,
+            mispredicted: edge.mispredicted,
+            marked: edge.marked,
         });
     }
     let mut rows: Vec<IndirectRow> = sums.into_values().collect();

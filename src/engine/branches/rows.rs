@@ -217,6 +217,7 @@ fn loop_row(found: &mut Analysis, event: usize, (shape, sum): &(LoopShape, LoopS
         function: found.places.function(head).map(|function| function.short),
         head: hex(shape.head),
         back: hex(shape.back),
+        unknown: shape.body.is_empty().then(|| "the loop is entered in several places".to_owned()),
         taken: sum.taken,
         trips: TripsRow {
             whole: sum.trips.number(),

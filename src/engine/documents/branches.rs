@@ -169,8 +169,11 @@ pub struct LoopRow {
     pub function: Option<String>,
     /// First address of its first block.
     pub head: String,
-    /// The branch back to it.
+    /// The branch back to it, or to code that goes straight on into it.
     pub back: String,
+    /// Why its trips and iterations are not known, if the code tells.
+    #[serde(default)]
+    pub unknown: Option<String>,
     /// How often that was taken.
     pub taken: u64,
     /// How often an execution enters the head.
@@ -243,6 +246,12 @@ pub struct IndirectRow {
     pub count: u64,
     /// How often it was mispredicted, if the recording tells.
     pub mispredicted: Option<u64>,
+    /// How often it was marked as predicted or mispredicted.
+    #[serde(default)]
+    pub marked: u64,
+    /// Whether it is hard to predict, as edges are.
+    #[serde(default)]
+    pub hard: bool,
     /// Its targets, the most frequent first.
     pub targets: Vec<TargetRow>,
 }
@@ -260,6 +269,12 @@ pub struct TargetRow {
     pub count: u64,
     /// Share of the branch's executions, 0 to 1.
     pub share: f64,
+    /// How often it was mispredicted, if the recording tells.
+    #[serde(default)]
+    pub mispredicted: Option<u64>,
+    /// How often it was marked as predicted or mispredicted.
+    #[serde(default)]
+    pub marked: u64,
 }
 
 /// A module.

@@ -1,10 +1,16 @@
 //! Exact counts of chosen functions: the document `tdtool.count/1`.
 
+mod branches;
+mod loads;
+
 use super::report::Exit;
 use super::values::ValueRow;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tma::error::{Error, Result};
+
+pub use branches::{BranchRow, LoopRow, Modelled, PredictedTarget, Trips};
+pub use loads::{LevelMean, LevelShare, LoadClass, LoadLatency, LoadRow, TimerRow};
 
 /// Schema of the document.
 pub const SCHEMA: &str = "tdtool.count/1";
@@ -41,6 +47,15 @@ pub struct Count {
     /// Cycles that a misprediction costs here, by the self-test; with mispredictions only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misprediction_cycles: Option<f64>,
+    /// The same of a return, and of a branch with no load in its block that it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready_misprediction_cycles: Option<f64>,
+    /// The same of an indirect jump or call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub indirect_misprediction_cycles: Option<f64>,
+    /// Which of several targets is taken to be predicted, and why; with mispredictions only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted_target: Option<PredictedTarget>,
     /// Functions and blocks without a count, and why.
     pub refused: Vec<Refused>,
     /// Sums of flow conservation that were checked.
@@ -96,6 +111,9 @@ pub struct BlockRow {
     pub how: String,
     /// Of a probe: `retarget`, `single`, `multi` or `pun`.
     pub probe: Option<String>,
+    /// Samples of the run by which its function was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<u64>,
 }
 
 /// An edge between two blocks of a function.
@@ -109,192 +127,6 @@ pub struct EdgeRow {
     pub to: String,
     /// How often; absent where it does not follow from the blocks.
     pub count: Option<u64>,
-}
-
-/// A loop.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct LoopRow {
-    /// Path of the file.
-    pub module: String,
-    /// Name of its function.
-    pub function: String,
-    /// First address of its first block.
-    pub head: String,
-    /// How often it was entered from outside.
-    pub entries: Option<u64>,
-    /// How often its first block was entered.
-    pub iterations: Option<u64>,
-    /// Iterations of each entry.
-    pub trips: Trips,
-}
-
-/// Iterations of an entry of a loop.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Trips {
-    /// On average.
-    pub mean: Option<f64>,
-    /// With `--branches`: trips, and how many of the executions had them that were seen from beginning to end.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub histogram: Vec<(u64, u64)>,
-    /// With `--branches`: executions of which the beginning or the end was not recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub truncated: Option<u64>,
-}
-
-/// A branch.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct BranchRow {
-    /// Path of the file.
-    pub module: String,
-    /// Name of its function.
-    #[serde(default)]
-    pub function: String,
-    /// Its address.
-    pub address: String,
-    /// How often it was executed, where its block has a count.
-    #[serde(default)]
-    pub executions: Option<u64>,
-    /// How often it jumped.
-    pub taken: Option<u64>,
-    /// How often it did not.
-    pub not_taken: Option<u64>,
-    /// `conditional`, `indirect`, or `return`: all of a function that may call itself, at its address.
-    #[serde(default)]
-    pub kind: String,
-    /// How often it is mispredicted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mispredicted: Option<Modelled>,
-    /// With `--branches`: why that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// A number from a model.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Modelled {
-    /// The number.
-    pub value: f64,
-    /// The lower end of its 95 % interval, of the sample alone.
-    pub low: f64,
-    /// The upper end.
-    pub high: f64,
-    /// Executions that were given to the model.
-    pub seen: u64,
-    /// Its cost in cycles: the number × `misprediction_cycles`.
-    pub cycles: Option<f64>,
-    /// `modelled`.
-    pub source: String,
-}
-
-/// A load.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct LoadRow {
-    /// Path of the file.
-    pub module: String,
-    /// Name of its function.
-    pub function: String,
-    /// Its address.
-    pub address: String,
-    /// The instruction, in Intel syntax.
-    pub instruction: String,
-    /// How often it was executed.
-    pub executions: Option<u64>,
-    /// How its addresses are made.
-    pub class: Option<LoadClass>,
-    /// Shares of the caches and of memory.
-    pub levels: Vec<LevelShare>,
-    /// What it takes, from the address to the value, in isolation.
-    pub latency: Option<LoadLatency>,
-    /// Why some of that is missing.
-    pub reasons: Vec<String>,
-}
-
-/// How the addresses of a load are made.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct LoadClass {
-    /// `constant`, `stride`, `pointer_chase`, `chase_offset`, `indirect` or `irregular`.
-    pub kind: String,
-    /// The distance of most addresses to those before them, in bytes.
-    pub stride: Option<i64>,
-    /// Address of the load whose value it uses: the chase, or what loads the index.
-    pub of: Option<String>,
-    /// What that value is multiplied by.
-    pub scale: Option<i64>,
-    /// What is added to it; absent where that is a base address.
-    pub offset: Option<i64>,
-    /// The class of the load of the index.
-    pub inner: Option<Box<LoadClass>>,
-    /// Of a stride: how many of the addresses in a row it separated, …
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub steps: Option<u64>,
-    /// … and how many it did not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub breaks: Option<u64>,
-    /// Windows of up to 64 executions that were looked at.
-    pub windows: usize,
-    /// Their share that agrees, 0 to 1.
-    pub share: f64,
-}
-
-/// The share of a level of the memory hierarchy.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct LevelShare {
-    /// `L1`, `L2`, `L3` or `DRAM`.
-    pub level: String,
-    /// Its share of the load's executions, 0 to 1.
-    pub share: f64,
-    /// Ends of its 95 % interval, of the sampling error.
-    pub low: f64,
-    /// The upper end.
-    pub high: f64,
-    /// Median latency of its executions in nanoseconds: of as many as its share, slower than those of the levels
-    /// before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latency: Option<f64>,
-}
-
-/// Latencies in nanoseconds, without those of the fences.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct LoadLatency {
-    /// Executions that were timed.
-    pub samples: u64,
-    /// Others that took more than 5 µs: an interrupt or a page fault came between.
-    pub interrupted: u64,
-    /// The mean.
-    pub mean: f64,
-    /// The median, to a step of the counter.
-    pub p50: f64,
-    /// 90 % are not longer.
-    pub p90: f64,
-    /// 99 % are not longer.
-    pub p99: f64,
-}
-
-/// The time-stamp counter, and loads of known levels on this host.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct TimerRow {
-    /// Ticks in a nanosecond.
-    pub ticks_per_ns: f64,
-    /// The step by which the counter advances, in ticks.
-    pub step: u32,
-    /// What the fences take without a load, in ticks, on average: no part of a latency.
-    pub floor: f64,
-    /// Mean latencies of hits of each cache in nanoseconds.
-    pub caches: Vec<LevelMean>,
-    /// Latencies from here on are of memory, in nanoseconds.
-    pub memory: f64,
-    /// Caches that others use so much that no hits could be measured: theirs are taken to be those
-    /// between the cache before and memory.
-    pub assumed: Vec<String>,
-}
-
-/// What hits of a cache take.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct LevelMean {
-    /// `L1`, `L2` or `L3`.
-    pub level: String,
-    /// In nanoseconds.
-    pub mean: f64,
 }
 
 /// A function or block without a count.
@@ -319,6 +151,9 @@ pub struct HotFunctions {
     pub event: String,
     /// Samples of the run.
     pub samples: u64,
+    /// Their mean period: nanoseconds of a clock, else of what the event counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period: Option<f64>,
     /// The functions, hottest first.
     pub functions: Vec<HotRow>,
 }

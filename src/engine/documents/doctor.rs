@@ -1,7 +1,9 @@
 //! What this machine can measure, what blocks the rest, and the remedy: `tdtool.doctor/1`.
 
 use crate::doctor;
-use pmu::machine::{Finding, Machine, SeccompMode, TableMatch, choose, findings};
+use pmu::machine::{
+    Finding, Level, Machine, SeccompMode, TableMatch, countable, findings, unknown_model,
+};
 use pmu::perf;
 use serde::Serialize;
 use std::sync::Arc;
@@ -92,11 +94,14 @@ pub fn examine(
     uarch: Option<&str>,
     core: &Arc<Core>,
 ) -> Result<Document> {
-    let chosen = choose(machine, library, uarch)?;
+    let chosen = countable(machine, library, uarch)?;
     let info = |t: &TableMatch| Ok(TableInfo::new(library.load(&t.table)?.as_ref(), t, machine));
     let tables: Result<Vec<TableInfo>> = chosen.iter().map(info).collect();
     let mut found = findings(machine, &chosen, &perf::probe(machine));
     found.extend(doctor::examine(machine, &chosen, core));
+    for finding in found.iter_mut().filter(|f| f.id == "table" && f.level != Level::Ok) {
+        finding.remedy = Some(unknown_model(&machine.cpu, library)?);
+    }
     let answers = core.answers().cloned();
     Ok(Document { self_test: answers, ..Document::new(machine, tables?, found) })
 }

@@ -21,6 +21,9 @@ pub struct Loads {
     pub stores: Vec<LoadRow>,
     /// Variables and mappings that were accessed, those with the largest share first.
     pub variables: Vec<VariableRow>,
+    /// Members of structures, by the operands of loads and stores, those with the largest share first.
+    #[serde(default)]
+    pub fields: Vec<FieldRow>,
     /// Cache lines that several threads access, one of which writes; those found modified in another core's
     /// cache most often first.
     pub lines: Vec<LineRow>,
@@ -142,6 +145,60 @@ pub struct LoadRow {
     pub snoop_modified: u64,
     /// What it accesses, the most sampled first.
     pub variables: Vec<VariableOf>,
+    /// Its operand in the source (`node->next`), by DWARF.
+    #[serde(default)]
+    pub field: Option<String>,
+    /// The structure that has it: `struct node`.
+    #[serde(default, rename = "type")]
+    pub of: Option<String>,
+    /// Its path in that structure, …
+    #[serde(default)]
+    pub member: Option<String>,
+    /// … and its offset there.
+    #[serde(default)]
+    pub offset: Option<u64>,
+    /// Why `field` is not known.
+    #[serde(default)]
+    pub field_unknown: Option<String>,
+}
+
+/// A member of a structure.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FieldRow {
+    /// Event.
+    pub event: usize,
+    /// The structure: `struct node`.
+    #[serde(rename = "type")]
+    pub of: String,
+    /// Its path there: `next`.
+    pub member: String,
+    /// Its offset there.
+    pub offset: u64,
+    /// Share of the event's loads (of its stores, if it has no loads), by `shares` of the event.
+    pub share: f64,
+    /// Samples that read.
+    pub loads: u64,
+    /// Samples that write.
+    pub stores: u64,
+    /// Samples by what served them.
+    pub levels: LevelsRow,
+    /// Mean latency in cycles.
+    pub latency_mean: Option<f64>,
+}
+
+/// A member of a variable.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MemberRow {
+    /// With the variable: `table.buckets[].next`.
+    pub name: String,
+    /// Share of the event's accesses, by `shares` of the event.
+    pub share: f64,
+    /// Samples that read.
+    pub loads: u64,
+    /// Samples that write.
+    pub stores: u64,
+    /// Mean latency in cycles.
+    pub latency_mean: Option<f64>,
 }
 
 /// A basic block.
@@ -171,7 +228,8 @@ pub struct LoopOf {
 /// A variable that a load accesses.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct VariableOf {
-    /// Its name, that of its section or mapping, or `unknown`.
+    /// Its name with the member (`table.buckets[].next`), that of its section or mapping, `heap`, `stack`, or
+    /// `unknown`.
     pub name: String,
     /// Samples.
     pub samples: u64,
@@ -184,9 +242,9 @@ pub struct VariableRow {
     pub event: usize,
     /// Its module; empty for what is in none.
     pub module: String,
-    /// Its name, that of its section or mapping, or `unknown`.
+    /// Its name, that of its section or mapping, `heap`, `stack`, or `unknown`.
     pub name: String,
-    /// `variable`, `section`, `mapping` or `unknown`.
+    /// `variable`, `section`, `heap` (also of mappings without a file), `stack`, `mapping` or `unknown`.
     pub kind: String,
     /// Its first address, of variables and sections.
     pub address: Option<String>,
@@ -202,6 +260,9 @@ pub struct VariableRow {
     pub levels: LevelsRow,
     /// Mean latency in cycles.
     pub latency_mean: Option<f64>,
+    /// Its members by DWARF, those with the largest share first.
+    #[serde(default)]
+    pub members: Vec<MemberRow>,
 }
 
 /// A cache line that several threads access.
@@ -224,6 +285,12 @@ pub struct LineRow {
     pub writes: u64,
     /// Samples that found the line modified in another core's cache (HITM).
     pub modified: u64,
+    /// Of those, in a cache of another node.
+    #[serde(default)]
+    pub modified_remote: u64,
+    /// Its share of all such samples of the recording.
+    #[serde(default)]
+    pub share: Option<f64>,
     /// Threads (CPUs, where samples have no thread).
     pub threads: usize,
     /// By thread, offset and instruction.
@@ -249,6 +316,15 @@ pub struct LineAccessRow {
     pub writes: u64,
     /// Samples that found the line modified in another core's cache.
     pub modified: u64,
+    /// Of those, in a cache of another node.
+    #[serde(default)]
+    pub modified_remote: u64,
+    /// Mean latency in cycles.
+    #[serde(default)]
+    pub latency_mean: Option<f64>,
+    /// What is there in the source, by DWARF: `counters.hits`, `node->next`.
+    #[serde(default)]
+    pub field: Option<String>,
     /// Module of the instruction.
     pub module: String,
     /// The instruction.

@@ -5,6 +5,9 @@
 //! | [`report`] | the top-down report, `tdtool.report/1` |
 //! | [`report_code`] | its part about hot functions and blocks |
 //! | [`estimate`] | its estimated top-down |
+//! | [`annotated`] | its part about the source of one function |
+//! | [`per_function`] | its part about the tree of each function |
+//! | [`flame`] | a flame graph |
 //! | [`build`] | evaluations → rows and findings of the report |
 //! | [`branches`] | recorded branch stacks, `tdtool.branches/1` |
 //! | [`prefetch`], [`prefetch_plan`] | prefetch advice, `tdtool.prefetch/1`, and plans of it |
@@ -28,6 +31,7 @@
 //! | [`doctor`] | what this machine can measure, `tdtool.doctor/1` |
 //! | [`census`] | unmodelled instructions of a batch of blocks |
 
+pub mod annotated;
 pub mod block;
 pub mod block_pair;
 pub mod branches;
@@ -40,9 +44,11 @@ pub mod doctor;
 pub mod estimate;
 pub mod evaluation;
 pub mod explanations;
+pub mod flame;
 pub mod loads;
 pub mod microbench;
 pub mod model_errors;
+pub mod per_function;
 pub mod prediction;
 pub mod prefetch;
 pub mod prefetch_plan;

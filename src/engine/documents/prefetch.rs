@@ -16,12 +16,35 @@ pub struct Prefetch {
     /// `probes` where advice rests on counts and fenced latencies by probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
+    /// Misses that a core of this host keeps in flight, with probes only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<InFlightRow>,
     /// Events with samples of loads or branch stacks. Rows take latencies from one event and iterations from one.
     pub events: Vec<EventRow>,
     /// Loads, the advised ones first, then by their share.
     pub advice: Vec<AdviceRow>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
+}
+
+/// How many misses a core of this host keeps in flight, by a microbenchmark: independent walks in random order over more
+/// memory than the caches hold.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct InFlightRow {
+    /// The fewest misses in flight with which memory is within 5 % of its fastest: the median of three groups of rounds.
+    pub misses: f64,
+    /// The least and the most of them.
+    pub range: (f64, f64),
+    /// Nanoseconds from one such miss to the next: the least.
+    pub ns: f64,
+    /// The least and the most of the groups.
+    pub ns_range: (f64, f64),
+    /// Nanoseconds per miss on huge pages, the least: no program's misses take less.
+    pub fastest_ns: f64,
+    /// Bytes that were walked over.
+    pub bytes: u64,
+    /// When it was measured.
+    pub source: String,
 }
 
 /// An event.
@@ -92,7 +115,22 @@ pub struct AdviceRow {
     /// Where `mc` is from, if not from modes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mc_source: Option<String>,
-    /// How many iterations of the loop of `site` ahead: max(1, ⌈mc ÷ ic⌉).
+    /// Misses of an iteration of the loop of `site`, of all its loads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misses: Option<f64>,
+    /// Cycles of such an iteration once its misses are prefetched, if more than `ic`: `misses` × `mc` ÷ misses in flight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<f64>,
+    /// Where `iteration` is from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration_source: Option<String>,
+    /// Cycles that an iteration of the innermost loop takes in the program, by samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<f64>,
+    /// `taken` ÷ the greater of `ic` and `misses` × the least time per miss: no prefetch gains more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speedup_at_most: Option<f64>,
+    /// How many iterations of the loop of `site` ahead: max(1, ⌈mc ÷ ic⌉), or ÷ `iteration` where that is given.
     pub distance: Option<u64>,
     /// Its range, where that of `ic` makes a difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]

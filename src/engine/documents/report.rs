@@ -1,7 +1,9 @@
 //! The top-down report, `tdtool.report/1`. Later versions only add keys.
 
+use crate::documents::annotated::AnnotatedFunction;
 use crate::documents::estimate::Estimate;
-use crate::documents::report_code::{BlockRow, Callers, FunctionRow, Sampled};
+use crate::documents::per_function::PerFunction;
+use crate::documents::report_code::{BlockRow, Callers, EventRow, FunctionRow, Sampled};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 
@@ -92,6 +94,9 @@ pub struct Report {
     /// The samples that `functions` and `blocks` come from; absent if none were taken.
     #[serde(default)]
     pub sampled: Option<Sampled>,
+    /// The sampled events, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventRow>,
     /// Hot functions, hottest first.
     #[serde(default)]
     pub functions: Vec<FunctionRow>,
@@ -104,6 +109,12 @@ pub struct Report {
     /// Estimated top-down, if asked for; never of counted nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
+    /// Level 1 of each function, where samples read its counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_function: Option<PerFunction>,
+    /// The source of a function, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotated: Option<AnnotatedFunction>,
     /// Conclusions, with the next step.
     pub findings: Vec<Finding>,
     /// Limits of the numbers (user mode only, weak groups, …).
@@ -150,7 +161,7 @@ pub struct CountRow {
 }
 
 /// A node of the tree. An id is unique only together with its place.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeRow {
     /// The vendor's name.
     pub id: String,
@@ -282,10 +293,13 @@ impl Report {
             software_error: BTreeMap::new(),
             software_missing: BTreeMap::new(),
             sampled: None,
+            events: Vec::new(),
             functions: Vec::new(),
             blocks: Vec::new(),
             callers: None,
             estimate: None,
+            per_function: None,
+            annotated: None,
             findings: Vec::new(),
             notes: Vec::new(),
             unread: Vec::new(),

@@ -1,6 +1,6 @@
 //! The part of a report about code: the hottest functions and blocks.
 
-use profile::hot::{Caller, HotBlock, HotFunction};
+use profile::hot::{Caller, EventShare, HotBlock, HotFunction};
 use serde::{Deserialize, Serialize};
 
 /// What the samples are, and what must be known to read them.
@@ -16,6 +16,70 @@ pub struct Sampled {
     pub lost: u64,
     /// What else must be known.
     pub notes: Vec<String>,
+}
+
+/// One of several sampled events, and where its samples are.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EventRow {
+    /// Event, as perf names it.
+    pub name: String,
+    /// Samples.
+    pub samples: u64,
+    /// Ids of the nodes that it locates, if any.
+    pub nodes: Vec<String>,
+    /// Their labels.
+    pub labels: Vec<String>,
+    /// The functions with most of them.
+    pub functions: Vec<EventFunction>,
+}
+
+/// A function with its share of one event.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EventFunction {
+    /// Demangled name.
+    pub name: String,
+    /// The same without parameters and return type of C++.
+    pub short: String,
+    /// File name of its module.
+    pub module: String,
+    /// Share of the event's samples, 0 to 1.
+    pub share: f64,
+    /// Half width of its 95 % interval: sampling error, if samples are independent of one another.
+    pub error: f64,
+    /// Samples.
+    pub samples: u64,
+}
+
+/// The share of one of several sampled events in some code.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EventPart {
+    /// Number of the event in `events`.
+    pub event: usize,
+    /// Share of the event's samples, 0 to 1.
+    pub share: f64,
+    /// Half width of its 95 % interval: sampling error, if samples are independent of one another.
+    pub error: f64,
+    /// Samples.
+    pub samples: u64,
+}
+
+impl From<EventShare> for EventPart {
+    fn from(of: EventShare) -> Self {
+        Self { event: of.event, share: of.share, error: of.error, samples: of.samples }
+    }
+}
+
+impl From<(&HotFunction, EventShare)> for EventFunction {
+    fn from((function, of): (&HotFunction, EventShare)) -> Self {
+        Self {
+            name: function.name.clone(),
+            short: function.short.clone(),
+            module: function.module.clone(),
+            share: of.share,
+            error: of.error,
+            samples: of.samples,
+        }
+    }
 }
 
 /// A hot function.
@@ -38,6 +102,9 @@ pub struct FunctionRow {
     pub line: Option<u32>,
     /// Why its code cannot be shown.
     pub gap: Option<String>,
+    /// Of several sampled events, the share of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventPart>,
 }
 
 /// A hot block.
@@ -66,6 +133,9 @@ pub struct BlockRow {
     pub file: Option<String>,
     /// Line.
     pub line: Option<u32>,
+    /// Of several sampled events, the share of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventPart>,
     /// The block in isolation, if measured.
     #[serde(default)]
     pub measured: Option<Clean>,
@@ -159,6 +229,7 @@ impl From<&HotFunction> for FunctionRow {
             file: function.file.clone(),
             line: function.line,
             gap: function.gap.clone(),
+            events: Vec::new(),
         }
     }
 }

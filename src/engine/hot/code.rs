@@ -1,22 +1,25 @@
 //! A recording's hot functions and blocks, into a report.
 
+use super::annotated::annotated;
 use super::entries::{self, CountAsk};
+use super::isolated::measured;
+use super::located::Located;
+use super::named::{function, none_called};
+use super::per_function::{breakdown, per_function};
+use super::stacks::{Outputs, stacks};
 use super::with_values::Loops;
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::documents::Report;
-use crate::documents::report_code::{BlockRow, Callers, Clean, FunctionRow, Sampled};
+use crate::documents::report_code::{BlockRow, Callers, EventPart, FunctionRow, Sampled};
 use crate::estimate::{EstimateAsk, estimate};
-use crate::files::write_whole;
-use bench::{Options, Status};
-use isa::code::Block;
+use bench::Options;
 use pmu::Command;
 use profile::files::SearchPaths;
 use profile::hot::{Filter, HotBlock, Profile, threads};
 use profile::record::Record;
 use profile::recording::Recording;
-use std::fmt::Write as _;
-use std::io::{ErrorKind, Write as _};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tma::{Error, Result};
@@ -44,6 +47,16 @@ pub struct CodeAsk {
     pub estimate: Option<EstimateAsk>,
     /// Where folded stacks go; `-` is standard output.
     pub folded: Option<PathBuf>,
+    /// Whether the last frame of a folded stack is the node that its time goes to.
+    pub folded_nodes: bool,
+    /// Where a flame graph goes.
+    pub flame_graph: Option<PathBuf>,
+    /// The function whose source lines are shown.
+    pub annotate: Option<String>,
+    /// A sampled event, or a node that one locates: functions and blocks are those of its samples.
+    pub by: Option<String>,
+    /// Whether a tree per function is asked for.
+    pub per_function: bool,
 }
 
 impl Default for CodeAsk {
@@ -59,6 +72,11 @@ impl Default for CodeAsk {
             count: None,
             estimate: None,
             folded: None,
+            folded_nodes: false,
+            flame_graph: None,
+            annotate: None,
+            by: None,
+            per_function: false,
         }
     }
 }
@@ -137,16 +155,30 @@ fn known_threads(recording: &Recording, filter: &Filter) -> Result<()> {
     })
 }
 
+/// Why the hottest function of a file has no blocks, if so: it is for another processor, say.
+fn without_blocks(profile: &mut Profile, blocks: &[HotBlock]) -> Option<String> {
+    let first = profile.functions.first()?;
+    let is_file = first.gap.is_none() && first.path.starts_with('/');
+    if !is_file || blocks.iter().any(|block| block.function == 0) {
+        return None;
+    }
+    let name = first.short.clone();
+    let found = profile.annotate(0);
+    let why = found.notes.first().filter(|_| found.blocks.is_empty())?;
+    Some(format!("{name} has no blocks: {why}"))
+}
+
 /// Enters functions, blocks and callers into a report. `progress` gets the number of measured
 /// blocks and of all. The signal that interrupted the counting of entries, if one did.
 ///
 /// # Errors
 /// The sandbox cannot be started; callers are asked for and there are no call chains, or no such
 /// function.
-pub fn enter(
+pub(super) fn enter(
     report: &mut Report,
     profile: &mut Profile,
     ask: &CodeAsk,
+    located: &Located,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Option<i32>> {
     let mut interrupted = None;
@@ -157,7 +189,8 @@ pub fn enter(
         lost: profile.lost,
         notes: profile.notes.clone(),
     });
-    if (ask.callers.is_some() || ask.folded.is_some()) && profile.chains_are_cut() {
+    let shows_stacks = ask.folded.is_some() || ask.flame_graph.is_some();
+    if (ask.callers.is_some() || shows_stacks) && profile.chains_are_cut() {
         let note = "most call chains end after one caller: the program keeps no frame pointers; compile \
                     it with -fno-omit-frame-pointer";
         report.notes.push(note.to_owned());
@@ -174,6 +207,23 @@ pub fn enter(
     let blocks = profile.blocks(ask.blocks);
     report.blocks =
         blocks.iter().map(|b| BlockRow::new(b, &profile.functions[b.function])).collect();
+    report.notes.extend(without_blocks(profile, &blocks).filter(|_| ask.blocks > 0));
+    report.events = located.rows(profile);
+    let trees = per_function(profile, located);
+    let told = |note: &String| note.starts_with(NO_TREES);
+    if trees.is_none() && ask.per_function && !profile.notes.iter().any(told) {
+        report.notes.push(no_trees(profile));
+    }
+    report.per_function = trees.clone().map(|mut trees| {
+        trees.functions.truncate(ask.functions);
+        trees
+    });
+    for (index, row) in report.functions.iter_mut().enumerate() {
+        row.events = parts(profile, index, 0..u64::MAX);
+    }
+    for (row, block) in report.blocks.iter_mut().zip(&blocks) {
+        row.events = parts(profile, block.function, block.start..block.end);
+    }
     if let Some(model) = &ask.measure {
         let options = Options { budget: BUDGET, ..Options::default() };
         let mut measurer = Measurer::new(options, model);
@@ -206,8 +256,20 @@ pub fn enter(
         report.estimate = Some(found.0);
         interrupted = found.1;
     }
-    if let Some(path) = &ask.folded {
-        write_folded(profile, path)?;
+    if let Some(name) = &ask.annotate {
+        report.annotated = Some(annotated(profile, name, &ask.search)?);
+    }
+    if ask.folded.is_some() || ask.flame_graph.is_some() {
+        let breakdown = match &trees {
+            Some(trees) => breakdown(trees),
+            None => located.breakdown(report, profile),
+        };
+        let to = Outputs {
+            folded: ask.folded.as_deref(),
+            nodes: ask.folded_nodes,
+            flame_graph: ask.flame_graph.as_deref(),
+        };
+        stacks(report, profile, &to, &breakdown)?;
     }
     if let Some(name) = &ask.callers {
         report.callers = Some(Callers { function: name.clone(), callers: callers(profile, name)? });
@@ -215,22 +277,23 @@ pub fn enter(
     Ok(interrupted)
 }
 
-fn write_folded(profile: &mut Profile, path: &Path) -> Result<()> {
-    let mut text = String::new();
-    for (stack, samples) in profile.folded() {
-        let _ = writeln!(text, "{stack} {samples}");
-    }
-    if path.as_os_str() != "-" {
-        return write_whole(path, text.as_bytes(), &[], "--folded");
-    }
-    // Not by its name in /dev: that would cut off what a file holds already.
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(Error::failed("cannot write folded stacks to standard output").because(e))
+/// How the note of a missing tree per function begins; recording writes one, too.
+pub(crate) const NO_TREES: &str = "no tree per function";
+
+/// Why there is no tree per function.
+fn no_trees(profile: &Profile) -> String {
+    match profile.reads().events.is_empty() {
+        true => format!("{NO_TREES}: the samples hold no counts"),
+        false => {
+            let events = profile.reads().events.join(", ");
+            format!("{NO_TREES}: level 1 cannot be computed from {events}")
         }
-        // A reader that went away (| head) has what it wanted.
-        _ => Ok(()),
     }
+}
+
+/// The share of each event in addresses of a function, if there are several events.
+fn parts(profile: &Profile, function: usize, range: Range<u64>) -> Vec<EventPart> {
+    profile.event_shares(function, &[range]).into_iter().map(EventPart::from).collect()
 }
 
 fn callers(profile: &mut Profile, name: &str) -> Result<Vec<profile::hot::Caller>> {
@@ -243,91 +306,12 @@ fn callers(profile: &mut Profile, name: &str) -> Result<Vec<profile::hot::Caller
     if !found.is_empty() {
         return Ok(found);
     }
-    // C++ names come with parameters and template arguments, which users leave out.
-    let mut same: Vec<String> = profile.functions.iter().map(|f| f.name.clone()).collect();
-    same.retain(|whole| plain(whole) == name || last(plain(whole)) == name);
-    same.sort();
-    same.dedup();
-    let found = match same.as_slice() {
-        [only] => profile.callers(only),
-        [] => found,
-        _ => {
-            return Err(Error::usage(format!("several functions are called {name}"))
-                .because(same.join("\n"))
-                .hint("give one of these names in full"));
-        }
+    let found = match function(profile, name)? {
+        Some(index) => profile.callers(&profile.functions[index].name.clone()),
+        None => found,
     };
     if found.is_empty() {
-        let error = Error::failed(format!("no samples in a function {name}"));
-        let known = profile.functions.iter().map(|f| f.name.as_str());
-        let known = known.flat_map(|whole| [whole, plain(whole), last(plain(whole))]);
-        return Err(match tma::error::nearest(name, known) {
-            Some(other) => error.hint(format!("did you mean `{other}`?")),
-            None => error,
-        });
+        return Err(none_called(profile, name));
     }
     Ok(found)
-}
-
-/// A function's name up to its parameters and template arguments: `dot` of `dot(float const*, int)`.
-/// Those of `operator()` and `operator<` are part of its name, and it is left whole.
-fn plain(name: &str) -> &str {
-    match name.find(['(', '<']) {
-        Some(end) if end > 0 && !name.contains("operator") => &name[..end],
-        _ => name,
-    }
-}
-
-/// A name without its namespaces and result type.
-fn last(name: &str) -> &str {
-    let name = name.rsplit("::").next().unwrap_or(name);
-    name.rsplit(' ').next().unwrap_or(name)
-}
-
-/// The block in isolation, without a call, return or indirect jump at its end.
-fn measured(measurer: &mut Measurer, profile: &mut Profile, block: &HotBlock) -> Result<Clean> {
-    let not = |reason: String| Clean {
-        status: "failed".to_owned(),
-        reason: Some(reason),
-        ..Clean::default()
-    };
-    let bytes = match profile.code(block) {
-        Ok(bytes) => bytes,
-        Err(gap) => return Ok(not(gap)),
-    };
-    let decoded = match Block::decode(&bytes) {
-        Ok(decoded) => decoded,
-        Err(error) => return Ok(not(error.to_string())),
-    };
-    let (decoded, without) = match decoded.without_exit() {
-        Ok((rest, left)) => (rest, left.map(|last| last.text.clone())),
-        Err(why) => return Ok(not(why)),
-    };
-    let result = measurer.measure(&decoded, false)?;
-    let throughput = result.throughput.as_ref();
-    Ok(Clean {
-        status: result.status.word().to_owned(),
-        reason: result.reason.clone().filter(|_| result.status != Status::Ok),
-        cycles: throughput.map(|t| t.cycles),
-        range: throughput.map(|t| (t.low, t.high)),
-        looped: result.forms.as_ref().and_then(|f| f.looped.trusted()),
-        clock: throughput.map(|t| t.clock.to_owned()),
-        violated: result.violated().into_iter().map(str::to_owned).collect(),
-        without,
-        bound: result.hierarchy.bound.map(str::to_owned),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cpp_names_are_found_without_what_nobody_types() {
-        assert_eq!(plain("dot(float const*, float const*, int)"), "dot");
-        assert_eq!(plain("sum<int, std::vector<int> >(int)"), "sum");
-        assert_eq!(last(plain("void kernels::run<float>(int)")), "run");
-        assert_eq!(plain("S::operator()(int)"), "S::operator()(int)");
-        assert_eq!(plain("(anonymous namespace)::f"), "(anonymous namespace)::f");
-    }
 }

@@ -3,6 +3,7 @@
 use super::temporary::Temporary;
 use crate::record::{SampleAsk, record};
 use crate::topdown::live::LiveAsk;
+use pmu::Target;
 use pmu::machine::Machine;
 use profile::hot::{Filter, Profile};
 use profile::{files::SearchPaths, session};
@@ -39,6 +40,8 @@ pub struct Hottest {
     pub event: String,
     /// Samples.
     pub samples: u64,
+    /// Their mean period: nanoseconds of a clock, else of what the event counts.
+    pub period: Option<f64>,
     /// Wall time of the run.
     pub seconds: f64,
     /// How it ended.
@@ -66,15 +69,27 @@ pub fn hottest(machine: &Machine, library: &Library, ask: &LiveAsk, share: f64) 
     if found.interrupted.is_some() {
         return Ok(found);
     }
-    if recorded.sampled.is_none() || !session::has_samples(&path)? {
+    let unknown = || Error::not_possible("the hot functions are not known");
+    let named = "name the functions with --functions, or a file with --module";
+    if recorded.sampled.is_none() {
         let why = recorded.notes.first().map_or(session::NO_SAMPLES, String::as_str);
-        return Err(Error::not_possible("the hot functions of the command are not known")
-            .because(why)
-            .hint("name the functions with --functions, or a file with --module"));
+        return Err(unknown().because(why).hint(named));
+    }
+    if !session::has_samples(&path)? {
+        let seconds = found.seconds;
+        return Err(match ask.target {
+            Target::Command => unknown()
+                .because(format!("the command ended after {seconds:.3} s, before its first sample"))
+                .hint(format!("give it more to do, or {named}")),
+            _ => unknown()
+                .because(format!("nothing of it ran in a window of {seconds:.1} s"))
+                .hint("try again while it works, or longer: --seconds N"),
+        });
     }
     let recording = session::load_recording(&path)?;
     let mut profile = Profile::new(&recording, &Filter::default(), SearchPaths::default());
     (found.event, found.samples) = (profile.event.clone(), profile.samples);
+    found.period = profile.period();
     let mut held = 0.0;
     let mut wanted = 0;
     while wanted < profile.functions.len() && held < share {

@@ -6,14 +6,27 @@
 //! | [`recording`] | a recording with samples, from whatever file it is in |
 //! | [`code`] | its hot functions and blocks, into a report |
 //! | `temporary` | a folder for samples that are looked at once |
+//! | `stacks` | its folded stacks and flame graph |
+//! | `isolated` | hot blocks in isolation |
+//! | `located` | the nodes that sampled events locate |
+//! | `named` | functions by the names that people type |
+//! | `annotated`, `source` | the source lines of one function |
+//! | `per_function` | level 1 of each function |
 //! | `with_values` | loops around hot blocks, with the program's own values |
 //! | [`hottest`](mod@hottest) | the functions of a command that hold most of its samples |
 //! | [`entries`] | how often hot blocks are entered |
 
+mod annotated;
 pub mod code;
 pub mod entries;
 pub mod hottest;
+mod isolated;
+mod located;
+mod named;
+mod per_function;
 pub mod recording;
 pub mod sampled;
+mod source;
+mod stacks;
 mod temporary;
 mod with_values;

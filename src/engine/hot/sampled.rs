@@ -1,6 +1,7 @@
 //! Reports with hot code: of a recording, or of a live measurement with samples.
 
 use super::code::{self, CodeAsk};
+use super::located::Located;
 use super::recording;
 use super::temporary::Temporary;
 use crate::documents::{Finding, FindingKind, Report, Source};
@@ -48,7 +49,9 @@ pub fn of_files(
         reports.push(frame(path, &recording));
     }
     if let (Some(code), Some(last)) = (code, reports.last_mut()) {
-        enter(last, &recording, code, progress)?;
+        let located = Located::new(library, ask.uarch.as_deref(), last, &recording);
+        let event = code.by.as_ref().map(|by| located.chosen(by, &recording.events)).transpose()?;
+        enter(last, &recording, &by_event(code, event), &located, progress)?;
     }
     // Taking hundreds of thousands of samples apart one by one would take as long as decoding them;
     // there is one recording in a process, and it ends with it.
@@ -79,12 +82,13 @@ fn enter(
     report: &mut Report,
     recording: &Recording,
     ask: &CodeAsk,
+    located: &Located,
     progress: Progress<'_>,
 ) -> Result<Option<i32>> {
     let mut profile = code::profile(recording, ask)?;
     // The counts of the same file have noted these already.
     profile.keep_notes(|note| !report.notes.iter().any(|told| told.ends_with(note)));
-    code::enter(report, &mut profile, ask, progress)
+    code::enter(report, &mut profile, ask, located, progress)
 }
 
 /// A live measurement; with `code` and `sample` it is sampled, too, and its report says where the
@@ -131,10 +135,26 @@ pub fn of_live(
     if outcome.interrupted.is_some() && code.estimate.take().is_some() {
         outcome.report.notes.push("no estimated top-down: interrupted".to_owned());
     }
-    let interrupted = enter(&mut outcome.report, &recording, &code, progress)?;
+    let located = Located::new(library, ask.uarch.as_deref(), &outcome.report, &recording);
+    let event = code.by.as_ref().map(|by| located.chosen(by, &recording.events)).transpose();
+    let event = event.unwrap_or_else(|error| {
+        // The command has run: what was measured is reported.
+        let cause = error.cause().map(|c| format!(": {c}")).unwrap_or_default();
+        outcome.report.notes.push(format!("{}{cause}", error.what()));
+        None
+    });
+    code = by_event(&code, event);
+    let interrupted = enter(&mut outcome.report, &recording, &code, &located, progress)?;
     offer_estimate(&mut outcome.report, &code);
     outcome.interrupted = outcome.interrupted.or(interrupted);
     Ok(outcome)
+}
+
+/// The question about samples of this event.
+fn by_event(ask: &CodeAsk, event: Option<usize>) -> CodeAsk {
+    let mut ask = ask.clone();
+    ask.filter.event = event.or(ask.filter.event);
+    ask
 }
 
 /// Says what an estimate costs, where there is no tree.

@@ -3,10 +3,13 @@
 use super::latencies::Latencies;
 use super::sites::{Site, Sites};
 use crate::documents::count::{LevelMean, LevelShare, LoadClass, LoadLatency, LoadRow, TimerRow};
+use crate::recorded_loads::fields::Fields;
 use loads::class::Class;
 use loads::latency::{Level, limits, shares};
 use loads::pattern::Classified;
 use probe::count::Wanted;
+use std::collections::HashMap;
+use std::path::Path;
 
 /// Nanoseconds that no load from memory takes: an interrupt or a page fault came between.
 const MOST: f64 = 5_000.0;
@@ -21,7 +24,8 @@ pub(super) fn rows(
     let all = sites.read();
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by_key(|number| (std::cmp::Reverse(all[*number].executions), all[*number].load.at));
-    let row = |number: usize| {
+    let mut programs: HashMap<&Path, Fields> = HashMap::new();
+    let mut row = |number: usize| {
         let site = &all[number];
         let (name, wanted) = functions[site.function];
         let mut row = LoadRow {
@@ -29,6 +33,7 @@ pub(super) fn rows(
             function: name.to_owned(),
             address: hex(site.load.at),
             instruction: site.text.clone(),
+            field: fields(&mut programs, &wanted.path, site.load.at),
             executions: Some(site.executions),
             reasons: site.refused.iter().cloned().collect(),
             ..LoadRow::default()
@@ -45,7 +50,17 @@ pub(super) fn rows(
         }
         row
     };
-    order.into_iter().map(row).collect()
+    order.into_iter().map(&mut row).collect()
+}
+
+/// The operand of an instruction in the source.
+fn fields<'a>(
+    programs: &mut HashMap<&'a Path, Fields>,
+    path: &'a Path,
+    address: u64,
+) -> Option<String> {
+    let program = programs.entry(path).or_insert_with(|| Fields::of(path));
+    program.at(address).map(|field| field.text)
 }
 
 fn hex(address: u64) -> String {

@@ -8,6 +8,7 @@ use loads::access::{Access, Function, classify};
 use profile::address_space::ModuleAddress;
 use profile::symbols::{Line, SourcePoint};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Loads of a loop are looked at, sampled or not, if it has at least this share of the back edges.
 const LEAST_SHARE: f64 = 0.01;
@@ -24,6 +25,8 @@ pub(super) struct Candidate {
     pub access: Option<Access>,
     /// Loads of its innermost loop, itself included.
     pub neighbours: BTreeSet<u64>,
+    /// Blocks of the loops around it, the innermost loop first.
+    pub loops: Vec<Vec<Range<u64>>>,
     /// Code of its innermost loop, with its address, if that is one block; or why not.
     pub body: Result<(u64, Vec<u8>), String>,
 }
@@ -107,6 +110,7 @@ pub(super) fn candidate(load: LoadKey, codes: &mut [Code]) -> Candidate {
         source: None,
         access: None,
         neighbours: BTreeSet::new(),
+        loops: Vec::new(),
         body: Err("its code is not known".to_owned()),
     };
     let Some((code, place)) = place(codes, &found.load) else { return found };
@@ -119,9 +123,19 @@ pub(super) fn candidate(load: LoadKey, codes: &mut [Code]) -> Candidate {
         let block = flow.block_at(place.address).and_then(|block| flow.blocks.get(block));
         let innermost = block.and_then(|block| block.innermost);
         found.neighbours = innermost.map(|one| loads_in(&flow, one)).unwrap_or_default();
+        found.loops = loops(&flow, innermost);
         found.body = body(&flow, innermost);
     }
     found
+}
+
+/// The blocks of a loop, of that around it, and so on.
+fn loops(flow: &Flow, innermost: Option<usize>) -> Vec<Vec<Range<u64>>> {
+    let around = |one: &usize| flow.loops.get(*one).and_then(|own| own.parent);
+    let numbers = std::iter::successors(innermost, around);
+    let own = numbers.filter_map(|number| flow.loops.get(number));
+    let block = |number: &usize| flow.blocks.get(*number).map(|block| block.start..block.end);
+    own.map(|own| own.blocks.iter().filter_map(block).collect()).collect()
 }
 
 /// The code of a loop of one block.

@@ -5,17 +5,22 @@
 //! | `evidence` | recordings → loops and loads by program and address |
 //! | `candidates` | the loads that are looked at, with the code around them |
 //! | `probed` | counts and latencies by probes → advice, without a PMU |
+//! | `in_flight` | how many misses this host keeps in flight |
+//! | `pace` | what bounds a loop whose misses are prefetched |
 //! | `path` | the iteration of a counted loop that is measured |
 //! | `rows` | advice as rows of the document |
 
 mod candidates;
 mod evidence;
+mod in_flight;
+mod pace;
 mod path;
 mod probed;
 mod rows;
 
+pub use in_flight::{HostMisses, misses_in_flight};
 pub use probed::prefetch_by_probes;
-pub use rows::{Cycles, Measure};
+pub use rows::{Cycles, Host, Measure};
 
 use crate::documents::prefetch::{Prefetch, SCHEMA};
 use crate::hot::recording::stream;

@@ -2,17 +2,21 @@
 //! a PMU.
 
 use super::candidates::{Candidate, candidate};
+use super::in_flight::HostMisses;
+use super::pace::{self, pace};
 use super::path::{address, most_frequent};
-use super::rows::{Measure, add_access, add_advice, add_trips, identified};
+use super::rows::{Host, Measure, add_access, add_advice, add_trips, identified};
 use crate::documents::count::{Count, LoadRow, LoopRow as CountedLoop};
 use crate::documents::prefetch::{AdviceRow, Evidence, LoopRow, Prefetch, SCHEMA};
 use crate::recorded_loads::code::Code;
-use crate::recorded_loads::rows::hex;
+use crate::recorded_loads::event_of::hex;
+use crate::recorded_loads::executed::key;
 use loads::prefetch::{Measured, Probed, Request, Served, Timed, TripCount, Trips, advise};
 use profile::files::SearchPaths;
 use profile::module::{Module, ModuleKind};
 use profile::symbols::Symbols;
 use std::collections::HashMap;
+use std::path::Path;
 use tma::{Error, Result};
 
 /// Most loads that are looked at.
@@ -21,14 +25,14 @@ const MOST: usize = 200;
 const NAMED: f64 = 0.05;
 
 /// Advises on prefetches for the loads that `tdtool count --hot --loads` has looked at. Latencies are turned into
-/// cycles by `cycles_per_ns`; loops are measured as blocks in isolation.
+/// cycles by the clock of `host`; loops are measured as blocks in isolation.
 ///
 /// # Errors
 /// No load was looked at.
 pub fn prefetch_by_probes(
     counts: &Count,
     search: &SearchPaths,
-    cycles_per_ns: f64,
+    host: &Host,
     measure: Measure<'_>,
 ) -> Result<Prefetch> {
     if counts.loads.is_empty() {
@@ -40,10 +44,12 @@ pub fn prefetch_by_probes(
         schema: SCHEMA.to_owned(),
         sources: vec![counts.command.join(" ")],
         evidence: Some("probes".to_owned()),
-        notes: notes(counts, cycles_per_ns),
+        in_flight: host.in_flight.as_ref().ok().and_then(HostMisses::row),
+        notes: notes(counts, host),
         ..Prefetch::default()
     };
     let modules = modules(counts);
+    let ids: HashMap<String, Option<Vec<u8>>> = modules.iter().map(key).collect();
     let mut code = vec![Code::new(Symbols::new(search.clone()), modules)];
     let weight = |row: &LoadRow| {
         row.executions.unwrap_or(0) as f64 * row.latency.as_ref().map_or(0.0, |one| one.mean)
@@ -55,14 +61,17 @@ pub fn prefetch_by_probes(
     let mut known = HashMap::new();
     for row in rows {
         let Some(at) = address(&row.address) else { continue };
-        let one = candidate(((row.module.clone(), None), at), &mut code);
+        let one = candidate(
+            ((row.module.clone(), ids.get(&row.module).cloned().flatten()), at),
+            &mut code,
+        );
         let mut cycles = |one: &Candidate| -> std::result::Result<Measured, String> {
             let body = most_frequent(&mut code, counts, one)?;
             let place = (row.module.clone(), body.start);
             let found = known.entry(place).or_insert_with(|| measure(&body.code)).clone()?;
             Ok(Measured { cycles: found.cycles, range: found.range, source: body.source })
         };
-        let mut own = advised(counts, row, &one, cycles_per_ns, &mut cycles);
+        let mut own = advised(counts, row, &one, host, &mut cycles);
         own.evidence.share = weight(row) / all.max(f64::MIN_POSITIVE);
         document.advice.push(own);
     }
@@ -75,13 +84,17 @@ fn advised(
     counts: &Count,
     row: &LoadRow,
     one: &Candidate,
-    cycles_per_ns: f64,
+    host: &Host,
     measure: &mut dyn FnMut(&Candidate) -> std::result::Result<Measured, String>,
 ) -> AdviceRow {
+    let cycles_per_ns = host.cycles_per_ns;
+    let probed = probed(counts, row, cycles_per_ns);
+    let bounds = pace(counts, one, &probed, host);
     let mut request = Request {
         access: one.access.as_ref(),
         loops: loops(counts, &row.module, one),
-        probed: Some(probed(counts, row, cycles_per_ns)),
+        pace: Some(bounds.clone()),
+        probed: Some(probed),
         ..Request::default()
     };
     let mut advice = advise(&request);
@@ -105,7 +118,8 @@ fn advised(
         own.runs_on = advice.runs_on.and_then(TripCount::least);
         own
     });
-    add_advice(&mut own, one, advice);
+    add_advice(&mut own, one, advice.clone());
+    pace::add(&mut own, &advice, &bounds);
     own.unknown.extend(unknown);
     own
 }
@@ -114,8 +128,12 @@ fn modules(counts: &Count) -> Vec<Module> {
     let mut paths: Vec<&String> = counts.loads.iter().map(|row| &row.module).collect();
     paths.sort();
     paths.dedup();
-    let file =
-        |path: &String| Module { path: path.clone(), kind: ModuleKind::File, ..Module::default() };
+    let file = |path: &String| Module {
+        path: path.clone(),
+        kind: ModuleKind::File,
+        build_id: pmu::build_id::of_file(Path::new(path)),
+        ..Module::default()
+    };
     paths.into_iter().map(file).collect()
 }
 
@@ -200,7 +218,7 @@ fn evidence(row: &LoadRow, cycles_per_ns: f64) -> Evidence {
     found
 }
 
-fn notes(counts: &Count, cycles_per_ns: f64) -> Vec<String> {
+fn notes(counts: &Count, host: &Host) -> Vec<String> {
     let runs: Vec<String> = counts
         .cost
         .iter()
@@ -212,10 +230,16 @@ fn notes(counts: &Count, cycles_per_ns: f64) -> Vec<String> {
     let mut notes = vec![
         format!("runs of the command: {}", runs.join(", ")),
         format!(
-            "latencies are fenced, so nothing overlaps with them; cycles at {cycles_per_ns:.2} GHz, the clock \
-             that the block profiler showed afterwards"
+            "latencies are fenced, so nothing overlaps with them; cycles at {:.2} GHz, the clock that the block \
+             profiler showed afterwards",
+            host.cycles_per_ns
         ),
     ];
+    notes.extend(host.in_flight.as_ref().err().map(|why| {
+        format!(
+            "distances may be longer than needed: how many misses are in flight is not known: {why}"
+        )
+    }));
     notes.extend(counts.notes.iter().cloned());
     let refused = counts.hot.iter().flat_map(|hot| &hot.functions);
     let named = refused.filter(|of| of.share >= NAMED);

@@ -2,10 +2,13 @@
 
 use super::candidates::Candidate;
 use super::evidence::{Evidence, Loads, Loop};
+use super::in_flight::HostMisses;
 use crate::documents::prefetch::{AdviceRow, Evidence as EvidenceRow, LoopRow, ModeRow, SourceRow};
-use crate::recorded_loads::rows::{hex, levels};
+use crate::recorded_loads::event_of::{hex, levels};
 use loads::class::Class;
-use loads::prefetch::{Advice, Measured, Request, Sampled, Site, Timed, TripCount, advise};
+use loads::prefetch::{
+    Advice, InFlight, Measured, Request, Sampled, Site, Timed, TripCount, advise,
+};
 use loads::recorded::{Level, Sum};
 use std::collections::HashMap;
 
@@ -19,6 +22,22 @@ pub struct Cycles {
     pub cycles: f64,
     /// The lowest and the highest of several measurements.
     pub range: (f64, f64),
+}
+
+/// What was measured on this host.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// Core cycles in a nanosecond.
+    pub cycles_per_ns: f64,
+    /// Misses in flight, or why they are not known.
+    pub in_flight: Result<HostMisses, String>,
+}
+
+impl Host {
+    /// Misses in flight, in core cycles.
+    pub(super) fn in_flight_cycles(&self) -> Option<InFlight> {
+        self.in_flight.as_ref().ok()?.in_cycles(self.cycles_per_ns)
+    }
 }
 
 /// Loops already measured, by module and address.

@@ -6,7 +6,7 @@ use super::sample::Chooser;
 use nix::errno::Errno;
 use pmu::machine::{Encoding, Pmu};
 use pmu::perf::Rate;
-use pmu::sampling::{Extra, SampledEvent};
+use pmu::sampling::{CountedEvent, Extra, SampledEvent};
 use tma::error::{Error, Result};
 
 /// Taken branches between samples of branch stacks. Fixed: a frequency would sample slow code more
@@ -78,9 +78,11 @@ impl Chooser<'_> {
     fn mem_loads(&self, pmu: &Pmu, least: u64) -> Option<SampledEvent> {
         let encoding = pmu.kernel_event("mem-loads", &[("ldlat", least.max(3))])?;
         let name = format!("{}/mem-loads,ldlat={}/", pmu.name, least.max(3));
-        let leader = pmu.kernel_event("mem-loads-aux", &[]);
+        let aux = pmu.kernel_event("mem-loads-aux", &[]);
+        let group = aux.map(|encoding| CountedEvent { name: "mem-loads-aux".into(), encoding });
+        let group = group.into_iter().collect();
         let (cpus, extra) = (pmu.cpus.clone(), Extra::LOADS);
-        Some(SampledEvent { cpus, extra, leader, ..self.event(&name, encoding, PRECISE) })
+        Some(SampledEvent { cpus, extra, group, ..self.event(&name, encoding, PRECISE) })
     }
 
     /// AMD's sampling of µops, those that load among them (Linux, `arch/x86/events/amd/ibs.c`).
@@ -134,7 +136,7 @@ impl Chooser<'_> {
     }
 
     /// Why no hardware event can be sampled.
-    fn no_pmu(&self) -> Option<String> {
+    pub(super) fn no_pmu(&self) -> Option<String> {
         match self.machine.core_pmus().next() {
             None => Some("no core PMU".into()),
             Some(_) => self.blocked.map(|finding| finding.what.clone()),

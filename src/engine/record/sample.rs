@@ -11,7 +11,7 @@ use pmu::sampling::{
     Ability, Extra, FREQUENCY, Plan, RING, SampledEvent, ability, with_supported_precision,
 };
 use tma::error::{Error, Result};
-use tma::tables::{Table, select};
+use tma::tables::Table;
 
 /// What to sample.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +22,12 @@ pub struct SampleAsk {
     pub events: Vec<String>,
     /// Nodes whose events are to be sampled.
     pub nodes: Vec<String>,
+    /// Nodes or events to sample beside cycles (or the CPU clock).
+    pub beside: Vec<String>,
+    /// Sample beside cycles what locates the nodes of the tree.
+    pub locate: bool,
+    /// Read the counts of level 1 at samples of cycles.
+    pub per_function: bool,
     /// Record call chains.
     pub call_chains: bool,
     /// Record user registers.
@@ -43,6 +49,9 @@ impl Default for SampleAsk {
             frequency: FREQUENCY,
             events: Vec::new(),
             nodes: Vec::new(),
+            beside: Vec::new(),
+            locate: false,
+            per_function: false,
             call_chains: false,
             registers: false,
             branches: false,
@@ -98,17 +107,34 @@ pub(crate) fn choose(
             Err(why) => why_not.push(why),
         }
     }
+    let mut beside = Vec::new();
+    for name in &ask.beside {
+        match chooser.beside(name)? {
+            Ok(found) => beside.extend(found),
+            Err(why) => why_not.push(why),
+        }
+    }
+    if ask.locate {
+        beside.extend(chooser.for_tree(&mut why_not));
+    }
     if ask.branches {
         events = chooser.with_branches(events, ask.period)?;
     }
     if let Some(least) = ask.loads {
         events.extend(chooser.loads(least)?);
     }
+    if ask.per_function {
+        match chooser.with_counts() {
+            Ok(reading) => events.splice(0..0, reading).for_each(drop),
+            Err(why) => chooser.notes.push(format!("no tree per function: {why}")),
+        }
+    }
     if events.is_empty() {
         events = chooser.usual(&why_not);
     } else {
         chooser.notes.extend(why_not);
     }
+    events.extend(beside);
     let mut distinct: Vec<SampledEvent> = Vec::new();
     for event in events {
         if !distinct.contains(&event) {
@@ -165,7 +191,16 @@ impl Chooser<'_> {
     pub fn event(&self, name: &str, encoding: Encoding, precise: u8) -> SampledEvent {
         let rate = self.rate;
         let (name, extra) = (name.to_owned(), Extra::default());
-        SampledEvent { name, encoding, precise, rate, cpus: None, extra, leader: None }
+        SampledEvent {
+            name,
+            encoding,
+            precise,
+            rate,
+            cpus: None,
+            extra,
+            group: Vec::new(),
+            inherits: true,
+        }
     }
 
     pub fn settled(&self, event: SampledEvent) -> std::result::Result<SampledEvent, Errno> {
@@ -173,7 +208,7 @@ impl Chooser<'_> {
     }
 
     /// The event that a user has named.
-    fn by_name(&mut self, text: &str) -> Result<Vec<SampledEvent>> {
+    pub fn by_name(&mut self, text: &str) -> Result<Vec<SampledEvent>> {
         let (base, modifiers) = self.split(text)?;
         let found = self.known(base).map_err(|why| {
             Error::not_possible(format!("`{base}` cannot be sampled here")).because(why)
@@ -283,42 +318,6 @@ impl Chooser<'_> {
         Some(Ok(SampledEvent { cpus: pmu.cpus.clone(), ..event }))
     }
 
-    /// The events that locate a node, one for each kind of core; the inner error says why there
-    /// are none here.
-    fn for_node(&mut self, node: &str) -> Result<std::result::Result<Vec<SampledEvent>, String>> {
-        let mut events = Vec::new();
-        let mut why = format!("no event is known to locate {node}");
-        let mut unknown = None;
-        let mut is_known = self.cores.is_empty();
-        for core in self.cores {
-            let nodes = match select(&core.table, node) {
-                Ok(nodes) => nodes,
-                Err(error) => {
-                    unknown = Some(error);
-                    continue;
-                }
-            };
-            is_known = true;
-            let names = nodes.iter().flat_map(|n| &core.table.nodes[usize::from(*n)].spec.locate);
-            for name in names {
-                match self.of_table(core, name).map(|e| e.map(|e| self.settled(e))) {
-                    Some(Ok(Ok(event))) => {
-                        events.push(event);
-                        break;
-                    }
-                    Some(Ok(Err(errno))) => why = format!("{name}: {}", errno.desc()),
-                    Some(Err(reason)) => why = reason,
-                    None => why = format!("{} has no event {name}", core.table.name),
-                }
-            }
-        }
-        match unknown {
-            Some(error) if !is_known => Err(error),
-            _ if events.is_empty() => Ok(Err(format!("no event locates {node} here: {why}"))),
-            _ => Ok(Ok(events)),
-        }
-    }
-
     /// Cycles where they can be counted, else the CPU clock; and why.
     fn usual(&mut self, why_not: &[String]) -> Vec<SampledEvent> {
         let cycles = || -> std::result::Result<Vec<SampledEvent>, String> {
@@ -338,7 +337,7 @@ impl Chooser<'_> {
         let (events, reason) = match cycles {
             Ok(events) => (events, None),
             Err(why) => {
-                let clock = self.settled(self.event("cpu-clock", software(CPU_CLOCK), 0));
+                let clock = self.settled(self.clock());
                 if let Err(errno) = clock {
                     self.notes.push(format!("nothing can be sampled here: {}", errno.desc()));
                 }
@@ -352,6 +351,11 @@ impl Chooser<'_> {
             self.notes.push(format!("sampled on {name}: {}", reasons.join("; ")));
         }
         events
+    }
+
+    /// The CPU clock.
+    pub fn clock(&self) -> SampledEvent {
+        self.event("cpu-clock", software(CPU_CLOCK), 0)
     }
 
     fn unknown(&self, base: &str) -> Error {

@@ -8,7 +8,8 @@ use pmu::perf::Rate;
 use pmu::records::format::SampleFormat;
 use pmu::sampling::{Attached, Batch, NoHooks, Output, Plan, RunHooks, Sampler, Sink, Summary};
 use profile::session::{
-    BuildId, Chunk, RecordBatch, SampledEvent, SampledEvents, SessionWriter, StoredTable,
+    BuildId, Chunk, CountedEvent, RecordBatch, SampledEvent, SampledEvents, SessionWriter,
+    StoredTable,
 };
 use serde_json::json;
 use std::fs;
@@ -215,6 +216,12 @@ fn stored(attached: Attached, user_only: bool, format: SampleFormat) -> SampledE
         by_frequency,
         format: event.extra.added_to(format),
         ids: attached.ids,
+        counted: event
+            .group
+            .iter()
+            .zip(attached.counted)
+            .map(|(of, ids)| CountedEvent { name: of.name.clone(), ids })
+            .collect(),
     }
 }
 

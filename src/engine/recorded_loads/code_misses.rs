@@ -1,7 +1,7 @@
 //! Misses of the instruction cache with branch stacks → missed lines and prefetch sites.
 
 use super::code::Code;
-use super::rows::hex;
+use super::event_of::hex;
 use crate::documents::loads::{CodeMissRow, SiteRow};
 use branches::stacks::{Before, CodeMisses, MissedLine, windows};
 use profile::address_space::{AddressSpaces, ModuleAddress};

@@ -3,10 +3,10 @@
 use super::access::Site;
 use super::code::Code;
 use super::event::Sampled;
+use super::event_of::{Of, hex};
 use super::executed::Executed;
 use super::gather::Gathered;
 use super::patterns::{Patterns, patterns, regularity};
-use super::rows::{Of, hex};
 use crate::documents::loads::CriticalRow;
 use loads::access::{Access, Level};
 use loads::recorded::{Critical, Judgement, Operation, Regularity, Sum, judge};

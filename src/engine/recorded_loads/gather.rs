@@ -2,10 +2,11 @@
 
 use super::access::{Found, Site, accesses};
 use super::code::Code;
+use super::fields::Field;
+use super::objects::{Numbers, Object, Objects};
 use loads::recorded::{
-    Access, Actor, Line, LineAccess, Lines, MOST_LINES, Operation, SharedLine, Snoop, Sum,
+    Access, Actor, Level, Line, LineAccess, Lines, MOST_LINES, Operation, SharedLine, Snoop, Sum,
 };
-use profile::address_space::{AddressSpaces, DataPlace};
 use profile::files::SearchPaths;
 use profile::hot::origin;
 use profile::recording::Stream;
@@ -16,17 +17,6 @@ use tma::Result;
 /// First address of the kernel's half on all 64-bit processors.
 const KERNEL_HALF: u64 = 1 << 63;
 
-/// What an access is of.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Object {
-    /// A static variable, or a section.
-    Data { module: usize, name: String, start: u64, size: u64, named: bool },
-    /// Another mapping.
-    Mapping(usize),
-    /// Nothing that is known.
-    Unknown,
-}
-
 /// The sums of one event.
 #[derive(Debug, Default)]
 pub(crate) struct EventSums {
@@ -36,12 +26,39 @@ pub(crate) struct EventSums {
     pub sites: HashMap<(Operation, Site), Sum>,
     /// By operation and number of the object.
     pub objects: HashMap<(Operation, usize), Sum>,
-    /// Samples by operation, instruction and object.
-    pub accessed: HashMap<(Operation, Site, usize), u64>,
+    /// Samples by operation, instruction, number of the object and of its member.
+    pub accessed: HashMap<(Operation, Site, usize, usize), u64>,
+    /// By operation, number of the object and of its member.
+    pub members: HashMap<(Operation, usize, usize), MemberSum>,
     /// Samples that access no memory.
     pub others: u64,
     /// Whether all samples have a period.
     pub has_periods: bool,
+}
+
+/// The samples of a member.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct MemberSum {
+    pub samples: u64,
+    /// Σ period.
+    pub events: f64,
+    /// Σ latency × period.
+    pub weight: f64,
+    /// Samples with a latency, and their sum.
+    pub latencies: (u64, u64),
+}
+
+impl MemberSum {
+    fn add(&mut self, access: &Access) {
+        let period = access.period as f64;
+        self.samples += 1;
+        self.events += period;
+        if let Some(latency) = access.latency {
+            self.weight += f64::from(latency) * period;
+            self.latencies.0 += 1;
+            self.latencies.1 += u64::from(latency);
+        }
+    }
 }
 
 /// A cache line with the objects in it.
@@ -50,6 +67,8 @@ pub(crate) struct LineFound {
     pub shared: SharedLine,
     /// Numbers of objects.
     pub objects: HashSet<usize>,
+    /// Numbers of members, by offset in the line.
+    pub members: BTreeMap<u8, usize>,
 }
 
 /// Everything of a recording.
@@ -59,6 +78,8 @@ pub(crate) struct Gathered {
     pub events: Vec<EventSums>,
     /// Objects by number.
     pub objects: Vec<Object>,
+    /// Members of static variables by number.
+    pub members: Vec<Option<Field>>,
     /// Instructions by their number in lines.
     pub sites: Vec<Site>,
     /// Cache lines that several threads access.
@@ -70,28 +91,6 @@ pub(crate) struct Gathered {
     pub code: Code,
 }
 
-/// Numbers of values.
-#[derive(Debug)]
-struct Numbers<T> {
-    all: Vec<T>,
-    of: HashMap<T, usize>,
-}
-
-impl<T: Clone + Eq + std::hash::Hash> Numbers<T> {
-    fn new() -> Self {
-        Self { all: Vec::new(), of: HashMap::new() }
-    }
-
-    fn number(&mut self, value: &T) -> usize {
-        if let Some(number) = self.of.get(value) {
-            return *number;
-        }
-        self.all.push(value.clone());
-        self.of.insert(value.clone(), self.all.len() - 1);
-        self.all.len() - 1
-    }
-}
-
 /// Sums up a recording.
 ///
 /// # Errors
@@ -101,7 +100,7 @@ pub(crate) fn gather(stream: &Stream, search: &SearchPaths) -> Result<Gathered> 
     let mut events: Vec<EventSums> = Vec::new();
     let new = || EventSums { has_periods: true, ..EventSums::default() };
     events.resize_with(stream.about.events.len(), new);
-    let mut objects = Numbers::new();
+    let mut objects = Objects::new();
     let mut lines = Lines::default();
     let (modules, mut notes) = accesses(stream, search, &mut |found, spaces| {
         let Some(sums) = events.get_mut(found.event) else { return };
@@ -113,9 +112,10 @@ pub(crate) fn gather(stream: &Stream, search: &SearchPaths) -> Result<Gathered> 
         sums.has_periods &= found.has_period;
         sums.totals.entry(operation).or_default().add(access);
         sums.sites.entry((operation, site)).or_default().add(access);
-        let object = objects.number(&object(found, spaces, &mut symbols));
+        let (object, member) = objects.of(found, spaces, &mut symbols);
         sums.objects.entry((operation, object)).or_default().add(access);
-        *sums.accessed.entry((operation, site, object)).or_default() += 1;
+        sums.members.entry((operation, object, member)).or_default().add(access);
+        *sums.accessed.entry((operation, site, object, member)).or_default() += 1;
         if let Some(access) = line_access(found, access, 0) {
             lines.note(&access);
         }
@@ -129,6 +129,7 @@ pub(crate) fn gather(stream: &Stream, search: &SearchPaths) -> Result<Gathered> 
     let mut gathered = Gathered {
         events,
         objects: Vec::new(),
+        members: Vec::new(),
         sites: Vec::new(),
         lines: lines.into_keys().map(|line| (line, LineFound::default())).collect(),
         threads: HashMap::new(),
@@ -138,14 +139,15 @@ pub(crate) fn gather(stream: &Stream, search: &SearchPaths) -> Result<Gathered> 
     if !gathered.lines.is_empty() {
         gathered.sites = gather_lines(&mut gathered, &mut objects, stream, search)?;
     }
-    gathered.objects = objects.all;
+    gathered.objects = objects.objects.all;
+    gathered.members = objects.members.all;
     Ok(gathered)
 }
 
 /// The second pass: the accesses to lines that several threads access. Returns the instructions.
 fn gather_lines(
     gathered: &mut Gathered,
-    objects: &mut Numbers<Object>,
+    objects: &mut Objects,
     stream: &Stream,
     search: &SearchPaths,
 ) -> Result<Vec<Site>> {
@@ -156,8 +158,9 @@ fn gather_lines(
         let Some(line) = gathered.lines.get_mut(&access.line) else { return };
         access.site = sites.number(&found.site);
         line.shared.add(&access);
-        let object = object(found, spaces, &mut gathered.code.symbols);
-        line.objects.insert(objects.number(&object));
+        let (object, member) = objects.of(found, spaces, &mut gathered.code.symbols);
+        line.objects.insert(object);
+        line.members.insert(access.offset, member);
         let ids = found.sample.pid.zip(found.sample.tid);
         if let Some((pid, tid)) = ids
             && let Some(name) = spaces.thread_name(pid, tid)
@@ -166,26 +169,6 @@ fn gather_lines(
         }
     })?;
     Ok(sites.all)
-}
-
-/// What a sample accesses.
-fn object(found: &Found, spaces: &mut AddressSpaces, symbols: &mut Symbols) -> Object {
-    let pid = found.sample.pid.unwrap_or(u32::MAX);
-    match found.address.and_then(|address| spaces.data(pid, address)) {
-        Some(DataPlace::Static(place)) => {
-            let module = spaces.modules.all.get(place.module);
-            let known = module.and_then(|module| symbols.object(module, place));
-            known.map_or(Object::Mapping(place.module), |known| Object::Data {
-                module: place.module,
-                name: known.name.clone(),
-                start: known.start,
-                size: known.size,
-                named: known.named,
-            })
-        }
-        Some(DataPlace::Mapping(module)) => Object::Mapping(module),
-        None => Object::Unknown,
-    }
 }
 
 /// The sample as an access to a cache line, by the instruction with the number `site`.
@@ -204,5 +187,7 @@ fn line_access(found: &Found, access: &Access, site: usize) -> Option<LineAccess
         site,
         writes: found.operation == Operation::Store || access.source.locked == Some(true),
         modified: access.source.snoop == Snoop::Modified,
+        remote: access.source.level == Some(Level::RemoteCache),
+        latency: access.latency,
     })
 }

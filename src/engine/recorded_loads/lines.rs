@@ -2,8 +2,10 @@
 
 use super::access::Site;
 use super::code::{Code, memory};
+use super::event_of::hex;
+use super::fields::field;
 use super::gather::{Gathered, LineFound};
-use super::rows::{hex, name};
+use super::variables::name_of;
 use crate::documents::loads::{LineAccessRow, LineRow};
 use iced_x86::InstructionInfoFactory;
 use loads::recorded::{Accesses, Actor, Line, Sharing};
@@ -23,6 +25,11 @@ pub(super) fn line_rows(gathered: &mut Gathered, recording: usize) -> Vec<LineRo
         })
         .collect();
     rows.sort_by_key(|row| std::cmp::Reverse((row.modified, row.writes + row.loads)));
+    // Every line that was found modified is among them.
+    let all: u64 = rows.iter().map(|row| row.modified).sum();
+    for row in &mut rows {
+        row.share = (all > 0).then(|| row.modified as f64 / all as f64);
+    }
     rows
 }
 
@@ -56,13 +63,16 @@ fn line_row(
         Sharing::Unknown => "unknown",
     };
     let mut variables: Vec<String> =
-        found.objects.iter().map(|n| name(&gathered.objects[*n], &gathered.code)).collect();
+        found.objects.iter().map(|n| name_of(&gathered.objects[*n], &gathered.code)).collect();
     variables.sort();
     let mut accesses: Vec<LineAccessRow> = found
         .shared
         .accesses
         .iter()
-        .map(|(key, accesses)| access_row(gathered, *key, accesses))
+        .map(|(key, accesses)| {
+            let member = found.members.get(&key.1).copied();
+            access_row(gathered, *key, accesses, member)
+        })
         .collect();
     accesses.sort_by_key(|row| {
         (row.offset, std::cmp::Reverse((row.modified, row.writes + row.loads)), row.thread)
@@ -76,6 +86,8 @@ fn line_row(
         loads,
         writes,
         modified,
+        modified_remote: found.shared.remote(),
+        share: None,
         threads: found.shared.actors(),
         accesses,
     }
@@ -85,7 +97,9 @@ fn access_row(
     gathered: &mut Gathered,
     (actor, offset, site): (Actor, u8, usize),
     accesses: &Accesses,
+    member: Option<usize>,
 ) -> LineAccessRow {
+    let member = member.and_then(|number| gathered.members.get(number)?.clone());
     let site = gathered.sites[site];
     let thread = match actor {
         Actor::Thread(thread) => Some(thread),
@@ -93,6 +107,9 @@ fn access_row(
     };
     let code = &mut gathered.code;
     let place = site.place();
+    let operand = |place| field(place, code).ok();
+    let member = member.or_else(|| place.and_then(operand)).map(|field| field.text);
+    let (timed, cycles) = accesses.latencies;
     let line = place.and_then(|place| code.line(place)).unwrap_or_default();
     LineAccessRow {
         thread,
@@ -103,6 +120,9 @@ fn access_row(
         loads: accesses.loads,
         writes: accesses.writes,
         modified: accesses.modified,
+        modified_remote: accesses.remote,
+        latency_mean: (timed > 0).then(|| cycles as f64 / timed as f64),
+        field: member,
         module: place.map(|place| code.path(place.module)).unwrap_or_default(),
         address: hex(site.address()),
         function: place.and_then(|place| code.function(place)).map(|function| function.short),

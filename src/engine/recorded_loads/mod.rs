@@ -4,13 +4,17 @@
 //! | file | concern |
 //! |---|---|
 //! | `event` | what an event samples, and what that distorts |
+//! | `event_of` | an event with its sums |
 //! | `access` | the samples of a recording as accesses to memory |
+//! | `fields` | operands in the source: `node->next` |
 //! | `gather` | a recording → sums; samples are not kept |
+//! | `objects` | what samples access: static variables and their members, mappings, the stack |
 //! | `executed` | recordings of branches → executions, trips, hard branches |
 //! | `patterns` | access patterns, from the code |
 //! | `code_misses` | misses of the instruction cache, and where the code could be prefetched |
 //! | `code` | the code around sampled instructions |
-//! | `rows` | sums → loads, stores and variables of the document |
+//! | `rows`, `variables` | sums → loads, stores and variables of the document |
+//! | `members` | members of structures, by the operands of loads and stores |
 //! | `lines` | shared cache lines of the document |
 //! | `criticality` | critical loads of the document |
 
@@ -19,20 +23,26 @@ pub(crate) mod code;
 mod code_misses;
 mod criticality;
 pub(crate) mod event;
+pub(crate) mod event_of;
 pub(crate) mod executed;
+pub(crate) mod fields;
 pub(crate) mod gather;
 mod lines;
+mod members;
+mod objects;
 mod patterns;
 pub(crate) mod rows;
+mod variables;
 
 use crate::documents::loads::{LoadRow, Loads, SCHEMA};
 use crate::hot::recording::stream;
+use event_of::Of;
 use executed::Executed;
 use gather::gather;
 use loads::recorded::Operation;
 use profile::files::SearchPaths;
 use profile::recording::Stream;
-use rows::Of;
+use profile::symbols::Untyped;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};
@@ -64,6 +74,7 @@ pub fn loads(paths: &[PathBuf], search: &SearchPaths) -> Result<Loads> {
             .hint("record with `perf mem record` (Intel: precise loads; AMD: IBS)"));
     }
     without_code(&mut document);
+    without_types(&mut document);
     document.hard_branches = executed.hard;
     document.branches = executed.events;
     Ok(document)
@@ -98,12 +109,12 @@ fn add(
         }
         let of = Of { event, number: first + own, source: &about.source, sums };
         document.events.push(rows::event_row(&of));
-        let mut accesses = |operation| {
-            rows::access_rows(&of, operation, (&gathered.objects, &mut gathered.code), executed)
-        };
-        document.loads.extend(accesses(Operation::Load));
-        document.stores.extend(accesses(Operation::Store));
-        document.variables.extend(rows::variable_rows(&of, &gathered));
+        let mut accesses = |operation| rows::access_rows(&of, operation, &mut gathered, executed);
+        let (loads, stores) = (accesses(Operation::Load), accesses(Operation::Store));
+        document.fields.extend(members::field_rows(of.number, &loads, &stores));
+        document.loads.extend(loads);
+        document.stores.extend(stores);
+        document.variables.extend(variables::variable_rows(&of, &gathered));
         document.critical.extend(criticality::critical_rows(&of, &mut gathered, executed));
     }
     document.code_misses.extend(code_misses::rows(stream, first, search)?);
@@ -127,6 +138,25 @@ fn without_code(document: &mut Loads) {
     document.notes.push(format!(
         "code that was not found: {}; functions, blocks and loops of its loads are missing; --binary FILE or \
          --symfs DIR gives it",
+        modules.join(", ")
+    ));
+}
+
+/// Says of which modules operands have no names.
+fn without_types(document: &mut Loads) {
+    let mut missing: BTreeMap<&str, u64> = BTreeMap::new();
+    let why = Untyped::NoDwarf.to_string();
+    let all = document.loads.iter().chain(&document.stores);
+    for row in all.filter(|row| row.field_unknown.as_ref() == Some(&why)) {
+        *missing.entry(&row.module).or_default() += row.samples;
+    }
+    if missing.is_empty() {
+        return;
+    }
+    let modules: Vec<String> =
+        missing.iter().map(|(module, samples)| format!("{module} ({samples} samples)")).collect();
+    document.notes.push(format!(
+        "no debug information (-g) for the code of these samples, so their operands have no names: {}",
         modules.join(", ")
     ));
 }

@@ -3,47 +3,22 @@
 use super::access::Site;
 use super::code::Code;
 use super::event::Sampled;
+use super::event_of::{Of, hex, levels};
 use super::executed::Executed;
-use super::gather::{EventSums, Gathered, Object};
+use super::fields::{Field, field};
+use super::gather::Gathered;
 use super::patterns::{Patterns, patterns, words};
-use crate::documents::loads::{
-    BlockOf, EventRow, LevelsRow, LoadRow, LoopOf, VariableOf, VariableRow,
-};
+use super::variables::name_of;
+use crate::documents::loads::{BlockOf, EventRow, LoadRow, LoopOf, VariableOf};
 use isa::code::text;
 use loads::access::Access;
-use loads::recorded::{Level, Operation, Sum};
+use loads::recorded::{Operation, Sum};
 use profile::address_space::ModuleAddress;
-use profile::event::Event;
+use profile::symbols::Untyped;
 use std::collections::HashMap;
 
 /// Variables listed of a load.
 const MOST_VARIABLES: usize = 4;
-
-/// An event of a recording.
-pub(crate) struct Of<'a> {
-    pub event: &'a Event,
-    /// Its number over all recordings.
-    pub number: usize,
-    pub source: &'a str,
-    pub sums: &'a EventSums,
-}
-
-pub(crate) fn hex(address: u64) -> String {
-    format!("{address:#x}")
-}
-
-pub(crate) fn levels(sum: &Sum) -> LevelsRow {
-    LevelsRow {
-        lfb: sum.level(Level::Lfb),
-        l1: sum.level(Level::L1),
-        l2: sum.level(Level::L2),
-        l3: sum.level(Level::L3),
-        ram: sum.level(Level::Ram),
-        remote_ram: sum.level(Level::RemoteRam),
-        remote_cache: sum.level(Level::RemoteCache),
-        other: sum.level(Level::Other),
-    }
-}
 
 /// The event itself.
 pub(crate) fn event_row(of: &Of) -> EventRow {
@@ -80,17 +55,12 @@ fn share(own: &Sum, total: &Sum) -> f64 {
 pub(crate) fn access_rows(
     of: &Of,
     operation: Operation,
-    gathered: (&[Object], &mut Code),
+    gathered: &mut Gathered,
     executed: &Executed,
 ) -> Vec<LoadRow> {
     let Some(total) = of.sums.totals.get(&operation) else { return Vec::new() };
-    let (objects, code) = gathered;
-    let mut variables: HashMap<Site, Vec<(u64, usize)>> = HashMap::new();
-    for ((own, site, object), samples) in &of.sums.accessed {
-        if *own == operation {
-            variables.entry(*site).or_default().push((*samples, *object));
-        }
-    }
+    let mut variables = accessed(of, operation, gathered);
+    let code = &mut gathered.code;
     let own = of.sums.sites.iter().filter(|((own, _), _)| *own == operation);
     let mut all: Vec<(Site, &Sum)> = own.map(|((_, site), sum)| (*site, sum)).collect();
     all.sort_by(|(a, x), (b, y)| share(y, total).total_cmp(&share(x, total)).then(a.cmp(b)));
@@ -99,12 +69,8 @@ pub(crate) fn access_rows(
         _ => Patterns::new(),
     };
     let rows = all.into_iter().map(|(site, sum)| {
-        let mut own = variables.remove(&site).unwrap_or_default();
-        own.sort_by(|(a, x), (b, y)| b.cmp(a).then(objects[*x].cmp(&objects[*y])));
-        let named = own.iter().take(MOST_VARIABLES).map(|(samples, object)| VariableOf {
-            name: name(&objects[*object], code),
-            samples: *samples,
-        });
+        let own = variables.remove(&site).unwrap_or_default();
+        let member = own.member.clone();
         let quantile = |part| sum.latencies.quantile(part);
         let mut row = LoadRow {
             event: of.number,
@@ -121,11 +87,12 @@ pub(crate) fn access_rows(
             locked: sum.locked,
             snoop_hits: sum.snoop_hits,
             snoop_modified: sum.snoop_modified,
-            variables: named.collect(),
+            variables: own.variables,
             ..LoadRow::default()
         };
         if let Some(place) = site.place() {
             add_code(&mut row, place, code, executed);
+            add_field(&mut row, field(place, code), member);
             if let Some(access) = patterns.get(&place) {
                 add_pattern(&mut row, access);
             }
@@ -133,6 +100,57 @@ pub(crate) fn access_rows(
         row
     });
     rows.collect()
+}
+
+/// What an instruction accesses.
+#[derive(Default)]
+struct Accessed {
+    /// The most sampled first.
+    variables: Vec<VariableOf>,
+    /// The member of a static variable, if it is always the same.
+    member: Option<Field>,
+}
+
+/// What the instructions of an event access.
+fn accessed(of: &Of, operation: Operation, gathered: &Gathered) -> HashMap<Site, Accessed> {
+    let mut all: HashMap<Site, HashMap<String, (u64, Option<&Field>)>> = HashMap::new();
+    for ((own, site, object, member), samples) in &of.sums.accessed {
+        if *own == operation {
+            let member = gathered.members[*member].as_ref();
+            let name = member.map(|member| member.text.clone());
+            let name = name.unwrap_or_else(|| name_of(&gathered.objects[*object], &gathered.code));
+            all.entry(*site).or_default().entry(name).or_insert((0, member)).0 += samples;
+        }
+    }
+    let accessed = |(site, names): (Site, HashMap<String, (u64, Option<&Field>)>)| {
+        let member = match names.len() {
+            1 => names.values().next().and_then(|(_, member)| member.cloned()),
+            _ => None,
+        };
+        let mut variables: Vec<VariableOf> =
+            names.into_iter().map(|(name, (samples, _))| VariableOf { name, samples }).collect();
+        variables.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.name.cmp(&b.name)));
+        variables.truncate(MOST_VARIABLES);
+        (site, Accessed { variables, member })
+    };
+    all.into_iter().map(accessed).collect()
+}
+
+/// Adds its operand in the source; `member` is that of the static variable that it accesses.
+fn add_field(row: &mut LoadRow, found: Result<Field, Untyped>, member: Option<Field>) {
+    match found.or_else(|why| member.ok_or(why)) {
+        Ok(field) => {
+            let is_member = !field.of.is_empty();
+            row.field = Some(field.text);
+            row.of = is_member.then_some(field.of);
+            row.member = is_member.then_some(field.name);
+            row.offset = is_member.then_some(field.offset);
+        }
+        Err(_) if row.instruction.is_none() => {
+            row.field_unknown = Some("its code was not found".into())
+        }
+        Err(why) => row.field_unknown = Some(why.to_string()),
+    }
 }
 
 /// Adds what the code around it is.
@@ -176,77 +194,4 @@ fn add_pattern(row: &mut LoadRow, access: &Access) {
     row.class = Some(level.class.name().to_owned());
     row.pattern = Some(words(level));
     row.slice = Some(level.slice.iter().map(|address| hex(*address)).collect());
-}
-
-/// The name of an object.
-pub(crate) fn name(object: &Object, code: &Code) -> String {
-    match object {
-        Object::Data { name, .. } => name.clone(),
-        Object::Mapping(module) => code.path(*module),
-        Object::Unknown => "unknown".to_owned(),
-    }
-}
-
-/// What was accessed.
-pub(crate) fn variable_rows(of: &Of, gathered: &Gathered) -> Vec<VariableRow> {
-    let mut all: HashMap<usize, (Option<&Sum>, Option<&Sum>)> = HashMap::new();
-    for ((operation, object), sum) in &of.sums.objects {
-        let own = all.entry(*object).or_default();
-        match operation {
-            Operation::Load => own.0 = Some(sum),
-            Operation::Store => own.1 = Some(sum),
-            Operation::Prefetch => {}
-        }
-    }
-    let totals = of.sums.totals.iter().filter(|(operation, _)| **operation != Operation::Prefetch);
-    let totals: Vec<&Sum> = totals.map(|(_, sum)| sum).collect();
-    let weight: f64 = totals.iter().map(|sum| sum.weight).sum();
-    let events: f64 = totals.iter().map(|sum| sum.events).sum();
-    let mut rows: Vec<VariableRow> = all
-        .into_iter()
-        .filter_map(|(number, (loads, stores))| {
-            let main = loads.or(stores)?;
-            let both = || loads.into_iter().chain(stores);
-            let share = match weight > 0.0 {
-                true => both().map(|sum| sum.weight).sum::<f64>() / weight,
-                false => both().map(|sum| sum.events).sum::<f64>() / events.max(1.0),
-            };
-            let row = variable(&gathered.objects[number], &gathered.code);
-            Some(VariableRow {
-                event: of.number,
-                share,
-                loads: loads.map_or(0, |sum| sum.samples),
-                stores: stores.map_or(0, |sum| sum.samples),
-                levels: levels(main),
-                latency_mean: main.latencies.mean(),
-                ..row
-            })
-        })
-        .collect();
-    rows.sort_by(|a, b| {
-        let key = |row: &VariableRow| (row.module.clone(), row.name.clone(), row.address.clone());
-        b.share.total_cmp(&a.share).then_with(|| key(a).cmp(&key(b)))
-    });
-    rows
-}
-
-fn variable(object: &Object, code: &Code) -> VariableRow {
-    let (kind, module) = match object {
-        Object::Data { module, named: true, .. } => ("variable", code.path(*module)),
-        Object::Data { module, .. } => ("section", code.path(*module)),
-        Object::Mapping(_) => ("mapping", String::new()),
-        Object::Unknown => ("unknown", String::new()),
-    };
-    let (address, size) = match object {
-        Object::Data { start, size, .. } => (Some(hex(*start)), Some(*size)),
-        Object::Mapping(_) | Object::Unknown => (None, None),
-    };
-    VariableRow {
-        module,
-        name: name(object, code),
-        kind: kind.to_owned(),
-        address,
-        size,
-        ..VariableRow::default()
-    }
 }

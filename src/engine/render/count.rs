@@ -19,6 +19,11 @@ pub fn text(document: &Count) -> String {
     hot(document, &mut out);
     let mut blocks: Vec<&BlockRow> = document.blocks.iter().filter(|b| b.count > 0).collect();
     blocks.sort_by(|a, b| b.count.cmp(&a.count).then(a.start.cmp(&b.start)));
+    if blocks.is_empty() && !document.blocks.is_empty() {
+        // A note says why, and the summary what could have been counted.
+        summary(document, &mut out);
+        return out;
+    }
     let _ = writeln!(out, "{:>14}  {:<8}  block", "entries", "how");
     for block in blocks.iter().take(MOST) {
         let how = block.probe.as_deref().unwrap_or(&block.how);
@@ -108,7 +113,10 @@ fn most_frequent(trips: &Trips) -> String {
     let shown = sorted.iter().take(3).map(|(trips, n)| format!("{trips} ({:.0} %)", share(*n)));
     match sorted.is_empty() {
         true => String::new(),
-        false => format!("  trips: {}", shown.collect::<Vec<_>>().join(", ")),
+        false => {
+            let of = if trips.source.as_deref() == Some("sampled") { ", sampled" } else { "" };
+            format!("  trips{of}: {}", shown.collect::<Vec<_>>().join(", "))
+        }
     }
 }
 

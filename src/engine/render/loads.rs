@@ -30,7 +30,8 @@ pub(super) fn loads(document: &Count, out: &mut String) {
         };
         let class = load.class.as_ref().map_or("?".to_owned(), class);
         let (mean, most) = (latency(|l| l.mean), latency(|l| l.p99));
-        let place = format!("{} {}: {}", load.address, load.function, load.instruction);
+        let field = load.field.as_ref().map_or(String::new(), |field| format!(" ({field})"));
+        let place = format!("{} {}: {}{field}", load.address, load.function, load.instruction);
         let _ = writeln!(out, " {mean:>8} {most:>8}  {class:<36}  {place}");
         for reason in &load.reasons {
             let _ = writeln!(out, "{:>14} {reason}", "");

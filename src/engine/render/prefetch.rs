@@ -1,19 +1,32 @@
 //! Prefetch advice as text and CSV.
 
 use super::csv::{number, row};
-use crate::documents::prefetch::{AdviceRow, LoopRow, Prefetch};
+use super::prefetch_loop::iterations;
+use crate::documents::prefetch::{AdviceRow, InFlightRow, Prefetch};
 use std::fmt::Write as _;
-
-/// Columns of the drawn histogram.
-const COLUMNS: usize = 48;
-/// Share of the iterations that are drawn; the slowest rest would squeeze the others together.
-const DRAWN: f64 = 0.995;
-const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-const ASCII: [char; 9] = [' ', '.', '.', ':', ':', '+', '+', '#', '#'];
 
 /// The document as text: `most` loads.
 pub fn text(document: &Prefetch, most: usize, ascii: bool) -> String {
     let mut out = String::new();
+    let (refused, advised): (Vec<&AdviceRow>, Vec<&AdviceRow>) =
+        document.advice.iter().partition(|row| row.refused.is_some());
+    let known = advised.iter().filter(|row| row.distance.is_some() && row.site.is_some()).count();
+    let _ = writeln!(out, "{}", summary(known, advised.len() - known, refused.len()));
+    for one in advised.iter().take(most) {
+        out.push('\n');
+        load(one, ascii, &mut out);
+    }
+    if !refused.is_empty() {
+        out += "\nno prefetch:\n";
+    }
+    for one in refused.iter().take(most) {
+        let why = one.refused.as_deref().unwrap_or_default();
+        let _ = writeln!(out, "  {}: {why}", place(one));
+    }
+    if advised.len() > most || refused.len() > most {
+        let _ = writeln!(out, "  (-n shows more, --format json all)");
+    }
+    out.push('\n');
     for event in &document.events {
         let mut what = Vec::new();
         if event.loads > 0 {
@@ -24,27 +37,44 @@ pub fn text(document: &Prefetch, most: usize, ascii: bool) -> String {
         }
         let _ = writeln!(out, "{}: {} in {}", event.name, what.join(", "), event.source);
     }
-    let advised = document.advice.iter().filter(|row| row.refused.is_none());
-    let refused = document.advice.iter().filter(|row| row.refused.is_some());
-    for one in advised.take(most) {
-        out.push('\n');
-        load(one, ascii, &mut out);
-    }
-    let refused: Vec<&AdviceRow> = refused.collect();
-    if !refused.is_empty() {
-        out += "\nno prefetch:\n";
-    }
-    for one in refused.iter().take(most) {
-        let why = one.refused.as_deref().unwrap_or_default();
-        let _ = writeln!(out, "  {}: {why}", place(one));
-    }
-    if document.advice.len() > 2 * most {
-        let _ = writeln!(out, "  (-n shows more, --format json all)");
+    if let Some(host) = &document.in_flight {
+        let _ = writeln!(out, "this host: {}", in_flight(host));
     }
     for note in &document.notes {
         let _ = writeln!(out, "note: {note}");
     }
     out
+}
+
+/// How many loads a prefetch helps.
+fn summary(known: usize, unknown: usize, refused: usize) -> String {
+    let loads = |n: usize| if n == 1 { "1 load".to_owned() } else { format!("{n} loads") };
+    let mut all = Vec::new();
+    if known > 0 || unknown == 0 {
+        all.push(format!("a prefetch is advised for {}", loads(known)));
+    }
+    if unknown > 0 {
+        all.push(format!("distance not known for {}", loads(unknown)));
+    }
+    if refused > 0 {
+        all.push(format!("no use for {}", loads(refused)));
+    }
+    all.join("; ")
+}
+
+/// What a core keeps in flight.
+fn in_flight(host: &InFlightRow) -> String {
+    let (fewest, most) = host.range;
+    let (fast, slow) = host.ns_range;
+    format!(
+        "{:.0} ({fewest:.0} to {most:.0}) misses in flight, one each {:.1} ns ({fast:.1} to {slow:.1}; on huge pages {:.1}), by \
+         walks over {} MiB, {}",
+        host.misses,
+        host.ns,
+        host.fastest_ns,
+        host.bytes >> 20,
+        host.source
+    )
 }
 
 fn place(one: &AdviceRow) -> String {
@@ -61,23 +91,7 @@ fn place(one: &AdviceRow) -> String {
 
 fn load(one: &AdviceRow, ascii: bool, out: &mut String) {
     let _ = writeln!(out, "{}", place(one));
-    let advice = match (&one.site, one.distance) {
-        (Some(site), Some(distance)) => {
-            let plural = if distance == 1 { "" } else { "s" };
-            let covered =
-                one.coverage.map_or(String::new(), |c| format!(", covers ≥ {:.0} %", 100.0 * c));
-            let range = one
-                .distance_range
-                .map_or(String::new(), |(near, far)| format!(" ({near} to {far})"));
-            format!(
-                "prefetch {distance}{range} iteration{plural} ahead in the {site} loop{covered}"
-            )
-        }
-        (Some(site), None) => format!("prefetch in the {site} loop, distance unknown"),
-        (None, Some(distance)) => format!("prefetch {distance} ahead, loop unknown"),
-        (None, None) => "distance and loop unknown".to_owned(),
-    };
-    let _ = writeln!(out, "  {advice}");
+    let _ = writeln!(out, "  {}", answer(one));
     let pattern = one.pattern.as_deref().unwrap_or("not known");
     let wraps = one.wraps.map_or(String::new(), |bytes| format!(", wraps at {bytes} bytes"));
     let _ = writeln!(out, "  address: {pattern}{wraps}");
@@ -96,24 +110,55 @@ fn load(one: &AdviceRow, ascii: bool, out: &mut String) {
         let what = if evidence.event.is_some() { "samples" } else { "timed executions" };
         let _ = writeln!(
             out,
-            "  {what}: {}, {share:.1} % of the latency of all, mean {mean:.0} cycles",
+            "  {share:.1} % of the latency of all loads: mean {mean:.0} cycles of {} {what}",
             evidence.samples
         );
     }
     if let Some(inner) = &one.inner {
         iterations(inner, ascii, out);
     }
+    cycles(one, out);
+    for (what, why) in unknown(one) {
+        let _ = writeln!(out, "  unknown: {what}: {why}");
+    }
+}
+
+/// What to do.
+fn answer(one: &AdviceRow) -> String {
+    let mut text = match (&one.site, one.distance) {
+        (Some(site), Some(distance)) => {
+            let plural = if distance == 1 { "" } else { "s" };
+            let range = one.distance_range;
+            let range = range.map_or(String::new(), |(near, far)| format!(" ({near} to {far})"));
+            format!("prefetch {distance}{range} iteration{plural} ahead in the {site} loop")
+        }
+        (Some(site), None) => format!("prefetch in the {site} loop, distance not known"),
+        (None, Some(distance)) => format!("prefetch {distance} iterations ahead, loop not known"),
+        (None, None) => "a prefetch may help, distance and loop are not known".to_owned(),
+    };
+    if let Some(coverage) = one.coverage {
+        let _ = write!(text, ", covers ≥ {:.0} %", 100.0 * coverage);
+    }
+    if let Some(speedup) = one.speedup_at_most {
+        let _ = write!(text, "; at most {speedup:.1} × as fast");
+    }
+    text
+}
+
+/// Where the distance is from.
+fn cycles(one: &AdviceRow, out: &mut String) {
     if let (Some(ic), Some(source)) = (one.ic, &one.ic_source) {
         let range = one.ic_range.filter(|(low, high)| high - low >= 0.1);
         let range = range.map_or(String::new(), |(low, high)| format!(" ({low:.1} to {high:.1})"));
         let mc = one.mc.map_or(String::new(), |mc| format!(", MC {mc:.0}"));
-        let _ = writeln!(out, "  cycles: IC {ic:.1}{range}{mc}; IC: {source}");
+        let taken = one.taken.map_or(String::new(), |n| format!(", {n:.0} as the program runs"));
+        let _ = writeln!(out, "  cycles: IC {ic:.1}{range}{mc}{taken}; IC: {source}");
     }
     if let Some(source) = &one.mc_source {
         let _ = writeln!(out, "    MC: {source}");
     }
-    for (what, why) in unknown(one) {
-        let _ = writeln!(out, "  unknown: {what}: {why}");
+    if let (Some(cycles), Some(source)) = (one.iteration, &one.iteration_source) {
+        let _ = writeln!(out, "    with prefetches: {cycles:.1} an iteration: {source}");
     }
 }
 
@@ -121,70 +166,16 @@ fn load(one: &AdviceRow, ascii: bool, out: &mut String) {
 fn unknown(one: &AdviceRow) -> Vec<(String, &str)> {
     let mut all: Vec<(String, &str)> = Vec::new();
     for (what, why) in one.unknown.iter().filter_map(|text| text.split_once(": ")) {
+        // Which loop follows from the distance.
+        if what == "site" && one.distance.is_none() {
+            continue;
+        }
         match all.iter_mut().find(|known| known.1 == why) {
             Some(known) => known.0 = format!("{}, {what}", known.0),
             None => all.push((what.to_owned(), why)),
         }
     }
     all
-}
-
-fn trips(one: &LoopRow) -> String {
-    match (one.trips, one.trips_mean, one.trips_at_least) {
-        (Some(trips), _, _) => format!("{trips} trips each time"),
-        (_, Some(mean), _) => format!("{mean:.1} trips"),
-        (_, _, Some(least)) => format!("≥ {least:.0} trips"),
-        _ => "trips unknown".to_owned(),
-    }
-}
-
-fn iterations(one: &LoopRow, ascii: bool, out: &mut String) {
-    let _ = write!(out, "  loop {}: {}", one.head, trips(one));
-    if let Some(run) = one.runs_on {
-        let _ = write!(out, ", but the addresses go on by a stride for {run:.0} executions");
-    }
-    if one.iterations == 0 {
-        out.push('\n');
-        return;
-    }
-    let wrong = match one.mispredicted {
-        0 => String::new(),
-        n => format!(" ({n} more with a misprediction)"),
-    };
-    let _ = writeln!(out, ", {} timed iterations{wrong}", one.iterations);
-    let Some((drawing, low, high)) = draw(one, ascii) else { return };
-    let modes: Vec<String> = one
-        .modes
-        .iter()
-        .map(|mode| format!("{} ({:.0} %)", mode.cycles, 100.0 * mode.share))
-        .collect();
-    let modes = if modes.is_empty() { "none".to_owned() } else { modes.join(", ") };
-    let _ = writeln!(out, "    {low} {drawing} {high} cycles, peaks: {modes}");
-}
-
-/// Iterations by cycles, and the ends of the axis.
-fn draw(one: &LoopRow, ascii: bool) -> Option<(String, u64, u64)> {
-    let low = one.histogram.first()?.0;
-    let mut below = 0;
-    let end = one.histogram.iter().find(|(_, n)| {
-        below += n;
-        below as f64 >= DRAWN * one.iterations as f64
-    });
-    let highest = one.modes.last().map_or(0, |mode| mode.cycles);
-    let high = end.map_or(low, |(cycles, _)| *cycles).max(highest).max(low + 1);
-    let mut columns = [0u64; COLUMNS];
-    for (cycles, n) in one.histogram.iter().filter(|(cycles, _)| *cycles <= high) {
-        let column = (cycles - low) as usize * (COLUMNS - 1) / (high - low) as usize;
-        columns[column.min(COLUMNS - 1)] += n;
-    }
-    let most = columns.iter().copied().max().unwrap_or(1).max(1);
-    let signs = if ascii { ASCII } else { BLOCKS };
-    let sign = |n: &u64| match n {
-        0 => signs[0],
-        // Rare ones would be too low to be seen: heights are by the square root.
-        n => signs[((*n as f64 / most as f64).sqrt() * 8.0).ceil().clamp(1.0, 8.0) as usize],
-    };
-    Some((format!("|{}|", columns.iter().map(sign).collect::<String>()), low, high))
 }
 
 /// The rows as CSV.

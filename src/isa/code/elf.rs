@@ -4,16 +4,13 @@
 //! Addresses are p_vaddr and END is exclusive. `+N` is the N-th basic block of a function, `@N` its
 //! N-th loop, from 0, as [`flow`] finds them.
 
+use super::elf_function::{self, Function};
 use super::hex::MAX_BLOCK_BYTES;
 use super::location::{Location, LoopName};
 use super::region::{Placeholders, cut, cut_among};
-use super::unwind;
 use crate::flow;
-use object::{
-    Object as _, ObjectKind, ObjectSection as _, ObjectSymbol as _, SectionIndex, SymbolKind,
-};
+use object::{Object as _, ObjectKind, ObjectSection as _, SectionIndex};
 use std::ops::Range;
-use tma::error::nearest;
 use tma::{Error, Result};
 
 /// A block with its address in a file.
@@ -121,14 +118,6 @@ pub fn read_ranges(data: &[u8], ranges: &[Range<u64>]) -> Result<Vec<(u64, Vec<u
 pub fn function_around(data: &[u8], address: u64) -> Option<(String, Range<u64>)> {
     let function = Program::open(&data).ok()?.around(address).ok()?;
     Some((function.name, function.start..function.start.saturating_add(function.size)))
-}
-
-/// A function as its symbol describes it.
-pub(super) struct Function {
-    pub name: String,
-    pub start: u64,
-    size: u64,
-    section: Option<SectionIndex>,
 }
 
 /// An ELF file whose code is read.
@@ -241,73 +230,14 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// The function that contains an address, by its symbol or else by the unwind table.
+    /// The function that contains an address.
     pub fn around(&self, address: u64) -> Result<Function> {
-        let holds = |s: &object::Symbol<'_, '_>| {
-            s.kind() == SymbolKind::Text
-                && s.address() <= address
-                && address - s.address() < s.size()
-        };
-        let found = self.file.symbols().chain(self.file.dynamic_symbols()).find(holds);
-        let unnamed = || {
-            let range = unwind::around(&self.file, address)?;
-            let (name, size) = (format!("{:#x}", range.start), range.end - range.start);
-            Some(Function { name, start: range.start, size, section: None })
-        };
-        found.and_then(|s| Function::of(&s)).or_else(unnamed).ok_or_else(|| {
-            Error::failed(format!("no function covers {address:#x}"))
-                .hint("give FILE:START..END, as objdump prints the addresses")
-        })
+        elf_function::around(&self.file, address)
     }
 
     /// The function `name`.
     pub fn function(&self, name: &str) -> Result<Function> {
-        let symbols: Vec<_> = self
-            .file
-            .symbols()
-            .chain(self.file.dynamic_symbols())
-            .filter(|s| s.kind() == SymbolKind::Text && s.size() > 0)
-            .collect();
-        let found = symbols.iter().find(|s| s.name() == Ok(name));
-        let clones: Vec<_> = symbols.iter().filter(|s| is_clone(s.name(), name)).collect();
-        let only = clones
-            .first()
-            .filter(|first| clones.iter().all(|other| other.address() == first.address()));
-        found.or(only.copied()).and_then(Function::of).ok_or_else(|| {
-            let error = Error::failed(format!("the file has no sized function symbol `{name}`"));
-            let others: Vec<_> = clones.iter().filter_map(|s| s.name().ok()).collect();
-            match nearest(name, symbols.iter().filter_map(|s| s.name().ok())) {
-                _ if !others.is_empty() => error
-                    .because("the compiler has made several functions of it")
-                    .hint(format!("choose one: {}", others.join(", "))),
-                Some(other) => error.hint(format!("did you mean `{other}`?")),
-                None if self.file.symbols().next().is_none() => {
-                    error.because("the file is stripped").hint(
-                        "name a place by its address: FILE:0xADDRESS, its loop by FILE:@0xADDRESS, and \
-                         list the function around it by --list FILE:0xADDRESS; `tdtool report` finds hot ones",
-                    )
-                }
-                None => error.hint("give FILE:START..END, as objdump prints the addresses"),
-            }
-        })
-    }
-}
-
-/// Whether a symbol is of a copy of function `name` that the compiler has made, such as
-/// `name.constprop.0`; what it expects to be rarely executed is no such copy.
-fn is_clone(symbol: object::Result<&str>, name: &str) -> bool {
-    let suffix = symbol.ok().and_then(|symbol| symbol.strip_prefix(name)?.strip_prefix('.'));
-    suffix.is_some_and(|suffix| !suffix.starts_with("cold"))
-}
-
-impl Function {
-    fn of(symbol: &object::Symbol<'_, '_>) -> Option<Self> {
-        Some(Self {
-            name: symbol.name().ok()?.to_owned(),
-            start: symbol.address(),
-            size: symbol.size(),
-            section: symbol.section_index(),
-        })
+        elf_function::named(&self.file, name)
     }
 }
 

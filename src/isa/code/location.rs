@@ -40,6 +40,7 @@ impl Location {
             return Some((file, Self::Loop(one)));
         }
         let (name, number) = match place.rsplit_once('+') {
+            Some((name, address)) if !name.is_empty() && address.starts_with("0x") => (place, 0),
             Some((name, number)) if !name.ends_with("operator") && !name.ends_with("operator+") => {
                 (name, number.parse().ok()?)
             }
@@ -127,6 +128,10 @@ mod tests {
         let one = Location::Loop(LoopName::Number("a::b".into(), 1));
         assert_eq!(Location::parse("x::y:a::b@1"), Some(("x::y", one)));
         assert_eq!(split("a.out:::f"), Some(("a.out", "::f")));
+        let nameless = Location::Function("sort+0x4327".into(), 3);
+        assert_eq!(Location::parse("/bin/sort:sort+0x4327+3"), Some(("/bin/sort", nameless)));
+        let nameless = Location::Function("sort+0x4327".into(), 0);
+        assert_eq!(Location::parse("sort:sort+0x4327"), Some(("sort", nameless)));
         let odd = Location::Function("puts@plt".into(), 0);
         assert_eq!(Location::parse("a.out:puts@plt"), Some(("a.out", odd)));
     }

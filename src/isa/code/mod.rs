@@ -8,9 +8,10 @@
 //! | `listing`, `directives` | assembly files: their marked regions and the directives accepted in them |
 //! | `location` | places in a program as a user writes them |
 //! | `elf`, `function_blocks` | address ranges and functions of an ELF file; the blocks of a function |
+//! | `elf_function` | functions by name, or around an address |
 //! | `unwind` | functions of files without symbols |
 //! | `loop_region` | the loop around a block of a program |
-//! | `preferred` | the name of code that has several |
+//! | `preferred`, `nameless` | the name of code that has several, or none |
 //! | `binary` | raw machine code and files with IACA markers |
 //! | `markers`, `region` | region markers; extracting a region from an object file |
 //! | `decode` | bytes → [`Block`] |
@@ -24,6 +25,7 @@ mod binary;
 mod decode;
 mod directives;
 mod elf;
+mod elf_function;
 mod exit;
 mod function_blocks;
 mod hex;
@@ -31,6 +33,7 @@ mod listing;
 mod location;
 mod loop_region;
 mod markers;
+mod nameless;
 mod preferred;
 mod refusal;
 mod region;
@@ -48,6 +51,7 @@ pub use listing::{MAX_LISTING_BYTES, listing_syntax, read_listing};
 pub use location::{Location, LoopName, split as split_location};
 pub use loop_region::{Around, loop_around, loop_region};
 pub use markers::{Marked, marked};
+pub use nameless::{nameless, nameless_start};
 pub use preferred::preference;
 pub use refusal::Refusal;
 pub use region::Region;

@@ -9,6 +9,7 @@
 //! | `partition` | instructions → blocks and edges |
 //! | `jump_tables` | targets of indirect jumps, read from memory and checked |
 //! | `slice`, `slice_state` | backward slice from an indirect jump to the origin of its target |
+//! | `terms` | sums of multiples of values |
 //! | `transfer`, `value` | symbolic values, and how instructions transform them |
 //! | `iteration` | one iteration of a loop body in terms of the registers at its start |
 //! | `dominators`, `loops` | dominators and natural loops |
@@ -31,6 +32,7 @@ mod no_return;
 mod partition;
 mod slice;
 mod slice_state;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod transfer;
@@ -41,3 +43,4 @@ pub use graph::{BasicBlock, Edge, Flow, Loop};
 pub use image::Image;
 pub use iteration::{Exit, Iteration, Linear, LinearAccess, Loaded, Term};
 pub use memory::Memory;
+pub use terms::merged;

@@ -4,6 +4,8 @@
 //! Values have a normal form, so that the value that a comparison bounds is recognised in the address
 //! of a table entry.
 
+use super::terms::merged;
+
 /// Number of subexpressions after which a value is treated as unknown.
 const MAX_PARTS: usize = 48;
 
@@ -53,16 +55,8 @@ impl Value {
         }
     }
 
-    fn from_terms(mut terms: Vec<(Self, u64)>, constant: u64) -> Self {
-        terms.sort_unstable();
-        let mut merged: Vec<(Self, u64)> = Vec::with_capacity(terms.len());
-        for (value, factor) in terms {
-            match merged.last_mut() {
-                Some(last) if last.0 == value => last.1 = last.1.wrapping_add(factor),
-                _ => merged.push((value, factor)),
-            }
-        }
-        merged.retain(|term| term.1 != 0);
+    fn from_terms(terms: Vec<(Self, u64)>, constant: u64) -> Self {
+        let mut merged = merged(terms, u64::wrapping_add);
         if constant == 0 && merged.len() == 1 && merged[0].1 == 1 {
             return merged.remove(0).0;
         }

@@ -70,6 +70,9 @@ pub struct Level {
     pub paths: usize,
     /// Those that give this class.
     pub agree: usize,
+    /// A load in a loop within this one that helps to compute the address, and whose own next address needs its last
+    /// value: a descent or a walk that ends at this load.
+    pub after_chase: Option<u64>,
     /// Why no path was looked at; the class is then [`Class::Irregular`].
     pub unknown: Option<String>,
 }
@@ -84,6 +87,7 @@ impl Level {
             slice: Vec::new(),
             paths: 0,
             agree: 0,
+            after_chase: None,
             unknown: Some(why),
         }
     }
@@ -153,6 +157,7 @@ fn level(function: &Function, number: usize, (load, block): (u64, usize)) -> Opt
     };
     let agreeing = found.iter().filter(|one| one.class == most.class);
     let slice: BTreeSet<u64> = agreeing.flat_map(|one| one.slice.iter().copied()).collect();
+    let after_chase = slice.iter().copied().find(|at| chases_within(function, number, *at));
     Some(Level {
         head,
         class: most.class.clone(),
@@ -160,8 +165,20 @@ fn level(function: &Function, number: usize, (load, block): (u64, usize)) -> Opt
         slice: slice.into_iter().collect(),
         paths: found.len(),
         agree: times(&most.class),
+        after_chase,
         unknown: None,
     })
+}
+
+/// Whether there is a load at an address, in a loop within that with this number, whose own addresses there need the
+/// values before.
+fn chases_within(function: &Function, number: usize, at: u64) -> bool {
+    let Some((code, block)) = function.at(at) else { return false };
+    let own = function.flow.blocks.get(block).and_then(|block| block.innermost);
+    let Some(own) = own.filter(|own| *own != number) else { return false };
+    let loads = code.effects.memory.iter().any(|access| access.load);
+    let class = || level(function, own, (at, block)).map(|level| level.class);
+    loads && class().is_some_and(|class| !class.is_computable_ahead() && class != Class::Irregular)
 }
 
 fn on_path(function: &Function, number: usize, path: &[usize], load: u64) -> Option<OnPath> {

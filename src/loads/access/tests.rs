@@ -230,3 +230,15 @@ fn loops_that_are_not_looked_at_stay() {
     assert_eq!(inner.class, Class::Irregular);
     assert!(inner.words().contains("blocks, more than 1000"), "{}", inner.words());
 }
+
+/// The leaf of a descent: in the outer loop its address is computable ahead in principle, by another descent.
+#[test]
+fn what_a_loop_within_chases_to_is_named() {
+    let text = "a: mov rdx,[rsi]; mov rax,rdi; mov ecx,5; b: mov rax,[rax+rdx*8]; dec ecx; jne b; add rbx,[rax]; \
+                add rsi,8; cmp rsi,r8; jne a; ret";
+    let code = assemble(text, Syntax::Intel).unwrap();
+    let within = decoded_flow(&code, 0, &[], &()).1[3].ip();
+    let level = |number: usize| found(text, number).levels.remove(0);
+    assert_eq!(level(6).after_chase, Some(within));
+    assert_eq!((level(0).after_chase, level(3).after_chase), (None, None));
+}

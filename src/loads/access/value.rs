@@ -1,5 +1,6 @@
 //! Values of one iteration in terms of registers and words of memory at its start.
 
+use isa::flow::merged;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -65,16 +66,8 @@ impl Value {
         }
     }
 
-    fn sum(mut terms: Vec<(Self, i64)>, constant: i64) -> Self {
-        terms.sort();
-        let mut merged: Vec<(Self, i64)> = Vec::with_capacity(terms.len());
-        for (value, factor) in terms {
-            match merged.last_mut() {
-                Some(last) if last.0 == value => last.1 = last.1.wrapping_add(factor),
-                _ => merged.push((value, factor)),
-            }
-        }
-        merged.retain(|term| term.1 != 0);
+    fn sum(terms: Vec<(Self, i64)>, constant: i64) -> Self {
+        let mut merged = merged(terms, i64::wrapping_add);
         if constant == 0 && merged.len() == 1 && merged[0].1 == 1 {
             return merged.remove(0).0;
         }

@@ -1,6 +1,8 @@
 //! Distance, loop and coverage of a prefetch.
 
 use super::cost::{Cost, Measured, Sampled, iteration_cost};
+use super::distance::{coverage, distances, iteration, least_distance, ratio};
+use super::pace::Pace;
 use super::peaks::{Peak, peaks};
 use super::probed::Probed;
 use super::refusal::refusal;
@@ -11,9 +13,6 @@ use std::sync::OnceLock;
 /// A prefetch belongs into the outer loop if the trips are fewer than so many distances: it would cover less than
 /// 80 % of the executions (APT-GET, k = 5).
 const DISTANCES: f64 = 5.0;
-/// A distance beyond this is none: the iterations' times are not what they seem, or the cache holds no such number
-/// of prefetched lines.
-const MOST_AHEAD: f64 = 4096.0;
 /// Why nothing in cycles is known.
 const NO_CYCLES: &str = "this LBR has no cycles";
 
@@ -53,6 +52,8 @@ pub struct Request<'a> {
     pub measured: Option<Measured>,
     /// Executions that probes timed, in place of samples and of cycles in branch stacks.
     pub probed: Option<Probed>,
+    /// What bounds the loops however far ahead prefetches are, where that is known.
+    pub pace: Option<Pace>,
 }
 
 /// The loop that a prefetch belongs into.
@@ -78,6 +79,11 @@ pub struct Advice {
     pub mc: Result<f64, String>,
     /// Where MC is from, if not from modes.
     pub mc_source: Option<String>,
+    /// Cycles of an iteration of that loop once its misses are prefetched, which the distance divides: IC, or what the
+    /// misses take that the core has no room for.
+    pub iteration: Result<Cost, String>,
+    /// How many times as fast the innermost loop can be at most, where that is known.
+    pub speedup: Option<f64>,
     /// Trips of the innermost loop.
     pub trips: TripCount,
     /// For how many executions in a row the address is ahead by a stride, if for more than the trips.
@@ -102,15 +108,21 @@ pub fn advise(request: &Request) -> Advice {
         Some(probed) => probed.miss_cost(),
         None => ic.clone().and_then(|ic| miss_cost(&modes, &ic)),
     };
-    let distance = ratio(&mc, &ic);
+    let pace = request.pace.as_ref();
+    let iteration = iteration(pace, 0, &mc, &ic);
+    let distance = ratio(&mc, &iteration);
     // With an unknown IC, which is at most the lowest mode, the distance is at least this.
     let least = distance.clone().unwrap_or_else(|_| least_distance(&modes));
     let known = distance.is_ok();
     let runs_on = request.probed.as_ref().and_then(|own| own.runs_on(trips));
     let ahead = runs_on.unwrap_or(trips);
     let site = site(request, ahead, (least, known));
+    let no_gain = || pace.zip(ic.as_ref().ok()).and_then(|(pace, ic)| pace.refusal(ic.cycles));
+    let refused = refusal(request.access, request.sampled.as_ref(), request.probed.as_ref());
     let advice = Advice {
-        refused: refusal(request.access, request.sampled.as_ref(), request.probed.as_ref()),
+        refused: refused.or_else(no_gain),
+        speedup: pace.zip(ic.as_ref().ok()).and_then(|(pace, ic)| pace.speedup(ic.cycles)),
+        iteration,
         modes,
         ic,
         mc,
@@ -126,19 +138,7 @@ pub fn advise(request: &Request) -> Advice {
         Ok(Site::Outer) => outer(request, advice),
         _ => advice,
     };
-    Advice { distances: distances(&advice), ..advice }
-}
-
-/// The distances of the lowest and the highest IC measured. What a mode of the recording adds to IC is the highest
-/// mode, so it changes little.
-fn distances(advice: &Advice) -> Option<(u64, u64)> {
-    let (low, high) = advice.ic.as_ref().ok()?.range?;
-    let of = |cycles: f64| {
-        let cost = Cost { cycles, range: None, source: String::new() };
-        ratio(&advice.mc, &Ok(cost)).ok()
-    };
-    let (near, far) = (of(high)?, of(low)?);
-    (near != far).then_some((near, far))
+    Advice { distances: distances(&advice.mc, &advice.iteration), ..advice }
 }
 
 fn cost(request: &Request, inner: Option<&Timed>, modes: &[Peak]) -> Result<Cost, String> {
@@ -166,23 +166,6 @@ fn miss_cost(modes: &[Peak], ic: &Cost) -> Result<f64, String> {
     }
 }
 
-/// max(1, ⌈MC ÷ IC⌉), unless that is too far.
-fn ratio(mc: &Result<f64, String>, ic: &Result<Cost, String>) -> Result<u64, String> {
-    let (mc, ic) = (mc.clone()?, ic.clone()?);
-    let ahead = (mc / ic.cycles).ceil().max(1.0);
-    match ahead <= MOST_AHEAD {
-        true => Ok(ahead as u64),
-        false => {
-            Err(format!("MC {mc:.0} ÷ IC {:.1} is more than {MOST_AHEAD} iterations", ic.cycles))
-        }
-    }
-}
-
-fn least_distance(modes: &[Peak]) -> u64 {
-    let (Some(lowest), Some(highest)) = (modes.first(), modes.last()) else { return 1 };
-    (highest.at - lowest.at).div_ceil(lowest.at.max(1)).max(1)
-}
-
 /// The loop in which enough trips are left to cover.
 fn site(
     request: &Request,
@@ -199,12 +182,6 @@ fn site(
     }
 }
 
-fn coverage(distance: &Result<u64, String>, trips: TripCount) -> Result<f64, String> {
-    let distance = distance.clone()?;
-    let trips = trips.least().ok_or("the trips of the loop are not known")?;
-    Ok((1.0 - distance as f64 / trips).max(0.0))
-}
-
 /// The distance in iterations of the outer loop: each takes as many inner ones as that has trips.
 fn outer(request: &Request, advice: Advice) -> Advice {
     let trips = advice.trips.least().unwrap_or(1.0).max(1.0);
@@ -213,7 +190,8 @@ fn outer(request: &Request, advice: Advice) -> Advice {
         range: ic.range.map(|(low, high)| (low * trips, high * trips)),
         source: format!("{trips:.0} iterations of the inner loop ({})", ic.source),
     });
-    let distance = ratio(&advice.mc, &ic);
+    let iteration = iteration(request.pace.as_ref(), 1, &advice.mc, &ic);
+    let distance = ratio(&advice.mc, &iteration);
     let count = request
         .loops
         .get(1)
@@ -228,5 +206,5 @@ fn outer(request: &Request, advice: Advice) -> Advice {
                 .to_owned()
         })
     });
-    Advice { refused, coverage: coverage(&distance, count), ic, distance, ..advice }
+    Advice { refused, coverage: coverage(&distance, count), ic, iteration, distance, ..advice }
 }

@@ -56,6 +56,11 @@ impl Probed {
         far.rev().find(|one| one.share >= RELEVANT)
     }
 
+    /// Name of the slowest level that matters, unless it is near.
+    pub fn slowest_level(&self) -> Option<&str> {
+        self.slowest().map(|one| one.level.as_str())
+    }
+
     /// Cycles that a miss adds.
     pub(super) fn miss_cost(&self) -> Result<f64, String> {
         let slowest = self.slowest().ok_or_else(|| self.hits())?;
@@ -88,9 +93,13 @@ impl Probed {
 
     fn hits(&self) -> String {
         let near = self.levels.iter().filter(|one| NEAR.contains(&one.level.as_str()));
-        let shares = near.map(|one| format!("{:.1} % in {}", 100.0 * one.share, one.level));
+        let shares = near.map(|one| (100.0 * one.share, &one.level)).enumerate();
+        let shares = shares.map(|(number, (share, level))| match number {
+            0 => format!("{share:.1} % of its timed executions in {level}"),
+            _ => format!("{share:.1} % in {level}"),
+        });
         let shares: Vec<String> = shares.collect();
-        format!("it hits: of its timed executions {}", shares.join(", "))
+        format!("it already hits: {}", shares.join(", "))
     }
 
     /// The same as samples.
@@ -117,7 +126,7 @@ impl Probed {
         };
         (!agree).then(|| {
             format!(
-                "how its addresses are made is not certain: {} by the code, {recorded} as recorded",
+                "its pattern is not certain: {} by the code, {recorded} as recorded",
                 code.words()
             )
         })

@@ -5,7 +5,8 @@ use crate::access::{Access, Level};
 use crate::class::Class;
 
 fn level(class: Class<u64>) -> Level {
-    Level { head: 0x1000, class, wraps: None, slice: vec![], paths: 1, agree: 1, unknown: None }
+    let (wraps, slice, after_chase, unknown) = (None, vec![], None, None);
+    Level { head: 0x1000, class, wraps, slice, paths: 1, agree: 1, after_chase, unknown }
 }
 
 fn access(classes: &[Class<u64>]) -> Access {
@@ -256,7 +257,7 @@ fn loads_that_hit_or_whose_class_is_not_certain_are_refused() {
     assert!(
         refused(indirect(), hits(0.97))
             .unwrap()
-            .contains("it hits: of its timed executions 97.0 % in L1")
+            .contains("it already hits: 97.0 % of its timed executions in L1")
     );
     assert!(refused(Class::Stride(8), hits(0.88)).unwrap().contains("stride that already hits"));
     assert_eq!(refused(indirect(), probed(0.6, "irregular")), None);
@@ -280,8 +281,12 @@ fn prefetches_that_cannot_help_are_refused() {
     assert!(refused(offset, misses()).unwrap().contains("0x1004 chases"));
     let inner = Box::new(chase);
     assert!(refused(Class::Indirect { of: 0x1000, scale: 8, inner }, misses()).is_some());
-    assert!(refused(indirect(), None).unwrap().contains("no sample tells its latency"));
+    assert!(refused(indirect(), None).unwrap().contains("no sample has its latency"));
     assert!(refused(Class::Stride(8), sampled(&[(5, 90), (15, 10)], 90)).unwrap().contains("hits"));
+    let leaf = Level { after_chase: Some(0x1004), ..level(Class::Complex { ahead: true }) };
+    let leaf = Access { levels: vec![leaf] };
+    let request = Request { access: Some(&leaf), sampled: misses(), ..Request::default() };
+    assert!(advise(&request).refused.unwrap().contains("0x1004 chases"));
     assert_eq!(refused(Class::Stride(4096), misses()), None);
     assert_eq!(refused(indirect(), misses()), None);
 }

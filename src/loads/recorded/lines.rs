@@ -60,6 +60,10 @@ pub struct LineAccess {
     pub writes: bool,
     /// Whether another core had the line, modified.
     pub modified: bool,
+    /// Whether a cache of another node had it.
+    pub remote: bool,
+    /// Latency in core cycles, if recorded.
+    pub latency: Option<u32>,
 }
 
 /// What the first pass keeps of a line.
@@ -90,6 +94,10 @@ pub struct Accesses {
     pub writes: u64,
     /// Samples of lines that another core had, modified.
     pub modified: u64,
+    /// Of those, in a cache of another node.
+    pub remote: u64,
+    /// Samples with a latency, and its sum.
+    pub latencies: (u64, u64),
     /// CPUs it ran on.
     pub cpus: BTreeSet<u32>,
 }
@@ -144,6 +152,10 @@ impl SharedLine {
             false => sum.loads += 1,
         }
         sum.modified += u64::from(access.modified);
+        sum.remote += u64::from(access.modified && access.remote);
+        if let Some(latency) = access.latency {
+            sum.latencies = (sum.latencies.0 + 1, sum.latencies.1 + u64::from(latency));
+        }
         sum.cpus.extend(access.cpu);
     }
 
@@ -153,6 +165,11 @@ impl SharedLine {
         all.fold((0, 0, 0), |(loads, writes, modified), one| {
             (loads + one.loads, writes + one.writes, modified + one.modified)
         })
+    }
+
+    /// Samples of lines that a core of another node had, modified.
+    pub fn remote(&self) -> u64 {
+        self.accesses.values().map(|one| one.remote).sum()
     }
 
     /// How many threads were sampled.
@@ -203,6 +220,8 @@ mod tests {
             site: 0,
             writes,
             modified,
+            remote: false,
+            latency: None,
         }
     }
 

@@ -48,3 +48,25 @@ pub fn tsc_hz_from_cpuid() -> Option<f64> {
     #[cfg(not(target_arch = "x86_64"))]
     None
 }
+
+/// Code and unit mask of Intel's architectural events that this processor says it does not have
+/// (CPUID leaf 0xA, EBX; Intel SDM vol. 3, "Pre-Defined Architectural Performance Events").
+pub fn absent_architectural_events() -> Vec<(u32, u32)> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let leaf = raw_cpuid::CpuId::new().get_performance_monitoring_info();
+        // Version 0: nothing is said of the events.
+        let Some(leaf) = leaf.filter(|leaf| leaf.version_id() > 0) else { return Vec::new() };
+        let events = [
+            ((0x3c, 0), leaf.is_core_cyc_ev_unavailable()),
+            ((0xc0, 0), leaf.is_inst_ret_ev_unavailable()),
+            ((0x2e, 0x4f), leaf.is_cache_ref_ev_unavailable()),
+            ((0x2e, 0x41), leaf.is_ll_cache_miss_ev_unavailable()),
+            ((0xc4, 0), leaf.is_branch_inst_ret_ev_unavailable()),
+            ((0xc5, 0), leaf.is_branch_midpred_ev_unavailable()),
+        ];
+        events.into_iter().filter(|(_, absent)| *absent).map(|(event, _)| event).collect()
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    Vec::new()
+}

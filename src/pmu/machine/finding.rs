@@ -1,7 +1,8 @@
 //! What can be measured here, what cannot, why, and the exact remedy.
 
 use super::kernel::lowered_to;
-use super::{Machine, SeccompMode, TableMatch};
+use super::matching::{TableMatch, is_architectural};
+use super::{Machine, SeccompMode};
 use serde::Serialize;
 
 /// Severity of a finding.
@@ -15,6 +16,10 @@ pub enum Level {
     /// Not possible.
     Blocked,
 }
+
+/// What is counted of a processor without a table.
+pub const UNKNOWN: &str = "no event table describes this processor: only architectural events \
+     (cycles, instructions, branches, misses) are counted, without a top-down tree";
 
 /// One thing a person may want to measure, and whether it is possible.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -88,6 +93,16 @@ fn table(machine: &Machine, tables: &[TableMatch]) -> Finding {
             "table",
             Level::Blocked,
             "no event table describes this processor",
+            machine.cpu.signature(),
+            "tdtool tables list, then --uarch NAME with the nearest relative, or --tables DIR \
+             with a table of your own",
+        );
+    }
+    if tables.iter().any(|t| is_architectural(&t.table)) {
+        return Finding::but(
+            "table",
+            Level::Limited,
+            UNKNOWN,
             machine.cpu.signature(),
             "tdtool tables list, then --uarch NAME with the nearest relative, or --tables DIR \
              with a table of your own",

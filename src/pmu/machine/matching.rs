@@ -43,6 +43,49 @@ pub fn choose(
     Ok(narrow(machine, all))
 }
 
+/// The tables to count with: as [`choose`]; for an unknown processor that has a core PMU, the table of
+/// its vendor's architectural events.
+///
+/// # Errors
+/// As [`choose`].
+pub fn countable(
+    machine: &Machine,
+    library: &Library,
+    forced: Option<&str>,
+) -> Result<Vec<TableMatch>> {
+    let found = choose(machine, library, forced)?;
+    let table = match machine.cpu.vendor.as_str() {
+        "GenuineIntel" => "arch-intel",
+        "AuthenticAMD" | "HygonGenuine" => "arch-amd",
+        _ => return Ok(found),
+    };
+    let pmu = machine.pmu("cpu").or_else(|| machine.core_pmus().next());
+    match pmu.filter(|_| found.is_empty() && library.names().any(|name| name == table)) {
+        Some(pmu) => {
+            Ok(vec![TableMatch { table: table.into(), core: None, pmu: Some(pmu.name.clone()) }])
+        }
+        None => Ok(found),
+    }
+}
+
+/// Whether this is a table of architectural events.
+pub fn is_architectural(table: &str) -> bool {
+    table.starts_with("arch-")
+}
+
+/// What to do for a processor that no table describes: the nearest table, if there is one.
+///
+/// # Errors
+/// A table cannot be read.
+pub fn unknown_model(cpu: &Cpu, library: &Library) -> Result<String> {
+    Ok(match library.nearest(&cpu.vendor, cpu.family, cpu.model)? {
+        Some(near) => {
+            format!("--uarch {near} has the nearest model; --tables DIR adds a table of your own")
+        }
+        None => "--tables DIR adds a table of your own; --uarch NAME forces one".into(),
+    })
+}
+
 /// Drops the kinds of core this machine does not have. Without any PMU a hybrid shows its P core.
 fn narrow(machine: &Machine, mut all: Vec<TableMatch>) -> Vec<TableMatch> {
     if all.len() > 1 {

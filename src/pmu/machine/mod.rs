@@ -29,13 +29,13 @@ mod pmu;
 mod root;
 mod topology;
 
-pub use cpu::{read_cpu, this_cpu, tsc_hz_from_cpuid};
+pub use cpu::{absent_architectural_events, read_cpu, this_cpu, tsc_hz_from_cpuid};
 pub use description::Machine;
 pub use encode::{Encoding, encode};
-pub use finding::{Finding, Level, Probe, findings};
+pub use finding::{Finding, Level, Probe, UNKNOWN, findings};
 pub use kernel::{Container, Kernel, SeccompMode, Virtual, boot_id};
 pub use load::{Load, Ticks};
-pub use matching::{TableMatch, choose, describing};
+pub use matching::{TableMatch, choose, countable, describing, is_architectural, unknown_model};
 pub use pmu::{Format, Pmu, find_pmus};
 pub use root::Root;
 pub use topology::{LogicalCpu, Topology, parse_cpu_list, same_kind};

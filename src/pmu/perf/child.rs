@@ -10,9 +10,10 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction};
 use nix::unistd::pipe2;
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use tma::error::{Error, ErrorKind, Result};
 
 /// A child process: waiting, running or ended.
@@ -27,6 +28,33 @@ pub struct Child {
     ended: Option<Ending>,
     /// The previous action of SIGCHLD, if it was changed.
     sigchld: Option<SigAction>,
+}
+
+/// Why the program `name` cannot be executed, as execvp(3) reports it.
+pub fn cannot_start(name: &OsStr, errno: Errno) -> Error {
+    let is_path = name.as_bytes().contains(&b'/');
+    let kind = match errno {
+        Errno::ENOENT => ErrorKind::CommandNotFound,
+        _ => ErrorKind::CommandNotExecutable,
+    };
+    let error = Error::failed(format!("cannot start {}", name.display())).because(errno.desc());
+    let error = match errno {
+        Errno::ENOENT if is_path => {
+            error.hint("check the path, and the interpreter named in the first line of a script")
+        }
+        Errno::ENOENT => error.hint("no such program in PATH; give its path, as in ./program"),
+        // execvp(3): some folder of PATH cannot be searched, and no other has it.
+        Errno::EACCES if !is_path => error
+            .because("no program of this name that may be run is in PATH")
+            .hint("give its path, as in ./program; some folders of PATH cannot be searched"),
+        Errno::EACCES if Path::new(name).is_dir() => {
+            error.because("it is a directory").hint("give a program")
+        }
+        Errno::EACCES => error.hint("chmod +x makes a file executable"),
+        Errno::ENOEXEC => error.hint("a script needs a first line such as #!/bin/sh"),
+        _ => error,
+    };
+    error.of_kind(kind)
 }
 
 /// How a child ended and its usage; `None` if another thread has waited for it.
@@ -94,26 +122,7 @@ impl Child {
             return Ok(());
         }
         self.reap();
-        let errno = Errno::from_raw(i32::from_ne_bytes(errno));
-        let kind = match errno {
-            Errno::ENOENT => ErrorKind::CommandNotFound,
-            _ => ErrorKind::CommandNotExecutable,
-        };
-        let error = match errno {
-            Errno::ENOENT => failed(errno).hint(if name.as_bytes().contains(&b'/') {
-                "check the path, and the interpreter named in the first line of a script"
-            } else {
-                "no such program in PATH; give its path, as in ./program"
-            }),
-            // execvp(3): some folder of PATH cannot be searched, and no other has it.
-            Errno::EACCES if !name.as_bytes().contains(&b'/') => failed(errno)
-                .because("no program of this name that may be run is in PATH")
-                .hint("give its path, as in ./program; some folders of PATH cannot be searched"),
-            Errno::EACCES => failed(errno).hint("chmod +x makes a file executable"),
-            Errno::ENOEXEC => failed(errno).hint("a script needs a first line such as #!/bin/sh"),
-            other => failed(other),
-        };
-        Err(error.of_kind(kind))
+        Err(cannot_start(&name, Errno::from_raw(i32::from_ne_bytes(errno))))
     }
 
     /// Waits for its end. `None`: how it ended is unknown.

@@ -62,12 +62,12 @@ impl Events {
         }
     }
 
-    /// Starts a group.
+    /// Starts a group: its members follow the leader.
     ///
     /// # Errors
     /// The kernel's answer.
     pub fn enable(&mut self, leader: Handle) -> Result<(), Errno> {
-        self.get(leader)?.enable_group().map_err(errno)
+        self.get(leader)?.enable().map_err(errno)
     }
 
     /// Stops a group.
@@ -75,7 +75,7 @@ impl Events {
     /// # Errors
     /// The kernel's answer.
     pub fn disable(&mut self, leader: Handle) -> Result<(), Errno> {
-        self.get(leader)?.disable_group().map_err(errno)
+        self.get(leader)?.disable().map_err(errno)
     }
 
     /// Reads what the event's `read_format` gives, as words.

@@ -1,20 +1,20 @@
-//! Splitting groups that do not fit: those the kernel refuses, and those that never get counters.
+//! Splitting groups that the kernel refuses.
 
-use super::open::{Coded, Placed, Stop, ids};
+use super::coded::{Coded, ids};
 use super::opened::Opened;
 use super::place::Spot;
 use super::run::Run;
-use crate::kernel::{Handle, Subject};
+use super::state::{How, Part, Stop};
+use crate::kernel::Handle;
 use nix::errno::Errno;
-use std::time::Duration;
 use tma::quantity::Missing;
 use tma::schedule::{self, Budget};
 use tma::tables::EventId;
 
 /// What the kernel accepts of a group.
 enum Accepted {
-    /// All its events that exist on this PMU.
-    Whole(Vec<Coded>),
+    /// All its events that exist on this PMU, open.
+    Whole(Vec<(Coded, Handle)>),
     /// The events before this one as one group; the rest does not fit.
     UpTo(usize),
     /// Nothing: the thread has ended or the CPU is offline.
@@ -22,18 +22,18 @@ enum Accepted {
 }
 
 impl Run<'_, '_> {
-    /// Splits `events` into parts that the kernel accepts as groups, tested at the first of `spots` that
-    /// is present.
+    /// Splits `events` into parts that the kernel accepts as groups, and opens them at the first of
+    /// `spots` that is present.
     pub(super) fn split_by_kernel(
         &mut self,
         core: usize,
         events: &[Coded],
         spots: &[Spot],
         opened: &mut Opened,
-    ) -> std::result::Result<Vec<Vec<Coded>>, Stop> {
+    ) -> std::result::Result<Vec<Part>, Stop> {
         let mut spots = spots.iter();
         let mut spot = spots.next();
-        let mut parts: Vec<Vec<Coded>> = Vec::new();
+        let mut parts: Vec<Part> = Vec::new();
         let mut pending = vec![events.to_vec()];
         while let Some(group) = pending.pop() {
             let Some(here) = spot else {
@@ -42,16 +42,25 @@ impl Run<'_, '_> {
                 group.iter().for_each(|e| opened.miss(core, e.id, nothing.clone()));
                 continue;
             };
-            match self.accepted(core, &group, here, opened)? {
-                Accepted::Absent => {
+            match self.accepted(core, &group, here, opened) {
+                Ok(Accepted::Absent) => {
                     opened.omit(here);
                     spot = spots.next();
                     pending.push(group);
                 }
-                Accepted::Whole(group) if group.is_empty() => {}
-                Accepted::Whole(group) => parts.push(group),
-                Accepted::UpTo(at) => {
-                    pending.extend(self.halves(core, &group, at).into_iter().rev());
+                Ok(Accepted::Whole(group)) if group.is_empty() => {}
+                Ok(Accepted::Whole(group)) => {
+                    let (events, handles) = group.into_iter().unzip();
+                    parts.push(Part { events, open: Some((*here, handles)) });
+                }
+                Ok(Accepted::UpTo(at)) => {
+                    let halves = self.halves(core, &group);
+                    let two = || vec![group[..at].to_vec(), group[at..].to_vec()];
+                    pending.extend(halves.unwrap_or_else(two).into_iter().rev());
+                }
+                Err(stop) => {
+                    parts.into_iter().for_each(|part| self.close_part(part));
+                    return Err(stop);
                 }
             }
         }
@@ -66,13 +75,14 @@ impl Run<'_, '_> {
         spot: &Spot,
         opened: &mut Opened,
     ) -> std::result::Result<Accepted, Stop> {
+        let how = How::from_start(opened.user_only);
         let mut open: Vec<(Coded, Handle)> = Vec::new();
         let mut outcome = Ok(None);
         for (at, event) in group.iter().enumerate() {
             let leader = open.first().map(|(_, h)| *h);
-            let mut got = self.open_one(event, spot, leader, opened.user_only);
+            let mut got = self.open_one(event, spot, leader, how);
             if leader.is_some() && got == Err(Errno::EINVAL) {
-                got = self.open_one(event, spot, None, opened.user_only);
+                got = self.open_one(event, spot, None, how);
                 if let Ok(alone) = got {
                     self.kernel.close(alone);
                     outcome = Ok(Some(Accepted::UpTo(at)));
@@ -85,7 +95,7 @@ impl Run<'_, '_> {
                     outcome = Err(Stop::Denied);
                     break;
                 }
-                Err(errno) if self.is_absent(errno, spot, opened.user_only) => {
+                Err(errno) if self.is_absent(errno, spot, how) => {
                     outcome = Ok(Some(Accepted::Absent));
                     break;
                 }
@@ -98,63 +108,23 @@ impl Run<'_, '_> {
                 },
             }
         }
+        if let Ok(None) = outcome {
+            return Ok(Accepted::Whole(open));
+        }
         open.iter().for_each(|(_, h)| self.kernel.close(*h));
-        let whole = || Accepted::Whole(open.iter().map(|(e, _)| *e).collect());
-        outcome.map(|split| split.unwrap_or_else(whole))
+        outcome.map(|split| split.unwrap_or(Accepted::Absent))
     }
 
-    /// Two smaller groups for one that does not fit: halved as the planner does, so that the core clock
-    /// is in both; otherwise the events before `at` and the rest.
-    fn halves(&self, core: usize, group: &[Coded], at: usize) -> Vec<Vec<Coded>> {
+    /// Two smaller groups for one that does not fit, as the planner halves it.
+    pub(super) fn halves(&self, core: usize, group: &[Coded]) -> Option<Vec<Vec<Coded>>> {
         let table = self.request.cores[core].table;
         let machine = self.request.machine;
         let watchdog = machine.kernel.nmi_watchdog == Some(true);
         let budget = Budget::of(table, machine.topology.smt, watchdog);
         let halves = schedule::split(&schedule::Group { events: ids(group) }, table, &budget);
         let smaller = halves.len() > 1 && halves.iter().all(|h| h.events.len() < group.len());
-        if !smaller {
-            return vec![group[..at].to_vec(), group[at..].to_vec()];
-        }
         let coded = |id: &EventId| group.iter().find(|e| e.id == *id).copied();
-        halves.iter().map(|h| h.events.iter().filter_map(coded).collect()).collect()
-    }
-
-    /// Splits parts that open but get no counters; whether there were any.
-    pub(super) fn split_starved(
-        &mut self,
-        core: usize,
-        parts: &mut Vec<Vec<Coded>>,
-        cpus: Option<&[u32]>,
-        user_only: bool,
-    ) -> bool {
-        let mut split = false;
-        let mut pending: Vec<Vec<Coded>> = std::mem::take(parts);
-        pending.reverse();
-        while let Some(part) = pending.pop() {
-            // A single event without a counter is reported as not counted.
-            if part.len() < 2 || self.gets_counters(&part, cpus, user_only) != Some(false) {
-                parts.push(part);
-                continue;
-            }
-            let middle = part.len() / 2;
-            pending.extend(self.halves(core, &part, middle).into_iter().rev());
-            split = true;
-        }
-        split
-    }
-
-    /// Whether a group ever runs, tested on this process; `None` if that cannot be tested.
-    fn gets_counters(
-        &mut self,
-        part: &[Coded],
-        cpus: Option<&[u32]>,
-        user_only: bool,
-    ) -> Option<bool> {
-        let spot = Spot { subject: Subject::Task(0), cpu: None, scope: 0 };
-        let Ok(Placed::Open(handles)) = self.open_at(part, &spot, user_only) else { return None };
-        let timeout = Duration::from_millis(10);
-        let ran = handles.first().and_then(|h| self.kernel.runs(*h, cpus, timeout));
-        handles.into_iter().for_each(|h| self.kernel.close(h));
-        ran
+        smaller
+            .then(|| halves.iter().map(|h| h.events.iter().filter_map(coded).collect()).collect())
     }
 }

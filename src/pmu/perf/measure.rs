@@ -2,8 +2,9 @@
 
 use super::live::{Live, probe};
 use super::merge;
+use super::outcome::RunResult;
 use super::parts::parts;
-use super::run::{Run, RunResult};
+use super::run::Run;
 use crate::kernel::Kernel;
 use crate::machine::{Finding, Level, Machine, TableMatch, findings};
 use crate::sampling::{NoHooks, RunHooks};
@@ -104,8 +105,11 @@ fn measure_all(
     Ok(merge::measurement(request, repeats))
 }
 
-/// Refuses contradictory requests.
-fn check(request: &Request<'_>) -> Result<()> {
+/// Refuses contradictory requests, as every measurement does before it starts.
+///
+/// # Errors
+/// What contradicts what.
+pub fn check(request: &Request<'_>) -> Result<()> {
     let command = request.command.as_ref();
     if request.target == Target::Command && command.is_none_or(|c| c.argv.is_empty()) {
         return Err(Error::usage("no command to measure")

@@ -1,6 +1,6 @@
 //! Merging several runs of a command into one measurement.
 
-use super::run::RunResult;
+use super::outcome::RunResult;
 use crate::{Exit, Measurement, Request, Software};
 use std::time::Duration;
 use tma::counts::{Counts, GroupCounts};

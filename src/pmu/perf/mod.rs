@@ -5,10 +5,14 @@
 //! | `measure` | a measurement: one or several runs, merged |
 //! | `parts` | which groups are counted in which run |
 //! | `place` | tasks, CPUs and scopes to count |
-//! | `open` | opening groups, with every fallback |
+//! | `coded` | events with their encodings |
+//! | `open`, `one` | opening groups, with every fallback; an event or a group at one place |
 //! | `opened` | open groups, and what could not be opened |
-//! | `fit` | splitting groups that do not fit |
-//! | `run`, `watch` | one run: start and end; the readings between |
+//! | `fit`, `starved`, `whole` | splitting groups that do not fit or get no counters; counting them whole again |
+//! | `run`, `watch`, `end` | one run: start; the readings; end |
+//! | `turns`, `deck` | many groups take turns in a random order |
+//! | `state` | what opening and counting remember of groups |
+//! | `outcome`, `refused` | what a run leaves; why nothing can be counted |
 //! | `read` | one reading of all open groups |
 //! | `frames` | a bounded number of readings |
 //! | `result`, `merge` | readings → [`tma::counts::Counts`]; counts of several runs → one |
@@ -21,18 +25,24 @@
 mod breakpoint;
 mod child;
 mod clock;
+mod coded;
+mod deck;
+mod end;
 mod events;
 mod fit;
 mod frames;
 mod live;
 mod measure;
 mod merge;
+mod one;
 mod open;
 mod opened;
+mod outcome;
 mod parts;
 mod place;
 mod proc_stat;
 mod read;
+mod refused;
 mod result;
 mod ring;
 mod run;
@@ -40,18 +50,22 @@ mod sampled;
 mod signals;
 mod software;
 mod software_event;
+mod starved;
+mod state;
 mod trace;
+mod turns;
 mod watch;
+mod whole;
 
 pub use breakpoint::{Breakpoint, MOST as MOST_BREAKPOINTS};
-pub use child::Child;
+pub use child::{Child, cannot_start};
 pub use clock::{tsc_hz, tsc_hz_here};
+pub use coded::code;
 #[cfg(target_arch = "x86_64")]
 pub use events::Events;
 pub use live::{Live, probe};
 pub(crate) use live::{find_cgroup, raise_file_limit};
-pub use measure::{blocked, measure, measure_with, measure_with_hooks};
-pub use open::code;
+pub use measure::{blocked, check, measure, measure_with, measure_with_hooks};
 pub use ring::Ring;
 pub use sampled::{FORMAT_LOST, Opening, Rate, Sampled, SampledTasks};
 pub use signals::Signals;

@@ -8,45 +8,16 @@
 //! | EMFILE | the limit on open files is raised; if that fails, an error with the number needed |
 //! | ENODEV, ESRCH, also on a dummy event | the CPU is offline or the thread has ended: omitted, with a note |
 //! | anything else at one place | the group is missing in that place's scope, with the reason |
-//! | the group opens but never gets a counter | it is split: other programs hold counters |
+//! | the group opens but never gets counters | what of it gets some is counted, and the whole tried again |
 
-use super::opened::{OpenGroup, Opened};
+use super::coded::{Coded, code, ids};
+use super::opened::{OpenGroup, Opened, Whole};
 use super::place::{Places, Spot};
 use super::run::Run;
 use super::software_event::DUMMY;
-use crate::kernel::{Event, Handle, Subject};
-use crate::machine::{Encoding, encode};
-use nix::errno::Errno;
-use tma::error::{Error, Result};
+use super::state::{How, Part, Placed, Stop};
+use tma::error::Result;
 use tma::quantity::Missing;
-use tma::tables::{EventId, PmuKind, Table};
-
-/// Why opening stopped.
-pub(super) enum Stop {
-    Denied,
-    Fatal(Error),
-}
-
-/// Result of opening a group at one place.
-pub(super) enum Placed {
-    /// Open, leader first.
-    Open(Vec<Handle>),
-    /// The thread has ended or the CPU is offline.
-    Absent,
-    /// The kernel refuses this event there.
-    Refused(EventId, Errno),
-}
-
-/// An event ready to open.
-#[derive(Debug, Clone, Copy)]
-pub struct Coded {
-    /// The event.
-    pub id: EventId,
-    /// Its encoding.
-    pub encoding: Encoding,
-    /// Whether it counts all threads of the core.
-    pub any: bool,
-}
 
 impl Run<'_, '_> {
     /// Opens all groups of this run at `places`.
@@ -112,11 +83,11 @@ impl Run<'_, '_> {
                 self.open_group(core, &coded, &spots, cpus, opened)?;
             }
             let hybrid = request.machine.core_pmus().nth(1).is_some();
-            let reference = match cpus {
-                Some(cpus) if hybrid && !places.by_cpu => {
-                    self.open_reference(core, &spots, cpus, opened)?
-                }
-                _ => None,
+            let of_kind = cpus.filter(|_| hybrid && !places.by_cpu);
+            opened.by_kind |= of_kind.is_some();
+            let reference = match of_kind.is_some() || opened.takes_turns(core) {
+                true => Some(self.open_reference(core, &spots, of_kind, opened)?),
+                false => None,
             };
             opened.references.push(reference);
         }
@@ -135,24 +106,50 @@ impl Run<'_, '_> {
         if spots.is_empty() {
             return Ok(());
         }
-        let mut parts = self.split_by_kernel(core, events, spots, opened)?;
+        let parts = self.split_by_kernel(core, events, spots, opened)?;
         if parts.len() > 1 {
             let (n, parts) = (events.len(), parts.len());
             opened.note(format!(
                 "a group of {n} events is too large for this kernel and was opened in {parts} parts"
             ));
         }
-        if self.split_starved(core, &mut parts, cpus, opened.user_only) {
-            opened.note(
-                "other programs hold counters (the NMI watchdog or another profiler): groups that \
-                 never got one were split"
-                    .into(),
-            );
-        }
-        for part in parts {
-            let group = self.open_everywhere(core, &part, spots, opened)?;
+        let mut parts = parts.into_iter();
+        let outcome = parts.try_for_each(|part| self.open_fitting(core, part, spots, cpus, opened));
+        parts.for_each(|part| self.close_part(part));
+        outcome
+    }
+
+    /// Opens a group that the kernel accepts: whole, or what of it gets counters, with the whole on
+    /// standby.
+    fn open_fitting(
+        &mut self,
+        core: usize,
+        part: Part,
+        spots: &[Spot],
+        cpus: Option<&[u32]>,
+        opened: &mut Opened,
+    ) -> std::result::Result<(), Stop> {
+        let how = How::from_start(opened.user_only);
+        let Some(smaller) = self.smaller(core, &part, cpus, how) else {
+            let group = self.open_everywhere(core, part, spots, how, opened)?;
+            opened.groups.push(group);
+            return Ok(());
+        };
+        opened.note(
+            "other programs hold counters (the NMI watchdog or another profiler): groups that \
+             never got one were split"
+                .into(),
+        );
+        let events = part.events.clone();
+        self.close_part(part);
+        let first = opened.groups.len();
+        for events in smaller {
+            let group = self.open_everywhere(core, Part::new(events), spots, how, opened)?;
             opened.groups.push(group);
         }
+        let standby = How { standby: true, ..how };
+        let group = self.open_everywhere(core, Part::new(events), spots, standby, opened)?;
+        opened.wholes.push(Whole { group, parts: first..opened.groups.len() });
         Ok(())
     }
 
@@ -160,16 +157,21 @@ impl Run<'_, '_> {
     fn open_everywhere(
         &mut self,
         core: usize,
-        part: &[Coded],
+        part: Part,
         spots: &[Spot],
+        how: How,
         opened: &mut Opened,
     ) -> std::result::Result<OpenGroup, Stop> {
-        let mut group = OpenGroup::new(core, ids(part));
+        let mut group = OpenGroup::new(core, ids(&part.events));
+        let mut open = part.open;
         for spot in spots {
-            let placed = self.open_at(part, spot, opened.user_only);
+            let placed = match open.take_if(|(at, _)| *at == *spot) {
+                Some((_, handles)) => Ok(Placed::Open(handles)),
+                None => self.open_at(&part.events, spot, how),
+            };
             let placed = placed.and_then(|placed| match placed {
                 Placed::Open(handles) => {
-                    group.push(handles, spot.scope, &mut opened.width);
+                    group.push(handles, *spot, &mut opened.width);
                     Ok(())
                 }
                 Placed::Absent => {
@@ -184,141 +186,48 @@ impl Run<'_, '_> {
             });
             if let Err(stop) = placed {
                 self.close_group(&group);
+                self.close_part(Part { events: Vec::new(), open });
                 return Err(stop);
             }
         }
         Ok(group)
     }
 
-    /// Opens a group that the kernel is known to accept at one place.
-    pub(super) fn open_at(
-        &mut self,
-        part: &[Coded],
-        spot: &Spot,
-        user_only: bool,
-    ) -> std::result::Result<Placed, Stop> {
-        let mut handles: Vec<Handle> = Vec::with_capacity(part.len());
-        for event in part {
-            match self.open_one(event, spot, handles.first().copied(), user_only) {
-                Ok(handle) => handles.push(handle),
-                Err(errno) => {
-                    handles.into_iter().for_each(|h| self.kernel.close(h));
-                    return match errno {
-                        Errno::EACCES | Errno::EPERM => Err(Stop::Denied),
-                        Errno::EMFILE | Errno::ENFILE => Err(Stop::Fatal(self.too_many())),
-                        errno if self.is_absent(errno, spot, user_only) => Ok(Placed::Absent),
-                        errno => Ok(Placed::Refused(event.id, errno)),
-                    };
-                }
-            }
-        }
-        Ok(Placed::Open(handles))
-    }
-
-    /// Whether `errno` means that the thread has ended or the CPU is offline: then nothing can be opened
-    /// there. Some PMUs refuse events with the same number.
-    pub(super) fn is_absent(&mut self, errno: Errno, spot: &Spot, user_only: bool) -> bool {
-        const ABSENT: [Errno; 2] = [Errno::ESRCH, Errno::ENODEV];
-        let dummy = Coded { id: 0, encoding: DUMMY, any: false };
-        ABSENT.contains(&errno)
-            && match self.open_one(&dummy, spot, None, user_only) {
-                Ok(handle) => {
-                    self.kernel.close(handle);
-                    false
-                }
-                Err(errno) => ABSENT.contains(&errno),
-            }
-    }
-
-    /// The time of tasks on these CPUs: the running time of a dummy event bound to each CPU. It needs no
-    /// counter, so it is never multiplexed.
+    /// The time that could be counted: the running time of a dummy event, which needs no counter, so that
+    /// it is never multiplexed. With `cpus`, of tasks on these alone.
     fn open_reference(
         &mut self,
         core: usize,
         spots: &[Spot],
-        cpus: &[u32],
+        cpus: Option<&[u32]>,
         opened: &mut Opened,
-    ) -> std::result::Result<Option<OpenGroup>, Stop> {
+    ) -> std::result::Result<OpenGroup, Stop> {
         let mut group = OpenGroup::new(core, Vec::new());
         let dummy = [Coded { id: 0, encoding: DUMMY, any: false }];
-        for spot in spots {
-            for &cpu in cpus {
-                let spot = Spot { cpu: Some(cpu), ..*spot };
-                match self.open_at(&dummy, &spot, opened.user_only)? {
-                    Placed::Open(handles) => group.push(handles, spot.scope, &mut opened.width),
-                    Placed::Absent => {}
-                    Placed::Refused(_, errno) => group.refused.push((
-                        spot.scope,
-                        Missing::NotSupported(format!("the time on CPU {cpu} ({})", errno.desc())),
-                    )),
-                }
-            }
-        }
-        Ok(Some(group))
-    }
-
-    /// The settings of all events of a run.
-    pub(super) fn template(&self, user_only: bool) -> Event {
-        Event {
-            encoding: DUMMY,
-            subject: Subject::AllTasks,
-            cpu: None,
-            inherit: self.request.inherit
-                && !matches!(self.request.target, crate::Target::Thread(_)),
-            exclude_kernel: user_only,
-            enable_on_exec: self.enable_on_exec(),
-            group_read: self.group_read,
-        }
-    }
-
-    pub(super) fn open_one(
-        &mut self,
-        event: &Coded,
-        spot: &Spot,
-        leader: Option<Handle>,
-        user_only: bool,
-    ) -> std::result::Result<Handle, Errno> {
-        let template = self.template(user_only);
-        let event = Event {
-            encoding: event.encoding,
-            subject: spot.subject,
-            cpu: spot.cpu,
-            inherit: template.inherit && matches!(spot.subject, Subject::Task(_)),
-            enable_on_exec: template.enable_on_exec && spot.subject != Subject::Task(0),
-            ..template
+        let on = |spot: &Spot| match cpus {
+            Some(cpus) => cpus.iter().map(|cpu| Spot { cpu: Some(*cpu), ..*spot }).collect(),
+            None => vec![*spot],
         };
-        match self.kernel.open(&event, leader) {
-            Err(Errno::EMFILE) if self.kernel.raise_file_limit() => {
-                self.kernel.open(&event, leader)
+        for spot in spots.iter().flat_map(on) {
+            match self.open_at(&dummy, &spot, How::from_start(opened.user_only))? {
+                Placed::Open(handles) => group.push(handles, spot, &mut opened.width),
+                Placed::Absent => {}
+                Placed::Refused(_, errno) => group.refused.push((
+                    spot.scope,
+                    Missing::NotSupported(format!("the time of tasks ({})", errno.desc())),
+                )),
             }
-            other => other,
         }
-    }
-
-    /// Why an event cannot be counted; an error if no other event can be either.
-    pub(super) fn reason(&self, core: usize, id: EventId, errno: Errno) -> Result<Missing> {
-        let name = self.request.cores[core].table.events[usize::from(id)].name.clone();
-        match errno {
-            Errno::EMFILE | Errno::ENFILE => Err(self.too_many()),
-            Errno::EACCES | Errno::EPERM => Ok(Missing::NotPermitted(format!(
-                "{name} counts the sibling thread too, which requires CAP_PERFMON"
-            ))),
-            _ => Ok(Missing::NotSupported(format!("{name} ({})", errno.desc()))),
-        }
-    }
-
-    fn too_many(&self) -> Error {
-        let events: usize = self.part.iter().flatten().map(|(_, g)| g.len()).sum();
-        let needed = events * self.places.max(1) + 64;
-        Error::failed("too many events for the limit on open files")
-            .because(format!("{events} events at {} places each", self.places.max(1)))
-            .hint(format!("ulimit -n {needed}, or fewer nodes (--level, --nodes) or CPUs (-C)"))
+        Ok(group)
     }
 
     /// Closes everything.
     pub(super) fn close_all(&mut self, opened: &Opened) {
-        let references = opened.references.iter().flatten();
-        opened.groups.iter().chain(references).for_each(|group| self.close_group(group));
+        opened.all().for_each(|group| self.close_group(group));
+    }
+
+    pub(super) fn close_part(&mut self, part: Part) {
+        part.open.into_iter().flat_map(|(_, all)| all).for_each(|h| self.kernel.close(h));
     }
 
     fn close_group(&mut self, group: &OpenGroup) {
@@ -326,37 +235,4 @@ impl Run<'_, '_> {
             self.kernel.close(*handle);
         }
     }
-}
-
-pub(super) fn ids(part: &[Coded]) -> Vec<EventId> {
-    part.iter().map(|e| e.id).collect()
-}
-
-/// The encoding of event `id`, or the reason why it has none.
-pub fn code(
-    table: &Table,
-    id: EventId,
-    pmu: &crate::machine::Pmu,
-    smt: bool,
-) -> std::result::Result<Coded, Missing> {
-    let Some(event) = table.events.get(usize::from(id)) else {
-        return Err(Missing::NotMeasured(format!("no event number {id} in {}", table.name)));
-    };
-    let name = &event.name;
-    let outside = |what: &str| Missing::NotMeasured(format!("{name} {what}"));
-    match event.spec.pmu {
-        PmuKind::Core => {}
-        PmuKind::Tsc => return Err(outside("follows from the run's duration")),
-        PmuKind::Power => return Err(outside("counts a whole socket's energy")),
-        PmuKind::Uncore => return Err(outside("counts outside the cores")),
-        PmuKind::Latency => return Err(outside("is known from precise samples only")),
-        PmuKind::Abstract => return Err(outside("exists in no processor")),
-    }
-    // One thread counts its own share only; without SMT that is everything.
-    if event.spec.percore && smt {
-        return Err(outside("needs the sum over both threads of the core"));
-    }
-    let encoding =
-        encode(&event.spec, pmu).map_err(|why| Missing::NotSupported(format!("{name}: {why}")))?;
-    Ok(Coded { id, encoding, any: event.spec.any })
 }

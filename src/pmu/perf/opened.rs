@@ -7,6 +7,10 @@ use std::collections::BTreeMap;
 use tma::quantity::Missing;
 use tma::tables::EventId;
 
+/// Groups of a kind of core from which on the kernel's fixed order of turns, 4 ms each, comes so close
+/// to the length of a program's phases that a group may always see the same part of them.
+const TURNS_FROM: usize = 8;
+
 /// A group opened at every place of a run.
 #[derive(Debug)]
 pub struct OpenGroup {
@@ -28,10 +32,21 @@ pub type Unread = BTreeMap<usize, Errno>;
 pub struct Instance {
     /// Leader first.
     pub handles: Vec<Handle>,
+    /// Where.
+    pub spot: Spot,
     /// Scope of the place.
     pub scope: usize,
     /// Offset of its counts in a frame: enabled, running, values.
     pub offset: usize,
+}
+
+/// A group on standby: its parts are counted as long as it gets no counters as a whole.
+#[derive(Debug)]
+pub struct Whole {
+    /// The group.
+    pub group: OpenGroup,
+    /// Its parts among [`Opened::groups`].
+    pub parts: std::ops::Range<usize>,
 }
 
 /// Everything open in a run.
@@ -39,6 +54,8 @@ pub struct Instance {
 pub struct Opened {
     /// Groups in the order of the plan.
     pub groups: Vec<OpenGroup>,
+    /// Groups that are counted in parts.
+    pub wholes: Vec<Whole>,
     /// For each kind of core: the reference for the time of tasks on it, if needed.
     pub references: Vec<Option<OpenGroup>>,
     /// Events that cannot be counted, and why.
@@ -47,6 +64,8 @@ pub struct Opened {
     pub scopes: Vec<Option<String>>,
     /// Whole CPUs are counted, not tasks.
     pub by_cpu: bool,
+    /// References tell the time on each kind of core.
+    pub by_kind: bool,
     /// Threads that had ended and CPUs that were offline.
     pub absent: Vec<Spot>,
     /// Words of a frame.
@@ -62,6 +81,11 @@ impl OpenGroup {
         Self { core, events, instances: Vec::new(), refused: Vec::new() }
     }
 
+    /// The leader of each instance.
+    pub(super) fn leaders(&self) -> impl Iterator<Item = Handle> {
+        self.instances.iter().filter_map(|i| i.handles.first().copied())
+    }
+
     /// Whether it was to be counted in `scope`.
     pub(super) fn is_in(&self, scope: usize) -> bool {
         let open = self.instances.iter().any(|i| i.scope == scope);
@@ -69,18 +93,30 @@ impl OpenGroup {
     }
 
     /// Adds an instance; `width` is the width of a frame.
-    pub(super) fn push(&mut self, handles: Vec<Handle>, scope: usize, width: &mut usize) {
+    pub(super) fn push(&mut self, handles: Vec<Handle>, spot: Spot, width: &mut usize) {
         let offset = *width;
         *width += 2 + handles.len();
-        self.instances.push(Instance { handles, scope, offset });
+        self.instances.push(Instance { handles, spot, scope: spot.scope, offset });
     }
 }
 
 impl Opened {
-    /// The leaders of all groups.
+    /// Whether the groups of a kind of core are so many that they take turns in an order of ours.
+    pub(super) fn takes_turns(&self, core: usize) -> bool {
+        let groups = self.groups.iter().filter(|g| g.core == core && g.events.len() > 1);
+        self.wholes.is_empty() && groups.count() >= TURNS_FROM
+    }
+
+    /// The leaders of all groups that count from the start.
     pub fn leaders(&self) -> impl Iterator<Item = Handle> {
         let groups = self.groups.iter().chain(self.references.iter().flatten());
-        groups.flat_map(|g| &g.instances).filter_map(|i| i.handles.first().copied())
+        groups.flat_map(OpenGroup::leaders)
+    }
+
+    /// All groups, those on standby and references included.
+    pub fn all(&self) -> impl Iterator<Item = &OpenGroup> {
+        let others = self.references.iter().flatten();
+        self.groups.iter().chain(others).chain(self.wholes.iter().map(|w| &w.group))
     }
 
     pub(super) fn miss(&mut self, core: usize, id: EventId, why: Missing) {

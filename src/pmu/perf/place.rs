@@ -109,6 +109,13 @@ fn absent(what: String, errno: Errno) -> Error {
     Error::failed(what).because(errno.desc()).hint("ps -eL lists processes and threads")
 }
 
+/// The error if all threads have ended or all CPUs are offline.
+pub(super) fn nothing_left() -> Error {
+    Error::failed("there is nothing to count on")
+        .because("all its threads have ended, or all CPUs are offline")
+        .hint("ps -eL lists processes and threads")
+}
+
 fn check_cpus(request: &Request<'_>, list: &[u32]) -> Result<()> {
     let topology = &request.machine.topology;
     match list.iter().find(|c| topology.cpu(**c).is_none()) {

@@ -12,24 +12,33 @@ pub fn switches(status: &str) -> Option<u64> {
     field("voluntary_ctxt_switches")?.checked_add(field("nonvoluntary_ctxt_switches")?)
 }
 
-/// Non-idle time of `cpus` since boot, by the text of /proc/stat with `ticks` a
-/// second. proc_stat(5): user, nice, system, idle, iowait, irq, softirq and steal; guests' time
-/// is in user and nice already. `None`: a CPU is not listed.
+/// Non-idle time of `cpus` since boot, by the text of /proc/stat with `ticks` a second. proc_stat(5):
+/// user, nice, system, idle, iowait, irq, softirq and steal; guests' time is in user and nice already.
+/// A CPU that is offline has no line, but is part of the total. `None`: no CPU is listed.
 pub fn busy(stat: &str, cpus: &[u32], ticks: u64) -> Option<Duration> {
     const BUSY: [usize; 6] = [0, 1, 2, 5, 6, 7];
-    let mut total: u64 = 0;
-    for cpu in cpus {
-        let name = format!("cpu{cpu}");
-        let fields = stat.lines().find_map(|line| {
-            let (first, rest) = line.split_once(' ')?;
-            (first == name).then_some(rest)
-        })?;
+    let (mut all, mut listed, mut ours, mut found) = (0, 0, 0, 0);
+    for line in stat.lines() {
+        let Some(rest) = line.strip_prefix("cpu") else { continue };
+        let (number, fields) = rest.split_once(' ')?;
         let fields: Vec<u64> = fields.split_whitespace().map_while(|f| f.parse().ok()).collect();
         // User, nice and system are everywhere; the others came with Linux 2.6.
-        total +=
-            fields.get(2).and(Some(BUSY.iter().filter_map(|at| fields.get(*at)).sum::<u64>()))?;
+        fields.get(2)?;
+        let time = BUSY.iter().filter_map(|at| fields.get(*at)).sum::<u64>();
+        match number.parse::<u32>() {
+            Err(_) => all = time,
+            Ok(cpu) => {
+                listed += time;
+                if cpus.contains(&cpu) {
+                    ours += time;
+                    found += 1;
+                }
+            }
+        }
     }
-    (ticks > 0).then(|| Duration::from_secs_f64(total as f64 / ticks as f64))
+    let offline = if found < cpus.len() { all.saturating_sub(listed) } else { 0 };
+    (ticks > 0 && found > 0)
+        .then(|| Duration::from_secs_f64((ours + offline) as f64 / ticks as f64))
 }
 
 #[cfg(test)]
@@ -43,6 +52,14 @@ mod tests {
                     cpu1 9 0 0 0 0 0 0 0 0 0\ncpu10 7 0 0 5000 0 0 0 0 0 0\nintr 5\n";
         assert_eq!(busy(stat, &[0, 10], 100), Some(Duration::from_millis(1400)));
         assert_eq!(busy(stat, &[2], 100), None);
+    }
+
+    #[test]
+    fn the_time_of_a_cpu_that_is_offline_is_what_the_others_leave_of_the_total() {
+        // By hand: 200 + 10 of all, 150 of CPU 0; CPU 1 has no line.
+        let stat = "cpu  200 0 10 9000\ncpu0 150 0 0 4000\n";
+        assert_eq!(busy(stat, &[0, 1], 100), Some(Duration::from_millis(2100)));
+        assert_eq!(busy(stat, &[0], 100), Some(Duration::from_millis(1500)));
         assert_eq!(busy("", &[0], 100), None);
     }
 

@@ -78,7 +78,9 @@ pub fn core_time(opened: &Opened, frames: &[Vec<u64>], unread: &Unread) -> Vec<O
     let scopes = || 0..opened.scopes.len();
     let known = |r: &&OpenGroup| scopes().all(|scope| lost(r, scope, unread).is_none());
     let total = |r: &OpenGroup| scopes().map(|scope| sum(frames, r, scope, RUNNING)).sum();
-    opened.references.iter().map(|r| r.as_ref().filter(known).map(total)).collect()
+    let by_kind = |_: &&OpenGroup| opened.by_kind;
+    let of_kind = opened.references.iter().map(|r| r.as_ref().filter(by_kind));
+    of_kind.map(|r| r.filter(known).map(total)).collect()
 }
 
 /// Offsets inside an instance's words.
@@ -106,7 +108,7 @@ fn group(
     let instances: Vec<&Instance> = group.instances.iter().filter(|i| i.scope == scope).collect();
     let enabled = reference.unwrap_or_else(|| sum(frames, group, scope, ENABLED));
     if enabled == 0 {
-        let why = if reference.is_some() {
+        let why = if opened.by_kind && reference.is_some() {
             "no task ran on this kind of core"
         } else {
             "no task ran while it was counted"

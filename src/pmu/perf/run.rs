@@ -1,23 +1,23 @@
 //! One run: open, start, read periodically, and end: with the command, by time or by a signal.
 
+use super::deck::Turns;
 use super::frames::Frames;
 use super::opened::{Opened, Unread};
+use super::outcome::{End, Readings, RunResult};
 use super::parts::Part;
-use super::place::{Places, Spot};
-use super::{result, software};
-use crate::kernel::{Event, Kernel, Subject, Usage, Wake};
+use super::place::{Places, Spot, nothing_left};
+use super::software;
+use super::state::{Counting, How, Kind};
+use crate::kernel::{Event, Kernel, Subject};
 use crate::sampling::{Attachment, RunHooks};
-use crate::{Exit, Progress, Request, Software, Target};
+use crate::{Progress, Request, Target};
 use nix::errno::Errno;
+use std::collections::BTreeSet;
 use std::time::Duration;
-use tma::counts::Counts;
-use tma::error::{Error, Result};
+use tma::error::Result;
 
 /// First period between readings.
 pub(super) const FIRST: Duration = Duration::from_millis(4);
-/// Time between SIGTERM and SIGKILL.
-const TERM_TIMEOUT: Duration = Duration::from_secs(2);
-
 /// One run of a measurement.
 pub struct Run<'k, 'r> {
     pub(super) kernel: &'k mut dyn Kernel,
@@ -35,52 +35,23 @@ pub struct Run<'k, 'r> {
     pub(super) last: Vec<u64>,
     pub(super) delta: Vec<u64>,
     pub(super) unread: Unread,
+    /// Kinds of groups whose counters were tested, and whether they got them.
+    pub(super) tested: Vec<(Kind, bool)>,
+    /// For each group on standby: what counts now.
+    pub(super) counting: Vec<Counting>,
+    /// The last one tried, and when the next is.
+    pub(super) tried: usize,
+    pub(super) next_trial: Duration,
+    /// The order of many groups.
+    pub(super) turns: Turns,
+    /// Groups were counted whole again.
+    pub(super) rejoined: bool,
+    /// CPUs that went offline.
+    pub(super) left: BTreeSet<u32>,
     /// Readings failed, but later ones included their counts.
     pub(super) late_readings: bool,
     /// The command had to be killed.
-    killed: bool,
-}
-
-/// Result of a run.
-#[derive(Debug)]
-pub struct RunResult {
-    /// Counts by kind of core and scope.
-    pub counts: Vec<Counts>,
-    /// Software counts.
-    pub software: Software,
-    /// How the command ended, unless this program ended it.
-    pub exit: Option<Exit>,
-    /// The signal that ended the run early.
-    pub interrupted: Option<i32>,
-    /// Kernel mode was not counted.
-    pub user_only: bool,
-    /// Time on each kind of core, nanoseconds; empty unless hybrid.
-    pub core_time: Vec<Option<u64>>,
-    /// What a report must state.
-    pub notes: Vec<String>,
-}
-
-/// How the counting ended.
-pub(super) struct End {
-    /// When.
-    pub(super) at: Duration,
-    pub(super) interrupted: Option<i32>,
-    /// The command is still running and has to be ended.
-    pub(super) forced: bool,
-}
-
-/// The readings of a whole run or of one interval.
-pub(super) struct Readings {
-    pub(super) frames: Frames,
-    pub(super) software: software::Totals,
-    pub(super) since: Duration,
-}
-
-/// The error if all threads have ended or all CPUs are offline.
-fn nothing_left() -> Error {
-    Error::failed("there is nothing to count on")
-        .because("all its threads have ended, or all CPUs are offline")
-        .hint("ps -eL lists processes and threads")
+    pub(super) killed: bool,
 }
 
 impl<'k, 'r> Run<'k, 'r> {
@@ -106,6 +77,13 @@ impl<'k, 'r> Run<'k, 'r> {
             last: Vec::new(),
             delta: Vec::new(),
             unread: Unread::new(),
+            tested: Vec::new(),
+            counting: Vec::new(),
+            tried: 0,
+            next_trial: Duration::ZERO,
+            turns: Turns::default(),
+            rejoined: false,
+            left: BTreeSet::new(),
             late_readings: false,
             killed: false,
         }
@@ -137,7 +115,8 @@ impl<'k, 'r> Run<'k, 'r> {
         {
             software.close(self.kernel);
             self.abandon();
-            let gone = |s| self.is_absent(Errno::ESRCH, s, opened.user_only);
+            let how = How::from_start(opened.user_only);
+            let gone = |s| self.is_absent(Errno::ESRCH, s, how);
             let ended = places.spots.iter().all(gone);
             return Err(if ended { nothing_left() } else { self.nothing_permitted() });
         }
@@ -145,7 +124,7 @@ impl<'k, 'r> Run<'k, 'r> {
         let done = attached.and_then(|()| self.count(&opened, &mut software, on_progress));
         self.hooks.finish();
         let result = done.map(|(whole, end)| {
-            let totals = software.totals(self.kernel);
+            let totals = end.software.unwrap_or_else(|| software.totals(self.kernel));
             let ended = self.finish_command(&end);
             let usage = ended.map(|(_, usage)| usage);
             let wall = end.at.saturating_sub(self.begin);
@@ -178,21 +157,6 @@ impl<'k, 'r> Run<'k, 'r> {
             inherit: self.template(user_only).inherit,
             enable_on_exec: self.enable_on_exec(),
         })
-    }
-
-    /// Nothing at all can be counted on this target.
-    fn nothing_permitted(&self) -> Error {
-        let kernel = &self.request.machine.kernel;
-        let (subject, (cause, remedy)) = match &self.request.target {
-            Target::System | Target::Cpus(_) => ("whole CPUs".to_owned(), kernel.why_no_cpus()),
-            Target::Cgroup(_) => ("a control group".to_owned(), kernel.why_no_cpus()),
-            Target::Process(id) | Target::Thread(id) => {
-                let why = owner(*id).map(|owner| kernel.why_not_theirs(&owner));
-                (format!("process {id}"), why.unwrap_or_else(|| kernel.why_denied()))
-            }
-            Target::Command => ("this process".to_owned(), kernel.why_denied()),
-        };
-        Error::failed(format!("not permitted to count on {subject}")).because(cause).hint(remedy)
     }
 
     /// Kills a command that will not be measured.
@@ -237,6 +201,8 @@ impl<'k, 'r> Run<'k, 'r> {
     ) -> Result<(Readings, End)> {
         self.last = vec![0; opened.width];
         self.delta = vec![0; opened.width];
+        self.counting = vec![Counting::Parts; opened.wholes.len()];
+        self.turns = Turns::new(opened, self.kernel.seed());
         let with_exec = self.enable_on_exec();
         let delayed = !self.request.delay.is_zero();
         let (mut end, mut interrupted) = (None, None);
@@ -249,15 +215,18 @@ impl<'k, 'r> Run<'k, 'r> {
             }
         }
         if !with_exec && end.is_none() {
+            // Some have counted while it was tested whether they get counters.
+            self.read(opened);
             self.enable(opened);
             software.enable(self.kernel);
             self.hooks.enable();
         }
-        self.begin = self.kernel.now();
-        let mut whole = Readings { frames: Frames::new(), software: [None; 5], since: self.begin };
-        if !with_exec {
-            whole.software = software.totals(self.kernel);
-        }
+        let (begin, totals) = match with_exec {
+            true => (self.kernel.now(), [None; 5]),
+            false => self.software_now(software),
+        };
+        self.begin = begin;
+        let mut whole = Readings { frames: Frames::new(), software: totals, since: begin };
         if !delayed {
             self.kernel.start()?;
         }
@@ -267,68 +236,4 @@ impl<'k, 'r> Run<'k, 'r> {
         };
         Ok((whole, end))
     }
-
-    /// Ends the command if it is still running; how it ended.
-    fn finish_command(&mut self, end: &End) -> Option<(Exit, Usage)> {
-        self.request.command.as_ref()?;
-        if end.forced {
-            self.kernel.signal(libc::SIGTERM);
-            let mut deadline = Some(self.kernel.now() + TERM_TIMEOUT);
-            // Kills it after the timeout or another signal.
-            while let wake @ (Wake::Signal { .. } | Wake::Time) = self.kernel.wait(deadline) {
-                self.kernel.signal(libc::SIGKILL);
-                self.killed |= wake == Wake::Time;
-                deadline = None;
-            }
-        }
-        self.kernel.reap()
-    }
-
-    fn result(
-        &self,
-        opened: &Opened,
-        frames: &[Vec<u64>],
-        software: Software,
-        end: &End,
-        exit: Option<Exit>,
-    ) -> RunResult {
-        let counts = result::counts(self.request, opened, frames, &self.unread, software.wall);
-        let mut notes = opened.notes.clone();
-        if self.late_readings {
-            notes.push(
-                "the kernel refused some readings; later readings include their counts".into(),
-            );
-        }
-        if self.request.command.is_some() && exit.is_none() {
-            notes.push("how the command ended is unknown: something else waited for it".into());
-        }
-        if end.forced && end.interrupted.is_none() && self.request.command.is_some() {
-            notes.push("the command was ended when the time was up".into());
-        }
-        if self.killed {
-            let seconds = TERM_TIMEOUT.as_secs();
-            notes.push(format!("the command did not end by SIGTERM in {seconds} s and was killed"));
-        }
-        RunResult {
-            counts,
-            software,
-            // Ended by this program when the time was up: no failure of the command.
-            exit: exit.filter(|_| !end.forced || end.interrupted.is_some()),
-            interrupted: end.interrupted,
-            user_only: opened.user_only,
-            core_time: result::core_time(opened, frames, &self.unread),
-            notes,
-        }
-    }
-}
-
-/// The user of the process or thread `id`, if it is another user.
-fn owner(id: i32) -> Option<String> {
-    use std::os::unix::fs::MetadataExt as _;
-    let folder = std::fs::metadata(format!("/proc/{id}")).ok()?;
-    let user = nix::unistd::Uid::from_raw(folder.uid());
-    let is_ours = user == nix::unistd::Uid::effective()
-        && folder.gid() == nix::unistd::Gid::effective().as_raw();
-    let name = || nix::unistd::User::from_uid(user).ok().flatten().map(|u| u.name);
-    (!is_ours).then(|| name().unwrap_or_else(|| format!("user {user}")))
 }

@@ -2,7 +2,8 @@
 
 use super::frames::Frames;
 use super::opened::Opened;
-use super::run::{End, FIRST, Readings, Run};
+use super::outcome::{End, Readings};
+use super::run::{FIRST, Run};
 use super::{result, software};
 use crate::kernel::Wake;
 use crate::{Interval, Progress, Target};
@@ -51,12 +52,20 @@ impl Run<'_, '_> {
             let mut end = self.sleep(until, &mut interrupted, on_progress);
             let now = self.kernel.now();
             if end.is_none() && finish.is_some_and(|f| now >= f) {
-                end = Some(End { at: now, interrupted, forced: true });
+                end = Some(End { at: now, software: None, interrupted, forced: true });
             }
-            if end.is_some() && self.request.target != Target::Command {
+            if let Some(end) = &mut end
+                && self.request.target != Target::Command
+            {
+                // Before the groups, whose readings take time.
+                let (at, totals) = self.software_now(software);
+                (end.at, end.software) = (at, Some(totals));
                 self.disable(opened);
             }
             self.read(opened);
+            if end.is_none() {
+                self.try_wholes(opened, now);
+            }
             let merged = whole.frames.push(&self.delta);
             if let Some(readings) = &mut current {
                 readings.frames.push(&self.delta);
@@ -64,15 +73,20 @@ impl Run<'_, '_> {
             let complete = boundary.is_some_and(|b| now >= b) || end.is_some();
             if complete && let Some(readings) = current.take() {
                 // If this process was not scheduled, the interval is longer.
-                let at = end.as_ref().map_or_else(|| self.kernel.now(), |e| e.at);
-                current = Some(self.emit_interval(opened, software, readings, at, on_progress));
+                let (at, totals) = match &end {
+                    Some(End { at, software: Some(totals), .. }) => (*at, *totals),
+                    Some(end) => (end.at, software.totals(self.kernel)),
+                    None => self.software_now(software),
+                };
+                let until = (at, totals);
+                current = Some(self.emit_interval(opened, software, readings, until, on_progress));
             }
             if let Some(end) = end {
                 return end;
             }
             let spent = self.kernel.now().saturating_sub(now);
             self.pace(spent, merged, &mut whole.frames);
-            tick = now + self.period;
+            tick = self.take_turns(opened, now);
         }
     }
 
@@ -87,10 +101,12 @@ impl Run<'_, '_> {
     /// Chooses the next period, from the time of a reading and whether frames were merged. The rate is
     /// halved in steps, so that frames stay of equal length.
     fn pace(&mut self, spent: Duration, merged: bool, frames: &mut Frames) {
-        self.period = self.period.max(spent * COST_AT_FIRST);
-        if self.request.interval.is_some() {
+        if let Some(length) = self.request.interval {
+            // Costly readings: fewer an interval, down to one.
+            self.period = self.period.max((spent * COST).min(length));
             return;
         }
+        self.period = self.period.max(spent * COST_AT_FIRST);
         let costly = spent * COST > self.period && frames.len() >= ENOUGH;
         if costly && !merged {
             frames.merge();
@@ -113,7 +129,7 @@ impl Run<'_, '_> {
         match wake {
             Wake::Time => None,
             Wake::Exited | Wake::TargetEnded => {
-                Some(End { at, interrupted: *interrupted, forced: false })
+                Some(End { at, software: None, interrupted: *interrupted, forced: false })
             }
             Wake::Signal { number, from_terminal } => {
                 // The first signal is for the command, which may have data to save; the second ends
@@ -124,21 +140,31 @@ impl Run<'_, '_> {
                     self.kernel.signal(number);
                 }
                 on_progress(Progress::Interrupted { signal: number });
-                forced.then_some(End { at, interrupted: Some(number), forced: true })
+                let interrupted = Some(number);
+                forced.then_some(End { at, software: None, interrupted, forced: true })
             }
         }
     }
 
-    /// Emits the interval that ends at `at` and begins the next.
+    /// The software counts, and the middle of the time it took to read them.
+    pub(super) fn software_now(
+        &mut self,
+        software: &mut software::Counters,
+    ) -> (Duration, software::Totals) {
+        let before = self.kernel.now();
+        let totals = software.totals(self.kernel);
+        (before + self.kernel.now().saturating_sub(before) / 2, totals)
+    }
+
+    /// Emits the interval that ends with these software counts and begins the next.
     fn emit_interval(
         &mut self,
         opened: &Opened,
         software: &mut software::Counters,
         readings: Readings,
-        at: Duration,
+        (at, totals): (Duration, software::Totals),
         on_progress: &mut dyn FnMut(Progress),
     ) -> Readings {
-        let totals = software.totals(self.kernel);
         let wall = at.saturating_sub(readings.since);
         let span = (readings.since - self.begin, at - self.begin);
         let frames = readings.frames.finish();
@@ -157,7 +183,8 @@ impl Run<'_, '_> {
     }
 
     pub(super) fn disable(&mut self, opened: &Opened) {
-        for handle in opened.leaders() {
+        let wholes = opened.wholes.iter().flat_map(|w| w.group.leaders());
+        for handle in opened.leaders().chain(wholes) {
             let _ = self.kernel.disable(handle);
         }
     }

@@ -10,6 +10,8 @@ pub struct Attached {
     pub event: SampledEvent,
     /// Its ids in records, one per task and CPU.
     pub ids: Vec<u64>,
+    /// Of each event counted in its group, its ids.
+    pub counted: Vec<Vec<u64>>,
 }
 
 /// Complete records of one ring buffer, in order of writing.

@@ -3,7 +3,7 @@
 use super::ability::Ability;
 use crate::machine::Encoding;
 use crate::perf::{FORMAT_LOST, Rate};
-use crate::records::format::{SampleFormat, branch, field};
+use crate::records::format::{SampleFormat, branch, field, read};
 
 /// Default samples per second: near 1000, but not synchronous with activity of programs and kernels
 /// every millisecond, which would be sampled always or never.
@@ -27,9 +27,20 @@ pub struct SampledEvent {
     pub cpus: Option<Vec<u32>>,
     /// What its samples hold besides what all samples do.
     pub extra: Extra,
-    /// An event that must lead its group: `mem-loads-aux` of Alder Lake and Sapphire Rapids, without
-    /// which the kernel refuses to sample loads there (`arch/x86/events/intel/core.c`).
-    pub leader: Option<Encoding>,
+    /// Events counted in its group, the leader first: `mem-loads-aux` of Alder Lake and Sapphire Rapids, without
+    /// which the kernel refuses to sample loads there (`arch/x86/events/intel/core.c`); or what each sample reads.
+    pub group: Vec<CountedEvent>,
+    /// Children and new threads too, where the measurement includes them.
+    pub inherits: bool,
+}
+
+/// An event that is counted beside a sampled one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CountedEvent {
+    /// The table's name.
+    pub name: String,
+    /// Its encoding.
+    pub encoding: Encoding,
 }
 
 /// What the samples of an event hold besides what all samples do.
@@ -42,6 +53,8 @@ pub struct Extra {
 }
 
 impl Extra {
+    /// The counts of the group so far (`PERF_SAMPLE_READ`).
+    pub const COUNTS: Self = Self { fields: field::READ, branches: 0 };
     /// The last branches taken in user mode.
     pub const BRANCHES: Self =
         Self { fields: field::BRANCH_STACK, branches: branch::USER | branch::ANY };
@@ -57,6 +70,10 @@ impl Extra {
         SampleFormat {
             sample_type: format.sample_type | self.fields,
             branch_sample_type: self.branches,
+            read_format: match self.fields & field::READ {
+                0 => format.read_format,
+                _ => read::GROUP | read::ID | read::TOTAL_TIME_ENABLED | read::TOTAL_TIME_RUNNING,
+            },
             ..format
         }
     }

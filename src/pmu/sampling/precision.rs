@@ -1,9 +1,9 @@
 //! The precision at which the kernel samples an event, tested on this process.
 
 use super::ability::attempt;
-use super::plan::SampledEvent;
+use super::plan::{CountedEvent, SampledEvent};
 use crate::perf::{Opening, Rate, Sampled};
-use crate::records::format::SampleFormat;
+use crate::records::format::{SampleFormat, field};
 use nix::errno::Errno;
 
 /// The event with the highest `precise_ip` that the kernel accepts, at most that of `event`.
@@ -23,7 +23,7 @@ pub fn with_supported_precision(
             format: event.extra.added_to(least.format),
             ..least
         };
-        match (with_leader(&event, &opening).map(drop), event.precise) {
+        match (with_group(&event, &opening).map(drop), event.precise) {
             (Ok(_), _) => return Ok(event),
             (Err(errno), 0) => return Err(errno),
             (Err(_), _) => event.precise -= 1,
@@ -31,24 +31,53 @@ pub fn with_supported_precision(
     }
 }
 
-/// Opens an event and, before it, the leader that it needs: the event, then the leader.
-pub(super) fn with_leader(
+/// Opens an event after the events that are counted in its group: the event, then those.
+pub(super) fn with_group(
     event: &SampledEvent,
     opening: &Opening<'_>,
-) -> Result<(Sampled, Option<Sampled>), Errno> {
-    let Some(encoding) = event.leader else { return Ok((Sampled::open(opening)?, None)) };
+) -> Result<(Sampled, Vec<Sampled>), Errno> {
     let counted = SampleFormat {
         sample_type: opening.format.sample_type & !event.extra.fields,
+        branch_sample_type: 0,
         ..opening.format
     };
-    let mut leader = Sampled::open(&Opening {
-        encoding,
-        precise: 0,
-        rate: Some(Rate::Period(0)),
-        format: SampleFormat { branch_sample_type: 0, ..counted },
-        ..*opening
-    })?;
-    Ok((Sampled::open_in(opening, &mut leader)?, Some(leader)))
+    let mut group: Vec<Sampled> = Vec::new();
+    for CountedEvent { encoding, .. } in &event.group {
+        let member = Opening {
+            encoding: *encoding,
+            precise: 0,
+            rate: Some(Rate::Period(0)),
+            format: counted,
+            ..*opening
+        };
+        let open = match group.first_mut() {
+            Some(leader) => Sampled::open_in(&member, leader)?,
+            None => Sampled::open(&member)?,
+        };
+        group.push(open);
+    }
+    let sampled = match group.first_mut() {
+        Some(leader) => Sampled::open_in(opening, leader)?,
+        None => Sampled::open(opening)?,
+    };
+    Ok((sampled, group))
+}
+
+/// Whether samples of inherited events can hold counts: from Linux 6.13.
+pub fn reads_inherited(event: &SampledEvent, user_only: bool) -> bool {
+    let least = attempt(event.encoding);
+    let opening = Opening {
+        precise: event.precise,
+        rate: Some(event.rate),
+        user_only: user_only && !event.encoding.kernel_only,
+        format: event.extra.added_to(SampleFormat {
+            sample_type: least.format.sample_type | field::TID,
+            ..least.format
+        }),
+        inherit: true,
+        ..least
+    };
+    with_group(event, &opening).is_ok()
 }
 
 #[cfg(test)]
@@ -70,7 +99,8 @@ mod tests {
             rate: Rate::Frequency(100),
             cpus: None,
             extra: Extra::default(),
-            leader: None,
+            group: Vec::new(),
+            inherits: true,
         };
         assert_eq!(with_supported_precision(event.clone(), ability.user_only), Ok(event));
     }

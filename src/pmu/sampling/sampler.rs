@@ -4,7 +4,7 @@
 use super::drain::{CpuRing, Drain};
 use super::output::{Attached, Batch, MappedFile, Output, Sink, Summary};
 use super::plan::Plan;
-use super::precision::with_leader;
+use super::precision::with_group;
 use super::record_statistics::RecordStatistics;
 use super::run_hooks::{Attachment, RunHooks};
 use super::synthesis::Synthesis;
@@ -30,8 +30,8 @@ pub struct Sampler<'a> {
     tracking: Vec<Sampled>,
     /// Sampling events, by event of the plan.
     events: Vec<Vec<Sampled>>,
-    /// Leaders of their groups, which only count.
-    leaders: Vec<Sampled>,
+    /// Events that only count, by event of the plan in whose groups they are: of each group, in its order.
+    counted: Vec<Vec<Vec<Sampled>>>,
     drain: Option<Drain>,
     begin: Option<(Instant, Duration)>,
     summary: Summary,
@@ -41,13 +41,14 @@ impl<'a> Sampler<'a> {
     /// Samples by `plan` into `sink`.
     pub fn new(machine: &'a Machine, plan: Plan, sink: Sink) -> Self {
         let events = plan.events.iter().map(|_| Vec::new()).collect();
+        let counted = plan.events.iter().map(|_| Vec::new()).collect();
         Self {
             machine,
             plan,
             sink: Some(sink),
             tracking: Vec::new(),
             events,
-            leaders: Vec::new(),
+            counted,
             drain: None,
             begin: None,
             summary: Summary::default(),
@@ -129,26 +130,27 @@ impl<'a> Sampler<'a> {
                 format: planned.extra.added_to(tracking.format),
                 ..tracking
             };
-            if let Some((event, leader)) = self.opened(&opening, Some(at), to)? {
+            let opening = Opening { inherit: opening.inherit && planned.inherits, ..opening };
+            if let Some((event, counted)) = self.opened(&opening, Some(at), to)? {
                 redirect(&event, &self.tracking[owner])?;
                 self.events[at].push(event);
-                self.leaders.extend(leader);
+                self.counted[at].push(counted);
             }
         }
         Ok(())
     }
 
-    /// The event, and its leader if it needs one; `None` if the task has ended or the CPU is offline.
+    /// The event, and those counted in its group; `None` if the task has ended or the CPU is offline.
     /// `planned`: its place in the plan, if it samples.
     fn opened(
         &self,
         opening: &Opening<'_>,
         planned: Option<usize>,
         to: &Attachment<'_>,
-    ) -> Result<Option<(Sampled, Option<Sampled>)>> {
+    ) -> Result<Option<(Sampled, Vec<Sampled>)>> {
         let open = || match planned {
-            Some(at) => with_leader(&self.plan.events[at], opening),
-            None => Sampled::open(opening).map(|event| (event, None)),
+            Some(at) => with_group(&self.plan.events[at], opening),
+            None => Sampled::open(opening).map(|event| (event, Vec::new())),
         };
         let opened = match open() {
             Err(Errno::EMFILE) if raise_file_limit() => open(),
@@ -258,8 +260,17 @@ impl RunHooks for Sampler<'_> {
         let rings = self.open_all(to)?;
         let ids = |events: &[Sampled]| events.iter().map(Sampled::id).collect::<Vec<u64>>();
         let planned = self.plan.events.iter().zip(&self.events);
-        let attached: Vec<Attached> =
-            planned.map(|(e, open)| Attached { event: e.clone(), ids: ids(open) }).collect();
+        let counted = |at: usize, member: usize| -> Vec<u64> {
+            self.counted[at].iter().filter_map(|group| group.get(member)).map(Sampled::id).collect()
+        };
+        let attached: Vec<Attached> = planned
+            .enumerate()
+            .map(|(at, (event, open))| Attached {
+                event: event.clone(),
+                ids: ids(open),
+                counted: (0..event.group.len()).map(|member| counted(at, member)).collect(),
+            })
+            .collect();
         let tracking = ids(&self.tracking);
         let id = tracking.first().copied().unwrap_or_default();
         sink(Output::Events(attached, tracking));
@@ -280,13 +291,13 @@ impl RunHooks for Sampler<'_> {
     }
 
     fn enable(&mut self) {
-        self.leaders.iter_mut().for_each(Sampled::enable);
+        self.counted.iter_mut().flatten().flatten().for_each(Sampled::enable);
         self.events.iter_mut().flatten().for_each(Sampled::enable);
     }
 
     fn finish(&mut self) {
         self.events.iter_mut().flatten().for_each(Sampled::disable);
-        self.leaders.iter_mut().for_each(Sampled::disable);
+        self.counted.iter_mut().flatten().flatten().for_each(Sampled::disable);
         self.tracking.iter_mut().for_each(Sampled::disable);
         let Some(drain) = self.drain.take() else { return };
         let mut statistics = drain.finish();

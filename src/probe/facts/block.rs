@@ -28,6 +28,9 @@ pub struct Block {
     pub live: Vec<u32>,
     /// Indices of the blocks that may follow.
     pub successors: Vec<usize>,
+    /// So many of its first instructions run as often as it is entered: an unknown jump of the function may
+    /// lead to the others.
+    pub certain: usize,
     /// How else it is left.
     pub exit: Exit,
     /// Whether it may be entered other than from the blocks of the function.

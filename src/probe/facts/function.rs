@@ -81,6 +81,7 @@ impl Function {
         };
         function.mark_reached();
         function.find_live(module);
+        function.find_certain(found.undecoded.is_empty());
         Ok(function)
     }
 
@@ -137,6 +138,7 @@ fn blocks((found, own): (&Flow, &[Instruction]), fixed: &Addresses, start: u64) 
             exit,
             is_entered,
             is_reached: false,
+            certain: 0,
         }
     };
     found.blocks.iter().map(block).collect()

@@ -11,6 +11,7 @@
 //! | `function` | one function: blocks, edges and instructions |
 //! | `names` | the functions of a file |
 //! | `flags` | which flags an instruction, or other code, reads and replaces |
+//! | `landings` | where its unknown jumps may lead to |
 //! | `live` | which flags are live before each instruction of a function |
 
 mod addresses;
@@ -20,6 +21,7 @@ mod exceptions;
 mod flags;
 mod function;
 mod kind;
+mod landings;
 mod live;
 mod module;
 mod names;

@@ -37,6 +37,9 @@ pub fn permitted(tid: i32, mappings: usize, more: usize) -> Result<(), String> {
     }
 }
 
+/// So many mappings are made at once.
+const MANY: usize = 4;
+
 /// Memory that a process and its forked children share with this process.
 pub struct Shared {
     /// Where it is in the process.
@@ -126,13 +129,23 @@ fn map(
         let (rights, length) = (rights.cast_unsigned(), at.end - at.start);
         call(libc::SYS_mmap, [at.start, length, rights.into(), flags.into(), file, 0])
     };
-    let mut first = None;
-    for range in code {
+    let code: Vec<Range<u64>> = code.collect();
+    let first = code.first().map(|range| range.start);
+    let (mut mapped, mut many) = (0, MANY);
+    while let Some(range) = code.get(mapped) {
         // Never writable for the program.
         let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        let got = mapping(&range, libc::PROT_READ | libc::PROT_EXEC, private, u64::MAX)?;
-        placed(got, &range)?;
-        first.get_or_insert(range.start);
+        let got = mapping(range, libc::PROT_READ | libc::PROT_EXEC, private, u64::MAX)?;
+        placed(got, range)?;
+        mapped += 1;
+        // The others at once; where that is not possible, one by one.
+        if code.len() - mapped >= many {
+            let rest = &code[mapped..];
+            let number = tracee.map_many(memory, &code[0], rest);
+            rest[..number].iter().try_for_each(|range| placed(range.start, range))?;
+            mapped += number;
+            many = if number > 0 { MANY } else { usize::MAX };
+        }
     }
     let length = cells.end - cells.start;
     if let Some(common) = common {

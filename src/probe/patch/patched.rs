@@ -1,6 +1,11 @@
 //! What is written over the code of a process, and how it is taken back.
 
+use crate::plan::PAGE;
 use crate::process::Memory;
+use std::ops::Range;
+
+/// Bytes between functions that are read and written with them: they lie on pages of the functions.
+const NEAR: u64 = 64;
 
 /// One jump.
 #[derive(Debug)]
@@ -50,7 +55,30 @@ impl Patched {
 
     /// Whether the code is as it was, by a function that reads so many bytes from an address on.
     pub fn is_before(&self, read: impl Fn(u64, usize) -> Vec<u8>) -> bool {
-        self.before.iter().all(|(start, before)| read(*start, before.len()) == *before)
+        self.spans().all(|span| {
+            let now = read(span.start, span.length());
+            let is_same = |(start, before): &(u64, Vec<u8>)| {
+                let at = (start - span.start) as usize;
+                now.get(at..at + before.len()) == Some(before)
+            };
+            span.functions.iter().all(is_same)
+        })
+    }
+
+    /// The functions in runs with little between them: one read or write for many.
+    fn spans(&self) -> impl Iterator<Item = Span<'_>> {
+        let is_near = |one: &(u64, Vec<u8>), next: &(u64, Vec<u8>)| {
+            next.0.saturating_sub(one.0 + one.1.len() as u64) < NEAR
+        };
+        self.before.chunk_by(is_near).map(|functions| self.span(functions))
+    }
+
+    fn span<'a>(&'a self, functions: &'a [(u64, Vec<u8>)]) -> Span<'a> {
+        let start = functions.first().map_or(0, |(start, _)| *start);
+        let end = functions.last().map_or(start, |(at, bytes)| at + bytes.len() as u64);
+        let from = self.jumps.partition_point(|jump| jump.at < start);
+        let to = self.jumps.partition_point(|jump| jump.at < end);
+        Span { start, end, functions, jumps: &self.jumps[from..to] }
     }
 
     /// Whether an address is inside an instruction that is replaced by a jump, and not its first byte.
@@ -73,29 +101,22 @@ impl Patched {
         bytes.get(at..at + jump.bytes.len())
     }
 
-    /// The jumps inside the function that begins at `start` and has so many bytes.
-    fn inside(&self, start: u64, length: usize) -> &[Jump] {
-        let end = start + length as u64;
-        let from = self.jumps.partition_point(|jump| jump.at < start);
-        let to = self.jumps.partition_point(|jump| jump.at < end);
-        &self.jumps[from..to]
-    }
-
     /// Patches the code; takes that back if not every jump leads where it is to.
     ///
     /// # Errors
     /// The reason why the code is as it was.
     pub fn write(&self, memory: &Memory) -> Result<(), String> {
         let mut failed = None;
-        for (start, before) in &self.before {
-            let mut after = before.clone();
-            for jump in self.inside(*start, before.len()) {
-                let at = (jump.at - start) as usize;
-                after[at..at + jump.bytes.len()].copy_from_slice(&jump.bytes);
+        for span in self.spans().filter(|span| !span.jumps.is_empty()) {
+            let mut bytes = memory.read(span.start, span.length());
+            if bytes.len() < span.length() {
+                failed = Some(std::io::ErrorKind::UnexpectedEof.into());
+                break;
             }
-            if after != *before {
-                failed = failed.or(memory.write_all(*start, &after).err());
+            for jump in span.jumps {
+                bytes[span.inside(jump)].copy_from_slice(&jump.bytes);
             }
+            failed = failed.or(span.write(memory, &bytes).err());
         }
         if failed.is_none() && self.leads(memory) {
             return Ok(());
@@ -111,10 +132,10 @@ impl Patched {
 
     /// Whether every jump leads to its trampoline, as the bytes in memory say.
     fn leads(&self, memory: &Memory) -> bool {
-        self.before.iter().all(|(start, before)| {
-            let now = memory.read(*start, before.len());
-            self.inside(*start, before.len()).iter().all(|jump| {
-                let at = (jump.at - start) as usize + 1;
+        self.spans().filter(|span| !span.jumps.is_empty()).all(|span| {
+            let now = memory.read(span.start, span.length());
+            span.jumps.iter().all(|jump| {
+                let at = span.inside(jump).start + 1;
                 let distance = now.get(at..at + 4).and_then(|word| word.try_into().ok());
                 let to = distance
                     .map(|word| (jump.at + 5).wrapping_add_signed(i32::from_le_bytes(word).into()));
@@ -125,48 +146,96 @@ impl Patched {
 
     /// How the code is.
     pub fn condition(&self, memory: &Memory) -> Condition {
-        for (start, before) in &self.before {
-            let jumps = self.inside(*start, before.len());
-            if jumps.is_empty() {
-                continue;
-            }
-            let now = memory.read(*start, before.len());
-            if now.len() != before.len() {
-                return match memory.holds(*start, before.len()) {
-                    None => Condition::Gone,
-                    Some(_) => Condition::Unmapped,
-                };
-            }
-            let is_there = |jump: &Jump| {
-                let at = (jump.at - start) as usize;
-                now[at..at + jump.bytes.len()] == jump.bytes
-            };
-            if !jumps.iter().all(is_there) {
-                return Condition::Changed;
-            }
-        }
-        Condition::Patched
+        self.each(memory, &mut |_, _| ())
     }
 
     /// Puts the code back as it was wherever a jump still is; how it was before that. The process is
     /// stopped.
     pub fn restore(&self, memory: &Memory) -> Condition {
-        let condition = self.condition(memory);
-        for (start, before) in &self.before {
-            let now = memory.read(*start, before.len());
-            let mut after = now.clone();
-            for jump in self.inside(*start, before.len()) {
-                let at = (jump.at - start) as usize;
-                let range = at..at + jump.bytes.len();
+        self.each(memory, &mut |span, now| {
+            let mut after = now.to_vec();
+            for jump in span.jumps {
+                let range = span.inside(jump);
+                let before = self.original(jump).unwrap_or_default();
                 if now.get(range.clone()) == Some(&jump.bytes[..]) {
-                    after[range.clone()].copy_from_slice(&before[range]);
+                    after[range].copy_from_slice(before);
                 }
             }
             if after != now {
                 // The process may have been killed.
-                let _ = memory.write_all(*start, &after);
+                let _ = span.write(memory, &after);
             }
+        })
+    }
+
+    /// Calls a function with all code that has jumps, as it is now. How it is: of the first that is not as it was
+    /// patched.
+    fn each(&self, memory: &Memory, with: &mut dyn FnMut(&Span<'_>, &[u8])) -> Condition {
+        let mut found = Condition::Patched;
+        let read = |span: &Span<'_>| memory.read(span.start, span.length());
+        let mut one = |span: &Span<'_>, now: &[u8]| {
+            with(span, now);
+            if found == Condition::Patched {
+                found = span.condition(memory, now);
+            }
+        };
+        for span in self.spans().filter(|span| !span.jumps.is_empty()) {
+            let now = read(&span);
+            if now.len() == span.length() {
+                one(&span, &now);
+                continue;
+            }
+            // A part is not mapped any more.
+            let alone = span.functions.chunks(1).map(|function| self.span(function));
+            alone.filter(|f| !f.jumps.is_empty()).for_each(|f| one(&f, &read(&f)));
         }
-        condition
+        found
+    }
+}
+
+/// Functions one after another, with the jumps in them.
+struct Span<'a> {
+    start: u64,
+    end: u64,
+    functions: &'a [(u64, Vec<u8>)],
+    jumps: &'a [Jump],
+}
+
+impl Span<'_> {
+    fn length(&self) -> usize {
+        (self.end - self.start) as usize
+    }
+
+    /// Where the bytes of a jump are among those of the span.
+    fn inside(&self, jump: &Jump) -> Range<usize> {
+        let at = (jump.at - self.start) as usize;
+        at..at + jump.bytes.len()
+    }
+
+    /// Writes its bytes, but for pages without a jump, which the process may share with others.
+    fn write(&self, memory: &Memory, bytes: &[u8]) -> std::io::Result<()> {
+        let is_near = |one: &Jump, next: &Jump| next.at / PAGE <= one.at / PAGE + 1;
+        self.jumps.chunk_by(is_near).try_for_each(|run| {
+            let from = self.inside(&run[0]).start;
+            let to = self.inside(&run[run.len() - 1]).end.min(bytes.len());
+            match from < to {
+                true => memory.write_all(self.start + from as u64, &bytes[from..to]),
+                false => Ok(()),
+            }
+        })
+    }
+
+    /// How its code is, if it is `now` so.
+    fn condition(&self, memory: &Memory, now: &[u8]) -> Condition {
+        if now.len() != self.length() {
+            return match memory.holds(self.start, self.length()) {
+                None => Condition::Gone,
+                Some(_) => Condition::Unmapped,
+            };
+        }
+        match self.jumps.iter().all(|jump| now[self.inside(jump)] == jump.bytes) {
+            true => Condition::Patched,
+            false => Condition::Changed,
+        }
     }
 }

@@ -12,7 +12,10 @@ use super::work::Work;
 use crate::process::{Follower, MOST_CALLS, Memory, Tracee, Watcher, mappings};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
+/// Pages with trampolines that are written while a live process stands still: so many take a millisecond.
+const FEW: usize = 200;
 /// Images whose trampolines are reported.
 const MOST_MAPS: usize = 16;
 
@@ -56,6 +59,8 @@ pub struct Patcher<P: Probes> {
     prepared: Vec<Option<Result<Prepared<P>, String>>>,
     /// Probes of earlier runs that were taken back.
     pub restored: usize,
+    /// The memory of a live process whose code is not patched yet.
+    early: Option<Memory>,
 }
 
 impl<P: Probes> Patcher<P> {
@@ -63,7 +68,16 @@ impl<P: Probes> Patcher<P> {
     pub fn new(probes: P, targets: Vec<Target>) -> Self {
         let refused = targets.iter().map(|_| Vec::new()).collect();
         let (processes, trampolines, prepared) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Self { probes, targets, processes, trampolines, refused, prepared, restored: 0 }
+        Self {
+            probes,
+            targets,
+            processes,
+            trampolines,
+            refused,
+            prepared,
+            restored: 0,
+            early: None,
+        }
     }
 
     /// The same for a live process, with what is to be put into it, by target.
@@ -248,6 +262,33 @@ impl<P: Probes> Watcher for Patcher<P> {
             }
         };
         self.targets.iter().zip(&self.prepared).all(is_current)
+    }
+
+    fn reserve(&mut self, tracee: &Tracee) -> bool {
+        let pages: usize = self.prepared.iter().flatten().flatten().map(Prepared::pages).sum();
+        let Some(memory) = tracee.memory().ok().filter(|_| pages > FEW && !P::IS_COMMON) else {
+            return false;
+        };
+        for prepared in self.prepared.iter_mut().flatten() {
+            if let Ok(Err(why)) = prepared.as_mut().map(|of| of.map(tracee, &memory, None)) {
+                *prepared = Err(why);
+            }
+        }
+        self.early = Some(memory);
+        true
+    }
+
+    fn fill(&mut self, most: Duration) -> bool {
+        let end = Some(Instant::now() + most);
+        let Some(memory) = &self.early else { return true };
+        for prepared in self.prepared.iter_mut().flatten() {
+            match prepared.as_mut().map(|of| of.fill(memory, end)) {
+                Ok(Ok(true)) | Err(_) => {}
+                Ok(Ok(false)) => return false,
+                Ok(Err(why)) => *prepared = Err(why),
+            }
+        }
+        true
     }
 
     fn may_return(&self, address: u64) -> bool {

@@ -14,6 +14,7 @@ use crate::plan::Room;
 use crate::process::{Mapping, Memory, Tracee, mappings, near, vacant};
 use std::ops::Range;
 use std::rc::Rc;
+use std::time::Instant;
 
 /// Distances of 32 bits, less what shared memory and trampolines take.
 const REACH: u64 = (1 << 31) - (1 << 24);
@@ -35,6 +36,10 @@ pub struct Prepared<P: Probes> {
     cells: Range<u64>,
     /// Trampolines: next to the cells if there are some, then those of puns.
     trampolines: Vec<Range<u64>>,
+    /// What was mapped before the code is patched.
+    mapped: Option<Mapped>,
+    /// Pieces that were written there.
+    filled: usize,
 }
 
 impl<P: Probes> Prepared<P> {
@@ -86,8 +91,10 @@ impl<P: Probes> Prepared<P> {
         let before = target.functions.iter().zip(&plans).filter_map(of).collect();
         let pieces = written.pieces(&code);
         let code = Patched::new(before, written.jumps)?;
-        let (mut prefixes, origins) = (written.prefixes, written.origins);
+        let (mut prefixes, mut origins) = (written.prefixes, written.origins);
         prefixes.sort_unstable();
+        // Here, and not while the process stands still.
+        origins.sort_by_key(|(range, _)| range.start);
         let cells = base..base + cells;
         Ok(Self {
             target: number,
@@ -100,7 +107,46 @@ impl<P: Probes> Prepared<P> {
             leftovers,
             cells,
             trampolines,
+            mapped: None,
+            filled: 0,
         })
+    }
+
+    /// How many pages with trampolines are to be written.
+    pub fn pages(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Maps its memory in the stopped process, which may run on before its code is patched.
+    ///
+    /// # Errors
+    /// The reason why it is left as it was.
+    pub fn map(
+        &mut self,
+        tracee: &Tracee,
+        memory: &Memory,
+        common: Option<&super::mapped::Shared>,
+    ) -> Result<(), String> {
+        permitted(tracee.tid, 0, 0)?;
+        let trampolines = self.trampolines.iter().cloned();
+        self.mapped = Some(Mapped::new(tracee, memory, (self.cells.clone(), common), trampolines)?);
+        Ok(())
+    }
+
+    /// Writes trampolines into the memory that was mapped, to which nothing leads yet, until `end`; whether
+    /// all are written.
+    ///
+    /// # Errors
+    /// The memory cannot be written.
+    pub fn fill(&mut self, memory: &Memory, end: Option<Instant>) -> Result<bool, String> {
+        while let Some((at, bytes)) = self.pieces.get(self.filled) {
+            memory.write_all(*at, bytes).map_err(unwritten)?;
+            self.filled += 1;
+            if end.is_some_and(|end| Instant::now() > end) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Makes all counts atomic.
@@ -129,7 +175,7 @@ impl<P: Probes> Prepared<P> {
             mappings.iter().all(|m| m.end <= range.start || range.end <= m.start)
         };
         address == self.address
-            && self.taken().all(is_free)
+            && (self.mapped.is_some() || self.taken().all(is_free))
             && self.code.is_before(|start, length| self.leftovers.read(memory, start, length))
     }
 
@@ -149,28 +195,29 @@ impl<P: Probes> Prepared<P> {
         memory: &Memory,
         (is_locked, common): (bool, Option<&super::mapped::Shared>),
     ) -> Result<Instance<P>, String> {
-        if is_locked {
+        if is_locked && self.filled == 0 {
             self.lock();
         }
-        let Self { target, plans, pieces, prefixes, origins, code, leftovers, cells, .. } = self;
-        permitted(tracee.tid, 0, 0)?;
-        let trampolines = self.trampolines.into_iter();
-        let mapped = Mapped::new(tracee, memory, (cells, common), trampolines)?;
-        let fill = || {
-            let failed = |e: std::io::Error| format!("its memory cannot be written: {e}");
-            for (at, bytes) in &pieces {
-                memory.write_all(*at, bytes).map_err(failed)?;
-            }
-            leftovers.restore(memory).map_err(failed)?;
-            code.write(memory)
-        };
-        if let Err(why) = fill() {
+        if self.mapped.is_none() {
+            self.map(tracee, memory, common)?;
+        }
+        let written = self.fill(memory, None);
+        let Self { target, plans, prefixes, origins, code, leftovers, .. } = self;
+        let written = written
+            .and_then(|_| leftovers.restore(memory).map_err(unwritten))
+            .and_then(|()| code.write(memory));
+        let mapped = self.mapped.ok_or("nothing was mapped")?;
+        if let Err(why) = written {
             mapped.unmap(tracee, memory);
             return Err(why);
         }
         let (shared, restored) = (Rc::new(mapped.shared), leftovers.number());
         Ok(Instance { target, plans, shared, prefixes, code, origins, restored })
     }
+}
+
+fn unwritten(error: std::io::Error) -> String {
+    format!("its memory cannot be written: {error}")
 }
 
 /// The parts of ranges from which everything in between can be reached.
@@ -198,7 +245,12 @@ pub fn prepared<P: Probes>(
         let found = memory
             .as_ref()
             .map_err(Clone::clone)
-            .and_then(|memory| Prepared::new(probes, (tid, memory), of, at, (&taken, work)));
+            .and_then(|memory| Prepared::new(probes, (tid, memory), of, at, (&taken, work)))
+            // It may have several threads.
+            .map(|mut prepared| {
+                prepared.lock();
+                prepared
+            });
         taken.extend(found.iter().flat_map(Prepared::taken).cloned());
         Some(found)
     };

@@ -24,7 +24,7 @@ pub(super) struct Candidate {
 /// Adds all places of a count in a block, the cheapest first.
 pub(super) fn candidates(function: &Function, number: usize, all: &mut Vec<Candidate>) {
     let before = all.len();
-    for first in 0..function.blocks[number].instructions.len() {
+    for first in 0..function.blocks[number].certain {
         all.extend(retarget(function, number, first));
         all.extend(displaced(function, number, first));
         all.extend(pun(function, number, first));

@@ -11,6 +11,10 @@ use crate::facts::Function;
 /// Bytes that the trampoline of a count may have.
 pub const LONGEST: u64 = 96;
 
+/// Why a block of a function with unknown jumps has no count.
+const HIDDEN: &str =
+    "no jump fits at its start, and an unknown jump of the function may lead to the rest";
+
 /// How a block is counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Placement {
@@ -172,6 +176,7 @@ fn place(
         }
     }
     placements[number] = refused(match any {
+        _ if function.blocks[number].certain < function.blocks[number].instructions.len() => HIDDEN,
         true => "no free address that a jump over its short instructions could reach",
         false => "it has no instruction that may be moved",
     });

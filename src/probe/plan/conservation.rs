@@ -2,7 +2,7 @@
 //! From that follow counts of blocks without a probe, of edges, and whether all counts agree.
 
 use super::components::{Edge, components, edges};
-use crate::facts::{Exit, Function};
+use crate::facts::{Block, Exit, Function};
 
 /// Counts of a function that follow from those of some blocks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub fn solve(function: &Function, counted: &[Option<i64>], slack: i64) -> Solved
     sums(function, slack, &mut solved);
     let edges = edges(function);
     let mut taken: Vec<Option<i64>> = vec![None; edges.len()];
-    let sides = sides(&edges, solved.blocks.len());
+    let sides = sides(&edges, &function.blocks);
     let mut changed = true;
     while changed {
         changed = false;
@@ -118,10 +118,11 @@ fn total(sum: &[(usize, i64)], blocks: &[Option<i64>]) -> i64 {
     sum.iter().filter_map(|(block, sign)| Some(sign * blocks[*block]?)).sum()
 }
 
-/// The incoming and the outgoing edges of every block.
-fn sides(edges: &[Edge], blocks: usize) -> Vec<(usize, Vec<usize>)> {
-    let mut into = vec![Vec::new(); blocks];
-    let mut out = vec![Vec::new(); blocks];
+/// The incoming and the outgoing edges of every block; only the incoming ones if an unknown jump may lead into it,
+/// since it is left more often than entered then.
+fn sides(edges: &[Edge], blocks: &[Block]) -> Vec<(usize, Vec<usize>)> {
+    let mut into = vec![Vec::new(); blocks.len()];
+    let mut out = vec![Vec::new(); blocks.len()];
     for (number, (from, to)) in edges.iter().enumerate() {
         if let Some(from) = from {
             out[*from].push(number);
@@ -130,5 +131,7 @@ fn sides(edges: &[Edge], blocks: usize) -> Vec<(usize, Vec<usize>)> {
             into[*to].push(number);
         }
     }
-    into.into_iter().enumerate().chain(out.into_iter().enumerate()).collect()
+    let is_whole = |block: &usize| blocks[*block].certain == blocks[*block].instructions.len();
+    let out = out.into_iter().enumerate().filter(|(block, _)| is_whole(block));
+    into.into_iter().enumerate().chain(out).collect()
 }

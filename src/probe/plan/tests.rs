@@ -21,6 +21,7 @@ fn function(blocks: &[(&str, &[usize])], live: &[usize]) -> Function {
             start,
             end: start + code.len() as u64,
             live: flags,
+            certain: instructions.len(),
             instructions,
             successors: successors.to_vec(),
             exit: if successors.is_empty() { Exit::Leaves } else { Exit::None },
@@ -90,6 +91,17 @@ fn counts_follow_and_contradictions_are_found() {
     assert!(below.negative.iter().all(|(_, n)| *n == -1) && !below.is_consistent(), "{below:?}");
 }
 
+/// 1000: test edi,edi; mov eax,1; jmp rax, which may lead to the second one
+#[test]
+fn only_what_runs_as_often_as_a_block_is_entered_has_a_probe() {
+    let mut known = function(&[("85 ff, b8 01 00 00 00, ff e0", &[])], &[]);
+    assert_eq!(kinds(&known, &mut Room::default()), [Some(Kind::Single)]);
+    (known.is_complete, known.blocks[0].certain) = (false, 1);
+    let planned = plan(&known, &mut Room::default(), None);
+    let [Placement::Refused(why)] = &planned.placements[..] else { panic!("{planned:?}") };
+    assert!(why.contains("unknown jump"), "{why}");
+}
+
 /// 1000: mov ecx,1; test edi,edi; je 100e
 /// 1009: mov eax,1 / 100e: mov ebx,1; ret
 const WIDE: [(&str, &[usize]); 3] = [
@@ -97,6 +109,16 @@ const WIDE: [(&str, &[usize]); 3] = [
     ("b8 01 00 00 00", &[2]),
     ("bb 01 00 00 00, c3", &[]),
 ];
+
+#[test]
+fn no_edge_follows_from_a_block_that_an_unknown_jump_may_lead_into() {
+    let mut branch = function(&BRANCH, &[]);
+    branch.is_complete = false;
+    let edge = |function: &Function| solve(function, &[Some(10), Some(4), Some(10)], 0).edges[2];
+    assert_eq!(edge(&branch), (1, 2, Some(4)));
+    branch.blocks[1].certain = 0;
+    assert_eq!(edge(&branch), (1, 2, None));
+}
 
 #[test]
 fn a_hot_block_needs_no_probe_where_another_runs_as_often() {

@@ -9,6 +9,7 @@
 use super::followed::{Following, OPTIONS, rest};
 use super::halting::{Halting, Refusal, Watcher};
 use super::living::{Living, has_ended, threads};
+use super::pauses::Pauses;
 use super::seize::{refused, seize, tracer};
 use super::sharing::sharers;
 use super::signals::may_restart;
@@ -27,10 +28,10 @@ const STOPPING: Duration = Duration::from_secs(2);
 const LEAVING: Duration = Duration::from_secs(10);
 /// So long what was in the way at the beginning may be there again and again.
 const TRYING: Duration = Duration::from_secs(2);
-/// Longest time between two tries.
-const BETWEEN: Duration = Duration::from_millis(10);
 /// So long a thread that waits in the kernel may take to be left at the end.
 const PARTING: Duration = Duration::from_millis(100);
+/// So long what needs no stop is done between two looks at the threads.
+const SLICE: Duration = Duration::from_millis(1);
 /// Searches for new threads until none is found.
 const MOST_SEARCHES: usize = 100;
 
@@ -163,27 +164,52 @@ fn ready(
     pid: i32,
     stopped: &mut Duration,
 ) -> std::result::Result<bool, String> {
-    let first = Instant::now();
-    let mut pause = Duration::from_millis(1);
+    let mut first = Instant::now();
+    let mut is_reserved = false;
+    let mut pauses = Pauses::default();
     loop {
         let begin = Instant::now();
-        let found = halting.halt(STOPPING).and_then(|()| change(halting, pid));
+        let found = halting.halt(STOPPING).and_then(|()| change(halting, pid, &mut is_reserved));
         *stopped += begin.elapsed();
         match found {
-            Ok(is_current) => return Ok(is_current),
+            Ok(Changed::Not) => return Ok(false),
+            Ok(Changed::All) => return Ok(true),
+            Ok(Changed::Mapped) => {
+                halting.go();
+                while !halting.following.follower.fill(SLICE) && !halting.is_over() {
+                    halting.poll();
+                }
+                first = Instant::now();
+                continue;
+            }
             Err(of) if of.lasts || first.elapsed() > TRYING || halting.is_over() => {
                 return Err(of.why);
             }
             Err(_) => {}
         }
+        let pause = pauses.next(first.elapsed());
         let begin = Instant::now();
         run(halting, || begin.elapsed() < pause);
-        pause = (pause + Duration::from_millis(1)).min(BETWEEN);
     }
 }
 
-/// Has a stopped process changed, if it is as it was looked at.
-fn change(halting: &mut Halting<'_>, pid: i32) -> std::result::Result<bool, Refusal> {
+/// What was done to a stopped process.
+enum Changed {
+    /// It is not as it was looked at.
+    Not,
+    /// What is to be filled is mapped.
+    Mapped,
+    /// Its code.
+    All,
+}
+
+/// Has a stopped process changed, if it is as it was looked at: in two steps, if much is to be written to which
+/// nothing leads yet.
+fn change(
+    halting: &mut Halting<'_>,
+    pid: i32,
+    is_reserved: &mut bool,
+) -> std::result::Result<Changed, Refusal> {
     if halting.halted.values().any(|how| *how == Resume::Listen) {
         return Err(Refusal {
             why: format!("it is stopped by a signal; kill -CONT {pid} continues it"),
@@ -207,10 +233,13 @@ fn change(halting: &mut Halting<'_>, pid: i32) -> std::result::Result<bool, Refu
     };
     let tracee = Tracee { tid, leader: 0, process: pid, is_live: true };
     if !halting.following.follower.is_current(&tracee) {
-        return Ok(false);
+        return Ok(Changed::Not);
+    }
+    if !std::mem::replace(is_reserved, true) && halting.following.follower.reserve(&tracee) {
+        return Ok(Changed::Mapped);
     }
     halting.following.follower.mapped(&tracee);
-    Ok(true)
+    Ok(Changed::All)
 }
 
 /// The followed processes, each with a thread that has not ended.

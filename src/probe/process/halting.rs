@@ -16,6 +16,11 @@ const GRACE: Duration = Duration::from_millis(10);
 pub trait Watcher: Follower {
     /// All of it is stopped for the first time: whether it is as it was looked at.
     fn is_current(&self, tracee: &Tracee) -> bool;
+    /// All of it is stopped, and as it was looked at: maps what is needed and can be filled while it runs;
+    /// false if that is little.
+    fn reserve(&mut self, tracee: &Tracee) -> bool;
+    /// Fills that, for so long at most; whether all is done.
+    fn fill(&mut self, most: Duration) -> bool;
     /// Whether code may be changed while a thread in the kernel is to come back to this address.
     fn may_return(&self, address: u64) -> bool;
     /// All of it is stopped for the last time: everything is to be as it was.

@@ -27,9 +27,9 @@ const STEP: Duration = Duration::from_secs(2);
 /// Results from here on are errors (Linux, `MAX_ERRNO`).
 const ERRORS: u64 = 4095_u64.wrapping_neg();
 /// Signals come later, but for the one of the step.
-const ALL_BUT_TRAP: u64 = !(1 << (libc::SIGTRAP - 1));
+pub(super) const ALL_BUT_TRAP: u64 = !(1 << (libc::SIGTRAP - 1));
 /// Code segment of 64-bit code (Linux, `__USER_CS`).
-const LONG_MODE: u64 = 0x33;
+pub(super) const LONG_MODE: u64 = 0x33;
 
 /// Makes a system call in a stopped thread, and leaves its registers and blocked signals as they were.
 ///
@@ -143,7 +143,8 @@ fn step(
     Err(Errno::EIO)
 }
 
-fn stopped(tid: i32, leader: i32) -> Result<Stop> {
+/// The next stop of a thread that runs.
+pub(super) fn stopped(tid: i32, leader: i32) -> Result<Stop> {
     let begin = Instant::now();
     loop {
         match stop(tid, leader) {

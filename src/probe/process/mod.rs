@@ -9,12 +9,12 @@
 //! | `followed` | a command followed through all its threads and children, without breakpoints |
 //! | `living` | a live process before it is traced |
 //! | `attached` | a live process, watched for a while |
-//! | `halting` | its threads stopped together, and let go |
+//! | `halting`, `pauses` | its threads stopped together, and let go; for how long |
 //! | `restart` | system calls that a stop has interrupted |
 //! | `seize` | the beginning of tracing, and why it is refused |
 //! | `sharing` | processes with the same memory (`unsafe`) |
 //! | `tracee` | a process that makes system calls for us |
-//! | `inject` | system calls in a stopped thread |
+//! | `inject`, `map_many` | system calls in a stopped thread, many mappings at once |
 //! | `signals` | its blocked signals (`unsafe`) |
 //! | `vacant` | addresses at which nothing is mapped |
 //! | `task` | traced processes and threads as data |
@@ -32,8 +32,10 @@ mod halting;
 mod inject;
 mod living;
 mod loader;
+mod map_many;
 mod maps;
 mod memory;
+mod pauses;
 mod restart;
 mod resuming;
 mod seize;

@@ -1,10 +1,12 @@
 //! A traced process with one thread stopped where it can make system calls for us.
 
 use super::inject;
+use super::map_many::{map_many, most};
 use super::maps::{Mapping, mappings};
 use super::memory::Memory;
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::ops::Range;
 
 /// A process with one thread stopped where it can make system calls for us.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +36,13 @@ impl Tracee {
     pub fn open(&self, descriptor: u64) -> io::Result<File> {
         let path = format!("/proc/{}/fd/{descriptor}", self.tid);
         OpenOptions::new().read(true).write(true).open(path)
+    }
+
+    /// Maps code of ours in it at these addresses, as many as can be; how many. `own` is such code, which is
+    /// written over.
+    pub fn map_many(&self, memory: &Memory, own: &Range<u64>, ranges: &[Range<u64>]) -> usize {
+        let ranges = &ranges[..ranges.len().min(most(own.end - own.start))];
+        map_many((self.tid, self.leader), memory, own.start, ranges).unwrap_or(0)
     }
 
     /// Makes a system call in it.

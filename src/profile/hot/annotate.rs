@@ -60,6 +60,12 @@ impl Profile {
         places.filter(|b| b.samples > 0).map(|b| (b.start, b.samples)).collect()
     }
 
+    /// Mean period of the samples: nanoseconds for clocks.
+    pub fn period(&self) -> Option<f64> {
+        let total = self.gathered.total;
+        (total.samples > 0).then(|| total.weight / total.samples as f64)
+    }
+
     /// The bytes of a block.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
-//! Call chains: callers of a function, folded stacks.
+//! Call chains: callers of a function, all stacks.
 
+use super::function::HotFunction;
 use super::functions::names_at;
 use super::gather::Tally;
 use super::profile::Profile;
@@ -70,28 +71,42 @@ impl Profile {
         callers
     }
 
-    /// Folded stacks for flame graph tools: `thread;outermost;…;innermost samples`. Without call chains
-    /// every stack is one function.
-    pub fn folded(&mut self) -> Vec<(String, u64)> {
-        let mut lines: BTreeMap<String, u64> = BTreeMap::new();
+    /// All call chains with their samples, the outermost function first; equal ones are one. Without
+    /// chains every stack is one function.
+    pub fn stacks(&mut self) -> Vec<CallStack> {
         if !self.has_chains() {
-            for function in &self.functions {
-                *lines.entry(clean(&function.name)).or_default() += function.samples;
-            }
-            return lines.into_iter().collect();
+            let addresses = self.addresses.iter();
+            let stack = |(function, places): (&HotFunction, &Vec<(u64, Tally)>)| CallStack {
+                thread: None,
+                frames: vec![StackFrame::of(&function.name, &function.module)],
+                samples: function.samples,
+                weight: match places.is_empty() {
+                    // Outside all mappings: known by share only.
+                    true => function.share * self.gathered.total.weight,
+                    false => places.iter().map(|(_, tally)| tally.weight).sum(),
+                },
+            };
+            return self.functions.iter().zip(addresses).map(stack).collect();
         }
-        let stacks = std::mem::take(&mut self.gathered.stacks);
+        let gathered = std::mem::take(&mut self.gathered.stacks);
         let mut names = HashMap::new();
-        for ((thread, stack), tally) in &stacks {
-            let mut line = clean(thread);
-            for place in stack.iter().rev() {
-                line.push(';');
-                line += &clean(&self.named(*place, &mut names).name);
-            }
-            *lines.entry(line).or_default() += tally.samples;
+        let mut sums: BTreeMap<(Option<String>, Vec<StackFrame>), Tally> = BTreeMap::new();
+        for ((thread, stack), tally) in &gathered {
+            let frame = |place: &Option<ModuleAddress>| {
+                let named = self.named(*place, &mut names);
+                StackFrame { name: named.name, module: named.module }
+            };
+            let frames = stack.iter().rev().map(frame).collect();
+            sums.entry((Some(thread.clone()), frames)).or_default().add(*tally);
         }
-        self.gathered.stacks = stacks;
-        lines.into_iter().collect()
+        self.gathered.stacks = gathered;
+        let stack = |((thread, frames), tally): ((_, _), Tally)| CallStack {
+            thread,
+            frames,
+            samples: tally.samples,
+            weight: tally.weight,
+        };
+        sums.into_iter().map(stack).collect()
     }
 
     /// Function and module at a place.
@@ -137,7 +152,30 @@ impl Named {
     }
 }
 
-/// A name without separators of folded stacks.
-fn clean(name: &str) -> String {
-    name.chars().map(|c| if c == ';' || c.is_control() { '_' } else { c }).collect()
+/// A call chain with its samples.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CallStack {
+    /// Name of its thread; `None` without call chains.
+    pub thread: Option<String>,
+    /// Its functions, the outermost first.
+    pub frames: Vec<StackFrame>,
+    /// Number of samples.
+    pub samples: u64,
+    /// Their weight: the sum of their periods, or their number if they have none.
+    pub weight: f64,
+}
+
+/// A function in a call stack.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StackFrame {
+    /// Demangled name.
+    pub name: String,
+    /// Name of its module.
+    pub module: String,
+}
+
+impl StackFrame {
+    fn of(name: &str, module: &str) -> Self {
+        Self { name: name.to_owned(), module: module.to_owned() }
+    }
 }

@@ -29,3 +29,7 @@ pub struct HotFunction {
     /// The reason why its code cannot be shown.
     pub gap: Option<String>,
 }
+
+/// What identifies a function: its module and its start address; [`u64::MAX`] for the addresses of a
+/// module without a function.
+pub type FunctionKey = (usize, u64);

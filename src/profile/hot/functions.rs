@@ -1,14 +1,11 @@
 //! Counts per address → functions with their shares.
 
-use super::function::HotFunction;
+use super::function::{FunctionKey, HotFunction};
 use super::gather::{Gathered, Tally};
+use super::reads::Reads;
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::symbols::Symbols;
 use std::collections::{BTreeMap, HashMap};
-
-/// What identifies a function: its module and its start address; [`u64::MAX`] for the addresses of a
-/// module without a function.
-pub type FunctionKey = (usize, u64);
 
 /// The key of samples outside of all mappings.
 const UNMAPPED: FunctionKey = (usize::MAX, 0);
@@ -22,9 +19,21 @@ pub struct Functions {
     pub keys: Vec<FunctionKey>,
     /// Their samples per address, sorted by address.
     pub addresses: Vec<Vec<(u64, Tally)>>,
-    /// For recordings of several events: the event with the function's largest share, and that
-    /// share.
-    pub dominant: Vec<Option<(usize, f64)>>,
+    /// For recordings of several events: their samples.
+    pub events: ByEvent,
+    /// Counts that samples read.
+    pub reads: Reads,
+}
+
+/// The samples of the events of a recording of several events; else empty.
+#[derive(Debug, Default)]
+pub struct ByEvent {
+    /// All samples of each event.
+    pub totals: Vec<Tally>,
+    /// Of each function, by event: samples per address, sorted by address.
+    pub functions: Vec<Vec<Vec<(u64, Tally)>>>,
+    /// Functions with samples of other events only: by event.
+    pub others: Vec<(HotFunction, Vec<Tally>)>,
 }
 
 /// The samples of one function.
@@ -33,6 +42,7 @@ struct Sum {
     tally: Tally,
     function: HotFunction,
     addresses: BTreeMap<u64, Tally>,
+    events: Vec<BTreeMap<u64, Tally>>,
 }
 
 /// Attributes what was gathered to functions; empties its lists of addresses.
@@ -42,7 +52,8 @@ pub fn attribute(
     symbols: &mut Symbols,
 ) -> Functions {
     let mut sums: HashMap<Option<FunctionKey>, Sum> = HashMap::new();
-    for (place, tally) in std::mem::take(&mut gathered.places) {
+    let by_event = std::mem::take(&mut gathered.by_event);
+    let mut of = |place: Option<ModuleAddress>, take: &mut dyn FnMut(&mut Sum)| {
         let (key, function) = match place {
             Some(place) => {
                 let (key, function) = function_at(place, spaces, symbols);
@@ -50,58 +61,58 @@ pub fn attribute(
             }
             None => (None, unmapped()),
         };
-        let sum = sums.entry(key).or_insert_with(|| Sum { function, ..Sum::default() });
-        sum.tally.add(tally);
-        if let Some(place) = place {
-            sum.addresses.entry(place.address).or_default().add(tally);
+        let empty = || vec![BTreeMap::new(); by_event.len()];
+        let sum =
+            sums.entry(key).or_insert_with(|| Sum { function, events: empty(), ..Sum::default() });
+        take(sum);
+    };
+    for (place, tally) in std::mem::take(&mut gathered.places) {
+        of(place, &mut |sum| {
+            sum.tally.add(tally);
+            if let Some(place) = place {
+                sum.addresses.entry(place.address).or_default().add(tally);
+            }
+        });
+    }
+    for (event, places) in by_event.iter().enumerate() {
+        for (place, tally) in places {
+            let address = place.map_or(0, |place| place.address);
+            of(*place, &mut |sum| sum.events[event].entry(address).or_default().add(*tally));
         }
     }
+    let mut found = Functions::default();
+    found.events.totals = by_event.iter().map(|places| added(places.values())).collect();
     let mut sums: Vec<(Option<FunctionKey>, Sum)> = sums.into_iter().collect();
     // Equal shares are sorted by key, so that reports are reproducible.
     sums.sort_by(|(a, x), (b, y)| y.tally.weight.total_cmp(&x.tally.weight).then(a.cmp(b)));
-    let mut found = Functions::default();
     for (key, sum) in sums {
         let mut function = sum.function;
+        if sum.tally.samples == 0 {
+            let tallies = sum.events.iter().map(|places| added(places.values())).collect();
+            found.events.others.push((function, tallies));
+            continue;
+        }
         (function.share, function.samples) = (gathered.share(sum.tally), sum.tally.samples);
         found.functions.push(function);
         found.keys.push(key.unwrap_or(UNMAPPED));
         found.addresses.push(sum.addresses.into_iter().collect());
+        found.events.functions.push(sum.events.into_iter().map(Vec::from_iter).collect());
     }
-    found.dominant = dominant(gathered, &found.keys, spaces, symbols);
+    let reads = std::mem::take(&mut gathered.reads);
+    let mut known: HashMap<Option<ModuleAddress>, FunctionKey> = HashMap::new();
+    found.reads = reads.by_function(&found.keys, |place| {
+        let key = |place: ModuleAddress| function_at(place, spaces, symbols).0;
+        *known.entry(place).or_insert_with(|| place.map_or(UNMAPPED, key))
+    });
     found
 }
 
-/// The event with each function's largest share of that event's samples: samples of different
-/// events cannot be added up. Empty for recordings of one event.
-fn dominant(
-    gathered: &mut Gathered,
-    keys: &[FunctionKey],
-    spaces: &AddressSpaces,
-    symbols: &mut Symbols,
-) -> Vec<Option<(usize, f64)>> {
-    let by_event = std::mem::take(&mut gathered.by_event);
-    if by_event.len() < 2 {
-        return Vec::new();
-    }
-    let index: HashMap<FunctionKey, usize> =
-        keys.iter().enumerate().map(|(i, key)| (*key, i)).collect();
-    let mut best: Vec<Option<(usize, f64)>> = vec![None; keys.len()];
-    for (event, places) in by_event.into_iter().enumerate() {
-        let all: f64 = places.values().map(|t| t.weight).sum();
-        let mut shares = vec![0.0; keys.len()];
-        for (place, tally) in places {
-            let key = place.map_or(UNMAPPED, |p| function_at(p, spaces, symbols).0);
-            if let (Some(&i), true) = (index.get(&key), all > 0.0) {
-                shares[i] += tally.weight / all;
-            }
-        }
-        for (best, share) in best.iter_mut().zip(shares) {
-            if share > 0.0 && best.is_none_or(|(_, b)| share > b) {
-                *best = Some((event, share));
-            }
-        }
-    }
-    best
+/// The sum of tallies.
+pub fn added<'a>(tallies: impl Iterator<Item = &'a Tally>) -> Tally {
+    tallies.fold(Tally::default(), |mut sum, tally| {
+        sum.add(*tally);
+        sum
+    })
 }
 
 /// The function at an address, without samples.

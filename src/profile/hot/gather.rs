@@ -1,6 +1,7 @@
 //! Samples → counts per address, with the address spaces at the time of each sample.
 
 use super::filter::Filter;
+use super::reads::Readings;
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::record::Record;
 use crate::recording::Recording;
@@ -14,6 +15,8 @@ pub struct Tally {
     pub samples: u64,
     /// The sum of their periods, or their number if they have none.
     pub weight: f64,
+    /// The sum of the squares of their periods.
+    pub squares: f64,
 }
 
 impl Tally {
@@ -21,7 +24,25 @@ impl Tally {
     pub fn add(&mut self, other: Self) {
         self.samples += other.samples;
         self.weight += other.weight;
+        self.squares += other.squares;
     }
+
+    /// Number of samples of equal weight that give the same error (L. Kish, *Survey Sampling*, 1965, §8.2).
+    pub fn effective(&self) -> f64 {
+        if self.squares > 0.0 { self.weight * self.weight / self.squares } else { 0.0 }
+    }
+}
+
+/// Half width of the 95 % interval of a share of `samples` independent samples: Wilson's (JASA 22, 1927), which is
+/// not 0 where no or all samples are in it.
+pub fn half_width(share: f64, samples: f64) -> f64 {
+    const Z: f64 = 1.96;
+    if samples <= 0.0 {
+        return 1.0;
+    }
+    let share = share.clamp(0.0, 1.0);
+    let spread = share * (1.0 - share) / samples + Z * Z / (4.0 * samples * samples);
+    Z * spread.sqrt() / (1.0 + Z * Z / samples)
 }
 
 /// A call chain: the thread's name, and the addresses, the innermost first.
@@ -40,11 +61,13 @@ pub struct Gathered {
     pub targets: HashMap<usize, BTreeSet<u64>>,
     /// For recordings of several events: by event and address.
     pub by_event: Vec<HashMap<Option<ModuleAddress>, Tally>>,
+    /// Counts that samples read.
+    pub reads: Readings,
 }
 
 /// Reads a recording once.
 pub fn gather(recording: &Recording, filter: &Filter, spaces: &mut AddressSpaces) -> Gathered {
-    let mut all = Gathered::default();
+    let mut all = Gathered { reads: Readings::new(recording), ..Gathered::default() };
     let event = filter.event.unwrap_or(0);
     if recording.events.len() > 1 {
         all.by_event.resize_with(recording.events.len(), HashMap::new);
@@ -59,6 +82,7 @@ pub fn gather(recording: &Recording, filter: &Filter, spaces: &mut AddressSpaces
                 if passes(sample, filter, first, spaces) {
                     let place = all.add(sample, filter.chains, spaces);
                     all.count(*of, place, sample);
+                    all.reads.take(sample, place);
                 }
             }
             Record::Sample { event: of, sample } => {
@@ -87,7 +111,8 @@ fn passes(sample: &Sample, filter: &Filter, first: Option<u64>, spaces: &Address
 
 /// A tally of one sample.
 fn tally(sample: &Sample) -> Tally {
-    Tally { samples: 1, weight: sample.period.map_or(1.0, |p| p as f64) }
+    let weight = sample.period.map_or(1.0, |p| p as f64);
+    Tally { samples: 1, weight, squares: weight * weight }
 }
 
 fn place(sample: &Sample, spaces: &mut AddressSpaces) -> Option<ModuleAddress> {

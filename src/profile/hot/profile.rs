@@ -1,9 +1,10 @@
 //! What a recording shows about the code, queried lazily.
 
 use super::filter::Filter;
-use super::function::HotFunction;
-use super::functions::{FunctionKey, attribute};
+use super::function::{FunctionKey, HotFunction};
+use super::functions::{ByEvent, attribute};
 use super::gather::{Gathered, Tally, gather};
+use super::reads::Reads;
 use super::skid::Skid;
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::files::SearchPaths;
@@ -44,6 +45,10 @@ pub struct Profile {
     pub(super) keys: Vec<FunctionKey>,
     /// Samples of each function per address, sorted by address.
     pub(super) addresses: Vec<Vec<(u64, Tally)>>,
+    /// Samples of each event, if there are several.
+    pub(super) events_of: ByEvent,
+    /// Counts that samples read.
+    pub(super) reads: Reads,
 }
 
 impl Deref for Profile {
@@ -70,10 +75,16 @@ impl Profile {
             lost: recording.lost,
             notes: recording.notes.clone(),
             events: recording.events.iter().map(|e| e.name.clone()).collect(),
-            dominant: found.dominant,
+            dominant: found.events.dominant(),
         };
         let (keys, addresses) = (found.keys, found.addresses);
-        Self { summary, spaces, symbols, gathered, keys, addresses }
+        let (events_of, reads) = (found.events, found.reads);
+        Self { summary, spaces, symbols, gathered, keys, addresses, events_of, reads }
+    }
+
+    /// Counts that samples read, by function.
+    pub fn reads(&self) -> &Reads {
+        &self.reads
     }
 
     /// Removes the notes that are not `wanted`.

@@ -18,6 +18,8 @@ pub mod number {
     pub const ARCH: u64 = 6;
     /// Processor name.
     pub const CPUDESC: u64 = 8;
+    /// Vendor, family, model and stepping.
+    pub const CPUID: u64 = 9;
     /// Command line of perf.
     pub const CMDLINE: u64 = 11;
     /// Events with names and ids.
@@ -35,6 +37,8 @@ pub struct Features {
     pub architecture: Option<String>,
     /// Processor name.
     pub processor: Option<String>,
+    /// Vendor, family, model and stepping: `GenuineIntel,6,140,1`.
+    pub cpuid: Option<String>,
     /// Command line of perf.
     pub command: Option<Vec<String>>,
     /// Paths and build-ids.
@@ -46,8 +50,9 @@ pub struct Features {
 impl Features {
     /// Whether a feature is used.
     pub fn uses(&self, feature: u64) -> bool {
-        use number::{ARCH, BUILD_ID, CMDLINE, CPUDESC, EVENT_DESC, HOSTNAME, OSRELEASE};
-        [BUILD_ID, HOSTNAME, OSRELEASE, ARCH, CPUDESC, CMDLINE, EVENT_DESC].contains(&feature)
+        use number::{ARCH, BUILD_ID, CMDLINE, CPUDESC, CPUID, EVENT_DESC, HOSTNAME, OSRELEASE};
+        [BUILD_ID, HOSTNAME, OSRELEASE, ARCH, CPUDESC, CPUID, CMDLINE, EVENT_DESC]
+            .contains(&feature)
     }
 
     /// Reads the section of a feature; one that is not used or malformed adds nothing.
@@ -58,6 +63,7 @@ impl Features {
             number::OSRELEASE => self.kernel = string(&mut rest),
             number::ARCH => self.architecture = string(&mut rest),
             number::CPUDESC => self.processor = string(&mut rest),
+            number::CPUID => self.cpuid = string(&mut rest),
             number::CMDLINE => self.command = strings(rest),
             number::EVENT_DESC => self.events = events(rest),
             number::BUILD_ID => self.take_build_ids(rest),

@@ -2,7 +2,7 @@
 
 use super::compressed::Expander;
 use super::header::Header;
-use super::records::{Damage, Records, metadata, user};
+use super::records::{Damage, Records, events, take_feature, user};
 use crate::input::Input;
 use crate::record::Scan;
 use crate::recording::{About, Raw, Recording, Replay, Stream, Take};
@@ -55,18 +55,26 @@ fn stream(input: Input, source: &str, chains: bool) -> Result<Stream> {
             .because(why)
             .hint("see whether `perf report --header-only` reads it, or record again")
     };
-    let mut header = Header::read(&input).map_err(failed)?;
+    let header = Header::read(&input).map_err(failed)?;
     let range = header.records.clone();
-    let among_records = metadata(Records::new(&input, range.clone()), &mut header.features);
-    let Header { mut events, features, mut notes, .. } = header;
-    events.extend(among_records);
+    let Header { mut events, mut features, mut notes, .. } = header;
+    let is_stream = events.is_empty();
+    if is_stream {
+        events = self::events(Records::new(&input, range.clone()), &mut features);
+    }
     if events.is_empty() {
         return Err(failed("it has no description of the recorded events".into()));
     }
     events.iter_mut().for_each(|event| event.format.leave_chains = !chains);
     let mut scan = Scan::new(&events);
     let mut file = File { input, range, damage: None, source: source.to_owned() };
-    if let Err(damage) = file.walk(&mut |record, otherwise| scan.take(record, otherwise)) {
+    if let Err(damage) =
+        file.walk(&mut |record, otherwise| scan.take(record, otherwise), &mut |record| {
+            if !is_stream {
+                take_feature(record, &mut features);
+            }
+        })
+    {
         if scan.samples == 0 {
             return Err(failed(format!("it is damaged before the first sample: {damage}")));
         }
@@ -79,11 +87,13 @@ fn stream(input: Input, source: &str, chains: bool) -> Result<Stream> {
     let about = About {
         source: source.to_owned(),
         events,
+        counted: Vec::new(),
         build_ids: features.build_ids,
         architecture: features.architecture,
         kernel: features.kernel,
         boot: None,
         processor: features.processor,
+        cpuid: features.cpuid,
         host: features.host,
         command: features.command,
         lost: scan.lost,
@@ -105,7 +115,7 @@ struct File {
 
 impl Replay for File {
     fn replay(&self, take: Take<'_>) -> Result<()> {
-        match self.walk(take).err() {
+        match self.walk(take, &mut |_| {}).err() {
             found if found == self.damage => Ok(()),
             found => Err(Error::failed(format!("cannot read {} again", self.source))
                 .because(found.map_or("it has changed".to_owned(), |damage| damage.to_string()))),
@@ -114,9 +124,13 @@ impl Replay for File {
 }
 
 impl File {
-    /// Reads all records up to the first damage.
-    fn walk(&self, take: Take<'_>) -> std::result::Result<(), Damage> {
-        let mut walk = Walk { rounds: Rounds::default(), take };
+    /// Reads all records up to the first damage; `other` takes those of perf itself.
+    fn walk(
+        &self,
+        take: Take<'_>,
+        other: &mut dyn FnMut(&RawRecord<'_>),
+    ) -> std::result::Result<(), Damage> {
+        let mut walk = Walk { rounds: Rounds::default(), take, other };
         let mut records = Records::new(&self.input, self.range.clone());
         let mut expander = Expander::new();
         let mut last = 0;
@@ -139,6 +153,7 @@ impl File {
 struct Walk<'a> {
     rounds: Rounds,
     take: Take<'a>,
+    other: &'a mut dyn FnMut(&RawRecord<'_>),
 }
 
 impl Walk<'_> {
@@ -155,7 +170,7 @@ impl Walk<'_> {
             }
             user::FINISHED_ROUND => self.rounds.finish(),
             kind if kind < USER_TYPE_START => self.kernel_record(record),
-            _ => {}
+            _ => (self.other)(record),
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ const HEADER: usize = 8;
 /// No record is longer: its size has 16 bits.
 const LONGEST: usize = 1 << 16;
 /// Bytes that are read at once.
-const ROOM: usize = 1 << 20;
+const ROOM: usize = 1 << 18;
 /// `PERF_EVENT_UPDATE__NAME`.
 const UPDATE_NAME: u64 = 2;
 
@@ -66,8 +66,10 @@ pub struct Records<'a> {
     at: u64,
     /// Offset of the end of the last.
     end: u64,
-    /// What was read of the file.
+    /// Room for what is read of the file, …
     buffer: Vec<u8>,
+    /// … and how much of it was read.
+    held: usize,
     /// Offset of its first byte.
     start: u64,
 }
@@ -76,7 +78,7 @@ impl<'a> Records<'a> {
     /// The records between two offsets of a file.
     pub fn new(input: &'a Input, range: Range<u64>) -> Self {
         let (at, end) = (range.start, range.end.min(input.length()));
-        Self { input, at, end, buffer: Vec::new(), start: at }
+        Self { input, at, end, buffer: Vec::new(), held: 0, start: at }
     }
 
     /// Offset and content of the next record; `None` after the last and after a damage.
@@ -87,7 +89,7 @@ impl<'a> Records<'a> {
             self.at = self.end;
             return Some(Err(Damage { at, why: format!("it cannot be read: {error}") }));
         }
-        let rest = &self.buffer[(at - self.start) as usize..];
+        let rest = &self.buffer[(at - self.start) as usize..self.held];
         match split_record(rest, left) {
             Ok((record, size)) => {
                 self.at += size;
@@ -102,18 +104,20 @@ impl<'a> Records<'a> {
 
     /// Reads on, unless the buffer holds the next record whatever its length.
     fn hold(&mut self) -> io::Result<()> {
-        let read = self.start + self.buffer.len() as u64;
+        let read = self.start + self.held as u64;
         if self.at + LONGEST as u64 <= read || read >= self.end && self.at <= read {
             return Ok(());
         }
-        let used = usize::try_from(self.at - self.start).unwrap_or(usize::MAX);
-        self.buffer.drain(..used.min(self.buffer.len()));
+        let used = usize::try_from(self.at - self.start).unwrap_or(usize::MAX).min(self.held);
+        self.buffer.copy_within(used..self.held, 0);
+        self.held -= used;
         self.start = self.at;
-        let held = self.buffer.len();
         let room = usize::try_from(self.end - self.at).unwrap_or(usize::MAX).min(ROOM);
-        self.buffer.resize(room, 0);
-        let n = self.input.fill(self.start + held as u64, &mut self.buffer[held..])?;
-        self.buffer.truncate(held + n);
+        if self.buffer.len() < room {
+            self.buffer.resize(room, 0);
+        }
+        let next = self.start + self.held as u64;
+        self.held += self.input.fill(next, &mut self.buffer[self.held..room])?;
         Ok(())
     }
 }
@@ -143,24 +147,31 @@ fn split_record(rest: &[u8], left: u64) -> Result<(Header<'_>, u64), String> {
     Ok((Header { kind, misc, body }, whole))
 }
 
-/// Events and features among the records, as in pipe mode.
-pub fn metadata(mut records: Records<'_>, features: &mut Features) -> Vec<Event> {
+/// Events among the records, as in pipe mode.
+pub fn events(mut records: Records<'_>, features: &mut Features) -> Vec<Event> {
     let mut events = Vec::new();
     while let Some(Ok((_, record))) = records.next() {
         match record.kind {
             user::HEADER_ATTR => events.extend(event(record.body)),
-            user::HEADER_BUILD_ID => features.take_build_id(record.misc, record.body),
-            user::HEADER_FEATURE => {
-                if let Some(feature) = word(record.body, 0) {
-                    features.take(feature, &record.body[8..]);
-                }
-            }
             user::EVENT_UPDATE => rename(&mut events, record.body),
-            _ => {}
+            _ => take_feature(&record, features),
         }
     }
     features.name(&mut events);
     events
+}
+
+/// A feature among the records, if it is one.
+pub fn take_feature(record: &Header<'_>, features: &mut Features) {
+    match record.kind {
+        user::HEADER_BUILD_ID => features.take_build_id(record.misc, record.body),
+        user::HEADER_FEATURE => {
+            if let Some(feature) = word(record.body, 0) {
+                features.take(feature, &record.body[8..]);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// HEADER_ATTR: an attribute, then ids.

@@ -75,6 +75,7 @@ fn stream(input: Input, name: &str) -> Result<Stream> {
             }
             Chunk::SampledEvents(events) => {
                 about.events = events.to_events();
+                about.counted = events.counted();
                 about.notes.extend(events.notes);
                 (scan, last, cut) = (Scan::new(&about.events), Last::default(), 0);
             }

@@ -51,6 +51,19 @@ pub struct SampledEvent {
     pub format: SampleFormat,
     /// Ids in records.
     pub ids: Vec<u64>,
+    /// The events that its samples read, if they do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counted: Vec<CountedEvent>,
+}
+
+/// An event counted in the group of a sampled one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CountedEvent {
+    /// The table's name.
+    pub name: String,
+    /// Ids in READ fields.
+    pub ids: Vec<u64>,
 }
 
 impl SampledEvent {
@@ -70,6 +83,12 @@ impl SampledEvent {
 }
 
 impl SampledEvents {
+    /// The events that samples read, with their ids.
+    pub fn counted(&self) -> Vec<(String, Vec<u64>)> {
+        let all = self.events.iter().flat_map(|event| &event.counted);
+        all.map(|event| (event.name.clone(), event.ids.clone())).collect()
+    }
+
     /// The events for decoding records. Ids of tracking events are added to the first event: they have
     /// no samples, and their other records end like those of the first event.
     pub fn to_events(&self) -> Vec<Event> {

@@ -2,20 +2,22 @@
 
 use super::demangle::demangle;
 use super::function::Line;
+use super::reader::Reader;
 use super::source_point::{SourcePoint, find};
+use super::types::{DataTypes, Untyped, Variable};
 use gimli::{EndianArcSlice, RunTimeEndian};
 use object::{Object as _, ObjectSection as _};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 
-type Reader = EndianArcSlice<RunTimeEndian>;
+use std::sync::Arc;
 
 /// The source lines of a module.
 pub(super) struct Lines {
     /// `None`: the file has no DWARF, or none that can be read.
     context: Option<addr2line::Context<Reader>>,
     known: HashMap<u64, Vec<Line>>,
+    types: Option<DataTypes>,
 }
 
 /// Largest number of addresses whose lines are cached; then the cache is cleared.
@@ -27,17 +29,25 @@ const DEEPEST: usize = 256;
 const MOST_SHRUNK: u64 = 1100;
 
 impl Lines {
-    /// The lines of `file`; `shared` is the file that dwz moved common parts to. Only the list of
-    /// units is parsed now.
-    pub fn new(file: &object::File<'_>, shared: Option<&object::File<'_>>) -> Self {
+    /// The lines of `file`, the debug file of `program` or itself; `shared` is the file that dwz moved common
+    /// parts to. Only the list of units is parsed now.
+    pub fn new(
+        program: &object::File<'_>,
+        file: &object::File<'_>,
+        shared: Option<&object::File<'_>>,
+    ) -> Self {
         let dwarf = gimli::Dwarf::load(|id| Ok::<_, gimli::Error>(section(file, id.name())));
         let context = dwarf.and_then(|mut dwarf| {
             if let Some(shared) = shared {
                 dwarf.load_sup(|id| Ok::<_, gimli::Error>(section(shared, id.name())))?;
             }
-            addr2line::Context::from_dwarf(dwarf)
+            let dwarf = Arc::new(dwarf);
+            let has_types = file.section_by_name(".debug_info").is_some();
+            let types = has_types.then(|| DataTypes::new(Arc::clone(&dwarf), program));
+            addr2line::Context::from_arc_dwarf(dwarf).map(|context| (context, types))
         });
-        Self { context: context.ok(), known: HashMap::new() }
+        let (context, types) = context.ok().unzip();
+        Self { context, known: HashMap::new(), types: types.flatten() }
     }
 
     /// The lines at `address` (p_vaddr), the innermost inlined function first.
@@ -58,6 +68,19 @@ impl Lines {
         }
         let unit = self.context.as_ref()?.find_dwarf_and_unit(address).skip_all_loads()?;
         find(unit, address)
+    }
+
+    /// The types of data; `None` without DWARF.
+    pub fn types(&mut self) -> Option<&mut DataTypes> {
+        self.types.as_mut()
+    }
+
+    /// The variables in scope at an instruction, the innermost first.
+    pub fn variables(&mut self, address: u64) -> Result<Arc<Vec<Variable>>, Untyped> {
+        let (context, types) =
+            self.context.as_ref().zip(self.types.as_mut()).ok_or(Untyped::NoDwarf)?;
+        let unit = context.find_dwarf_and_unit(address).skip_all_loads();
+        Ok(types.variables(unit.ok_or(Untyped::NoDwarf)?, address))
     }
 }
 

@@ -72,21 +72,14 @@ fn is_code(section: &object::Section<'_, '_>) -> bool {
 
 /// Code sections, or executable segments if there are no sections.
 fn code(file: &object::File<'_>, layout: &Layout) -> Vec<CodeRange> {
-    let range = |name: &str, start: u64, size: u64| CodeRange {
-        name: name.to_owned(),
-        start,
-        end: start.saturating_add(size),
-    };
-    let sections: Vec<_> = file
-        .sections()
-        .filter(is_code)
-        .map(|s| range(s.name().unwrap_or("code"), s.address(), s.size()))
-        .collect();
+    let range = |start: u64, size: u64| CodeRange { start, end: start.saturating_add(size) };
+    let sections: Vec<_> =
+        file.sections().filter(is_code).map(|s| range(s.address(), s.size())).collect();
     if !sections.is_empty() {
         return sections;
     }
     let segments = layout.segments.iter().filter(|segment| segment.executable);
-    segments.map(|s| range("code", s.address, s.file_size)).collect()
+    segments.map(|s| range(s.address, s.file_size)).collect()
 }
 
 /// Stubs of the procedure linkage table, named after the GOT slot that each jumps through.

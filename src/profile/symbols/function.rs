@@ -3,7 +3,7 @@
 /// A function, or a range of code without a symbol.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Function {
-    /// Demangled name; for code without a symbol its section and offset (`.text+0x1a0`).
+    /// Demangled name; for code without a symbol its file and address (`sort+0x4327`).
     pub name: String,
     /// The name without parameters and return type, as `perf report` prints it.
     pub short: String,

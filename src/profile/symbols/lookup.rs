@@ -1,19 +1,18 @@
 //! Symbols of all modules: read on first use, then cached.
 
+use super::dwarf::Lines;
 use super::function::{Function, Line};
-use super::jit;
-use super::kernel::{self, Kernel};
+use super::kernel::Kernel;
 use super::objects::DataObject;
 use super::origin::Origin;
 use super::program::{Program, ProgramImage};
 use super::source_point::SourcePoint;
 use super::table::Table;
 use crate::address_space::ModuleAddress;
-use crate::files::{Gap, Layout, SearchPaths, hexadecimal, locate, read, same_id};
-use crate::module::{Module, ModuleKind};
+use crate::files::{Gap, SearchPaths};
+use crate::module::Module;
 use pmu::machine::Root;
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What has been read of a module.
@@ -136,6 +135,17 @@ impl Symbols {
         program.object(&self.search, place.address)
     }
 
+    /// Whether a module lies at the same addresses in every process (it is not position independent).
+    pub fn is_fixed(&mut self, module: &Module) -> bool {
+        self.loaded(module).program.as_ref().is_some_and(Program::is_fixed)
+    }
+
+    /// DWARF of a module.
+    pub(super) fn dwarf(&mut self, module: &Module) -> Option<&mut Lines> {
+        let number = self.number(module);
+        self.loaded[number].program.as_mut()?.lines(&self.search)
+    }
+
     /// The code from `start` to `end` (p_vaddr, exclusive).
     ///
     /// # Errors
@@ -180,95 +190,6 @@ impl Symbols {
         }
         self.last
     }
-
-    fn load(&mut self, module: &Module) -> usize {
-        let loaded = match module.kind {
-            ModuleKind::File => self.load_file(module),
-            ModuleKind::Kernel | ModuleKind::KernelModule => self.load_kernel(module),
-            ModuleKind::Vdso => self.load_vdso(module),
-            ModuleKind::Anonymous => self.load_jit(module),
-            ModuleKind::Unknown => LoadedModule::without(Gap::NoCode),
-        };
-        let number = self.loaded.len();
-        self.loaded.push(loaded);
-        self.modules.push(module.clone());
-        self.numbers.insert(module.clone(), number);
-        number
-    }
-
-    fn load_file(&self, module: &Module) -> LoadedModule {
-        let found = match locate(&self.search, module) {
-            Ok(found) => found,
-            Err(gap) => return LoadedModule::without(gap),
-        };
-        if let Some(recorded) = self.origin.architecture.as_deref()
-            && !found.layout.runs_on(recorded)
-        {
-            return LoadedModule::without(Gap::OtherProcessor(recorded.to_owned()));
-        }
-        match read(&found.path) {
-            Ok(data) => self.load_program(Program::new(data, found.path, found.layout)),
-            Err(error) => LoadedModule::without(Gap::Unreadable(error.to_string())),
-        }
-    }
-
-    fn load_program(&self, mut program: Program) -> LoadedModule {
-        match program.table(&self.search) {
-            Ok(table) => LoadedModule { gap: None, table, program: Some(program) },
-            Err(reason) => LoadedModule::without(Gap::Unreadable(reason)),
-        }
-    }
-
-    fn load_kernel(&mut self, module: &Module) -> LoadedModule {
-        let own_id = module.build_id.as_deref().filter(|_| module.kind == ModuleKind::Kernel);
-        if let Err(gap) = kernel::is_recorded(own_id, &self.origin, &self.root) {
-            return LoadedModule::without(gap);
-        }
-        let kernel = self.kernel.get_or_insert_with(|| Kernel::read(&self.root));
-        let kernel = kernel.as_ref().map_err(Clone::clone);
-        match kernel.and_then(|k| k.table(module, &self.root, self.origin.this_boot)) {
-            Ok(table) => LoadedModule { table, ..LoadedModule::default() },
-            Err(gap) => LoadedModule::without(gap),
-        }
-    }
-
-    fn load_vdso(&self, module: &Module) -> LoadedModule {
-        let absent = || LoadedModule::without(Gap::NoFile(module.path.clone()));
-        let Some(data) = kernel::vdso() else { return absent() };
-        let Ok(layout) = Layout::read(&*data) else { return absent() };
-        let found = layout.build_id.clone().unwrap_or_default();
-        let same = match &module.build_id {
-            Some(recorded) => same_id(recorded, &found),
-            None => kernel::is_this_machine(&self.origin, &self.root),
-        };
-        if same {
-            return self.load_program(Program::new(data, module.path.clone().into(), layout));
-        }
-        match &module.build_id {
-            Some(recorded) => {
-                LoadedModule::without(Gap::Changed(hexadecimal(recorded), hexadecimal(&found)))
-            }
-            None => absent(),
-        }
-    }
-
-    /// Functions of a JIT from its perf map file; the one in `/tmp` unless the recording is known to be
-    /// from another host.
-    fn load_jit(&self, module: &Module) -> LoadedModule {
-        let Some(pid) = module.pid else { return LoadedModule::without(Gap::NoCode) };
-        let inside = format!("tmp/perf-{pid}.map");
-        let mut places: Vec<PathBuf> =
-            self.search.roots.iter().map(|root| root.join(&inside)).collect();
-        let here =
-            self.origin.host.as_ref().is_none_or(|host| {
-                self.root.text("proc/sys/kernel/hostname").as_ref() == Some(host)
-            });
-        if here || self.origin.live {
-            places.push(PathBuf::from("/").join(&inside));
-        }
-        match places.iter().find_map(|path| read(path).ok()) {
-            Some(text) => LoadedModule { table: jit::parse(&text), ..LoadedModule::default() },
-            None => LoadedModule::without(Gap::NoFile(format!("/{inside}"))),
-        }
-    }
 }
+
+mod load;

@@ -8,12 +8,14 @@
 //! | `elf` | symbols, PLT stubs, unwind entries and sections of an ELF file |
 //! | `objects` | static variables of an ELF file |
 //! | `debug_file` | separate debug files |
-//! | `dwarf` | lines and inlined functions |
+//! | `dwarf`, `reader` | lines and inlined functions; how sections are read |
+//! | `types` | types of data: members of variables |
 //! | `source_point` | instructions as sample profiles of compilers name them |
 //! | `program` | one ELF file with everything read from it so far |
 //! | `kernel` | symbols of the running kernel, the vdso |
 //! | `jit` | perf map files |
-//! | `lookup` | [`Symbols`]: symbols of all modules, cached |
+//! | `lookup` | [`Symbols`]: symbols of all modules, cached; `lookup/load`: reading those of one |
+//! | `typed` | the same: types of data |
 //!
 //! Names are never guessed: a module whose file has changed since the recording has no functions, and
 //! code without symbols is named by section and offset.
@@ -29,8 +31,11 @@ mod lookup;
 mod objects;
 mod origin;
 mod program;
+mod reader;
 mod source_point;
 mod table;
+mod typed;
+mod types;
 
 pub use function::{Function, Line};
 pub use lookup::Symbols;
@@ -38,3 +43,4 @@ pub use objects::DataObject;
 pub use origin::Origin;
 pub use program::ProgramImage;
 pub use source_point::SourcePoint;
+pub use types::{Member, Place, Pointee, TypeRef, Untyped, Variable};

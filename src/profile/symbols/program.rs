@@ -76,10 +76,11 @@ impl Program {
             None => self.debug(search, &file),
         };
         let debug = debug.as_ref().and_then(|data| object::File::parse(&***data).ok());
-        let file = debug.as_ref().unwrap_or(&file);
+        let program = &file;
+        let file = debug.as_ref().unwrap_or(program);
         let shared = debug_file::find_shared(search, file, &self.path);
         let shared = shared.as_ref().and_then(|data| object::File::parse(&**data).ok());
-        Some(Lines::new(file, shared.as_ref()))
+        Some(Lines::new(program, file, shared.as_ref()))
     }
 
     fn debug(&mut self, search: &SearchPaths, file: &object::File<'_>) -> Option<Arc<Vec<u8>>> {
@@ -87,6 +88,16 @@ impl Program {
         self.debug
             .get_or_insert_with(|| debug_file::find(search, file, path, build_id).map(Arc::new))
             .clone()
+    }
+
+    /// Whether it lies at the same addresses in every process.
+    pub fn is_fixed(&self) -> bool {
+        self.layout
+            .segments
+            .iter()
+            .map(|segment| segment.address)
+            .min()
+            .is_some_and(|first| first > 0)
     }
 
     /// The program as it is mapped in memory.

@@ -2,7 +2,7 @@
 
 use super::demangle::{demangle, demangle_short};
 use super::function::Function;
-use isa::code::preference;
+use isa::code::{nameless, preference};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -36,7 +36,6 @@ pub(super) struct Guess {
 /// A code section, or segment in files without sections.
 #[derive(Debug, Clone)]
 pub(super) struct CodeRange {
-    pub name: String,
     pub start: u64,
     pub end: u64,
 }
@@ -62,8 +61,9 @@ struct Piece {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     symbols: Vec<Symbol>,
-    code: Vec<CodeRange>,
     pieces: Vec<Piece>,
+    /// The name of its file, for code without a symbol.
+    file: String,
     /// Whether names are printed without demangling.
     verbatim: bool,
     /// Functions looked up so far; names are demangled on first use.
@@ -88,7 +88,13 @@ impl Table {
         let known = fill(named, flatten(inside, |_| Owner::Guess));
         let rest = flatten(code.iter().map(|c| (c.start, c.end)), |_| Owner::Guess);
         let pieces = fill(known, rest);
-        Self { symbols, code, pieces, verbatim: false, made: HashMap::new() }
+        Self { symbols, pieces, ..Self::default() }
+    }
+
+    /// The table of the file with this name.
+    pub fn of_file(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.file);
+        self
     }
 
     /// The table with names that are not demangled.
@@ -135,8 +141,7 @@ impl Table {
                 })
             }
             Owner::Guess => {
-                let range = containing(&self.code, piece.start)?;
-                let name = format!("{}+{:#x}", range.name, piece.start - range.start);
+                let name = nameless(&self.file, piece.start);
                 let Piece { start, end, .. } = piece;
                 Some(Function {
                     short: name.clone(),

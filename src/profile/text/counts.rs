@@ -149,5 +149,5 @@ impl Counts {
 
 fn add<K: Ord>(to: &mut BTreeMap<K, u64>, key: K, n: u64) {
     let sum = to.entry(key).or_default();
-    *sum = sum.saturating_add(n);
+    *sum = sum.saturating_add(n).min(MOST);
 }

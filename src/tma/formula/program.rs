@@ -61,6 +61,17 @@ impl Program {
 
     /// Runs the program. Undefined (a division by zero) is NaN.
     pub fn eval<I: Inputs + ?Sized>(&self, inputs: &mut I) -> f64 {
+        self.run::<false, I>(inputs)
+    }
+
+    /// Runs the program without the limits of a share: `max` of 0 and a value, and `min` of 1 and a
+    /// value, are the value, which tells how far beyond the limit it is, and how it varies.
+    pub fn eval_unlimited<I: Inputs + ?Sized>(&self, inputs: &mut I) -> f64 {
+        self.run::<true, I>(inputs)
+    }
+
+    fn run<const UNLIMITED: bool, I: Inputs + ?Sized>(&self, inputs: &mut I) -> f64 {
+        let mut literal = [false; STACK];
         let mut stack = [0.0f64; STACK];
         let mut top = 0;
         let mut at = 0;
@@ -68,17 +79,30 @@ impl Program {
             at += 1;
             match *op {
                 Op::Num(n) => {
+                    literal[top] = true;
                     stack[top] = n;
                     top += 1;
                 }
                 Op::Leaf(leaf) => {
+                    literal[top] = false;
                     stack[top] = inputs.value(leaf);
                     top += 1;
                 }
                 Op::Neg => stack[top - 1] = -stack[top - 1],
                 Op::Bin(op) => {
                     top -= 1;
-                    stack[top - 1] = apply(op, stack[top - 1], stack[top]);
+                    let limit = match op {
+                        BinOp::Max if UNLIMITED => Some(0.0),
+                        BinOp::Min if UNLIMITED => Some(1.0),
+                        _ => None,
+                    };
+                    let is_limit = |at: usize| literal[at] && Some(stack[at]) == limit;
+                    stack[top - 1] = match (is_limit(top - 1), is_limit(top)) {
+                        (true, false) => stack[top],
+                        (false, true) => stack[top - 1],
+                        _ => apply(op, stack[top - 1], stack[top]),
+                    };
+                    literal[top - 1] = false;
                 }
                 Op::JumpIfZero(to) => {
                     top -= 1;

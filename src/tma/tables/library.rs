@@ -184,6 +184,35 @@ impl Library {
         Ok(Head { vendor: file.vendor, core: file.core, pmu: file.pmu, rank })
     }
 
+    /// The table of the same vendor for the model of the same family that is nearest by its number.
+    ///
+    /// # Errors
+    /// As [`Library::text`].
+    pub fn nearest(&self, vendor: &str, family: u32, model: u32) -> Result<Option<String>> {
+        let mut best: Option<(u32, String)> = None;
+        for name in self.names() {
+            let rules: Vec<(u32, Vec<u32>)> = match self.known(name)?.0.source {
+                Source::Embedded(t) if t.vendor == vendor => {
+                    t.rules.iter().map(|r| (r.family, r.models.to_vec())).collect()
+                }
+                Source::Embedded(_) => continue,
+                Source::File(_) => {
+                    let (text, origin) = self.text(name)?;
+                    let file = Table::read(&text, &origin)?;
+                    let rules = file.matches.into_iter().map(|r| (r.family, r.models));
+                    rules.filter(|_| file.vendor == vendor).collect()
+                }
+            };
+            for (_, models) in rules.into_iter().filter(|(own, _)| *own == family) {
+                let distance = models.iter().map(|m| m.abs_diff(model)).min().unwrap_or(0);
+                if best.as_ref().is_none_or(|(least, _)| distance < *least) {
+                    best = Some((distance, name.to_owned()));
+                }
+            }
+        }
+        Ok(best.map(|(_, name)| name))
+    }
+
     /// How many of these event names, written as tables write them, each table has.
     pub fn knowing<'l>(&'l self, names: &[&str]) -> Vec<(usize, &'l str)> {
         self.counted(self.bundle.event_names, names, |table, name| table.event(name).is_some())

@@ -1,19 +1,23 @@
-//! The error of a node's value: a delete-one jackknife over the readings of its groups.
+//! The error of a node's value: a batch jackknife over the readings of its groups.
 //!
 //! Dropping one reading of a group drops all its events together, so their covariance is preserved.
-//! Groups run at different times and are taken as independent: their variances add. A group
-//! that ran for the share *s* of the time is a sample of a finite population, which leaves the
-//! variance times (1 − s): a group that ran all the time counted everything and adds none.
-//! (Cochran, *Sampling Techniques*, 3rd ed., §2.6 and §6.17 for the ratio estimator's jackknife.)
+//! Groups run at different times and are taken as independent: their variances add.
+//!
+//! Successive readings are not independent where a program has phases. So readings are put together
+//! in batches of 1, 2, 4, … as long as there are 4 batches, and the widest interval counts, with
+//! Student's t of the number of its batches (batch means: G. S. Fishman, *Discrete-Event Simulation*,
+//! §6.6). What no reading has seen is added by [`super::unseen`].
 
 use super::layout::Layout;
+use super::readings::{MIN_READINGS, Readings};
 use super::result::Evaluation;
 use super::scratch::{Scratch, common_clocks};
+use super::unseen::Unseen;
 use crate::counts::{Counts, GroupCounts};
 use crate::tables::{EventId, NodeId, Table};
 
-/// Fewest readings of a group that give an error.
-pub const MIN_READINGS: usize = 8;
+/// Fewest batches.
+const BATCHES: usize = 4;
 
 /// Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom
 /// (NIST/SEMATECH e-Handbook of Statistical Methods, §1.3.6.7.2).
@@ -31,55 +35,6 @@ pub fn student_t95(degrees: usize) -> f64 {
     }
 }
 
-/// The repeated readings of one group, however it is known.
-struct Readings {
-    events: Vec<EventId>,
-    /// Sums over all readings, by event.
-    sums: Vec<f64>,
-    /// Running time of each reading (live), or 1 each (imported intervals).
-    weights: Vec<f64>,
-    /// Counts by reading and event, in the unit of `sums`.
-    values: Vec<Vec<f64>>,
-    /// Scaled total = sum × `enabled` / sum of weights.
-    enabled: f64,
-    /// Share of the time it ran.
-    share: f64,
-}
-
-impl Readings {
-    fn of(group: &GroupCounts) -> Option<Self> {
-        match group {
-            GroupCounts::Live { events, readings, enabled } => {
-                let weights: Vec<f64> = readings.iter().map(|r| r.running as f64).collect();
-                let values = readings.iter().map(|r| r.values.iter().map(|v| *v as f64).collect());
-                let share = group.running_share().unwrap_or(1.0);
-                Self::new(events.clone(), weights, values.collect(), *enabled as f64, share)
-            }
-            GroupCounts::Imported { events, running, intervals } => {
-                let events = events.iter().map(|(e, _)| *e).collect();
-                let n = intervals.len();
-                Self::new(events, vec![1.0; n], intervals.clone(), n as f64, running.unwrap_or(0.0))
-            }
-            GroupCounts::Missing { .. } => None,
-        }
-    }
-
-    fn new(
-        events: Vec<EventId>,
-        weights: Vec<f64>,
-        values: Vec<Vec<f64>>,
-        enabled: f64,
-        share: f64,
-    ) -> Option<Self> {
-        let complete = values.iter().all(|v| v.len() == events.len());
-        if values.len() < MIN_READINGS || !complete {
-            return None;
-        }
-        let sums = (0..events.len()).map(|i| values.iter().map(|v| v[i]).sum()).collect();
-        Some(Self { events, sums, weights, values, enabled, share })
-    }
-}
-
 /// Fills the errors of all nodes.
 pub(super) fn errors(
     table: &Table,
@@ -88,18 +43,19 @@ pub(super) fn errors(
     counts: &Counts,
     evaluation: &mut Evaluation,
 ) {
-    let mut variance = vec![0.0f64; table.nodes.len()];
+    // A value at its limit varies, too: it is the part beyond the limit that does.
+    scratch.unlimited = true;
+    scratch.next_stamp();
+    table.order.iter().for_each(|&n| scratch.compute(table, layout, n));
+    let unlimited = scratch.values.clone();
+    let mut squares = vec![0.0f64; table.nodes.len()];
+    let mut unseen = Unseen::new(table);
     for (g, group) in counts.groups.iter().enumerate() {
         let Some(readings) = Readings::of(group) else { continue };
-        let dependent: Vec<NodeId> = table
-            .order
-            .iter()
-            .copied()
-            .filter(|&n| {
-                layout.groups_of[usize::from(n)].contains(&g)
-                    && evaluation.nodes[usize::from(n)].quantity.value.is_ok()
-            })
-            .collect();
+        let has_value = |n: &NodeId| evaluation.nodes[usize::from(*n)].quantity.value.is_ok();
+        let uses = |n: &NodeId| layout.groups_of[usize::from(*n)].contains(&g);
+        let dependent: Vec<NodeId> =
+            table.order.iter().copied().filter(|n| uses(n) && has_value(n)).collect();
         if dependent.is_empty() {
             continue;
         }
@@ -107,18 +63,20 @@ pub(super) fn errors(
             GroupCounts::Live { .. } => common_clocks(table, counts),
             _ => None,
         };
-        let spread = spread_of_group(table, layout, scratch, (g, &readings, common), &dependent);
-        for (n, v) in dependent.iter().zip(spread) {
-            variance[usize::from(*n)] += v;
+        let effects = effects_of_group(table, layout, scratch, (g, &readings, common), &dependent);
+        for (n, effects) in dependent.iter().zip(effects) {
+            squares[usize::from(*n)] += readings.unseen() * widest(&effects);
+            unseen.enter(*n, &readings, variance(&effects, 1));
         }
     }
+    unseen.compare(|n| evaluation.nodes[n].quantity.get());
     for (n, result) in evaluation.nodes.iter_mut().enumerate() {
-        if result.quantity.value.is_err() {
-            continue;
-        }
+        let Ok(value) = result.quantity.value else { continue };
         let groups = &layout.groups_of[n];
-        let steps = rounding(table, n, groups, counts);
-        result.quantity.error = error_of(groups, counts, variance[n] + steps);
+        let steps = student_t95(MIN_READINGS).powi(2) * rounding(table, n, groups, counts);
+        let error = error_of(groups, counts, squares[n] + steps);
+        let least = unseen.least(n, value, unlimited[n]);
+        result.quantity.error = error.map(|e| e.max(least));
     }
 }
 
@@ -139,8 +97,8 @@ fn rounding(table: &Table, n: usize, groups: &[usize], counts: &Counts) -> f64 {
     fewest.map_or(0.0, |n| 1.0 / (12.0 * 255.0 * 255.0 * n.max(1) as f64))
 }
 
-/// Half width at 95 %, or why there is none.
-fn error_of(groups: &[usize], counts: &Counts, variance: f64) -> Result<f64, String> {
+/// Half width at 95 % by its square, or why there is none.
+fn error_of(groups: &[usize], counts: &Counts, square: f64) -> Result<f64, String> {
     let mut fewest = usize::MAX;
     for &g in groups {
         match &counts.groups[g] {
@@ -161,25 +119,50 @@ fn error_of(groups: &[usize], counts: &Counts, variance: f64) -> Result<f64, Str
             if fewest == 1 { "" } else { "s" }
         ));
     }
-    if !variance.is_finite() {
+    if !square.is_finite() {
         return Err("undefined without one of its readings".into());
     }
-    Ok(student_t95(fewest - 1) * variance.sqrt())
+    Ok(square.sqrt())
 }
 
-/// Jackknife variance of every node in `dependent` that comes from group `g`.
-fn spread_of_group(
+/// The square of the widest half width over all lengths of batches.
+fn widest(effects: &[f64]) -> f64 {
+    let mut most = 0.0f64;
+    let mut length = 1;
+    while effects.len() / length >= BATCHES {
+        let batches = effects.len().div_ceil(length);
+        let square = student_t95(batches - 1).powi(2) * variance(effects, length);
+        // Not `max`, which drops what is undefined.
+        most = if square > most || square.is_nan() { square } else { most };
+        length *= 2;
+    }
+    most
+}
+
+/// Variance of a value by the effects of its readings, in batches of `length`.
+fn variance(effects: &[f64], length: usize) -> f64 {
+    let n = effects.len() as f64;
+    let mean = effects.iter().sum::<f64>() / n;
+    let batch = |b: &[f64]| b.iter().map(|e| e - mean).sum::<f64>();
+    let batches: Vec<f64> = effects.chunks(length).map(batch).collect();
+    let m = batches.len() as f64;
+    m / (m - 1.0) * batches.iter().map(|b| b * b).sum::<f64>() / (n * n)
+}
+
+/// By node of `dependent`, and by reading of group `g`, the effect of a reading: n - 1 times what the
+/// value loses without it (the centred pseudo-values of the jackknife).
+fn effects_of_group(
     table: &Table,
     layout: &Layout,
     scratch: &mut Scratch,
     (g, readings, common_clocks): (usize, &Readings, Option<f64>),
     dependent: &[NodeId],
-) -> Vec<f64> {
+) -> Vec<Vec<f64>> {
     let whole: Vec<f64> = dependent.iter().map(|&n| scratch.value_of(n)).collect();
     let kept: Vec<f64> = scratch.group_mut(table, g).to_vec();
     let weight: f64 = readings.weights.iter().sum();
-    let mut sum = vec![0.0; dependent.len()];
-    let mut squares = vec![0.0; dependent.len()];
+    let n_less_1 = readings.values.len() as f64 - 1.0;
+    let mut effects = vec![Vec::with_capacity(readings.values.len()); dependent.len()];
     for (left_out, own) in readings.values.iter().zip(&readings.weights) {
         let mut scale = readings.enabled / (weight - own);
         let clocks = readings.events.iter().position(|e| *e == table.clocks);
@@ -194,10 +177,7 @@ fn spread_of_group(
         scratch.next_stamp();
         for (k, &n) in dependent.iter().enumerate() {
             scratch.compute(table, layout, n);
-            // Differences from the whole value keep the sums small and exact.
-            let difference = scratch.value_of(n) - whole[k];
-            sum[k] += difference;
-            squares[k] += difference * difference;
+            effects[k].push(n_less_1 * (whole[k] - scratch.value_of(n)));
         }
     }
     scratch.group_mut(table, g).copy_from_slice(&kept);
@@ -205,7 +185,5 @@ fn spread_of_group(
     for (k, &n) in dependent.iter().enumerate() {
         scratch.set_value(n, whole[k]);
     }
-    let n = readings.values.len() as f64;
-    let scale = (n - 1.0) / n * (1.0 - readings.share);
-    sum.iter().zip(&squares).map(|(s, q)| scale * (q - s * s / n).max(0.0)).collect()
+    effects
 }

@@ -39,12 +39,15 @@ mod evaluate;
 mod flags;
 mod jackknife;
 mod layout;
+mod readings;
 mod result;
 mod scratch;
+mod unseen;
 
 pub use evaluate::Evaluator;
 pub use flags::{Flags, MISMEASURED, UNDECIDED_WITHOUT_ERROR, Undecided};
-pub use jackknife::{MIN_READINGS, student_t95};
+pub use jackknife::student_t95;
+pub use readings::MIN_READINGS;
 pub use result::{Evaluation, NodeResult};
 
 #[cfg(test)]

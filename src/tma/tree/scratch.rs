@@ -2,7 +2,7 @@
 
 use super::layout::{Layout, Place, Split, ambient};
 use crate::counts::{Counts, GroupCounts};
-use crate::formula::{Inputs, Leaf};
+use crate::formula::{Inputs, Leaf, Program};
 use crate::tables::{Const, NodeId, Table};
 
 /// Working memory, reused from one interval to the next.
@@ -16,6 +16,8 @@ pub(super) struct Scratch {
     /// Final value by node.
     pub(super) values: Vec<f64>,
     pub(super) constants: [f64; 5],
+    /// Formulas are computed without their limits.
+    pub(super) unlimited: bool,
 }
 
 impl Scratch {
@@ -48,6 +50,7 @@ impl Scratch {
         self.constants = counts.constants.map(|c| c.unwrap_or(f64::NAN));
         let smt = &mut self.constants[Const::SmtOn.index()];
         *smt = if smt.is_nan() { 0.0 } else { *smt };
+        self.unlimited = false;
         self.next_stamp();
     }
 
@@ -83,7 +86,8 @@ impl Scratch {
             Place::Missing(_) => f64::NAN,
             Place::Split(split) => {
                 let formula = &table.nodes[usize::from(n)].formula;
-                formula.eval(&mut FromSeveral { scratch: self, table, split })
+                let unlimited = self.unlimited;
+                eval(formula, unlimited, &mut FromSeveral { scratch: self, table, split })
             }
         };
         self.values[usize::from(n)] = value;
@@ -95,10 +99,15 @@ impl Scratch {
             return self.memo[at].1;
         }
         let formula = &table.nodes[usize::from(n)].formula;
-        let value = formula.eval(&mut FromOne { scratch: self, table, group });
+        let unlimited = self.unlimited;
+        let value = eval(formula, unlimited, &mut FromOne { scratch: self, table, group });
         self.memo[at] = (self.stamp, value);
         value
     }
+}
+
+fn eval(formula: &Program, unlimited: bool, inputs: &mut dyn Inputs) -> f64 {
+    if unlimited { formula.eval_unlimited(inputs) } else { formula.eval(inputs) }
 }
 
 /// Core clocks of the whole time, from all live groups that count them: multiplexed groups

@@ -46,8 +46,7 @@ int main(void) {
     long used = 0, count = LEAVES;
     for (int k = 1; k < LEVELS; k++, span *= KEYS + 1, count = (count + KEYS) / (KEYS + 1)) level = above(level, count, pool, &used, span);
     for (long i = 0; i < QUERIES; i++) queries[i] = draw();
-    double begin = now();
     uint64_t sum = 0;
-    for (int k = 0; k < 4; k++) sum += kernel(level[0], queries, QUERIES);
-    report(begin, sum);
+    REPEAT(4, sum += kernel(level[0], queries, QUERIES));
+    report(sum);
 }

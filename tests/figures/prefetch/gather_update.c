@@ -12,7 +12,6 @@ __attribute__((noipa)) void kernel(const uint32_t *index, uint32_t *bins, long n
 int main(void) {
     uint32_t *index = array((N + 4096) * sizeof *index), *bins = array((size_t)BINS * sizeof *bins);
     for (long i = 0; i < N; i++) index[i] = draw() % BINS;
-    double begin = now();
-    for (int k = 0; k < 6; k++) kernel(index, bins, N);
-    report(begin, bins[index[5]]);
+    REPEAT(6, kernel(index, bins, N));
+    report(bins[index[5]]);
 }

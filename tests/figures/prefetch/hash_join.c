@@ -21,8 +21,7 @@ int main(void) {
         keys[i] = draw();
         if (i % 2) table[HASH(keys[i])] = (struct bucket){keys[i], i};
     }
-    double begin = now();
     uint64_t found = 0;
-    for (int k = 0; k < 12; k++) found += kernel(table, keys, N);
-    report(begin, found);
+    REPEAT(12, found += kernel(table, keys, N));
+    report(found);
 }

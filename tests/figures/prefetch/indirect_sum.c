@@ -15,8 +15,7 @@ int main(void) {
     uint32_t *index = array((N + 4096) * sizeof *index), *data = array((size_t)M * sizeof *data);
     for (long i = 0; i < N; i++) index[i] = draw() % M;
     for (long i = 0; i < M; i += 16) data[i] = i;
-    double begin = now();
     uint64_t sum = 0;
-    for (int k = 0; k < 6; k++) sum += kernel(index, data, N);
-    report(begin, sum);
+    REPEAT(6, sum += kernel(index, data, N));
+    report(sum);
 }

@@ -23,8 +23,7 @@ int main(void) {
         order[i] = order[other], order[other] = kept;
     }
     for (long i = 0; i < N; i++) nodes[order[i]].next = &nodes[order[(i + 1) % N]], nodes[order[i]].value = i;
-    double begin = now();
     uint64_t sum = 0;
-    for (int k = 0; k < 4; k++) sum += kernel(nodes, N);
-    report(begin, sum);
+    REPEAT(4, sum += kernel(nodes, N));
+    report(sum);
 }

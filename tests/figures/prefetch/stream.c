@@ -14,8 +14,7 @@ __attribute__((noipa)) uint64_t kernel(const uint64_t *data, long n) {
 int main(void) {
     uint64_t *data = array((size_t)(N + 65536) * sizeof *data);
     for (long i = 0; i < N; i++) data[i] = draw();
-    double begin = now();
     uint64_t sum = 0;
-    for (int k = 0; k < 12; k++) sum += kernel(data, N);
-    report(begin, sum);
+    REPEAT(12, sum += kernel(data, N));
+    report(sum);
 }

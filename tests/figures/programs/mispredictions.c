@@ -1,7 +1,7 @@
 /* Branches of known nature. `mispredictions KIND MODE N ROUNDS` runs N of them on data that is `hard`, or `easy`: the same
  * sorted (alternating, where the hard data is sorted), so that the work is the same and every branch is predicted. It
- * prints the function and core cycles for each, the least of all rounds; the clock is the time-stamp counter against a
- * chain of additions, one cycle each, before and after. */
+ * prints the function and core cycles for each: of each part the lower quartile of the rounds, since others interrupt some.
+ * The clock is the time-stamp counter against a chain of additions, one cycle each, before and after each round. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,9 @@
 typedef unsigned char byte;
 #define NOINLINE __attribute__((noipa))
 #define KEEP(x) __asm__ volatile("" : "+r"(x))
+
+/* Items of a part; more of loops, which end with one. */
+enum { PART = 50000 };
 
 static unsigned long state = 88172645463325252ul;
 static unsigned random_below(unsigned most) {
@@ -91,6 +94,45 @@ NOINLINE long search(const byte *d, long n) {
     return found;
 }
 
+/* Calls nested as deep as n, each from one of two places. */
+NOINLINE long deep(const byte *d, long n) {
+    long x;
+    if (!n) return 0;
+    if (*d) { x = deep(d + 1, n - 1); KEEP(x); x += n; } else { x = deep(d + 1, n - 1); KEEP(x); x ^= n; }
+    return x;
+}
+/* Calls that longjmp(3) ends; after it a function returns whose caller is no more what the return stack has on top
+ * (hard), or another one that was called later (easy). */
+static void *frame[5];
+NOINLINE void leave(void) { __builtin_longjmp(frame, 1); }
+NOINLINE long leaf(long x) { return x + 1; }
+NOINLINE long caught(long x) {
+    if (!__builtin_setjmp(frame)) leave();
+    return x + 1;
+}
+NOINLINE long skipped(const byte *d, long n) {
+    static long i, x;
+    for (i = x = 0; i < n; i++)
+        if (d[i]) { x = caught(x); } else { if (!__builtin_setjmp(frame)) leave(); x = leaf(x); }
+    return x;
+}
+/* Jumps to an address that is pushed, by a return (hard) or an indirect jump (easy). */
+NOINLINE long pushed(const byte *d, long n) {
+    long x = 0;
+    for (long i = 0; i < n; i++)
+        if (d[i])
+            __asm__ volatile("sub $128, %%rsp\nlea 1f(%%rip), %%rax\npush %%rax\nret\n"
+                             "1: add $128, %%rsp" : "+r"(x) : : "rax");
+        else
+            __asm__ volatile("sub $128, %%rsp\nlea 1f(%%rip), %%rax\npush %%rax\npop %%rax\njmp *%%rax\n"
+                             "1: add $128, %%rsp" : "+r"(x) : : "rax");
+    return x + n;
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
 static int order(const void *a, const void *b) { return *(const byte *)b - *(const byte *)a; }
 /* Numbers below `kinds` (2 or more), the last one `share` of 100 times, the others alike. */
 static void numbers(byte *d, long n, unsigned kinds, unsigned share) {
@@ -104,6 +146,8 @@ static void runs(byte *d, long n, unsigned low, unsigned high) {
         d[i++] = 0;
     }
 }
+/* How deep calls nest. */
+static unsigned nested;
 /* Makes hard data; the function to run. */
 static const char *fill(const char *kind, byte *d, long n) {
     unsigned share, low, high;
@@ -123,6 +167,11 @@ static const char *fill(const char *kind, byte *d, long n) {
         for (long i = 1; i < n; i++) d[i] ^= d[i - 1];
         return "branch";
     }
+    if (sscanf(kind, "deep %u", &nested) == 1) {
+        for (long i = 0; i < n; i++) d[i] = i & 1;
+        return "deep";
+    }
+    if (!strcmp(kind, "skipped") || !strcmp(kind, "pushed")) return memset(d, 1, n), kind;
     /* The third bit is the conjunction or the exclusive or of the first two. */
     int is_and = !strcmp(kind, "and");
     if (!is_and && strcmp(kind, "exclusive or")) exit(2);
@@ -137,6 +186,13 @@ static long run(const char *of, const byte *d, long n) {
     if (!strcmp(of, "three")) return three(d, n);
     if (!strcmp(of, "choose")) return choose(d, n);
     if (!strcmp(of, "calls")) return calls(d, n);
+    if (!strcmp(of, "skipped")) return skipped(d, n);
+    if (!strcmp(of, "pushed")) return pushed(d, n);
+    if (!strcmp(of, "deep")) {
+        long all = 0;
+        for (long i = 0; i + nested <= n; i += nested) all += deep(d + i, nested);
+        return all;
+    }
     return search(d, n);
 }
 /* Ticks of a cycle. */
@@ -160,17 +216,31 @@ int main(int count, char **arguments) {
     const char *of = fill(arguments[1], d, n);
     if (!strcmp(arguments[2], "easy")) {
         qsort(d, n, 1, order);
+        if (!strcmp(of, "skipped") || !strcmp(of, "pushed")) memset(d, 0, n);
         for (long i = 0; i < n && !strcmp(arguments[1], "sorted"); i++) d[i] = i & 1;
     }
-    double best = 1e9;
-    for (long round = 0; round < rounds; round++) {
-        double before = tick();
-        unsigned long begin = __rdtsc();
-        all += run(of, d, n);
-        double took = __rdtsc() - begin, after = tick();
-        double cycles = took / ((before + after) / 2) / n;
-        if (before / after < 1.01 && after / before < 1.01 && cycles < best) best = cycles;
+    long *starts = malloc((n / PART + 2) * sizeof *starts), parts = 0, good = 0;
+    for (long from = 0; from < n; parts++) {
+        starts[parts] = from;
+        from = from + PART < n ? from + PART : n;
+        while (!strcmp(of, "loop") && from < n && d[from - 1]) from++;
     }
-    printf("%s %.4f\n", of, best);
+    starts[parts] = n;
+    double *took = malloc(parts * rounds * sizeof *took), sum = 0;
+    for (long round = 0; round < rounds; round++) {
+        double before = tick(), after;
+        for (long at = 0; at < parts; at++) {
+            unsigned long begin = __rdtsc();
+            all += run(of, d + starts[at], starts[at + 1] - starts[at]);
+            took[at * rounds + good] = (__rdtsc() - begin) / before;
+        }
+        after = tick();
+        good += before / after < 1.01 && after / before < 1.01;
+    }
+    for (long at = 0; at < parts; at++) {
+        qsort(took + at * rounds, good, sizeof *took, ascending);
+        sum += took[at * rounds + good / 4];
+    }
+    printf("%s %.4f\n", of, good ? sum / n : 0.0 / 0.0);
     return all == 42;
 }

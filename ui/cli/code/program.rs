@@ -17,6 +17,8 @@ pub fn block(file: &str, location: &Location, given: &str) -> Result<Located> {
         let mut found = read_location(&data, location)?;
         if let (Some(name), Some(symbol)) = (&mut found.name, location.function()) {
             *name = name.replacen(symbol, &demangle(symbol), 1);
+        } else if let Some(name) = &mut found.name {
+            *name = function_name::shown(file, name);
         }
         Ok(with_count(found, given))
     })
@@ -57,7 +59,7 @@ pub fn list(given: &str) -> Result<FunctionBlocks> {
     let data = load(Path::new(file))?;
     named(file, &location, |location| {
         let listed = list_blocks(&data, location)?;
-        Ok(FunctionBlocks { function: demangle(&listed.function), ..listed })
+        Ok(FunctionBlocks { function: function_name::shown(file, &listed.function), ..listed })
     })
 }
 
@@ -135,7 +137,8 @@ pub fn without_exit(located: &mut Located) {
     let end = located.start + rest.bytes.len() as u64;
     located.notes.push(format!(
         "measured without the final `{}`, which leaves the block: {:#x}..{end:#x}",
-        last.text, located.start
+        last.text.split(' ').next().unwrap_or_default(),
+        located.start
     ));
     located.bytes = rest.bytes;
 }

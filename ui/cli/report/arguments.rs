@@ -6,7 +6,7 @@ use crate::settings::Settings;
 use clap::{Args, ValueEnum};
 use engine::topdown::LiveAsk;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tma::Result;
 
@@ -85,6 +85,29 @@ fn milliseconds(text: &str) -> std::result::Result<u64, String> {
     Ok(number)
 }
 
+/// Refuses two outputs of one name, and an output over the program to be run.
+fn outputs_are_apart(outputs: &[&Option<PathBuf>], program: Option<&OsString>) -> Result<()> {
+    let named = |path: &&PathBuf| path.as_os_str() != "-";
+    let written: Vec<&PathBuf> =
+        outputs.iter().filter_map(|path| path.as_ref()).filter(named).collect();
+    // Links and other spellings are the same file.
+    let same = |a: &Path, b: &Path| match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
+    };
+    for (number, path) in written.iter().enumerate() {
+        if program.is_some_and(|program| same(Path::new(program), path)) {
+            let what = format!("{} is the command", path.display());
+            return Err(usage(&what, "write to another file"));
+        }
+        if written[..number].iter().any(|other| same(other, path)) {
+            let what = format!("{} is named for two outputs", path.display());
+            return Err(usage(&what, "write each to a file of its own"));
+        }
+    }
+    Ok(())
+}
+
 impl ReportArgs {
     /// Refuses contradictory options.
     pub fn check(&self) -> Result<()> {
@@ -103,10 +126,13 @@ impl ReportArgs {
                 "tdtool report --counts -- COMMAND, or -p PID; --measure works with recordings",
             ));
         }
+        let outputs = [&self.output, &self.code.folded, &self.code.flamegraph];
+        outputs_are_apart(&outputs, self.command.first())?;
         let only_live = [
             ("--repeat", self.repeat > 1),
             ("--no-multiplex", self.no_multiplex),
             ("--drilldown", self.drilldown),
+            ("--locate", self.code.locate),
         ];
         let only_live = only_live.into_iter().chain(self.measure.only_live());
         if let (true, Some((option, _))) = (import, only_live.into_iter().find(|(_, given)| *given))
@@ -131,11 +157,12 @@ impl ReportArgs {
         Ok(())
     }
 
-    /// Whether folded stacks are the only output asked for.
+    /// Whether folded stacks or a flame graph are the only output asked for.
     pub fn stacks_only(&self) -> bool {
         let code = &self.code;
-        code.folded.is_some()
+        (code.folded.is_some() || code.flamegraph.is_some())
             && code.callers.is_none()
+            && code.annotate.is_none()
             && !code.measure
             && self.output.is_none()
             && self.format == Format::Text

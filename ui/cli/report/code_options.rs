@@ -1,10 +1,10 @@
 //! The options of `tdtool report` about code: functions, blocks, callers.
 
 use crate::cli::measure::usage;
+use crate::cli::search::SearchArgs;
 use crate::settings::Settings;
 use clap::Args;
 use engine::hot::code::CodeAsk;
-use profile::files::SearchPaths;
 use profile::hot::Filter;
 use std::path::PathBuf;
 use tma::Result;
@@ -40,21 +40,38 @@ pub struct CodeArgs {
     /// Number of the sampled event to show, from 0
     #[arg(long, value_name = "N", help_heading = CODE)]
     pub event_number: Option<usize>,
-    /// Look for the recorded binaries under DIR first; repeatable
-    #[arg(long, value_name = "DIR", help_heading = CODE)]
-    pub symfs: Vec<PathBuf>,
+    #[command(flatten, next_help_heading = CODE)]
+    pub search: SearchArgs,
+    /// List code by a sampled event or a node that one locates (sampled if live)
+    #[arg(long = "by", value_name = "NODE|EVENT", conflicts_with = "event_number", help_heading = CODE)]
+    pub order: Option<String>,
+    /// Sample events that locate the nodes of the tree beside cycles (live)
+    #[arg(long, help_heading = CODE)]
+    pub locate: bool,
+    /// Level 1 of each function: samples read its counts (needs a PMU if live)
+    #[arg(long, help_heading = CODE)]
+    pub per_function: bool,
     /// Write folded stacks (flame graphs) to FILE (-: stdout) instead of a report
     #[arg(long, value_name = "FILE", help_heading = CODE)]
     pub folded: Option<PathBuf>,
+    /// End each folded stack in the node that its time goes to, where known
+    #[arg(long, requires = "folded", help_heading = CODE)]
+    pub folded_nodes: bool,
+    /// Write a flame graph to FILE (.svg or .html), by node where known; no report
+    #[arg(long, value_name = "FILE", value_parser = picture, help_heading = CODE)]
+    pub flamegraph: Option<PathBuf>,
+    /// Show the source lines of FUNCTION with their samples and assembly
+    #[arg(long, value_name = "FUNCTION", help_heading = CODE)]
+    pub annotate: Option<String>,
     /// Show no functions and blocks; do not sample a live measurement
-    #[arg(long, conflicts_with_all = ["callers", "measure", "counts", "estimate", "folded"], help_heading = CODE)]
+    #[arg(long, conflicts_with_all = ["callers", "measure", "counts", "estimate", "folded", "flamegraph", "annotate", "order", "locate", "per_function"], help_heading = CODE)]
     pub no_code: bool,
 }
 
 impl CodeArgs {
     /// Whether a live measurement needs call chains.
     pub fn wants_chains(&self) -> bool {
-        self.callers.is_some() || self.folded.is_some()
+        self.callers.is_some() || self.folded.is_some() || self.flamegraph.is_some()
     }
 
     /// Whether folded stacks go to standard output.
@@ -81,13 +98,28 @@ impl CodeArgs {
             blocks: self.blocks,
             callers: self.callers.clone(),
             filter,
-            search: SearchPaths { roots: self.symfs.clone(), ..SearchPaths::default() },
+            search: self.search.paths(),
             measure: self.measure.then(|| settings.own_core_model()).transpose()?,
             command: None,
             count: None,
             estimate: None,
             folded: self.folded.clone(),
+            folded_nodes: self.folded_nodes,
+            flame_graph: self.flamegraph.clone(),
+            annotate: self.annotate.clone(),
+            by: self.order.clone(),
+            per_function: self.per_function,
         }))
+    }
+}
+
+/// A file for a flame graph; the error includes the remedy.
+fn picture(text: &str) -> std::result::Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let known = |e: &std::ffi::OsStr| ["svg", "html"].iter().any(|k| e.eq_ignore_ascii_case(k));
+    match path.extension().is_some_and(known) {
+        true => Ok(path),
+        false => Err("a flame graph is .svg or .html; try --flamegraph flame.svg".to_owned()),
     }
 }
 

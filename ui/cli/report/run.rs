@@ -21,7 +21,12 @@ use tma::Result;
 pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     args.check()?;
     let settings = global.settings()?;
-    for (path, option) in [(&args.output, "--output"), (&args.code.folded, "--folded")] {
+    let outputs = [
+        (&args.output, "--output"),
+        (&args.code.folded, "--folded"),
+        (&args.code.flamegraph, "--flamegraph"),
+    ];
+    for (path, option) in outputs {
         if let Some(path) = path.as_ref().filter(|path| path.as_os_str() != "-") {
             check_output(path, &args.files(), option)?;
         }
@@ -78,7 +83,13 @@ fn of_measurement(
         code.command.clone_from(&ask.command);
     }
     let mut failed = None;
-    let sample = SampleAsk { call_chains: args.code.wants_chains(), ..SampleAsk::default() };
+    let sample = SampleAsk {
+        call_chains: args.code.wants_chains(),
+        beside: args.code.order.iter().cloned().collect(),
+        locate: args.code.locate,
+        per_function: args.code.per_function,
+        ..SampleAsk::default()
+    };
     let code = code.as_ref().map(|code| (code, &sample));
     let mut on_update = |update| {
         if failed.is_none()
@@ -96,6 +107,9 @@ fn of_measurement(
     }
     note_stacks(args);
     destination.note_file();
+    if let (true, Some(error)) = (ask.require_pmu, outcome.not_counted()) {
+        return Err(error);
+    }
     Ok(failed.unwrap_or_else(|| ExitCode::from(status(&outcome))))
 }
 
@@ -121,10 +135,14 @@ fn show_step(step: &Step) {
     }
 }
 
-/// Notes where the folded stacks are.
+/// Notes where the folded stacks and the flame graph are.
 fn note_stacks(args: &ReportArgs) {
-    if let Some(path) = args.code.folded.as_ref().filter(|p| p.as_os_str() != "-" && p.exists()) {
-        note(&format!("the folded stacks are in {}", path.display()));
+    let written =
+        [("folded stacks are", &args.code.folded), ("flame graph is", &args.code.flamegraph)];
+    for (what, path) in written {
+        if let Some(path) = path.as_ref().filter(|p| p.as_os_str() != "-" && p.exists()) {
+            note(&format!("the {what} in {}", path.display()));
+        }
     }
 }
 

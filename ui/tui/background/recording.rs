@@ -9,7 +9,7 @@ use crate::settings::Settings;
 use crate::subject::Samples;
 use crate::tui::action::BackgroundResult;
 use crate::tui::events::Message;
-use crate::tui::state::{Counts, SampleFilter, WITH_LINES};
+use crate::tui::state::{Counts, Loads, SampleFilter, WITH_LINES};
 use profile::files::SearchPaths;
 use profile::hot::{Filter, Profile, threads};
 use profile::record::Record;
@@ -30,6 +30,8 @@ pub fn serve_file(
         Ok(Ok(Some(recording))) => {
             let stacks = recording.records.iter().any(has_branches);
             stacks.then(|| count_branches(path.clone(), samples.search.clone(), queue.clone()));
+            let loads = recording.records.iter().any(has_access);
+            loads.then(|| sum_loads(path.clone(), samples.search.clone(), queue.clone()));
             answer(&recording, &samples, &requests, &queue);
         }
         Ok(Ok(None)) => {}
@@ -51,6 +53,23 @@ fn count_branches(path: PathBuf, search: SearchPaths, queue: Queue) {
         // Without them the screens are those of a recording without branch stacks.
         if let Some(counts) = found.ok().and_then(Result::ok).as_ref().and_then(Counts::recorded) {
             queue.send(BackgroundResult::Counts(Box::new(counts)));
+        }
+    });
+}
+
+fn has_access(record: &Record) -> bool {
+    matches!(record, Record::Sample { sample, .. }
+        if sample.data_source.is_some() || !sample.raw.is_empty())
+}
+
+/// Sums a recording's samples of loads, while its functions are shown.
+fn sum_loads(path: PathBuf, search: SearchPaths, queue: Queue) {
+    std::thread::spawn(move || {
+        let found =
+            catch_panic(|| engine::recorded_loads::loads(std::slice::from_ref(&path), &search));
+        // Without them the screens are those of a recording without samples of loads.
+        if let Some(loads) = found.ok().and_then(Result::ok).as_ref().and_then(Loads::recorded) {
+            queue.send(BackgroundResult::Loads(Box::new(loads)));
         }
     });
 }

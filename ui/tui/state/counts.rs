@@ -19,8 +19,19 @@ pub struct BlockCounts {
     pub at_least: Option<u64>,
     /// Cost of an entry.
     pub each: Option<Each>,
-    /// Share of its branch's executions, where taken, that were mispredicted, 0 to 1.
-    pub mispredicted: Option<f64>,
+    /// Mispredictions of its branch.
+    pub mispredicted: Option<Mispredicted>,
+}
+
+/// Mispredictions of a branch.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Mispredicted {
+    /// Executions that were taken, …
+    pub taken: u64,
+    /// … and the mispredicted ones of those.
+    pub wrong: u64,
+    /// Whether it is hard to predict.
+    pub hard: bool,
 }
 
 /// Cost of an entry of a block.
@@ -45,8 +56,8 @@ struct Module {
     at_least: HashMap<u64, u64>,
     /// Mean cycles, by first address of blocks.
     cycles: HashMap<u64, f64>,
-    /// Taken branches of blocks, and the mispredicted ones of those.
-    mispredicted: HashMap<u64, (u64, u64)>,
+    /// Of the branches that end blocks.
+    mispredicted: HashMap<u64, Mispredicted>,
 }
 
 /// The counts of a document, by file name.
@@ -55,6 +66,8 @@ pub struct Counts {
     modules: HashMap<String, Module>,
     /// Where they come from, for a line of the screen.
     pub source: String,
+    /// The counted command.
+    command: Vec<String>,
     /// They are samples themselves: how often something was recorded.
     pub is_recorded: bool,
 }
@@ -71,8 +84,12 @@ fn address(text: &str) -> u64 {
 impl Counts {
     /// The counts of a document.
     pub fn new(document: &Count) -> Self {
-        let source = format!("counts of another run: {}", document.command.join(" "));
-        let mut all = Self { source, ..Self::default() };
+        let source = match document.process {
+            Some(pid) => format!("counts of a window of process {pid}"),
+            None => format!("counts of another run: {}", document.command.join(" ")),
+        };
+        let command = document.command.clone();
+        let mut all = Self { source, command, ..Self::default() };
         for row in &document.blocks {
             let module = all.modules.entry(name(&row.module)).or_default();
             module.blocks.insert(address(&row.start), row.count);
@@ -92,6 +109,17 @@ impl Counts {
         all
     }
 
+    /// Whether a sampled command was the counted one, so that its time may be divided by entries. Its path may
+    /// differ.
+    pub fn is_of(&self, command: Option<&[String]>) -> bool {
+        match (self.command.split_first(), command.and_then(<[String]>::split_first)) {
+            (Some((own, rest)), Some((sampled, others))) => {
+                name(own) == name(sampled) && rest == others
+            }
+            _ => false,
+        }
+    }
+
     /// Those of the first event with branch stacks of a recording.
     pub fn recorded(document: &Branches) -> Option<Self> {
         let event = document.events.first()?;
@@ -107,19 +135,25 @@ impl Counts {
             let (Some(from), Some(to)) = (&row.from, &row.to) else { continue };
             let Some(module) = all.modules.get_mut(&name(&row.module)) else { continue };
             let Some(start) = module.block_at(address(from)) else { continue };
-            *module.edges.entry((start, address(to))).or_default() += row.count;
+            let taken = module.edges.entry((start, address(to))).or_default();
+            *taken = taken.saturating_add(row.count);
             if let Some(count) = row.mispredicted {
-                let sums = module.mispredicted.entry(start).or_default();
-                *sums = (sums.0 + row.count, sums.1 + count);
+                let own = module.mispredicted.entry(start).or_default();
+                own.taken = own.taken.saturating_add(row.marked);
+                own.wrong = own.wrong.saturating_add(count);
+                own.hard |= row.hard;
             }
         }
         for row in document.loops.iter().filter(|row| row.event == event.event) {
             let Some(module) = all.modules.get_mut(&name(&row.module)) else { continue };
             let head = address(&row.head);
-            match (row.trips.mean, row.trips.at_least) {
-                (Some(mean), _) => drop(module.loops.insert(head, (row.trips.whole, mean))),
-                (None, Some(least)) => drop(module.at_least.insert(head, least)),
-                (None, None) => {}
+            // Of several branches back the most frequent one, which comes first, shows most.
+            if let Some(mean) = row.trips.mean {
+                module.loops.entry(head).or_insert((row.trips.whole, mean));
+            }
+            if let Some(least) = row.trips.at_least {
+                let most = module.at_least.entry(head).or_default();
+                *most = least.max(*most);
             }
         }
         all.modules.values_mut().for_each(Module::fall_through);
@@ -149,14 +183,13 @@ impl Counts {
             // Two standard deviations of the number of samples.
             Each::Seconds(seconds * own.share / n as f64, 2.0 / (own.samples as f64).sqrt())
         });
-        let rate = |(taken, wrong): &(u64, u64)| *wrong as f64 / (*taken).max(1) as f64;
         Some(BlockCounts {
             entries,
             edges: block.edges.iter().map(share).collect(),
             loops: module.loops.get(&own.start).copied(),
             at_least: module.at_least.get(&own.start).copied(),
             each: sampled.or(module.cycles.get(&own.start).copied().map(Each::Cycles)),
-            mispredicted: module.mispredicted.get(last).map(rate),
+            mispredicted: module.mispredicted.get(last).copied(),
         })
     }
 }
@@ -186,89 +219,4 @@ impl Module {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use engine::documents::branches;
-    use engine::documents::count::{BlockRow, EdgeRow, LoopRow, Trips};
-    use profile::hot::HotBlock;
-
-    #[test]
-    fn a_block_has_its_counts_also_if_it_was_counted_in_parts() {
-        let module = "/usr/bin/matmul".to_owned();
-        let block = |start: &str, count| BlockRow {
-            module: module.clone(),
-            start: start.to_owned(),
-            count,
-            ..BlockRow::default()
-        };
-        let edge = |to: &str, count| EdgeRow {
-            module: module.clone(),
-            from: "0x14".to_owned(),
-            to: to.to_owned(),
-            count: Some(count),
-        };
-        let document = Count {
-            blocks: vec![block("0x10", 400), block("0x14", 400)],
-            edges: vec![edge("0x10", 300), edge("0x20", 100)],
-            loops: vec![LoopRow {
-                module: module.clone(),
-                head: "0x10".to_owned(),
-                entries: Some(100),
-                trips: Trips { mean: Some(4.0), ..Trips::default() },
-                ..LoopRow::default()
-            }],
-            ..Count::default()
-        };
-        let own =
-            HotBlock { start: 0x10, end: 0x18, share: 0.5, samples: 100, ..HotBlock::default() };
-        let block =
-            AnnotatedBlock { block: own, edges: vec![0x10, 0x20], ..AnnotatedBlock::default() };
-        let function = HotFunction { path: module, ..HotFunction::default() };
-        let found = Counts::new(&document).of(&function, &block, Some(8.0)).unwrap();
-        assert_eq!(found.edges, [Some(0.75), Some(0.25)]);
-        assert_eq!((found.entries, found.loops), (Some(400), Some((100, 4.0))));
-        // Half of 8 s for 400 entries; 2 / √100.
-        assert_eq!(found.each, Some(Each::Seconds(0.01, 0.2)));
-    }
-
-    #[test]
-    fn recorded_branches_give_shares_of_edges_cycles_and_mispredictions() {
-        let text = |address: &str| Some(address.to_owned());
-        let document = Branches {
-            events: vec![branches::EventRow { name: "cycles".into(), ..Default::default() }],
-            blocks: vec![branches::BlockRow {
-                module: "/a/matmul".into(),
-                start: "0x10".into(),
-                end: "0x18".into(),
-                count: 400,
-                cycles_mean: Some(2.5),
-                ..Default::default()
-            }],
-            edges: vec![branches::EdgeRow {
-                module: "/a/matmul".into(),
-                from: text("0x16"),
-                to: text("0x10"),
-                count: 300,
-                mispredicted: Some(30),
-                ..Default::default()
-            }],
-            loops: vec![branches::LoopRow {
-                module: "/a/matmul".into(),
-                head: "0x10".into(),
-                trips: branches::TripsRow { at_least: Some(31), ..Default::default() },
-                ..Default::default()
-            }],
-            ..Branches::default()
-        };
-        let own =
-            HotBlock { start: 0x10, end: 0x18, share: 0.5, samples: 9, ..HotBlock::default() };
-        let block =
-            AnnotatedBlock { block: own, edges: vec![0x10, 0x18], ..AnnotatedBlock::default() };
-        let function = HotFunction { path: "/b/matmul".into(), ..HotFunction::default() };
-        let counts = Counts::recorded(&document).unwrap();
-        let found = counts.of(&function, &block, Some(8.0)).unwrap();
-        assert_eq!(found.edges, [Some(0.75), Some(0.25)], "what is not taken falls through");
-        assert_eq!((found.entries, found.at_least), (Some(400), Some(31)));
-        assert_eq!((found.each, found.mispredicted), (Some(Each::Cycles(2.5)), Some(0.1)));
-    }
-}
+mod tests;

@@ -7,6 +7,7 @@
 //! | `functions`, `samples` | functions, and which samples they are of |
 //! | `blocks`, `loops` | the blocks of a function |
 //! | `counts` | counts of another run, or of recorded branches |
+//! | `loads` | recorded samples of loads |
 //! | `block` | a measured block |
 //! | `list` | a cursor in rows; `load`: data that arrives later; `prompt`; `matches`: search |
 
@@ -17,6 +18,7 @@ mod functions;
 mod history;
 mod list;
 mod load;
+mod loads;
 mod loops;
 mod matches;
 mod prompt;
@@ -27,9 +29,10 @@ mod tree_rows;
 
 pub use block::{Job, Line};
 pub use blocks::{BlockRow, Blocks, SourceLines};
-pub use counts::{BlockCounts, Counts, Each};
+pub use counts::{BlockCounts, Counts, Each, Mispredicted};
 pub use functions::{Order, WITH_LINES};
 pub use load::Load;
+pub use loads::{LoadSamples, Loads};
 pub use matches::matches;
 pub use prompt::{Ask, Prompt};
 pub use samples::{SampleFilter, thread_name};

@@ -5,6 +5,7 @@ use super::blocks::Blocks;
 use super::counts::Counts;
 use super::functions::Functions;
 use super::list::List;
+use super::loads::Loads;
 use super::prompt::Prompt;
 use super::tree::Tree;
 use crate::keymap::{Keymap, Screen};
@@ -26,6 +27,8 @@ pub struct State {
     pub blocks: Blocks,
     /// Counts of another run, or of recorded branches.
     pub counts: Option<Counts>,
+    /// Recorded samples of loads.
+    pub loads: Option<Loads>,
     pub block: BlockScreen,
     pub prompt: Option<Prompt>,
     /// First visible line of the `?` screen, while it is open.
@@ -51,6 +54,7 @@ impl State {
             functions: Functions::default(),
             blocks: Blocks::default(),
             counts: None,
+            loads: None,
             block: BlockScreen::default(),
             prompt: None,
             help: None,

@@ -62,6 +62,41 @@ fn block() {
     });
 }
 
+/// Samples of loads arrive: functions have their share and mean latency, blocks and instructions all of them.
+#[test]
+fn loads_are_beside_the_code() {
+    use crate::tui::state::Loads;
+    use engine::documents::loads::{EventRow, LevelsRow, LoadRow, Loads as Document};
+    let load = LoadRow {
+        module: "/usr/bin/matmul".into(),
+        address: "0x1953".into(),
+        share: 0.75,
+        samples: 30,
+        latency_mean: Some(320.0),
+        levels: LevelsRow { ram: 30, ..LevelsRow::default() },
+        class: Some("stride".into()),
+        field: Some("b[]".into()),
+        ..LoadRow::default()
+    };
+    let event = EventRow { loads: 40, name: "mem-loads".into(), ..EventRow::default() };
+    let document = Document { events: vec![event], loads: vec![load], ..Document::default() };
+    let mut state = measured();
+    update(&mut state, Action::Resize(120, 40));
+    let loads = Box::new(Loads::recorded(&document).expect("loads"));
+    arrives(&mut state, BackgroundResult::Loads(loads));
+    types(&mut state, "Enter");
+    let functions = picture(&state);
+    let hot = functions.lines().find(|line| line.contains("multiply")).unwrap_or_default();
+    assert!(hot.contains("75.0 %     320"), "{functions}");
+    types(&mut state, "Enter");
+    let blocks = picture(&state);
+    let row = |text: &str| blocks.lines().find(|l| l.contains(text)).unwrap_or_default();
+    let expected = "75.0 % of loads, 320 cycles, DRAM 100 %";
+    assert!(row("↺").contains(expected), "{blocks}");
+    assert!(row("mulsd").ends_with(&format!("{expected}, b[], stride")), "{blocks}");
+    assert!(blocks.contains("loads: 40 samples of mem-loads"), "{blocks}");
+}
+
 #[test]
 fn help() {
     check("help", |state| drop(types(state, "?")));

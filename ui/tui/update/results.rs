@@ -28,6 +28,7 @@ pub fn take(state: &mut State, result: BackgroundResult) {
         BackgroundResult::Counts(counts) => {
             state.counts.get_or_insert(*counts);
         }
+        BackgroundResult::Loads(loads) => state.loads = Some(*loads),
         BackgroundResult::Saved(path, Ok(())) => {
             state.message = Some(format!("saved in {}", path.display()));
         }

@@ -4,11 +4,13 @@ use super::gutter::gutter;
 use super::layout::Layout;
 use super::put::{heat, put_prose, put_row, put_wrapped};
 use super::{info, names};
-use crate::tui::state::{BlockCounts, BlockRow, Each, Load, State};
+use crate::tui::state::{
+    BlockCounts, BlockRow, Each, Load, LoadSamples, Loads, Mispredicted, State,
+};
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, fit_right, width};
 use engine::format;
-use profile::hot::{AnnotatedBlock, AnnotatedLine};
+use profile::hot::{AnnotatedBlock, AnnotatedLine, HotFunction};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -122,8 +124,8 @@ fn block_text(state: &State, block: &AnnotatedBlock, row: usize, columns: usize)
             text += &format!(" {:.1} %", 100.0 * share);
         }
     }
-    if let Some(share) = counts.and_then(|c| c.mispredicted).filter(|share| *share >= 0.001) {
-        text += &format!(", {:.1} % of taken mispredicted", 100.0 * share);
+    if let Some(loads) = loads(state, |loads, f| loads.between(f, b.start, b.end)) {
+        text += &format!(", {loads}");
     }
     if block.unresolved {
         text += " ? edges missing";
@@ -133,9 +135,22 @@ fn block_text(state: &State, block: &AnnotatedBlock, row: usize, columns: usize)
 
 /// The counts of a block, if another run was counted.
 fn counts(state: &State, block: &AnnotatedBlock) -> Option<BlockCounts> {
-    let software = state.tree.report.as_ref().and_then(|r| *r.software.get("task_clock_ms")?);
+    let (counts, report) = (state.counts.as_ref()?, state.tree.report.as_ref());
+    // Time of one command over entries of another would be that of none.
+    let report = report.filter(|report| counts.is_of(report.command.as_deref()));
+    let software = report.and_then(|r| *r.software.get("task_clock_ms")?);
     let function = &state.blocks.data.ready()?.function;
-    state.counts.as_ref()?.of(function, block, software.map(|ms| ms / 1e3))
+    counts.of(function, block, software.map(|ms| ms / 1e3))
+}
+
+/// The recorded samples of the loads that `find` finds in the function.
+fn loads(
+    state: &State,
+    find: impl FnOnce(&Loads, &HotFunction) -> Option<LoadSamples>,
+) -> Option<String> {
+    let function = &state.blocks.data.ready()?.function;
+    let loads = state.loads.as_ref()?;
+    Some(find(loads, function)?.text())
 }
 
 /// How often a block was entered, and what an entry took; of a loop, its iterations.
@@ -151,6 +166,11 @@ fn numbers(block: &AnnotatedBlock, counts: Option<&BlockCounts>, is_recorded: bo
         }
         Some(Each::Cycles(mean)) => text += &format!(" of {mean:.1} cycles"),
         None => {}
+    }
+    if let Some(of) = counts.and_then(|c| c.mispredicted).filter(is_shown) {
+        let hard = if of.hard { "hard: " } else { "" };
+        let share = 100.0 * of.wrong as f64 / of.taken as f64;
+        text += &format!(", {hard}{share:.1} % of taken mispredicted");
     }
     match counts.and_then(|c| c.loops) {
         Some((entries, mean)) => {
@@ -169,6 +189,14 @@ fn numbers(block: &AnnotatedBlock, counts: Option<&BlockCounts>, is_recorded: bo
     text
 }
 
+/// Fewer taken branches than this show no share.
+const LEAST_TAKEN: u64 = 10;
+
+/// Whether mispredictions are worth showing: at least one in 1000.
+fn is_shown(of: &Mispredicted) -> bool {
+    of.taken >= LEAST_TAKEN && of.wrong.saturating_mul(1000) >= of.taken
+}
+
 fn instruction(state: &State, line: &AnnotatedLine, row: usize, columns: usize) -> Line<'static> {
     let look = state.look;
     let tone = heat(line.share);
@@ -181,6 +209,10 @@ fn instruction(state: &State, line: &AnnotatedLine, row: usize, columns: usize) 
         address(state, line.address),
         line.text
     );
+    let text = match loads(state, |loads, f| loads.at(f, line.address).cloned()) {
+        Some(loads) => format!("{text}    {loads}"),
+        None => text,
+    };
     let text = fit(&text, columns.saturating_sub(used));
     let text_tone = if line.samples == 0 { Tone::Plain } else { tone };
     Line::from(vec![

@@ -4,19 +4,24 @@ use crate::tui::state::State;
 use crate::tui::width::{fit, fit_right};
 use profile::hot::Summary;
 
+/// Title above the loads of functions.
+const LOADS: &str = "of loads  cycles";
+
 /// Widths of the columns; 0: not shown.
 pub struct Columns {
     pub bar: usize,
     /// The event that dominates a function, if several were sampled.
     pub event: usize,
     pub name: usize,
+    /// Share of the recorded loads and their mean latency, if loads were sampled.
+    pub loads: usize,
     pub module: usize,
     pub source: usize,
 }
 
 impl Columns {
     /// The widths on a screen of `columns` columns.
-    pub fn of(columns: usize, hot: &Summary) -> Self {
+    pub fn of(columns: usize, hot: &Summary, has_loads: bool) -> Self {
         let (bar, module, source) = match columns {
             110.. => (12, 20, 26),
             80.. => (8, 16, 18),
@@ -31,9 +36,10 @@ impl Columns {
             60.. => 16,
             _ => 0,
         };
-        let others = [bar, event, module, source].into_iter().map(gap).sum::<usize>();
+        let loads = if has_loads && columns >= 60 { LOADS.len() } else { 0 };
+        let others = [bar, event, loads, module, source].into_iter().map(gap).sum::<usize>();
         let name = columns.saturating_sub(9 + others);
-        Self { bar, event, name, module, source }
+        Self { bar, event, name, loads, module, source }
     }
 
     /// The titles above them; an arrow marks the one that the rows are sorted by.
@@ -55,6 +61,7 @@ impl Columns {
         text += &fit(&order("function", "name"), self.name);
         let others = [
             (self.event, "top event".to_owned()),
+            (self.loads, LOADS.to_owned()),
             (self.module, order("module", "module")),
             (self.source, order("source", "source line")),
         ];

@@ -55,7 +55,13 @@ pub fn blocks(state: &State) -> String {
         parts.push(format!("{file}:{line}"));
     }
     if let Some(counts) = &state.counts {
-        parts.push(counts.source.clone());
+        let command = state.tree.report.as_ref().and_then(|r| r.command.as_deref());
+        let is_same = counts.is_recorded || counts.is_of(command);
+        let no_time = if is_same { "" } else { ", not of this command: no time per entry" };
+        parts.push(format!("{}{no_time}", counts.source));
+    }
+    if let Some(loads) = &state.loads {
+        parts.push(loads.source.clone());
     }
     // Skid is among the profile's own notes.
     parts.extend(annotated.notes.iter().cloned());

@@ -76,7 +76,8 @@ pub fn enter(
     let is_live = matches!(ask, CountAsk::Process(_));
     if is_live {
         report.notes.push(
-            "counting slows the process: its entries a second are those of that time, and give no time per              entry; `tdtool report --counts -- COMMAND` does"
+            "counting slows the process: its entries a second are those of that time, and give no time per \
+             entry; `tdtool report --counts -- COMMAND` does"
                 .to_owned(),
         );
     }

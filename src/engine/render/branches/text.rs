@@ -3,7 +3,10 @@
 use crate::documents::branches::{Branches, EdgeRow, EventRow};
 use std::fmt::Write as _;
 
-/// The document as text: of each event `most` edges, blocks and loops.
+/// Hard branches are shown however rare they are, but not more than these.
+const MOST_HARD: usize = 50;
+
+/// The document as text: of each event `most` edges, blocks and loops, and hard branches.
 pub fn text(document: &Branches, most: usize) -> String {
     let mut out = String::new();
     for event in &document.events {
@@ -71,25 +74,50 @@ fn edge_name(edge: &EdgeRow) -> String {
 fn edges(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
     let all: Vec<_> = document.edges.iter().filter(|e| e.event == event.event).collect();
     let _ = writeln!(out, "\n   share     count  mispredicted  cycles  taken branch");
-    for edge in all.iter().take(most) {
-        let hard = if edge.hard { "hard " } else { "" };
-        let wrong =
-            share(edge.mispredicted, edge.marked).map_or("-".to_owned(), |s| format!("{hard}{s}"));
-        let _ = writeln!(
-            out,
-            "{:6.1} %  {:>8}  {wrong:>12}  {:>6}  {}",
-            100.0 * edge.share,
-            edge.count,
-            cycles(edge.cycles_median),
-            edge_name(edge)
-        );
+    let (frequent, rest) = all.split_at(most.min(all.len()));
+    frequent.iter().for_each(|edge| edge_row(edge, out));
+    let mut hard: Vec<_> = rest.iter().filter(|edge| edge.hard).collect();
+    hard.sort_by_key(|edge| std::cmp::Reverse(edge.mispredicted));
+    hard.iter().take(MOST_HARD).for_each(|edge| edge_row(edge, out));
+    let left = rest.len() - hard.len().min(MOST_HARD);
+    match hard.len().saturating_sub(MOST_HARD) {
+        _ if left == 0 => {}
+        0 if event.has_predictions => {
+            let _ = writeln!(out, "  {left} more, none of them hard{MORE}");
+        }
+        0 => more(left, 0, out),
+        hard => {
+            let _ = writeln!(out, "  {left} more, {hard} of them hard{MORE}");
+        }
     }
-    more(all.len(), most, out);
 }
+
+fn edge_row(edge: &EdgeRow, out: &mut String) {
+    let _ = writeln!(
+        out,
+        "{:6.1} %  {:>8}  {:>12}  {:>6}  {}",
+        100.0 * edge.share,
+        edge.count,
+        wrong(edge.mispredicted, edge.marked, edge.hard),
+        cycles(edge.cycles_median),
+        edge_name(edge)
+    );
+}
+
+/// The share of mispredictions among the executions that tell.
+fn wrong(mispredicted: Option<u64>, of: u64, hard: bool) -> String {
+    mispredicted.map_or("-".to_owned(), |n| {
+        let hard = if hard { "hard " } else { "" };
+        format!("{hard}{:.1} %", 100.0 * n as f64 / of.max(1) as f64)
+    })
+}
+
+/// Where rows that are left out can be found.
+const MORE: &str = " (-n shows more, --format json all)";
 
 fn more(all: usize, most: usize, out: &mut String) {
     if all > most {
-        let _ = writeln!(out, "  {} more (-n shows more, --format json all)", all - most);
+        let _ = writeln!(out, "  {} more{MORE}", all - most);
     }
 }
 
@@ -139,12 +167,11 @@ fn loops(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
             one.back,
             one.function.as_deref().unwrap_or_default()
         );
+        if let Some(why) = &one.unknown {
+            let _ = writeln!(out, "{:>8}  trips, iterations: unknown: {why}", "");
+        }
     }
     more(all.len(), most, out);
-}
-
-fn share(part: Option<u64>, all: u64) -> Option<String> {
-    part.map(|n| format!("{:.1} %", 100.0 * n as f64 / all.max(1) as f64))
 }
 
 fn calls(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
@@ -164,25 +191,36 @@ fn indirect(document: &Branches, event: &EventRow, most: usize, out: &mut String
     if all.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n   count  mispredicted  indirect branch and its targets");
-    for branch in all.iter().take(most) {
+    let _ = writeln!(
+        out,
+        "\n   count  mispredicted  indirect branch, and its targets with their shares"
+    );
+    let (frequent, rest) = all.split_at(most.min(all.len()));
+    let hard: Vec<_> = rest.iter().filter(|branch| branch.hard).take(MOST_HARD).collect();
+    for branch in frequent.iter().chain(hard.iter().copied()) {
         let function = branch.function.as_deref().unwrap_or_default();
         let _ = writeln!(
             out,
             "{:>8}  {:>12}  {} {function}  {}",
             branch.count,
-            share(branch.mispredicted, branch.count).unwrap_or("-".to_owned()),
+            wrong(branch.mispredicted, branch.marked, branch.hard),
             branch.from,
             branch.kind
         );
         for target in branch.targets.iter().take(most) {
             let to = target.to.as_deref().unwrap_or("outside");
-            let function = target.function.as_deref().unwrap_or_default();
-            let _ = writeln!(out, "{:>20.1} %  → {to} {function}", 100.0 * target.share);
+            let _ = writeln!(
+                out,
+                "{:>8}  {:>12}    {:5.1} % → {to} {}",
+                target.count,
+                wrong(target.mispredicted, target.marked, false),
+                100.0 * target.share,
+                target.function.as_deref().unwrap_or_default()
+            );
         }
         if branch.targets.len() > most {
             let _ = writeln!(out, "{:>24} {} more targets", "", branch.targets.len() - most);
         }
     }
-    more(all.len(), most, out);
+    more(rest.len(), hard.len(), out);
 }

@@ -6,7 +6,7 @@ use pmu::machine::Finding;
 use pmu::{Aggregate, Command, Exit, Target};
 use std::sync::Arc;
 use std::time::Duration;
-use tma::Core;
+use tma::{Core, Error};
 
 /// What to measure and what to show of it.
 #[derive(Debug, Clone)]
@@ -67,4 +67,50 @@ pub struct Outcome {
     pub interrupted: Option<i32>,
     /// Why there is no tree, and what to do about it.
     pub blocked: Option<Finding>,
+}
+
+impl Outcome {
+    /// Why no node of level 1 was counted (no node at all, where only deeper ones were asked for).
+    /// `None`: one was.
+    pub fn not_counted(&self) -> Option<Error> {
+        let nodes = &self.report.nodes;
+        let level_1 = || nodes.iter().filter(|n| n.level == 1);
+        let rows: Vec<_> =
+            if level_1().count() > 0 { level_1().collect() } else { nodes.iter().collect() };
+        if rows.iter().any(|n| n.value.is_some()) {
+            return None;
+        }
+        let why = rows.iter().find_map(|n| n.missing.clone());
+        Some(
+            Error::not_possible("no node of the top-down tree was counted")
+                .because(why.unwrap_or_else(|| "the table has no tree".into()))
+                .hint("tdtool doctor tells what can be counted here; without --require-pmu this is no error"),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documents::Source;
+    use crate::documents::report::NodeRow;
+
+    #[test]
+    fn a_tree_without_a_counted_node_of_level_1_is_not_what_was_required() {
+        let of = |rows: &[(u32, Option<f64>)]| {
+            let mut report = Report::new(Source::Pmu);
+            let row = |&(level, value): &(u32, Option<f64>)| {
+                let missing = value.is_none().then(|| "not counted: it never got a counter".into());
+                NodeRow { level, value, missing, ..NodeRow::default() }
+            };
+            report.nodes = rows.iter().map(row).collect();
+            Outcome { report, exit: None, interrupted: None, blocked: None }.not_counted()
+        };
+        let error = of(&[(1, None), (2, Some(0.5))]).expect("refused");
+        assert_eq!(error.kind(), tma::ErrorKind::NotPossible);
+        assert!(error.cause().is_some_and(|c| c.contains("never got a counter")), "{error:?}");
+        assert!(of(&[]).is_some(), "no tree");
+        assert!(of(&[(1, None), (1, Some(0.2))]).is_none());
+        assert!(of(&[(3, Some(0.2))]).is_none(), "asked for by --nodes");
+    }
 }

@@ -53,6 +53,7 @@ pub(super) fn collect_beside(
     let mut request = request(machine, plans, ask);
     // Without a PMU there are no groups to run one by one.
     request.multiplex |= source == Source::NoPmu;
+    perf::check(&request)?;
     if request.runs() > 1 {
         update(Update::Runs(request.runs()));
     }

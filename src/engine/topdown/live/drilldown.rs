@@ -99,13 +99,13 @@ fn below(table: &Table, alone: bool, so_far: Option<&Measurement>, level: u32) -
 
 /// The core as the report of all steps shows it.
 fn all_levels(core: CoreTable, mut nodes: Vec<NodeId>) -> CountedCore {
-    let CoreTable { table, pmu, texts } = core;
+    let CoreTable { table, pmu, texts, note } = core;
     nodes.sort_unstable();
     let level = nodes.iter().map(|n| table.nodes[usize::from(*n)].level).max().unwrap_or(0);
     let beside = Selection::level(&table, 0, false).beside;
     let chosen =
         Chosen { level, selection: Selection { tree: nodes.clone(), beside }, counted: nodes };
-    CountedCore { table, pmu, texts, chosen, plan: Plan::default(), groups: Vec::new() }
+    CountedCore { table, pmu, texts, note, chosen, plan: Plan::default(), groups: Vec::new() }
 }
 
 /// Two steps as one measurement: groups side by side, software counts of the last, the first exit

@@ -24,7 +24,7 @@ pub fn live(
 ) -> Result<Outcome> {
     if ask.drilldown {
         let (tables, blocked) = choose_tables(machine, library, ask)?;
-        if blocked.is_none() {
+        if blocked.is_none() && tables.iter().any(|t| t.table.depth() > 0) {
             return drilldown::run(machine, tables, ask, update);
         }
     }

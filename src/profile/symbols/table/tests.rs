@@ -6,7 +6,7 @@ fn symbol(start: u64, size: u64, name: &str) -> Symbol {
 }
 
 fn text(start: u64, end: u64) -> Vec<CodeRange> {
-    vec![CodeRange { name: ".text".into(), start, end }]
+    vec![CodeRange { start, end }]
 }
 
 fn name(table: &mut Table, address: u64) -> String {
@@ -45,26 +45,26 @@ fn symbols_without_a_size_end_where_the_next_begins() {
     let symbols =
         vec![symbol(0x10, 0, "first"), symbol(0x30, 0x10, "second"), symbol(0x80, 0, "last")];
     let guesses = vec![Guess { start: 0x80, end: 0x90 }];
-    let mut table = Table::new(symbols, guesses, text(0, 0x100));
+    let mut table = Table::new(symbols, guesses, text(0, 0x100)).of_file("a.out");
     assert_eq!(table.function(0x2f).map(|f| (f.start, f.end)), Some((0x10, 0x30)));
     assert_eq!(name(&mut table, 0x8f), "last");
-    assert_eq!(name(&mut table, 0x90), ".text+0x90");
-    assert_eq!(name(&mut table, 0x40), ".text+0x40");
-    assert_eq!(name(&mut table, 0x5), ".text+0x0");
+    assert_eq!(name(&mut table, 0x90), "a.out+0x90");
+    assert_eq!(name(&mut table, 0x40), "a.out+0x40");
+    assert_eq!(name(&mut table, 0x5), "a.out+0x0");
     assert!(table.function(0x100).is_none());
 }
 
 #[test]
 fn code_without_symbols_has_the_functions_of_its_unwind_table() {
     let guesses = vec![Guess { start: 0x120, end: 0x140 }, Guess { start: 0x140, end: 0x150 }];
-    let mut table = Table::new(Vec::new(), guesses, text(0x100, 0x200));
+    let mut table = Table::new(Vec::new(), guesses, text(0x100, 0x200)).of_file("a.out");
     let function = table.function(0x13f).cloned().unwrap();
     assert_eq!(
         (function.name.as_str(), function.start, function.end),
-        (".text+0x20", 0x120, 0x140)
+        ("a.out+0x120", 0x120, 0x140)
     );
     assert!(!function.named && function.linkage.is_none());
-    assert_eq!(name(&mut table, 0x140), ".text+0x40");
+    assert_eq!(name(&mut table, 0x140), "a.out+0x140");
 }
 
 #[test]
@@ -91,7 +91,7 @@ proptest! {
             .collect();
         let guesses = guesses.into_iter().map(|(start, end)| Guess { start, end }).collect();
         let code: Vec<CodeRange> =
-            code.into_iter().map(|(start, end)| CodeRange { name: "c".into(), start, end }).collect();
+            code.into_iter().map(|(start, end)| CodeRange { start, end }).collect();
         let mut table = Table::new(symbols.clone(), guesses, code.clone());
         for pair in table.pieces.windows(2) {
             prop_assert!(pair[0].end <= pair[1].start);

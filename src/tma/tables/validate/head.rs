@@ -31,7 +31,7 @@ pub(super) fn check(name: &str, file: &TableFile, found: &mut Found) {
     if file.source.is_empty() {
         found.key(Warning, "source", "no source of the facts is given".into());
     }
-    if file.node.is_empty() {
-        found.add(Error, None, "the table has no [[node]]".into());
+    if file.node.is_empty() && file.info.is_empty() {
+        found.add(Error, None, "the table has no [[node]] and no [[info]]".into());
     }
 }

@@ -1,7 +1,9 @@
 //! Hot functions and blocks, below the tree.
 
 use super::renderer::Renderer;
-use crate::documents::report_code::{BlockRow, Clean, FunctionRow, WithValues};
+use crate::documents::report_code::{
+    BlockRow, Clean, EventFunction, EventRow, FunctionRow, WithValues,
+};
 use std::fmt::Write as _;
 
 /// Longest name of a function that is shown whole.
@@ -10,7 +12,7 @@ const NAME: usize = 48;
 impl Renderer<'_> {
     /// The name of a function as it is shown: whole where everything is, else without parameters
     /// and not too long.
-    fn named(&self, name: &str, without: &str) -> String {
+    pub(super) fn named(&self, name: &str, without: &str) -> String {
         match self.style.verbose {
             true => name.to_owned(),
             false => short(if without.is_empty() { name } else { without }),
@@ -28,12 +30,19 @@ impl Renderer<'_> {
         };
         writeln!(self.out, "\n{title}: {} samples of {}{lost}", sampled.samples, sampled.event)?;
         self.functions(&report.functions)?;
+        if let Some(of) = &report.per_function {
+            self.per_function(of)?;
+        }
+        self.events(&report.events)?;
         self.blocks(&report.blocks)?;
         if let Some(callers) = &report.callers {
             writeln!(self.out, "\nCallers of {}", callers.function)?;
             for c in &callers.callers {
                 writeln!(self.out, "  {:>6}  {:>7}  {}", share(c.share), c.samples, c.name)?;
             }
+        }
+        if let Some(of) = &report.annotated {
+            self.annotated(of)?;
         }
         if sampled.samples > 0 {
             self.paragraph("note: ", &sampled.skid)?;
@@ -66,6 +75,33 @@ impl Renderer<'_> {
                 row.samples
             );
             writeln!(self.out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+
+    /// Where the samples of each of several events are.
+    fn events(&mut self, rows: &[EventRow]) -> std::fmt::Result {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            self.out,
+            "\nEvents: shares of the samples of each, with their sampling error (95 %)"
+        )?;
+        for row in rows {
+            let head = match row.labels.as_slice() {
+                [] => format!("  {}: ", row.name),
+                labels => format!("  {}, locates {}: ", row.name, labels.join(", ")),
+            };
+            let of = |f: &EventFunction| {
+                let name = self.named(&f.name, &f.short);
+                format!("{name} {:.1} % ±{:.1}", 100.0 * f.share, 100.0 * f.error)
+            };
+            let list: Vec<String> = row.functions.iter().map(of).collect();
+            let list = if list.is_empty() { "no samples".to_owned() } else { list.join(", ") };
+            let plural = if row.samples == 1 { "" } else { "s" };
+            writeln!(self.out, "{}{} sample{plural}", head, row.samples)?;
+            self.paragraph("    ", &list)?;
         }
         Ok(())
     }

@@ -1,7 +1,9 @@
 //! The report as people read it in a terminal, a pipe or a file.
 
+mod annotated;
 mod code;
 mod estimate;
+mod per_function;
 mod renderer;
 mod style;
 mod tree;

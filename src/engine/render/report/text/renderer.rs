@@ -144,7 +144,9 @@ impl Renderer<'_> {
         self.tree(&rows.nodes)?;
         let title = "Bottlenecks (share of the time each kind of cost takes, in %)";
         self.table(title, &rows.bottlenecks)?;
-        if self.style.verbose {
+        // Without a tree the metrics are the report, where they were counted.
+        let counted = rows.info.iter().filter(|i| i.value.is_some()).count();
+        if self.style.verbose || (rows.nodes.is_empty() && 2 * counted > rows.info.len()) {
             self.table("Metrics", &rows.info)?;
         }
         let (wrong, others): (Vec<&Finding>, Vec<&Finding>) =

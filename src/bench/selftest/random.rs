@@ -1,0 +1,36 @@
+//! The code of random branches and jumps.
+
+use crate::harness::emitter::Emitter;
+
+/// `rdx` from the next number of a linear congruential generator modulo 2⁶⁴, whose multiplier is 5
+/// modulo 8 and whose increment is odd (Knuth, The Art of Computer Programming 2, 3.2.1).
+pub(super) fn random(code: &mut Emitter) {
+    code.raw(&[0x48, 0x8b, 0x47, 0x40]); // mov rax, [rdi + 0x40]
+    code.raw(&[0x48, 0x69, 0xc0, 0x2d, 0xf4, 0x51, 0x58]); // imul rax, rax, 0x5851f42d
+    code.raw(&[0x48, 0x05, 0xb7, 0x57, 0x40, 0x01]); // add rax, 0x14057b7
+    code.raw(&[0x48, 0x89, 0x47, 0x40]); // mov [rdi + 0x40], rax
+    code.raw(&[0x48, 0x89, 0xc2]); // mov rdx, rax
+    code.raw(&[0x48, 0xc1, 0xea, 0x28]); // shr rdx, 40
+}
+
+/// A branch on `bits` of the number.
+pub(super) fn branch(code: &mut Emitter, bits: u8) {
+    code.raw(&[0xf6, 0xc2, bits]); // test dl, bits
+    code.raw(&[0x75, 0x04]); // jnz, over the next
+    code.raw(&[0x48, 0x83, 0xc6, 0x01]); // add rsi, 1
+}
+
+/// A jump to one of two targets, by `bits` of a random number. The first goes on into the second: one taken
+/// jump less, which limits some cores.
+pub(super) fn jump(code: &mut Emitter, bits: u8) {
+    random(code);
+    code.raw(&[0x48, 0x8d, 0x05, 0x10, 0, 0, 0]); // lea rax, the first target
+    code.raw(&[0x4c, 0x8d, 0x40, 0x04]); // lea r8, the second
+    code.raw(&[0xf6, 0xc2, bits]); // test dl, bits
+    // With no bits it is always the first.
+    code.raw(&[0x49, 0x0f, 0x45, 0xc0]); // cmovnz rax, r8
+    code.raw(&[0xff, 0xe0]); // jmp rax
+    code.raw(&[0xcc; 3]); // int3
+    code.raw(&[0x48, 0x83, 0xc6, 0x01]); // first: add rsi, 1
+    code.raw(&[0x48, 0x83, 0xc6, 0x02]); // second: add rsi, 2
+}

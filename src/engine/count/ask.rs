@@ -1,0 +1,32 @@
+//! What to count.
+
+use crate::hot::hottest::Hottest;
+use pmu::Command;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tma::Core;
+
+/// What to count.
+#[derive(Debug, Clone)]
+pub struct CountAsk {
+    /// The command; not used with a process.
+    pub command: Command,
+    /// A live process instead, and for how long.
+    pub process: Option<(i32, Duration)>,
+    /// Files with the functions; the command's own program if none.
+    pub modules: Vec<PathBuf>,
+    /// Names of functions, or addresses in them (`0x4327`); all if none.
+    pub functions: Vec<String>,
+    /// Those that hold most of the samples of an earlier run, instead.
+    pub hot: Option<Hottest>,
+    /// Whether the command is also run without probes, for the cost.
+    pub plain: bool,
+    /// Whether it is run twice more, for access patterns and latencies of the hot loads.
+    pub loads: bool,
+    /// Whether registers at the entries of functions and loops are recorded, and at those of the blocks with
+    /// these addresses: it is run once more.
+    pub values: Option<Vec<u64>>,
+    /// Whether mispredictions are modelled, on this core: the command is run once more.
+    pub branches: Option<Arc<Core>>,
+}

@@ -1,0 +1,124 @@
+//! The functions to count: those of the command's own program or of given files, all or by name.
+
+use super::ask::CountAsk;
+use super::program::{executable, program};
+use crate::function_name;
+use isa::code::{nameless, nameless_start};
+use nix::errno::Errno;
+use probe::count::Wanted;
+use probe::facts::{Named, functions};
+use profile::module::{Module, ModuleKind};
+use profile::symbols::Symbols;
+use std::path::{Path, PathBuf};
+use tma::{Error, Result};
+
+/// A function to count, with its name.
+pub(super) struct Chosen {
+    pub name: String,
+    pub aliases: Vec<String>,
+    pub wanted: Wanted,
+}
+
+/// The functions that are asked for.
+///
+/// # Errors
+/// There is no such file or function; the program cannot be executed.
+pub(super) fn chosen(ask: &CountAsk) -> Result<Vec<Chosen>> {
+    let modules = match ask.modules.as_slice() {
+        [] => match ask.process {
+            Some((pid, _)) => vec![executable(pid)?],
+            None => vec![program(&ask.command)?],
+        },
+        given => given.to_vec(),
+    };
+    let mut all = Vec::new();
+    for path in modules {
+        all.extend(of_file(&path)?);
+    }
+    if ask.functions.is_empty() {
+        return Ok(all);
+    }
+    let is = |one: &Chosen, name: &str| match address(name) {
+        Some(address) => one.wanted.range.contains(&address),
+        None => {
+            let mut names = std::iter::once(&one.name).chain(&one.aliases);
+            names.any(|own| function_name::is(own, name))
+        }
+    };
+    for name in &ask.functions {
+        if !all.iter().any(|one| is(one, name)) {
+            let error = Error::failed(format!("there is no function `{name}` to count"));
+            let names = all.iter().map(|one| one.name.as_str());
+            let around = nameless_start(name)
+                .and_then(|at| all.iter().find(|one| one.wanted.range.contains(&at)))
+                .map(|one| format!("the function with that address is `{}`", one.name));
+            let other = around.or_else(|| function_name::did_you_mean(names, name));
+            return Err(error.hint(
+                other.unwrap_or_else(|| "--module FILE names the file that has it".to_owned()),
+            ));
+        }
+    }
+    all.retain(|one| ask.functions.iter().any(|name| is(one, name)));
+    Ok(all)
+}
+
+/// The address that stands for the function around it.
+fn address(name: &str) -> Option<u64> {
+    u64::from_str_radix(name.strip_prefix("0x")?, 16).ok()
+}
+
+/// The functions of a file.
+fn of_file(path: &Path) -> Result<Vec<Chosen>> {
+    let failed = |why: String| {
+        let error = Error::failed(format!("the functions of {} are not known", path.display()));
+        let hint = match why.starts_with("it is a script") {
+            true => {
+                "--hot finds the functions of what it runs; or name the ELF file that has them: \
+                 --module FILE"
+            }
+            false if why.starts_with(Errno::EACCES.desc()) => {
+                "run as a user who may read the file: its code has to be analysed"
+            }
+            false => "give an ELF file of x86-64 that has the code: --module FILE",
+        };
+        error.because(why).hint(hint)
+    };
+    let path = path.canonicalize().map_err(|e| failed(e.to_string()))?;
+    let found = functions(&path).map_err(failed)?;
+    let mut names = Names::new(&path);
+    Ok(found.into_iter().map(|named| names.chosen(named)).collect())
+}
+
+/// The names of the functions of a file.
+pub(super) struct Names {
+    path: PathBuf,
+    module: Module,
+    symbols: Symbols,
+}
+
+impl Names {
+    pub fn new(path: &Path) -> Self {
+        let module = Module {
+            path: path.display().to_string(),
+            kind: ModuleKind::File,
+            ..Module::default()
+        };
+        Self { path: path.to_owned(), module, symbols: Symbols::default() }
+    }
+
+    /// Its name as a report has it: the symbol, also that of a separate debug file, else file and address.
+    pub fn of(&mut self, named: &Named) -> String {
+        let start = named.range.start;
+        named.name.clone().unwrap_or_else(|| {
+            let found = self.symbols.function_at(&self.module, start).filter(|f| f.start == start);
+            let symbol = found.and_then(|found| found.linkage.clone());
+            symbol.unwrap_or_else(|| nameless(&self.module.path, start))
+        })
+    }
+
+    fn chosen(&mut self, named: Named) -> Chosen {
+        let name = self.of(&named);
+        let wanted = Wanted { path: self.path.clone(), range: named.range };
+        Chosen { name, aliases: named.aliases, wanted }
+    }
+}

@@ -1,0 +1,86 @@
+//! The functions to count, by a sampled run of the command.
+
+use super::choice::Names;
+use crate::documents::count::{HotFunctions, HotRow};
+use crate::hot::hottest::{Hot, Hottest};
+use probe::count::Wanted;
+use probe::facts::{Named, functions};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tma::{Error, Result};
+
+/// A function that can be counted.
+pub(super) struct Counted {
+    /// Its name in its file.
+    pub name: String,
+    /// Where it is.
+    pub wanted: Wanted,
+    /// The samples of its blocks.
+    pub samples: Vec<(u64, u64)>,
+}
+
+/// The functions that can be counted, and what the document says of all.
+///
+/// # Errors
+/// None of them can be counted.
+pub(super) fn hot(found: &Hottest) -> Result<(Vec<Counted>, HotFunctions)> {
+    let mut files = BTreeMap::new();
+    let mut counted: Vec<Counted> = Vec::new();
+    let mut row = |of: &Hot| {
+        let (function, reason) = match named(of, &mut files) {
+            Ok((name, wanted)) => {
+                match counted.iter_mut().find(|known| known.wanted == wanted) {
+                    Some(known) => known.samples.extend(&of.blocks),
+                    None => {
+                        let (name, samples) = (name.clone(), of.blocks.clone());
+                        counted.push(Counted { name, wanted, samples });
+                    }
+                }
+                (name, None)
+            }
+            Err(why) => (of.name.clone(), Some(why)),
+        };
+        let module = of.path.display().to_string();
+        HotRow { module, function, share: of.share, reason }
+    };
+    let functions: Vec<HotRow> = found.functions.iter().map(&mut row).collect();
+    if counted.is_empty() {
+        let why = |row: &HotRow| {
+            let why = row.reason.as_deref().unwrap_or_default();
+            format!(
+                "{:.0} % of {} samples are in {}: {why}",
+                100.0 * row.share,
+                found.samples,
+                row.function
+            )
+        };
+        let why = functions.first().map_or_else(|| "there are no samples".to_owned(), why);
+        return Err(Error::failed("none of the hot functions can be counted")
+            .because(why)
+            .hint("let it run longer in code of its own, or name functions with --functions"));
+    }
+    let Hottest { asked, event, samples, period, .. } = found.clone();
+    Ok((counted, HotFunctions { asked, event, samples, period, functions }))
+}
+
+/// The functions of the files that were looked at.
+type Files = BTreeMap<PathBuf, std::result::Result<(Vec<Named>, Names), String>>;
+
+/// A function by its name in its file.
+fn named(of: &Hot, files: &mut Files) -> std::result::Result<(String, Wanted), String> {
+    if let Some(why) = &of.gap {
+        return Err(why.clone());
+    }
+    if !of.path.is_absolute() {
+        return Err("its code is in the kernel or in anonymous memory".to_owned());
+    }
+    let known = files.entry(of.path.clone()).or_insert_with(|| {
+        let path = Path::new(&of.path);
+        functions(path).map(|all| (all, Names::new(path)))
+    });
+    let (all, names) = known.as_mut().map_err(|why| why.clone())?;
+    let found = all.iter().find(|one| one.range.contains(&of.range.start));
+    let found = found.ok_or("no function of its file is known there")?;
+    let name = names.of(found);
+    Ok((name, Wanted { path: of.path.clone(), range: found.range.clone() }))
+}

@@ -1,0 +1,93 @@
+//! What was counted of a function, as rows of the document.
+
+use super::choice::Chosen;
+use crate::documents::count::{BlockRow, BranchRow, Count, EdgeRow, LoopRow, Refused, Trips};
+use probe::count::FunctionCounts;
+
+/// Fewest entries of a loop, in a window of a live process, for which the mean of its trips is given: an execution of
+/// each thread is cut at the beginning and at the end, up to one in a hundred of these.
+pub(super) const LEAST_IN_WINDOW: u64 = 200;
+
+fn hex(address: u64) -> String {
+    format!("{address:#x}")
+}
+
+/// A function or block without a count.
+pub(super) fn refused(of: &Chosen, start: u64, why: &str) -> Refused {
+    Refused {
+        module: of.wanted.path.display().to_string(),
+        function: of.name.clone(),
+        start: hex(start),
+        reason: why.to_owned(),
+    }
+}
+
+/// Adds the counts of a function, with the samples of its blocks if it was chosen by them.
+pub(super) fn enter(
+    document: &mut Count,
+    of: &Chosen,
+    found: &FunctionCounts,
+    samples: Option<&Vec<(u64, u64)>>,
+) {
+    let module = of.wanted.path.display().to_string();
+    for block in &found.blocks {
+        let count = match &block.count {
+            Ok(count) => *count,
+            Err(why) => {
+                document.refused.push(refused(of, block.start, why));
+                continue;
+            }
+        };
+        let probe = block.kind.map(|kind| format!("{kind:?}").to_lowercase());
+        document.blocks.push(BlockRow {
+            module: module.clone(),
+            function: of.name.clone(),
+            start: hex(block.start),
+            end: hex(block.end),
+            instructions: block.instructions,
+            count,
+            how: if probe.is_some() { "placed" } else { "derived" }.to_owned(),
+            probe,
+            samples: samples.map(|all| {
+                let own = all.iter().filter(|(at, _)| (block.start..block.end).contains(at));
+                own.map(|(_, number)| number).sum()
+            }),
+        });
+    }
+    document.edges.extend(found.edges.iter().map(|edge| EdgeRow {
+        module: module.clone(),
+        from: hex(edge.from),
+        to: hex(edge.to),
+        count: edge.count,
+    }));
+    let executions = |at: u64| {
+        let block = found.blocks.iter().find(|block| (block.start..block.end).contains(&at))?;
+        block.count.as_ref().ok().copied()
+    };
+    document.branches.extend(found.branches.iter().map(|branch| BranchRow {
+        module: module.clone(),
+        function: of.name.clone(),
+        address: hex(branch.address),
+        executions: executions(branch.address),
+        taken: branch.taken,
+        not_taken: branch.not_taken,
+        kind: "conditional".to_owned(),
+        ..BranchRow::default()
+    }));
+    // A window cuts executions at both ends.
+    let least = if document.process.is_some() { LEAST_IN_WINDOW } else { 1 };
+    let mean = |entries: Option<u64>, iterations: Option<u64>| {
+        entries.zip(iterations).filter(|(n, _)| *n >= least).map(|(n, all)| all as f64 / n as f64)
+    };
+    document.loops.extend(found.loops.iter().map(|one| LoopRow {
+        module: module.clone(),
+        function: of.name.clone(),
+        head: hex(one.head),
+        entries: one.entries,
+        iterations: one.iterations,
+        trips: Trips { mean: mean(one.entries, one.iterations), ..Trips::default() },
+    }));
+    document.checked += found.checked;
+    let name = &of.name;
+    document.contradictions.extend(found.contradictions.iter().map(|c| format!("{name} {c}")));
+}

@@ -1,0 +1,94 @@
+//! Loops, branches and what is modelled of them.
+
+use serde::{Deserialize, Serialize};
+
+/// A loop.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoopRow {
+    /// Path of the file.
+    pub module: String,
+    /// Name of its function.
+    pub function: String,
+    /// First address of its first block.
+    pub head: String,
+    /// How often it was entered from outside.
+    pub entries: Option<u64>,
+    /// How often its first block was entered.
+    pub iterations: Option<u64>,
+    /// Iterations of each entry.
+    pub trips: Trips,
+}
+
+/// Iterations of an entry of a loop.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trips {
+    /// On average.
+    pub mean: Option<f64>,
+    /// With `--branches`: trips, and how many of the executions had them that were seen from beginning to end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histogram: Vec<(u64, u64)>,
+    /// With `--branches`: executions of which the beginning or the end was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<u64>,
+    /// With a histogram: `exact` of all executions, or `sampled`: of those that bursts saw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+/// A branch.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BranchRow {
+    /// Path of the file.
+    pub module: String,
+    /// Name of its function.
+    #[serde(default)]
+    pub function: String,
+    /// Its address.
+    pub address: String,
+    /// How often it was executed, where its block has a count.
+    #[serde(default)]
+    pub executions: Option<u64>,
+    /// How often it jumped.
+    pub taken: Option<u64>,
+    /// How often it did not.
+    pub not_taken: Option<u64>,
+    /// `conditional`, `indirect`, or `return`: all of a function that may call itself, at its address.
+    #[serde(default)]
+    pub kind: String,
+    /// How often it is mispredicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mispredicted: Option<Modelled>,
+    /// With `--branches`: why that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Which of several targets of an indirect branch is predicted where nothing tells which is next.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PredictedTarget {
+    /// `last` or `most_frequent`.
+    pub rule: String,
+    /// Whether this processor shows it in the self-test; else it is an assumption.
+    pub measured: bool,
+    /// Share mispredicted in the self-test, of jumps to two random targets, the rarer with a quarter …
+    pub quarter: Option<f64>,
+    /// … and with an eighth.
+    pub eighth: Option<f64>,
+}
+
+/// A number from a model.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Modelled {
+    /// The number.
+    pub value: f64,
+    /// The lower end of its 95 % interval, of the sample alone.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// Executions that were given to the model.
+    pub seen: u64,
+    /// Its cost in cycles: the number × `misprediction_cycles`, or the ready or indirect ones.
+    pub cycles: Option<f64>,
+    /// `modelled`.
+    pub source: String,
+}

@@ -1,0 +1,117 @@
+//! Loads, and what their latencies were compared with.
+
+use serde::{Deserialize, Serialize};
+
+/// A load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadRow {
+    /// Path of the file.
+    pub module: String,
+    /// Name of its function.
+    pub function: String,
+    /// Its address.
+    pub address: String,
+    /// The instruction, in Intel syntax.
+    pub instruction: String,
+    /// Its operand in the source (`node->next`), by DWARF.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// How often it was executed.
+    pub executions: Option<u64>,
+    /// How its addresses are made.
+    pub class: Option<LoadClass>,
+    /// Shares of the caches and of memory.
+    pub levels: Vec<LevelShare>,
+    /// What it takes, from the address to the value, in isolation.
+    pub latency: Option<LoadLatency>,
+    /// Why some of that is missing.
+    pub reasons: Vec<String>,
+}
+
+/// How the addresses of a load are made.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadClass {
+    /// `constant`, `stride`, `pointer_chase`, `chase_offset`, `indirect` or `irregular`.
+    pub kind: String,
+    /// The distance of most addresses to those before them, in bytes.
+    pub stride: Option<i64>,
+    /// Address of the load whose value it uses: the chase, or what loads the index.
+    pub of: Option<String>,
+    /// What that value is multiplied by.
+    pub scale: Option<i64>,
+    /// What is added to it; absent where that is a base address.
+    pub offset: Option<i64>,
+    /// The class of the load of the index.
+    pub inner: Option<Box<LoadClass>>,
+    /// Of a stride: how many of the addresses in a row it separated, …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
+    /// … and how many it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breaks: Option<u64>,
+    /// Windows of up to 64 executions that were looked at.
+    pub windows: usize,
+    /// Their share that agrees, 0 to 1.
+    pub share: f64,
+}
+
+/// The share of a level of the memory hierarchy.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LevelShare {
+    /// `L1`, `L2`, `L3` or `DRAM`.
+    pub level: String,
+    /// Its share of the load's executions, 0 to 1.
+    pub share: f64,
+    /// Ends of its 95 % interval, of the sampling error.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// Median latency of its executions in nanoseconds: of as many as its share, slower than those of the levels
+    /// before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<f64>,
+}
+
+/// Latencies in nanoseconds, without those of the fences.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadLatency {
+    /// Executions that were timed.
+    pub samples: u64,
+    /// Others that took more than 5 µs: an interrupt or a page fault came between.
+    pub interrupted: u64,
+    /// The mean.
+    pub mean: f64,
+    /// The median, to a step of the counter.
+    pub p50: f64,
+    /// 90 % are not longer.
+    pub p90: f64,
+    /// 99 % are not longer.
+    pub p99: f64,
+}
+
+/// The time-stamp counter, and loads of known levels on this host.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimerRow {
+    /// Ticks in a nanosecond.
+    pub ticks_per_ns: f64,
+    /// The step by which the counter advances, in ticks.
+    pub step: u32,
+    /// What the fences take without a load, in ticks, on average: no part of a latency.
+    pub floor: f64,
+    /// Mean latencies of hits of each cache in nanoseconds.
+    pub caches: Vec<LevelMean>,
+    /// Latencies from here on are of memory, in nanoseconds.
+    pub memory: f64,
+    /// Caches that others use so much that no hits could be measured: theirs are taken to be those
+    /// between the cache before and memory.
+    pub assumed: Vec<String>,
+}
+
+/// What hits of a cache take.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LevelMean {
+    /// `L1`, `L2` or `L3`.
+    pub level: String,
+    /// In nanoseconds.
+    pub mean: f64,
+}

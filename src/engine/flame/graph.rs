@@ -1,0 +1,180 @@
+//! Stacks → a flame graph.
+
+use super::breakdown::Breakdown;
+use crate::documents::flame::{FlameGraph, FlameNode, Frame};
+use profile::hot::{CallStack, StackFrame};
+use std::collections::{BTreeMap, HashMap};
+
+/// What a graph is of.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    /// A command or file.
+    pub title: String,
+    /// The sampled event.
+    pub event: String,
+    /// Limits that a reader must know.
+    pub notes: Vec<String>,
+}
+
+/// The frames while stacks are merged.
+#[derive(Default)]
+struct Merged {
+    frames: Vec<Sum>,
+    /// Nodes by name, in order of appearance.
+    nodes: Vec<String>,
+    known: HashMap<StackFrame, Vec<(usize, f64)>>,
+    /// Weight of each function itself.
+    own: HashMap<StackFrame, f64>,
+}
+
+#[derive(Default)]
+struct Sum {
+    frame: StackFrame,
+    children: BTreeMap<StackFrame, usize>,
+    weight: f64,
+    samples: u64,
+    /// Weight by node.
+    parts: HashMap<usize, f64>,
+}
+
+/// Merges stacks; `breakdown` says what the time of functions goes to.
+pub fn graph(stacks: &[CallStack], breakdown: &Breakdown, about: About) -> FlameGraph {
+    let all = StackFrame { name: "all".to_owned(), module: String::new() };
+    let root = Sum { frame: all, ..Sum::default() };
+    let mut merged = Merged { frames: vec![root], ..Merged::default() };
+    stacks.iter().for_each(|stack| merged.add(stack, breakdown));
+    let total = merged.frames[0].weight;
+    let mut drawn = FlameGraph {
+        title: about.title,
+        event: about.event,
+        samples: merged.frames[0].samples,
+        source: breakdown.source.clone().filter(|_| !breakdown.is_empty()),
+        notes: about.notes,
+        ..FlameGraph::default()
+    };
+    if total > 0.0 {
+        merged.draw(total, &mut drawn);
+    }
+    drawn
+}
+
+impl Merged {
+    fn add(&mut self, stack: &CallStack, breakdown: &Breakdown) {
+        let Some(leaf) = stack.frames.last() else { return };
+        let parts = self.parts(leaf, breakdown);
+        *self.own.entry(leaf.clone()).or_default() += stack.weight;
+        let thread = stack
+            .thread
+            .iter()
+            .map(|name| StackFrame { name: name.clone(), module: String::new() });
+        let mut at = 0;
+        self.frames[0].take(stack, &parts);
+        for frame in thread.chain(stack.frames.iter().cloned()) {
+            let next = self.frames.len();
+            let child = *self.frames[at].children.entry(frame.clone()).or_insert(next);
+            if child == next {
+                self.frames.push(Sum { frame, ..Sum::default() });
+            }
+            at = child;
+            self.frames[at].take(stack, &parts);
+        }
+    }
+
+    /// What the time of a function goes to, by number of the node.
+    fn parts(&mut self, leaf: &StackFrame, breakdown: &Breakdown) -> Vec<(usize, f64)> {
+        if let Some(known) = self.known.get(leaf) {
+            return known.clone();
+        }
+        let shares = breakdown.shares(&leaf.name, &leaf.module).into_iter();
+        let parts: Vec<(usize, f64)> =
+            shares.map(|(node, share)| (self.number(node), share)).collect();
+        self.known.insert(leaf.clone(), parts.clone());
+        parts
+    }
+
+    fn number(&mut self, node: String) -> usize {
+        self.nodes.iter().position(|known| *known == node).unwrap_or_else(|| {
+            self.nodes.push(node);
+            self.nodes.len() - 1
+        })
+    }
+
+    /// Enters nodes and frames into the document.
+    fn draw(&self, total: f64, drawn: &mut FlameGraph) {
+        let share = |node: usize| self.frames[0].parts.get(&node).map_or(0.0, |w| w / total);
+        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
+        order.sort_by(|a, b| share(*b).total_cmp(&share(*a)));
+        let label =
+            |node: &usize| FlameNode { label: self.nodes[*node].clone(), share: share(*node) };
+        drawn.nodes = order.iter().map(label).collect();
+        let place = |node: usize| order.iter().position(|of| *of == node).unwrap_or_default();
+        let mut open = vec![(0, 0, 0.0)];
+        while let Some((at, depth, from)) = open.pop() {
+            let sum = &self.frames[at];
+            if sum.weight / total < FlameGraph::NARROWEST {
+                drawn.omitted += 1;
+                continue;
+            }
+            let mut parts: Vec<(usize, f64)> =
+                sum.parts.iter().map(|(node, w)| (place(*node), w / sum.weight)).collect();
+            parts.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            drawn.frames.push(Frame {
+                name: sum.frame.name.clone(),
+                module: sum.frame.module.clone(),
+                depth,
+                from: from / total,
+                share: sum.weight / total,
+                samples: sum.samples,
+                own: self.own.get(&sum.frame).map_or(0.0, |w| w / total),
+                parts,
+            });
+            let mut right = from;
+            let mut children = Vec::new();
+            for child in sum.children.values() {
+                children.push((*child, depth + 1, right));
+                right += self.frames[*child].weight;
+            }
+            open.extend(children.into_iter().rev());
+        }
+    }
+}
+
+impl Sum {
+    fn take(&mut self, stack: &CallStack, parts: &[(usize, f64)]) {
+        self.weight += stack.weight;
+        self.samples += stack.samples;
+        for (node, share) in parts {
+            *self.parts.entry(*node).or_default() += share * stack.weight;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stack(names: &str, samples: u64) -> CallStack {
+        let frame = |name: &str| StackFrame { name: name.to_owned(), module: "m".to_owned() };
+        let frames = names.split(';').map(frame).collect();
+        CallStack { thread: None, frames, samples, weight: samples as f64 }
+    }
+
+    #[test]
+    fn a_frame_has_the_node_that_most_of_the_time_above_it_goes_to() {
+        let mut breakdown = Breakdown::of("counted");
+        breakdown.insert("miss", "m", &[("Memory Bound".into(), 0.9), ("Retiring".into(), 0.1)]);
+        breakdown.insert("add", "m", &[("Retiring".into(), 1.0)]);
+        // By hand: 60 + 30 samples; memory 0.9 · 60 = 54 of 90, retiring 6 + 30 = 36.
+        let stacks = [stack("main;miss", 60), stack("main;add", 30)];
+        let drawn = graph(&stacks, &breakdown, About::default());
+        let of = |name: &str| drawn.frames.iter().find(|f| f.name == name).expect(name).clone();
+        let main = of("main");
+        assert_eq!((main.depth, main.samples), (1, 90));
+        assert_eq!(drawn.nodes[main.parts[0].0].label, "Memory Bound");
+        assert!((main.parts[0].1 - 54.0 / 90.0).abs() < 1e-12, "{main:?}");
+        assert_eq!(drawn.nodes[of("add").parts[0].0].label, "Retiring");
+        assert!((of("add").own - 1.0 / 3.0).abs() < 1e-12);
+        // Siblings lie side by side inside their caller.
+        assert!((of("miss").from - 1.0 / 3.0).abs() < 1e-12 && of("add").from == 0.0);
+    }
+}

@@ -1,0 +1,18 @@
+//! Call stacks, with what their time goes to.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `breakdown` | [`Breakdown`]: shares of nodes in the time of each function |
+//! | `folded` | stacks as lines of text |
+//! | `graph` | stacks merged to a flame graph |
+//! | `write` | both, written to files |
+
+mod breakdown;
+mod folded;
+mod graph;
+mod write;
+
+pub use breakdown::Breakdown;
+pub use folded::folded;
+pub use graph::{About, graph};
+pub use write::{write_flame_graph, write_folded};

@@ -1,0 +1,41 @@
+//! Folded stacks and flame graphs, written to files.
+
+use crate::documents::flame::FlameGraph;
+use crate::files::write_whole;
+use crate::render::flame;
+use std::fmt::Write as _;
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
+use tma::{Error, Result};
+
+/// Writes folded stacks; `-` is standard output.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_folded(lines: &[(String, u64)], path: &Path) -> Result<()> {
+    let mut text = String::new();
+    for (stack, samples) in lines {
+        let _ = writeln!(text, "{stack} {samples}");
+    }
+    if path.as_os_str() != "-" {
+        return write_whole(path, text.as_bytes(), &[], "--folded");
+    }
+    // Not by its name in /dev: that would cut off what a file holds already.
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::failed("cannot write folded stacks to standard output").because(e))
+        }
+        // A reader that went away (| head) has what it wanted.
+        _ => Ok(()),
+    }
+}
+
+/// Writes a flame graph: a page of HTML if the name ends so, else SVG.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_flame_graph(graph: &FlameGraph, path: &Path) -> Result<()> {
+    let is_page = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("html"));
+    let text = if is_page { flame::html(graph) } else { flame::svg(graph) };
+    write_whole(path, text.as_bytes(), &[], "--flamegraph")
+}

@@ -1,0 +1,120 @@
+//! The source lines of a function with their samples, and the assembly of each.
+
+use super::named::{function, none_called};
+use super::source::Sources;
+use crate::documents::annotated::{AnnotatedFunction, SourceInstruction, SourceLine};
+use crate::documents::report_code::EventPart;
+use profile::files::SearchPaths;
+use profile::hot::{Annotated, AnnotatedLine, Profile, half_width};
+use std::collections::BTreeMap;
+use tma::Result;
+
+/// A file and line; `None`: not known.
+type Place = Option<(String, u32)>;
+
+/// The function called `name`, line by line. Sources are looked for where the program names them, and below the
+/// folders of `search`.
+///
+/// # Errors
+/// There is no such function with samples, or there are several.
+pub(super) fn annotated(
+    profile: &mut Profile,
+    name: &str,
+    search: &SearchPaths,
+) -> Result<AnnotatedFunction> {
+    let index = function(profile, name)?.ok_or_else(|| none_called(profile, name))?;
+    let code = profile.annotate(index);
+    let of = &code.function;
+    let mut sources = Sources::new(&search.roots, &of.path);
+    let mut found = AnnotatedFunction {
+        function: of.name.clone(),
+        module: of.module.clone(),
+        start: format!("{:#x}", of.start),
+        end: format!("{:#x}", of.end),
+        share: of.share,
+        samples: of.samples,
+        // The report says for all samples how exact they are.
+        notes: code.notes.iter().filter(|note| *note != profile.skid.explain()).cloned().collect(),
+        ..AnnotatedFunction::default()
+    };
+    found.lines = lines(&code, &mut sources);
+    for line in &mut found.lines {
+        line.events = events(profile, index, &code, line);
+    }
+    if code.blocks.is_empty() {
+        // The note says why.
+        found.missing.append(&mut found.notes);
+    } else if found.lines.iter().all(|line| line.line.is_none()) {
+        let why =
+            "the program has no line information: compile it with -g, or install its debug file";
+        found.missing.push(why.to_owned());
+    }
+    found.missing.extend(sources.missing());
+    found.notes.extend(sources.notes());
+    Ok(found)
+}
+
+/// Lines in order: those of the function's own file, then inlined ones of others, then what has no line.
+fn lines(code: &Annotated, sources: &mut Sources) -> Vec<SourceLine> {
+    let all: f64 = code.function.share;
+    let instructions = || code.blocks.iter().flat_map(|block| &block.lines);
+    let own = own_file(code);
+    let mut by_line: BTreeMap<(usize, String, u32), Vec<&AnnotatedLine>> = BTreeMap::new();
+    for instruction in instructions() {
+        let key = match &instruction.source {
+            Some((file, line)) => (usize::from(Some(file) != own.as_ref()), file.clone(), *line),
+            None => (2, String::new(), 0),
+        };
+        by_line.entry(key).or_default().push(instruction);
+    }
+    let most = |lines: &Vec<&AnnotatedLine>| lines.iter().map(|l| l.samples).sum::<u64>();
+    let hottest = by_line.values().map(most).max().filter(|samples| *samples > 0);
+    let share = |of: f64| if all > 0.0 { of / all } else { 0.0 };
+    let row = |((_, file, line), of): ((usize, String, u32), Vec<&AnnotatedLine>)| {
+        let samples = most(&of);
+        let place: Place = (line > 0).then_some((file, line));
+        let part = share(of.iter().map(|l| l.share).sum());
+        let instruction = |l: &&AnnotatedLine| SourceInstruction {
+            address: format!("{:#x}", l.address),
+            text: l.text.clone(),
+            share: share(l.share),
+            samples: l.samples,
+        };
+        SourceLine {
+            text: place.as_ref().and_then(|(file, line)| sources.line(file, *line)),
+            file: place.as_ref().map(|p| p.0.clone()),
+            line: place.map(|p| p.1),
+            share: part,
+            error: half_width(part, code.function.samples as f64),
+            samples,
+            hottest: Some(samples) == hottest,
+            events: Vec::new(),
+            instructions: of.iter().map(instruction).collect(),
+        }
+    };
+    by_line.into_iter().map(row).collect()
+}
+
+/// The share of each of several events in a line.
+fn events(
+    profile: &Profile,
+    function: usize,
+    code: &Annotated,
+    line: &SourceLine,
+) -> Vec<EventPart> {
+    let place: Place = line.file.clone().zip(line.line);
+    let all = code.blocks.iter().flat_map(|block| &block.lines);
+    let own = all.filter(|instruction| instruction.source == place);
+    let ranges: Vec<_> =
+        own.map(|one| one.address..one.address + one.bytes.len().max(1) as u64).collect();
+    profile.event_shares(function, &ranges).into_iter().map(EventPart::from).collect()
+}
+
+/// The file of the function's first instruction with a line: it is not of inlined code.
+fn own_file(code: &Annotated) -> Option<String> {
+    if let Some(file) = &code.function.file {
+        return Some(file.clone());
+    }
+    let lines = code.blocks.iter().flat_map(|block| &block.lines);
+    lines.filter_map(|line| line.source.as_ref()).map(|(file, _)| file.clone()).next()
+}

@@ -1,0 +1,196 @@
+//! Counts that samples read → level 1 of each function.
+
+use super::located::Located;
+use crate::documents::per_function::{FunctionNode, FunctionTree, PerFunction};
+use crate::flame::Breakdown;
+use profile::counts::{Match, Names};
+use profile::hot::{Profile, Read, Reads};
+use tma::counts::{Counts, GroupCounts, Reading};
+use tma::schedule::to_level;
+use tma::tables::{EventId, Table};
+use tma::tree::Evaluator;
+
+/// Fewest readings of a function whose tree is trusted: a mean of 30 is about normal.
+const FEWEST: usize = 30;
+/// Largest number of parts that a function's readings are summed to: enough for a jackknife, and readings near one
+/// another, which are not independent, share a part.
+const PARTS: usize = 64;
+/// Share of readings from other functions, of what there would be if the thread changed function all the time, above
+/// which a function cannot be told from what runs around it.
+const INSEPARABLE: f64 = 0.5;
+/// Time from other functions that hardly changes a value.
+const HARMLESS: f64 = 0.05;
+/// Readings count everything in their time and are a small sample of all that could have been taken: without this
+/// factor the jackknife would take them for the whole population, without sampling error.
+const POPULATION: u64 = 1 << 20;
+
+/// Level 1 of every function; `None` without such counts, or without a table that has them.
+pub(super) fn per_function(profile: &Profile, located: &Located) -> Option<PerFunction> {
+    let reads = profile.reads();
+    let (table, events) = located.tables().iter().find_map(|t| Some((t, level_1(t, reads)?)))?;
+    let mut evaluator = Evaluator::new(table);
+    let all: f64 = reads.all.iter().map(|read| read.enabled as f64).sum();
+    let mut found = PerFunction {
+        table: table.name.clone(),
+        event: profile.event.clone(),
+        readings: reads.all.len() as u64,
+        interval_ns: median(reads),
+        smallest_share: (FEWEST as f64 / reads.all.len().max(1) as f64).min(1.0),
+        ..PerFunction::default()
+    };
+    let mut by_function: Vec<Vec<&Read>> = vec![Vec::new(); profile.functions.len()];
+    for read in &reads.all {
+        if let Some(own) = read.function.and_then(|index| by_function.get_mut(index)) {
+            own.push(read);
+        }
+    }
+    for (function, own) in profile.functions.iter().zip(by_function) {
+        let time = |of: &[&Read]| of.iter().map(|read| read.enabled as f64).sum::<f64>();
+        if own.is_empty() || all <= 0.0 {
+            continue;
+        }
+        let same: Vec<&Read> = own.iter().copied().filter(|read| read.same).collect();
+        let share = time(&own) / all;
+        let mixed = 1.0 - time(&same) / time(&own).max(1.0);
+        let reason = doubt((own.len(), same.len()), share, mixed);
+        found.functions.push(FunctionTree {
+            name: function.name.clone(),
+            short: function.short.clone(),
+            module: function.module.clone(),
+            share,
+            readings: own.len() as u64,
+            mixed,
+            trusted: reason.is_none(),
+            nodes: match own.len() < FEWEST {
+                true => unknown(table, reason.as_deref()),
+                false => nodes(&mut evaluator, table, &events, &own, &same),
+            },
+            reason,
+        });
+    }
+    found.functions.sort_by(|a, b| b.share.total_cmp(&a.share));
+    found.notes = notes(&found, reads);
+    Some(found)
+}
+
+/// What the time of functions goes to, by their trees.
+pub(super) fn breakdown(trees: &PerFunction) -> Breakdown {
+    let mut breakdown = Breakdown::of("counted per function");
+    for tree in trees.functions.iter().filter(|tree| tree.trusted) {
+        let share = |node: &FunctionNode| Some((node.label.clone(), node.value?));
+        let shares: Vec<(String, f64)> = tree.nodes.iter().filter_map(share).collect();
+        breakdown.insert(&tree.name, &tree.module, &shares);
+    }
+    breakdown
+}
+
+/// The table's events, by position in the readings, if they have all that level 1 needs.
+fn level_1(table: &Table, reads: &Reads) -> Option<Vec<(usize, EventId)>> {
+    let names = Names::new(table);
+    let mut events: Vec<(usize, EventId)> = Vec::new();
+    for (position, name) in reads.events.iter().enumerate() {
+        if let Match::Event { id, .. } = names.resolve(name)
+            && !events.iter().any(|(_, known)| *known == id)
+        {
+            events.push((position, id));
+        }
+    }
+    let has = |id: &EventId| events.iter().any(|(_, known)| known == id);
+    let needed = to_level(table, 1);
+    let complete = needed.iter().all(|n| table.events_of(*n, false).iter().all(has));
+    (complete && !needed.is_empty() && !events.is_empty()).then_some(events)
+}
+
+fn nodes(
+    evaluator: &mut Evaluator<'_>,
+    table: &Table,
+    events: &[(usize, EventId)],
+    own: &[&Read],
+    same: &[&Read],
+) -> Vec<FunctionNode> {
+    let whole = evaluator.evaluate(&counts(events, own));
+    let within = (same.len() >= FEWEST).then(|| evaluator.values(&counts(events, same)));
+    let node = |n: u16| {
+        let at = usize::from(n);
+        let of = &whole.nodes[at].quantity;
+        let inside = within.as_ref().and_then(|within| within.nodes[at].quantity.get());
+        FunctionNode {
+            id: table.nodes[at].id.clone(),
+            label: table.nodes[at].label.clone(),
+            value: of.get(),
+            error: of.error.as_ref().ok().copied().filter(|_| of.value.is_ok()),
+            bias: of.get().zip(inside).map(|(all, inside)| (all - inside).abs()),
+            missing: of.value.as_ref().err().map(ToString::to_string),
+        }
+    };
+    to_level(table, 1).into_iter().map(node).collect()
+}
+
+/// Nodes of a function with too few readings.
+fn unknown(table: &Table, reason: Option<&str>) -> Vec<FunctionNode> {
+    let node = |n: u16| FunctionNode {
+        id: table.nodes[usize::from(n)].id.clone(),
+        label: table.nodes[usize::from(n)].label.clone(),
+        missing: reason.map(str::to_owned),
+        ..FunctionNode::default()
+    };
+    to_level(table, 1).into_iter().map(node).collect()
+}
+
+/// Counts of one group, in at most [`PARTS`] readings.
+fn counts(events: &[(usize, EventId)], reads: &[&Read]) -> Counts {
+    let part = |reads: &[&Read]| {
+        let sum = |of: &dyn Fn(&Read) -> u64| {
+            reads.iter().fold(0_u64, |sum, read| sum.saturating_add(of(read)))
+        };
+        Reading {
+            enabled: sum(&|read| read.enabled),
+            running: sum(&|read| read.running),
+            values: events
+                .iter()
+                .map(|(at, _)| sum(&|read| read.values.get(*at).copied().unwrap_or(0)))
+                .collect(),
+        }
+    };
+    let length = reads.len().div_ceil(PARTS).max(1);
+    let readings: Vec<Reading> =
+        reads.chunks(length).map(part).filter(|reading| reading.running > 0).collect();
+    let enabled = readings.iter().map(|r| r.running).sum::<u64>().saturating_mul(POPULATION);
+    let events = events.iter().map(|(_, id)| *id).collect();
+    Counts { groups: vec![GroupCounts::Live { events, readings, enabled }], ..Counts::default() }
+}
+
+/// Why a function's tree is not to be trusted, if it is not.
+fn doubt((readings, same): (usize, usize), share: f64, mixed: f64) -> Option<String> {
+    if readings < FEWEST {
+        return Some(format!("{readings} readings; {FEWEST} are needed"));
+    }
+    // If the thread changed function all the time, the previous sample would be elsewhere with this probability.
+    let elsewhere = (1.0 - share).max(f64::MIN_POSITIVE);
+    if mixed > HARMLESS && mixed / elsewhere > INSEPARABLE {
+        let why = "it runs for less than the time between two readings: its values are those of all code around it";
+        return Some(why.to_owned());
+    }
+    (mixed > HARMLESS && same < FEWEST)
+        .then(|| format!("{same} readings that began and ended in it; {FEWEST} are needed"))
+}
+
+fn median(reads: &Reads) -> f64 {
+    let mut times: Vec<u64> = reads.all.iter().map(|read| read.enabled).collect();
+    times.sort_unstable();
+    times.get(times.len() / 2).map_or(0.0, |time| *time as f64)
+}
+
+fn notes(found: &PerFunction, reads: &Reads) -> Vec<String> {
+    let interval = crate::format::seconds(found.interval_ns / 1e9);
+    let share = 100.0 * found.smallest_share;
+    let mut notes = vec![format!(
+        "what was counted between two samples of a thread ({interval}, median) is attributed to the function of the \
+         later one; ± is the sampling error and the difference that this makes. Trusted are functions with at least \
+         {share:.2} % of the time that run for longer than {interval} at a time"
+    )];
+    if reads.unlike > 0 {
+        notes.push(format!("{} readings of other events were left out", reads.unlike));
+    }
+    notes
+}

@@ -1,0 +1,47 @@
+//! Folded stacks and flame graphs of a profile.
+
+use crate::documents::Report;
+use crate::flame::{self, Breakdown};
+use profile::hot::Profile;
+use std::path::Path;
+use tma::Result;
+
+/// Where stacks go.
+pub(super) struct Outputs<'a> {
+    /// Folded; `-` is standard output.
+    pub folded: Option<&'a Path>,
+    /// Whether the last frame of a folded stack is a node.
+    pub nodes: bool,
+    /// As a flame graph.
+    pub flame_graph: Option<&'a Path>,
+}
+
+/// Writes folded stacks and a flame graph, where they are asked for.
+pub(super) fn stacks(
+    report: &mut Report,
+    profile: &mut Profile,
+    to: &Outputs<'_>,
+    breakdown: &Breakdown,
+) -> Result<()> {
+    let stacks = profile.stacks();
+    if let Some(path) = to.folded {
+        let lines = flame::folded(&stacks, to.nodes.then_some(breakdown));
+        flame::write_folded(&lines, path)?;
+    }
+    if let Some(path) = to.flame_graph {
+        let mut notes = profile.notes.clone();
+        if !profile.has_chains() {
+            notes.push("the samples have no call chains: every stack is one function".to_owned());
+        }
+        let title =
+            report.command.as_ref().map_or_else(|| report.subject.join(" "), |c| c.join(" "));
+        let about = flame::About { title, event: profile.event.clone(), notes };
+        flame::write_flame_graph(&flame::graph(&stacks, breakdown, about), path)?;
+    }
+    if breakdown.is_empty() && to.nodes {
+        let note =
+            "the nodes of folded stacks are not known: no node was counted or sampled by function";
+        report.notes.push(note.to_owned());
+    }
+    Ok(())
+}

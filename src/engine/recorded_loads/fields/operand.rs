@@ -1,0 +1,50 @@
+//! What the memory operand of an instruction is made of.
+
+use iced_x86::{Instruction, OpKind, Register};
+
+/// A memory operand: base + index + displacement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Operand {
+    /// Full registers.
+    pub base: Option<Register>,
+    pub index: Option<Register>,
+    /// What the index is multiplied by; by 1 it may be the pointer.
+    pub scale: u64,
+    /// Whether it is relative to the instruction pointer.
+    pub is_relative: bool,
+    /// Displacement; the address itself where there is no register, or the instruction pointer is the base.
+    pub displacement: i64,
+}
+
+impl Operand {
+    /// That of an instruction; `None` if it has none, several, or one in another segment (thread-local data).
+    pub fn of(instruction: &Instruction) -> Option<Self> {
+        let kinds = (0..instruction.op_count()).map(|number| instruction.op_kind(number));
+        if kinds.filter(|kind| *kind == OpKind::Memory).count() != 1 {
+            return None;
+        }
+        if matches!(instruction.segment_prefix(), Register::FS | Register::GS) {
+            return None;
+        }
+        let full = |register: Register| {
+            (register != Register::None && !register.is_ip()).then(|| register.full_register())
+        };
+        Some(Self {
+            base: full(instruction.memory_base()),
+            index: full(instruction.memory_index()).filter(|register| register.is_gpr()),
+            scale: u64::from(instruction.memory_index_scale()),
+            is_relative: instruction.is_ip_rel_memory_operand(),
+            displacement: instruction.memory_displacement64() as i64,
+        })
+    }
+
+    /// What its index is multiplied by, if it has one.
+    pub fn step(&self) -> Option<u64> {
+        self.index.map(|_| self.scale)
+    }
+
+    /// Whether it is in the frame of its function, by the stack pointer.
+    pub fn is_stack(&self) -> bool {
+        self.base == Some(Register::RSP)
+    }
+}

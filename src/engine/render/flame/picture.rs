@@ -1,0 +1,182 @@
+//! The SVG, and the page around it.
+
+use super::colours::Colours;
+use crate::documents::flame::{FlameGraph, Frame};
+use std::fmt::Write as _;
+
+/// Pixels of the frames in all.
+const WIDTH: f64 = 1180.0;
+/// Pixels left and right of them.
+const LEFT: f64 = 10.0;
+/// Pixels from one frame to the next.
+const ROW: f64 = 17.0;
+/// Pixels of a letter.
+const LETTER: f64 = 7.2;
+/// Pixels from one line of text to the next.
+const LINE: f64 = 18.0;
+
+const STYLE: &str = include_str!("flame.css");
+const SCRIPT: &str = include_str!("flame.js");
+
+/// The graph as an SVG file.
+pub fn svg(graph: &FlameGraph) -> String {
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", picture(graph))
+}
+
+/// The graph as a page of HTML.
+pub fn html(graph: &FlameGraph) -> String {
+    // The policy forbids the page to load anything.
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
+         <title>{}</title></head>\n<body>\n{}</body></html>\n",
+        escaped(&graph.title),
+        picture(graph)
+    )
+}
+
+fn picture(graph: &FlameGraph) -> String {
+    let colours = Colours::new(graph);
+    let deepest = graph.frames.iter().map(|f| f.depth).max().unwrap_or(0);
+    let legend = colours.legend(graph);
+    let lines = 3 + graph.notes.len();
+    let top = lines as f64 * LINE + 12.0;
+    // Five entries of a legend in a row.
+    let rows = legend.len().div_ceil(5) as f64;
+    let below = top + (deepest + 1) as f64 * ROW + 8.0;
+    let (wide, high) = (WIDTH + 2.0 * LEFT, below + (rows + 1.0) * LINE + 8.0);
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        out,
+        "<svg class=\"flame\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide} {high}\" \
+         width=\"{wide}\" height=\"{high}\" data-width=\"{WIDTH}\" data-left=\"{LEFT}\" data-letter=\"{LETTER}\">\n\
+         <style><![CDATA[\n{STYLE}]]></style>"
+    );
+    text(&mut out, LEFT, LINE, "title", &graph.title);
+    text(&mut out, LEFT, 2.0 * LINE, "", &subtitle(graph));
+    text(&mut out, WIDTH - 150.0, LINE, "button search", "search");
+    text(&mut out, WIDTH - 80.0, LINE, "button reset", "reset zoom");
+    text(&mut out, WIDTH - 150.0, 2.0 * LINE, "status", "");
+    for (number, note) in graph.notes.iter().enumerate() {
+        text(&mut out, LEFT, (3 + number) as f64 * LINE, "", &format!("note: {note}"));
+    }
+    for frame in &graph.frames {
+        let y = top + (deepest - frame.depth) as f64 * ROW;
+        drawn(&mut out, graph, frame, y, colours.of(frame));
+    }
+    text(&mut out, LEFT, below + LINE, "", &Colours::caption(graph));
+    for (number, entry) in legend.iter().enumerate() {
+        let (column, row) = ((number % 5) as f64, (number / 5) as f64);
+        let (x, y) = (LEFT + column * WIDTH / 5.0, below + (row + 2.0) * LINE);
+        let _ = writeln!(
+            out,
+            "<rect x=\"{x}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{}\"/>",
+            y - 10.0,
+            entry.colour
+        );
+        text(&mut out, x + 18.0, y, "", &entry.text);
+    }
+    let _ = writeln!(out, "<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>");
+    out
+}
+
+fn subtitle(graph: &FlameGraph) -> String {
+    let mut text = format!("{} samples of {}; width: share of them", graph.samples, graph.event);
+    if graph.omitted > 0 {
+        let least = 100.0 * FlameGraph::NARROWEST;
+        let _ = write!(text, "; {} frames under {least} % left out", graph.omitted);
+    }
+    text
+}
+
+fn drawn(out: &mut String, graph: &FlameGraph, frame: &Frame, y: f64, colour: &str) {
+    let (x, wide) = (LEFT + frame.from * WIDTH, frame.share * WIDTH);
+    let name = escaped(&frame.name);
+    let _ = writeln!(
+        out,
+        "<g class=\"f\" data-name=\"{name}\" data-from=\"{:.9}\" data-share=\"{:.9}\" data-depth=\"{}\">\
+         <title>{}</title><rect x=\"{x:.2}\" y=\"{y}\" width=\"{wide:.2}\" height=\"{}\" fill=\"{colour}\"/>\
+         <text x=\"{:.2}\" y=\"{}\">{}</text></g>",
+        frame.from,
+        frame.share,
+        frame.depth,
+        escaped(&details(graph, frame)),
+        ROW - 1.0,
+        x + 3.0,
+        y + 12.0,
+        escaped(&label(&frame.name, wide))
+    );
+}
+
+/// All that is known of a frame.
+fn details(graph: &FlameGraph, frame: &Frame) -> String {
+    let module =
+        if frame.module.is_empty() { String::new() } else { format!(" ({})", frame.module) };
+    let share = 100.0 * frame.share;
+    let plural = if frame.samples == 1 { "" } else { "s" };
+    let mut text =
+        format!("{}{module}: {share:.2} %, {} sample{plural}", frame.name, frame.samples);
+    if frame.own > 0.0 {
+        let _ = write!(text, "; the function itself {:.2} %", 100.0 * frame.own);
+    }
+    if graph.source.is_some() {
+        for (node, share) in &frame.parts {
+            let label = graph.nodes.get(*node).map_or("", |n| &n.label);
+            let _ = write!(text, "\n{label} {:.1} %", 100.0 * share);
+        }
+    }
+    text
+}
+
+/// As much of a name as fits.
+fn label(name: &str, wide: f64) -> String {
+    // A cast of a float saturates.
+    let fits = ((wide - 6.0) / LETTER).floor() as usize;
+    match name.chars().count() {
+        _ if fits < 3 => String::new(),
+        length if length <= fits => name.to_owned(),
+        _ => name.chars().take(fits - 2).chain("..".chars()).collect(),
+    }
+}
+
+fn text(out: &mut String, x: f64, y: f64, class: &str, text: &str) {
+    let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+    let _ = writeln!(out, "<text x=\"{x}\" y=\"{y}\"{class}>{}</text>", escaped(text));
+}
+
+/// Text for XML: markup escaped, and what XML 1.0 does not allow (§2.2) replaced.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\n' => out.push_str("&#10;"),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_leave_their_place() {
+        let name = "operator<<(\"a\" & 'b')\u{1}</title><script>alert(1)</script>]]>".to_owned();
+        let frame = Frame { name, share: 1.0, samples: 1, own: 1.0, ..Frame::default() };
+        let graph = FlameGraph { frames: vec![frame], samples: 1, ..FlameGraph::default() };
+        for text in [svg(&graph), html(&graph)] {
+            // Our own script, and nothing from the name.
+            assert_eq!(text.matches("<script>").count(), 1, "{text}");
+            assert!(text.contains("operator&lt;&lt;(&quot;a&quot; &amp; &#39;b&#39;)\u{fffd}&lt;"));
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The document as CSV.
+
+use super::super::csv::{number, row};
+use super::cells::COLUMNS;
+use crate::documents::loads::{LevelsRow, LoadRow, Loads};
+
+/// Columns of the CSV form.
+const CSV: &str = "what,event,module,address,share,samples,lfb,l1,l2,l3,ram,remote_ram,remote_cache,other,\
+latency_mean,latency_p50,latency_p90,latency_p99,function,file,line,class,name,loads,writes,modified\n";
+
+/// The document as CSV: one row per load, store, variable, member, cache line, critical load, hard branch and missed
+/// line of code; empty where a column does not apply.
+pub fn csv(document: &Loads) -> String {
+    let mut out = CSV.to_owned();
+    let mut add = |cells: Cells| {
+        out += &row(cells.all());
+        out.push('\n');
+    };
+    document.loads.iter().for_each(|load| add(Cells::of("load", load)));
+    document.stores.iter().for_each(|store| add(Cells::of("store", store)));
+    for one in &document.variables {
+        add(Cells {
+            what: one.kind.clone(),
+            event: one.event.to_string(),
+            module: one.module.clone(),
+            address: one.address.clone().unwrap_or_default(),
+            share: number(Some(one.share)),
+            samples: (one.loads + one.stores).to_string(),
+            levels: Some(one.levels.clone()),
+            latencies: [number(one.latency_mean), String::new(), String::new(), String::new()],
+            name: one.name.clone(),
+            counts: [one.loads.to_string(), one.stores.to_string(), String::new()],
+            ..Cells::default()
+        });
+    }
+    for one in &document.fields {
+        add(Cells {
+            what: "field".into(),
+            event: one.event.to_string(),
+            address: format!("{:#x}", one.offset),
+            share: number(Some(one.share)),
+            samples: (one.loads + one.stores).to_string(),
+            levels: Some(one.levels.clone()),
+            latencies: [number(one.latency_mean), String::new(), String::new(), String::new()],
+            class: one.of.clone(),
+            name: one.member.clone(),
+            counts: [one.loads.to_string(), one.stores.to_string(), String::new()],
+            ..Cells::default()
+        });
+    }
+    for one in &document.lines {
+        add(Cells {
+            what: "line".into(),
+            address: one.address.clone(),
+            samples: (one.loads + one.writes).to_string(),
+            class: one.sharing.clone(),
+            name: one.variables.join(" "),
+            counts: [one.loads, one.writes, one.modified].map(|n| n.to_string()),
+            ..Cells::default()
+        });
+    }
+    for one in &document.critical {
+        add(Cells {
+            what: "critical".into(),
+            event: one.event.to_string(),
+            module: one.module.clone(),
+            address: one.address.clone(),
+            share: number(Some(one.executed)),
+            function: one.function.clone().unwrap_or_default(),
+            class: one.class.clone().unwrap_or_default(),
+            ..Cells::default()
+        });
+    }
+    for one in &document.hard_branches {
+        add(Cells {
+            what: "hard_branch".into(),
+            event: one.event.to_string(),
+            module: one.module.clone(),
+            address: one.address.clone(),
+            share: number(Some(one.share)),
+            samples: one.taken.to_string(),
+            function: one.function.clone().unwrap_or_default(),
+            ..Cells::default()
+        });
+    }
+    for one in &document.code_misses {
+        add(Cells {
+            what: "code_miss".into(),
+            event: one.event.to_string(),
+            module: one.module.clone(),
+            address: one.address.clone(),
+            share: number(Some(one.share)),
+            samples: one.samples.to_string(),
+            function: one.function.clone().unwrap_or_default(),
+            name: one.sites.iter().map(|site| site.address.as_str()).collect::<Vec<_>>().join(" "),
+            ..Cells::default()
+        });
+    }
+    out
+}
+
+/// The cells of a row of CSV.
+#[derive(Default)]
+struct Cells {
+    what: String,
+    event: String,
+    module: String,
+    address: String,
+    share: String,
+    samples: String,
+    levels: Option<LevelsRow>,
+    latencies: [String; 4],
+    function: String,
+    file: String,
+    line: String,
+    class: String,
+    name: String,
+    /// Reads, writes, lines modified in another core's cache.
+    counts: [String; 3],
+}
+
+impl Cells {
+    fn of(what: &str, load: &LoadRow) -> Self {
+        let at = |value: Option<u32>| value.map(|v| v.to_string()).unwrap_or_default();
+        Self {
+            what: what.to_owned(),
+            event: load.event.to_string(),
+            module: load.module.clone(),
+            address: load.address.clone(),
+            share: number(Some(load.share)),
+            samples: load.samples.to_string(),
+            levels: Some(load.levels.clone()),
+            latencies: [
+                number(load.latency_mean),
+                at(load.latency_p50),
+                at(load.latency_p90),
+                at(load.latency_p99),
+            ],
+            function: load.function.clone().unwrap_or_default(),
+            file: load.file.clone().unwrap_or_default(),
+            line: at(load.line),
+            class: load.class.clone().unwrap_or_default(),
+            name: load.field.clone().unwrap_or_default(),
+            counts: [String::new(), String::new(), load.snoop_modified.to_string()],
+        }
+    }
+
+    fn all(self) -> Vec<String> {
+        let levels = COLUMNS.map(|(_, of)| {
+            self.levels.as_ref().map(|levels| of(levels).to_string()).unwrap_or_default()
+        });
+        let Self { what, event, module, address, share, samples, .. } = self;
+        let mut all = vec![what, event, module, address, share, samples];
+        all.extend(levels);
+        all.extend(self.latencies);
+        all.extend([self.function, self.file, self.line, self.class, self.name]);
+        all.extend(self.counts);
+        all
+    }
+}

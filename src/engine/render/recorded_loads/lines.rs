@@ -1,0 +1,94 @@
+//! Cache lines that threads share as text.
+
+use super::cells::{cycles, more, source};
+use crate::documents::loads::{LineAccessRow, LineRow, Loads};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+pub(super) fn lines(document: &Loads, most: usize, out: &mut String) {
+    if document.lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\ncache lines that several threads access, one of which writes");
+    for line in document.lines.iter().take(most) {
+        line_text(line, out);
+    }
+    more(document.lines.len(), most, out);
+}
+
+fn line_text(line: &LineRow, out: &mut String) {
+    let sharing = match line.sharing.as_str() {
+        "false" => "false sharing: different bytes",
+        "true" => "the same bytes",
+        _ => "other accesses were not sampled",
+    };
+    let process = line.process.map_or(String::new(), |pid| format!(" of process {pid}"));
+    let known: Vec<&str> =
+        line.variables.iter().map(String::as_str).filter(|name| *name != "unknown").collect();
+    let variables =
+        if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
+    let cpus: BTreeSet<u32> =
+        line.accesses.iter().flat_map(|one| one.cpus.iter().copied()).collect();
+    let on = if cpus.is_empty() { String::new() } else { format!(" on {} CPUs", cpus.len()) };
+    let _ = writeln!(
+        out,
+        "  {}{process}{variables}: {sharing}; {} threads{on}, {} loads, {} writes; {}",
+        line.address,
+        line.threads,
+        line.loads,
+        line.writes,
+        found_modified(line)
+    );
+    let _ = writeln!(
+        out,
+        "    offset  bytes   loads  writes  HITM  of them  cycles  data, thread and code"
+    );
+    for one in line.accesses.iter().take(MOST_ACCESSES) {
+        access_text(one, line.modified, out);
+    }
+    if line.accesses.len() > MOST_ACCESSES {
+        let _ = writeln!(out, "    {} more (all in JSON)", line.accesses.len() - MOST_ACCESSES);
+    }
+}
+
+/// `12 found modified in another core's cache (HITM; 3 on another node), 40 % of all`.
+fn found_modified(line: &LineRow) -> String {
+    let remote = match line.modified_remote {
+        0 => String::new(),
+        n => format!("; {n} on another node"),
+    };
+    let share = line.share.filter(|share| *share > 0.0);
+    let share = share.map_or(String::new(), |share| format!(", {:.1} % of all", 100.0 * share));
+    format!("{} found modified in another core's cache (HITM{remote}){share}", line.modified)
+}
+
+fn access_text(one: &LineAccessRow, modified: u64, out: &mut String) {
+    let bytes = one.bytes.map_or("?".to_owned(), |bytes| bytes.to_string());
+    let part = match one.modified {
+        0 => "-".to_owned(),
+        n => format!("{:.1} %", 100.0 * n as f64 / modified.max(1) as f64),
+    };
+    let field = one.field.as_ref().map_or(String::new(), |field| format!("{field}, "));
+    let thread = one.thread.map_or("?".to_owned(), |thread| thread.to_string());
+    let name = one.thread_name.as_ref().map_or(String::new(), |name| format!(" {name}"));
+    let cpus: Vec<String> = one.cpus.iter().map(u32::to_string).collect();
+    let on = match cpus.is_empty() {
+        true => String::new(),
+        false => format!(" on CPU {}", cpus.join(" ")),
+    };
+    let function = one.function.as_ref().map_or(String::new(), |name| format!(" {name}"));
+    let at = source(one.file.as_ref(), one.line).map_or(String::new(), |at| format!(" {at}"));
+    let _ = writeln!(
+        out,
+        "    {:>6}  {bytes:>5}  {:>6}  {:>6}  {:>4}  {part:>7}  {:>6}  {field}{thread}{name}{on}: {}{function}{at}",
+        one.offset,
+        one.loads,
+        one.writes,
+        one.modified,
+        cycles(one.latency_mean),
+        one.address
+    );
+}
+
+/// Accesses shown of a line.
+const MOST_ACCESSES: usize = 16;

@@ -1,0 +1,71 @@
+//! Recorded samples of loads and stores as text and CSV.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `accesses` | loads and stores |
+//! | `data` | variables, members of structures |
+//! | `lines` | cache lines that threads share |
+//! | `critical` | critical loads, hard branches |
+//! | `code_misses` | lines of code that missed |
+//! | `cells` | levels, latencies and source lines in cells |
+//! | `csv` | the document as CSV |
+
+mod accesses;
+mod cells;
+mod code_misses;
+mod critical;
+mod csv;
+mod data;
+mod lines;
+
+pub use csv::csv;
+
+use crate::documents::loads::{EventRow, Loads};
+use std::fmt::Write as _;
+
+/// The document as text: of each table `most` rows.
+pub fn text(document: &Loads, most: usize) -> String {
+    let mut out = String::new();
+    for event in &document.events {
+        head(event, &mut out);
+        accesses::accesses("load", event, &document.loads, most, &mut out);
+        accesses::accesses("store", event, &document.stores, most, &mut out);
+        data::variables(event, &document.variables, most, &mut out);
+        data::fields(event, &document.fields, most, &mut out);
+    }
+    lines::lines(document, most, &mut out);
+    critical::critical(document, most, &mut out);
+    critical::hard_branches(document, most, &mut out);
+    code_misses::code_misses(document, most, &mut out);
+    for note in &document.notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+    out
+}
+
+fn head(event: &EventRow, out: &mut String) {
+    let stores = match event.stores {
+        0 => String::new(),
+        n => format!(", {n} stores"),
+    };
+    let _ = writeln!(out, "{}: {} loads{stores} in {}", event.name, event.loads, event.source);
+    for sentence in &event.bias {
+        let _ = writeln!(out, "  {sentence}");
+    }
+    let shares = match event.shares.as_str() {
+        "latency" => "shares are of Σ latency × period",
+        _ => "no latencies are recorded: shares are of the samples, by their periods",
+    };
+    let _ = writeln!(out, "  {shares}");
+    if event.others > 0 {
+        let _ =
+            writeln!(out, "  {} samples of instructions that neither load nor store", event.others);
+    }
+    if event.inexact > 0 {
+        let _ = writeln!(
+            out,
+            "  {} samples skid: the load is the instruction named or one a few before it",
+            event.inexact
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! The functions of an ELF file: by name, or around an address.
+
+use super::nameless::nameless_start;
+use super::unwind;
+use object::{Object as _, ObjectSymbol as _, SectionIndex, SymbolKind};
+use tma::error::nearest;
+use tma::{Error, Result};
+
+/// A function as its symbol describes it.
+pub struct Function {
+    pub name: String,
+    pub start: u64,
+    pub size: u64,
+    pub section: Option<SectionIndex>,
+}
+
+impl Function {
+    fn of(symbol: &object::Symbol<'_, '_>) -> Option<Self> {
+        Some(Self {
+            name: symbol.name().ok()?.to_owned(),
+            start: symbol.address(),
+            size: symbol.size(),
+            section: symbol.section_index(),
+        })
+    }
+}
+
+/// The function that contains an address, by its symbol or else by the unwind table.
+pub fn around(file: &object::File<'_>, address: u64) -> Result<Function> {
+    let holds = |s: &object::Symbol<'_, '_>| {
+        s.kind() == SymbolKind::Text && s.address() <= address && address - s.address() < s.size()
+    };
+    let found = file.symbols().chain(file.dynamic_symbols()).find(holds);
+    let unnamed = || {
+        let range = unwind::around(file, address)?;
+        let (name, size) = (format!("{:#x}", range.start), range.end - range.start);
+        Some(Function { name, start: range.start, size, section: None })
+    };
+    found.and_then(|s| Function::of(&s)).or_else(unnamed).ok_or_else(|| {
+        Error::failed(format!("no function covers {address:#x}"))
+            .hint("give FILE:START..END, as objdump prints the addresses")
+    })
+}
+
+/// The function without a symbol at `start`, called `name`.
+fn at(file: &object::File<'_>, name: &str, start: u64) -> Result<Function> {
+    let found = around(file, start)?;
+    match found.start == start {
+        true => Ok(Function { name: name.to_owned(), ..found }),
+        false => Err(Error::failed(format!("no function begins at {start:#x}"))
+            .because(format!("it is inside the function at {:#x}", found.start))
+            .hint(format!("FILE:{start:#x} is the block with that address"))),
+    }
+}
+
+/// The function `name`.
+pub fn named(file: &object::File<'_>, name: &str) -> Result<Function> {
+    let symbols: Vec<_> = file
+        .symbols()
+        .chain(file.dynamic_symbols())
+        .filter(|s| s.kind() == SymbolKind::Text && s.size() > 0)
+        .collect();
+    let found = symbols.iter().find(|s| s.name() == Ok(name));
+    let clones: Vec<_> = symbols.iter().filter(|s| is_clone(s.name(), name)).collect();
+    let only = clones
+        .first()
+        .filter(|first| clones.iter().all(|other| other.address() == first.address()));
+    if let (None, None, Some(start)) = (found, only, nameless_start(name)) {
+        let of = |s: &&object::Symbol<'_, '_>| s.name().ok() == name.rsplit_once('+').map(|n| n.0);
+        return match symbols.iter().find(of) {
+            Some(of) => Err(Error::failed(format!("`{name}` is a distance, not a block"))
+                .because("+N is the N-th block of a function")
+                .hint(format!("FILE:{:#x} is the block there", of.address() + start))),
+            None => at(file, name, start),
+        };
+    }
+    found.or(only.copied()).and_then(Function::of).ok_or_else(|| {
+        let error = Error::failed(format!("the file has no sized function symbol `{name}`"));
+        let others: Vec<_> = clones.iter().filter_map(|s| s.name().ok()).collect();
+        match nearest(name, symbols.iter().filter_map(|s| s.name().ok())) {
+            _ if !others.is_empty() => error
+                .because("the compiler has made several functions of it")
+                .hint(format!("choose one: {}", others.join(", "))),
+            Some(other) => error.hint(format!("did you mean `{other}`?")),
+            None if file.symbols().next().is_none() => {
+                error.because("the file is stripped").hint(
+                    "name a place by its address: FILE:0xADDRESS, its loop by FILE:@0xADDRESS, and \
+                     list the function around it by --list FILE:0xADDRESS; `tdtool report` finds hot ones",
+                )
+            }
+            None => error.hint("give FILE:START..END, as objdump prints the addresses"),
+        }
+    })
+}
+
+/// Whether a symbol is of a copy of function `name` that the compiler has made, such as
+/// `name.constprop.0`; what it expects to be rarely executed is no such copy.
+fn is_clone(symbol: object::Result<&str>, name: &str) -> bool {
+    let suffix = symbol.ok().and_then(|symbol| symbol.strip_prefix(name)?.strip_prefix('.'));
+    suffix.is_some_and(|suffix| !suffix.starts_with("cold"))
+}

@@ -1,0 +1,139 @@
+//! Many mappings in one stop: a loop over mmap(2) that the stopped thread executes. Each system call of its own
+//! would take two switches to it and back.
+
+use super::inject::{ALL_BUT_TRAP, LONG_MODE, stopped};
+use super::memory::Memory;
+use super::signals::{mask, set_mask};
+use nix::Result;
+use nix::errno::Errno;
+use nix::sys::ptrace;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use pmu::perf::{Resume, Stop, resume};
+use std::ops::Range;
+
+/// Private memory to be executed, at a free address: for each pair of words from rbx to r12, address and length.
+/// Ends at the first that fails, with rbx at it.
+const LOOP: [u8; 52] = [
+    0x4c, 0x39, 0xe3, // cmp rbx, r12
+    0x74, 0x2e, // je end
+    0x48, 0x8b, 0x3b, // mov rdi, [rbx]
+    0x48, 0x8b, 0x73, 0x08, // mov rsi, [rbx+8]
+    0xba, 0x05, 0x00, 0x00, 0x00, // mov edx, PROT_READ | PROT_EXEC
+    0x41, 0xba, 0x22, 0x00, 0x10,
+    0x00, // mov r10d, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE
+    0x49, 0xc7, 0xc0, 0xff, 0xff, 0xff, 0xff, // mov r8, -1
+    0x45, 0x31, 0xc9, // xor r9d, r9d
+    0xb8, 0x09, 0x00, 0x00, 0x00, // mov eax, 9 (mmap)
+    0x0f, 0x05, // syscall
+    0x48, 0x3b, 0x03, // cmp rax, [rbx]
+    0x75, 0x06, // jne end
+    0x48, 0x83, 0xc3, 0x10, // add rbx, 16
+    0xeb, 0xcd, // jmp to the beginning
+    0xcc, // end: int3
+];
+/// Where the pairs begin after it.
+const PAIRS: u64 = 64;
+/// Bytes of a pair.
+const PAIR: u64 = 16;
+/// Stops that are none of ours, at most.
+const MOST_STOPS: usize = 16;
+
+/// How many mappings fit into so many bytes.
+pub fn most(length: u64) -> usize {
+    (length.saturating_sub(PAIRS) / PAIR) as usize
+}
+
+/// Maps memory at these addresses in a stopped thread, and leaves its registers and blocked signals as they were;
+/// how many there are. The loop is written to `at`, where memory of ours is that may be executed.
+///
+/// # Errors
+/// As [`super::inject::call`].
+pub fn map_many(
+    (tid, leader): (i32, i32),
+    memory: &Memory,
+    at: u64,
+    ranges: &[Range<u64>],
+) -> Result<usize> {
+    let pid = Pid::from_raw(tid);
+    let before = ptrace::getregs(pid)?;
+    if before.cs != LONG_MODE {
+        return Err(Errno::ENOSYS);
+    }
+    let mut code = LOOP.to_vec();
+    code.resize(PAIRS as usize, 0);
+    for range in ranges {
+        code.extend(range.start.to_le_bytes());
+        code.extend((range.end - range.start).to_le_bytes());
+    }
+    memory.write_all(at, &code).map_err(|_| Errno::EIO)?;
+    let mut registers = before;
+    registers.rip = at;
+    registers.rbx = at + PAIRS;
+    registers.r12 = at + code.len() as u64;
+    // No call to be restarted.
+    registers.orig_rax = u64::MAX;
+    let blocked = mask(tid)?;
+    let mut stops = Vec::new();
+    let result = set_mask(tid, ALL_BUT_TRAP)
+        .and_then(|()| ptrace::setregs(pid, registers))
+        .and_then(|()| end(tid, leader, at + LOOP.len() as u64, &mut stops));
+    // All of this also after an error.
+    let restored = ptrace::setregs(pid, before);
+    let unblocked = set_mask(tid, blocked);
+    for signal in stops {
+        let _ = kill(pid, signal);
+    }
+    let pair = result?;
+    restored.and(unblocked)?;
+    Ok((pair.saturating_sub(at + PAIRS) / PAIR) as usize)
+}
+
+/// Lets the thread run to the breakpoint before `end`; rbx there. `stops` are signals that cannot be blocked, to be
+/// sent again.
+fn end(tid: i32, leader: i32, end: u64, stops: &mut Vec<Signal>) -> Result<u64> {
+    for _ in 0..MOST_STOPS {
+        resume(tid, Resume::Continue(0));
+        match stopped(tid, leader)? {
+            Stop::Signal(libc::SIGTRAP) => {
+                let now = ptrace::getregs(Pid::from_raw(tid))?;
+                return if now.rip == end { Ok(now.rbx) } else { Err(Errno::EIO) };
+            }
+            // System calls of this place go to a handler (PR_SET_SYSCALL_USER_DISPATCH).
+            Stop::Signal(libc::SIGSYS) => return Err(Errno::EPERM),
+            Stop::Signal(libc::SIGSEGV | libc::SIGBUS | libc::SIGILL) => return Err(Errno::EIO),
+            Stop::Signal(signal) => stops.extend(Signal::try_from(signal).ok()),
+            _ => {}
+        }
+    }
+    Err(Errno::EIO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+
+    /// As the comments say, by a decoder: both exits lead to the breakpoint, the last jump to the beginning.
+    #[test]
+    fn the_loop_is_what_it_says() {
+        let all: Vec<_> = Decoder::with_ip(64, &LOOP, 0, DecoderOptions::NONE).iter().collect();
+        let targets: Vec<u64> = all
+            .iter()
+            .filter(|i| i.is_jcc_short_or_near() || i.is_jmp_short())
+            .map(|i| i.near_branch_target())
+            .collect();
+        let last = LOOP.len() as u64 - 1;
+        assert_eq!(targets, [last, last, 0]);
+        assert_eq!(all.last().map(|i| (i.mnemonic(), i.ip())), Some((Mnemonic::Int3, last)));
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        let immediates: Vec<u64> = all
+            .iter()
+            .filter(|i| i.mnemonic() == Mnemonic::Mov && i.op_count() == 2)
+            .filter_map(|i| i.try_immediate(1).ok())
+            .collect();
+        let rights = (libc::PROT_READ | libc::PROT_EXEC) as u64;
+        assert_eq!(immediates, [rights, flags as u64, u64::MAX, libc::SYS_mmap as u64]);
+        assert!(LOOP.len() as u64 <= PAIRS);
+    }
+}

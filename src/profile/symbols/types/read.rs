@@ -1,0 +1,201 @@
+//! An entry of DWARF → a type.
+
+use super::shape::{GroupMember, Shape, Type, TypeRef, Untyped};
+use super::units::{Units, referred};
+use crate::symbols::reader::Reader;
+use gimli::{AttributeValue, DebuggingInformationEntry, Dwarf, EntriesTreeNode, UnitRef};
+use std::collections::HashMap;
+
+use std::sync::Arc;
+
+type Entry = DebuggingInformationEntry<Reader>;
+
+/// Longest chain of qualifiers and other names.
+const LONGEST: usize = 32;
+/// Members of a structure, and elements of its nesting: only damaged files have more.
+const MOST_MEMBERS: usize = 1 << 14;
+
+/// The types of a file, read when asked for.
+#[derive(Debug)]
+pub(super) struct Types {
+    pub units: Units,
+    known: HashMap<TypeRef, Result<Arc<Type>, Untyped>>,
+}
+
+/// What an entry is.
+enum Found {
+    Type(Type),
+    /// Another name or a qualifier of a type, with its own name.
+    Alias(Option<String>, Option<TypeRef>),
+}
+
+impl Types {
+    pub fn new(dwarf: Arc<Dwarf<Reader>>) -> Self {
+        Self { units: Units::new(dwarf), known: HashMap::new() }
+    }
+
+    /// A type, without its qualifiers.
+    pub fn get(&mut self, at: TypeRef) -> Result<Arc<Type>, Untyped> {
+        if let Some(known) = self.known.get(&at) {
+            return known.clone();
+        }
+        let found = self.find(at).map(Arc::new).ok_or(Untyped::NoType);
+        self.known.insert(at, found.clone());
+        found
+    }
+
+    fn find(&mut self, at: TypeRef) -> Option<Type> {
+        let (mut next, mut alias) = (at, None);
+        for _ in 0..LONGEST {
+            let shared = next.shared;
+            match self.units.with(next, |unit, offset| read(unit, shared, offset))? {
+                Found::Type(mut found) => {
+                    if found.name.is_empty() {
+                        found.name = alias.unwrap_or_default();
+                    }
+                    return Some(found);
+                }
+                Found::Alias(name, to) => {
+                    alias = alias.or(name);
+                    next = to?;
+                }
+            }
+        }
+        None
+    }
+
+    /// Bytes of a type.
+    pub fn size(&mut self, at: TypeRef) -> Option<u64> {
+        let mut factor = 1_u64;
+        let mut next = at;
+        for _ in 0..LONGEST {
+            let own = self.get(next).ok()?;
+            if let Some(size) = own.size {
+                return factor.checked_mul(size);
+            }
+            let Shape::Array(Some(element), counts) = &own.shape else { return None };
+            for count in counts {
+                factor = factor.checked_mul((*count)?)?;
+            }
+            next = *element;
+        }
+        None
+    }
+}
+
+fn read(unit: UnitRef<'_, Reader>, shared: bool, offset: gimli::UnitOffset) -> Option<Found> {
+    let mut tree = unit.header.entries_tree(&unit.abbreviations, Some(offset)).ok()?;
+    let root = tree.root().ok()?;
+    let entry = root.entry().clone();
+    let to = entry.attr_value(gimli::DW_AT_type).and_then(|value| referred(unit, shared, value));
+    let name = || string(unit, entry.attr_value(gimli::DW_AT_name)?);
+    let size = entry.attr_value(gimli::DW_AT_byte_size).and_then(|value| value.udata_value());
+    let of = |kind: &str, shape: Shape| {
+        let name = name().unwrap_or_default();
+        let name = if kind.is_empty() || name.is_empty() { name } else { format!("{kind} {name}") };
+        Some(Found::Type(Type { name, size, shape }))
+    };
+    // C names structures by tags; other languages do not.
+    let is_c = is_c(unit);
+    let tag = |kind: &'static str| if is_c { kind } else { "" };
+    match entry.tag() {
+        gimli::DW_TAG_typedef => Some(Found::Alias(name(), to)),
+        gimli::DW_TAG_const_type
+        | gimli::DW_TAG_volatile_type
+        | gimli::DW_TAG_restrict_type
+        | gimli::DW_TAG_atomic_type => Some(Found::Alias(None, to)),
+        gimli::DW_TAG_pointer_type => of("", Shape::Pointer(to)),
+        gimli::DW_TAG_reference_type | gimli::DW_TAG_rvalue_reference_type => {
+            of("", Shape::Reference(to))
+        }
+        gimli::DW_TAG_array_type => {
+            let shape = Shape::Array(to, counts(root));
+            of("", shape)
+        }
+        _ if entry.attr(gimli::DW_AT_declaration).is_some() => of("", Shape::Declared),
+        gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type => {
+            let members = members(unit, shared, root);
+            of(tag("struct"), Shape::Group { members, is_union: false })
+        }
+        gimli::DW_TAG_union_type => {
+            let members = members(unit, shared, root);
+            of(tag("union"), Shape::Group { members, is_union: true })
+        }
+        gimli::DW_TAG_enumeration_type => of(tag("enum"), Shape::Scalar),
+        gimli::DW_TAG_base_type => of("", Shape::Scalar),
+        _ => None,
+    }
+}
+
+fn is_c(unit: UnitRef<'_, Reader>) -> bool {
+    let Ok(root) =
+        unit.header.entry(&unit.abbreviations, gimli::UnitOffset(unit.header.size_of_header()))
+    else {
+        return false;
+    };
+    matches!(
+        root.attr_value(gimli::DW_AT_language),
+        Some(AttributeValue::Language(
+            gimli::DW_LANG_C | gimli::DW_LANG_C89 | gimli::DW_LANG_C99 | gimli::DW_LANG_C11
+        ))
+    )
+}
+
+/// The text of an attribute.
+pub(super) fn string(unit: UnitRef<'_, Reader>, value: AttributeValue<Reader>) -> Option<String> {
+    use gimli::Reader as _;
+    let text = unit.attr_string(value).ok()?;
+    text.to_string_lossy().ok().map(std::borrow::Cow::into_owned)
+}
+
+/// Elements of each dimension of an array.
+fn counts(root: EntriesTreeNode<'_, '_, Reader>) -> Vec<Option<u64>> {
+    let mut all = Vec::new();
+    let mut children = root.children();
+    while let Ok(Some(child)) = children.next() {
+        let entry = child.entry();
+        if entry.tag() == gimli::DW_TAG_subrange_type {
+            let value = |name| entry.attr_value(name).and_then(|value| value.udata_value());
+            let count = value(gimli::DW_AT_count);
+            all.push(count.or_else(|| value(gimli::DW_AT_upper_bound)?.checked_add(1)));
+        }
+    }
+    if all.is_empty() {
+        all.push(None);
+    }
+    all
+}
+
+fn members(
+    unit: UnitRef<'_, Reader>,
+    shared: bool,
+    root: EntriesTreeNode<'_, '_, Reader>,
+) -> Vec<GroupMember> {
+    let mut all = Vec::new();
+    let mut children = root.children();
+    while let Ok(Some(child)) = children.next() {
+        if all.len() < MOST_MEMBERS {
+            all.extend(member(unit, shared, child.entry()));
+        }
+    }
+    all
+}
+
+fn member(unit: UnitRef<'_, Reader>, shared: bool, entry: &Entry) -> Option<GroupMember> {
+    let is_base = entry.tag() == gimli::DW_TAG_inheritance;
+    if !is_base && entry.tag() != gimli::DW_TAG_member {
+        return None;
+    }
+    // Static members are declared there, too.
+    if entry.attr(gimli::DW_AT_external).is_some() || entry.attr(gimli::DW_AT_declaration).is_some()
+    {
+        return None;
+    }
+    let number = |name| entry.attr_value(name).and_then(|value| value.udata_value());
+    let offset = number(gimli::DW_AT_data_member_location)
+        .or_else(|| number(gimli::DW_AT_data_bit_offset).map(|bits| bits / 8))
+        .or_else(|| entry.attr(gimli::DW_AT_data_member_location).is_none().then_some(0))?;
+    let ty = referred(unit, shared, entry.attr_value(gimli::DW_AT_type)?)?;
+    let name = entry.attr_value(gimli::DW_AT_name).and_then(|value| string(unit, value));
+    Some(GroupMember { name: name.filter(|_| !is_base), offset, ty })
+}

@@ -1,0 +1,167 @@
+//! Which code has entry counts: libraries, functions around addresses; code that cannot be probed says why.
+
+use super::counts::{PLAIN, counted, function, numbers};
+use crate::support::files::Folder;
+use crate::support::quiet::busy;
+use crate::support::run::tdtool;
+use crate::support::tools::gcc;
+use probe::count::Wanted;
+use std::path::{Path, PathBuf};
+
+/// A library that is loaded by dlopen, and its function `part`.
+const PLUGIN: &str = "long part(long n) { long s = 0;
+    for (long i = 0; i < n; i++) { s += i ^ n; __asm__ volatile(\"\" : \"+r\"(s)); } return s; }";
+const LOADER: &str = "#include <dlfcn.h>
+    int main(int count, char **arguments) {
+        void *library = dlopen(arguments[1], RTLD_NOW);
+        long (*part)(long) = (long (*)(long))dlsym(library, \"part\");
+        return part(12345) == 0;
+    }";
+
+#[test]
+fn a_library_is_counted_from_when_it_is_mapped() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let library = gcc(folder.path(), PLUGIN, &["-O1", "-shared", "-fPIC"], "plugin.so");
+    let program = gcc(folder.path(), LOADER, &["-O1", "-ldl"], "loader");
+    let (Some(library), Some(program)) = (library, program) else { return };
+    let wanted = [function(&library, "part")];
+    let command = [super::name(&program), super::name(&library)];
+    let Some(counts) = counted(&command, &wanted) else { return };
+    let part = counts.functions[0].as_ref().unwrap();
+    assert!(numbers(part).contains(&12345), "{part:?}");
+}
+
+#[test]
+fn an_address_stands_for_the_function_around_it() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), PLAIN, &["-O1"], "plain") else { return };
+    let out = folder.path().join("out");
+    let command = [super::name(&program), super::name(&out)];
+    let nested = function(&program, "nested");
+    if counted(&command, std::slice::from_ref(&nested)).is_none() {
+        return;
+    }
+    let inside = format!("{:#x}", nested.range.start + 1);
+    let own = ["count", "--functions", &inside, "--format", "json", "--"];
+    let ran = tdtool(own.iter().chain(&command));
+    assert_eq!(ran.code(), Some(3), "{}", ran.stderr);
+    let document = ran.json();
+    let blocks = document["blocks"].as_array().unwrap();
+    assert!(blocks.iter().all(|block| block["function"] == "nested"), "{document}");
+    assert!(blocks.iter().any(|block| block["count"] == 70 * 3000), "{document}");
+}
+
+#[test]
+fn what_is_not_probed_says_why() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let program = gcc(folder.path(), PLAIN, &["-O1"], "plain");
+    let Some(program) = program else { return };
+    let writable = with_writable_code(&program);
+    let script = folder.path().join("script");
+    std::fs::write(&script, "#!/bin/sh\nexit 0\n").unwrap();
+    let absent = PathBuf::from("/nowhere/program");
+    let nested = function(&program, "nested");
+    let wanted = [
+        nested.clone(),
+        Wanted { range: 0x10..0x10, ..nested.clone() },
+        Wanted { path: script.clone(), range: 0..16 },
+        Wanted { path: absent, range: 0..16 },
+        function(&writable, "nested"),
+    ];
+    let Some(counts) = counted(&["true"], &wanted) else { return };
+    let why = |number: usize| counts.functions[number].as_ref().unwrap_err();
+    assert!(why(0).contains("not mapped"), "{}", why(0));
+    assert!(why(1).contains("length is not known"), "{}", why(1));
+    assert!(why(2).contains("a script, run by /bin/sh"), "{}", why(2));
+    assert!(why(3).contains("No such file"), "{}", why(3));
+    assert!(why(4).contains("its code is writable"), "{}", why(4));
+    assert_eq!(counts.exit, Some(pmu::Exit::Status(0)));
+}
+
+/// `run` as assembly, with what it is called with. Pointers to its labels are worked out from distances
+/// to its start.
+fn threaded(labels: &str) -> String {
+    [
+        "#include <stdio.h>\nvoid *tab[4];\nextern int ofs[];\nextern long run(long op, long x);\n",
+        "__asm__(\".text\\n.globl run\\n.type run,@function\\nrun:\\n\"\n",
+        "\" mov %rsi,%rax\\n lea tab(%rip),%rdx\\n cmp $3,%rdi\\n je .Lop0\\n jmp *(%rdx,%rdi,8)\\n\"\n",
+        labels,
+        "\" ret\\n .size run,.-run\\n.section .rodata\\n.globl ofs\\n\"\n",
+        "\"ofs: .long .Lop0-run, .Lop1-run\\n.text\\n\");\n",
+        "int main(void) {\n for (int i = 0; i < 2; i++) tab[i] = (char *)run + ofs[i];\n long x = 0;\n",
+        " for (int i = 0; i < 3000; i++) x = run(i % 3 == 2 ? 3 : i % 3, x);\n",
+        " printf(\"%ld\\n\", x);\n return x != RESULT;\n}\n",
+    ]
+    .concat()
+}
+
+#[test]
+fn a_jump_that_looks_like_a_tail_call_may_lead_to_a_hidden_label() {
+    let _busy = busy();
+    let folder = Folder::new();
+    // A jump over several instructions would cover .Lop1; a count derived from others would lack its entries.
+    let covered = "\".Lop0: inc %eax\\n dec %ecx\\n.Lop1: nop\\n jmp .Lend\\n\"\n\
+         \".Lmid: add $0x12345678,%ecx\\n.Lend: add $0x01234567,%edx\\n\"\n";
+    let derived = "\".Lop0: inc %eax\\n.Lop1: add $2,%eax\\n\"\n";
+    // A count after .Lop1, where one instruction has room for a jump, would have its entries, too.
+    let inside = "\".Lop0: inc %eax\\n.Lop1: add $0x01234567,%edx\\n\"\n";
+    for (labels, result) in [(covered, 2000), (derived, 8000), (inside, 2000)] {
+        let source = threaded(labels);
+        let result = format!("-DRESULT={result}");
+        let Some(program) = gcc(folder.path(), &source, &["-O1", &result], "hidden") else {
+            return;
+        };
+        let wanted = [function(&program, "run")];
+        let Some(counts) = counted(&[super::name(&program)], &wanted) else { return };
+        assert_eq!(counts.exit, Some(pmu::Exit::Status(0)), "{labels}");
+        let run = counts.functions[0].as_ref().unwrap();
+        assert_eq!((run.checked, run.blocks[0].count.clone()), (0, Ok(3000)), "{run:?}");
+        // Of the three values of i % 3 two lead to .Lop0.
+        if let Some(Ok(entries)) = run.blocks.get(2).map(|block| &block.count) {
+            assert_eq!(*entries, 2000, "{labels} {run:?}");
+        }
+    }
+}
+
+/// A function of short instructions, whose flags live on.
+const ONLY_PUNS: &str = r#"
+#include <stdio.h>
+extern long f(long n);
+__asm__(".text\n.globl f\n.type f,@function\n"
+    "f: mov %rdi,%rax\n1: add %rdi,%rax\n dec %rdi\n jnz 1b\n ret\n .size f,.-f\n");
+int main(void) { return f(1000000) != 500001500000; }
+"#;
+
+#[test]
+fn a_file_in_which_all_probes_are_puns_is_counted() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let options = ["-O1", "-fno-pie", "-no-pie"];
+    let Some(program) = gcc(folder.path(), ONLY_PUNS, &options, "puns") else { return };
+    let Some(counts) = counted(&[super::name(&program)], &[function(&program, "f")]) else {
+        return;
+    };
+    assert_eq!(counts.exit, Some(pmu::Exit::Status(0)));
+    let f = counts.functions[0].as_ref().unwrap();
+    assert_eq!(f.blocks[0].count, Ok(1), "{f:?}");
+}
+
+/// A copy of a program whose header lets it write its code: `PF_W` of the executable segments (ELF
+/// gABI, program header: 56 bytes, type at 0, flags at 4; `e_phoff` at 32, `e_phnum` at 56).
+fn with_writable_code(program: &Path) -> PathBuf {
+    let mut data = std::fs::read(program).unwrap();
+    let word = |data: &[u8], at: usize| u32::from_le_bytes(data[at..at + 4].try_into().unwrap());
+    let headers = word(&data, 32) as usize;
+    for number in 0..usize::from(data[56]) {
+        let header = headers + 56 * number;
+        if word(&data, header) == 1 && data[header + 4] & 1 != 0 {
+            data[header + 4] |= 2;
+        }
+    }
+    let copy = program.with_extension("writable");
+    std::fs::write(&copy, data).unwrap();
+    copy
+}

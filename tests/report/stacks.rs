@@ -1,0 +1,132 @@
+//! Folded stacks and flame graphs, as other tools read them.
+
+use super::{compiled, report};
+use crate::support::files::Folder;
+use crate::support::quiet::busy;
+use crate::support::run::tdtool;
+use std::collections::BTreeMap;
+
+/// A chain of calls; leaf functions keep their frames.
+const PROGRAM: &str = r#"
+#include <stdio.h>
+__attribute__((noinline)) unsigned leaf(unsigned n, unsigned x) {
+    for (unsigned i = 0; i < n; i++) x = x * 1664525u + 1013904223u;
+    return x;
+}
+__attribute__((noinline)) unsigned middle(unsigned n, unsigned x) { return leaf(n, x) + 1; }
+int main(void) {
+    unsigned x = 0;
+    for (unsigned i = 0; i < 100; i++) x += middle(2000000, i);
+    printf("%u\n", x);
+}
+"#;
+const FRAMES: [&str; 2] = ["-O0", "-fno-omit-frame-pointer"];
+
+/// A recording of it with call chains; `None`, with a message, where that cannot be.
+fn recorded(folder: &Folder) -> Option<String> {
+    let program = compiled(folder, PROGRAM, &FRAMES)?;
+    let session = folder.file("run.tds");
+    let recorded = tdtool(["record", "-g", "-o", &session, "--", &program]);
+    if recorded.stderr.contains("cannot sample") {
+        eprintln!("skipped: {}", recorded.stderr);
+        return None;
+    }
+    recorded.succeeded();
+    Some(session)
+}
+
+/// The frames of a flame graph: name, depth, from and share, as its attributes have them.
+fn frames(svg: &str) -> Vec<(String, u32, f64, f64)> {
+    let attribute = |line: &str, name: &str| -> String {
+        let rest = line.split(&format!("{name}=\"")).nth(1).expect(name);
+        rest.split('"').next().expect("a value").to_owned()
+    };
+    let number = |line: &str, name: &str| attribute(line, name).parse::<f64>().expect(name);
+    let all = svg.lines().filter(|line| line.starts_with("<g class=\"f\""));
+    let frame = |line: &str| {
+        let depth = attribute(line, "data-depth").parse().expect("a depth");
+        let share = number(line, "data-share");
+        (attribute(line, "data-name"), depth, number(line, "data-from"), share)
+    };
+    all.map(frame).collect()
+}
+
+#[test]
+fn a_flame_graph_has_the_widths_of_the_folded_stacks() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(session) = recorded(&folder) else { return };
+    let (svg, folded) = (folder.file("flame.svg"), folder.file("folded"));
+    let output = report(&[&session, "--flamegraph", &svg, "--folded", &folded]);
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    let picture = folder.read("flame.svg");
+    let frames = frames(&picture);
+    // The same widths, from the other output: a stack's samples belong to each of its functions.
+    let mut widths: BTreeMap<String, f64> = BTreeMap::new();
+    let mut all = 0.0;
+    for line in folder.read("folded").lines() {
+        let (stack, samples) = line.rsplit_once(' ').expect("stack and samples");
+        let samples: f64 = samples.parse().expect("samples");
+        all += samples;
+        let mut path = String::new();
+        for name in stack.split(';') {
+            path = format!("{path};{name}");
+            *widths.entry(path.clone()).or_default() += samples;
+        }
+    }
+    let mut path: Vec<String> = Vec::new();
+    for (name, depth, _, share) in &frames {
+        path.truncate((*depth as usize).saturating_sub(1));
+        if *depth > 0 {
+            path.push(name.replace("&lt;", "<").replace("&gt;", ">"));
+            let stack: String = path.iter().map(|name| format!(";{name}")).collect();
+            let expected = widths.get(&stack).unwrap_or_else(|| panic!("{stack} in {widths:?}"));
+            // Periods of a clock differ by little.
+            assert!((share - expected / all).abs() < 0.02, "{stack}: {share}, {expected} of {all}");
+        }
+    }
+    let names: Vec<&str> = frames.iter().map(|f| f.0.as_str()).collect();
+    assert!(names.starts_with(&["all", "work"]), "{names:?}");
+    assert!(["main", "middle", "leaf"].iter().all(|n| names.contains(n)), "{names:?}");
+}
+
+#[test]
+fn a_flame_graph_is_one_file_that_loads_nothing() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(session) = recorded(&folder) else { return };
+    for name in ["flame.svg", "flame.html"] {
+        report(&[&session, "--flamegraph", &folder.file(name)]).succeeded();
+        let text = folder.read(name);
+        // The only address is the name of SVG's namespace, which nobody loads.
+        let addresses: Vec<&str> =
+            text.match_indices("://").map(|(at, _)| &text[at - 4..at + 20]).collect();
+        assert_eq!(addresses, ["http://www.w3.org/2000/s"], "{name}");
+        for loads in ["src=", "href=", "url(", "@import", "import(", "fetch("] {
+            assert!(!text.contains(loads), "{name}: {loads}");
+        }
+        assert!(text.contains("colour: share of all samples in the function itself"), "{name}");
+        assert!(text.contains("50 % and more") && text.contains("search"), "{name}");
+    }
+    let refused = report(&[&session, "--flamegraph", &folder.file("flame.png")]);
+    assert!(!refused.status.success() && refused.stderr.contains(".svg or .html"), "{refused:?}");
+}
+
+#[test]
+fn nothing_is_written_over_the_recording() {
+    let folder = Folder::new();
+    let session = folder.write("run.svg", "not a recording, and not to be lost");
+    std::os::unix::fs::symlink(&session, folder.path().join("link.svg")).expect("a link");
+    let link = folder.file("link.svg");
+    for option in ["--flamegraph", "--folded", "--output"] {
+        for path in [&session, &link] {
+            let refused = report(&[&session, option, path]);
+            assert_eq!(refused.code(), Some(2), "{option} {path}: {refused:?}");
+            assert!(refused.stderr.contains("is also the input"), "{}", refused.stderr);
+        }
+    }
+    let both = folder.file("both.svg");
+    let refused = report(&[&session, "--folded", &both, "--flamegraph", &both]);
+    assert!(refused.stderr.contains("named for two outputs"), "{}", refused.stderr);
+    assert_eq!(folder.read("run.svg"), "not a recording, and not to be lost");
+}

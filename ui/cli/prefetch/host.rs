@@ -1,0 +1,102 @@
+//! What advice without recordings rests on: counts by probes, and measurements of this host.
+
+use crate::cli::count::live;
+use crate::cli::progress::Progress;
+use crate::settings::Settings;
+use bench::Profiler;
+use engine::count::{CountAsk, counted};
+use engine::documents::count::Count;
+use engine::hot::hottest::hottest;
+use engine::prefetch::{Cycles, Host, misses_in_flight};
+use isa::code::Block;
+use pmu::Command;
+use std::io::Read as _;
+use std::path::PathBuf;
+use tma::{Error, Result};
+
+/// Share of the samples that the functions hold whose loads are looked at.
+const HOT: f64 = 0.9;
+
+/// Runs a command once sampled, and three times with probes: counts, addresses and latencies of its loads.
+pub fn counts(settings: &Settings, command: Command) -> Result<(Count, i32)> {
+    let live = live(settings, &command, None)?;
+    let ask = CountAsk {
+        hot: Some(hottest(settings.machine(), settings.library, &live, HOT)?),
+        command,
+        process: None,
+        modules: Vec::new(),
+        functions: Vec::new(),
+        plain: false,
+        loads: true,
+        values: None,
+        branches: None,
+    };
+    let mut progress = Progress::new("analysing the code");
+    let found = counted(&ask, &mut |done, all| progress.show(done, all))?;
+    progress.end();
+    Ok(found)
+}
+
+/// The document of `tdtool count --loads`, if the file is one.
+pub fn known_counts(files: &[PathBuf]) -> Result<Option<Count>> {
+    let is_json = |path: &&PathBuf| {
+        let mut begin = [0; 64];
+        let read = tma::files::open(path).and_then(|mut file| file.read(&mut begin));
+        let text = begin.get(..read.unwrap_or(0)).unwrap_or_default();
+        text.trim_ascii_start().starts_with(b"{")
+    };
+    match (files, files.iter().find(is_json)) {
+        (_, None) => Ok(None),
+        ([only], Some(_)) => Count::read(only).map(Some),
+        (_, Some(path)) => Err(Error::usage(format!("{} is not a recording", path.display()))
+            .hint("give a document of `tdtool count --hot --loads` on its own")),
+    }
+}
+
+/// What the advice takes from this host.
+pub fn host(settings: &Settings, profiler: &mut Profiler, counts: &Count) -> Result<Host> {
+    let cpu = &settings.own_core_model()?.core.cpu;
+    let in_flight = misses_in_flight(cpu, settings.cache.as_deref());
+    Ok(Host {
+        cycles_per_ns: cycles_per_ns(profiler, counts)?,
+        in_flight: in_flight.map_err(|why| why.to_string()),
+    })
+}
+
+/// How often the core clock is looked at until nothing else runs.
+const LOOKS: usize = 20;
+
+/// Core cycles in a nanosecond.
+fn cycles_per_ns(profiler: &mut Profiler, counts: &Count) -> Result<f64> {
+    let Some(timer) = &counts.timer else {
+        let why = counts.notes.join("; ");
+        return Err(Error::not_possible("latencies of loads are not known here").because(why));
+    };
+    for _ in 0..LOOKS {
+        if let Some(ratio) = profiler.cycles_per_tick()? {
+            return Ok(ratio * timer.ticks_per_ns);
+        }
+    }
+    Err(Error::failed("the core clock is not known")
+        .because("other programs use the processor all the time")
+        .hint("try again on a quieter machine"))
+}
+
+/// How often a block is measured: what it takes may differ from one placement to the next.
+const MEASURED: usize = 3;
+
+/// Core cycles of a block in isolation: the median, and the range of all passes.
+pub fn cycles(profiler: &mut Profiler, code: &[u8]) -> std::result::Result<Cycles, String> {
+    let block = Block::decode(code).map_err(|e| e.to_string())?;
+    let (mut all, mut range) = (Vec::new(), (f64::INFINITY, 0.0_f64));
+    for _ in 0..MEASURED {
+        let measured = profiler.measure(&block).map_err(|e| e.to_string())?;
+        let why = measured.reason.unwrap_or_else(|| "no result".to_owned());
+        let found = measured.throughput.ok_or(why)?;
+        range = (range.0.min(found.low), range.1.max(found.high));
+        all.push(found.cycles);
+    }
+    all.sort_by(f64::total_cmp);
+    let cycles = all.get(MEASURED / 2).copied().ok_or("no result")?;
+    Ok(Cycles { cycles, range })
+}

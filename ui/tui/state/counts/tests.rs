@@ -1,0 +1,91 @@
+//! Counts of documents made by hand.
+
+use super::*;
+use engine::documents::branches;
+use engine::documents::count::{BlockRow, EdgeRow, LoopRow, Trips};
+use profile::hot::HotBlock;
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+#[test]
+fn a_block_has_its_counts_also_if_it_was_counted_in_parts() {
+    let module = "/usr/bin/matmul".to_owned();
+    let block = |start: &str, count| BlockRow {
+        module: module.clone(),
+        start: start.to_owned(),
+        count,
+        ..BlockRow::default()
+    };
+    let edge = |to: &str, count| EdgeRow {
+        module: module.clone(),
+        from: "0x14".to_owned(),
+        to: to.to_owned(),
+        count: Some(count),
+    };
+    let document = Count {
+        blocks: vec![block("0x10", 400), block("0x14", 400)],
+        edges: vec![edge("0x10", 300), edge("0x20", 100)],
+        loops: vec![LoopRow {
+            module: module.clone(),
+            head: "0x10".to_owned(),
+            entries: Some(100),
+            trips: Trips { mean: Some(4.0), ..Trips::default() },
+            ..LoopRow::default()
+        }],
+        ..Count::default()
+    };
+    let own = HotBlock { start: 0x10, end: 0x18, share: 0.5, samples: 100, ..HotBlock::default() };
+    let block = AnnotatedBlock { block: own, edges: vec![0x10, 0x20], ..AnnotatedBlock::default() };
+    let function = HotFunction { path: module, ..HotFunction::default() };
+    let found = Counts::new(&document).of(&function, &block, Some(8.0)).unwrap();
+    assert_eq!(found.edges, [Some(0.75), Some(0.25)]);
+    let counts = Counts::new(&Count { command: words("./matmul 5"), ..document });
+    let is_of = |text: &str| counts.is_of(Some(&words(text)));
+    assert!(is_of("/usr/bin/matmul 5") && !is_of("./matmul 50") && !counts.is_of(None));
+    assert_eq!((found.entries, found.loops), (Some(400), Some((100, 4.0))));
+    // Half of 8 s for 400 entries; 2 / √100.
+    assert_eq!(found.each, Some(Each::Seconds(0.01, 0.2)));
+}
+
+#[test]
+fn recorded_branches_give_shares_of_edges_cycles_and_mispredictions() {
+    let text = |address: &str| Some(address.to_owned());
+    let document = Branches {
+        events: vec![branches::EventRow { name: "cycles".into(), ..Default::default() }],
+        blocks: vec![branches::BlockRow {
+            module: "/a/matmul".into(),
+            start: "0x10".into(),
+            end: "0x18".into(),
+            count: 400,
+            cycles_mean: Some(2.5),
+            ..Default::default()
+        }],
+        edges: vec![branches::EdgeRow {
+            module: "/a/matmul".into(),
+            from: text("0x16"),
+            to: text("0x10"),
+            count: 300,
+            marked: 300,
+            mispredicted: Some(30),
+            ..Default::default()
+        }],
+        loops: vec![branches::LoopRow {
+            module: "/a/matmul".into(),
+            head: "0x10".into(),
+            trips: branches::TripsRow { at_least: Some(31), ..Default::default() },
+            ..Default::default()
+        }],
+        ..Branches::default()
+    };
+    let own = HotBlock { start: 0x10, end: 0x18, share: 0.5, samples: 9, ..HotBlock::default() };
+    let block = AnnotatedBlock { block: own, edges: vec![0x10, 0x18], ..AnnotatedBlock::default() };
+    let function = HotFunction { path: "/b/matmul".into(), ..HotFunction::default() };
+    let counts = Counts::recorded(&document).unwrap();
+    let found = counts.of(&function, &block, Some(8.0)).unwrap();
+    assert_eq!(found.edges, [Some(0.75), Some(0.25)], "what is not taken falls through");
+    assert_eq!((found.entries, found.at_least), (Some(400), Some(31)));
+    let expected = Mispredicted { taken: 300, wrong: 30, hard: false };
+    assert_eq!((found.each, found.mispredicted), (Some(Each::Cycles(2.5)), Some(expected)));
+}

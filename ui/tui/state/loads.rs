@@ -1,0 +1,163 @@
+//! Recorded samples of loads, beside the samples of code.
+
+use engine::documents::loads::{self, LoadRow};
+use profile::hot::HotFunction;
+use std::collections::{BTreeMap, HashMap};
+
+/// The samples of a load, or of several.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LoadSamples {
+    /// Share of all loads, 0 to 1.
+    pub share: f64,
+    pub samples: u64,
+    /// Σ latency in cycles, and samples with one.
+    cycles: f64,
+    timed: f64,
+    /// Samples by what served them.
+    levels: [u64; LEVELS.len()],
+    /// How the addresses of a single load are made.
+    class: Option<String>,
+    /// Its operand in the source.
+    field: Option<String>,
+}
+
+/// Names of levels, as in the tables of `tdtool loads`.
+const LEVELS: [&str; 8] = ["LFB", "L1", "L2", "L3", "DRAM", "remote DRAM", "remote cache", "other"];
+
+/// The loads of a recording, by file name and address.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Loads {
+    modules: HashMap<String, BTreeMap<u64, LoadSamples>>,
+    /// Where they come from, for a line of the screen.
+    pub source: String,
+}
+
+fn name(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+fn address(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}
+
+impl Loads {
+    /// Those of the first event with loads of a recording.
+    pub fn recorded(document: &loads::Loads) -> Option<Self> {
+        let event = document.events.iter().find(|event| event.loads > 0)?;
+        let of = if event.shares == "latency" { "latency × period" } else { "periods" };
+        let limit = event.least_latency.map_or(String::new(), |n| format!(", from {n} cycles on"));
+        let source =
+            format!("loads: {} samples of {}{limit}, shares of Σ {of}", event.loads, event.name);
+        let mut all = Self { modules: HashMap::new(), source };
+        for row in document.loads.iter().filter(|row| row.event == event.event) {
+            if let Some(at) = address(&row.address) {
+                let module = all.modules.entry(name(&row.module)).or_default();
+                module.insert(at, LoadSamples::of(row));
+            }
+        }
+        Some(all)
+    }
+
+    /// The load at an address of a function.
+    pub fn at(&self, function: &HotFunction, address: u64) -> Option<&LoadSamples> {
+        self.modules.get(&name(&function.path))?.get(&address)
+    }
+
+    /// The loads between two addresses of a function's module.
+    pub fn between(&self, function: &HotFunction, start: u64, end: u64) -> Option<LoadSamples> {
+        let module = self.modules.get(&name(&function.path)).filter(|_| start < end)?;
+        let mut own = module.range(start..end).map(|(_, load)| load).peekable();
+        own.peek()?;
+        Some(own.fold(LoadSamples::default(), LoadSamples::plus))
+    }
+}
+
+impl LoadSamples {
+    fn of(row: &LoadRow) -> Self {
+        let own = &row.levels;
+        let timed = if row.latency_mean.is_some() { row.samples as f64 } else { 0.0 };
+        Self {
+            share: row.share,
+            samples: row.samples,
+            cycles: row.latency_mean.unwrap_or(0.0) * timed,
+            timed,
+            levels: [
+                own.lfb,
+                own.l1,
+                own.l2,
+                own.l3,
+                own.ram,
+                own.remote_ram,
+                own.remote_cache,
+                own.other,
+            ],
+            class: row.pattern.clone().or_else(|| row.class.clone()),
+            field: row.field.clone(),
+        }
+    }
+
+    fn plus(mut self, other: &Self) -> Self {
+        self.share += other.share;
+        self.samples += other.samples;
+        self.cycles += other.cycles;
+        self.timed += other.timed;
+        for (own, more) in self.levels.iter_mut().zip(other.levels) {
+            *own += more;
+        }
+        self
+    }
+
+    /// `62.2 % of loads, 50 cycles, L3 83 %, DRAM 17 %`, and what is known of a single load.
+    pub fn text(&self) -> String {
+        let mut parts = vec![format!("{:.1} % of loads", 100.0 * self.share)];
+        parts.extend(self.mean().map(|mean| format!("{mean:.0} cycles")));
+        let all: u64 = self.levels.iter().sum();
+        let share = |n: u64| 100.0 * n as f64 / all.max(1) as f64;
+        let served = LEVELS.iter().zip(self.levels).filter(|(_, n)| share(*n) >= 0.5);
+        parts.extend(served.map(|(level, n)| format!("{level} {:.0} %", share(n))));
+        parts.extend(self.field.iter().chain(&self.class).cloned());
+        parts.join(", ")
+    }
+
+    /// Mean latency in cycles.
+    pub fn mean(&self) -> Option<f64> {
+        (self.timed > 0.0).then(|| self.cycles / self.timed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::documents::loads::{EventRow, LevelsRow};
+
+    /// By hand: (10 × 400 + 30 × 40) / 40 cycles; 10 of 40 samples from memory.
+    #[test]
+    fn a_block_has_the_sums_of_its_loads() {
+        let row = |address: &str, samples, mean, levels| LoadRow {
+            module: "/usr/bin/matmul".into(),
+            address: address.into(),
+            share: samples as f64 / 50.0,
+            samples,
+            latency_mean: Some(mean),
+            levels,
+            class: Some("stride".into()),
+            ..LoadRow::default()
+        };
+        let document = loads::Loads {
+            events: vec![EventRow { loads: 50, shares: "latency".into(), ..EventRow::default() }],
+            loads: vec![
+                row("0x10", 10, 400.0, LevelsRow { ram: 10, ..LevelsRow::default() }),
+                row("0x14", 30, 40.0, LevelsRow { l2: 30, ..LevelsRow::default() }),
+                row("0x20", 10, 40.0, LevelsRow { l2: 10, ..LevelsRow::default() }),
+            ],
+            ..loads::Loads::default()
+        };
+        let all = Loads::recorded(&document).unwrap();
+        let function = HotFunction { path: "matmul".into(), ..HotFunction::default() };
+        let block = all.between(&function, 0x10, 0x20).unwrap();
+        assert_eq!(block.text(), "80.0 % of loads, 130 cycles, L2 75 %, DRAM 25 %");
+        let one = all.at(&function, 0x10).unwrap().text();
+        assert_eq!(one, "20.0 % of loads, 400 cycles, DRAM 100 %, stride");
+        assert_eq!(all.between(&function, 0x30, 0x40), None);
+    }
+}
