@@ -57,22 +57,11 @@ impl Captured {
         if found.words.len() > MOST_WORDS || !self.repeats(runner, snapshot, &found)? {
             return Ok(None);
         }
-        let mut size = found.words.len().div_ceil(2);
-        loop {
-            let mut from = 0;
-            while from < found.words.len() {
-                let end = (from + size).min(found.words.len());
-                let dropped: Vec<_> = found.words.drain(from..end).collect();
-                if !self.repeats(runner, snapshot, &found)? {
-                    found.words.splice(from..from, dropped);
-                    from = end;
-                }
-            }
-            if size == 1 {
-                break;
-            }
-            size /= 2;
-        }
+        let words = std::mem::take(&mut found.words);
+        found.words = needed(words, |words| {
+            found.words = words.to_vec();
+            self.repeats(runner, snapshot, &found)
+        })?;
         // The last attempt may have left another state.
         self.again(runner, snapshot)?;
         Ok(Some(found).filter(|found| found.words.len() <= FEW_WORDS))
@@ -111,5 +100,45 @@ impl Captured {
     pub fn back_to_back(&self, found: &Overlapping, placements: usize, count: u32) -> Form {
         let build = |shape: &Shape<'_>| self.overlapped(shape, found, true);
         repeated(&self.shape(), &build, placements, (self.trips as f64, count))
+    }
+}
+
+/// Those of `all` without which it does not work, found by leaving out halves, quarters and so on to single ones.
+///
+/// # Errors
+/// As `works`.
+fn needed<T: Clone>(
+    all: Vec<T>,
+    mut works: impl FnMut(&[T]) -> Result<bool>,
+) -> Result<Vec<T>> {
+    let mut kept = all;
+    let mut size = kept.len().div_ceil(2);
+    while size > 0 {
+        let mut from = 0;
+        while from < kept.len() {
+            let end = (from + size).min(kept.len());
+            let fewer = [&kept[..from], &kept[end..]].concat();
+            if works(&fewer)? {
+                kept = fewer;
+            } else {
+                from = end;
+            }
+        }
+        size /= 2;
+    }
+    Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_needed_words_are_kept() {
+        let all: Vec<u32> = (0..37).collect();
+        let found = needed(all, |words| Ok([3, 17, 36].iter().all(|one| words.contains(one))));
+        assert_eq!(found.unwrap(), [3, 17, 36]);
+        // A run that fails by chance and then succeeds may leave none to choose from.
+        assert_eq!(needed(Vec::<u32>::new(), |_| Ok(true)).unwrap(), []);
     }
 }
