@@ -60,8 +60,8 @@ fn note(shown: Option<Rule>, shares: Option<(f64, f64)>) -> String {
     };
     let why = format!(
         "jumps that take the rarer of two random targets 25 and 12.5 % of the times are mispredicted {:.0} and \
-         {:.0} % of the times in the self-test; by the last target it were 38 and 22 %, by the most frequent \
-         one 25 and 13 %",
+         {:.0} % of the times in the self-test; the model mispredicts 36 and 19 % by the last target, 29 and \
+         14 % by the most frequent one",
         100.0 * quarter,
         100.0 * eighth
     );

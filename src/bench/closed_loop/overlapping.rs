@@ -107,10 +107,7 @@ impl Captured {
 ///
 /// # Errors
 /// As `works`.
-fn needed<T: Clone>(
-    all: Vec<T>,
-    mut works: impl FnMut(&[T]) -> Result<bool>,
-) -> Result<Vec<T>> {
+fn needed<T: Clone>(all: Vec<T>, mut works: impl FnMut(&[T]) -> Result<bool>) -> Result<Vec<T>> {
     let mut kept = all;
     let mut size = kept.len().div_ceil(2);
     while size > 0 {

@@ -155,12 +155,16 @@ fn level(function: &Function, number: usize, (load, block): (u64, usize)) -> Opt
         let why = "no path through an iteration with the load was found".to_owned();
         return Some(Level::unknown(head, why));
     };
-    let agreeing = found.iter().filter(|one| one.class == most.class);
-    let slice: BTreeSet<u64> = agreeing.flat_map(|one| one.slice.iter().copied()).collect();
+    let agreeing = || found.iter().filter(|one| one.class == most.class);
+    let slice: BTreeSet<u64> = agreeing().flat_map(|one| one.slice.iter().copied()).collect();
+    // A branch decides what comes next, as in a binary search: to know a later address, its outcomes are needed.
+    let is_decided =
+        matches!(most.class, Class::Complex { .. }) && agreeing().any(|one| one.next != most.next);
+    let class = if is_decided { Class::Complex { ahead: false } } else { most.class.clone() };
     let after_chase = slice.iter().copied().find(|at| chases_within(function, number, *at));
     Some(Level {
         head,
-        class: most.class.clone(),
+        class,
         wraps: most.wraps,
         slice: slice.into_iter().collect(),
         paths: found.len(),

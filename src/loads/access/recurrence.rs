@@ -17,36 +17,40 @@ pub(super) struct OnPath {
     pub class: Class<u64>,
     pub wraps: Option<u64>,
     pub slice: Sites,
+    /// What the places hold next that the address is computed from.
+    pub next: BTreeMap<Place, Value>,
 }
 
 /// The class of the load at `load`, and its slice.
 pub(super) fn on_path(iteration: &Iteration, load: u64) -> OnPath {
     if iteration.after.len() > MOST_PLACES {
         let class = Class::Irregular;
-        return OnPath { class, wraps: None, slice: iteration.address.sites.clone() };
+        let slice = iteration.address.sites.clone();
+        return OnPath { class, wraps: None, slice, next: BTreeMap::new() };
     }
     let found = Recurrences::of(iteration);
     let motion = found.motion(&iteration.address.value, DEEPEST);
-    OnPath { class: motion.class(load, &found.rings), wraps: motion.wraps, slice: slice(iteration) }
+    let (slice, next) = slice(iteration);
+    OnPath { class: motion.class(load, &found.rings), wraps: motion.wraps, slice, next }
 }
 
 /// The instructions that compute the address: those before the load, and those that set what they read in the
-/// iteration before.
-fn slice(iteration: &Iteration) -> Sites {
+/// iteration before; and what they set it to.
+fn slice(iteration: &Iteration) -> (Sites, BTreeMap<Place, Value>) {
     let mut slice = iteration.address.sites.clone();
     let mut pending: Vec<Place> = places(&iteration.address.value);
-    let mut seen = BTreeSet::new();
+    let mut next = BTreeMap::new();
     while let Some(place) = pending.pop() {
         if let Place::Word(address) = &place {
-            pending.extend(places(address).into_iter().filter(|place| !seen.contains(place)));
+            pending.extend(places(address).into_iter().filter(|place| !next.contains_key(place)));
         }
         let Some(made) = iteration.after.get(&place) else { continue };
-        if seen.insert(place) {
+        if next.insert(place, made.value.clone()).is_none() {
             slice.extend(&made.sites);
             pending.extend(places(&made.value));
         }
     }
-    slice
+    (slice, next)
 }
 
 fn places(value: &Value) -> Vec<Place> {

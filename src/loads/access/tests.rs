@@ -86,6 +86,14 @@ fn lists_and_their_members() {
     let text =
         "a: shr rcx,1; lea rax,[rdi+rcx*8]; cmp rsi,[rax]; cmovge rdi,rax; cmp rcx,1; ja a; ret";
     assert_eq!(inner(text, 2).0, Class::Complex { ahead: false });
+    // The same with a branch in place of the move.
+    let text =
+        "a: lea rsi,[rax*4]; cmp [rcx+rax*4-4],edi; jae b; add rcx,rsi; b: shr rax,1; jne a; ret";
+    assert_eq!(inner(text, 1).0, Class::Complex { ahead: false });
+    // A hash whose loop has two paths, neither of which changes the key's place otherwise.
+    let text = "a: mov eax,[rsi]; imul eax,eax,77; and eax,1023; add rdx,[rdi+rax*8]; test dl,1; je b; inc r9; \
+        b: add rsi,4; cmp rsi,r8; jne a; ret";
+    assert!(inner(text, 3).0.is_computable_ahead(), "{:?}", inner(text, 3));
 }
 
 #[test]

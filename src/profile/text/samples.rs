@@ -41,6 +41,8 @@ impl Samples {
         let (mut events, mut numbers) = (Vec::new(), HashMap::new());
         let (mut has_mappings, mut has_too_many) = (false, false);
         let mut has_branches = false;
+        // Whether instructions that come now belong to a sample of which there is no head.
+        let mut is_headless = true;
         text.each(&mut |line| {
             let head = match read(line) {
                 Some(Line::Map(_)) => {
@@ -49,6 +51,7 @@ impl Samples {
                 }
                 Some(Line::Sample(head, branches)) => {
                     has_branches |= !branches.is_empty();
+                    is_headless = !branches.is_empty();
                     head
                 }
                 Some(Line::Branch(head, ..)) => {
@@ -57,8 +60,12 @@ impl Samples {
                 }
                 Some(Line::Instruction(..)) => {
                     has_branches = true;
-                    return true;
+                    if !is_headless {
+                        return true;
+                    }
+                    Head::default()
                 }
+                Some(Line::Address(_)) if is_headless => Head::default(),
                 _ => return true,
             };
             let name = head.event.unwrap_or_else(|| UNNAMED.to_owned());

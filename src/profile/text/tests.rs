@@ -97,6 +97,20 @@ fn branches_on_lines_of_their_own_belong_to_their_sample() {
     assert_eq!((samples[1].ip, samples[1].branches.len()), (Some(0x40_1550), 2));
 }
 
+/// A text cut at its beginning: instructions of which the sample's head is missing.
+#[test]
+fn instructions_without_a_sample_are_of_an_event_that_is_not_named() {
+    let text = "\
+\t000000000040157f\tinsn: 75 cf                   \t# PRED 3 cycles [3]
+\t0000000000401550\tinsn: 48 89 da
+";
+    let (_, stream, _) = samples(text, Kind::PerfScript);
+    let names: Vec<_> = stream.about.events.iter().map(|event| &event.name[..]).collect();
+    assert_eq!(names, ["event not recorded"]);
+    let (samples, ..) = samples(text, Kind::PerfScript);
+    assert_eq!(samples[0].branches.len(), 1);
+}
+
 /// `perf script --itrace=b` (Documentation/perf-intel-pt.txt), by hand.
 #[test]
 fn branches_of_a_hardware_trace_are_one_trace_until_it_stops() {

@@ -2,8 +2,8 @@
 
 mod annotated;
 mod code;
-mod per_function;
 mod estimate;
+mod per_function;
 mod renderer;
 mod style;
 mod tree;
