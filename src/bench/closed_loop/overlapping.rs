@@ -136,6 +136,6 @@ mod tests {
         let found = needed(all, |words| Ok([3, 17, 36].iter().all(|one| words.contains(one))));
         assert_eq!(found.unwrap(), [3, 17, 36]);
         // A run that fails by chance and then succeeds may leave none to choose from.
-        assert_eq!(needed(Vec::<u32>::new(), |_| Ok(true)).unwrap(), []);
+        assert!(needed(Vec::<u32>::new(), |_| Ok(true)).unwrap().is_empty());
     }
 }
