@@ -2,7 +2,7 @@
 //! and what it never lets through to a terminal.
 
 use crate::support::files::Folder;
-use crate::support::run::{command, program, run, tdtool};
+use crate::support::run::{command, ended, program, run, start, tdtool};
 use crate::support::tools::gcc;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -64,6 +64,22 @@ fn no_input_is_overwritten_by_its_own_report_and_no_link_is_followed() {
     }
     assert_eq!(fs::read(&counts).unwrap(), before);
     assert!(!folder.path().join("elsewhere").exists());
+}
+
+#[test]
+fn a_report_goes_through_a_pipe_and_leaves_nothing_of_a_command_that_cannot_start() {
+    let folder = Folder::new();
+    let counts = folder.write("counts.csv", "event,value\ncycles,1000\ninstructions,500\n");
+    let pipe = folder.file("pipe");
+    nix::unistd::mkfifo(&pipe[..], nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let reader = start(program("cat").arg(&pipe));
+    let ran = tdtool(["report", &counts, "--uarch", "skl", "--format", "json", "-o", &pipe]);
+    assert_eq!(ran.code(), Some(0), "{}", ran.stderr);
+    assert!(ended(reader).stdout.contains("tdtool.report/1"));
+
+    let report = folder.file("new.json");
+    assert_eq!(tdtool(["report", "-o", &report, "--", "/nonexistent"]).code(), Some(127));
+    assert!(!std::path::Path::new(&report).exists());
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};
 
-/// Writes `bytes` to `path`. A file of that name is replaced at once, when the new one is complete;
-/// if anything fails, it keeps its content. `option` is named in the remedy.
+/// Writes `bytes` to `path`. A file of that name is replaced at once, when the new one is complete, and keeps its
+/// content if anything fails; only where it cannot be replaced it is written in place. `option` is named in the remedy.
 ///
 /// # Errors
 /// It cannot be written, is one of `inputs`, or is a symbolic link to a file: the link may lead
@@ -62,34 +62,37 @@ pub fn check_output(path: &Path, inputs: &[PathBuf], option: &str) -> Result<()>
 
 /// `/dev/stdout` and its like are links too, to what the user's shell opened.
 fn is_standard(path: &Path) -> bool {
-    ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder))
+    let all = ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd", "/proc/self/fd"];
+    all.iter().any(|known| path.starts_with(known))
 }
 
 fn same_file(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// Writes beside `path` and renames; in place where the folder takes no new file.
+/// Writes beside `path` and renames; in place where that is not possible: the folder takes no new file, the file is
+/// mounted, or another user's.
 fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".tdtool-{}", std::process::id()));
-    let beside = path.with_file_name(name);
-    let made = match is_standard(path) {
-        true => Err(ErrorKind::PermissionDenied.into()),
-        false => OpenOptions::new().write(true).create_new(true).open(&beside),
+    let old = fs::metadata(path).ok();
+    let beside = path.with_file_name(format!(".tdtool-{}", std::process::id()));
+    let own = nix::unistd::geteuid().as_raw();
+    let is_foreign = old.as_ref().is_some_and(|old| old.uid() != own || old.nlink() > 1);
+    if is_standard(path) || is_foreign {
+        return in_place(path, bytes);
+    }
+    let Ok(mut file) = OpenOptions::new().write(true).create_new(true).open(&beside) else {
+        return in_place(path, bytes);
     };
-    let mut file = match made {
-        Ok(file) => file,
-        Err(e) if e.kind() == ErrorKind::PermissionDenied => return in_place(path, bytes),
-        Err(e) => return Err(e),
-    };
-    if let Ok(old) = fs::metadata(path) {
+    if let Some(old) = old {
         let _ = file.set_permissions(old.permissions());
     }
-    let written = file.write_all(bytes).and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
+    let written = file.write_all(bytes).and_then(|()| {
+        fs::rename(&beside, path).or_else(|e| match e.kind() {
+            ErrorKind::ResourceBusy | ErrorKind::CrossesDevices => in_place(path, bytes),
+            _ => Err(e),
+        })
+    });
+    let _ = fs::remove_file(&beside);
     written
 }
 

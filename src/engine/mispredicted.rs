@@ -34,7 +34,7 @@ const ADDRESS: u32 = 48;
 const RETURNS: u64 = 1 << 47;
 
 /// Runs the command once more, records its branches, and adds what a predictor does with them.
-/// `plain` is the time without probes.
+/// `plain` is the time without probes. The signal that interrupted it.
 ///
 /// # Errors
 /// The command cannot be started or traced.
@@ -44,7 +44,7 @@ pub fn enter(
     (functions, plain): (&[(&str, &Wanted)], Option<f64>),
     core: &Arc<Core>,
     signals: &Signals,
-) -> Result<()> {
+) -> Result<Option<i32>> {
     let wanted: Vec<Wanted> = functions.iter().map(|(_, wanted)| (*wanted).clone()).collect();
     let wanted = wanted.as_slice();
     let followed = RefCell::new(BTreeMap::new());
@@ -92,7 +92,7 @@ pub fn enter(
         let reason = mispredicted.is_none().then(|| match (&observed.refused, runs) {
             (Some(why), _) => format!("not recorded: {why}"),
             (None, None) => "its block has no count".to_owned(),
-            _ => "not executed while the branches were recorded".to_owned(),
+            _ => "not executed in the bursts that count: the first quarter of them only warms the model up".to_owned(),
         });
         let is_entry = observed.wish.what == What::Entered;
         let own = format!("{:#x}", if is_entry { of.range.start } else { at });
@@ -123,7 +123,7 @@ pub fn enter(
             recorded.observed.len()
         ));
     }
-    Ok(())
+    Ok(recorded.interrupted)
 }
 
 /// The row of a branch that ran so often.

@@ -19,7 +19,7 @@ import time
 
 from common import arguments, need
 
-SOURCE = "tests/probe/attached.rs"
+SOURCE = "tests/probe/attached_programs.rs"
 
 
 def program(folder):

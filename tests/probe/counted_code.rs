@@ -98,6 +98,45 @@ fn threaded(labels: &str) -> String {
     .concat()
 }
 
+/// A jump by distances, to one of four labels in a row, after a call that never comes back: gcc aligns the stack
+/// before the call, so that the code after it is reached at another depth than the call has.
+const AFTER_THE_END: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noreturn, noinline, cold)) void die(void);
+__attribute__((noinline)) long f(long w, long x) {
+    static const int t[4] = { &&a0 - &&a0, &&a1 - &&a0, &&a2 - &&a0, &&a3 - &&a0 };
+    unsigned r = 0;
+    if (__builtin_expect(x > 1000, 1)) goto *(&&a0 + t[w]);
+    die();
+    a0: __asm__ volatile("clc");
+    a1: r += 0x12345678; __asm__ volatile("cmc");
+    a2: r += 0x1234567; __asm__ volatile("");
+    a3: r += 0x123456;
+    return r;
+}
+void die(void) { puts("x"); exit(3); }
+int main(void) { unsigned long s = 0; for (long i = 0; i < 4000; i++) s += f(i % 4, i + 2000); return s == 0; }
+"#;
+
+#[test]
+fn code_after_a_call_that_never_comes_back_may_be_a_hidden_label() {
+    let _busy = busy();
+    let folder = Folder::new();
+    for level in ["-O1", "-Os"] {
+        let Some(program) = gcc(folder.path(), AFTER_THE_END, &[level], "after") else { return };
+        let Some(counts) = counted(&[super::name(&program)], &[function(&program, "f")]) else {
+            return;
+        };
+        assert_eq!(counts.exit, Some(pmu::Exit::Status(0)));
+        let f = counts.functions[0].as_ref().unwrap();
+        // Of 4,000 calls a quarter goes to each label: those after a block's first one are no entries of it.
+        let entries = f.blocks.iter().filter_map(|block| block.count.as_ref().ok());
+        assert!(entries.clone().all(|n| [0, 1000, 4000].contains(n)), "{level}: {f:?}");
+        assert!(entries.clone().any(|n| *n == 4000), "{level}: {f:?}");
+    }
+}
+
 #[test]
 fn a_jump_that_looks_like_a_tail_call_may_lead_to_a_hidden_label() {
     let _busy = busy();

@@ -91,7 +91,8 @@ impl First {
         let mut interrupted = counts.interrupted;
         let functions: Vec<_> = chosen.iter().map(|c| (c.name.as_str(), &c.wanted)).collect();
         if let (Some(core), None) = (&ask.branches, interrupted) {
-            mispredicted::enter(document, &ask.command, (&functions, plain), core, signals)?;
+            interrupted =
+                mispredicted::enter(document, &ask.command, (&functions, plain), core, signals)?;
         }
         if let (Some(at), None) = (&ask.values, interrupted) {
             let of = (&*counts, at.as_slice());

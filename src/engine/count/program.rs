@@ -50,6 +50,7 @@ pub(super) fn executable(pid: i32) -> Result<PathBuf> {
         match error.kind() {
             ErrorKind::NotFound if !Path::new(&format!("/proc/{pid}")).exists() => {
                 Error::failed(format!("there is no process {pid}"))
+                    .hint("`pgrep -f NAME` lists processes")
             }
             ErrorKind::NotFound => failed.because("it is a thread of the kernel, or has ended"),
             _ => failed.because(error).hint("it is another user's: run as that user, or as root"),

@@ -45,7 +45,7 @@ impl Function {
     }
 }
 
-/// The depth before each instruction, where it is known.
+/// The depth before each instruction, where it is known: by a way from the start without calls.
 fn depths(blocks: &[Block], range: &Range<u64>) -> Vec<Vec<Option<i64>>> {
     let mut factory = InstructionInfoFactory::new();
     let start = blocks.iter().position(|block| block.start == range.start);
@@ -57,6 +57,10 @@ fn depths(blocks: &[Block], range: &Range<u64>) -> Vec<Vec<Option<i64>>> {
     }
     while let Some(number) = open.pop() {
         let Some(own) = into[number] else { continue };
+        // A call that does not come back may be followed by code that is reached otherwise, at another depth.
+        if blocks[number].exit == Exit::MayEnd {
+            continue;
+        }
         let out = blocks[number].instructions.iter().fold(own, |d, i| after(&mut factory, d, i));
         for next in &blocks[number].successors {
             let met = into[*next].map_or(out, |known| known.met(out));

@@ -71,15 +71,24 @@ impl Destination {
         let to = match path {
             None => To::Stream(stream.name, stream.out),
             Some(path) => {
+                let is_new = !path.exists();
                 let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
                 let file = file.map_err(|e| {
                     Error::failed(format!("cannot write the report to {}", path.display()))
                         .because(e)
                         .hint("choose another place with --output")
                 })?;
+                // A pipe's reader would leave if it were opened twice.
+                let is_file = file.metadata().is_ok_and(|found| found.is_file());
                 match args.interval {
-                    Some(_) => To::File(file),
-                    None => To::Whole(path.clone(), String::new()),
+                    None if is_file => {
+                        if is_new {
+                            // It was only to see whether it can be written.
+                            let _ = std::fs::remove_file(path);
+                        }
+                        To::Whole(path.clone(), String::new())
+                    }
+                    _ => To::File(file),
                 }
             }
         };
