@@ -147,8 +147,17 @@ fn attribute(evidence: &Evidence, rest: Interval, parts: &mut Parts) {
     if rest.value < LEAST.max(rest.below()) {
         return unexplained(rest, None);
     }
-    // Without it in isolation, only what does not overlap is known to be memory's.
-    let missing = evidence.isolated.as_ref().err();
+    // Without it in isolation, or its mispredictions, only what does not overlap is known to be memory's.
+    let alone =
+        evidence.isolated.as_ref().err().map(|why| format!("not measured in isolation: {why}"));
+    let predicted = || {
+        evidence
+            .mispredicted
+            .as_ref()
+            .err()
+            .map(|why| format!("its mispredictions are not known: {why}"))
+    };
+    let missing = alone.or_else(predicted);
     let (most, carried) = match &evidence.loads {
         Ok(loads) if missing.is_none() => (loads.at_most.high, loads.carried.value),
         Ok(loads) => (loads.carried.high, loads.carried.value),
@@ -164,9 +173,9 @@ fn attribute(evidence: &Evidence, rest: Interval, parts: &mut Parts) {
     let model = if is_carried { CARRIED } else { OVERLAPPING };
     let error =
         |value: f64| Interval::relative(value, model).plus(Interval::new(0.0, -rest.below(), 0.0));
-    let reason = match (&evidence.loads, missing) {
+    let reason = match (&evidence.loads, &missing) {
         _ if left < LEAST => None,
-        (_, Some(why)) => Some(format!("not measured in isolation: {why}")),
+        (_, Some(why)) => Some(why.clone()),
         (Err(why), _) => Some(format!("its loads are not known: {why}")),
         _ if fetch > 0.0 && memory > 0.0 => {
             Some("fetching code, or loads: either could take it".to_owned())

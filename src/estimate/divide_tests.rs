@@ -128,6 +128,17 @@ fn without_isolation_only_carried_latency_is_memory() {
 }
 
 #[test]
+fn with_unknown_mispredictions_only_carried_latency_is_memory() {
+    let loads = Loads { at_most: Interval::exact(500.0), carried: Interval::default() };
+    let mispredicted = Err("no cost yet".to_owned());
+    let parts = divide(&Evidence { loads: Ok(loads), mispredicted, ..evidence() });
+    sums_to_one(&parts);
+    assert_eq!(value(&parts, Part::MemoryBound), 0.0);
+    let why = parts.of(Part::Unexplained).reason.clone().unwrap();
+    assert_eq!(why, "its mispredictions are not known: no cost yet");
+}
+
+#[test]
 fn what_takes_longer_in_isolation_was_other_work() {
     let cycles = Interval::exact(500.0);
     let isolated = Ok(Isolated { cycles, bound: Bound::Core });

@@ -4,7 +4,7 @@ use super::counted::Counted;
 use super::footprint::Footprint;
 use super::isolated::Found;
 use super::latency;
-use super::needs::rarer;
+use super::needs::most;
 use super::pieces::{Function, Kind, Piece};
 use crate::documents::count::Count;
 use estimate::{Evidence, Interval, Isolated};
@@ -113,16 +113,16 @@ impl Context<'_> {
         let penalty = self.penalty.ok_or("the self-test has no cost of a misprediction yet")?;
         let mut sum = Interval::default();
         for block in &piece.blocks {
+            // Not recorded, or too few to be worth a run.
+            let unknown = || Interval::new(0.0, 0.0, most(&self.counted, function, *block));
             if !self.branches {
-                // Too few to be worth a run.
-                let most = rarer(&self.counted, function, *block).unwrap_or(0.0);
-                sum = sum.plus_alike(Interval::new(0.0, 0.0, most));
+                sum = sum.plus_alike(unknown());
                 continue;
             }
             for row in self.counted.branches(&function.module, function.range(*block)) {
                 let found = row.mispredicted.as_ref();
                 let of = found.map(|of| Interval::new(of.value, of.low, of.high));
-                sum = sum.plus_alike(of.unwrap_or_default());
+                sum = sum.plus_alike(of.unwrap_or_else(unknown));
             }
         }
         Ok(sum.widened(PENALTY).times(penalty))

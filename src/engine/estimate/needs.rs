@@ -19,22 +19,23 @@ pub(super) fn mispredictions(
 }
 
 fn of_function(function: &Function, counted: &Counted) -> f64 {
-    let mut sum = 0.0;
-    for block in 0..function.flow.blocks.len() {
-        let Some((_, last)) = function.instructions(block).last() else { continue };
-        sum += match last.decoded.flow_control() {
-            FlowControl::IndirectBranch | FlowControl::IndirectCall => function.executed(block),
-            FlowControl::ConditionalBranch => {
-                rarer(counted, function, block).unwrap_or_else(|| function.executed(block))
-            }
-            _ => 0.0,
-        };
+    (0..function.flow.blocks.len()).map(|block| most(counted, function, block)).sum()
+}
+
+/// The most mispredictions of a block's branch.
+pub(super) fn most(counted: &Counted, function: &Function, block: usize) -> f64 {
+    let Some((_, last)) = function.instructions(block).last() else { return 0.0 };
+    match last.decoded.flow_control() {
+        FlowControl::IndirectBranch | FlowControl::IndirectCall => function.executed(block),
+        FlowControl::ConditionalBranch => {
+            rarer(counted, function, block).unwrap_or_else(|| function.executed(block))
+        }
+        _ => 0.0,
     }
-    sum
 }
 
 /// Executions of the block's branch that go the rarer way.
-pub(super) fn rarer(counted: &Counted, function: &Function, block: usize) -> Option<f64> {
+fn rarer(counted: &Counted, function: &Function, block: usize) -> Option<f64> {
     let row = counted.branches(&function.module, function.range(block)).last()?;
     let (taken, not) = (row.taken?, row.not_taken?);
     Some(taken.min(not) as f64)
