@@ -79,6 +79,67 @@ fn iterations_and_trips_of_a_run_that_is_known() {
     assert!((share - 0.5).abs() < 0.1, "half of the taken ones: {share}");
 }
 
+/// The trips of the run itself: a bound holds, a mean of ten ends or more is within a third, and `prefetch` says the same.
+#[test]
+fn trips_are_those_of_the_run_in_all_documents() {
+    let Some(folder) = shared("simlbr") else { return };
+    let roots = folder.parent().unwrap();
+    for name in ["levels", "counts"] {
+        let recording = folder.join(format!("{name}.perf.data"));
+        let truth = std::fs::read_to_string(folder.join(format!("{name}.truth.json"))).unwrap();
+        let truth: Value = serde_json::from_str(&truth).unwrap();
+        let document = read(&[text(&recording), "--symfs", text(roots)]);
+        let mut compared = 0;
+        for one in document["loops"].as_array().unwrap() {
+            let known =
+                truth["loops"].as_array().unwrap().iter().find(|l| l["head"] == one["head"]);
+            let Some(known) = known.filter(|known| known["simple"] == true) else { continue };
+            let number = |key: &str| known[key].as_f64().unwrap();
+            let mean = number("iterations") / number("entries");
+            let trips = &one["trips"];
+            let close = trips["about"].as_f64().is_none_or(|n| (n / mean - 1.0).abs() < 1.0 / 3.0);
+            let bound = trips["mean_at_least"].as_f64().is_none_or(|least| least <= mean);
+            let always = trips["always"].as_f64().is_none_or(|n| n == mean);
+            assert!(close && bound && always, "{name}: {one}, not {mean}");
+            compared += 1;
+        }
+        assert!(compared >= 8, "{name}: {compared}");
+        let trips = &row(&document, "loops", "head", "0x401a10")["trips"];
+        assert!(trips["mean_at_least"].as_f64().unwrap() > 600.0, "{trips}: of 4096");
+        let ran =
+            tdtool(["prefetch", text(&recording), "--symfs", text(roots), "--format", "json"]);
+        for advice in ran.json()["advice"].as_array().unwrap() {
+            let own = &advice["loop"];
+            let Some(head) = own["head"].as_str().filter(|_| !own["event"].is_null()) else {
+                continue;
+            };
+            let trips = &row(&document, "loops", "head", head)["trips"];
+            let keys =
+                [("trips", "always"), ("trips_mean", "about"), ("trips_at_least", "mean_at_least")];
+            assert!(keys.iter().all(|(a, b)| own[a] == trips[b]), "{head}: {own} but {trips}");
+        }
+    }
+}
+
+/// A note names what would help, not what was given; and that another program was given.
+#[test]
+fn code_that_is_not_found_has_the_reason() {
+    let Some(folder) = shared("simlbr") else { return };
+    let (place, recording) = (Folder::new(), folder.join("levels.perf.data"));
+    let note = |arguments: &[&str]| {
+        let document = read(&[&[text(&recording)], arguments].concat());
+        let all = document["notes"].as_array().unwrap().iter().filter_map(Value::as_str);
+        all.into_iter().find(|note| note.contains("without the code of")).unwrap().to_owned()
+    };
+    assert!(note(&[]).ends_with("it is not here; --binary FILE or --symfs DIR gives it"));
+    let root = text(place.path());
+    let given = note(&["--symfs", root]);
+    assert!(given.ends_with(&format!("nor below {root}; --binary FILE gives it")), "{given}");
+    let other = folder.join("kernels-pie");
+    let wrong = note(&["--binary", text(&other)]);
+    assert!(wrong.contains("kernels-pie is another program: build-id"), "{wrong}");
+}
+
 /// llvm-profgen 14 reads 62 ranges and 46 edges from it (simlbr/README.md).
 #[test]
 fn the_export_has_the_ranges_and_edges_of_llvm_profgen() {

@@ -2,7 +2,7 @@
 //! configuration.
 
 use crate::support::files::Folder;
-use crate::support::run::{command, run, tdtool};
+use crate::support::run::{command, run, tdtool, tdtool_reading};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -36,13 +36,15 @@ fn a_mistyped_command_names_the_right_one() {
 fn what_another_tool_would_take_names_what_to_write_here() {
     for (args, expected) in [
         (&["stat", "ls"][..], "tdtool report -- stat ls"),
-        (&["-p", "1"], "tdtool report -p 1"),
-        (&["-p1", "--level", "2"], "tdtool report -p1 --level 2"),
         (&["report", "-e", "cycles", "--", "ls"], "`-e` is an option of `tdtool record`"),
         (&["record", "ls"], "tdtool record -- ls"),
         (&["report", "--frmat", "json"], "did you mean `--format`?"),
         (&["report", "./hot", "1"], "tdtool report -- ./hot 1"),
         (&["blok"], "did you mean `tdtool block`?"),
+        (&["repot"], "did you mean `tdtool report -- …`?"),
+        (&["rep", "--", "true"], "did you mean `tdtool report -- true`?"),
+        (&["nonsense", "--", "true"], "tdtool report -- COMMAND"),
+        (&["report", "-p", "firefox"], "`pgrep firefox` finds it"),
         (&["record", "ls", "a b"], "tdtool record -- ls 'a b'"),
         // Commands that measure no program.
         (&["deps", "zz", "yy"], "unexpected argument 'yy'"),
@@ -125,4 +127,93 @@ fn a_config_file_out_of_reach_is_a_note() {
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).expect("set");
     need!(!readable, "this user may read everything");
     assert!(!output.stderr.contains("error: cannot read the config"), "{}", output.stderr);
+}
+
+#[test]
+fn families_and_products_name_their_table() {
+    // Intel and AMD product pages: Skylake is the 6th generation Core, EPYC 9004 is Genoa, a Zen 4.
+    for (name, table) in
+        [("skylake", "skl"), ("Ice Lake", "icl"), ("EPYC9004", "zen4"), ("zen", "zen1")]
+    {
+        let plan = tdtool(["tables", "plan", name, "--level", "1"]).succeeded().stdout;
+        assert!(plan.starts_with(&format!("{table},")), "{name}: {plan}");
+    }
+    let report = tdtool(["report", "--uarch", "skylake", "--format", "json", "--", "true"]);
+    assert_eq!(report.succeeded().json()["uarch"], "skl");
+    for (name, near) in
+        [("alder lake", "`--uarch adl` or `--uarch adl-e`"), ("zen9", "--uarch zen")]
+    {
+        let output = tdtool(["tables", "plan", name]);
+        assert_eq!(output.code(), Some(2), "{name}");
+        assert!(output.stderr.contains(near), "{name}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_or_written_names_the_file_and_what_to_do() {
+    let folder = Folder::new();
+    // ELF gABI: class 1 is 32-bit, e_machine 3 is the 80386.
+    let mut elf = [b"\x7fELF\x01\x01\x01".as_slice(), &[0; 9], &[2, 0, 3, 0, 1, 0, 0, 0]].concat();
+    elf.resize(64, 0);
+    let program = folder.write("lat", elf);
+    let counts = crate::support::files::zen4_intervals();
+    let missing = folder.file("no/such/report");
+    for (args, expected) in [
+        (vec!["report", &program], format!("`tdtool report -- {program}`")),
+        (vec!["block", "--list", &program], "32-bit program".to_owned()),
+        (vec!["block", &program], "32-bit program".to_owned()),
+        (vec!["report", "--estimate", &counts], "--estimate runs the program again".to_owned()),
+        (vec!["report", "-o", &missing, "--", "true"], "mkdir -p".to_owned()),
+        (vec!["count", "-o", &missing, "--", "true"], "mkdir -p".to_owned()),
+        (vec!["record", "-o", &missing, "--", "true"], "mkdir -p".to_owned()),
+    ] {
+        let output = tdtool(&args);
+        assert!(matches!(output.code(), Some(1 | 2)), "{args:?}");
+        assert!(output.stderr.contains(&expected), "{args:?}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn our_own_documents_are_rendered_or_named() {
+    let folder = Folder::new();
+    let counts = crate::support::files::zen4_intervals();
+    let document = tdtool(["report", &counts, "--format", "json"]).succeeded().stdout;
+    let file = folder.write("a.json", &document);
+    let text = tdtool(["report", &counts]).succeeded().stdout;
+    assert_eq!(tdtool(["report", &file]).succeeded().stdout, text);
+    assert_eq!(tdtool_reading(["report", "-"], document.as_bytes()).succeeded().stdout, text);
+    let again = tdtool(["report", &file, "--format", "json"]).succeeded().stdout;
+    assert_eq!(again, document);
+    let output = tdtool(["report", &file, "--level", "1"]);
+    assert_eq!(output.code(), Some(2));
+    assert!(output.stderr.contains("--level does not apply to a finished report"), "{output:?}");
+
+    let other = folder.write("c.json", "{\n  \"schema\": \"tdtool.count/1\"\n}\n");
+    let output = tdtool(["report", &other]);
+    let text = &output.stderr;
+    assert!(text.contains("`tdtool.count/1`") && text.contains("tdtool prefetch"), "{text}");
+}
+
+#[test]
+fn counts_come_from_standard_input_too_and_samples_say_that_they_cannot() {
+    let counts = fs::read(crate::support::files::zen4_intervals()).expect("a fixture");
+    let report = tdtool_reading(["report", "-"], &counts).succeeded().stdout;
+    assert!(report.contains("Backend Bound") && report.contains("60.1 %"), "{report}");
+    let output = tdtool_reading(["report", "-"], b"PERFILE2\0\0\0\0");
+    assert_eq!(output.code(), Some(1));
+    assert!(output.stderr.contains("tdtool report FILE"), "{}", output.stderr);
+}
+
+#[test]
+fn a_program_that_has_moved_is_named_with_the_options_that_find_it() {
+    let folder = Folder::new();
+    let busy = folder.file("busy");
+    fs::copy("/bin/sh", &busy).expect("a copy");
+    let file = folder.file("s.tds");
+    let script = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+    let recorded = tdtool(["record", "-o", &file, "--", &busy, "-c", script]);
+    need!(recorded.stderr.contains("samples of"), recorded.stderr);
+    fs::remove_file(&busy).expect("removed");
+    let report = tdtool(["report", &file]).succeeded().stdout;
+    assert!(report.contains("busy has") && report.contains("--symfs DIR"), "{report}");
 }

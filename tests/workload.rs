@@ -69,6 +69,29 @@ fn repeats_are_exact_and_repeatable() {
     }
 }
 
+/// Three copies do three times the work, with the same result each.
+#[test]
+fn copies_run_at_the_same_time_with_data_of_their_own() {
+    let _busy = busy();
+    let run = |copies: &[&str]| {
+        let one = ["run", "matmul-copied", "--size", "40", "--repeats", "2", "--format", "json"];
+        json(&[&one[..], copies].concat())
+    };
+    let (one, three) = (run(&[]), run(&["--copies", "3"]));
+    let number = |document: &Value, key: &str| document[key].as_u64().expect("a number");
+    assert_eq!((number(&one, "copies"), number(&three, "copies")), (1, 3));
+    assert_eq!(3 * number(&one, "iterations"), number(&three, "iterations"));
+    assert_eq!((&one["repeats"], &three["repeats"]), (&2.0.into(), &2.0.into()));
+    let sum = |document: &Value| {
+        let text = document["checksum"].as_str().expect("a checksum");
+        u64::from_str_radix(&text[2..], 16).expect("digits")
+    };
+    assert_eq!(sum(&one).wrapping_mul(3), sum(&three));
+    let refused = tdtool_workload(&["run", "idle", "--copies", "0"]);
+    assert_eq!(refused.code(), Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--copies takes 1 to"), "{}", refused.stderr);
+}
+
 /// A = [-3 -1; -2 0], B = [-2 -1; 1 2], so C = [5 1; 4 2]; the checksum weighs the elements 1 to 4.
 #[test]
 fn the_matrix_products_agree_with_each_other_and_with_paper() {

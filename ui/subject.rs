@@ -11,6 +11,8 @@ use std::path::PathBuf;
 pub enum Subject {
     /// A command, measured and sampled while it runs.
     Command(Vec<OsString>, Samples),
+    /// A running process, measured and sampled until it ends.
+    Process(i32, Samples),
     /// The whole system, measured.
     System,
     /// Recorded counts, a session, or a perf.data file.

@@ -1,8 +1,9 @@
-//! Tests with blocks that know where the harness is, which a block is never told: what protects
-//! the next block then.
+//! Tests with blocks that know where the harness is, by being told or by finding out: what protects the next
+//! block then.
 
 #![allow(clippy::unwrap_used)]
 
+use super::runner::limit::MOST_STOPPED;
 use super::sandbox::layout::{self as at, context, mail};
 use super::{Measurement, Options, Profiler, Status};
 use isa::code::{Block, parse_hex};
@@ -96,4 +97,90 @@ fn a_block_that_overwrites_the_harness_is_not_reported_and_harms_no_other() {
         assert!(ran(&after), "after {hex}: {:?}", after.reason);
         assert_eq!((&after.pages, &after.values), (&before.pages, &before.values), "after {hex}");
     }
+}
+
+/// A block that finds the harness, has the next block's memory start with zeros, hides its own accesses from the
+/// trace, and leaves everything else as it was. `first` is the first word of the harness's code.
+fn forger(first: u32) -> String {
+    let word =
+        |value: u32| -> String { value.to_le_bytes().iter().map(|b| format!("{b:02x}")).collect() };
+    let at = |offset: usize| word(offset as u32);
+    // mov eax,[rdx]; cmp eax,first; lea rcx,[rdx-0x1000]; cmovne rdx,rcx
+    let page_before = format!("8b02 3d{} 488d8a00f0ffff 480f45d1 ", word(first));
+    [
+        "bb00000200",                             // mov ebx,0x20000: its own page
+        "d9e1 d933",                              // fabs; fnstenv [rbx]: where fabs was, low half
+        "488d0500000000",                         // lea rax,[rip]: high half
+        "8b4b0c 48c1e820 48c1e020",               // mov ecx,[rbx+12]; shr rax,32; shl rax,32
+        "488d1408 4881e200f0ffff", // lea rdx,[rax+rcx]; and rdx,-4096: a page of code
+        "31c0 488903 48894308 48894310 48894318", // the environment overwritten: it differs between runs
+        &page_before.repeat(64),                  // back to the first page
+        &format!("c782{}01000000", at(at::IMAGE_COUNT)),
+        &format!("48c782{}00503412", at(at::IMAGE_PAGES)), // 0x12345000
+        &format!("488dba{} b800000200 b900100000 f348ab", at(at::TRACE)), // the trace: 0x20000
+    ]
+    .join(" ")
+}
+
+/// As a hostile row of a batch: it is not told anything.
+#[test]
+fn a_block_that_finds_the_harness_falsifies_no_later_block() {
+    let mut profiler =
+        Profiler::new(Options { budget: Duration::from_millis(20), ..Options::quick() });
+    // mov rcx,[rbx]; mov rdx,[rcx]: needs what memory starts with.
+    let victim = "488b0b 488b11";
+    let before = measure(&mut profiler, victim);
+    assert!(matches!(before.status, Status::Ok | Status::Unstable), "{:?}", before.reason);
+    for _ in 0..3 {
+        let first = profiler.runner.worker().unwrap().get32(at::RUNTIME);
+        let own = measure(&mut profiler, &forger(first));
+        eprintln!("the forger: {} {:?}", own.status.word(), own.reason);
+        let after = measure(&mut profiler, victim);
+        assert_eq!((&after.pages, &after.values), (&before.pages, &before.values));
+        assert!(matches!(after.status, Status::Ok | Status::Unstable), "{:?}", after.reason);
+    }
+}
+
+/// Those that can learn an address are the last of their worker; the others share one, not for ever.
+#[test]
+fn workers_are_shared_by_blocks_that_can_learn_nothing_and_not_for_ever() {
+    // A worker that the watchdog stops, or that makes the self-test, is replaced, too.
+    let budget = Duration::from_millis(1);
+    let mut profiler = Profiler::new(Options { sentinel: false, budget, ..Options::quick() });
+    let mut shares = |hex: &str, before: u32| {
+        (0..5).any(|_| {
+            measure(&mut profiler, "4801d8");
+            profiler.runner.blocks = before;
+            let started = profiler.runner.started;
+            measure(&mut profiler, hex);
+            profiler.region();
+            profiler.runner.started == started
+        })
+    };
+    assert!(shares("4801d8", 1) && shares("488b03", 1));
+    assert!(!shares("4801d8", 1000));
+    for hex in ["0f31", "0f01f9", "d933", "488d0500000000"] {
+        assert!(!shares(hex, 1), "{hex}");
+    }
+}
+
+/// Other values may end a run that the watchdog stopped, but not hundreds of them are tried.
+#[test]
+fn a_block_that_does_not_end_costs_few_runs_and_one_whose_time_is_up_none() {
+    let mut profiler =
+        Profiler::new(Options { budget: Duration::from_millis(1), ..Options::quick() });
+    for hex in ["48c7c1ffffffff f3ac", "fd 48c7c1ffffffff f3ac"] {
+        let before = profiler.runner.timeouts;
+        let endless = measure(&mut profiler, hex); // rep lodsb, up and down
+        assert_eq!(endless.status, Status::Failed, "{hex}");
+        let stopped = profiler.runner.timeouts - before;
+        assert!(stopped <= 2 * MOST_STOPPED, "{hex}: {stopped} runs stopped");
+    }
+    profiler.set_end(Some(std::time::Instant::now()));
+    let late = measure(&mut profiler, "4801d8");
+    // Not for anything that it did.
+    assert_eq!(late.status, Status::Unstable);
+    assert!(late.reason.unwrap().contains("time was up"));
+    profiler.set_end(None);
+    assert!(matches!(measure(&mut profiler, "4801d8").status, Status::Ok | Status::Unstable));
 }

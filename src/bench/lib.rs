@@ -16,6 +16,7 @@
 //! | `profiler`, `results` | measures a block and fills its document |
 //! | `measurement`, `settings` | the document of a block, `tdtool.block/1` |
 //! | `options`, `repeat` | options; repeating a measurement from its document |
+//! | `layers` | what protects the host, as far as it could be set up |
 //! | `progress` | progress and cancellation |
 //! | `counters`, `processors` | the PMU of this machine; processors to use |
 //! | [`batch`] | many blocks in parallel |
@@ -45,6 +46,7 @@ mod harness;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod hostile;
 mod initial;
+mod layers;
 mod measurement;
 pub mod microbench;
 mod options;
@@ -72,6 +74,7 @@ mod timing;
 pub use closed_loop::can_be_moved;
 pub use counters::Pmu;
 pub use initial::{Init, LoopPath, Snapshot, Values};
+pub use layers::Layers;
 pub use measurement::{
     Assumption, Baseline, Bound, Code, FaultLocation, FormResult, Forms, Hierarchy, LOOP, Line,
     Measurement, Miss, Mode, Node, Outcome, SCHEMA, Samples, Status, Throughput, UNROLLED, WhatIf,

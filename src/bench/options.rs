@@ -9,6 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tma::Core;
 
+/// How long a block may take besides waiting: hundreds of times what most do.
+const LONGEST: Duration = Duration::from_secs(30);
+
 /// Where core cycles come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ClockSource {
@@ -197,6 +200,11 @@ impl Options {
             }
         }
         distinct
+    }
+
+    /// How long a block may take in all, and its explanation again: waiting, and what it runs.
+    pub fn longest(&self) -> Duration {
+        self.budget.saturating_add(LONGEST)
     }
 
     /// How many pages a block may have mapped.

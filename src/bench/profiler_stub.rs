@@ -30,6 +30,19 @@ impl Profiler {
     #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only batches call it"))]
     pub fn set_budget(&mut self, _: std::time::Duration) {}
 
+    /// None: no block runs.
+    ///
+    /// # Errors
+    /// None.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only the doctor asks"))]
+    pub fn layers(&mut self) -> Result<crate::Layers> {
+        Ok(crate::Layers::default())
+    }
+
+    /// Of no consequence here.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only batches call it"))]
+    pub fn set_end(&mut self, _: Option<std::time::Instant>) {}
+
     /// Of no consequence here.
     #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "nobody looks on"))]
     pub fn set_progress(&mut self, _: super::Progress) {}

@@ -33,30 +33,43 @@ pub struct Estimate {
     pub share: f64,
     /// Its 95 % interval, of the sample alone: not of what the model does otherwise than a processor.
     pub interval: (f64, f64),
+    /// It was seen only where the model learns, which mispredicts more then.
+    pub is_learning: bool,
 }
 
-/// The estimates of all branches, by address. Of a whole run everything is counted.
+/// The estimates of all branches, by address. Of a whole run everything is counted; of others not what the model
+/// learns from, but for branches of which nothing else was seen.
 pub fn estimate(predictor: &mut Predictor, bursts: &[Burst]) -> BTreeMap<u64, Estimate> {
     let all: usize = bursts.iter().map(|burst| burst.branches.len()).sum();
     let is_whole = bursts.iter().all(|burst| burst.is_first && burst.is_last);
     let learnt = if is_whole { 0 } else { (all as f64 * LEARNT) as usize };
-    let (mut slices, mut done) = (Vec::new(), 0);
+    let (mut slices, mut learning, mut done) = (Vec::new(), Vec::new(), 0);
     for burst in bursts {
         let warm = if burst.is_first { 0 } else { WARM };
         let skipped = warm.max(learnt.saturating_sub(done)).min(burst.branches.len());
         predictor.forget_calls();
         let (first, rest) = burst.branches.split_at(skipped);
-        first.iter().for_each(|branch| _ = predictor.run(*branch));
+        for slice in first.chunks(SLICE) {
+            learning.push(tally(predictor, slice.iter().copied()));
+        }
         done += burst.branches.len();
         for slice in rest.chunks(SLICE) {
             slices.push(tally(predictor, slice.iter().copied()));
         }
     }
-    let mut found: BTreeMap<u64, Vec<Tally>> = BTreeMap::new();
-    for (address, tally) in slices.into_iter().flatten() {
-        found.entry(address).or_default().push(tally);
+    let of = |slices: Vec<BTreeMap<u64, Tally>>, is_learning| {
+        let mut found: BTreeMap<u64, Vec<Tally>> = BTreeMap::new();
+        for (address, tally) in slices.into_iter().flatten() {
+            found.entry(address).or_default().push(tally);
+        }
+        let ratio = move |slices: Vec<Tally>| Estimate { is_learning, ..ratio(&slices, is_whole) };
+        found.into_iter().map(move |(address, slices)| (address, ratio(slices)))
+    };
+    let mut all: BTreeMap<u64, Estimate> = of(slices, false).collect();
+    for (address, estimate) in of(learning, true) {
+        all.entry(address).or_insert(estimate);
     }
-    found.into_iter().map(|(address, slices)| (address, ratio(&slices, is_whole))).collect()
+    all
 }
 
 /// The ratio estimate of a share from clusters (Cochran, Sampling Techniques, 6.3 and 9A.1).
@@ -65,7 +78,7 @@ fn ratio(slices: &[Tally], is_whole: bool) -> Estimate {
     let wrong: u64 = slices.iter().map(|t| t.mispredicted).sum();
     let share = wrong as f64 / seen.max(1) as f64;
     if is_whole {
-        return Estimate { seen, share, interval: (share, share) };
+        return Estimate { seen, share, interval: (share, share), is_learning: false };
     }
     let number = slices.len() as f64;
     let deviation = |t: &Tally| t.mispredicted as f64 - share * t.executions as f64;
@@ -78,7 +91,8 @@ fn ratio(slices: &[Tally], is_whole: bool) -> Estimate {
         false => 1.0,
     };
     let high = (share + error.max(if wrong == 0 { rare } else { 0.0 })).min(1.0);
-    Estimate { seen, share, interval: ((share - error).max(0.0), high) }
+    let interval = ((share - error).max(0.0), high);
+    Estimate { seen, share, interval, is_learning: false }
 }
 
 #[cfg(test)]
@@ -111,6 +125,18 @@ mod tests {
             // A quarter of all, and the start of each of the other six bursts.
             assert_eq!(found.seen, 6 * (16_000 - 1024));
         }
+    }
+
+    #[test]
+    fn a_branch_that_only_the_beginning_has_is_modelled_from_that() {
+        let other =
+            |n: usize| Branch { address: 0x80 + n as u64 % 2, kind: random(1, 1, 0)[0].kind };
+        let first = Burst { is_first: false, is_last: false, branches: random(500, 1, 50) };
+        let later = Burst { branches: (0..60_000).map(other).collect(), ..first.clone() };
+        let found = estimate(&mut Predictor::default(), &[first, later]);
+        let (early, late) = (found[&0x40], found[&0x80]);
+        assert_eq!((early.seen, early.is_learning, late.is_learning), (500, true, false));
+        assert!(early.share > 0.3 && early.interval.1 >= early.share, "{early:?}");
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! What `tdtool doctor` tries besides counting: sampling, block measurement, the load of the machine,
 //! and what is known of the core.
 
+mod blocks;
+
 use crate::core_model;
 use crate::predicting;
 use crate::record::sample::{self, SampleAsk};
-use bench::{Options, Pmu, Profiler, Status};
-use isa::code::Block;
 use pmu::machine::{Finding, Level, Load, Machine, Root, TableMatch, Ticks};
 use pmu::perf;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ const LOAD_WINDOW: Duration = Duration::from_millis(300);
 const MAX_BUSY: f64 = 0.1;
 /// Stolen time above which timings are disturbed.
 const MAX_STOLEN: f64 = 0.01;
-/// `add rax, rbx`: one cycle, and cannot fault.
-const SIMPLEST: [u8; 3] = [0x48, 0x01, 0xd8];
-
 /// Tries sampling and block measurement, and measures the load.
 pub fn examine(machine: &Machine, tables: &[TableMatch], core: &Arc<Core>) -> Vec<Finding> {
     // First, because what follows is load itself.
     let load = load();
     // The block makes the self-test.
-    let block = block(machine, core);
-    vec![facts(core), sampling(machine, tables), block, self_test(core), uncontended(machine, load)]
+    let blocks = blocks::blocks(machine, core);
+    let mut all = vec![facts(core), sampling(machine, tables)];
+    all.extend(blocks);
+    all.extend([self_test(core), uncontended(machine, load)]);
+    all
 }
 
 fn finding(id: &'static str, level: Level, what: String) -> Finding {
@@ -124,47 +124,6 @@ fn sampling(machine: &Machine, tables: &[TableMatch]) -> Finding {
     Finding { cause, ..finding("sampling", level, what) }
 }
 
-/// Measures the simplest block there is.
-fn block(machine: &Machine, core: &Arc<Core>) -> Finding {
-    let not = |why: String| {
-        let what = "blocks cannot be measured in isolation".to_owned();
-        Finding { cause: Some(why), ..finding("block", Level::Blocked, what) }
-    };
-    let pmu = match machine.core_pmus().next() {
-        // Whether it counts is found by measuring; this is only the clock's name.
-        Some(pmu) => format!("core PMU {}, or the time-stamp counter", pmu.name),
-        None => "the time-stamp counter, against loops of known latency".to_owned(),
-    };
-    let options = Options {
-        core: core.clone(),
-        pmu: Pmu::Absent(String::new()),
-        counts: false,
-        ..Options::quick()
-    };
-    let block = match Block::decode(&SIMPLEST) {
-        Ok(block) => block,
-        Err(error) => return not(error.to_string()),
-    };
-    let measurement = match Profiler::new(options).measure(&block) {
-        Ok(measurement) => measurement,
-        Err(error) => {
-            let remedy = error.remedy().map(str::to_owned);
-            return Finding { remedy, ..not(error.to_string()) };
-        }
-    };
-    match measurement.status {
-        Status::Ok | Status::Unstable => {}
-        _ => return not(measurement.reason.unwrap_or_else(|| "the trial failed".to_owned())),
-    }
-    let layers = match measurement.sandbox.as_slice() {
-        [] => "complete sandbox, with namespaces".to_owned(),
-        missing => format!("sandbox with {}", missing.join("; ")),
-    };
-    let what = format!("block measurement: clock {pmu}; {layers}");
-    let level = if measurement.sandbox.is_empty() { Level::Ok } else { Level::Limited };
-    finding("block", level, what)
-}
-
 fn load() -> Option<Load> {
     let root = Root::system();
     let before = Ticks::read(&root)?;
@@ -218,6 +177,7 @@ mod tests {
             misprediction: Some(22.4),
             ready_misprediction: Some(18.2),
             indirect_misprediction: Some(26.6),
+            misprediction_load: Some(4.5),
             targets: Some(Targets { quarter: 0.36, eighth: 0.2 }),
         };
         // As measured natively on a Zen 4.

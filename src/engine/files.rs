@@ -4,6 +4,7 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use tma::files::is_open_already;
 use tma::{Error, Result};
 
 /// Writes `bytes` to `path`. A file of that name is replaced at once, when the new one is complete, and keeps its
@@ -15,12 +16,7 @@ use tma::{Error, Result};
 pub fn write_whole(path: &Path, bytes: &[u8], inputs: &[PathBuf], option: &str) -> Result<()> {
     check_output(path, inputs, option)?;
     let failed = |e: std::io::Error| {
-        let remedy = match e.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room on the disk".to_owned(),
-            ErrorKind::FileTooLarge => "raise the limit on file sizes (ulimit -f)".to_owned(),
-            _ => format!("choose another place with {option}"),
-        };
-        Error::failed(format!("cannot write {}", path.display())).because(e).hint(remedy)
+        not_written(format!("cannot write {}", path.display()), path, &e, option)
     };
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         // A pipe or a device takes what it is given.
@@ -32,6 +28,26 @@ pub fn write_whole(path: &Path, bytes: &[u8], inputs: &[PathBuf], option: &str) 
             .map_err(failed);
     }
     replace(path, bytes).map_err(failed)
+}
+
+/// Why an output was not written, and what to do; `what` failed in one sentence.
+pub fn not_written(what: String, path: &Path, error: &std::io::Error, option: &str) -> Error {
+    let folder = path.parent().filter(|f| !f.as_os_str().is_empty() && !f.exists());
+    let remedy = match (error.kind(), folder) {
+        (ErrorKind::NotFound, Some(folder)) => {
+            let folder = folder.display();
+            let remedy = format!("mkdir -p {folder}, or choose another place with {option}");
+            return Error::failed(what)
+                .because(format!("there is no folder {folder}"))
+                .hint(remedy);
+        }
+        (ErrorKind::StorageFull | ErrorKind::QuotaExceeded, _) => {
+            "make room on the disk".to_owned()
+        }
+        (ErrorKind::FileTooLarge, _) => "raise the limit on file sizes (ulimit -f)".to_owned(),
+        _ => format!("choose another place with {option}"),
+    };
+    Error::failed(what).because(error).hint(remedy)
 }
 
 /// Refuses an output that is one of the `inputs`, or a symbolic link to a file.
@@ -51,19 +67,13 @@ pub fn check_output(path: &Path, inputs: &[PathBuf], option: &str) -> Result<()>
             .because("it would be overwritten by its own report")
             .hint(format!("choose another place with {option}")));
     }
-    if named.is_symlink() && !is_standard(path) {
+    if named.is_symlink() && !is_open_already(path) {
         let target = fs::read_link(path).unwrap_or_else(|_| path.to_owned());
         return Err(Error::usage(format!("{} is a symbolic link", path.display()))
             .because(format!("it leads to {}", target.display()))
             .hint(format!("name that file with {option}, or remove the link")));
     }
     Ok(())
-}
-
-/// `/dev/stdout` and its like are links too, to what the user's shell opened.
-fn is_standard(path: &Path) -> bool {
-    let all = ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd", "/proc/self/fd"];
-    all.iter().any(|known| path.starts_with(known))
 }
 
 fn same_file(a: &Metadata, b: &Metadata) -> bool {
@@ -77,7 +87,7 @@ fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let beside = path.with_file_name(format!(".tdtool-{}", std::process::id()));
     let own = nix::unistd::geteuid().as_raw();
     let is_foreign = old.as_ref().is_some_and(|old| old.uid() != own || old.nlink() > 1);
-    if is_standard(path) || is_foreign {
+    if is_open_already(path) || is_foreign {
         return in_place(path, bytes);
     }
     let Ok(mut file) = OpenOptions::new().write(true).create_new(true).open(&beside) else {
@@ -99,7 +109,7 @@ fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 fn in_place(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
-    if !is_standard(path) {
+    if !is_open_already(path) {
         options.custom_flags(libc::O_NOFOLLOW);
     }
     let mut file: File = options.open(path)?;

@@ -91,9 +91,25 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// Words as a shell takes them.
+pub fn command(words: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%".contains(c);
+    let quote = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_split_them() {
+        let words = ["sh", "-c", "it's; echo", ""].map(str::to_owned);
+        assert_eq!(command(&words), r"sh -c 'it'\''s; echo' ''");
+    }
 
     #[test]
     fn numbers_read_as_a_person_writes_them() {

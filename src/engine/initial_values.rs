@@ -104,26 +104,26 @@ pub fn snapshot(
     range: &Range<u64>,
 ) -> Result<Vec<InitialValues>> {
     let failed = || Error::failed(format!("no initial registers in {}", path.display()));
-    let recording = recording::open(path)?.ok_or_else(|| {
+    let recording = recording::stream(path, false)?.ok_or_else(|| {
         failed().because("it has no samples").hint("tdtool record --registers -o FILE -- COMMAND")
     })?;
-    let mut spaces = AddressSpaces::new(SearchPaths::default(), &recording.build_ids);
+    let mut spaces = AddressSpaces::new(SearchPaths::default(), &recording.about.build_ids);
     let (mut found, mut registers) = (Vec::new(), 0usize);
     let (mut sampled, mut same) = (BTreeMap::<u64, usize>::new(), HashMap::new());
-    for record in &recording.records {
-        let Record::Sample { sample, .. } = record else {
-            spaces.apply(record);
-            continue;
+    recording.records.each(&mut |record| {
+        let Record::Sample { sample, .. } = &record else {
+            spaces.apply(&record);
+            return;
         };
         registers += usize::from(sample.registers.is_some());
-        let Some(address) = address(sample, &mut spaces, file, &mut same) else { continue };
+        let Some(address) = address(sample, &mut spaces, file, &mut same) else { return };
         if address == range.start {
             found.extend(values(sample));
         }
         if sample.registers.is_some() {
             *sampled.entry(address).or_default() += 1;
         }
-    }
+    })?;
     match (registers, found.is_empty()) {
         (0, _) => {
             Err(failed().because("its samples have no registers").hint("record with --registers"))

@@ -15,10 +15,13 @@
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
 //! | [`branches`](mod@branches) | recorded branch stacks → edges, ranges, blocks, loops |
 //! | [`recorded_loads`] | recorded samples of loads and stores → levels, latencies, shared cache lines |
+//! | `recorded_trips` | trips of loops from recorded branches |
 //! | [`prefetch`](mod@prefetch) | recorded iterations and loads → prefetch advice |
 //! | [`count`] | exact counts of chosen functions of a command |
+//! | `allocated_by` | who allocated the memory that a load reads, in words |
 //! | `mispredicted`, `predicting`, `waits` | mispredictions of the branches of these functions, modelled |
 //! | `values` | what registers hold at the entries of their functions and loops |
+//! | [`interleaved`] | two commands measured alternately |
 //! | `recursion`, `nesting` | functions that may call themselves; their calls and returns |
 //! | [`function_name`], [`function_list`] | functions by the names that people write; the largest of a file |
 //! | [`block`] | a block measured and explained |
@@ -34,6 +37,7 @@
 //!
 //! Nothing here prints, touches a terminal or exits.
 
+mod allocated_by;
 pub mod block;
 pub mod block_pair;
 pub mod branches;
@@ -51,6 +55,7 @@ pub mod function_list;
 pub mod function_name;
 pub mod hot;
 pub mod initial_values;
+pub mod interleaved;
 pub mod judge;
 mod loads;
 mod loop_path;
@@ -61,8 +66,10 @@ mod predicting;
 pub mod prefetch;
 pub mod record;
 pub mod recorded_loads;
+mod recorded_trips;
 mod recursion;
 pub mod render;
+mod subject;
 pub mod topdown;
 pub mod trials;
 mod trips;

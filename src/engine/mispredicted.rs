@@ -1,24 +1,23 @@
 //! Mispredictions of the branches of chosen functions: outcomes in bursts, from a run of their own → a
 //! model of branch predictors → numbers and cycles, always labelled as modelled.
 
-use crate::documents::count::{BranchRow, Cost, Count, Modelled};
+use crate::documents::count::{BranchRow, Count, Modelled};
 use crate::nesting::{self, Nesting};
-use crate::predicting;
+use crate::predicting::{self, Costs};
 use crate::recursion::recursive;
+use crate::subject::{self, Subject};
 use crate::trips::{self, Followed};
 use crate::waits;
 use bench::{Options, Pmu, Profiler};
 use branches::predictor::{Branch, Kind, LONGEST_HISTORY, Predictor};
 use branches::sampled::{self, Estimate, estimate};
 use isa::code::Block;
-use pmu::Command;
-use pmu::perf::Signals;
-use probe::bursts::{Burst, Pace, Record, Recorded, record};
+use probe::bursts::{Burst, Pace, Record, Recorded};
 use probe::count::Wanted;
 use probe::facts::Function;
 use probe::plan::{What, branches};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tma::self_test::{Answers, Rule};
 use tma::{Core, Result};
@@ -33,38 +32,33 @@ const ADDRESS: u32 = 48;
 /// The returns of a function have its address with this bit, which no address in a file has.
 const RETURNS: u64 = 1 << 47;
 
-/// Runs the command once more, records its branches, and adds what a predictor does with them.
-/// `plain` is the time without probes. The signal that interrupted it.
+/// Records branches once more, and adds what a predictor does with them. The signal that interrupted it.
 ///
 /// # Errors
-/// The command cannot be started or traced.
+/// As [`Subject::record`].
 pub fn enter(
     document: &mut Count,
-    command: &Command,
-    (functions, plain): (&[(&str, &Wanted)], Option<f64>),
+    subject: &mut Subject<'_>,
+    functions: &[(&str, &Wanted)],
     core: &Arc<Core>,
-    signals: &Signals,
 ) -> Result<Option<i32>> {
     let wanted: Vec<Wanted> = functions.iter().map(|(_, wanted)| (*wanted).clone()).collect();
     let wanted = wanted.as_slice();
     let followed = RefCell::new(BTreeMap::new());
     let recursive = recursive(wanted);
-    let waiting = RefCell::new(BTreeSet::new());
+    let loads = RefCell::new(BTreeMap::new());
     let all = |number: usize, function: &Function| {
-        let waits = function.blocks.iter().filter(|b| waits::for_a_load(&b.instructions));
-        let jumps = waits.filter_map(|b| Some((number, b.instructions.last()?.ip())));
-        waiting.borrow_mut().extend(jumps);
+        let last = |b: &probe::facts::Block| Some((number, b.instructions.last()?.ip()));
+        let jumps =
+            function.blocks.iter().filter_map(|b| Some((last(b)?, waits::loads(&b.instructions))));
+        loads.borrow_mut().extend(jumps);
         followed.borrow_mut().insert(number, Followed::of(function));
         let entry = recursive.contains(&number).then(|| nesting::entered(function)).flatten();
         branches(function).into_iter().chain(entry).collect()
     };
-    let recorded = record(command, wanted, &all, Pace::default(), signals)?;
-    document.cost.push(Cost {
-        run: "branches".to_owned(),
-        seconds: recorded.wall.as_secs_f64(),
-        plain,
-        probes: recorded.probes,
-    });
+    let recorded = subject.record(wanted, &all, Pace::default())?;
+    document.cost.push(subject.cost("branches", &recorded));
+    document.notes.extend(subject::notes("branches", &recorded));
     let rule = predicting::enter(document, answers(core));
     let streams: Vec<(bool, Vec<Record>)> = recorded
         .bursts
@@ -73,7 +67,7 @@ pub fn enter(
         .map(|(burst, records)| (burst.is_first, records))
         .collect();
     trips::enter(document, (&recorded, wanted), &followed.into_inner(), &streams);
-    let waiting = waiting.into_inner();
+    let (loads, costs) = (loads.into_inner(), Costs::of(document));
     let found = modelled(&recorded, wanted, rule);
     let executions = executions(document);
     for (number, observed) in recorded.observed.iter().enumerate() {
@@ -81,18 +75,13 @@ pub fn enter(
         let (module, at) = (of.path.display().to_string(), observed.wish.at);
         let runs = executions.get(module.as_str()).and_then(|all| within(all, at));
         let estimate = found.get(&address(&recorded, wanted, number as u32));
-        let cycles = match observed.wish.what {
-            What::Target => document.indirect_misprediction_cycles,
-            What::Outcome if waiting.contains(&(observed.function, at)) => {
-                document.misprediction_cycles
-            }
-            _ => document.ready_misprediction_cycles.or(document.misprediction_cycles),
-        };
+        let waits_for = loads.get(&(observed.function, at)).copied().unwrap_or(0);
+        let cycles = costs.one(&observed.wish.what, waits_for);
         let mispredicted = runs.and_then(|runs| modelled_of(runs, estimate, cycles));
         let reason = mispredicted.is_none().then(|| match (&observed.refused, runs) {
             (Some(why), _) => format!("not recorded: {why}"),
             (None, None) => "its block has no count".to_owned(),
-            _ => "not executed in the bursts that count: the first quarter of them only warms the model up".to_owned(),
+            _ => "not executed while branches were recorded".to_owned(),
         });
         let is_entry = observed.wish.what == What::Entered;
         let own = format!("{:#x}", if is_entry { of.range.start } else { at });
@@ -113,7 +102,10 @@ pub fn enter(
         }
     }
     for row in document.branches.iter_mut().filter(|r| r.mispredicted.is_none()) {
-        let why = "not recorded: it is not certain to be code";
+        let why = match recorded.interrupted {
+            Some(_) if recorded.observed.is_empty() => "not recorded: interrupted before",
+            _ => "not recorded: it is not certain to be code",
+        };
         row.reason.get_or_insert_with(|| why.to_owned());
     }
     let refused = recorded.observed.iter().filter(|o| o.refused.is_some()).count();
@@ -129,9 +121,9 @@ pub fn enter(
 /// The row of a branch that ran so often.
 fn modelled_of(runs: u64, estimate: Option<&Estimate>, cycles: Option<f64>) -> Option<Modelled> {
     let of = |share: f64| share * runs as f64;
-    let (seen, share, interval) = match estimate {
-        Some(e) => (e.seen, e.share, e.interval),
-        None if runs == 0 => (0, 0.0, (0.0, 0.0)),
+    let (seen, share, interval, is_learning) = match estimate {
+        Some(e) => (e.seen, e.share, e.interval, e.is_learning),
+        None if runs == 0 => (0, 0.0, (0.0, 0.0), false),
         None => return None,
     };
     Some(Modelled {
@@ -141,6 +133,7 @@ fn modelled_of(runs: u64, estimate: Option<&Estimate>, cycles: Option<f64>) -> O
         seen,
         cycles: cycles.map(|cycles| of(share) * cycles),
         source: "modelled".to_owned(),
+        is_learning,
     })
 }
 

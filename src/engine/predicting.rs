@@ -1,6 +1,7 @@
 //! What the processor said of its predictors, for the model of them.
 
 use crate::documents::count::{Count, PredictedTarget};
+use probe::plan::What;
 use tma::self_test::{Answers, Rule};
 
 /// Adds costs and rule to a document, with a note; the rule that the model takes.
@@ -12,6 +13,7 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rule {
     document.misprediction_cycles = known(|answers| answers.misprediction);
     document.ready_misprediction_cycles = known(|answers| answers.ready_misprediction);
     document.indirect_misprediction_cycles = known(|answers| answers.indirect_misprediction);
+    document.load_misprediction_cycles = known(|answers| answers.misprediction_load);
     document.predicted_target = Some(PredictedTarget {
         rule: match rule {
             Rule::Last => "last",
@@ -23,12 +25,17 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rule {
         eighth: targets.map(|targets| targets.eighth),
     });
     let cost = |cycles: Option<f64>| cycles.map_or("?".to_owned(), |cycles| format!("{cycles:.0}"));
-    let (ready, indirect) =
-        (cost(document.ready_misprediction_cycles), cost(document.indirect_misprediction_cycles));
+    let [ready, indirect, load] = [
+        document.ready_misprediction_cycles,
+        document.indirect_misprediction_cycles,
+        document.load_misprediction_cycles,
+    ]
+    .map(cost);
     document.notes.push(match document.misprediction_cycles {
         Some(cycles) => format!(
             "mispredictions are modelled, not counted; one costs {cycles:.0} cycles by the self-test, {ready} where \
-             the branch waits for no load of its block and of a return, {indirect} of an indirect jump or call"
+             the branch waits for no load of its block and of a return, {indirect} of an indirect jump or call, {load} more for each load after the first (of a jump or call, the \
+             second) that it waits for"
         ),
         None => "mispredictions are modelled, not counted; what one costs is not known: the self-test \
                  has no answer yet"
@@ -36,6 +43,42 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rule {
     });
     document.notes.push(note(shown, targets.map(|targets| (targets.quarter, targets.eighth))));
     rule
+}
+
+/// Cycles of one misprediction, by what the branch waits for.
+pub struct Costs {
+    ready: Option<f64>,
+    waiting: Option<f64>,
+    indirect: Option<f64>,
+    load: Option<f64>,
+}
+
+impl Costs {
+    /// Those of a document.
+    pub fn of(document: &Count) -> Self {
+        Self {
+            ready: document.ready_misprediction_cycles,
+            waiting: document.misprediction_cycles,
+            indirect: document.indirect_misprediction_cycles,
+            load: document.load_misprediction_cycles,
+        }
+    }
+
+    /// Of a branch that waits for so many loads of its block, one after another. The self-test's random branch
+    /// waits as long as for one load, its jump as for two: both wait for a forwarded load, a multiplication and three or four
+    /// short instructions, `random.rs` of `bench::selftest`.
+    pub fn one(&self, what: &What, loads: u32) -> Option<f64> {
+        let (cost, included) = match (what, loads) {
+            (What::Target, _) => (self.indirect?, 2),
+            (What::Outcome, 1..) => (self.waiting?, 1),
+            _ => (self.ready.or(self.waiting)?, 0),
+        };
+        let further = match included {
+            0 => 0,
+            _ => loads.saturating_sub(included),
+        };
+        Some(cost + f64::from(further) * self.load.unwrap_or(0.0))
+    }
 }
 
 /// What is known of other mispredictions than those of random branches, as part of a list.
@@ -88,6 +131,7 @@ mod tests {
                 misprediction: Some(28.0),
                 ready_misprediction: Some(22.0),
                 indirect_misprediction: Some(33.0),
+                misprediction_load: Some(5.0),
                 targets,
                 ..Answers::default()
             };
@@ -99,6 +143,13 @@ mod tests {
             let row = document.predicted_target.unwrap();
             (rule, row.rule, row.measured, document.notes[1].clone())
         };
+        // By hand: a call through an object waits for three loads, one more than the self-test's jump.
+        let costs =
+            Costs { ready: Some(22.0), waiting: Some(28.0), indirect: Some(33.0), load: Some(5.0) };
+        let target = |loads| costs.one(&What::Target, loads);
+        assert_eq!((target(0), target(2), target(3)), (Some(33.0), Some(33.0), Some(38.0)));
+        let outcome = |loads| costs.one(&What::Outcome, loads);
+        assert_eq!((outcome(0), outcome(1), outcome(3)), (Some(22.0), Some(28.0), Some(38.0)));
         let (rule, name, measured, note) = of(Some(Targets { quarter: 0.36, eighth: 0.2 }));
         assert_eq!((rule, name.as_str(), measured), (Rule::Last, "last", true));
         assert!(note.contains("are mispredicted 36 and 20 %"), "{note}");

@@ -115,6 +115,8 @@ pub fn enter(
         let outcomes = records.iter().filter(is_branch).map(outcome).collect();
         add(&shapes, &Stream { is_first: *is_first, outcomes }, &mut trips);
     }
+    // The entries are of another window.
+    let is_window = document.process.is_some();
     for (number, found) in trips.into_iter().enumerate() {
         let module = wanted[number].path.display().to_string();
         for (head, found) in of(number).heads.iter().zip(found) {
@@ -123,9 +125,11 @@ pub fn enter(
                 document.loops.iter_mut().find(|row| row.module == module && row.head == head);
             let seen = found.whole.number() + found.truncated;
             // More than there were: the way through the function was not understood.
-            let fits = |row: &&mut LoopRow| row.entries.is_none_or(|n| found.whole.number() <= n);
+            let fits = |row: &&mut LoopRow| {
+                is_window || row.entries.is_none_or(|n| found.whole.number() <= n)
+            };
             if let (Some(row), true) = (row.filter(fits), seen > 0) {
-                let is_all = row.entries == Some(found.whole.number());
+                let is_all = !is_window && row.entries == Some(found.whole.number());
                 row.trips = Row {
                     source: Some(if is_all { "exact" } else { "sampled" }.to_owned()),
                     histogram: found.whole.counts().collect(),

@@ -180,7 +180,7 @@ fn attribute(evidence: &Evidence, rest: Interval, parts: &mut Parts) {
         _ if fetch > 0.0 && memory > 0.0 => {
             Some("fetching code, or loads: either could take it".to_owned())
         }
-        _ => Some("neither loads nor code account for it".to_owned()),
+        _ => Some("neither loads, nor stores, nor code account for it".to_owned()),
     };
     let doubt = error(of_memory).below() + error(of_fetch).below();
     unexplained(Interval::new(left, left - rest.below(), left + doubt), reason);

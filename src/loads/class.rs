@@ -7,6 +7,18 @@
 //! [`pattern`]: crate::pattern
 //! [`access`]: crate::access
 
+/// How a later address can be known before the iterations in between are done; from best to worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ahead {
+    /// From counters of the loop, whatever the distance.
+    Directly,
+    /// By all the steps in between: a second copy of the computation, with a state of its own, runs ahead of the
+    /// loop's. As of a generator of random numbers.
+    ByCopy,
+    /// Not at all: loads in between are needed, or it is not known.
+    No,
+}
+
 /// How the addresses of a load are made. `L` names other loads: an index, or an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Class<L = usize> {
@@ -48,7 +60,7 @@ pub enum Class<L = usize> {
     /// Computed by other operations: a hash, several loaded values.
     Complex {
         /// Whether a later address can be computed without the loads before it: no chase takes part.
-        ahead: bool,
+        ahead: Ahead,
     },
     /// None of these, or not known: random numbers, the result of a call.
     Irregular,
@@ -69,17 +81,22 @@ impl<L> Class<L> {
         }
     }
 
-    /// Whether the address of a later execution can be computed before the loads in between are done.
-    pub fn is_computable_ahead(&self) -> bool {
+    /// How the address of a later execution can be computed before the loads in between are done.
+    pub fn ahead(&self) -> Ahead {
         match self {
-            Self::Constant | Self::Stride(_) | Self::UnknownStride => true,
+            Self::Constant | Self::Stride(_) | Self::UnknownStride => Ahead::Directly,
             Self::Complex { ahead } => *ahead,
-            Self::Indirect { inner, .. } => inner.is_computable_ahead(),
+            Self::Indirect { inner, .. } => inner.ahead(),
             Self::Chase { .. }
             | Self::OffsetOfChase { .. }
             | Self::IndirectDelta { .. }
-            | Self::Irregular => false,
+            | Self::Irregular => Ahead::No,
         }
+    }
+
+    /// Whether it can.
+    pub fn is_computable_ahead(&self) -> bool {
+        self.ahead() != Ahead::No
     }
 }
 
@@ -113,10 +130,14 @@ impl Class<u64> {
             Self::Indirect { of, scale, inner } => {
                 format!("indirect: {scale} × what {of:#x} loads ({})", inner.words())
             }
-            Self::Complex { ahead: true } => {
+            Self::Complex { ahead: Ahead::Directly } => {
                 "complex: computed by other operations, which can be done ahead".to_owned()
             }
-            Self::Complex { ahead: false } => {
+            Self::Complex { ahead: Ahead::ByCopy } => {
+                "complex: computed from its own earlier values, one iteration after the other"
+                    .to_owned()
+            }
+            Self::Complex { ahead: Ahead::No } => {
                 "complex: computed from loads that need their own earlier values".to_owned()
             }
             Self::Irregular => "irregular".to_owned(),

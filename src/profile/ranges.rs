@@ -61,6 +61,11 @@ impl<T: Clone> RangeMap<T> {
         (address < *end).then_some(value)
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
     /// All ranges in order: start, end, value.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64, &T)> {
         self.ranges.iter().map(|(start, (end, value))| (*start, *end, value))

@@ -1,4 +1,5 @@
-//! A recording, whatever file it is in: read record by record ([`Stream`]), or whole ([`Recording`]).
+//! A recording, whatever file it is in: read record by record ([`Stream`]), or whole ([`Recording`]). Both are a
+//! [`Source`] of samples.
 
 use crate::event::Event;
 use crate::record::{Bounds, Decoder, Pass, Record};
@@ -38,13 +39,26 @@ pub struct About {
 }
 
 /// The records of a recording, which can be read several times.
-pub trait Records: std::fmt::Debug {
+pub trait Records: std::fmt::Debug + Send + Sync {
     /// Calls `visit` with samples, mappings, thread names, starts and ends, in order of time. Returns the
     /// limits of the records that a report must state.
     ///
     /// # Errors
     /// They cannot be read (any more).
     fn each(&self, visit: &mut dyn FnMut(Record)) -> Result<Vec<String>>;
+}
+
+/// What samples are read from: a file, each time anew, or memory.
+pub trait Source {
+    /// What is known of it besides its records.
+    fn about(&self) -> &About;
+
+    /// Calls `visit` with samples, mappings, thread names, starts and ends, in order of time. Returns the
+    /// limits of the records that a report must state, unless [`About`] has them.
+    ///
+    /// # Errors
+    /// They cannot be read (any more).
+    fn each(&self, visit: &mut dyn FnMut(&Record)) -> Result<Vec<String>>;
 }
 
 /// A recording whose records are read one by one.
@@ -70,13 +84,34 @@ impl Stream {
     }
 }
 
-/// A whole recording in memory. It dereferences to what is known of it besides its records.
+impl Source for Stream {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn each(&self, visit: &mut dyn FnMut(&Record)) -> Result<Vec<String>> {
+        self.records.each(&mut |record| visit(&record))
+    }
+}
+
+/// A whole recording in memory, which a large one does not fit into. It dereferences to what is known of it besides its records.
 #[derive(Debug, Clone, Default)]
 pub struct Recording {
     /// All but the records.
     pub about: About,
     /// Samples, mappings, thread names, starts and ends, in order of time.
     pub records: Vec<Record>,
+}
+
+impl Source for Recording {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn each(&self, visit: &mut dyn FnMut(&Record)) -> Result<Vec<String>> {
+        self.records.iter().for_each(visit);
+        Ok(Vec::new())
+    }
 }
 
 impl Deref for Recording {
@@ -98,7 +133,7 @@ impl DerefMut for Recording {
 pub(crate) type Take<'a> = &'a mut dyn FnMut(&Header<'_>, u64) -> u64;
 
 /// A file of the kernel's records.
-pub(crate) trait Replay: std::fmt::Debug {
+pub(crate) trait Replay: std::fmt::Debug + Send + Sync {
     /// Calls `take` with each of its records, as they are in the file.
     fn replay(&self, take: Take<'_>) -> Result<()>;
 }

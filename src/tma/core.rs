@@ -149,8 +149,12 @@ impl Core {
 
     /// Where the self-test contradicts the table, in words.
     pub fn contradictions(&self) -> Vec<String> {
-        let (Some(answers), facts) = (self.answers(), self.facts()) else { return Vec::new() };
-        let mut found = Vec::new();
+        self.answers().map(|answers| self.contradicted_by(answers)).unwrap_or_default()
+    }
+
+    /// Where these answers contradict the table, in words.
+    pub fn contradicted_by(&self, answers: &Answers) -> Vec<String> {
+        let (facts, mut found) = (self.facts(), Vec::new());
         let stated = facts.sustained_width.as_ref().map(|s| s.with_two_loads).or(self.width());
         if let (Some(stated), Some(measured)) = (stated, answers.width)
             && (measured / f64::from(stated) - 1.0).abs() > WIDTH_ERROR

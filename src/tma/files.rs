@@ -1,8 +1,8 @@
 //! Files that users and recordings name: only regular ones are read, and only up to a limit.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Error, ErrorKind, Read as _, Result};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::{Error, ErrorKind, Read as _, Result, Seek as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 /// Most bytes of a program, a debug file or a file of rows that is read as a whole.
@@ -10,6 +10,9 @@ pub const LONGEST_PROGRAM: u64 = 2 << 30;
 
 /// Most bytes of a text that people write or programs report: a table, a document, rows of counts.
 pub const LONGEST_TEXT: u64 = 256 << 20;
+
+/// Shorter files may be as sparse as they like.
+const LONGEST_HOLE: u64 = 64 << 20;
 
 /// Opens a regular file. Pipes and devices block or never end; whether it is one is asked of the open
 /// file, as another may take its place in between.
@@ -22,7 +25,14 @@ pub const LONGEST_TEXT: u64 = 256 << 20;
 /// assert_eq!(error.to_string(), "it is a device, not a regular file");
 /// ```
 pub fn open(path: &Path) -> Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    regular(OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?)
+}
+
+/// An open file, if it is a regular one.
+///
+/// # Errors
+/// It is none.
+pub fn regular(file: File) -> Result<File> {
     let kind = file.metadata()?.file_type();
     if kind.is_file() {
         return Ok(file);
@@ -37,20 +47,42 @@ pub fn open(path: &Path) -> Result<File> {
     Err(Error::new(ErrorKind::InvalidInput, format!("it is a {what}, not a regular file")))
 }
 
+/// Whether a path means what a process has open, such as `/dev/stdout`: these are links to what the user's shell
+/// opened.
+pub fn is_open_already(path: &Path) -> bool {
+    let all = ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd", "/proc/self/fd"];
+    all.iter().any(|known| path.starts_with(known))
+}
+
 /// The bytes of a regular file, at most `most`.
 ///
 /// # Errors
 /// As [`open`], or it is longer.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
-    let file = open(path)?;
-    let length = file.metadata()?.len();
+    read_open(&open(path)?, most)
+}
+
+/// As [`read`], of a regular file that is open, from its start.
+///
+/// # Errors
+/// It is longer than `most`, or hardly any of it is on the disk: holes read as zeros, which nothing else limits.
+pub fn read_open(file: &File, most: u64) -> Result<Vec<u8>> {
+    let found = file.metadata()?;
+    let length = found.len();
     if length > most {
         let why = format!("it has {length} bytes; the limit is {most}");
         return Err(Error::new(ErrorKind::FileTooLarge, why));
     }
+    let stored = found.blocks().saturating_mul(512);
+    if length > LONGEST_HOLE && stored < length / 64 {
+        let why = format!("of its {length} bytes only {stored} are on the disk");
+        return Err(Error::new(ErrorKind::InvalidData, why));
+    }
     let mut bytes = Vec::new();
+    let mut from_start: &File = file;
+    from_start.rewind()?;
     // A file may grow meanwhile.
-    file.take(most).read_to_end(&mut bytes)?;
+    from_start.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -34,6 +34,8 @@ pub struct Answers {
     pub ready_misprediction: Option<f64>,
     /// The same of an indirect jump.
     pub indirect_misprediction: Option<f64>,
+    /// What each further load adds to these that the branch waits for one after another.
+    pub misprediction_load: Option<f64>,
     /// Which target of an indirect jump is predicted.
     pub targets: Option<Targets>,
 }

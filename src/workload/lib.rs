@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `catalog` | every program as data: name, expected node, parameters |
 //! | `run` | options → checked setup → timed slices → [`Summary`] |
+//! | `copies` | several copies at the same time |
 //! | `memory` | mapped regions, and how much memory a program may use |
 //! | `chase`, `stream`, `matmul`, `idle` | portable loops |
 //! | `x86` | loops in x86-64 assembly |
@@ -13,11 +14,12 @@
 //! | `launch` | the command line that runs a program |
 //!
 //! Every program has a *control*: the same loop without the bottleneck. Nothing here prints;
-//! programs are single-threaded, need no privilege and free their memory. Loops are in assembly
+//! a copy of a program is single-threaded; programs need no privilege and free their memory. Loops are in assembly
 //! where a compiler could change what is measured, hence `unsafe`.
 
 mod catalog;
 mod chase;
+mod copies;
 #[cfg(target_arch = "x86_64")]
 mod fenced;
 mod idle;

@@ -1,10 +1,11 @@
 //! Running a program: options are checked, it is set up, then run in slices until the time is over
 //! or the repeats are done.
 
+use super::copies;
 use super::size::human;
 use super::{DefaultSize, Setup, SizeParameter, Workload, list, memory};
 use serde::{Serialize, Serializer};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tma::error::nearest;
 use tma::{Error, Result};
 
@@ -22,6 +23,8 @@ pub struct Options {
     pub size: Option<u64>,
     /// Run the same loop without the bottleneck.
     pub control: bool,
+    /// Run so many copies at the same time, each in a thread with data of its own. Without: 1.
+    pub copies: Option<u64>,
 }
 
 /// Result of a run.
@@ -33,21 +36,23 @@ pub struct Summary {
     pub control: bool,
     /// Size it ran with, in the program's unit; `None` if it has none.
     pub size: Option<u64>,
+    /// Copies that ran at the same time; sums are of all of them.
+    pub copies: u64,
     /// Iterations done.
     pub iterations: u64,
     /// What one iteration is.
     pub iteration: &'static str,
-    /// Repeats done; a fraction if the time was over first.
+    /// Repeats done, of a copy on average; a fraction if the time was over first.
     pub repeats: f64,
     /// Seconds for allocating and filling the data, not included in `seconds`.
     pub setup_seconds: f64,
-    /// Wall time of the iterations in seconds.
+    /// Wall time of the iterations in seconds, of the slowest copy.
     pub seconds: f64,
     /// CPU time of the iterations in seconds: less on a busy machine, and while sleeping.
     pub cpu_seconds: f64,
     /// Nanoseconds of `cpu_seconds` per iteration.
     pub ns_per_iteration: f64,
-    /// Rate per `cpu_seconds`, if one is customary.
+    /// Rate per `cpu_seconds` of a copy, if one is customary: of all copies together.
     pub rate: Option<Rate>,
     /// Depends on every result; reproducible for the same program, size and repeats. `0x…` text in
     /// JSON, because many readers parse numbers as doubles.
@@ -82,7 +87,7 @@ pub fn find(name: &str) -> Result<&'static Workload> {
     })
 }
 
-/// Runs the program called `name` to its end, in this thread.
+/// Runs the program called `name` to its end, in this thread; several copies in threads of their own.
 ///
 /// # Errors
 /// Usage: unknown name, or invalid options (zero, negative, not a number, more than the available
@@ -105,40 +110,32 @@ pub fn find(name: &str) -> Result<&'static Workload> {
 pub fn run(name: &str, options: &Options) -> Result<Summary> {
     let workload = find(name)?;
     let limits = Limits::new(options)?;
-    let size = checked_size(workload, options.size)?;
-    let begin = Instant::now();
-    let mut program =
-        (workload.build)(Setup { size: size.unwrap_or(0), control: options.control })?;
-    let setup_seconds = begin.elapsed().as_secs_f64();
-
-    let per_repeat = program.per_repeat().max(1);
-    let enough = limits.repeats.map(|r| r.saturating_mul(per_repeat));
-    let (begin, cpu_begin) = (Instant::now(), thread_time()?);
-    let mut iterations: u64 = 0;
-    let elapsed = loop {
-        iterations = iterations.saturating_add(program.slice());
-        let elapsed = begin.elapsed();
-        if limits.time.is_some_and(|t| elapsed >= t) || enough.is_some_and(|e| iterations >= e) {
-            break elapsed;
-        }
+    let size = checked_size(workload, options.size, limits.copies)?;
+    let setup = Setup { size: size.unwrap_or(0), control: options.control };
+    let is_enough = |elapsed, repeats| {
+        limits.time.is_some_and(|time| elapsed >= time)
+            || limits.repeats.is_some_and(|asked| repeats >= asked as f64)
     };
-    let cpu_seconds = thread_time()?.saturating_sub(cpu_begin).as_secs_f64();
+    let done = copies::run(limits.copies, workload.build, setup, &is_enough)?;
+    let cpu_seconds = done.cpu.as_secs_f64();
+    let (iterations, copies) = (done.iterations, limits.copies);
     Ok(Summary {
         name: workload.name,
         control: options.control,
         size,
+        copies,
         iterations,
         iteration: workload.iteration,
-        repeats: iterations as f64 / per_repeat as f64,
-        setup_seconds,
-        seconds: elapsed.as_secs_f64(),
+        repeats: iterations as f64 / (copies * done.per_repeat) as f64,
+        setup_seconds: done.setup.as_secs_f64(),
+        seconds: done.elapsed.as_secs_f64(),
         cpu_seconds,
         ns_per_iteration: cpu_seconds * 1e9 / iterations.max(1) as f64,
         rate: workload.rate.filter(|_| cpu_seconds > 0.0).map(|(per_iteration, unit)| Rate {
-            value: per_iteration * iterations as f64 / cpu_seconds / 1e9,
+            value: per_iteration * iterations as f64 * copies as f64 / cpu_seconds / 1e9,
             unit,
         }),
-        checksum: program.checksum(),
+        checksum: done.checksum,
     })
 }
 
@@ -146,19 +143,12 @@ fn hexadecimal<S: Serializer>(value: &u64, to: S) -> std::result::Result<S::Ok, 
     to.collect_str(&format_args!("{value:#018x}"))
 }
 
-/// CPU time of this thread.
-fn thread_time() -> Result<Duration> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is writable for the call.
-    if unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) } != 0 {
-        return Err(Error::failed("cannot read this thread's CPU time")
-            .because(std::io::Error::last_os_error()));
-    }
-    Ok(Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32))
-}
+/// Most copies: more are a mistake.
+const MOST_COPIES: u64 = 4096;
 
-/// When to stop; at least one of the two is set.
+/// How many run, and when they stop; at least one of the latter two is set.
 struct Limits {
+    copies: u64,
     time: Option<Duration>,
     repeats: Option<u64>,
 }
@@ -173,7 +163,12 @@ impl Limits {
             (asked, _) => asked,
         };
         let time = seconds.map(duration).transpose()?;
-        Ok(Self { time, repeats: options.repeats })
+        let copies = options.copies.unwrap_or(1);
+        if !(1..=MOST_COPIES).contains(&copies) {
+            return Err(Error::usage(format!("cannot run {copies} copies"))
+                .hint(format!("--copies takes 1 to {MOST_COPIES}")));
+        }
+        Ok(Self { copies, time, repeats: options.repeats })
     }
 }
 
@@ -194,7 +189,7 @@ fn duration(seconds: f64) -> Result<Duration> {
 }
 
 /// The size to run with: as requested or the default, not too small, within the available memory.
-fn checked_size(workload: &Workload, asked: Option<u64>) -> Result<Option<u64>> {
+fn checked_size(workload: &Workload, asked: Option<u64>, copies: u64) -> Result<Option<u64>> {
     let name = workload.name;
     let Some(parameter) = workload.size else {
         return match asked {
@@ -203,7 +198,8 @@ fn checked_size(workload: &Workload, asked: Option<u64>) -> Result<Option<u64>> 
                 .hint(format!("`tdtool workload list {name}` shows its parameters"))),
         };
     };
-    let allowance = memory::allowance();
+    // Each copy has its own data.
+    let allowance = memory::allowance().map(|bytes| bytes / copies);
     let size = asked.unwrap_or_else(|| {
         default_size(&parameter, memory::largest_cache().unwrap_or(0), allowance)
     });
@@ -218,8 +214,9 @@ fn checked_size(workload: &Workload, asked: Option<u64>) -> Result<Option<u64>> 
     let most = allowance.unwrap_or(u64::MAX);
     if needed.is_none_or(|n| n > most) {
         let needed = needed.map_or("more than 16 EiB".into(), human);
+        let each = if copies > 1 { " for each copy" } else { "" };
         return Err(Error::usage(format!("--size {size} is too large for {name} on this machine"))
-            .because(format!("it needs {needed}; {} are available", human(most)))
+            .because(format!("it needs {needed}; {} are available{each}", human(most)))
             .hint("choose a smaller --size"));
     }
     Ok(Some(size))
@@ -267,6 +264,8 @@ mod tests {
         }
         refused("idle", Options { size: Some(4096), ..Options::default() });
         refused("idle", Options { repeats: Some(0), ..Options::default() });
+        refused("idle", Options { copies: Some(0), ..Options::default() });
+        refused("idle", Options { copies: Some(u64::MAX), ..Options::default() });
     }
 
     #[test]

@@ -87,8 +87,8 @@ fn the_document_of_a_measured_block_has_the_keys_of_its_schema() {
     let docs = include_str!("../../docs/method/blocks.md");
     let section = docs.split("## The assumptions").nth(1).unwrap();
     let section = section.split("\n## ").next().unwrap();
-    let mut listed: Vec<_> =
-        section.lines().filter_map(|l| l.strip_prefix("| `")?.split('`').next()).collect();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("- `")?.split_once("`: "));
+    let mut listed: Vec<_> = rows.flat_map(|(names, _)| names.split("`, `")).collect();
     // Two need what not every machine has: a PMU, a software event that may be opened.
     listed.retain(|name| {
         names.contains(name) || !["instruction-count", "page-faults"].contains(name)

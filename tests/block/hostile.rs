@@ -55,7 +55,7 @@ fn a_hostile_block_loses_its_own_measurement_and_nothing_else() {
     let mut profiler = impatient();
     let before = healthy(&mut profiler);
     assert_eq!(before.pages.len(), 1);
-    for hex in HOSTILE {
+    for hex in hostile() {
         let report = measure(&mut profiler, hex);
         eprintln!("{:8} {hex}: {:?}", report.status.word(), report.reason);
         assert_ne!(report.status, Status::Rejected, "{hex}: never ran");
@@ -68,58 +68,61 @@ fn a_hostile_block_loses_its_own_measurement_and_nothing_else() {
     }
 }
 
-/// Passed by the decoder, and hostile all the same.
-const HOSTILE: [&str; 49] = [
-    "48b900ac682400000080 4829c1 488b11", // an address 2^63 away from any that may be
-    "31c0 488b00",                        // null pointer
-    "48b80000000000008000 488b00",        // not canonical
-    "48c7c0ffffffff 488b00",              // the kernel's half
-    "48b80000000000600000 488b00",        // the middle of nowhere
-    "31c9 f7f9",                          // division by zero
-    "48b80000000000000080 4899 48c7c1ffffffff 48f7f9", // the quotient overflows
-    "48b9ffffffffffff0000 f3aa",          // rep stosb over all addresses
-    "fd 48b9ffffffffffff0000 f3a4",       // backwards
-    "48c7c1ffffffff f3ac",                // rep lodsb
-    "48c7c1ffffffff 31c0 f3ae",           // repe scasb
-    "31e4 50",                            // no stack
-    "48bc0000000000008000 50",            // a stack that is not canonical
-    "48c7c456341200 58 c9 c9",            // a stack at an odd place; leave twice
-    "c8ffff1f",                           // enter with 31 frames
-    "50 53 51 52 56 57 4881ec00100000",   // pushes, a page further each time
-    "50505050505050505050505050505050",   // pushes
-    "0fae10",                             // ldmxcsr: reserved bits or unmasked
-    "c74424fc00000000 0fae5424fc 0f57c0 0f5ec0", // MXCSR unmasked, then 0/0
-    "c74424fc00000000 0fae5424fc",        // MXCSR left unmasked
-    "d928",                               // fldcw: unmasked
-    "d92b dbe2 d9ee d9e8 def1 9b",        // unmasked x87 division by zero
-    "66c74424fe4003 d96c24fe d9ee d9e8 d8f1", // the same, pending at the block's end
-    "dd20 9b",                            // frstor of whatever is there
-    "d920 d9e8 9b",                       // fldenv
-    "dd30 488b480c 488b11",               // fnsave, then its pointer as an address
-    "d9e8d9e8d9e8d9e8d9e8d9e8d9e8d9e8d9e8", // an x87 stack that overflows
-    "0f77",                               // emms
-    "62f17c48580500000000",               // AVX-512, which may be missing
-    "c4e27d180500000000",                 // vbroadcastss ymm0,[rip]
-    "9c 58 480d00000400 50",              // an alignment flag, never loaded
-    "9c 810c2400010000",                  // a trap flag, never loaded
-    "fd",                                 // direction flag left set
-    "f00fc1433e",                         // lock xadd across a line
-    "87433e",                             // xchg across a line
-    "f0480fc74808",                       // lock cmpxchg16b, misaligned
-    "6448890425000000006548890425f8ffffff 64488918", // around and far from fs and gs
-    "64488b0425 00000080",                // below fs
-    "b80f050000 48bb050f050f050f050f",    // system calls in immediate values
-    "0f31 488b08",                        // an address out of the clock
-    "480fab18 48bbffffffffffffff7f 480fab18", // bts far away
-    "d7 48c7c3ffffffff d7",               // xlatb far away
-    "c5fd76c0c5f576c9 c4e27590 14c0",     // a gather around its base
-    "480f38f003 0f38f14302",              // movbe
-    "678b0500000000 678b03",              // 32-bit addresses
-    "488720 488b1c24",                    // xchg with rsp
-    "b80f050000 ebfa",                    // jumps to one: goes to the next byte
-    "48b80000000000700000 488900",        // some library's address
-    "48b8000060ffffffffff 488b00",        // the vsyscall page
-];
+/// Passed by the decoder, and hostile all the same: `hex,what`.
+const HOSTILE: &str = include_str!("hostile.csv");
+
+/// The blocks of that list.
+fn hostile() -> impl Iterator<Item = &'static str> {
+    HOSTILE.lines().skip(1).map(|row| row.split(',').next().unwrap_or_default())
+}
+
+/// Known blocks between hostile ones, in random order: each has the result that it has alone. More rows and times:
+/// tests/figures/hostile_rows.py.
+#[test]
+fn known_rows_between_hostile_ones_are_as_in_a_clean_batch() {
+    let Some(_busy) = sandbox() else { return };
+    // Dependent and independent sums, a load, a pointer in memory, a store, a division, vectors, x87, a stack.
+    let known = [
+        "4801d8",
+        "4801d84801d9",
+        "488b03",
+        "488b0b488b11",
+        "48890b",
+        "31d248f7f1",
+        "c5fc58c1",
+        "d9e1",
+        "5058",
+        "488d4301",
+    ];
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut rows: Vec<&str> = hostile().filter(|hex| !hex.contains("f3a")).collect();
+    rows.extend(std::iter::repeat_n(known, 12).flatten());
+    for at in (1..rows.len()).rev() {
+        rows.swap(at, random.below(at as u64 + 1) as usize);
+    }
+    let folder = Folder::new();
+    let results = |name: &str, rows: &[&str]| {
+        folder.write(name, format!("hex\n{}\n", rows.join("\n")));
+        let out = format!("out-{name}");
+        let batch = ["--quick", "--budget", "50", "--no-sentinel", "--batch", name, "-o", &out];
+        run(command(batch).current_dir(folder.path())).succeeded();
+        let text = folder.read(&out);
+        // A block, and whether and with how many pages it ran.
+        let row = |line: &str| {
+            let fields: Vec<&str> = line.split(',').collect();
+            let ran = matches!(fields[1], "ok" | "unstable");
+            (fields[0].to_owned(), ran, fields.last().map(|pages| (*pages).to_owned()))
+        };
+        text.lines().skip(1).map(row).collect::<Vec<_>>()
+    };
+    let clean = results("clean.csv", &known);
+    assert!(clean.iter().all(|(_, ran, _)| *ran), "{clean:?}");
+    let mixed = results("mixed.csv", &rows);
+    assert_eq!(mixed.len(), rows.len());
+    for row in mixed.iter().filter(|row| known.contains(&row.0.as_str())) {
+        assert!(clean.contains(row), "{row:?}, alone {clean:?}");
+    }
+}
 
 #[test]
 fn a_worker_killed_from_outside_is_replaced() {

@@ -149,7 +149,7 @@ fn a_place_that_the_file_has_not_by_that_name_is_found_or_suggested() {
     for (arguments, word) in [
         (&[&*format!("{stripped}:sum@0"), "--", "x"][..], "FILE:@0xADDRESS"),
         (&[program], "--list FILE:FUNCTION"),
-        (&["90", "--predict", "icelake"], "`icl` or `icx`"),
+        (&["90", "--predict", "alderlake"], "`--uarch adl` or"),
     ] {
         let output = block(arguments);
         assert_ne!(output.code(), Some(0));

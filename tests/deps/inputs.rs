@@ -152,10 +152,18 @@ fn a_batch_has_a_row_for_each_block_and_ends_on_ctrl_c() {
     folder.write("rows.csv", format!("hex\n{}", format!("{block}\n").repeat(20_000)));
     fs::remove_file(&out).unwrap();
     let child = start(&mut command(["deps", "--seeds", "1024", "--batch", &rows, "-o", &out]));
-    // It has read its input by when it makes the file that it writes.
-    until(|| fs::exists(&out).unwrap(), || format!("no {out}"));
+    // It has read its input by when it waits for signals (proc_pid_status(5)).
+    let status = format!("/proc/{}/status", child.id());
+    let catches = |line: &str| {
+        let mask = line.strip_prefix("SigCgt:").map(|mask| u64::from_str_radix(mask.trim(), 16));
+        mask.is_some_and(|mask| mask.unwrap() >> (Signal::SIGINT as u32 - 1) & 1 == 1)
+    };
+    until(|| fs::read_to_string(&status).unwrap().lines().any(catches), || "no handler".into());
     send(&child, Signal::SIGINT);
     let interrupted = ended(child);
-    assert!(!interrupted.status.success());
-    assert!(folder.read("out.csv").lines().count() < 20_000, "it was done: {interrupted:?}");
+    assert_eq!(interrupted.code(), Some(130), "{interrupted:?}");
+    // The rows until then, under their head.
+    let written = folder.read("out.csv");
+    assert!((1..20_000).contains(&written.lines().count()), "it was done: {interrupted:?}");
+    assert!(written.ends_with('\n'), "{written}");
 }

@@ -22,7 +22,8 @@ SEEN = ["random 50", "random 25", "random 10", "random 2", "turns 10", "sorted",
         "trips 1 to 4", "trips 1 to 16", "and", "exclusive or", "switch 12", "switch 70", "calls 25", "calls 90",
         "search"]
 ASIDE = ["random 35", "random 5", "turns 25", "trips 9", "trips 40", "trips 2 to 9", "switch 40", "switch 95",
-         "calls 60", "deep 16", "deep 32", "deep 48", "deep 64", "deep 128", "skipped", "pushed"]
+         "calls 60", "deep 16", "deep 32", "deep 48", "deep 64", "deep 128", "skipped", "pushed", "pointed 50", "pointed 20", "owned 25",
+         "owned 70"]
 # A misprediction must explain the excess this closely where that is over 1 cycle; none is there below 0.3.
 WITHIN, OVER, NONE = 0.15, 1.0, 0.3
 

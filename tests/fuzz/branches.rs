@@ -66,8 +66,13 @@ fn exported(document: &Branches, program: &Program, folder: &Path, search: &Sear
         let written = format(document, &edge.module);
         let path = folder.join("export");
         std::fs::write(&path, &written).expect("a file");
-        // Without branches and ranges there is nothing to read.
-        let Ok(again) = engine::branches::branches(&[path], None, search) else { continue };
+        // Without branches and ranges there is nothing to read: their numbers are all.
+        let is_empty = written.lines().all(|line| line == "0");
+        let again = match engine::branches::branches(&[path], None, search) {
+            Ok(again) => again,
+            Err(_) if is_empty => continue,
+            Err(error) => panic!("what was exported cannot be read: {error:?}\n{written}"),
+        };
         assert_eq!(format(&again, &edge.module), written);
     }
 }

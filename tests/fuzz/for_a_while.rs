@@ -3,11 +3,13 @@
 //!
 //! A failure prints its input; TDTOOL_FUZZ_SEED repeats a run.
 
-use super::{branches, parsers, recordings};
+use super::{blocks, branches, counts, parsers, programs, recordings, sessions, tables};
 use crate::profile::made;
 use crate::support::quiet::busy;
 use crate::support::random::Random;
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Pieces that mean something to some parser.
@@ -70,8 +72,27 @@ fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
-fn fuzz(what: &str, mut corpus: Vec<Vec<u8>>, feed: fn(&[u8])) {
+/// The committed inputs of a target, for both fuzzers. TDTOOL_FUZZ_CORPUS=write adds the seeds that are made here.
+fn committed(target: &str, made: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus").join(target);
+    if std::env::var("TDTOOL_FUZZ_CORPUS").as_deref() == Ok("write") {
+        fs::create_dir_all(&folder).unwrap();
+        for (i, seed) in made.iter().enumerate() {
+            fs::write(folder.join(format!("made-{i}")), seed).unwrap();
+        }
+    }
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    files.sort();
+    let all: Vec<_> = files.iter().map(|file| fs::read(file).unwrap()).collect();
+    assert!(!all.is_empty() && all.iter().all(|seed| seed.len() <= 16 << 10), "small, and some");
+    all
+}
+
+fn fuzz(what: &str, made: Vec<Vec<u8>>, feed: fn(&[u8])) {
     let _busy = busy();
+    let mut corpus = committed(what, &made);
+    corpus.extend(made);
+    corpus.iter().for_each(|seed| feed(seed));
     let seed = number("TDTOOL_FUZZ_SEED", 0x9e37_79b9_7f4a_7c15);
     let end = Instant::now() + Duration::from_secs(number("TDTOOL_FUZZ_SECONDS", 1));
     let (mut random, seeds, mut inputs) = (Random(seed), corpus.len(), 0_u64);
@@ -102,7 +123,7 @@ fn block_inputs_for_a_while() {
     let program = include_bytes!("../fixtures/block/marked").to_vec();
     let object = include_bytes!("../fixtures/block/marked.o").to_vec();
     let pieces = PIECES.iter().map(|piece| piece.to_vec());
-    fuzz("block inputs", pieces.chain([program, object]).collect(), parsers::feed);
+    fuzz("inputs", pieces.chain([program, object]).collect(), parsers::feed);
 }
 
 #[test]
@@ -129,4 +150,29 @@ fn branches_for_a_while() {
     let texts = TEXTS.into_iter().map(<[u8]>::to_vec);
     let seeds = texts.chain([counts, made::file("x86_64", &records), made::stream(&records)]);
     fuzz("branches", seeds.collect(), branches::feed);
+}
+
+#[test]
+fn sessions_for_a_while() {
+    fuzz("sessions", Vec::new(), sessions::feed);
+}
+
+#[test]
+fn programs_for_a_while() {
+    fuzz("programs", Vec::new(), programs::feed);
+}
+
+#[test]
+fn tables_for_a_while() {
+    fuzz("tables", Vec::new(), tables::feed);
+}
+
+#[test]
+fn counts_for_a_while() {
+    fuzz("counts", Vec::new(), counts::feed);
+}
+
+#[test]
+fn blocks_for_a_while() {
+    fuzz("blocks", Vec::new(), blocks::feed);
 }

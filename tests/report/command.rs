@@ -123,6 +123,13 @@ fn without_a_pmu_that_is_said_once_and_no_constant_stands_as_a_metric() {
     need!(text.contains("no core PMU"), "this machine has a PMU");
     assert!(output.stderr.lines().count() <= 3, "{}", output.stderr);
     assert_eq!(text.matches("not measured").count(), 1, "{text}");
+    // Samples, too, say nothing of it again; nor does standard error.
+    for options in [&["--", "true"][..], &["-o", "-", "--", "true"]] {
+        let output = report(options);
+        let all = format!("{}{}", output.stdout, output.stderr);
+        assert_eq!(all.matches("no core PMU").count(), 1, "{all}");
+        assert!(all.contains("for a counted tree: "), "{all}");
+    }
     let document = json(&["--no-code", "--", "true"]);
     let info = document["info"].as_array().expect("info");
     assert!(info.iter().all(|i| i["value"].is_null()), "{info:?}");

@@ -1,9 +1,12 @@
 //! The estimated tree: its document, and that it is never taken for a counted one.
 
-use super::report;
+use super::{compiled, report};
+use crate::support::files::Folder;
 use crate::support::quiet::busy;
-use crate::support::run::tdtool;
+use crate::support::run::{command, ended, send, start, tdtool};
+use nix::sys::signal::Signal;
 use serde_json::Value;
+use std::path::Path;
 
 const PARTS: [&str; 7] = [
     "retiring",
@@ -81,4 +84,125 @@ fn what_an_estimate_costs_is_said_where_there_is_no_tree() {
     let notes = document["notes"].to_string();
     assert!(notes.contains("tdtool report --estimate -- COMMAND"), "{notes}");
     assert!(document.get("estimate").is_none());
+}
+
+/// The second run waits to be interrupted.
+#[test]
+fn an_interrupted_estimate_has_the_samples_and_says_what_is_missing() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let script = folder.write(
+        "once.sh",
+        "if [ -e $1/first ]; then touch $1/second; exec sleep 1000; fi\ntouch $1/first\nshift\nexec \"$@\"\n",
+    );
+    let (own, program) = (folder.path().to_str().unwrap(), env!("CARGO_BIN_EXE_tdtool"));
+    let command_of_it = ["sh", &script, own, program, "workload", "run", "dependent-adds"];
+    let output = folder.file("report.json");
+    let asked = ["report", "--estimate", "--format", "json", "--output", &output, "--"];
+    let repeats = ["--repeats", "600"];
+    let mut child = start(&mut command([&asked[..], &command_of_it, &repeats].concat()));
+    let second = folder.file("second");
+    while !Path::new(&second).exists() && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    send(&child, Signal::SIGINT);
+    let ran = ended(child);
+    need!(Path::new(&second).exists(), ran.stderr);
+    assert_eq!(ran.code(), Some(130), "{}", ran.stderr);
+    let document: Value = serde_json::from_str(&folder.read("report.json")).expect("a document");
+    let estimate = &document["estimate"];
+    let rows = estimate["functions"].as_array().expect("rows");
+    let hottest = rows.first().expect("the functions of the samples");
+    assert!(hottest["name"].as_str().is_some_and(|name| name.contains("dependent")), "{rows:#?}");
+    assert_eq!(hottest["sentence"], "Not divided: interrupted while entries were counted.");
+    assert!(estimate["notes"].to_string().contains("interrupted"), "{estimate:#}");
+}
+
+/// A loop that is left in its first iteration in most cases, as those of lookups are.
+const LOOKUP: &str = r#"
+#include <stdlib.h>
+__attribute__((noinline)) static long lookup(long *keys, unsigned long at, long key) {
+    while (keys[at & 1023] != key) { at += 7; key -= at & 1; }
+    return at;
+}
+int main(int count, char **arguments) {
+    static long keys[1024];
+    long sum = 0, rounds = atol(arguments[1]);
+    for (long i = 0; i < 1024; i++) keys[i] = i;
+    for (long i = 0; i < rounds; i++) sum += lookup(keys, i, i & 1023);
+    return sum == 1;
+}
+"#;
+
+#[test]
+fn a_loop_of_one_iteration_is_divided_block_by_block() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, LOOKUP, &[]) else { return };
+    let ran = report(&["--estimate", "--format", "json", "--", &program, "100000000"]);
+    need!(ran.code() == Some(0), ran.stderr);
+    let estimate = &ran.json()["estimate"];
+    let of = |kind: &str| {
+        let rows = estimate[kind].as_array().expect("rows").iter();
+        rows.filter(|row| row["name"] == "lookup").cloned().collect::<Vec<Value>>()
+    };
+    need!(!of("functions").is_empty(), format!("too few samples: {estimate:#}"));
+    assert_eq!(of("loops"), [] as [Value; 0], "{estimate:#}");
+    let blocks = of("blocks");
+    need!(!blocks.is_empty(), format!("too few samples: {estimate:#}"));
+    assert!(blocks.iter().any(|row| row["isolated"].is_number()), "{blocks:#?}");
+    // The next step is a command that works.
+    let next = blocks[0]["next"].as_str().expect("a command");
+    let mut words = next.split(' ');
+    assert_eq!(words.next(), Some("tdtool"), "{next}");
+    assert_eq!(tdtool(words).code(), Some(0), "{next}");
+}
+
+/// Divisions whose operands decide on their time, and stores to more memory than any cache has.
+const DIVIDE_AND_FILL: &str = r#"
+#include <stdlib.h>
+#include <sys/mman.h>
+__attribute__((noinline)) static unsigned long divide(unsigned long a, unsigned long b) {
+    while (b) { unsigned long t = a % b; a = b; b = t; }
+    return a;
+}
+__attribute__((noinline)) static void fill(volatile long *to, long lines, long value) {
+    for (long i = 0; i < lines; i++) to[8 * i] = value;
+}
+int main(int count, char **arguments) {
+    long sum = 0, rounds = atol(arguments[1]), bytes = 64 << 20;
+    long *all = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    for (long r = 0; r < rounds; r++) {
+        fill(all, bytes / 64, r);
+        for (long i = 0; i < 100000; i++) sum += divide(123456 + i, 7654321);
+    }
+    return sum == 1;
+}
+"#;
+
+#[test]
+fn dividers_run_with_values_of_the_program_and_stores_are_evidence() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, DIVIDE_AND_FILL, &[]) else { return };
+    let ran = report(&["--estimate", "--format", "json", "--", &program, "16"]);
+    need!(ran.code() == Some(0), ran.stderr);
+    let estimate = &ran.json()["estimate"];
+    let of = |name: &str| {
+        let rows = estimate["loops"].as_array().expect("rows").iter();
+        let mut own = rows.filter(|row| row["name"].as_str().is_some_and(|n| n.starts_with(name)));
+        own.next().cloned()
+    };
+    let (Some(divide), Some(fill)) = (of("divide"), of("fill")) else {
+        eprintln!("skipped: too few samples: {estimate:#}");
+        return;
+    };
+    need!(divide["isolated"].is_number() && fill["isolated"].is_number(), estimate.to_string());
+    assert_eq!(divide["isolated_with"], "the program's values", "{divide:#}");
+    assert_eq!(fill["isolated_with"], "made-up values", "{fill:#}");
+    let runs = estimate["runs"].to_string();
+    assert!(runs.contains("1 for values"), "{runs}");
+    need!(runs.contains("addresses of loads"), "loads were not worth a run");
+    assert!(fill["memory"].as_str().is_some_and(|text| text.contains("stride 64")), "{fill:#}");
+    assert!(fill["parts"]["memory_bound"]["value"].as_f64() > Some(0.0), "{fill:#}");
 }

@@ -149,7 +149,8 @@ fn blocks_of_the_report_are_those_that_the_block_profiler_counts() {
         .map(|block| (block.start, block.start + block.bytes.len() as u64))
         .collect();
     let recording = load_recording(Path::new(&session)).expect("a recording");
-    let mut profile = Profile::new(&recording, &Filter::default(), SearchPaths::default());
+    let mut profile =
+        Profile::new(&recording, &Filter::default(), SearchPaths::default()).expect("read");
     let index = profile.functions.iter().position(|f| f.name == "heavy").expect("heavy is hot");
     let annotated = profile.annotate(index);
     let hot: Vec<_> = annotated.blocks.iter().map(|b| (b.block.start, b.block.end)).collect();

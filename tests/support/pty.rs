@@ -21,13 +21,18 @@ const SIZE: (u16, u16) = (30, 100);
 /// A new terminal of 100 × 30: the side that types and looks, and the program's. Programs that
 /// other tests start meanwhile inherit neither.
 pub fn terminal() -> (File, OwnedFd) {
+    terminal_of(SIZE.1)
+}
+
+/// The same with this many columns.
+fn terminal_of(ws_col: u16) -> (File, OwnedFd) {
     let flags = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
     let master = posix_openpt(flags).expect("a pseudo terminal");
     grantpt(&master).expect("granted");
     unlockpt(&master).expect("unlocked");
     let name = ptsname_r(&master).expect("a name");
     let slave = open(name.as_str(), flags, Mode::empty()).expect("its other side");
-    let (ws_row, ws_col) = SIZE;
+    let ws_row = SIZE.0;
     let size = libc::winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: the file is a terminal, and the kernel reads one `winsize`.
     let done = unsafe { libc::ioctl(slave.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) };
@@ -37,8 +42,21 @@ pub fn terminal() -> (File, OwnedFd) {
 
 /// Runs a program whose standard error is a terminal: its status, and what it wrote there.
 pub fn on_terminal(mut command: Command) -> (ExitStatus, String) {
-    let (mut master, slave) = terminal();
-    let mut child = command.stdin(Stdio::null()).stderr(slave).spawn().expect("it starts");
+    let (master, slave) = terminal();
+    command.stdin(Stdio::null()).stderr(slave);
+    shown(command, master)
+}
+
+/// Runs a program both of whose outputs are a terminal of so many columns: its status, and what it wrote.
+pub fn on_terminal_of(columns: u16, mut command: Command) -> (ExitStatus, String) {
+    let (master, slave) = terminal_of(columns);
+    command.env("TERM", "xterm-256color").env_remove("NO_COLOR").stdin(Stdio::null());
+    command.stdout(slave.try_clone().expect("a copy")).stderr(slave);
+    shown(command, master)
+}
+
+fn shown(mut command: Command, mut master: File) -> (ExitStatus, String) {
+    let mut child = command.spawn().expect("it starts");
     // This process's copy of the terminal goes with the command, so that reading ends.
     drop(command);
     let mut shown = Vec::new();
@@ -59,6 +77,15 @@ pub struct Pty {
 impl Pty {
     /// Starts tdtool with these arguments.
     pub fn start(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        Self::open(arguments, environment, true)
+    }
+
+    /// As [`start`](Self::start), where the terminal is not that of its session: there is no `/dev/tty`.
+    pub fn start_uncontrolled(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        Self::open(arguments, environment, false)
+    }
+
+    fn open(arguments: &[&str], environment: &[(&str, &str)], controls: bool) -> Self {
         let (keys, slave) = terminal();
         let end = || Stdio::from(slave.try_clone().expect("a copy"));
         let mut command = command(arguments);
@@ -67,10 +94,12 @@ impl Pty {
         command.stdin(end()).stdout(end()).stderr(end());
         // SAFETY: both calls are async-signal-safe and touch nothing of this process.
         unsafe {
-            command.pre_exec(|| {
+            command.pre_exec(move || {
                 libc::setsid();
-                // Standard input is the terminal by now.
-                libc::ioctl(0, libc::TIOCSCTTY, 0);
+                if controls {
+                    // Standard input is the terminal by now.
+                    libc::ioctl(0, libc::TIOCSCTTY, 0);
+                }
                 Ok(())
             });
         }

@@ -5,6 +5,7 @@ mod command;
 mod intel;
 mod new_microarchitecture;
 mod paper;
+mod perf_stat;
 mod processors;
 
 use std::sync::Arc;

@@ -21,12 +21,15 @@ fn the_terminal_is_given_back_on_signals() {
 }
 
 #[test]
-fn a_measured_command_is_ended_with_us_and_writes_nothing_on_the_screen() {
+fn a_measured_command_is_ended_with_us_and_its_output_is_in_a_pane_and_printed_on_leaving() {
     for end in ["key", "signal"] {
         let script = "echo scribbled; echo scribbled >&2; sleep 61.5";
         let mut pty = Pty::start(&["--", "sh", "-c", script], &[]);
         pty.wait_for("interval 1");
-        assert!(!pty.text().lines().skip(1).any(|l| l.contains("scribbled")), "{}", pty.text());
+        pty.wait_for("output of the command");
+        let screen = pty.text();
+        let pane = screen.lines().skip_while(|l| !l.contains("output of the command"));
+        assert_eq!(pane.filter(|l| l.trim() == "scribbled").count(), 2, "{screen}");
         let children = format!("/proc/{0}/task/{0}/children", pty.pid());
         let before = fs::read_to_string(&children).unwrap_or_default();
         if end == "key" {
@@ -37,6 +40,8 @@ fn a_measured_command_is_ended_with_us_and_writes_nothing_on_the_screen() {
             assert_eq!(pty.end().code(), Some(143));
         }
         pty.assert_restored();
+        let left = pty.text();
+        assert_eq!(left.lines().filter(|l| l.trim() == "scribbled").count(), 2, "{left}");
         for pid in before.split_whitespace() {
             let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             assert!(!state.contains("(sh)"), "the command still runs: {state}");

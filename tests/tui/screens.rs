@@ -5,6 +5,8 @@ use crate::support::files::{Folder, root, text, zen4_intervals};
 use crate::support::pty::Pty;
 use crate::support::quiet::busy;
 use crate::support::run::tdtool;
+use engine::documents::estimate::{Estimate, Parts, Row, Share};
+use engine::documents::{Report, Source};
 use std::fs;
 
 #[test]
@@ -25,6 +27,46 @@ fn a_file_is_opened_walked_and_left() {
     pty.types("q");
     assert_eq!(pty.end().code(), Some(0));
     pty.assert_restored();
+}
+
+#[test]
+fn a_saved_estimate_opens_with_its_tree() {
+    let folder = Folder::new();
+    let mut report = Report::new(Source::NoPmu);
+    let share = |value: f64| Share { value, high: value, ..Share::default() };
+    let parts = Parts { memory_bound: share(0.75), retiring: share(0.25), ..Parts::default() };
+    let row = |name: &str| Row {
+        name: name.to_owned(),
+        bottleneck: "memory_bound".to_owned(),
+        sentence: "Memory Bound: 75 % of its time.".to_owned(),
+        parts: parts.clone(),
+        ..Row::default()
+    };
+    let (program, functions) = (row("./mix"), vec![row("chase")]);
+    report.estimate = Some(Estimate { covered: 1.0, program, functions, ..Estimate::default() });
+    let text = serde_json::to_string(&report).expect("JSON");
+    let file = folder.write("mix.json", &text);
+    let mut pty = Pty::start(&[&file], &[]);
+    pty.wait_for("estimated top-down of ./mix");
+    pty.wait_for("75.0 %");
+    pty.types("\r");
+    pty.wait_for("chase");
+    pty.types("q");
+    assert_eq!(pty.end().code(), Some(0));
+    pty.assert_restored();
+}
+
+#[test]
+fn a_running_process_is_opened_by_its_number() {
+    let mut child = std::process::Command::new("sleep").arg("61.7").spawn().expect("sleep");
+    let mut pty = Pty::start(&["-p", &child.id().to_string()], &[]);
+    pty.wait_for(&format!("tree of process {}", child.id()));
+    pty.wait_for("interval 1");
+    pty.types("q");
+    assert_eq!(pty.end().code(), Some(0));
+    assert_eq!(child.try_wait().expect("its state"), None, "the process goes on");
+    child.kill().expect("killed");
+    let _ = child.wait();
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Every command, and the options of `tdtool` without one.
 
+use super::bench::BenchArgs;
 use super::block::BlockArgs;
 use super::branches::BranchesArgs;
 use super::count::CountArgs;
@@ -21,8 +22,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Two ways to call it: a command, or the drill-down of a recording or a program.
-const USAGE: &str =
-    "tdtool [OPTIONS] <COMMAND>\n       tdtool [OPTIONS] [FILE | -- CMD...]   (interactive)";
+const USAGE: &str = "tdtool [OPTIONS] <COMMAND>\n       tdtool [OPTIONS] [FILE | -p PID | -- CMD...]   (interactive)";
 
 /// Top-down microarchitecture analysis, with or without a PMU
 #[derive(Parser)]
@@ -37,6 +37,9 @@ pub struct Arguments {
     /// Measure CMD interactively; without CMD and FILE, the whole system
     #[arg(last = true, value_name = "CMD")]
     pub run: Vec<OsString>,
+    /// Measure a running process interactively
+    #[arg(short, long, value_name = "PID")]
+    pub pid: Option<i32>,
     #[command(flatten)]
     pub samples: SampleArgs,
     /// Show the exact counts that `tdtool count --format json` wrote
@@ -62,8 +65,10 @@ pub enum Command {
     Report(ReportArgs),
     /// Record counts and samples in a session file for later reports
     Record(RecordArgs),
-    /// Compare two reports
+    /// Compare reports, and fail if a change crosses a line
     Diff(DiffArgs),
+    /// Run two commands alternately and compare them
+    Bench(BenchArgs),
     /// Count blocks, branches and loops of a command exactly, without a PMU
     Count(CountArgs),
     /// Edges, straight code and loops of recorded branch stacks (LBR)

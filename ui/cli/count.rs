@@ -26,7 +26,7 @@ pub struct CountArgs {
     /// ELF file with the functions, repeatable [default: the program's own]
     #[arg(long, value_name = "FILE")]
     module: Vec<PathBuf>,
-    /// Model which branches are mispredicted: a further run, its output repeated
+    /// Model mispredicted branches: a further run (output repeated) or window
     #[arg(long)]
     branches: bool,
     /// Count the functions that hold most samples of a run before; output repeated
@@ -38,10 +38,10 @@ pub struct CountArgs {
     /// Also run the command without probes, for the cost; its output is repeated
     #[arg(long)]
     plain: bool,
-    /// Also run it for registers at entries of functions, loops, blocks at ADDRESS
+    /// Registers at entries of functions, loops, blocks at ADDRESS: one run more
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',', num_args = 0.., require_equals = true, value_parser = address)]
     values: Option<Vec<u64>>,
-    /// Patterns and cache levels of hot loads: two further runs, output repeated
+    /// Patterns and cache levels of hot loads: two runs more (output repeated)
     #[arg(long)]
     loads: bool,
     /// Output format
@@ -53,7 +53,7 @@ pub struct CountArgs {
     /// Count a running process for a while instead of a command
     #[arg(short, long, value_name = "PID", conflicts_with = "command")]
     pid: Option<i32>,
-    /// With -p: for how many seconds; --hot samples it for as long before [default: 1]
+    /// With -p: seconds of each window: sampled (--hot), counted, … [default: 1]
     #[arg(long, value_name = "N", value_parser = seconds)]
     seconds: Option<Duration>,
     /// The command
@@ -99,18 +99,12 @@ fn possible(args: &CountArgs) -> Result<()> {
             .because("a command is counted to its end")
             .hint("to count a part of a run: COMMAND & tdtool count -p $! --seconds N"));
     }
-    let given = [
-        ("--branches", args.branches),
-        ("--values", args.values.is_some()),
-        ("--loads", args.loads),
-        ("--plain", args.plain),
-    ];
-    match given.iter().find(|(_, is_given)| args.pid.is_some() && *is_given) {
-        Some((option, _)) => Err(Error::usage(format!("{option} needs a command to run again"))
-            .because("a process that runs already is only counted")
-            .hint(format!("tdtool count {option} -- COMMAND"))),
-        None => Ok(()),
+    if args.pid.is_some() && args.plain {
+        return Err(Error::usage("--plain needs a command to run again")
+            .because("a process that runs already has no run without probes")
+            .hint("tdtool count --plain -- COMMAND"));
     }
+    Ok(())
 }
 
 /// The command, or a window of a process, as it is measured first for its hot functions.

@@ -1,38 +1,142 @@
-//! `tdtool diff A B`: two JSON reports compared.
+//! `tdtool diff A B`: JSON reports compared, and lines that the differences must not cross.
 
 use super::global::Global;
 use super::output::print;
+use crate::message;
 use clap::{Args, ValueEnum};
-use engine::documents::{diff, report_file};
+use engine::documents::diff::gate::{Condition, Crossing, conditions};
+use engine::documents::diff::judge::judge;
+use engine::documents::diff::several::mean;
+use engine::documents::diff::{Diff, diff};
+use engine::documents::{Report, report_file};
+use engine::files::{check_output, write_whole};
 use engine::render::{diff as render, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tma::Result;
+use tma::{Error, Result};
+
+/// Exit status where a line of `--fail-if` was crossed.
+const CROSSED: u8 = 4;
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  tdtool diff old.json new.json
+  tdtool diff old*.json --to new*.json --fail-if 'time > +5%, Backend_Bound > +3'")]
 pub struct DiffArgs {
-    /// Report A, from `tdtool report --format json --output A`
-    a: PathBuf,
-    /// Report B
-    b: PathBuf,
+    /// Reports A and B, from `report --format json`; with --to, runs of A
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Runs of B: values are means of all runs, errors their spread
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    to: Vec<PathBuf>,
+    #[command(flatten)]
+    form: FormArgs,
+}
+
+/// What a comparison is judged by, and its form.
+#[derive(Args)]
+pub struct FormArgs {
+    /// Exit with 4 if a change beyond its error crosses a line: 'ipc < -2%'
+    #[arg(long, value_name = "CONDITIONS")]
+    fail_if: Option<String>,
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    /// Write the comparison to FILE
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     Text,
     Json,
+    /// For the comment of a pull request
+    Markdown,
+    /// The conditions of --fail-if as test cases
+    Junit,
 }
 
 pub fn run(global: &Global, args: DiffArgs) -> Result<ExitCode> {
-    let (a, b) = (report_file::read(&args.a)?, report_file::read(&args.b)?);
-    let (name_a, name_b) = (args.a.display().to_string(), args.b.display().to_string());
-    let compared = diff::diff((&name_a, &a), (&name_b, &b));
-    print(&match args.format {
-        Format::Text => render::render(&compared, global.ascii),
-        Format::Json => json::pretty(&compared)?,
-    })?;
-    Ok(ExitCode::SUCCESS)
+    let (files_a, files_b) = sides(&args)?;
+    let inputs: Vec<PathBuf> = args.files.iter().chain(&args.to).cloned().collect();
+    let conditions = args.form.check(&inputs)?;
+    let (a, b) = (read(files_a)?, read(files_b)?);
+    let (a, b) = (mean(&a)?, mean(&b)?);
+    let compared = diff((&names(files_a), &a), (&names(files_b), &b));
+    args.form.show(compared, &conditions, global.ascii)
+}
+
+/// The files of A and of B.
+fn sides(args: &DiffArgs) -> Result<(&[PathBuf], &[PathBuf])> {
+    match (args.files.as_slice(), args.to.as_slice()) {
+        ([a, b], []) => Ok((std::slice::from_ref(a), std::slice::from_ref(b))),
+        (a, b) if !b.is_empty() => Ok((a, b)),
+        (files, _) => Err(Error::usage(format!("{} reports, but no two sides", files.len()))
+            .because("without --to it is one report of A and one of B")
+            .hint(
+                "tdtool diff A.json B.json, or tdtool diff A1.json A2.json --to B1.json B2.json",
+            )),
+    }
+}
+
+fn read(files: &[PathBuf]) -> Result<Vec<Report>> {
+    files.iter().map(|file| report_file::read(file)).collect()
+}
+
+fn names(files: &[PathBuf]) -> String {
+    let shown: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    shown.join(", ")
+}
+
+impl FormArgs {
+    /// The conditions; that there are some where they are all that is written, and that the output is no input.
+    pub fn check(&self, inputs: &[PathBuf]) -> Result<Vec<Condition>> {
+        if let Some(path) = &self.output {
+            check_output(path, inputs, "--output")?;
+        }
+        if self.format == Format::Junit && self.fail_if.is_none() {
+            return Err(Error::usage(
+                "--format junit has a test case for each condition, and there is none",
+            )
+            .hint("add --fail-if 'time > +5%'"));
+        }
+        self.fail_if.as_deref().map_or(Ok(Vec::new()), conditions)
+    }
+
+    /// Judges and shows the comparison.
+    pub fn show(
+        &self,
+        mut compared: Diff,
+        conditions: &[Condition],
+        ascii: bool,
+    ) -> Result<ExitCode> {
+        judge(&mut compared, conditions)?;
+        let text = match self.format {
+            Format::Text => render::render(&compared, ascii),
+            Format::Json => json::pretty(&compared)?,
+            Format::Markdown => render::markdown(&compared),
+            Format::Junit => render::junit(&compared),
+        };
+        match &self.output {
+            Some(path) => write(path, &text)?,
+            None => print(&text)?,
+        }
+        let crossed: Vec<&str> =
+            compared.gates(Crossing::Crossed).map(|gate| gate.condition.as_str()).collect();
+        if !crossed.is_empty() {
+            message::print("error", &format!("crossed: {}", crossed.join(", ")), None, None);
+            return Ok(ExitCode::from(CROSSED));
+        }
+        match compared.gates(Crossing::Undecided).next() {
+            Some(gate) => Err(Error::not_possible(format!("undecided: {}", gate.condition))
+                .because(gate.reason.as_deref().unwrap_or_default())),
+            None => Ok(ExitCode::SUCCESS),
+        }
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    write_whole(path, text.as_bytes(), &[], "--output")
 }

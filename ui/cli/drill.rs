@@ -20,12 +20,19 @@ pub fn open(arguments: Arguments) -> Result<Next> {
             return Err(Error::usage("a recording and a command exclude each other")
                 .hint("leave out the file or the command"));
         }
+        (Some(_), _) | (_, false) if arguments.pid.is_some() => {
+            return Err(Error::usage("-p excludes a recording and a command")
+                .hint("leave out -p, or what is to be opened or run"));
+        }
         (Some(file), true) => {
             readable(&file)?;
             Subject::File(file, samples)
         }
         (None, false) => Subject::Command(arguments.run, samples),
-        (None, true) => Subject::System,
+        (None, true) => match arguments.pid {
+            Some(pid) => Subject::Process(pid, samples),
+            None => Subject::System,
+        },
     };
     Ok(Next::DrillDown(Box::new(arguments.global.settings()?), subject))
 }

@@ -35,9 +35,10 @@ impl Global {
             Some(folder) => engine::library().with_folder(folder)?,
             None => engine::library(),
         };
+        let named = self.uarch.as_deref().map(|name| library.resolved(name).map(str::to_owned));
         Ok(Settings {
+            uarch: named.transpose()?,
             library: Box::leak(Box::new(library)),
-            uarch: self.uarch.clone(),
             ascii: self.ascii,
             config: self.config.clone(),
             cache: folders::cache(),

@@ -1,5 +1,6 @@
 //! The options of a live measurement, which `report` and `record` share.
 
+use super::quoted::quoted;
 use crate::settings::Settings;
 use clap::Args;
 use engine::topdown::{Ask, LiveAsk};
@@ -18,10 +19,10 @@ pub const MEASUREMENT: &str = "Measurement";
 #[derive(Args)]
 pub struct MeasureArgs {
     /// Measure a running process
-    #[arg(short, long, value_name = "PID", help_heading = TARGET)]
+    #[arg(short, long, value_name = "PID", value_parser = pid, help_heading = TARGET)]
     pub pid: Option<i32>,
     /// Measure a running thread
-    #[arg(short, long, value_name = "TID", help_heading = TARGET)]
+    #[arg(short, long, value_name = "TID", value_parser = tid, help_heading = TARGET)]
     pub tid: Option<i32>,
     /// Measure all CPUs
     #[arg(short, long, help_heading = TARGET)]
@@ -77,6 +78,20 @@ fn level(text: &str) -> std::result::Result<u32, String> {
          the deepest level that needs no multiplexing is measured"
             .to_owned()
     })
+}
+
+/// A value of `--pid`; the error includes the remedy.
+fn pid(text: &str) -> std::result::Result<i32, String> {
+    let number = text.parse().ok().filter(|n| *n > 0);
+    number.ok_or_else(|| {
+        format!("a process is given by its number; `pgrep {}` finds it", quoted(&[text]))
+    })
+}
+
+/// A value of `--tid`.
+fn tid(text: &str) -> std::result::Result<i32, String> {
+    let number = text.parse().ok().filter(|n| *n > 0);
+    number.ok_or_else(|| "a thread is given by its number; `ps -eL` lists them".to_owned())
 }
 
 impl MeasureArgs {

@@ -13,6 +13,7 @@
 //! | `search` | where recorded programs are looked for |
 
 mod arguments;
+mod bench;
 mod block;
 mod branches;
 mod code;
@@ -30,6 +31,7 @@ mod outcome;
 mod output;
 mod prefetch;
 mod progress;
+mod quoted;
 mod record;
 mod report;
 mod run;

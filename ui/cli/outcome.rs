@@ -1,6 +1,8 @@
 //! The end of a live measurement: its exit status, and a note if there is no tree.
 
 use crate::message;
+use engine::documents::report::NodeRow;
+use engine::record::NO_PMU;
 use engine::topdown::Outcome;
 
 /// The command's own status; 128 + its number if a signal ended the measurement.
@@ -17,6 +19,17 @@ pub fn note_blocked(outcome: &Outcome) {
     if let Some(finding) = &outcome.blocked {
         let remedy = finding.remedy.as_deref().map(shortened);
         message::print("note", &finding.what, None, remedy.as_deref());
+    }
+}
+
+/// As [`note_blocked`], beside a text report: why there is no tree stands in place of the tree.
+pub fn note_remedy(outcome: &Outcome) {
+    let reason = |n: &NodeRow| n.missing.as_ref().is_some_and(|why| why.contains(NO_PMU));
+    match outcome.blocked.as_ref().and_then(|finding| finding.remedy.as_deref()) {
+        Some(remedy) if outcome.report.nodes.iter().any(reason) => {
+            message::note(&format!("for a counted tree: {}", shortened(remedy)));
+        }
+        _ => note_blocked(outcome),
     }
 }
 

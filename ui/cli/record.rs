@@ -4,6 +4,7 @@ use super::global::Global;
 use super::measure::{MEASUREMENT, MeasureArgs, usage};
 use super::outcome::{note_blocked, status};
 use super::output::print;
+use super::progress::Clock;
 use crate::message::{self, note};
 use clap::Args;
 use engine::record::{SampleAsk, Sampled, record};
@@ -11,6 +12,7 @@ use engine::render::report::text::{Style, render};
 use engine::topdown::{LiveAsk, Update};
 use pmu::perf::Rate;
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -107,6 +109,8 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
             note("interrupted; the session holds the measurement so far");
         }
     };
+    let is_seen = !args.command.is_empty() && std::io::stdout().is_terminal();
+    let clock = Clock::start("recording", ask.duration, is_seen);
     let recorded = record(
         settings.machine(),
         settings.library,
@@ -114,7 +118,9 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
         sample.as_ref(),
         &args.output,
         on_update,
-    )?;
+    );
+    drop(clock);
+    let recorded = recorded?;
     let outcome = recorded.outcome;
     ask.core.warning().iter().for_each(|text| note(text));
     note_blocked(&outcome);

@@ -3,9 +3,10 @@
 use super::arguments::{Arguments, Command};
 use super::next::Next;
 use super::output::print;
+use super::quoted::quoted;
 use super::{
-    block, branches, count, deps, diff, doctor, drill, loads, microbench, prefetch, record, report,
-    shell, suggest, tables, workload,
+    bench, block, branches, count, deps, diff, doctor, drill, loads, microbench, prefetch, record,
+    report, shell, suggest, tables, workload,
 };
 use crate::{keymap, terminal};
 use clap::{CommandFactory as _, Parser as _};
@@ -33,13 +34,24 @@ fn without_command(arguments: Arguments) -> Result<Next> {
     if let Some(file) = &arguments.file
         && let Some(command) = suggest::command_like(file)
     {
+        let more = quoted(&arguments.run);
+        let whole = if more.is_empty() { command } else { command.replace('…', &more) };
         return Err(Error::usage(format!("`{}` is not a tdtool command", file.display()))
-            .hint(format!("did you mean `tdtool {command}`?")));
+            .hint(format!("did you mean `tdtool {whole}`?")));
+    }
+    if let (Some(file), false) = (&arguments.file, arguments.run.is_empty())
+        && !file.exists()
+    {
+        return Err(Error::usage(format!("`{}` is not a tdtool command", file.display()))
+            .because("there is no recording of that name either")
+            .hint(
+                "to measure a program: tdtool report -- COMMAND; `tdtool --help` lists commands",
+            ));
     }
     if terminal::is_interactive() {
         return drill::open(arguments);
     }
-    if arguments.file.is_none() && arguments.run.is_empty() {
+    if arguments.file.is_none() && arguments.run.is_empty() && arguments.pid.is_none() {
         return Err(Error::usage("there is no terminal to draw on, and nothing to report on")
             .because("without a terminal `tdtool` is `tdtool report`, which needs a recording or a command")
             .hint("tdtool FILE, tdtool -- COMMAND, or tdtool report -a --duration 5"));
@@ -51,7 +63,7 @@ fn without_command(arguments: Arguments) -> Result<Next> {
 
 fn command(arguments: Arguments) -> Result<Next> {
     let samples = &arguments.samples;
-    let given = !samples.thread.is_empty() || samples.search.is_given();
+    let given = !samples.thread.is_empty() || samples.search.is_given() || arguments.pid.is_some();
     if arguments.file.is_some() || !arguments.run.is_empty() || given {
         return Err(Error::usage("the tdtool command must come first")
             .hint("tdtool report FILE, tdtool FILE, tdtool -- COMMAND; see `tdtool --help`"));
@@ -62,6 +74,7 @@ fn command(arguments: Arguments) -> Result<Next> {
         Command::Block(args) => return block::run(global, args),
         Command::Report(args) => report::run(global, args),
         Command::Record(args) => record::run(global, args),
+        Command::Bench(args) => bench::run(global, &args),
         Command::Diff(args) => diff::run(global, args),
         Command::Count(args) => count::run(global, args),
         Command::Branches(args) => branches::run(&args),

@@ -4,6 +4,7 @@ use super::arguments::Arguments;
 use crate::message;
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use engine::format;
 use std::path::Path;
 
 /// The tdtool command that `word` nearly is, if no file has that name, as it is to be written.
@@ -12,7 +13,11 @@ pub fn command_like(word: &Path) -> Option<String> {
     let command = Arguments::command();
     let visible = command.get_subcommands().filter(|c| !c.is_hide_set());
     let names: Vec<&str> = visible.map(clap::Command::get_name).collect();
-    let near = tma::error::nearest(word, names)?;
+    let begun: Vec<&str> = names.iter().copied().filter(|name| name.starts_with(word)).collect();
+    let near = match begun.as_slice() {
+        [only] if word.len() > 1 => only,
+        _ => tma::error::nearest(word, names)?,
+    };
     let measures = |c: &clap::Command| c.get_arguments().any(is_command);
     let program = if command.find_subcommand(near).is_some_and(measures) { " -- …" } else { "" };
     Some(format!("{near}{program}"))
@@ -58,7 +63,7 @@ fn unknown(error: &clap::Error) -> Option<(String, String)> {
             // `tdtool report ./program 1`: the word before is the program, not a recording.
             let takes_file = command.get_positionals().any(|p| !p.is_last_set());
             at -= usize::from(takes_file && at > 1 && !words[at - 1].starts_with('-'));
-            let (before, after) = (quoted(&words[..at]), quoted(&words[at..]));
+            let (before, after) = (format::command(&words[..at]), format::command(&words[at..]));
             let what = format!("`tdtool {}` does not expect `{unknown}`", command.get_name());
             let remedy =
                 format!("put `--` before the program to measure: tdtool {before} -- {after}");
@@ -67,24 +72,15 @@ fn unknown(error: &clap::Error) -> Option<(String, String)> {
         (None, true) if first.starts_with('-') && first.starts_with(unknown.as_str()) => {
             has(program.find_subcommand("report")?, unknown).then_some(())?;
             let what = format!("`{unknown}` is an option of a command, and no command is given");
-            Some((what, format!("tdtool report {}", quoted(&words))))
+            Some((what, format!("tdtool report {}", format::command(&words))))
         }
         (None, false) if !first.starts_with('-') && program.find_subcommand(first).is_none() => {
-            let remedy = format!("to measure a program: tdtool report -- {}", quoted(&words));
+            let remedy =
+                format!("to measure a program: tdtool report -- {}", format::command(&words));
             Some((format!("`{first}` is not a tdtool command"), remedy))
         }
         _ => None,
     }
-}
-
-/// Words as a shell takes them.
-fn quoted(words: &[String]) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%".contains(c);
-    let quote = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    };
-    words.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
 /// The commands that have `option`, or where to read on.

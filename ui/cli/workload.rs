@@ -41,6 +41,9 @@ struct RunArgs {
     /// Size in bytes (K, M, G allowed) or matrix rows [default: see list NAME]
     #[arg(long, allow_hyphen_values = true)]
     size: Option<String>,
+    /// Run N copies at the same time, each in a thread with its own data
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    copies: Option<u64>,
     /// Run the same loop without the bottleneck, for comparison
     #[arg(long)]
     control: bool,
@@ -78,7 +81,8 @@ fn list(name: Option<&str>, format: Format) -> Result<String> {
 fn run_one(args: &RunArgs) -> Result<String> {
     let size = args.size.as_deref().map(workload::parse_size).transpose()?;
     let (seconds, repeats, control) = (args.seconds, args.repeats, args.control);
-    let summary = workload::run(&args.name, &Options { seconds, repeats, size, control })?;
+    let options = Options { seconds, repeats, size, control, copies: args.copies };
+    let summary = workload::run(&args.name, &options)?;
     Ok(match args.format {
         Format::Json => json::pretty(&Run::new(&summary))?,
         Format::Text => render::summary(&summary),

@@ -6,6 +6,8 @@ pub enum Command {
     Quit,
     Help,
     Drill,
+    Estimate,
+    Output,
     Back,
     Up,
     Down,

@@ -11,9 +11,30 @@ pub enum Screen {
     Blocks,
     /// One block, measured in isolation.
     Block,
+    /// The estimated top-down tree of a program.
+    Estimate,
+    /// Its functions.
+    EstimatedFunctions,
+    /// The loops and blocks of one of them.
+    EstimatedCode,
+    /// Its source lines.
+    EstimatedSource,
+    /// One loop or block of them: what is known of it, and its instructions.
+    EstimatedBlock,
 }
 
 impl Screen {
+    /// Whether it shows a part of an estimate.
+    pub fn is_estimate(self) -> bool {
+        use Screen::{
+            Estimate, EstimatedBlock, EstimatedCode, EstimatedFunctions, EstimatedSource,
+        };
+        matches!(
+            self,
+            Estimate | EstimatedFunctions | EstimatedCode | EstimatedSource | EstimatedBlock
+        )
+    }
+
     /// Its name in messages.
     pub fn name(self) -> &'static str {
         match self {
@@ -21,6 +42,11 @@ impl Screen {
             Screen::Functions => "functions",
             Screen::Blocks => "blocks",
             Screen::Block => "block",
+            Screen::Estimate => "estimate",
+            Screen::EstimatedFunctions => "estimated-functions",
+            Screen::EstimatedCode => "estimated-code",
+            Screen::EstimatedSource => "estimated-source",
+            Screen::EstimatedBlock => "estimated-block",
         }
     }
 }

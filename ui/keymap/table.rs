@@ -58,9 +58,45 @@ const fn bind(
     Binding { command, keys, screens, hint, help }
 }
 
-const ALL: &[Screen] = &[Screen::Tree, Screen::Functions, Screen::Blocks, Screen::Block];
-const DOWNWARD: &[Screen] = &[Screen::Tree, Screen::Functions, Screen::Blocks];
-const FOLDED: &[Screen] = &[Screen::Tree, Screen::Blocks];
+const ALL: &[Screen] = &[
+    Screen::Tree,
+    Screen::Functions,
+    Screen::Blocks,
+    Screen::Block,
+    Screen::Estimate,
+    Screen::EstimatedFunctions,
+    Screen::EstimatedCode,
+    Screen::EstimatedSource,
+    Screen::EstimatedBlock,
+];
+const DOWNWARD: &[Screen] = &[
+    Screen::Tree,
+    Screen::Functions,
+    Screen::Blocks,
+    Screen::Estimate,
+    Screen::EstimatedFunctions,
+    Screen::EstimatedCode,
+    Screen::EstimatedSource,
+    Screen::EstimatedBlock,
+];
+const HOT: &[Screen] = &[
+    Screen::Tree,
+    Screen::Functions,
+    Screen::Blocks,
+    Screen::Estimate,
+    Screen::EstimatedFunctions,
+    Screen::EstimatedCode,
+];
+const FILTERED: &[Screen] = &[
+    Screen::Tree,
+    Screen::Functions,
+    Screen::Blocks,
+    Screen::EstimatedFunctions,
+    Screen::EstimatedCode,
+];
+const MEASURED: &[Screen] = &[Screen::Tree, Screen::Functions, Screen::Blocks];
+const FOLDED: &[Screen] = &[Screen::Tree, Screen::Blocks, Screen::EstimatedSource];
+const LINES: &[Screen] = &[Screen::Blocks, Screen::EstimatedCode, Screen::EstimatedSource];
 const SORTED: &[Screen] = &[Screen::Tree, Screen::Functions];
 const CODE: &[Screen] = &[Screen::Functions, Screen::Blocks];
 const DETAILED: &[Screen] = &[Screen::Tree, Screen::Block];
@@ -93,69 +129,53 @@ pub static KEYMAP: &[Binding] = &[
         "back",
         "one level up, to the previous cursor; never quits",
     ),
+    bind(
+        Command::Estimate,
+        &[ch('e')],
+        DOWNWARD,
+        "estimate",
+        "estimate top-down in further runs; then: estimate or samples",
+    ),
+    bind(Command::Output, &[ch('O')], ALL, "", "show or hide the measured command's output"),
     bind(Command::Down, &[ch('j'), key(KeyCode::Down)], ALL, "", "move down"),
     bind(Command::Up, &[ch('k'), key(KeyCode::Up)], ALL, "", "move up"),
-    bind(Command::PageDown, &[key(KeyCode::PageDown), ctrl('f')], ALL, "", "move a page down"),
-    bind(Command::PageUp, &[key(KeyCode::PageUp), ctrl('b')], ALL, "", "move a page up"),
-    bind(Command::HalfDown, &[ctrl('d')], ALL, "", "move half a page down"),
-    bind(Command::HalfUp, &[ctrl('u')], ALL, "", "move half a page up"),
-    bind(Command::Top, &[ch('g'), key(KeyCode::Home)], ALL, "", "go to the first row"),
-    bind(Command::Bottom, &[ch('G'), key(KeyCode::End)], ALL, "", "go to the last row"),
+    bind(Command::PageDown, &[key(KeyCode::PageDown), ctrl('f')], ALL, "", "page down"),
+    bind(Command::PageUp, &[key(KeyCode::PageUp), ctrl('b')], ALL, "", "page up"),
+    bind(Command::HalfDown, &[ctrl('d')], ALL, "", "half a page down"),
+    bind(Command::HalfUp, &[ctrl('u')], ALL, "", "half a page up"),
+    bind(Command::Top, &[ch('g'), key(KeyCode::Home)], ALL, "", "first row"),
+    bind(Command::Bottom, &[ch('G'), key(KeyCode::End)], ALL, "", "last row"),
     bind(Command::Toggle, &[ch(' ')], FOLDED, "fold", "expand or collapse the row"),
     bind(Command::Expand, &[ch('+'), ch('=')], FOLDED, "", "expand the row"),
     bind(Command::Collapse, &[ch('-')], FOLDED, "", "collapse the row"),
     bind(Command::ExpandAll, &[ch('E')], FOLDED, "", "expand all rows"),
     bind(Command::CollapseAll, &[ch('C')], FOLDED, "", "collapse all rows"),
-    bind(
-        Command::Hottest,
-        &[ch('H')],
-        DOWNWARD,
-        "hottest",
-        "go to the bottleneck, or to the hottest function or instruction",
-    ),
-    bind(
-        Command::NextHot,
-        &[ch(']')],
-        DOWNWARD,
-        "",
-        "go to the next flagged node, or the next row by samples",
-    ),
+    bind(Command::Hottest, &[ch('H')], HOT, "hottest", "go to the bottleneck, or the hottest row"),
+    bind(Command::NextHot, &[ch(']')], MEASURED, "", "next flagged node, or row by samples"),
     bind(
         Command::PreviousHot,
         &[ch('[')],
-        DOWNWARD,
+        MEASURED,
         "",
-        "go to the previous flagged node, or the previous row by samples",
+        "previous flagged node, or row by samples",
     ),
     bind(Command::Search, &[ch('/')], ALL, "find", "search; a lower-case text ignores case"),
-    bind(Command::NextMatch, &[ch('n')], ALL, "", "go to the next match"),
-    bind(Command::PreviousMatch, &[ch('N')], ALL, "", "go to the previous match"),
-    bind(
-        Command::Filter,
-        &[ch('f')],
-        DOWNWARD,
-        "filter",
-        "show only matching rows; an empty text shows all",
-    ),
+    bind(Command::NextMatch, &[ch('n')], ALL, "", "next match"),
+    bind(Command::PreviousMatch, &[ch('N')], ALL, "", "previous match"),
+    bind(Command::Filter, &[ch('f')], FILTERED, "filter", "show only matching rows; empty: all"),
     bind(Command::Sort, &[ch('s')], SORTED, "sort", "change the sort order"),
     bind(Command::Invert, &[ch('I')], SORTED, "", "reverse the sort order"),
-    bind(Command::Source, &[ch('s')], BLOCKS, "source", "show or hide source lines"),
+    bind(Command::Source, &[ch('s')], LINES, "source", "show or hide source lines"),
     bind(Command::Offsets, &[ch('o')], BLOCKS, "offsets", "show offsets or addresses"),
     bind(Command::Samples, &[ch('t')], CODE, "", "show samples or shares"),
-    bind(Command::NextSymbol, &[ch('>')], BLOCKS, "", "go to the next function in the list"),
-    bind(
-        Command::PreviousSymbol,
-        &[ch('<')],
-        BLOCKS,
-        "",
-        "go to the previous function in the list",
-    ),
+    bind(Command::NextSymbol, &[ch('>')], BLOCKS, "", "next function"),
+    bind(Command::PreviousSymbol, &[ch('<')], BLOCKS, "", "previous function"),
     bind(
         Command::Details,
         &[ch('d')],
         DETAILED,
         "details",
-        "show or hide details: a node's meaning, formula and counts, a block's evidence",
+        "a node's meaning, formula and counts, a block's evidence",
     ),
     bind(Command::DetailsDown, &[ch('J')], TREE, "", "scroll the details down"),
     bind(Command::DetailsUp, &[ch('K')], TREE, "", "scroll the details up"),
@@ -171,14 +191,14 @@ pub static KEYMAP: &[Binding] = &[
         &[ch('m')],
         FUNCTIONS,
         "module",
-        "show only functions of the row's module, or of all modules",
+        "only functions of the row's module, or all",
     ),
     bind(
         Command::Thread,
         &[ch('T')],
         FUNCTIONS,
         "thread",
-        "show only samples of a thread (ID or name); an empty text shows all",
+        "only samples of a thread (ID or name); empty: all",
     ),
     bind(Command::NextEvent, &[key(KeyCode::Tab)], FUNCTIONS, "", "next sampled event"),
     bind(

@@ -3,7 +3,9 @@
 use super::state::{Counts, Loads, SampleFilter, SourceLines};
 use crate::keymap::{Command, Edit};
 use engine::documents::Report;
+use engine::documents::estimate::Estimate;
 use engine::documents::explanations::Explanations;
+use engine::estimate::Step;
 use profile::hot::{Annotated, Summary, Thread};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -52,6 +54,16 @@ pub enum BackgroundResult {
     Progress(u64, f64, u32),
     /// The block measurement with this id has ended.
     Measured(u64, Result<Box<bench::Measurement>, String>),
+    /// The measured command has written this.
+    Output(String),
+    /// Top-down can be estimated; what that costs.
+    Offer(String),
+    /// A step of the estimate begins.
+    Estimating(Step),
+    /// The estimate.
+    Estimated(Box<Estimate>),
+    /// There is no estimate, for this reason.
+    NotEstimated(String),
     /// The file was written; or not, for this reason.
     Saved(PathBuf, Result<(), String>),
 }
@@ -68,6 +80,8 @@ pub enum Effect {
     Annotate(usize),
     /// Attribute these samples to functions.
     Profile(SampleFilter),
+    /// Estimate top-down, in further runs of the command.
+    Estimate,
     /// Put a text on the clipboard, through the terminal.
     Copy(String),
     /// Write a new file.

@@ -1,8 +1,8 @@
 //! Raw mode and the alternate screen of the terminal, and giving both back: on quit, on a panic, on a
 //! signal, and while the program is stopped.
 //!
-//! A measured command must not write over the screen. While one runs, standard input, output and error
-//! are /dev/null, as far as they are the terminal.
+//! A measured command must not write over the screen. While one runs, standard input is /dev/null, output and error
+//! go where they are caught, as far as they are the terminal.
 
 use super::state::State;
 use super::view::view;
@@ -13,13 +13,15 @@ use crossterm::terminal::{
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout};
-use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::layout::Rect;
+use ratatui::{Terminal, TerminalOptions, Viewport};
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use terminal_size::terminal_size_of;
 use tma::{Error, Result};
 
 /// The original streams, to be restored from any thread.
@@ -32,9 +34,12 @@ struct Streams {
     output: File,
     input: Option<File>,
     error: Option<File>,
-    /// Whether they are redirected to /dev/null.
-    redirect: bool,
 }
+
+/// Where the output of a measured command goes; `None`: none is measured, or its output is not wanted any more.
+static CAUGHT: Mutex<Option<File>> = Mutex::new(None);
+/// Whether a command is measured, so that the streams are redirected.
+static REDIRECT: AtomicBool = AtomicBool::new(false);
 
 /// The screen to draw on.
 pub struct AlternateScreen {
@@ -42,11 +47,13 @@ pub struct AlternateScreen {
 }
 
 impl AlternateScreen {
-    /// Takes the terminal; with `redirect` other processes can neither write to it nor read from it.
+    /// Takes the terminal; other processes can neither write to it nor read from it if their output goes to `caught`.
     ///
     /// # Errors
     /// It is not a terminal, or cannot be set up.
-    pub fn open(redirect: bool) -> Result<Self> {
+    pub fn open(caught: Option<File>) -> Result<Self> {
+        REDIRECT.store(caught.is_some(), Ordering::SeqCst);
+        *CAUGHT.lock().unwrap_or_else(PoisonError::into_inner) = caught;
         let copy = |fd: std::io::Result<std::os::fd::OwnedFd>| fd.map(File::from);
         let output = copy(std::io::stdout().as_fd().try_clone_to_owned()).map_err(failed)?;
         let drawn = output.try_clone().map_err(failed)?;
@@ -57,13 +64,13 @@ impl AlternateScreen {
             output,
             input: input.map(copy).transpose().map_err(failed)?,
             error: error.map(copy).transpose().map_err(failed)?,
-            redirect,
         };
         let _ = ORIGINAL.set(streams);
         restore_on_panic();
         take().map_err(failed)?;
         let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, drawn));
-        let terminal = Terminal::new(backend).map_err(failed)?;
+        let options = TerminalOptions { viewport: Viewport::Fixed(area()) };
+        let terminal = Terminal::with_options(backend, options).map_err(failed)?;
         let mut screen = Self { terminal };
         // A killed program may have left its picture on the alternate screen.
         screen.redraw();
@@ -71,9 +78,9 @@ impl AlternateScreen {
     }
 
     /// Columns and rows.
-    pub fn size(&self) -> Option<(u16, u16)> {
-        let size = self.terminal.size().ok()?;
-        Some((size.width, size.height))
+    pub fn size(&self) -> (u16, u16) {
+        let area = area();
+        (area.width, area.height)
     }
 
     /// Shows the state.
@@ -81,6 +88,10 @@ impl AlternateScreen {
     /// # Errors
     /// The terminal is gone.
     pub fn draw(&mut self, state: &State) -> std::io::Result<()> {
+        let area = area();
+        if self.terminal.get_frame().area() != area {
+            self.terminal.resize(area)?;
+        }
         self.terminal.draw(|frame| view(state, frame)).map(|_| ())
     }
 
@@ -113,6 +124,18 @@ impl AlternateScreen {
 impl Drop for AlternateScreen {
     fn drop(&mut self) {
         restore();
+        // Whoever reads it comes to its end.
+        CAUGHT.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+/// The whole terminal. (Ratatui would ask crossterm, which runs `tput` if the terminal does not say its size.)
+fn area() -> Rect {
+    let size = ORIGINAL.get().and_then(|streams| terminal_size_of(&streams.output));
+    let (width, height) = size.map_or((0, 0), |(width, height)| (width.0, height.0));
+    match width > 0 && height > 0 {
+        true => Rect::new(0, 0, width, height),
+        false => Rect::new(0, 0, 80, 24),
     }
 }
 
@@ -137,17 +160,32 @@ fn take() -> std::io::Result<()> {
     enable_raw_mode()?;
     ACTIVE.store(true, Ordering::SeqCst);
     execute!(&original.output, EnterAlternateScreen)?;
-    if original.redirect {
-        let null = File::options().read(true).write(true).open("/dev/null")?;
-        dup2_stdout(&null)?;
-        if original.input.is_some() {
-            dup2_stdin(&null)?;
-        }
-        if original.error.is_some() {
-            dup2_stderr(&null)?;
-        }
+    if REDIRECT.load(Ordering::SeqCst) { redirect(original) } else { Ok(()) }
+}
+
+/// Redirects the streams that are the terminal.
+fn redirect(original: &Streams) -> std::io::Result<()> {
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    let caught = CAUGHT.lock().unwrap_or_else(PoisonError::into_inner);
+    let output = caught.as_ref().unwrap_or(&null);
+    dup2_stdout(output)?;
+    // Keys then come from the controlling terminal; without one, only from there.
+    if original.input.is_some() && File::open("/dev/tty").is_ok() {
+        dup2_stdin(&null)?;
+    }
+    if original.error.is_some() {
+        dup2_stderr(output)?;
     }
     Ok(())
+}
+
+/// Further runs of the command may write what they like: it is not shown again.
+pub fn silence() {
+    CAUGHT.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(original) = ORIGINAL.get().filter(|_| ACTIVE.load(Ordering::SeqCst)) {
+        // Without it their output would come a second time, which does no harm.
+        let _ = redirect(original);
+    }
 }
 
 /// Restores the terminal. May be called at any time, and repeatedly.
@@ -156,7 +194,7 @@ fn restore() {
     if !ACTIVE.swap(false, Ordering::SeqCst) {
         return;
     }
-    if original.redirect {
+    if REDIRECT.load(Ordering::SeqCst) {
         let _ = dup2_stdout(&original.output);
         let _ = original.input.as_ref().map(dup2_stdin);
         let _ = original.error.as_ref().map(dup2_stderr);

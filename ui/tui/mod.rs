@@ -10,6 +10,7 @@
 //! | `events` | keys, signals and results in one queue |
 //! | `background` | measuring, reading and profiling |
 //! | `alternate_screen` | taking the terminal and giving it back |
+//! | `output` | what the measured command writes |
 //! | `look`, `tone`, `width` | characters, colours, columns |
 //!
 //! Nothing is drawn unless something has happened, and nothing polls: idle costs nothing.
@@ -19,6 +20,7 @@ mod alternate_screen;
 mod background;
 mod events;
 mod look;
+mod output;
 mod run;
 mod state;
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::alternate_screen::AlternateScreen;
 use super::background::Background;
 use super::events::{self, Message};
 use super::look::Look;
+use super::output::Output;
 use super::state::{Counts, State};
 use super::update::{show_block, update};
 use crate::config::{self, Config};
@@ -33,7 +34,11 @@ pub fn run(settings: Settings, subject: &Subject) -> Result<ExitCode> {
     let (to, messages) = channel();
     events::catch_signals(to.clone())?;
     let measuring = matches!(subject, Subject::Command(..));
-    let mut screen = AlternateScreen::open(measuring)?;
+    let (output, writer) = match measuring {
+        true => Output::catch(to.clone()).map(|(output, writer)| (Some(output), Some(writer)))?,
+        false => (None, None),
+    };
+    let mut screen = AlternateScreen::open(writer)?;
     events::read_terminal(to.clone());
     let state = first_state(&settings, config, subject);
     let background = Background::start(subject, settings, to);
@@ -44,6 +49,9 @@ pub fn run(settings: Settings, subject: &Subject) -> Result<ExitCode> {
     program.serve(&messages, &mut screen);
     drop(screen);
     let status = program.background.end();
+    if let Some(output) = output {
+        output.print();
+    }
     Ok(ExitCode::from(match program.ended {
         Some(End::Failed(error)) => return Err(error),
         Some(End::Signal(signal)) => u8::try_from(128 + signal).unwrap_or(1),
@@ -61,7 +69,9 @@ fn first_state(settings: &Settings, config: Config, subject: &Subject) -> State 
     let mut state = State::new(first, look);
     state.config = Some(config_note(&config));
     state.keys = config.keys;
-    if let Subject::File(_, samples) | Subject::Command(_, samples) = subject {
+    if let Subject::File(_, samples) | Subject::Command(_, samples) | Subject::Process(_, samples) =
+        subject
+    {
         state.functions.samples_of.threads.clone_from(&samples.threads);
         state.counts = samples.counts.as_deref().map(Counts::new);
     }
@@ -105,7 +115,8 @@ impl Program {
     fn serve(&mut self, messages: &Receiver<Message>, screen: &mut AlternateScreen) {
         let mut dirty = true;
         while self.ended.is_none() {
-            if let Some(size) = screen.size().filter(|s| *s != self.state.size) {
+            let size = screen.size();
+            if size != self.state.size {
                 self.act(Action::Resize(size.0, size.1), screen);
             }
             if std::mem::take(&mut dirty) && screen.draw(&self.state).is_err() {
@@ -175,6 +186,7 @@ impl Program {
             Effect::Quit => self.ended = Some(End::Quit),
             Effect::Suspend => screen.suspend(),
             Effect::Redraw => screen.redraw(),
+            Effect::Estimate => self.background.estimate(),
             Effect::Profile(which) => self.background.profile(which),
             Effect::Copy(text) => screen.copy(&text),
             Effect::Save(path, content) => self.background.save(path, content),

@@ -30,6 +30,8 @@ const WINDOW_ROWS: usize = 32;
 const PARKED: Duration = Duration::from_millis(5);
 /// How long a block of a batch may wait for an uncontended core on its first visit.
 const FIRST_BUDGET: Duration = Duration::from_millis(100);
+/// What a row may cost however small its budget: no time for one that only computes is too short then.
+const LEAST_COST: Duration = Duration::from_millis(500);
 
 /// Progress of a batch.
 #[derive(Debug)]
@@ -202,19 +204,31 @@ struct Revisit {
     before: usize,
     /// The measurement of the first visit.
     first: Measurement,
+    /// What the row may still cost.
+    left: Duration,
 }
 
 impl Job<'_> {
     /// Measures until no row is left. A block that is unstable on its first visit is visited again some
-    /// rows later, with its full budget. There is no third visit.
+    /// rows later, with the rest of its budget. There is no third visit. No row costs more than its budget.
     fn work(&mut self, profiler: &mut Profiler, budget: Duration) {
         while let Some((row, first)) = self.take() {
-            profiler.set_budget(if first.is_some() { budget } else { budget.min(FIRST_BUDGET) });
+            let (first, left) =
+                first.map_or((None, budget.max(LEAST_COST)), |(first, left)| (Some(first), left));
+            profiler.set_budget(if first.is_some() {
+                budget.min(left)
+            } else {
+                budget.min(FIRST_BUDGET)
+            });
+            let start = Instant::now();
+            profiler.set_end(Some(start + left));
             let measured = measure_row(profiler, &self.rows[row]);
+            let left = left.saturating_sub(start.elapsed());
             self.rates.count(self.number);
             let measurement = match (measured, first) {
-                (Ok(first), None) if first.status == Status::Unstable => {
-                    self.revisits.push_back(Revisit { row, before: row + self.ahead / 4, first });
+                (Ok(first), None) if first.status == Status::Unstable && left >= FIRST_BUDGET => {
+                    let before = row + self.ahead / 4;
+                    self.revisits.push_back(Revisit { row, before, first, left });
                     continue;
                 }
                 (Ok(second), Some(first)) => Ok(merge_visits(&first, second)),
@@ -230,7 +244,7 @@ impl Job<'_> {
 
     /// The next row, with the measurement of its first visit if there was one. Waits while the slowest
     /// row lags too far, or while fewer jobs work, unless there is a row to revisit.
-    fn take(&mut self) -> Option<(usize, Option<Measurement>)> {
+    fn take(&mut self) -> Option<(usize, Option<(Measurement, Duration)>)> {
         let all = self.rows.len();
         loop {
             let (next, written) =
@@ -240,10 +254,8 @@ impl Job<'_> {
             }
             let full = next >= all || next > written.saturating_add(self.ahead);
             if self.revisits.front().is_some_and(|revisits| full || revisits.before <= next) {
-                return self
-                    .revisits
-                    .pop_front()
-                    .map(|revisits| (revisits.row, Some(revisits.first)));
+                let next = self.revisits.pop_front();
+                return next.map(|revisit| (revisit.row, Some((revisit.first, revisit.left))));
             }
             if next >= all {
                 return None;

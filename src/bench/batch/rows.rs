@@ -39,7 +39,7 @@ impl Row {
             Ok(block) => block.hex(),
             Err(_) => self.text.clone(),
         };
-        text.replace(['\n', '\r'], " ")
+        tma::text::name(&text.replace(['\n', '\r'], " ")).into_owned()
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Explainer {
     /// How long a measurement, or a list of what-if measurements in total, may wait for an uncontended
     /// core.
     pub(super) budget: Duration,
+    /// How long an explanation may take in all, and the what-if measurements again.
+    pub(super) longest: Duration,
     /// Initial values set by the user.
     pub(super) user_values: InitialValues,
 }
@@ -51,6 +53,7 @@ impl Explainer {
             analyser: Analyser::new(latencies),
             core: options.core.clone(),
             budget: options.budget,
+            longest: options.longest(),
             user_values: user_values(&options),
             progress: options.progress,
         }

@@ -11,6 +11,7 @@ use crate::{Measurement, Profiler, Status};
 use isa::code::Block;
 use isa::deps::Kind;
 use isa::latency::Source;
+use std::time::Instant;
 use tma::Result;
 
 /// How far a time may be below a sum of measured latencies, each with its error.
@@ -26,6 +27,23 @@ impl Explainer {
     /// # Errors
     /// The sandbox cannot be started.
     pub fn explain(
+        &mut self,
+        profiler: &mut Profiler,
+        block: &Block,
+        path: Option<&Block>,
+        measurement: &mut Measurement,
+        what_if: bool,
+    ) -> Result<()> {
+        let end = Some(Instant::now() + self.longest);
+        profiler.set_end(end);
+        self.bench.set_end(end);
+        let outcome = self.explain_in_time(profiler, block, path, measurement, what_if);
+        profiler.set_end(None);
+        self.bench.set_end(None);
+        outcome
+    }
+
+    fn explain_in_time(
         &mut self,
         profiler: &mut Profiler,
         block: &Block,
@@ -91,6 +109,7 @@ impl Explainer {
             verdict = with_jump(verdict, whole, rest);
         }
         if what_if {
+            self.bench.set_end(Some(Instant::now() + self.longest));
             measurement.what_if = self.what_if(&subject, &findings)?;
         }
         measurement.alias_pairs = alias_pairs;

@@ -32,7 +32,7 @@ impl ValueSearch<'_> {
             let others =
                 if budget == whole_budget { self.options.candidates() } else { Vec::new() };
             for values in others.into_iter().chain(smaller_strides(self.block, &setup.values)) {
-                if budget == 0 {
+                if budget == 0 || self.is_hopeless() {
                     break 'better;
                 }
                 let values = self.with_user_values(values);

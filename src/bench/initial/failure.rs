@@ -36,6 +36,9 @@ impl Failure {
 /// Start of the reason where the processor lacks an instruction: no values help.
 pub const ILLEGAL: &str = "illegal instruction";
 
+/// The reason where the block's time is up.
+pub const LATE: &str = "it takes too long";
+
 /// Start of the reason where a block writes more lines than the harness can restore.
 pub const TOO_MANY_LINES: &str = "it writes ";
 
@@ -50,6 +53,7 @@ pub fn explain(ended: &Ended, program: &Program, page_limit: usize) -> Failure {
         Ended::MapRefused(fault) => ("the kernel refuses to map the page".to_owned(), Some(fault)),
         Ended::TooManyPages(fault) => (format!("more than {page_limit} pages"), Some(fault)),
         Ended::TimedOut => ("the watchdog stopped it after 100 ms".to_owned(), None),
+        Ended::OutOfTime => (LATE.to_owned(), None),
         Ended::Died(how) => (format!("the worker died: {how}"), None),
     };
     let origin = fault.and_then(|f| f.offset).and_then(|offset| program.origin(offset));

@@ -19,7 +19,7 @@ impl ValueSearch<'_> {
         let mut budget = BUDGET;
         'hill_climb: while let Some(position) = from.failure.position() {
             for step in self.candidates(&from, position, reseed, &mut budget)? {
-                if budget == 0 {
+                if budget == 0 || self.is_hopeless() {
                     break 'hill_climb;
                 }
                 let step = Candidate { values: self.with_user_values(step.values), ..step };

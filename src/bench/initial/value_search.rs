@@ -116,7 +116,7 @@ impl<'a> ValueSearch<'a> {
         {
             return Ok(Some(setup));
         }
-        if self.lacks_instruction() {
+        if self.is_hopeless() {
             return Ok(None);
         }
         if search && let Some(setup) = self.hill_climb(false)? {
@@ -157,9 +157,11 @@ impl<'a> ValueSearch<'a> {
         values
     }
 
-    /// Whether the processor lacks an instruction: no values help.
-    fn lacks_instruction(&self) -> bool {
-        self.first_failure.as_ref().is_some_and(|t| t.failure.reason.starts_with(ILLEGAL))
+    /// Whether no values help, or none can be tried any more: the processor lacks an instruction, or the
+    /// block's time is up.
+    pub(super) fn is_hopeless(&self) -> bool {
+        self.runner.limit.is_spent()
+            || self.first_failure.as_ref().is_some_and(|t| t.failure.reason.starts_with(ILLEGAL))
     }
 
     /// Tries one set of values after the other, each with fewer copies if it touches too many pages,
@@ -185,7 +187,7 @@ impl<'a> ValueSearch<'a> {
             loop {
                 match self.traced_run(&start)? {
                     Ok(setup) => return Ok(Some(setup)),
-                    Err(_) if self.lacks_instruction() => return Ok(None),
+                    Err(_) if self.is_hopeless() => return Ok(None),
                     // Fewer copies fail at the same place, unless they end before it.
                     Err(run) if run.fewer_copies_may_help => {
                         let failed = run.failure.copy.unwrap_or(self.copies - 1);

@@ -46,6 +46,11 @@ impl Bench {
         self.profiler.set_budget(budget);
     }
 
+    /// Has no measurement from now on take longer than until `end`.
+    pub fn set_end(&mut self, end: Option<std::time::Instant>) {
+        self.profiler.set_end(end);
+    }
+
     /// Measures a block with these initial values.
     ///
     /// # Errors

@@ -55,6 +55,9 @@ impl Profiler {
             if self.options.progress.is_cancelled() {
                 return Ok(Some(Failure::of_block("cancelled")));
             }
+            if self.runner.limit.is_over() && timed.passes > 0 {
+                break;
+            }
             self.options.progress.count_pass();
             // Do not count switches while waiting for an uncontended core.
             let switches = self.switches()?;
@@ -82,7 +85,10 @@ impl Profiler {
         let start = Instant::now();
         let mut polls = 0;
         let before = self.runner.timeouts;
-        while Instant::now() < self.deadline && self.runner.timeouts == before {
+        while Instant::now() < self.deadline
+            && self.runner.timeouts == before
+            && !self.runner.limit.is_spent()
+        {
             if self.options.progress.is_cancelled() {
                 return Ok(false);
             }

@@ -1,6 +1,6 @@
 //! Finds initial values, pages and a way to repeat with which a block's copies run.
 
-use super::{Look, Profiler, REPEAT};
+use super::Profiler;
 use crate::harness::required_state::RequiredState;
 use crate::harness::{copies, forms};
 use crate::initial::discover::{compare_end_state, discover_staged, replay, run_again};
@@ -9,6 +9,12 @@ use crate::initial::run_setup::RunSetup;
 use crate::timing::measure::{self, Repeat};
 use isa::code::Block;
 use tma::Result;
+
+/// How many copies, how they repeat, and roughly how many cycles an iteration takes.
+type Look = (usize, Repeat, f64);
+
+/// Most repetitions of the copies: longer runs are disturbed more often and agree less.
+pub(super) const REPEAT: u32 = 64;
 
 impl Profiler {
     /// Finds a setup with which the block runs, and its approximate cycles per iteration. Few copies are

@@ -78,6 +78,10 @@ impl Runner {
         if self.wide {
             return Ok(true);
         }
+        if self.blocks > 0 {
+            // What is asked of the processor is kept, also on disk: no block may have a hand in it.
+            self.discard();
+        }
         self.worker()?;
         let core = self.core.clone();
         let patience = if self.tested { Duration::ZERO } else { patience };

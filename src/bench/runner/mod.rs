@@ -2,24 +2,22 @@
 //! canary, and passes it code, values and a schedule.
 
 mod clocked;
+pub mod limit;
 mod memory;
 
 use super::sandbox::layout::{self as at, mail};
-use super::sandbox::{
-    Ended, Layers, Worker, pin_to, random, use_batch_scheduling, use_normal_scheduling,
-};
+use super::sandbox::{Ended, Worker, pin_to, random, use_batch_scheduling, use_normal_scheduling};
 use crate::initial::values::Values;
+use crate::layers::Layers;
 use crate::timing::clock::{Places, Sentinel};
+use limit::Limit;
 use pmu::machine::{Root, same_kind};
 use std::sync::Arc;
-use std::time::Duration;
 use tma::Core;
 use tma::Result;
 
 /// Offset of the block's code in the region, after the clock's.
 pub const BLOCK_CODE: usize = at::CODE + 0x3000;
-/// The watchdog: no command takes longer.
-const WATCHDOG: Duration = Duration::from_millis(100);
 /// Masked exceptions, flush to zero, subnormals are zero.
 pub const MXCSR_FAST: u32 = 0x9fc0;
 /// Masked exceptions, gradual underflow.
@@ -39,6 +37,10 @@ pub struct Runner {
     worker: Option<Worker>,
     /// How often the watchdog ended a worker.
     pub timeouts: u32,
+    /// What the block at hand may still cost.
+    pub limit: Limit,
+    /// Blocks that have been run in the present worker.
+    pub blocks: u32,
     /// How floating-point instructions treat subnormals, unless a run wants it otherwise.
     pub mxcsr: u32,
     inspect: bool,
@@ -79,6 +81,8 @@ impl Runner {
             worker: None,
             mxcsr: MXCSR_FAST,
             timeouts: 0,
+            limit: Limit::default(),
+            blocks: 0,
             inspect,
             core,
             cpus,
@@ -134,7 +138,7 @@ impl Runner {
             self.worker = Some(worker);
             self.write_clock();
             self.started += 1;
-            (self.ran, self.fresh) = (false, false);
+            (self.ran, self.fresh, self.blocks) = (false, false, 0);
             self.images.clear();
         }
         self.worker.as_mut().ok_or_else(|| tma::Error::failed("no sandbox worker"))
@@ -182,7 +186,7 @@ impl Runner {
     }
 
     /// Runs `schedule`, pairs of segment and dither, and returns the ticks of each entry. The
-    /// worker is discarded if it did not come to an orderly end.
+    /// worker is discarded if it did not come to an orderly end. Nothing runs beyond the block's limit.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -192,10 +196,14 @@ impl Runner {
         schedule: &[(usize, u16)],
     ) -> Result<(Ended, Vec<u32>)> {
         let count = schedule.len().min(at::SCHEDULE_MAX);
+        if self.limit.is_spent() {
+            return Ok((Ended::OutOfTime, Vec::new()));
+        }
         self.worker()?;
         self.ran = true;
         let unmap = std::mem::replace(&mut self.fresh, false);
         let operation = if unmap { mail::UNMAP_AND_RUN } else { mail::RUN };
+        let limit = self.limit;
         let worker = self.worker()?;
         let base = worker.base();
         for (i, segment) in segments.iter().enumerate().take(mail::SEGMENTS_MAX) {
@@ -210,14 +218,20 @@ impl Runner {
         }
         worker.write(at::SCHEDULE, &words);
         worker.put32(at::MAIL + mail::COUNT, count as u32);
-        let ended = worker.command(operation, WATCHDOG);
+        let mut ended = worker.command(operation, limit.next_command());
         let ticks = match ended {
             Ended::Done => worker.words(at::TICKS, count),
             _ => Vec::new(),
         };
-        self.timeouts += u32::from(ended == Ended::TimedOut);
+        if ended == Ended::TimedOut {
+            self.timeouts += 1;
+            self.limit.count_stopped();
+        }
         if matches!(ended, Ended::TimedOut | Ended::Died(_)) {
             self.discard();
+        }
+        if ended == Ended::TimedOut && self.limit.is_over() {
+            ended = Ended::OutOfTime;
         }
         Ok((ended, ticks))
     }

@@ -56,6 +56,9 @@ pub const PHYSICAL: usize = 0x80000;
 pub const PHYSICAL_MAX: usize = 512;
 /// The content of [`IMAGE_PAGES`], in their order.
 pub const IMAGE: usize = PHYSICAL + PHYSICAL_MAX * PAGE;
+/// What every block needs: code, data, and as many physical pages as most use. The rest is allocated when
+/// it is touched, which most workers never do.
+pub const USUAL: usize = PHYSICAL + 64 * PAGE;
 /// Size of the whole region.
 pub const SIZE: usize = IMAGE + PHYSICAL_MAX * PAGE;
 /// Bytes in a page.
@@ -141,6 +144,9 @@ pub mod mail {
     pub const FILTER_RESULT: usize = 52;
     /// The fault: signal, code (u32), then address, rip, error, trap, cr2 (u64).
     pub const FAULT_RECORD: usize = 64;
+    /// How each restraint of the worker went, one number each (`restraints`): [`HELD`], [`READS_OTHERWISE`] or
+    /// the kernel's negative error.
+    pub const RESTRAINTS: usize = 128;
     /// Segments, 32 bytes each: entry (u64), repeat (u32), the rest unused.
     pub const SEGMENTS: usize = 256;
     /// How many segments fit.
@@ -157,6 +163,10 @@ pub mod mail {
     /// How many fit, the final one included.
     pub const RANGES_MAX: usize = 96;
 
+    /// A restraint that holds.
+    pub const HELD: i32 = 1;
+    /// One that was set without an error and reads back otherwise.
+    pub const READS_OTHERWISE: i32 = 2;
     /// Nothing to do, or done.
     pub const IDLE: u32 = 0;
     /// A command waits.

@@ -1,31 +1,13 @@
-//! Raw system calls and the worker's path from the fork to its own code.
+//! The worker's path from the fork to its own code.
 //!
 //! Between the fork and the jump into the runtime nothing allocates, locks or touches library
 //! state: the forking process may have other threads.
 
 use super::layout as at;
+use super::raw::call;
+use super::restraints::{EXCEPTIONS, close_all, restrain};
 use super::runtime::{Entry, offset};
 use std::arch::asm;
-
-/// A system call as the kernel takes it; the result is negative on an error.
-///
-/// # Safety
-/// As dangerous as the call itself: pointers must be valid for what the kernel does with them.
-unsafe fn call(number: i64, arguments: [u64; 6]) -> i64 {
-    let result;
-    // SAFETY: the register interface of the kernel; rcx and r11 are the ones it clobbers.
-    unsafe {
-        asm!(
-            "syscall",
-            inlateout("rax") number => result,
-            in("rdi") arguments[0], in("rsi") arguments[1], in("rdx") arguments[2],
-            in("r10") arguments[3], in("r8") arguments[4], in("r9") arguments[5],
-            lateout("rcx") _, lateout("r11") _,
-            options(nostack)
-        );
-    }
-    result
-}
 
 /// Namespaces of its own for the worker: no user, process, network, mount, IPC or host name of
 /// the outside.
@@ -96,7 +78,7 @@ struct Action {
 /// Only in a fresh child process of one thread.
 unsafe fn child(plan: Plan) -> ! {
     let base = plan.base;
-    let fixed = (libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE | libc::MAP_POPULATE) as u64;
+    let fixed = (libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE) as u64;
     let code = (libc::PROT_READ | libc::PROT_EXEC) as u64;
     let data = (libc::PROT_READ | libc::PROT_WRITE) as u64;
     let room = at::CONTEXT_PAGE as u64;
@@ -108,18 +90,16 @@ unsafe fn child(plan: Plan) -> ! {
         demand(call(libc::SYS_mmap, [base, room, code, fixed, file, 0]) == base as i64, 101);
         let data = call(libc::SYS_mmap, [base + room, rest, data, fixed, file, room]);
         demand(data == (base + room) as i64, 102);
-        call(libc::SYS_setsid, [0; 6]);
-        demand(prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64) == 0, 103);
+        let (read, write) = (libc::MADV_POPULATE_READ as u64, libc::MADV_POPULATE_WRITE as u64);
+        call(libc::SYS_madvise, [base, room, read, 0, 0, 0]);
+        call(libc::SYS_madvise, [base + room, at::USUAL as u64 - room, write, 0, 0, 0]);
+        restrain(base, plan.inspect);
+        // A parent that ended before that was set ends nobody.
         let parent = call(libc::SYS_getppid, [0; 6]) as u64;
         demand(parent == plan.parent || parent == 0, 104);
-        demand(prctl(libc::PR_SET_NO_NEW_PRIVS, 1) == 0, 105);
-        // perf_event_open(2) asks for the right to inspect, which takes a dumpable process. No
-        // core is written all the same: see `limits`.
-        prctl(libc::PR_SET_DUMPABLE, u64::from(plan.inspect));
         if let Some(offset) = plan.rseq {
             demand(leave_rseq(offset), 109);
         }
-        limits();
         signals(base);
         let set = |what: u64, to| call(libc::SYS_arch_prctl, [what, to, 0, 0, 0, 0]);
         demand(set(0x1002, at::FS_BASE) == 0 && set(0x1001, at::GS_BASE) == 0, 106);
@@ -129,11 +109,7 @@ unsafe fn child(plan: Plan) -> ! {
             let mask = mask.as_ptr() as u64;
             call(libc::SYS_sched_setaffinity, [0, 128, mask, 0, 0, 0]);
         }
-        if call(libc::SYS_close_range, [0, u64::from(u32::MAX), 0, 0, 0, 0]) != 0 {
-            for descriptor in 0..65536 {
-                call(libc::SYS_close, [descriptor, 0, 0, 0, 0, 0]);
-            }
-        }
+        close_all(base, plan.region);
         asm!(
             "jmp {enter}",
             enter = in(reg) base + offset(Entry::Enter) as u64,
@@ -169,39 +145,7 @@ unsafe fn demand(held: bool, status: u64) {
     }
 }
 
-/// # Safety
-/// Only with options that take a plain number.
-unsafe fn prctl(option: i32, value: u64) -> i64 {
-    // SAFETY: no pointer is passed.
-    unsafe { call(libc::SYS_prctl, [option as u64, value, 0, 0, 0, 0]) }
-}
-
-/// No files, no processes, no cores, no locked memory, and little memory at all.
-///
-/// # Safety
-/// Only in the worker.
-unsafe fn limits() {
-    let limits = [
-        // 1, not 0: that also keeps the kernel from starting a core handler
-        // (Linux, fs/coredump.c).
-        (libc::RLIMIT_CORE, 1),
-        (libc::RLIMIT_FSIZE, 0),
-        (libc::RLIMIT_NOFILE, 0),
-        (libc::RLIMIT_NPROC, 0),
-        (libc::RLIMIT_MEMLOCK, 0),
-        (libc::RLIMIT_STACK, 0),
-        (libc::RLIMIT_AS, (at::SIZE + 2 * at::PAGES_MAX * at::PAGE) as u64),
-    ];
-    for (what, limit) in limits {
-        let limit = [limit, limit];
-        // SAFETY: the pointer is to a live pair of numbers.
-        unsafe {
-            call(libc::SYS_setrlimit, [u64::from(what), limit.as_ptr() as u64, 0, 0, 0, 0]);
-        }
-    }
-}
-
-/// Exceptions go to the runtime, on a stack of their own; every other signal is blocked.
+/// Exceptions go to the runtime, on a stack of their own.
 ///
 /// # Safety
 /// Only in the worker, whose region lies at `base`.
@@ -218,18 +162,14 @@ unsafe fn signals(base: u64) {
         restorer: 0,
         mask: 0,
     };
-    let mut blocked = !0u64;
     // SAFETY: all pointers are to live locals of the kernel's layout.
     unsafe {
         let stack = &raw const stack as u64;
         demand(call(libc::SYS_sigaltstack, [stack, 0, 0, 0, 0, 0]) == 0, 107);
-        for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP] {
-            blocked &= !(1 << (signal - 1));
+        for signal in EXCEPTIONS {
             let action = &raw const action as u64;
             let done = call(libc::SYS_rt_sigaction, [signal as u64, action, 0, 8, 0, 0]);
             demand(done == 0, 108);
         }
-        let mask = &raw const blocked as u64;
-        call(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as u64, mask, 0, 8, 0, 0]);
     }
 }

@@ -12,7 +12,7 @@ use tma::self_test::Answers;
 const SHORT: f64 = 0.93;
 /// Attempts that are alike where a core's own limit is below its table's: so many, this close, and at
 /// least this share of the table's width.
-const REPEATED: usize = 16;
+pub const REPEATED: usize = 16;
 const LIKE: f64 = 0.99;
 const ALONE: f64 = 0.7;
 /// How far the errors of the clock take a rate above what the pipeline can.
@@ -53,6 +53,7 @@ pub fn of(times: &Times, stated: Option<u32>) -> Answers {
         misprediction: mispredicted::cost(times),
         ready_misprediction: mispredicted::ready_cost(times),
         indirect_misprediction: mispredicted::indirect_cost(times),
+        misprediction_load: mispredicted::load_cost(times),
         targets: mispredicted::targets(times),
     }
 }
@@ -73,6 +74,7 @@ pub fn are_settled(times: &Times, stated: Option<u32>) -> bool {
         && answers.misprediction.is_some()
         && answers.ready_misprediction.is_some()
         && answers.indirect_misprediction.is_some()
+        && (answers.misprediction_load.is_some() || times.attempts >= UNDECIDED)
         && answers.targets.is_some_and(|t| t.rule().is_some() || times.attempts >= UNDECIDED)
 }
 
@@ -158,7 +160,7 @@ fn false_distances(times: &Times) -> Option<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selftest::questions::Question::{Branch, Jump, Second};
+    use crate::selftest::questions::Question::{Branch, Call, Jump, Second};
     use crate::selftest::questions::{EIGHTH, HALF, OTHER, QUARTER, QUESTIONS, Question};
 
     /// Times of a core of this width on which nothing is special, and then what is.
@@ -174,7 +176,9 @@ mod tests {
                 Branch(HALF) | Second(OTHER) | Jump(HALF) => 10.0 + 20.0 / 2.0,
                 Branch(QUARTER) | Jump(QUARTER) => 10.0 + 20.0 / 4.0,
                 Branch(EIGHTH) | Jump(EIGHTH) => 10.0 + 20.0 / 8.0,
-                Branch(_) | Second(_) | Jump(_) => 10.0,
+                // 4 cycles a load.
+                Call(HALF) => 10.0 + (20.0 + 2.0 * 4.0) / 2.0,
+                Branch(_) | Second(_) | Jump(_) | Call(_) => 10.0,
                 _ => question.instructions() as f64 / width + fence,
             };
             let cycles = special.iter().find(|(q, _)| q == question).map_or(own, |(_, c)| *c);

@@ -1,12 +1,15 @@
 //! What mispredictions cost, and which of several targets is predicted.
 
-use super::questions::Question::{self, Branch, Jump, Second};
+use super::questions::Question::{self, Branch, Call, Jump, Second};
 use super::questions::{EIGHTH, HALF, NEVER, OTHER, QUARTER};
 use super::times::Times;
 use tma::self_test::Targets;
 
 /// How far two kinds of random branches may differ in what a misprediction costs.
 const ALIKE: f64 = 0.2;
+
+/// Cycles of a load that hits the L1 cache, on any core of the last twenty years: 3 to 6. Others are errors.
+const LOAD: std::ops::RangeInclusive<f64> = 2.0..=8.0;
 
 /// What branches that cannot be predicted take beyond one that is never taken, for each misprediction: they
 /// go the rarer way half of the times and an eighth, and both must agree.
@@ -28,6 +31,13 @@ pub fn ready_cost(times: &Times) -> Option<f64> {
 pub fn indirect_cost(times: &Times) -> Option<f64> {
     let cost = 2.0 * beyond(times, Jump(HALF))?;
     (cost > 0.0).then_some(cost)
+}
+
+/// What each further load adds that a branch waits for: an indirect call through two loads instead of none.
+pub fn load_cost(times: &Times) -> Option<f64> {
+    let through = 2.0 * (times.get(Call(HALF))? - times.get(Call(NEVER))?);
+    let each = (through - indirect_cost(times)?) / 2.0;
+    LOAD.contains(&each).then_some(each)
 }
 
 /// How often a jump is mispredicted that takes the rarer of two targets a quarter and an eighth of the times.
@@ -70,6 +80,18 @@ mod tests {
         let all = [(Second(NEVER), 17.5), (Second(OTHER), 28.5)];
         assert_eq!(ready_cost(&times(&all)), Some(22.0));
         assert_eq!(ready_cost(&times(&all[..1])), None);
+    }
+
+    /// By hand: ((31 − 15) × 2 − (22 − 10) × 2) ÷ 2 = 4; 14 cycles a load are no time of a load.
+    #[test]
+    fn a_load_costs_what_a_call_through_two_adds() {
+        let of = |call| {
+            let calls = [(Call(NEVER), 15.0), (Call(HALF), call)];
+            let jumps = [(Jump(NEVER), 10.0), (Jump(HALF), 22.0)];
+            load_cost(&times(&[calls, jumps].concat()))
+        };
+        assert_eq!(of(31.0), Some(4.0));
+        assert_eq!(of(41.0), None);
     }
 
     /// By hand, 24 cycles each: the most frequent target is wrong with 1/4 and 1/8, the last one with

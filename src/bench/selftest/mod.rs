@@ -23,6 +23,7 @@ mod times;
 use crate::runner::Runner;
 use questions::QUESTIONS;
 use std::time::{Duration, Instant};
+use times::Times;
 use tma::Core;
 
 /// Attempts without a pause, which settle everything on a core that nobody else uses.
@@ -45,7 +46,14 @@ pub fn ensure(runner: &mut Runner, core: &Core, patience: Duration) -> bool {
     let mut rates = Vec::new();
     // A neighbour may look like a limit, so the next process asks again.
     let mut is_limit = false;
-    while !is_limit && !answers::are_settled(&known, stated) {
+    let settled = |known: &Times| {
+        let is_contradicted = || !core.contradicted_by(&answers::of(known, stated)).is_empty();
+        // Contention looks like another core than the table's: only what repeats overrules it.
+        let agrees =
+            || stated.is_none() || !is_contradicted() || known.attempts >= answers::REPEATED as u32;
+        answers::are_settled(known, stated) && agrees()
+    };
+    while !is_limit && !settled(&known) {
         if rates.len() >= ATTEMPTS {
             if start.elapsed() + PAUSE > patience {
                 break;
@@ -66,7 +74,7 @@ pub fn ensure(runner: &mut Runner, core: &Core, patience: Duration) -> bool {
     {
         kept::save(place, &core.cpu, &known);
     }
-    if !is_limit && !answers::are_settled(&known, stated) {
+    if !is_limit && !settled(&known) {
         return false;
     }
     // The best that was seen, also if the table states more.

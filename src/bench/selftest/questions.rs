@@ -1,7 +1,7 @@
 //! The code of each test: a loop whose body is what is asked about.
 
 use super::mixes::{LENGTH, MIXES};
-use super::random::{branch, jump, random};
+use super::random::{branch, call, jump, objects, random};
 use crate::harness::emitter::{Emitter, RCX};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;
@@ -61,10 +61,12 @@ pub enum Question {
     Second(u8),
     /// An indirect jump to the rarer of two targets where all these bits of a random number are 0.
     Jump(u8),
+    /// An indirect call of the rarer of two functions there, through an object and its table: two loads more.
+    Call(u8),
 }
 
 use Question::{
-    Branch, Distance, Fence, Jump, Loop, Mix, Moves, Nops, NopsBetween, Second, Target,
+    Branch, Call, Distance, Fence, Jump, Loop, Mix, Moves, Nops, NopsBetween, Second, Target,
 };
 
 /// All of them.
@@ -99,6 +101,8 @@ pub const QUESTIONS: &[Question] = &[
     Jump(HALF),
     Jump(QUARTER),
     Jump(EIGHTH),
+    Call(NEVER),
+    Call(HALF),
 ];
 
 impl Question {
@@ -119,6 +123,7 @@ impl Question {
             Branch(bits) => format!("branch on {bits} of a random number"),
             Second(bits) => format!("branch on {bits} of a random number after another"),
             Jump(bits) => format!("indirect jump on {bits} of a random number"),
+            Call(bits) => format!("call through an object on {bits} of a random number"),
         }
     }
 
@@ -130,13 +135,13 @@ impl Question {
             NopsBetween | Moves => 2 * STRAIGHT,
             Loop(instructions) => instructions,
             Distance(_) => PAIRS,
-            Branch(_) | Second(_) | Jump(_) => 1,
+            Branch(_) | Second(_) | Jump(_) | Call(_) => 1,
         }
     }
 
     /// Whether its time varies by chance.
     pub fn is_random(self) -> bool {
-        matches!(self, Branch(_) | Second(_) | Jump(_))
+        matches!(self, Branch(_) | Second(_) | Jump(_) | Call(_))
     }
 
     /// Cycles of one iteration, roughly, to choose how many to run.
@@ -145,7 +150,7 @@ impl Question {
             Fence { .. } | Target(_) => 64 + STRAIGHT / 6,
             Distance(_) => PAIRS,
             // Many iterations, so that they hold about as many mispredictions each time.
-            Branch(_) | Second(_) | Jump(_) => 1,
+            Branch(_) | Second(_) | Jump(_) | Call(_) => 1,
             _ => self.instructions() / 6,
         }
     }
@@ -199,6 +204,7 @@ impl Question {
                 branch(code, bits);
             }
             Jump(bits) => jump(code, bits),
+            Call(bits) => call(code, bits),
         }
     }
 
@@ -209,6 +215,9 @@ impl Question {
         let again = code.here();
         code.load32(RCX, at::CONTEXT + context::LEFT);
         code.address(7, at::TRACE); // rdi
+        if matches!(self, Call(_)) {
+            objects(code);
+        }
         if self.is_random() {
             // Numbers that no run had before: Zen 5 learns a sequence of 2,400 that repeats, and
             // mispredictions then seem to cost 8 cycles.

@@ -1,6 +1,6 @@
 //! The code of random branches and jumps.
 
-use crate::harness::emitter::Emitter;
+use crate::harness::emitter::{Emitter, RAX};
 
 /// `rdx` from the next number of a linear congruential generator modulo 2⁶⁴, whose multiplier is 5
 /// modulo 8 and whose increment is odd (Knuth, The Art of Computer Programming 2, 3.2.1).
@@ -33,4 +33,32 @@ pub(super) fn jump(code: &mut Emitter, bits: u8) {
     code.raw(&[0xcc; 3]); // int3
     code.raw(&[0x48, 0x83, 0xc6, 0x01]); // first: add rsi, 1
     code.raw(&[0x48, 0x83, 0xc6, 0x02]); // second: add rsi, 2
+}
+
+/// Two functions, a table of each with nothing else, and at `rdi + 0x100` the addresses of the tables, as two
+/// objects have them.
+pub(super) fn objects(code: &mut Emitter) {
+    code.raw(&[0xeb, 2 * 5]); // jmp, over both functions
+    let first = code.here();
+    code.raw(&[0x48, 0x83, 0xc6, 0x01, 0xc3]); // add rsi, 1; ret
+    let second = code.here();
+    code.raw(&[0x48, 0x83, 0xc6, 0x02, 0xc3]); // add rsi, 2; ret
+    code.address(RAX, first);
+    code.raw(&[0x48, 0x89, 0x87, 0x80, 0, 0, 0]); // mov [rdi + 0x80], rax
+    code.address(RAX, second);
+    code.raw(&[0x48, 0x89, 0x87, 0xc0, 0, 0, 0]); // mov [rdi + 0xc0], rax
+    code.raw(&[0x48, 0x8d, 0x87, 0x80, 0, 0, 0]); // lea rax, [rdi + 0x80]
+    code.raw(&[0x48, 0x89, 0x87, 0, 1, 0, 0]); // mov [rdi + 0x100], rax
+    code.raw(&[0x48, 0x8d, 0x87, 0xc0, 0, 0, 0]); // lea rax, [rdi + 0xc0]
+    code.raw(&[0x48, 0x89, 0x87, 8, 1, 0, 0]); // mov [rdi + 0x108], rax
+}
+
+/// A call of one of the two functions, by `bits` of a random number.
+pub(super) fn call(code: &mut Emitter, bits: u8) {
+    random(code);
+    code.raw(&[0x45, 0x31, 0xc0]); // xor r8d, r8d
+    code.raw(&[0xf6, 0xc2, bits]); // test dl, bits
+    code.raw(&[0x41, 0x0f, 0x95, 0xc0]); // setnz r8b
+    code.raw(&[0x4a, 0x8b, 0x84, 0xc7, 0, 1, 0, 0]); // mov rax, [rdi + r8 * 8 + 0x100]
+    code.raw(&[0xff, 0x10]); // call [rax]
 }

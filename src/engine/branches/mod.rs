@@ -34,7 +34,8 @@ pub fn branches(files: &[PathBuf], event: Option<usize>, search: &SearchPaths) -
         sources.push(found.source.clone());
         add_notes(&mut document, found.notes);
         for (number, name, analysis) in found.events {
-            rows::add(&mut document, (&found.source, &name, first + number), analysis);
+            let place = (&found.source[..], &name[..], first + number);
+            rows::add(&mut document, place, analysis, search);
         }
         first += found.number;
     }

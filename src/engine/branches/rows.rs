@@ -4,13 +4,16 @@ use super::calls;
 use super::hard::{self, Known};
 use crate::documents::branches::{
     BlockRow, Branches, EdgeRow, EventRow, InstructionRow, IterationsRow, LoopRow, ModuleRow,
-    RangeRow, TripsRow,
+    RangeRow,
 };
+use crate::recorded_trips;
 use branches::stacks::{
     Analysis, BlockSum, Counts, Distribution, Edge, EdgeSum, LoopShape, LoopSum,
 };
 use iced_x86::FlowControl;
 use profile::address_space::ModuleAddress;
+use profile::files::{SearchPaths, missing as missing_file};
+use profile::module::Module;
 use profile::text::UNNAMED;
 use std::collections::BTreeMap;
 
@@ -19,6 +22,7 @@ pub fn add(
     document: &mut Branches,
     (source, name, number): (&str, &str, usize),
     mut found: Analysis,
+    search: &SearchPaths,
 ) {
     document.events.push(event_row((source, name, number), &found));
     add_modules(document, &found);
@@ -31,7 +35,7 @@ pub fn add(
         let branch = edge.from.and_then(|from| known.get(&from)).copied().unwrap_or_default();
         document.edges.extend(edge_row(&mut found, number, (edge, &sum), branch));
     }
-    without_code(document, number);
+    without_code(document, number, (found.places.modules(), search));
     let own = &document.edges[from..];
     document.calls.extend(calls::calls(own));
     document.indirect.extend(calls::indirect(own));
@@ -77,7 +81,11 @@ pub fn add(
 }
 
 /// Says of which modules the code is not known.
-fn without_code(document: &mut Branches, event: usize) {
+fn without_code(
+    document: &mut Branches,
+    event: usize,
+    (modules, search): (&[Module], &SearchPaths),
+) {
     let mut missing: BTreeMap<&str, u64> = BTreeMap::new();
     for edge in document.edges.iter().filter(|edge| edge.event == event && edge.kind.is_none()) {
         let sum = missing.entry(&edge.module).or_default();
@@ -88,9 +96,12 @@ fn without_code(document: &mut Branches, event: usize) {
         .into_iter()
         .filter(|(module, _)| !kernel(module))
         .map(|(module, count)| {
+            let known = modules.iter().find(|own| own.path == module);
+            let why = known.and_then(|own| missing_file(search, own));
+            let why = why.map_or(String::new(), |why| format!(": {why}"));
             format!(
-                "the code of {module} ({count} branches) was not found: its functions, blocks and kinds of \
-                 branches are missing; --binary FILE or --symfs DIR gives it"
+                "without the code of {module} ({count} branches) there are no functions, blocks and kinds of branches\
+                 {why}"
             )
         })
         .collect();
@@ -219,13 +230,7 @@ fn loop_row(found: &mut Analysis, event: usize, (shape, sum): &(LoopShape, LoopS
         back: hex(shape.back),
         unknown: shape.body.is_empty().then(|| "the loop is entered in several places".to_owned()),
         taken: sum.taken,
-        trips: TripsRow {
-            whole: sum.trips.number(),
-            mean: sum.trips.mean(),
-            histogram: histogram(&sum.trips),
-            truncated: sum.truncated.number(),
-            at_least: sum.truncated.counts().last().map(|(trips, _)| trips),
-        },
+        trips: recorded_trips::row(sum, &found.sums),
         iterations: IterationsRow {
             count: sum.iterations.number(),
             mean: sum.iterations.mean(),

@@ -12,7 +12,7 @@ use tma::Core;
 pub struct CountAsk {
     /// The command; not used with a process.
     pub command: Command,
-    /// A live process instead, and for how long.
+    /// A live process instead, and for how long each time.
     pub process: Option<(i32, Duration)>,
     /// Files with the functions; the command's own program if none.
     pub modules: Vec<PathBuf>,
@@ -22,11 +22,11 @@ pub struct CountAsk {
     pub hot: Option<Hottest>,
     /// Whether the command is also run without probes, for the cost.
     pub plain: bool,
-    /// Whether it is run twice more, for access patterns and latencies of the hot loads.
+    /// Whether access patterns and latencies of the hot loads are recorded, in two further runs or windows.
     pub loads: bool,
     /// Whether registers at the entries of functions and loops are recorded, and at those of the blocks with
-    /// these addresses: it is run once more.
+    /// these addresses, in a further run or window.
     pub values: Option<Vec<u64>>,
-    /// Whether mispredictions are modelled, on this core: the command is run once more.
+    /// Whether mispredictions are modelled, on this core, from a further run or window.
     pub branches: Option<Arc<Core>>,
 }

@@ -6,14 +6,15 @@ use super::rows::{LEAST_IN_WINDOW, enter, refused};
 use super::{hot, program};
 use crate::documents::Exit;
 use crate::documents::count::{Cost, Count, LoopRow, SCHEMA};
-use crate::loads::loads;
+use crate::loads::{Loads, loads};
 use crate::mispredicted;
+use crate::subject::Subject;
 use crate::values;
 use pmu::Command;
 use pmu::perf::{Child, Signals};
 use probe::count::{Counts, Progress, Wanted, count_process, count_sampled};
 use std::time::Instant;
-use tma::Result;
+use tma::{Error, Result};
 
 /// Processor time in seconds that stopping and patching a process takes, in steps of the kernel's clock.
 const LITTLE: f64 = 0.02;
@@ -25,6 +26,10 @@ pub(crate) struct First {
     pub(super) counts: Counts,
     chosen: Vec<Chosen>,
     plain: Option<f64>,
+    /// The code of the process could not be put back after a window.
+    pub(super) remains: bool,
+    /// The first status other than 0 of the runs before, or of the counted one.
+    pub(super) status: i32,
 }
 
 impl First {
@@ -46,14 +51,19 @@ impl First {
             None => (chosen(ask)?, None),
         };
         super::at::check(ask.values.as_deref().unwrap_or_default(), &chosen)?;
+        let mut before = ask.hot.as_ref().and_then(|found| found.exit).filter(is_failure);
         let plain = match (&ask.hot, ask.process) {
             (_, Some(_)) => None,
-            _ if ask.plain => Some(plain(&ask.command)?),
+            _ if ask.plain => {
+                let (seconds, exit) = plain(&ask.command)?;
+                before = before.or(exit);
+                Some(seconds)
+            }
             (hot, None) => hot.as_ref().map(|found| found.seconds),
         };
         let wanted: Vec<Wanted> = chosen.iter().map(|c| c.wanted.clone()).collect();
         let used = || ask.process.and_then(|(pid, _)| program::processor_time(pid));
-        let before = used();
+        let used_before = used();
         let counts = match ask.process {
             Some((pid, window)) => count_process(pid, &wanted, window, signals, progress)?,
             None => count_sampled(&ask.command, &wanted, &samples, signals)?,
@@ -62,7 +72,7 @@ impl First {
             schema: SCHEMA.to_owned(),
             command: ask.command.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
             process: ask.process.map(|(pid, _)| pid),
-            exit: counts.exit.map(ended),
+            exit: counts.exit.map(Exit::from),
             hot: hot_functions,
             cost: costs(ask, &counts, plain),
             notes: counts.notes.clone(),
@@ -74,40 +84,85 @@ impl First {
                 Err(why) => document.refused.push(refused(one, one.wanted.range.start, why)),
             }
         }
-        let spent = used().zip(before).map(|(after, before)| after - before);
+        let spent = used().zip(used_before).map(|(after, before)| after - before);
         let notes = notes(ask, &document, &counts, spent);
         document.notes.extend(notes);
-        Ok(Self { document, counts, chosen, plain })
+        let status = before.or(counts.exit).map_or(0, pmu::Exit::code);
+        let remains = counts.remains;
+        Ok(Self { document, counts, chosen, plain, remains, status })
     }
 
-    /// Records branches, values and loads, as far as asked for, each in runs of its own. The signal that
+    /// Records branches, values and loads, as far as asked for, each in runs or windows of their own. The signal that
     /// interrupted one, or the run that was counted.
     ///
     /// # Errors
     /// The command cannot be started or traced.
-    pub fn further(&mut self, ask: &CountAsk, signals: &Signals) -> Result<Option<i32>> {
-        let Self { document, counts, chosen, plain } = self;
-        let plain = *plain;
+    pub fn further(
+        &mut self,
+        ask: &CountAsk,
+        signals: &Signals,
+        progress: Progress<'_>,
+    ) -> Result<Option<i32>> {
+        let Self { document, counts, chosen, plain, .. } = self;
+        let (command, process, plain) = (&ask.command, ask.process, *plain);
+        let mut subject = Subject { command, process, signals, progress, plain, remains: false };
+        let subject = &mut subject;
         let mut interrupted = counts.interrupted;
         let functions: Vec<_> = chosen.iter().map(|c| (c.name.as_str(), &c.wanted)).collect();
-        if let (Some(core), None) = (&ask.branches, interrupted) {
-            interrupted =
-                mispredicted::enter(document, &ask.command, (&functions, plain), core, signals)?;
+        for kind in [Kind::Branches, Kind::Values, Kind::Loads] {
+            if interrupted.is_some() {
+                break;
+            }
+            let found = match (kind, &ask.branches, &ask.values) {
+                (Kind::Branches, Some(core), _) => {
+                    mispredicted::enter(document, subject, &functions, core)
+                }
+                (Kind::Values, _, Some(at)) => {
+                    values::enter(document, subject, &functions, (&*counts, at))
+                }
+                (Kind::Loads, ..) if ask.loads => {
+                    loads(subject, &functions, counts).map(|found| enter_loads(document, found))
+                }
+                _ => Ok(None),
+            };
+            interrupted = match found {
+                // What was counted of a process stands, which may have ended meanwhile.
+                Err(error) if process.is_some() => {
+                    document.notes.push(format!("{kind:?} were not recorded: {}", whole(&error)));
+                    None
+                }
+                found => found?,
+            };
         }
-        if let (Some(at), None) = (&ask.values, interrupted) {
-            let of = (&*counts, at.as_slice());
-            interrupted = values::enter(document, &ask.command, &functions, of, (plain, signals))?;
-        }
-        if ask.loads && interrupted.is_none() {
-            let found = loads(&ask.command, &functions, counts, signals)?;
-            document.loads = found.rows;
-            document.timer = found.timer;
-            document.cost.extend(found.cost.into_iter().map(|of| Cost { plain, ..of }));
-            document.notes.extend(found.notes);
-            interrupted = found.interrupted;
-        }
+        self.remains |= subject.remains;
         Ok(interrupted)
     }
+}
+
+/// What further runs record.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Branches,
+    Values,
+    Loads,
+}
+
+/// An error in one sentence.
+fn whole(error: &Error) -> String {
+    match error.cause() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
+/// Adds loads to a document; the signal that interrupted their runs.
+fn enter_loads(document: &mut Count, found: Loads) -> Option<i32> {
+    (document.loads, document.stores) = (found.rows, found.stores);
+    document.allocation_sites = found.allocation_sites;
+    document.timer = found.timer;
+    document.cost.extend(found.cost);
+    document.notes.extend(found.notes);
+    found.interrupted
 }
 
 /// What a reader of the counts must know; `spent` is the processor time of a live process.
@@ -147,29 +202,33 @@ fn nothing_ran(document: &Count, spent: Option<f64>) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn ended(exit: pmu::Exit) -> Exit {
-    match exit {
-        pmu::Exit::Status(status) => Exit::Status(status),
-        pmu::Exit::Signal(signal) => Exit::Signal(signal),
-    }
+fn is_failure(exit: &pmu::Exit) -> bool {
+    exit.code() != 0
 }
 
-/// Wall time of a run without probes.
-fn plain(command: &Command) -> Result<f64> {
+/// Wall time of a run without probes, and how it ended, if not well.
+fn plain(command: &Command) -> Result<(f64, Option<pmu::Exit>)> {
     let begin = Instant::now();
     let mut child = Child::prepare(command)?;
     child.start()?;
-    child.reap();
-    Ok(begin.elapsed().as_secs_f64())
+    let exit = child.reap().map(|(exit, _)| exit).filter(is_failure);
+    Ok((begin.elapsed().as_secs_f64(), exit))
 }
 
 /// Each run's time, beside that of a run without probes.
 fn costs(ask: &CountAsk, counts: &Counts, plain: Option<f64>) -> Vec<Cost> {
     let sampled = ask.hot.as_ref().map(|found| found.seconds);
-    let cost =
-        |run: &str, seconds, plain, probes| Cost { run: run.to_owned(), seconds, plain, probes };
+    let cost = |run: &str, seconds, plain, probes, exit: Option<pmu::Exit>| Cost {
+        run: run.to_owned(),
+        seconds,
+        plain,
+        probes,
+        exit: exit.map(Exit::from),
+    };
+    let exit = ask.hot.as_ref().and_then(|found| found.exit);
+    let without = plain.filter(|_| ask.plain);
     let mut all: Vec<Cost> =
-        sampled.map(|s| cost("samples", s, plain.filter(|_| ask.plain), 0)).into_iter().collect();
-    all.push(cost("counts", counts.wall.as_secs_f64(), plain, counts.probes));
+        sampled.map(|s| cost("samples", s, without, 0, exit)).into_iter().collect();
+    all.push(cost("counts", counts.wall.as_secs_f64(), plain, counts.probes, counts.exit));
     all
 }

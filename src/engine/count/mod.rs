@@ -5,6 +5,7 @@
 //! | `ask` | what to count |
 //! | `choice` | the functions that are asked for, by name |
 //! | `first` | the run that is counted, and further ones |
+//! | `extents` | runs that did not end alike |
 //! | `hot` | those that hold most samples of an earlier run |
 //! | `program` | the program of the command or process |
 //! | `at` | addresses of blocks that are given by hand |
@@ -13,22 +14,24 @@
 mod ask;
 mod at;
 mod choice;
+mod extents;
 mod first;
 mod hot;
 mod program;
 mod rows;
 
-use crate::documents::count::Count;
+use crate::documents::Exit;
+use crate::documents::count::{Count, SCHEMA};
 use pmu::perf::Signals;
 use probe::count::Progress;
-use tma::{Error, Result};
+use tma::Result;
 
 pub use ask::CountAsk;
 pub(crate) use first::First;
 
 /// Runs the command and counts, or counts in a live process, whose analysis is reported to `progress`.
-/// With the document, the exit status that a shell would give: that of the command, or 128 + the signal
-/// that interrupted the run; 1 if probes remain in a live process.
+/// With the document, the exit status that a shell would give: the first that is not 0 of all runs, or 128 + the
+/// signal that interrupted one; 1 if probes remain in a live process.
 ///
 /// # Errors
 /// No such function or file; the command cannot be started or traced.
@@ -37,16 +40,30 @@ pub fn counted(ask: &CountAsk, progress: Progress<'_>) -> Result<(Count, i32)> {
         progress(0, 1);
     }
     if let Some(signal) = ask.hot.as_ref().and_then(|found| found.interrupted) {
-        return Err(Error::failed("nothing was counted")
-            .because(format!("signal {signal} interrupted the run that was sampled")));
+        return Ok((nothing(ask, signal), 128 + signal));
     }
     let signals = Signals::catch()?;
     let mut first = First::of(ask, &signals, progress)?;
-    let interrupted = first.further(ask, &signals)?;
-    let First { mut document, counts, .. } = first;
+    let interrupted = first.further(ask, &signals, progress)?;
+    let First { mut document, remains, status, .. } = first;
+    extents::mark(&mut document);
     if interrupted.is_some() {
         document.notes.push("interrupted: counts are of the run until then".to_owned());
     }
-    let own = counts.exit.map_or(i32::from(counts.remains), pmu::Exit::code);
+    document.interrupted = interrupted;
+    let codes = document.cost.iter().filter_map(|cost| cost.exit).map(Exit::code);
+    let own = std::iter::once(status).chain(codes).find(|code| *code != 0);
+    let own = own.unwrap_or(i32::from(remains));
     Ok((document, interrupted.map_or(own, |signal| 128 + signal)))
+}
+
+/// The document of a command that was interrupted while it was sampled.
+fn nothing(ask: &CountAsk, signal: i32) -> Count {
+    Count {
+        schema: SCHEMA.to_owned(),
+        command: ask.command.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
+        interrupted: Some(signal),
+        notes: vec!["interrupted while the command was sampled: nothing was counted".to_owned()],
+        ..Count::default()
+    }
 }

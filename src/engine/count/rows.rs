@@ -2,7 +2,7 @@
 
 use super::choice::Chosen;
 use crate::documents::count::{BlockRow, BranchRow, Count, EdgeRow, LoopRow, Refused, Trips};
-use probe::count::FunctionCounts;
+use probe::count::{FunctionCounts, LoopCount};
 
 /// Fewest entries of a loop, in a window of a live process, for which the mean of its trips is given: an execution of
 /// each thread is cut at the beginning and at the end, up to one in a hundred of these.
@@ -79,15 +79,33 @@ pub(super) fn enter(
     let mean = |entries: Option<u64>, iterations: Option<u64>| {
         entries.zip(iterations).filter(|(n, _)| *n >= least).map(|(n, all)| all as f64 / n as f64)
     };
-    document.loops.extend(found.loops.iter().map(|one| LoopRow {
-        module: module.clone(),
-        function: of.name.clone(),
-        head: hex(one.head),
-        entries: one.entries,
-        iterations: one.iterations,
-        trips: Trips { mean: mean(one.entries, one.iterations), ..Trips::default() },
+    let is_window = document.process.is_some();
+    document.loops.extend(found.loops.iter().map(|one| {
+        let mean = mean(one.entries, one.iterations);
+        LoopRow {
+            module: module.clone(),
+            function: of.name.clone(),
+            head: hex(one.head),
+            entries: one.entries,
+            iterations: one.iterations,
+            reason: one.reason.clone().or_else(|| no_mean(one, mean, is_window)),
+            trips: Trips { mean, ..Trips::default() },
+        }
     }));
     document.checked += found.checked;
     let name = &of.name;
     document.contradictions.extend(found.contradictions.iter().map(|c| format!("{name} {c}")));
+}
+
+/// Why a loop whose counts are known has no mean of its trips.
+fn no_mean(of: &LoopCount, mean: Option<f64>, is_window: bool) -> Option<String> {
+    let entries = of.entries.filter(|_| mean.is_none())?;
+    Some(match (entries, of.iterations) {
+        (0, Some(0)) => "it was not entered".to_owned(),
+        (0, _) if is_window => "it was entered before the window only".to_owned(),
+        (0, _) => "no entry was counted".to_owned(),
+        _ => format!(
+            "fewer than {LEAST_IN_WINDOW} entries in the window, which cuts executions at both ends"
+        ),
+    })
 }

@@ -195,6 +195,15 @@ pub struct TripsRow {
     pub truncated: u64,
     /// Most trips seen of one of those: it had at least as many.
     pub at_least: Option<u64>,
+    /// So often each time, as far as was seen.
+    #[serde(default)]
+    pub always: Option<u64>,
+    /// So often on average: entries of the head ÷ recorded ends.
+    #[serde(default)]
+    pub about: Option<f64>,
+    /// At least so often on average, as few ends are recorded (95 %).
+    #[serde(default)]
+    pub mean_at_least: Option<f64>,
 }
 
 /// Iterations of a loop.

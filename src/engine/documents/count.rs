@@ -10,7 +10,10 @@ use std::path::Path;
 use tma::error::{Error, Result};
 
 pub use branches::{BranchRow, LoopRow, Modelled, PredictedTarget, Trips};
-pub use loads::{LevelMean, LevelShare, LoadClass, LoadLatency, LoadRow, TimerRow};
+pub use loads::{
+    AllocatedAt, AllocationSite, LevelMean, LevelShare, LoadClass, LoadLatency, LoadMemory,
+    LoadRow, TimerRow,
+};
 
 /// Schema of the document.
 pub const SCHEMA: &str = "tdtool.count/1";
@@ -27,6 +30,9 @@ pub struct Count {
     pub process: Option<i32>,
     /// How the counted run ended.
     pub exit: Option<Exit>,
+    /// The signal that interrupted the runs: what is missing was not reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<i32>,
     /// Blocks, by module and address.
     pub blocks: Vec<BlockRow>,
     /// Control-flow edges between blocks of a function.
@@ -38,6 +44,12 @@ pub struct Count {
     /// Loads, if they were asked for: those executed most often.
     #[serde(default)]
     pub loads: Vec<LoadRow>,
+    /// Where the memory that they read was allocated; those that most addresses are of first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allocation_sites: Vec<AllocationSite>,
+    /// Stores, if loads were asked for: addresses only, without levels and latencies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stores: Vec<LoadRow>,
     /// What registers hold at the entries of functions and loops, if that was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueRow>,
@@ -53,6 +65,10 @@ pub struct Count {
     /// The same of an indirect jump or call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub indirect_misprediction_cycles: Option<f64>,
+    /// What each load more adds to these that the branch waits for: after the first one, of an indirect jump or
+    /// call after the second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_misprediction_cycles: Option<f64>,
     /// Which of several targets is taken to be predicted, and why; with mispredictions only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted_target: Option<PredictedTarget>,
@@ -182,4 +198,7 @@ pub struct Cost {
     pub plain: Option<f64>,
     /// Probes in the process with most of them.
     pub probes: usize,
+    /// How it ended; absent of a window, and where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
 }

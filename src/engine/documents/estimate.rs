@@ -1,7 +1,12 @@
 //! The estimated top-down tree of a report: what a command's time divides into without a PMU. Shares are from 0
 //! to 1; addresses are p_vaddr, `0x…`.
 
+use super::estimate_code::Instruction;
+use super::estimate_lines::SourceLine;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+pub use super::estimate_parts::{Node, Parts, Share};
 
 /// Estimated top-down of a command, its functions, loops and blocks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -13,9 +18,10 @@ pub struct Estimate {
     /// Functions, hottest first; kernel time and code that was not looked at are rows named `[kernel]` and
     /// `[not covered]`.
     pub functions: Vec<Row>,
-    /// Loops without calls, less the loops within them, hottest first; `end` is after their last block.
+    /// Loops without calls, less the loops within them, of two iterations an entry or more, hottest first; `end` is
+    /// after their last block. Others are divided block by block.
     pub loops: Vec<Row>,
-    /// Blocks, hottest first.
+    /// Blocks, hottest first; loops of one block are among them, too.
     pub blocks: Vec<Row>,
     /// The covered part of the program.
     pub program: Row,
@@ -28,7 +34,8 @@ pub struct Estimate {
 /// A run of the command.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// What it was for: `samples`, `counts`, `branches`, `addresses of loads`, `latencies of loads`.
+    /// What it was for: `samples`, `counts`, `branches`, `addresses of loads`, `latencies of loads`, `N for
+    /// values`: N runs that ended where a loop was entered.
     pub run: String,
     /// Wall time.
     pub seconds: f64,
@@ -57,60 +64,34 @@ pub struct Row {
     pub parts: Parts,
     /// Cycles of an entry in isolation, if measured.
     pub isolated: Option<f64>,
+    /// `the program's values`, or `made-up values` with the reason if its own were wanted: what it was measured with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolated_with: Option<String>,
     /// What bounds it there, as in `tdtool.block/1`.
     pub bound: Option<String>,
+    /// Its loads and stores that can cost most, with their pattern and cache levels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
     /// The bottleneck in a sentence.
     pub sentence: String,
     /// A command that shows more.
     pub next: String,
-}
-
-/// Into what the time divides.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Parts {
-    /// Slots of retired µops.
-    pub retiring: Share,
-    /// Mispredicted branches.
-    pub bad_speculation: Share,
-    /// Fetching and decoding code that is at hand.
-    pub fetch_bandwidth: Share,
-    /// Fetching code from beyond the first cache.
-    pub fetch_latency: Share,
-    /// Ports, dependencies, store forwarding, dividers.
-    pub core_bound: Share,
-    /// Loads beyond the first cache.
-    pub memory_bound: Share,
-    /// What none of them covers.
-    pub unexplained: Share,
-}
-
-/// A part's share of the time.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Share {
-    /// The share.
-    pub value: f64,
-    /// The lower end of its interval.
-    pub low: f64,
-    /// The upper end.
-    pub high: f64,
-    /// `counted`, `modelled`, `measured in isolation`, `residual`, or `no evidence`.
-    pub source: String,
-    /// What it may be instead, or why it is missing.
+    /// Iterations of an entry of a loop, on average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-impl Parts {
-    /// The parts with their labels, in order.
-    pub fn all(&self) -> [(&'static str, &Share); 7] {
-        [
-            ("Retiring", &self.retiring),
-            ("Bad Speculation", &self.bad_speculation),
-            ("Fetch Bandwidth", &self.fetch_bandwidth),
-            ("Fetch Latency", &self.fetch_latency),
-            ("Core Bound", &self.core_bound),
-            ("Memory Bound", &self.memory_bound),
-            ("Unexplained", &self.unexplained),
-        ]
-    }
+    pub trips: Option<f64>,
+    /// Share of its executed branches that were mispredicted, *modelled*.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mispredicted: Option<f64>,
+    /// Cycles of its loop-carried critical path, by the latencies of its instructions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub critical_cycles: Option<f64>,
+    /// Why `code`, `trips`, `mispredicted`, `loads` or `critical_cycles` are absent, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reasons: BTreeMap<String, String>,
+    /// The instructions of a loop or block, in order of address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub code: Vec<Instruction>,
+    /// The source lines of a function that have samples in its loops and blocks; empty without debug information.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<SourceLine>,
 }

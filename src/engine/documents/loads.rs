@@ -215,9 +215,9 @@ pub struct BlockOf {
 pub struct LoopOf {
     /// First address of its first block.
     pub head: String,
-    /// Mean trips of whole executions, from a recording of branches.
+    /// Mean trips, from a recording of branches.
     pub trips: Option<f64>,
-    /// Most trips seen of executions whose beginning or end is not recorded.
+    /// Their mean is at least this, as few ends are recorded.
     pub trips_at_least: Option<u64>,
     /// Class of the load's addresses from one iteration of this loop to the next.
     pub class: Option<String>,

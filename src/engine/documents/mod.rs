@@ -7,7 +7,8 @@
 //! | [`annotated`] | its part about the source of one function |
 //! | [`per_function`] | its part about the tree of each function |
 //! | [`flame`] | a flame graph |
-//! | [`estimate`] | its estimated top-down |
+//! | [`estimate`], [`estimate_parts`] | its estimated top-down |
+//! | [`estimate_code`], [`estimate_lines`] | instructions and source lines of it |
 //! | [`build`] | evaluations → rows and findings of the report |
 //! | [`branches`] | recorded branch stacks, `tdtool.branches/1` |
 //! | [`prefetch`], [`prefetch_plan`] | prefetch advice, `tdtool.prefetch/1`, and plans of it |
@@ -42,6 +43,9 @@ pub mod deps;
 pub mod diff;
 pub mod doctor;
 pub mod estimate;
+pub mod estimate_code;
+pub mod estimate_lines;
+pub mod estimate_parts;
 pub mod evaluation;
 pub mod explanations;
 pub mod flame;

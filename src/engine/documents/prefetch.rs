@@ -21,7 +21,7 @@ pub struct Prefetch {
     pub in_flight: Option<InFlightRow>,
     /// Events with samples of loads or branch stacks. Rows take latencies from one event and iterations from one.
     pub events: Vec<EventRow>,
-    /// Loads, the advised ones first, then by their share.
+    /// Loads by their share: the advised ones first, the refused ones last.
     pub advice: Vec<AdviceRow>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
@@ -88,6 +88,9 @@ pub struct AdviceRow {
     pub class: Option<String>,
     /// The same in words, with other loads.
     pub pattern: Option<String>,
+    /// Who allocated the memory that it reads, by probes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
     /// Bytes of a stride.
     pub stride: Option<i64>,
     /// Bytes after which a stride begins anew.
@@ -103,6 +106,16 @@ pub struct AdviceRow {
     pub inner: Option<LoopRow>,
     /// Why no prefetch is advised.
     pub refused: Option<String>,
+    /// That is as too little is known, not as none can help.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undecided: bool,
+    /// How a later address can be known: `directly`, or `by_copy` of the instructions of `slice`, with a state of its own,
+    /// that runs ahead; absent if not at all, or not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<String>,
+    /// Instructions of such a copy, of the loop of `site`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copied: Option<u64>,
     /// Cycles of an iteration without misses, of the loop of `site`.
     pub ic: Option<f64>,
     /// The lowest and the highest, where `ic` is measured.
@@ -115,9 +128,12 @@ pub struct AdviceRow {
     /// Where `mc` is from, if not from modes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mc_source: Option<String>,
-    /// Misses of an iteration of the loop of `site`, of all its loads.
+    /// Misses of an iteration of the loop of `site`, of all its loads; absent if not known of some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misses: Option<f64>,
+    /// Of those of which they are known, if not of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misses_at_least: Option<f64>,
     /// Cycles of such an iteration once its misses are prefetched, if more than `ic`: `misses` × `mc` ÷ misses in flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iteration: Option<f64>,
@@ -127,6 +143,12 @@ pub struct AdviceRow {
     /// Cycles that an iteration of the innermost loop takes in the program, by samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<f64>,
+    /// Its 95 % interval, for that many samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_range: Option<(f64, f64)>,
+    /// The samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_samples: Option<u64>,
     /// `taken` ÷ the greater of `ic` and `misses` × the least time per miss: no prefetch gains more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speedup_at_most: Option<f64>,

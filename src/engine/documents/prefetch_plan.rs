@@ -39,6 +39,9 @@ pub struct PlanRow {
     pub pattern: Option<String>,
     /// Instructions that compute the address.
     pub slice: Vec<String>,
+    /// As in the advice: `by_copy` where the slice needs a second copy that runs ahead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<String>,
     /// Bytes from the load's address to the prefetched one, where that is always the same.
     pub delta: Option<i64>,
     /// Least share of the executions that it covers.
@@ -93,6 +96,7 @@ impl PlanRow {
             class: row.class.clone(),
             pattern: if is_inner { row.pattern.clone() } else { row.outer_pattern.clone() },
             slice: row.slice.clone(),
+            ahead: row.ahead.clone(),
             delta: row
                 .stride
                 .filter(|_| is_inner)

@@ -46,6 +46,25 @@ pub enum Exit {
     Signal(i32),
 }
 
+impl Exit {
+    /// The exit status of a shell: the status, or 128 + the signal.
+    pub fn code(self) -> i32 {
+        match self {
+            Exit::Status(status) => status,
+            Exit::Signal(signal) => 128 + signal,
+        }
+    }
+}
+
+impl From<pmu::Exit> for Exit {
+    fn from(exit: pmu::Exit) -> Self {
+        match exit {
+            pmu::Exit::Status(status) => Exit::Status(status),
+            pmu::Exit::Signal(signal) => Exit::Signal(signal),
+        }
+    }
+}
+
 /// The whole report.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Report {

@@ -1,6 +1,6 @@
 //! The part of a report about code: the hottest functions and blocks.
 
-use profile::hot::{Caller, EventShare, HotBlock, HotFunction};
+use profile::hot::{Caller, EventShare, HotBlock, HotFunction, HotLine};
 use serde::{Deserialize, Serialize};
 
 /// What the samples are, and what must be known to read them.
@@ -98,8 +98,11 @@ pub struct FunctionRow {
     pub samples: u64,
     /// Source file, where it is known.
     pub file: Option<String>,
-    /// Line.
+    /// Line of its first instruction.
     pub line: Option<u32>,
+    /// Its line with most samples, of inlined code too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hottest: Option<HotLine>,
     /// Why its code cannot be shown.
     pub gap: Option<String>,
     /// Of several sampled events, the share of each.
@@ -133,6 +136,9 @@ pub struct BlockRow {
     pub file: Option<String>,
     /// Line.
     pub line: Option<u32>,
+    /// Inlined function that the line belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inlined: Option<String>,
     /// Of several sampled events, the share of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventPart>,
@@ -228,6 +234,7 @@ impl From<&HotFunction> for FunctionRow {
             samples: function.samples,
             file: function.file.clone(),
             line: function.line,
+            hottest: function.hottest.clone(),
             gap: function.gap.clone(),
             events: Vec::new(),
         }
@@ -249,6 +256,7 @@ impl BlockRow {
             loop_depth: block.loop_depth,
             file: block.file.clone(),
             line: block.line,
+            inlined: block.inlined.clone(),
             ..Self::default()
         }
     }

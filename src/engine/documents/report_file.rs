@@ -2,7 +2,7 @@
 
 use super::report::{Report, SCHEMA};
 use std::fmt::Display;
-use std::io::Read as _;
+use std::io::Read;
 use std::path::Path;
 use tma::{Error, Result};
 
@@ -14,20 +14,56 @@ const MAX_FILE: u64 = 256 << 20;
 /// # Errors
 /// The file cannot be read, or holds something else.
 pub fn read(path: &Path) -> Result<Report> {
-    let mut bytes = Vec::new();
     let file = tma::files::open(path).map_err(|e| unreadable(path, &e))?;
-    file.take(MAX_FILE).read_to_end(&mut bytes).map_err(|e| unreadable(path, &e))?;
+    let last = values(path, file)?.pop();
+    report(path, last.ok_or_else(|| unreadable(path, &"the file is empty"))?)
+}
+
+/// Whether a file that begins in this way is a document of tdtool.
+pub fn recognise(start: &[u8]) -> bool {
+    let text: Vec<u8> = start.iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
+    text.starts_with(b"{\"schema\":\"tdtool.")
+}
+
+/// Reads all report documents of `input`; `path` names it in messages.
+///
+/// # Errors
+/// It cannot be read, or holds something else.
+pub fn read_all(path: &Path, input: impl Read) -> Result<Vec<Report>> {
+    values(path, input)?.into_iter().map(|value| report(path, value)).collect()
+}
+
+fn values(path: &Path, input: impl Read) -> Result<Vec<serde_json::Value>> {
+    let mut bytes = Vec::new();
+    input.take(MAX_FILE).read_to_end(&mut bytes).map_err(|e| unreadable(path, &e))?;
     let text = String::from_utf8(bytes).map_err(|_| not_json(path))?;
-    let mut last = None;
-    for document in serde_json::Deserializer::from_str(&text).into_iter::<serde_json::Value>() {
-        last = Some(document.map_err(|e| unreadable(path, &e))?);
+    let all = serde_json::Deserializer::from_str(&text).into_iter();
+    all.map(|document| document.map_err(|e| unreadable(path, &e))).collect()
+}
+
+fn report(path: &Path, value: serde_json::Value) -> Result<Report> {
+    match value.get("schema").and_then(|s| s.as_str()).unwrap_or("none") {
+        SCHEMA => serde_json::from_value(value).map_err(|e| unreadable(path, &e)),
+        schema => Err(other(path, schema)),
     }
-    let value = last.ok_or_else(|| unreadable(path, &"the file is empty"))?;
-    let schema = value.get("schema").and_then(|s| s.as_str()).unwrap_or("none");
-    if schema != SCHEMA {
-        return Err(unreadable(path, &format!("its schema is `{schema}`, not `{SCHEMA}`")));
-    }
-    serde_json::from_value(value).map_err(|e| unreadable(path, &e))
+}
+
+/// Another document: which, and what takes it.
+fn other(path: &Path, schema: &str) -> Error {
+    let name = path.display();
+    let command = schema.strip_prefix("tdtool.").and_then(|s| s.split('/').next());
+    let error = Error::failed(format!("cannot read the report {name}"))
+        .because(format!("its schema is `{schema}`, not `{SCHEMA}`"));
+    error.hint(match command {
+        Some("count") => format!(
+            "counts go with a recording, `tdtool RECORDING --counts {name}`, or to `tdtool prefetch {name}`"
+        ),
+        Some("block") => format!("`tdtool block --repeat {name}` measures that block again"),
+        Some(command) if schema.contains('/') => {
+            format!("`tdtool {command}` without --format json shows it as text")
+        }
+        _ => "write one with `tdtool report --format json --output FILE -- CMD`".to_owned(),
+    })
 }
 
 fn unreadable(path: &Path, cause: &dyn Display) -> Error {

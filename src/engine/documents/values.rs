@@ -22,6 +22,9 @@ pub struct ValueRow {
     /// Why there are none, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Why what it has is of different extents: a run was killed, say, and the others were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extents: Option<String>,
 }
 
 /// A register. Numbers are signed where 32 or 64 bits are read.

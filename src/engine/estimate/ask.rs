@@ -2,6 +2,8 @@
 
 use crate::core_model::CoreModel;
 use pmu::Command;
+use std::fmt;
+use std::sync::Arc;
 
 /// What to estimate.
 #[derive(Debug, Clone)]
@@ -11,7 +13,29 @@ pub struct EstimateAsk {
     /// The core.
     pub model: CoreModel,
     /// Called before each step.
-    pub progress: fn(&Step),
+    pub progress: Watch,
+}
+
+/// What is called before each step.
+#[derive(Clone)]
+pub struct Watch(Arc<dyn Fn(&Step) + Send + Sync>);
+
+impl Watch {
+    /// Calls `show`.
+    pub fn new(show: impl Fn(&Step) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(show))
+    }
+
+    /// A step begins.
+    pub(super) fn show(&self, step: &Step) {
+        (self.0)(step);
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watch")
+    }
 }
 
 /// A step that begins.
@@ -70,7 +94,7 @@ impl Left {
 pub fn cost(plain: f64) -> String {
     let left = Left::all();
     format!(
-        "up to {} further runs of the command and about {:.0} s",
+        "up to {} further runs of the command, a few that end at a hot loop, and about {:.0} s",
         left.runs(),
         left.seconds(plain).ceil()
     )
@@ -85,6 +109,9 @@ mod tests {
     fn the_cost_is_that_of_all_runs() {
         assert_eq!(Left::all().runs(), 5);
         assert!((Left::all().seconds(2.0) - 23.2).abs() < 1e-9);
-        assert_eq!(cost(2.0), "up to 5 further runs of the command and about 24 s");
+        assert_eq!(
+            cost(2.0),
+            "up to 5 further runs of the command, a few that end at a hot loop, and about 24 s"
+        );
     }
 }

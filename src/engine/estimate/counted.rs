@@ -16,6 +16,7 @@ pub(super) struct Counted<'a> {
     edges: HashMap<(&'a str, u64, u64), u64>,
     branches: HashMap<&'a str, BTreeMap<u64, &'a BranchRow>>,
     loads: HashMap<&'a str, BTreeMap<u64, &'a LoadRow>>,
+    stores: HashMap<&'a str, BTreeMap<u64, &'a LoadRow>>,
     refused: HashMap<(&'a str, u64), &'a str>,
 }
 
@@ -43,6 +44,11 @@ impl<'a> Counted<'a> {
         for row in &count.loads {
             if let Some(at) = address(&row.address) {
                 found.loads.entry(&row.module).or_default().insert(at, row);
+            }
+        }
+        for row in &count.stores {
+            if let Some(at) = address(&row.address) {
+                found.stores.entry(&row.module).or_default().insert(at, row);
             }
         }
         for row in &count.refused {
@@ -93,6 +99,19 @@ impl<'a> Counted<'a> {
         range: std::ops::Range<u64>,
     ) -> impl Iterator<Item = &'a LoadRow> {
         self.loads
+            .get(module)
+            .into_iter()
+            .flat_map(move |all| all.range(range.clone()))
+            .map(|(_, row)| *row)
+    }
+
+    /// The stores in a range.
+    pub fn stores(
+        &self,
+        module: &str,
+        range: std::ops::Range<u64>,
+    ) -> impl Iterator<Item = &'a LoadRow> {
+        self.stores
             .get(module)
             .into_iter()
             .flat_map(move |all| all.range(range.clone()))

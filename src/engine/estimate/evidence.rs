@@ -3,7 +3,7 @@
 use super::counted::Counted;
 use super::footprint::Footprint;
 use super::isolated::Found;
-use super::latency;
+use super::latency::{self, Accesses};
 use super::needs::most;
 use super::pieces::{Function, Kind, Piece};
 use crate::documents::count::Count;
@@ -54,10 +54,6 @@ impl Context<'_> {
             cycles: found.evidence.cycles.times(piece.entries).widened(self.entries_error),
             bound: found.evidence.bound,
         };
-        let rows = piece
-            .blocks
-            .iter()
-            .flat_map(|block| self.counted.loads(&function.module, function.range(*block)));
         let is_loop = matches!(piece.kind, Kind::Loop(_));
         Evidence {
             cycles: Interval::relative(self.cycles * share, error).widened(CLOCK),
@@ -66,9 +62,24 @@ impl Context<'_> {
                 .mispredicted(function, piece)
                 .map(|one| one.widened(self.entries_error)),
             isolated: isolated.as_ref().map(scaled).map_err(Clone::clone),
-            loads: latency::of(rows, self.count, self.ghz, is_loop),
+            loads: latency::of(&self.accesses(function, piece), self.count, self.ghz, is_loop),
             fetch: self.footprint.cost(function, piece),
         }
+    }
+
+    /// Which loads and stores of a piece can cost most.
+    pub fn named(&self, function: &Function, piece: &Piece) -> Option<String> {
+        latency::named(&self.accesses(function, piece), self.count)
+    }
+
+    fn accesses(&self, function: &Function, piece: &Piece) -> Accesses<'_> {
+        let mut all = Accesses::default();
+        for block in &piece.blocks {
+            let range = function.range(*block);
+            all.loads.extend(self.counted.loads(&function.module, range.clone()));
+            all.stores.extend(self.counted.stores(&function.module, range));
+        }
+        all
     }
 
     fn retiring(&self, function: &Function, piece: &Piece) -> Result<Interval, String> {

@@ -30,7 +30,7 @@ impl Further {
     ///
     /// # Errors
     /// The command cannot be started or traced; none of the functions can be counted.
-    pub fn count(ask: &EstimateAsk, found: &Functions) -> Result<Self> {
+    pub fn count(ask: &EstimateAsk, found: &Functions, signals: Signals) -> Result<Self> {
         let ask = CountAsk {
             // Its output belongs where that of the first run went once only.
             command: pmu::Command { stdout_to_stderr: true, ..ask.command.clone() },
@@ -43,9 +43,8 @@ impl Further {
             values: None,
             branches: None,
         };
-        let signals = Signals::catch()?;
         let mut first = First::of(&ask, &signals, &mut |_, _| {})?;
-        let interrupted = first.further(&ask, &signals)?;
+        let interrupted = first.further(&ask, &signals, &mut |_, _| {})?;
         Ok(Self { ask, signals, first, interrupted })
     }
 
@@ -55,7 +54,7 @@ impl Further {
     /// The command cannot be started or traced.
     pub fn branches(&mut self, ask: &EstimateAsk) -> Result<()> {
         let ask = CountAsk { branches: Some(ask.model.core.clone()), ..self.ask.clone() };
-        self.interrupted = self.first.further(&ask, &self.signals)?;
+        self.interrupted = self.first.further(&ask, &self.signals, &mut |_, _| {})?;
         Ok(())
     }
 
@@ -65,20 +64,34 @@ impl Further {
     /// As [`Further::branches`].
     pub fn loads(&mut self) -> Result<()> {
         let ask = CountAsk { loads: true, ..self.ask.clone() };
-        self.interrupted = self.first.further(&ask, &self.signals)?;
+        self.interrupted = self.first.further(&ask, &self.signals, &mut |_, _| {})?;
+        if self.interrupted.is_some() {
+            // Of a part of the run.
+            let document = &mut self.first.document;
+            document.loads.clear();
+            document.timer = None;
+        }
         Ok(())
     }
 
-    /// Counts once more: whether both runs entered all blocks equally often.
+    /// Whether a run was interrupted, or a signal has come since.
+    pub fn is_interrupted(&mut self) -> bool {
+        let since = || self.signals.next().map(|(signal, _)| signal);
+        self.interrupted = self.interrupted.or_else(since);
+        self.interrupted.is_some()
+    }
+
+    /// Counts once more: whether both runs entered all blocks equally often; `None` if it was interrupted.
     ///
     /// # Errors
     /// As [`Further::branches`].
-    pub fn repeated(&mut self) -> Result<bool> {
+    pub fn repeated(&mut self) -> Result<Option<bool>> {
         let mut second = First::of(&self.ask, &self.signals, &mut |_, _| {})?;
-        self.interrupted = second.further(&self.ask, &self.signals)?;
+        self.interrupted = second.further(&self.ask, &self.signals, &mut |_, _| {})?;
         let cost = second.document.cost.iter().filter(|cost| cost.run == "counts").cloned();
         self.first.document.cost.extend(cost);
-        Ok(same(self.counts(), &second.document))
+        let is_whole = self.interrupted.is_none();
+        Ok(is_whole.then(|| same(self.counts(), &second.document)))
     }
 
     /// What was found.

@@ -32,6 +32,16 @@ pub(super) struct Found {
     pub evidence: Isolated,
     /// As in `tdtool.block/1`.
     pub bound: Option<String>,
+    pub values: Values,
+}
+
+/// What it was measured with.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Values {
+    /// Registers and memory that the program had.
+    Own,
+    /// Others; and why not its own, if they were wanted.
+    MadeUp(Option<String>),
 }
 
 /// What measures.
@@ -74,9 +84,6 @@ impl<'a> Isolation<'a> {
         let length = |path: &super::paths::Path| -> usize {
             path.blocks.iter().map(|block| function.instructions(*block).len()).sum()
         };
-        if piece.paths.is_empty() {
-            return Ok(Err("no path through the loop is frequent".to_owned()));
-        }
         if piece.paths.iter().any(|path| length(path) > LONGEST) {
             return self.several(function, piece);
         }
@@ -143,7 +150,8 @@ impl<'a> Isolation<'a> {
         let mean = rates.iter().sum::<f64>() / rates.len() as f64;
         let each = total / piece.entries.max(1.0);
         let cycles = Interval::new(mean * each, low * each, high * each).widened(BLOCK);
-        Ok(Ok(Found { evidence: Isolated { cycles, bound: Bound::Core }, bound: None }))
+        let evidence = Isolated { cycles, bound: Bound::Core };
+        Ok(Ok(Found { evidence, bound: None, values: Values::MadeUp(None) }))
     }
 
     fn bytes(&self, bytes: &[u8], address: u64) -> Result<std::result::Result<Found, String>> {
@@ -214,11 +222,11 @@ fn together(all: &[(f64, Found)]) -> std::result::Result<Found, String> {
     };
     let evidence =
         Isolated { cycles: Interval::new(value, low, high), bound: most.1.evidence.bound };
-    Ok(Found { evidence, bound: most.1.bound.clone() })
+    Ok(Found { evidence, ..most.1.clone() })
 }
 
 /// What a measurement says.
-fn of(found: &Measurement) -> std::result::Result<Found, String> {
+pub(super) fn of(found: &Measurement) -> std::result::Result<Found, String> {
     let why = || found.reason.clone().unwrap_or_else(|| "no result".to_owned());
     let throughput = found.throughput.as_ref().ok_or_else(why)?;
     let mut cycles = Interval::new(throughput.cycles, throughput.low, throughput.high);
@@ -240,5 +248,6 @@ fn of(found: &Measurement) -> std::result::Result<Found, String> {
     Ok(Found {
         evidence: Isolated { cycles, bound },
         bound: found.hierarchy.bound.map(str::to_owned),
+        values: Values::MadeUp(None),
     })
 }

@@ -1,5 +1,5 @@
-//! What the loads of a piece can cost: their fenced latencies beyond the first cache, and lines that streams bring
-//! in ahead of time in the fenced run.
+//! What the loads and stores of a piece can cost: fenced latencies of loads beyond the first cache, and lines that
+//! streams bring in ahead of time in the fenced run, or store to.
 
 use crate::documents::count::{Count, LoadRow, TimerRow};
 use estimate::{Interval, Loads};
@@ -12,19 +12,29 @@ const SECOND: f64 = 1e6;
 /// Memory takes longer than its least latency: about this many times.
 const MEMORY: f64 = 2.0;
 
-/// The cost of a piece's loads in cycles.
+/// Loads and stores that have less of what all can cost are not named.
+const NAMED: f64 = 0.1;
+
+/// The loads and stores of a piece.
+#[derive(Clone, Default)]
+pub(super) struct Accesses<'a> {
+    pub loads: Vec<&'a LoadRow>,
+    pub stores: Vec<&'a LoadRow>,
+}
+
+/// The cost of a piece's loads and stores in cycles.
 ///
 /// # Errors
 /// Latencies are not known.
-pub(super) fn of<'a>(
-    rows: impl Iterator<Item = &'a LoadRow>,
+pub(super) fn of(
+    accesses: &Accesses,
     count: &Count,
     ghz: f64,
     is_loop: bool,
 ) -> Result<Loads, String> {
     let timer = count.timer.as_ref().ok_or("latencies of loads were not measured")?;
     let mut sum = Loads::default();
-    for row in rows {
+    for row in &accesses.loads {
         let executions = row.executions.unwrap_or(0) as f64;
         let beyond = beyond(row, timer).times(executions * ghz);
         let is_chase = row.class.as_ref().is_some_and(|class| class.kind == "pointer_chase");
@@ -35,7 +45,51 @@ pub(super) fn of<'a>(
         let most = if streamed.high > beyond.high { streamed } else { beyond };
         sum.at_most = sum.at_most.plus_alike(most);
     }
+    for row in &accesses.stores {
+        let most = streamed(row, timer) * row.executions.unwrap_or(0) as f64 * ghz;
+        sum.at_most = sum.at_most.plus_alike(Interval::exact(most));
+    }
     Ok(sum)
+}
+
+/// Which loads and stores can cost most, with what is known of each; `None` where none costs anything.
+pub(super) fn named(accesses: &Accesses, count: &Count) -> Option<String> {
+    let timer = count.timer.as_ref()?;
+    let mut all: Vec<(f64, String)> = Vec::new();
+    for row in &accesses.loads {
+        let executions = row.executions.unwrap_or(0) as f64;
+        let (missed, streamed) = (beyond(row, timer).value, streamed(row, timer));
+        let how = if streamed > missed { STREAM.to_owned() } else { levels(row) };
+        all.push((missed.max(streamed) * executions, one(row, &how)));
+    }
+    for row in &accesses.stores {
+        let cost = streamed(row, timer) * row.executions.unwrap_or(0) as f64;
+        all.push((cost, one(row, "a stream of stores")));
+    }
+    let sum: f64 = all.iter().map(|(cost, _)| cost).sum();
+    all.retain(|(cost, _)| *cost > NAMED * sum);
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    all.truncate(2);
+    let texts: Vec<String> = all.into_iter().map(|(_, text)| text).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
+}
+
+const STREAM: &str = "a stream over more than the cache, whose lines came ahead of the timed loads";
+
+fn one(row: &LoadRow, how: &str) -> String {
+    let class = row.class.as_ref();
+    let class = class.map_or(String::new(), |class| match class.stride {
+        Some(stride) if class.kind == "stride" => format!("stride {stride}, "),
+        _ => format!("{}, ", class.kind.replace('_', " ")),
+    });
+    format!("`{}` at {}: {class}{how}", row.instruction, row.address)
+}
+
+fn levels(row: &LoadRow) -> String {
+    let level = |one: &crate::documents::count::LevelShare| {
+        (one.share >= 0.005).then(|| format!("{} {:.0} %", one.level, 100.0 * one.share))
+    };
+    row.levels.iter().filter_map(level).collect::<Vec<_>>().join(", ")
 }
 
 /// The mean latency of a level in nanoseconds.
@@ -109,15 +163,31 @@ mod tests {
         }
     }
 
+    fn loads(row: &LoadRow) -> Accesses<'_> {
+        Accesses { loads: vec![row], ..Accesses::default() }
+    }
+
+    /// By hand: 1,000 stores to a line each, of 2 × 60 ns, at 3 GHz.
+    #[test]
+    fn stores_to_more_than_the_caches_cost_their_lines() {
+        let mut store = row("stride", &[]);
+        let class = store.class.as_mut().unwrap();
+        (class.stride, class.steps, class.breaks) = (Some(64), Some(500_000), Some(0));
+        let all = Accesses { stores: vec![&store], ..Accesses::default() };
+        let found = of(&all, &count(), 3.0, true).unwrap();
+        assert!((found.at_most.value - 360_000.0).abs() < 1e-6, "{found:?}");
+        assert_eq!(named(&all, &count()).unwrap(), "`` at : stride 64, a stream of stores");
+    }
+
     /// By hand: 1,000 × (0.25 × 3 ns + 0.5 × 100 ns) at 3 GHz.
     #[test]
     fn latencies_beyond_the_first_cache_are_summed() {
         let levels = [("L1", 0.25, 1.0), ("L2", 0.25, 9.0), ("DRAM", 0.5, 102.0)];
         let chase = row("pointer_chase", &levels);
-        let found = of([&chase].into_iter(), &count(), 3.0, true).unwrap();
+        let found = of(&loads(&chase), &count(), 3.0, true).unwrap();
         assert!((found.at_most.value - 152_250.0).abs() < 1e-6, "{found:?}");
         assert_eq!(found.carried, found.at_most);
-        let found = of([&chase].into_iter(), &count(), 3.0, false).unwrap();
+        let found = of(&loads(&chase), &count(), 3.0, false).unwrap();
         assert_eq!(found.carried, Interval::default());
     }
 
@@ -127,12 +197,12 @@ mod tests {
         let mut stream = row("stride", &[("L1", 1.0, 1.0)]);
         let class = stream.class.as_mut().unwrap();
         (class.stride, class.steps, class.breaks) = (Some(-32), Some(500_000), Some(0));
-        let found = of([&stream].into_iter(), &count(), 3.0, true).unwrap();
+        let found = of(&loads(&stream), &count(), 3.0, true).unwrap();
         assert!((found.at_most.value - 180_000.0).abs() < 1e-6, "{found:?}");
         stream.class.as_mut().unwrap().breaks = Some(125);
-        let found = of([&stream].into_iter(), &count(), 3.0, true).unwrap();
+        let found = of(&loads(&stream), &count(), 3.0, true).unwrap();
         assert!((found.at_most.value - 4_500.0).abs() < 1e-6, "{found:?}");
         stream.class.as_mut().unwrap().breaks = Some(125_000);
-        assert_eq!(of([&stream].into_iter(), &count(), 3.0, true).unwrap(), Loads::default());
+        assert_eq!(of(&loads(&stream), &count(), 3.0, true).unwrap(), Loads::default());
     }
 }

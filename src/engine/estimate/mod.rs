@@ -13,13 +13,17 @@
 //! | `pieces` | a function's code with its samples and entries → loops, blocks and the rest |
 //! | `counted` | counts by module and address |
 //! | `isolated` | loops and blocks measured in isolation |
+//! | `own_values` | the same with the program's own values |
 //! | `paths` | the paths through a loop |
 //! | `needs` | whether branches or loads can matter, before they are recorded |
 //! | `evidence` | everything known of a piece |
 //! | `latency` | what its loads can cost |
 //! | `footprint` | how much code is hot, and what fetching it can cost |
 //! | `rows` | rows of the document |
-//! | `words` | the bottleneck in a sentence, and the next step |
+//! | `lines` | source lines of functions |
+//! | `listing` | their instructions, and what counts and loads say of each |
+//! | `words` | the bottleneck in a sentence |
+//! | `hints` | the next step |
 
 mod ask;
 mod counted;
@@ -27,10 +31,14 @@ mod evidence;
 mod footprint;
 mod functions;
 mod further;
+mod hints;
 mod isolated;
 mod latency;
+mod lines;
+mod listing;
 mod machine;
 mod needs;
+mod own_values;
 mod paths;
 mod pieces;
 mod progress;
@@ -39,5 +47,5 @@ mod run;
 mod schedule;
 mod words;
 
-pub use ask::{EstimateAsk, Step, cost};
+pub use ask::{EstimateAsk, Step, Watch, cost};
 pub use run::estimate;

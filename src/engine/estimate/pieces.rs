@@ -1,5 +1,5 @@
 //! A function's code with its samples and entries → the pieces whose time is divided: loops without calls (of those
-//! around others what is not in these), blocks with enough samples, and the rest together.
+//! around others what is not in these) that go around more than once, blocks with enough samples, and the rest together.
 
 use super::counted::Counted;
 use super::paths::{Path, paths};
@@ -16,6 +16,9 @@ const SAMPLES: u64 = 16;
 
 /// Share of the iterations of a loop around others whose paths must be known to divide it as a whole.
 const FOLLOWED: f64 = 0.5;
+
+/// A loop with fewer iterations an entry is rather code in a row than a loop: it is divided block by block.
+const TRIPS: f64 = 2.0;
 
 /// A function with its counts.
 pub(super) struct Function {
@@ -53,6 +56,13 @@ pub(super) struct Piece {
     pub entered: Option<f64>,
     /// Of a loop.
     pub paths: Vec<Path>,
+}
+
+impl Piece {
+    /// Whether a loop has few iterations an entry.
+    fn is_left_at_once(&self) -> bool {
+        self.entered.is_some_and(|entered| self.entries < TRIPS * entered)
+    }
 }
 
 impl Function {
@@ -108,7 +118,8 @@ impl Function {
             let piece = self.piece_of(number, &of, samples, counted);
             // Of a loop around others, most iterations must not come to them.
             let followed: f64 = piece.paths.iter().map(|path| path.share).sum();
-            if of.blocks.len() == one.blocks.len() || followed >= FOLLOWED {
+            let is_innermost = of.blocks.len() == one.blocks.len() && !piece.paths.is_empty();
+            if (is_innermost || followed >= FOLLOWED) && !piece.is_left_at_once() {
                 pieces.push(piece);
             }
         }

@@ -30,6 +30,6 @@ impl<'a> Progress<'a> {
 
     fn report(&self, what: &str, of: usize, seconds_left: f64) {
         let what = what.to_owned();
-        (self.ask.progress)(&Step { what, number: self.number, of, seconds_left });
+        self.ask.progress.show(&Step { what, number: self.number, of, seconds_left });
     }
 }

@@ -2,21 +2,34 @@
 
 use super::evidence::Context;
 use super::functions::Functions;
-use super::isolated::Found;
+use super::hints::{Place, leading, next};
+use super::isolated::{Found, Values};
 use super::pieces::{Function, Kind, Piece};
 use super::schedule::{Isolated, not_measured};
-use super::words::{Place, next, sentence};
+use super::words::sentence;
 use crate::documents::estimate::{Estimate, Parts as PartsRow, Row, Share as ShareRow};
 use estimate::{Part, Parts, Share, bottleneck, divide};
 
 /// Functions that were not looked at are named from this share on.
 const NAMED: f64 = 0.01;
 
-/// A function's pieces with their parts; samples outside of them are unexplained.
+/// A piece, or the samples of a function outside of its pieces.
 struct Divided<'a> {
-    function: &'a Function,
-    /// Samples and parts.
-    pieces: Vec<(f64, Parts)>,
+    samples: f64,
+    parts: Parts,
+    place: Place<'a>,
+}
+
+/// The parts of several pieces together.
+fn sum(all: &[Divided]) -> Parts {
+    Parts::sum(all.iter().map(|one| (one.samples, &one.parts)))
+}
+
+/// The piece that has most of the leading part of all.
+fn hottest<'a>(all: &[Divided<'a>], parts: &Parts) -> Option<Place<'a>> {
+    let part = leading(parts);
+    let amount = |one: &Divided| one.samples * one.parts.of(part).share.value;
+    all.iter().max_by(|a, b| amount(a).total_cmp(&amount(b))).map(|one| one.place)
 }
 
 /// Everything in the document that is of code.
@@ -25,52 +38,50 @@ pub(super) fn enter(
     hot: &Functions,
     functions: &[Function],
     isolated: &Isolated,
-    (context, command): (&Context, &str),
+    (context, command): (&Context, &[String]),
 ) {
     let samples = context.samples.max(1) as f64;
-    let mut all: Vec<(f64, Parts)> = Vec::new();
+    let mut all: Vec<Divided> = Vec::new();
     for (at, function) in functions.iter().enumerate() {
         let of = &hot.hot.functions[function.number];
-        let mut divided = Divided { function, pieces: Vec::new() };
+        let mut own: Vec<Divided> = Vec::new();
         for (number, piece) in function.pieces.iter().enumerate() {
             let unknown = not_measured();
             let found = isolated.get(&(at, number)).unwrap_or(&unknown);
             let parts = divide(&context.evidence(function, piece, found));
-            if let Some(row) = piece_row(&divided, piece, found, &parts, (context, command)) {
+            let place = place(function, piece, (of.range.start, command));
+            if let Some(row) = piece_row(function, piece, found, (&parts, &place), context) {
                 let row = Row { name: of.name.clone(), ..row };
                 match piece.kind {
                     Kind::Loop(_) => document.loops.push(row),
                     _ => document.blocks.push(row),
                 }
             }
-            divided.pieces.push((piece.samples as f64, parts));
+            own.push(Divided { samples: piece.samples as f64, parts, place });
         }
-        let inside: f64 = divided.pieces.iter().map(|(own, _)| own).sum();
-        let outside = of.share * samples - inside;
+        let outside = of.share * samples - own.iter().map(|one| one.samples).sum::<f64>();
+        let (module, start) = (function.module.as_str(), of.range.start);
+        let whole = Place { module, function: start, start, is_loop: false, command };
         if outside > 0.5 {
-            let why = "samples outside of its known blocks".to_owned();
-            divided.pieces.push((outside, Parts::unknown(why)));
+            let parts = Parts::unknown("samples outside of its known blocks".to_owned());
+            own.push(Divided { samples: outside, parts, place: whole });
         }
-        let parts = Parts::sum(divided.pieces.iter().map(|(own, parts)| (*own, parts)));
-        let place = Place { module: &function.module, start: of.range.start, command };
+        let parts = sum(&own);
         document.functions.push(Row {
             name: of.name.clone(),
             module: function.module.clone(),
             start: format!("{:#x}", of.range.start),
             end: format!("{:#x}", of.range.end),
             share: of.share,
-            ..row(&parts, &place, None)
+            ..row(&parts, hottest(&own, &parts).as_ref(), (None, None))
         });
-        all.extend(divided.pieces);
+        all.extend(own);
     }
-    document.covered = all.iter().map(|(own, _)| own).fold(0.0, |sum, own| sum + own) / samples;
-    let parts = Parts::sum(all.iter().map(|(own, parts)| (*own, parts)));
-    let hottest = functions
-        .first()
-        .map_or(("", 0), |f| (f.module.as_str(), hot.hot.functions[f.number].range.start));
-    let place = Place { module: hottest.0, start: hottest.1, command };
-    document.program =
-        Row { name: command.to_owned(), share: document.covered, ..row(&parts, &place, None) };
+    document.covered = all.iter().map(|one| one.samples).sum::<f64>() / samples;
+    let parts = sum(&all);
+    let name = command.join(" ");
+    let row = row(&parts, hottest(&all, &parts).as_ref(), (None, None));
+    document.program = Row { name, share: document.covered, ..row };
     others(document, hot, functions, "code that was not looked at");
     for rows in [&mut document.functions, &mut document.loops, &mut document.blocks] {
         rows.sort_by(|a, b| b.share.total_cmp(&a.share));
@@ -84,6 +95,7 @@ pub(super) fn enter(
 /// The document where nothing is known of any code.
 pub(super) fn unknown(document: &mut Estimate, hot: &Functions, why: &str) {
     others(document, hot, &[], why);
+    document.functions.sort_by(|a, b| b.share.total_cmp(&a.share));
     document.program = unknown_row("", 0.0, why);
 }
 
@@ -130,48 +142,82 @@ fn is_single(row: &Row, functions: &[Function]) -> bool {
     })
 }
 
-/// The row of a loop or block; `None` for blocks with few samples.
-fn piece_row(
-    divided: &Divided,
+/// Where a piece of a function that begins at an address is.
+fn place<'a>(
+    function: &'a Function,
     piece: &Piece,
-    found: &Result<Found, String>,
-    parts: &Parts,
-    (context, command): (&Context, &str),
-) -> Option<Row> {
-    let function = divided.function;
+    (start_of_function, command): (u64, &'a [String]),
+) -> Place<'a> {
     let head = match piece.kind {
         Kind::Loop(number) => function.flow.loops[number].head,
-        Kind::Block => piece.blocks[0],
-        Kind::Rest => return None,
+        _ => piece.blocks[0],
     };
-    let start = function.range(head).start;
+    Place {
+        module: &function.module,
+        function: start_of_function,
+        start: function.range(head).start,
+        is_loop: matches!(piece.kind, Kind::Loop(_)),
+        command,
+    }
+}
+
+/// The row of a loop or block; `None` for blocks with few samples.
+fn piece_row(
+    function: &Function,
+    piece: &Piece,
+    found: &Result<Found, String>,
+    (parts, place): (&Parts, &Place),
+    context: &Context,
+) -> Option<Row> {
+    if piece.kind == Kind::Rest {
+        return None;
+    }
     let end = piece.blocks.iter().map(|block| function.range(*block).end).max()?;
     let share = piece.samples as f64 / context.samples.max(1) as f64;
     let is_known = piece.entries > 0.0;
-    let place = Place { module: &function.module, start, command };
     let found = found.as_ref().ok();
     let bound = found.and_then(|found| found.bound.clone());
+    let memory = context.named(function, piece);
     Some(Row {
         module: function.module.clone(),
-        start: format!("{start:#x}"),
+        start: format!("{:#x}", place.start),
         end: format!("{end:#x}"),
         share,
         cycles_per_entry: is_known.then(|| context.cycles * share / piece.entries),
         entries: is_known.then_some(piece.entries),
         isolated: found.map(|found| found.evidence.cycles.value),
-        ..row(parts, &place, bound)
+        isolated_with: found.map(|found| values(&found.values)),
+        ..row(parts, Some(place), (bound, memory))
     })
 }
 
+fn values(of: &Values) -> String {
+    match of {
+        Values::Own => "the program's values".to_owned(),
+        Values::MadeUp(None) => "made-up values".to_owned(),
+        Values::MadeUp(Some(why)) => format!("made-up values: {why}"),
+    }
+}
+
 /// What all rows have.
-fn row(parts: &Parts, place: &Place, bound: Option<String>) -> Row {
+fn row(
+    parts: &Parts,
+    place: Option<&Place>,
+    (bound, memory): (Option<String>, Option<String>),
+) -> Row {
     let found = bottleneck(parts);
+    let reason = match found {
+        Some(Part::CoreBound) => bound.as_deref(),
+        Some(Part::MemoryBound) => memory.as_deref(),
+        _ => None,
+    };
     Row {
         bottleneck: found.map_or("undecided", Part::name).to_owned(),
         parts: shares(parts),
-        sentence: sentence(parts, found, bound.as_deref()),
-        next: next(found, place),
+        sentence: sentence(parts, found, reason),
+        next: place.map_or(String::new(), |place| next(parts, place)),
         bound,
+        memory,
         ..Row::default()
     }
 }

@@ -6,6 +6,7 @@ use super::evidence::Context;
 use super::footprint::Footprint;
 use super::functions::{Functions, choose};
 use super::further::{Further, Wanted, ended};
+use super::listing;
 use super::machine::{clock, width};
 use super::needs;
 use super::pieces::Function;
@@ -17,6 +18,7 @@ use crate::documents::count::Count;
 use crate::documents::estimate::{Estimate, Run};
 use crate::recorded_loads::code::Code;
 use isa::ports::Ports;
+use pmu::perf::Signals;
 use profile::files::SearchPaths;
 use profile::hot::Profile;
 use profile::module::{Module, ModuleKind};
@@ -28,6 +30,9 @@ const WORTH: f64 = 0.02;
 
 /// Further runs take at most about so many times the first.
 const MOST: f64 = 8.0;
+
+/// Why there is no tree.
+const INTERRUPTED: &str = "interrupted while entries were counted";
 
 /// How well entries are those of the sampled run where two runs differ: a program that runs for a given time does
 /// less with probes.
@@ -60,6 +65,7 @@ pub fn estimate(
     let plain = report.duration.unwrap_or(1.0);
     let mut progress = Progress::new(ask, plain);
     progress.begin(&format!("estimated top-down: {}", cost(plain)), Left::all());
+    let signals = Signals::catch()?;
     let mut document = Estimate::default();
     document.runs.push(Run { run: "samples".to_owned(), seconds: plain });
     let core = &*ask.model.core;
@@ -69,21 +75,28 @@ pub fn estimate(
     let cycles = task.unwrap_or(plain * 1e3) * ghz * 1e6;
     let shared = Shared { core, width, cycles, samples: found.hot.samples, ghz };
     progress.begin("counts", Left::all());
-    let mut further = match Further::count(ask, &found) {
+    let mut further = match Further::count(ask, &found, signals) {
         Ok(further) => further,
-        Err(error) => return Ok((without(document, &found, &error), None)),
+        Err(error) => {
+            document.notes.push(error.to_string());
+            return Ok((without(document, &found, error.what()), None));
+        }
     };
+    if further.interrupted.is_some() {
+        document.runs.extend(further.runs());
+        document
+            .notes
+            .push(format!("{INTERRUPTED}: no entries are known, so only samples are shown"));
+        return Ok((without(document, &found, INTERRUPTED), further.interrupted));
+    }
     let functions = functions(&found, further.counts());
-    let isolated = match further.interrupted {
-        None => isolation(ask, &functions, (shared.samples, plain), &mut progress)?,
-        Some(_) => Isolated::new(),
-    };
+    let of = (shared.samples, plain, shared.cycles);
+    let (isolated, own) =
+        isolation(ask, &functions, of, &mut progress, &mut || further.is_interrupted())?;
     let (wanted, footprint) = shared.wanted(further.counts(), &functions, &isolated)?;
     let recorded = record(&mut further, ask, wanted, (plain, &mut progress), &mut document);
     document.runs.extend(further.runs());
-    if further.interrupted.is_some() {
-        return Ok((document, further.interrupted));
-    }
+    document.runs.extend(own.spent());
     let entries_error = if document.deterministic == Some(false) { DIFFERENT } else { 0.0 };
     let context = Context {
         branches: recorded.branches,
@@ -91,11 +104,15 @@ pub fn estimate(
         footprint,
         ..shared.context(further.counts())?
     };
-    let command = report.command.clone().unwrap_or_default().join(" ");
+    let command = report.command.clone().unwrap_or_default();
     rows::enter(&mut document, &found, &functions, &isolated, (&context, &command));
-    document.notes.extend(notes(&context, recorded, document.deterministic));
+    listing::enter(&mut document, profile, &ask.model, (&context, recorded.loads));
+    document.notes.extend(notes(&context, (wanted, recorded), document.deterministic));
+    if further.interrupted.is_some() {
+        document.notes.push(missing(wanted, recorded));
+    }
     progress.end();
-    Ok((document, None))
+    Ok((document, further.interrupted))
 }
 
 /// Records what is wanted, and counts once more if there is time for that. What was recorded.
@@ -113,24 +130,40 @@ fn record(
         document.notes.extend(error.clone());
         error.is_none()
     };
-    if wanted.branches && further.interrupted.is_none() {
+    if wanted.branches && !further.is_interrupted() {
         progress.begin("branches", left);
-        recorded.branches = noted(further.branches(ask));
+        recorded.branches = noted(further.branches(ask)) && !further.is_interrupted();
     }
     left.branches = false;
-    if wanted.loads && further.interrupted.is_none() {
+    if wanted.loads && !further.is_interrupted() {
         progress.begin("loads", left);
-        recorded.loads = noted(further.loads());
+        recorded.loads = noted(further.loads()) && !further.is_interrupted();
     }
     left.loads = false;
-    if further.interrupted.is_none() && further.seconds() + left.seconds(plain) <= MOST * plain {
+    if !further.is_interrupted() && further.seconds() + left.seconds(plain) <= MOST * plain {
         progress.begin("counts again", left);
         match further.repeated() {
-            Ok(same) => document.deterministic = Some(same),
+            Ok(same) => document.deterministic = same,
             Err(error) => document.notes.push(error.to_string()),
         }
     }
     recorded
+}
+
+/// What an interrupted estimate lacks.
+fn missing(wanted: Wanted, recorded: Wanted) -> String {
+    let lacks = [
+        (wanted.branches && !recorded.branches, "mispredictions"),
+        (wanted.loads && !recorded.loads, "latencies of loads"),
+    ];
+    let lacks: Vec<&str> = lacks.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect();
+    match lacks.is_empty() {
+        true => "interrupted: whether two runs do the same is not known".to_owned(),
+        false => format!(
+            "interrupted: {} are not known, and what they would explain is unexplained",
+            lacks.join(" and ")
+        ),
+    }
 }
 
 impl Shared<'_> {
@@ -187,12 +220,16 @@ fn functions(found: &Functions, count: &Count) -> Vec<Function> {
 }
 
 /// What must be known of the numbers.
-fn notes(context: &Context, wanted: Wanted, deterministic: Option<bool>) -> Vec<String> {
+fn notes(
+    context: &Context,
+    (wanted, recorded): (Wanted, Wanted),
+    deterministic: Option<bool>,
+) -> Vec<String> {
     let mut notes = vec![format!(
         "core clock {:.2} GHz, as an add chain showed after the sampled run",
         context.ghz
     )];
-    if let (true, Some(cycles)) = (wanted.branches, context.penalty) {
+    if let (true, Some(cycles)) = (recorded.branches, context.penalty) {
         notes.push(format!("a misprediction costs {cycles:.0} cycles by the self-test"));
     }
     if deterministic == Some(false) {
@@ -208,9 +245,8 @@ fn notes(context: &Context, wanted: Wanted, deterministic: Option<bool>) -> Vec<
     notes
 }
 
-/// The document where nothing can be counted: all is unexplained.
-fn without(mut document: Estimate, found: &Functions, error: &Error) -> Estimate {
-    document.notes.push(error.to_string());
-    rows::unknown(&mut document, found, error.what());
+/// The document where nothing is counted: all is unexplained.
+fn without(mut document: Estimate, found: &Functions, why: &str) -> Estimate {
+    rows::unknown(&mut document, found, why);
     document
 }

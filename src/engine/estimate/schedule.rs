@@ -3,6 +3,7 @@
 use super::ask::{EstimateAsk, Left};
 use super::evidence::Context;
 use super::isolated::{Found, Isolation};
+use super::own_values::{OwnValues, matter};
 use super::pieces::Function;
 use super::progress::Progress;
 use estimate::{Part, Parts, divide};
@@ -24,36 +25,48 @@ pub(super) type Isolated = HashMap<(usize, usize), std::result::Result<Found, St
 
 /// A piece that was not measured.
 pub(super) fn not_measured() -> std::result::Result<Found, String> {
-    Err("it has too few samples, or the time for that was over".to_owned())
+    Err(format!("it is not among the code with {:.0} % of the samples", 100.0 * MEASURED))
 }
 
-/// Measures the hottest pieces of a run with so many samples that took so many seconds.
+/// Measures the hottest pieces of a run with so many samples that took so many seconds and core cycles, until it is
+/// interrupted.
 ///
 /// # Errors
 /// The sandbox cannot be started.
 pub(super) fn isolation(
     ask: &EstimateAsk,
     functions: &[Function],
-    (samples, seconds): (u64, f64),
+    (samples, seconds, cycles): (u64, f64, f64),
     progress: &mut Progress,
-) -> Result<Isolated> {
+    is_interrupted: &mut dyn FnMut() -> bool,
+) -> Result<(Isolated, OwnValues)> {
+    let mut own = OwnValues::new(&ask.command, seconds);
     let order = hottest(functions, samples);
     let begin = Instant::now();
     let most = TIME.max(Duration::from_secs_f64(seconds));
     let mut measured = Isolated::new();
     for (number, (at, piece)) in order.iter().enumerate() {
         if begin.elapsed() > most {
-            break;
+            measured.insert((*at, *piece), Err("the time for that was over".to_owned()));
+            continue;
+        }
+        if is_interrupted() {
+            measured.insert((*at, *piece), Err("interrupted before it was measured".to_owned()));
+            continue;
         }
         let left = Left { counts: 1, isolated: order.len() - number, ..Left::all() };
         progress.begin(&format!("measuring {} of {} in isolation", number + 1, order.len()), left);
         let function = &functions[*at];
         let piece_of = &function.pieces[*piece];
         let is_hot = piece_of.samples as f64 >= EXPLAINED * samples as f64;
-        let found = Isolation::new(&ask.model, is_hot).piece(function, piece_of)?;
+        let mut found = Isolation::new(&ask.model, is_hot).piece(function, piece_of)?;
+        let each = cycles * piece_of.samples as f64 / (samples as f64 * piece_of.entries.max(1.0));
+        if is_hot && matter(function, piece_of, &found, each) && !is_interrupted() {
+            found = own.measured(&ask.model, (function, piece_of), found)?;
+        }
         measured.insert((*at, *piece), found);
     }
-    Ok(measured)
+    Ok((measured, own))
 }
 
 /// The pieces to measure, hottest first: function and piece.

@@ -1,4 +1,4 @@
-//! The bottleneck in a sentence, and the next step.
+//! The bottleneck in a sentence.
 
 use estimate::{Part, Parts};
 
@@ -14,12 +14,15 @@ fn label(part: Part) -> (&'static str, &'static str) {
             ("Fetch Latency", "goes to fetching code: the hot code exceeds the first cache")
         }
         Part::CoreBound => ("Core Bound", "goes to ports, dependencies or store forwarding"),
-        Part::MemoryBound => ("Memory Bound", "goes to loads that miss the first cache"),
+        Part::MemoryBound => ("Memory Bound", "goes to loads and stores beyond the first cache"),
         Part::Unexplained => ("Unexplained", "is not explained"),
     }
 }
 
-/// The bottleneck in a sentence; `bound` is what bounds the code in isolation.
+/// From this share on nothing else is worth a word.
+const ALL: f64 = 0.995;
+
+/// The bottleneck in a sentence; `bound` is what bounds the code in isolation, or its loads and stores.
 pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, bound: Option<&str>) -> String {
     let percent = |part: Part| {
         let share = parts.of(part).share;
@@ -28,10 +31,12 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, bound: Option<&s
     };
     if let Some(part) = bottleneck {
         let (name, why) = label(part);
-        let bound = bound
-            .filter(|_| part == Part::CoreBound)
-            .map_or(String::new(), |bound| format!(" ({bound})"));
+        let bound = bound.map_or(String::new(), |bound| format!(" ({bound})"));
         return format!("{name}: {} of its time {why}{bound}.", percent(part));
+    }
+    let unexplained = parts.of(Part::Unexplained);
+    if let (true, Some(why)) = (unexplained.share.value >= ALL, &unexplained.reason) {
+        return format!("Not divided: {why}.");
     }
     let mut order: Vec<(Part, f64)> =
         parts.iter().map(|(part, share)| (part, share.share.value)).collect();
@@ -42,39 +47,21 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, bound: Option<&s
         .filter(|(_, value)| *value > 0.0)
         .map(|(part, _)| format!("{} {}", label(*part).0, percent(*part)))
         .collect();
-    let why =
-        parts.of(Part::Unexplained).reason.as_ref().filter(|_| order[0].0 == Part::Unexplained);
+    let why = unexplained.reason.as_ref().filter(|_| order[0].0 == Part::Unexplained);
     let why = why.map_or(String::new(), |why| format!(": {why}"));
     format!("Undecided between {}{why}.", two.join(" and "))
-}
-
-/// Where code is, and what runs it.
-pub(super) struct Place<'a> {
-    pub module: &'a str,
-    pub start: u64,
-    pub command: &'a str,
-}
-
-/// A command that shows more.
-pub(super) fn next(bottleneck: Option<Part>, place: &Place) -> String {
-    let Place { module, start, command } = place;
-    match bottleneck {
-        Some(Part::BadSpeculation) => {
-            format!("tdtool count --branches --module {module} --functions {start:#x} -- {command}")
-        }
-        Some(Part::MemoryBound) => format!("tdtool prefetch -- {command}"),
-        Some(Part::CoreBound) => format!("tdtool block {module}:{start:#x} --what-if"),
-        Some(Part::FetchBandwidth) => format!("tdtool block {module}:{start:#x} --verbose"),
-        Some(Part::Retiring) => format!("tdtool block {module}:{start:#x} --ports"),
-        Some(Part::FetchLatency) => format!("tdtool count --hot -- {command}"),
-        _ => format!("tdtool report --counts --measure -- {command}"),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use estimate::{Interval, Share};
+
+    #[test]
+    fn what_is_not_divided_has_its_reason() {
+        let parts = Parts::unknown("interrupted".to_owned());
+        assert_eq!(sentence(&parts, None, None), "Not divided: interrupted.");
+    }
 
     #[test]
     fn a_sentence_names_the_part_with_its_interval() {

@@ -16,9 +16,8 @@ use crate::estimate::{EstimateAsk, estimate};
 use bench::Options;
 use pmu::Command;
 use profile::files::SearchPaths;
-use profile::hot::{Filter, HotBlock, Profile, threads};
-use profile::record::Record;
-use profile::recording::Recording;
+use profile::hot::{Filter, HotBlock, Profile, overview};
+use profile::recording::Source;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -81,14 +80,18 @@ impl Default for CodeAsk {
     }
 }
 
+/// Share of the samples from which a missing program is noted.
+const WORTH_A_NOTE: f64 = 0.01;
+
 /// How long a block may wait for a core that nothing else uses.
 const BUDGET: Duration = Duration::from_secs(2);
 
 /// Attributes the samples of a recording as asked.
 ///
 /// # Errors
-/// An event or thread that the recording does not have.
-pub fn profile(recording: &Recording, ask: &CodeAsk) -> Result<Profile> {
+/// An event or thread that the recording does not have; it cannot be read.
+pub fn profile(source: &dyn Source, ask: &CodeAsk) -> Result<Profile> {
+    let recording = source.about();
     if let Some(event) = ask.filter.event
         && event >= recording.events.len()
     {
@@ -99,36 +102,28 @@ pub fn profile(recording: &Recording, ask: &CodeAsk) -> Result<Profile> {
             names.join(", ")
         )));
     }
-    known_threads(recording, &ask.filter)?;
-    let mut profile = Profile::new(recording, &ask.filter, ask.search.clone());
+    known_threads(source, &ask.filter)?;
+    let mut profile = Profile::new(source, &ask.filter, ask.search.clone())?;
     profile.find_lines(ask.functions);
+    profile.find_hottest_lines(ask.functions);
     Ok(profile)
 }
 
 /// Refuses a thread without samples, and lists those that have some.
-fn known_threads(recording: &Recording, filter: &Filter) -> Result<()> {
+fn known_threads(source: &dyn Source, filter: &Filter) -> Result<()> {
     /// Names that an error lists.
     const TOLD: usize = 12;
     if filter.names.is_empty() && filter.threads.is_empty() {
         return Ok(());
     }
-    let threads = threads(recording);
-    let is_process = |number: u32| {
-        recording.records.iter().any(|record| match record {
-            Record::Sample { sample, .. } => sample.pid == Some(number),
-            _ => false,
-        })
+    let found = overview(source)?;
+    let threads = &found.threads;
+    let missing = |number: &&u32| {
+        !threads.iter().any(|t| t.tid == **number) && !found.processes.contains(*number)
     };
-    let missing =
-        |number: &&u32| !threads.iter().any(|t| t.tid == **number) && !is_process(**number);
     // A thread may have had the name before its last sample: only one that no thread record has.
-    let unnamed = |name: &&String| {
-        !threads.iter().any(|t| t.name == **name)
-            && !recording
-                .records
-                .iter()
-                .any(|r| matches!(r, Record::Name { name: n, .. } if n == *name))
-    };
+    let unnamed =
+        |name: &&String| !threads.iter().any(|t| t.name == **name) && !found.names.contains(*name);
     let number = filter.threads.iter().find(missing).map(u32::to_string);
     let Some(wanted) = number.or_else(|| filter.names.iter().find(unnamed).cloned()) else {
         return Ok(());
@@ -168,6 +163,21 @@ fn without_blocks(profile: &mut Profile, blocks: &[HotBlock]) -> Option<String> 
     Some(format!("{name} has no blocks: {why}"))
 }
 
+/// What to do about programs that are not where they were recorded.
+fn not_here(functions: &[FunctionRow]) -> Option<String> {
+    let is_away = |row: &&FunctionRow| {
+        let gap = row.gap.as_deref().unwrap_or_default();
+        row.share >= WORTH_A_NOTE && gap.ends_with("is not here")
+    };
+    let first = functions.iter().find(is_away)?;
+    Some(format!(
+        "{} has {:.1} % of the samples and is not here: --symfs DIR looks for it under DIR, --binary FILE \
+         is it",
+        first.module,
+        100.0 * first.share
+    ))
+}
+
 /// Enters functions, blocks and callers into a report. `progress` gets the number of measured
 /// blocks and of all. The signal that interrupted the counting of entries, if one did.
 ///
@@ -204,6 +214,7 @@ pub(super) fn enter(
     }
     report.functions =
         profile.functions.iter().take(ask.functions).map(FunctionRow::from).collect();
+    report.notes.extend(not_here(&report.functions));
     let blocks = profile.blocks(ask.blocks);
     report.blocks =
         blocks.iter().map(|b| BlockRow::new(b, &profile.functions[b.function])).collect();

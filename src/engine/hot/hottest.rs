@@ -55,9 +55,9 @@ pub struct Hottest {
 /// # Errors
 /// The command cannot be run, or nothing can be sampled here.
 pub fn hottest(machine: &Machine, library: &Library, ask: &LiveAsk, share: f64) -> Result<Hottest> {
-    let folder = Temporary::new()?;
-    let path = folder.path().join("session");
-    let recorded = record(machine, library, ask, Some(&SampleAsk::default()), &path, &mut |_| ())?;
+    let file = Temporary::new()?;
+    let path = file.path();
+    let recorded = record(machine, library, ask, Some(&SampleAsk::default()), path, &mut |_| ())?;
     let outcome = recorded.outcome;
     let mut found = Hottest {
         asked: share,
@@ -75,7 +75,7 @@ pub fn hottest(machine: &Machine, library: &Library, ask: &LiveAsk, share: f64) 
         let why = recorded.notes.first().map_or(session::NO_SAMPLES, String::as_str);
         return Err(unknown().because(why).hint(named));
     }
-    if !session::has_samples(&path)? {
+    if !session::has_samples(path)? {
         let seconds = found.seconds;
         return Err(match ask.target {
             Target::Command => unknown()
@@ -86,8 +86,8 @@ pub fn hottest(machine: &Machine, library: &Library, ask: &LiveAsk, share: f64) 
                 .hint("try again while it works, or longer: --seconds N"),
         });
     }
-    let recording = session::load_recording(&path)?;
-    let mut profile = Profile::new(&recording, &Filter::default(), SearchPaths::default());
+    let recording = session::open(path)?;
+    let mut profile = Profile::new(&recording, &Filter::default(), SearchPaths::default())?;
     (found.event, found.samples) = (profile.event.clone(), profile.samples);
     found.period = profile.period();
     let mut held = 0.0;

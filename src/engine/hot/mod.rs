@@ -6,12 +6,13 @@
 //! | [`recording`] | a recording with samples, from whatever file it is in |
 //! | [`code`] | its hot functions and blocks, into a report |
 //! | `stacks` | its folded stacks and flame graph |
+//! | `finished` | reports that are documents already |
 //! | `isolated` | hot blocks in isolation |
 //! | `located` | the nodes that sampled events locate |
 //! | `named` | functions by the names that people type |
 //! | `annotated`, `source` | the source lines of one function |
 //! | `per_function` | level 1 of each function |
-//! | `temporary` | a folder for samples that are looked at once |
+//! | [`temporary`] | a file for samples that are looked at once |
 //! | `with_values` | loops around hot blocks, with the program's own values |
 //! | [`hottest`](mod@hottest) | the functions of a command that hold most of its samples |
 //! | [`entries`] | how often hot blocks are entered |
@@ -19,6 +20,7 @@
 mod annotated;
 pub mod code;
 pub mod entries;
+mod finished;
 pub mod hottest;
 mod isolated;
 mod located;
@@ -26,7 +28,7 @@ mod named;
 mod per_function;
 pub mod recording;
 pub mod sampled;
-mod source;
+pub(crate) mod source;
 mod stacks;
-mod temporary;
+pub mod temporary;
 mod with_values;

@@ -1,9 +1,10 @@
 //! A recording with samples, from whatever file it is in.
 
+use crate::documents::report_file;
 use profile::counts::folder_error;
-use profile::recording::{Recording, Stream};
+use profile::recording::Stream;
 use profile::{perfdata, session};
-use std::io::Read as _;
+use std::io::{BufRead as _, Read as _};
 use std::path::Path;
 use tma::error::{Error, Result};
 
@@ -14,6 +15,8 @@ pub enum FileKind {
     Session,
     /// perf.data.
     PerfData,
+    /// A document of tdtool.
+    Document,
     /// Counts only, or something else.
     Other,
 }
@@ -23,6 +26,9 @@ pub enum FileKind {
 /// # Errors
 /// It cannot be read.
 pub fn kind(path: &Path) -> Result<FileKind> {
+    if path == Path::new("-") {
+        return kind_of_input();
+    }
     let cannot = |e: std::io::Error| {
         let error = Error::failed(format!("cannot read {}", path.display()));
         match e.kind() {
@@ -40,7 +46,7 @@ pub fn kind(path: &Path) -> Result<FileKind> {
         }
         return Err(folder_error(path));
     }
-    let mut start = [0; 16];
+    let mut start = [0; 64];
     let mut n = 0;
     let mut file = tma::files::open(path).map_err(cannot)?;
     while n < start.len() {
@@ -54,35 +60,36 @@ pub fn kind(path: &Path) -> Result<FileKind> {
         Ok(FileKind::PerfData)
     } else if start.starts_with(&session::MAGIC) && session::has_samples(path)? {
         Ok(FileKind::Session)
+    } else if report_file::recognise(start) {
+        Ok(FileKind::Document)
     } else {
         Ok(FileKind::Other)
     }
 }
 
-/// The samples of a file; `None` where it has none.
+/// What standard input is, which is read from its begin later.
+fn kind_of_input() -> Result<FileKind> {
+    let cannot = |e| Error::failed("cannot read standard input").because(e);
+    let mut input = std::io::stdin().lock();
+    let start = input.fill_buf().map_err(cannot)?;
+    if perfdata::recognise(start) || start.starts_with(&session::MAGIC) {
+        // Their parts are read in an order of their own.
+        return Err(Error::failed("samples cannot be read from standard input")
+            .hint("write them to a file: tdtool report FILE"));
+    }
+    let is_document = report_file::recognise(start);
+    Ok(if is_document { FileKind::Document } else { FileKind::Other })
+}
+
+/// The samples of a file, to be read one by one; `None` where it has none. Without `chains`, call chains
+/// may be left out.
 ///
 /// # Errors
 /// It cannot be read, or is damaged before its first record.
-pub fn open(path: &Path) -> Result<Option<Recording>> {
-    open_with(path, true)
-}
-
-/// As [`open`]; without `chains`, call chains may be left out.
-///
-/// # Errors
-/// As [`open`].
-pub fn open_with(path: &Path, chains: bool) -> Result<Option<Recording>> {
-    stream(path, chains)?.map(Stream::whole).transpose()
-}
-
-/// As [`open_with`], to read the records one by one.
-///
-/// # Errors
-/// As [`open`].
 pub fn stream(path: &Path, chains: bool) -> Result<Option<Stream>> {
     match kind(path)? {
         FileKind::Session => session::open(path).map(Some),
         FileKind::PerfData => perfdata::open(path, chains).map(Some),
-        FileKind::Other => Ok(None),
+        FileKind::Document | FileKind::Other => Ok(None),
     }
 }

@@ -1,16 +1,18 @@
 //! Reports with hot code: of a recording, or of a live measurement with samples.
 
 use super::code::{self, CodeAsk};
+use super::finished;
 use super::located::Located;
 use super::recording;
 use super::temporary::Temporary;
+use crate::documents::report::NodeRow;
 use crate::documents::{Finding, FindingKind, Report, Source};
-use crate::record::SampleAsk;
 use crate::record::record;
+use crate::record::{NO_PMU, SampleAsk};
 use crate::topdown::live::{LiveAsk, Outcome, Update, live};
 use crate::topdown::{ImportAsk, imported};
 use pmu::machine::Machine;
-use profile::recording::Recording;
+use profile::recording::{About, Stream};
 use profile::session;
 use std::path::Path;
 use tma::error::{Error, Result};
@@ -31,13 +33,16 @@ pub fn of_files(
 ) -> Result<Vec<Report>> {
     let [path] = ask.files.as_slice() else { return imported(library, ask) };
     let kind = recording::kind(path)?;
+    if kind == recording::FileKind::Document {
+        return finished::reports(path, ask, code);
+    }
     let mut reports = match kind {
         recording::FileKind::PerfData => Vec::new(),
         _ => imported(library, ask)?,
     };
     let wanted = code.filter(|_| kind != recording::FileKind::Other);
     let Some(recording) =
-        wanted.map(|ask| recording::open_with(path, ask.filter.chains)).transpose()?.flatten()
+        wanted.map(|ask| recording::stream(path, ask.filter.chains)).transpose()?.flatten()
     else {
         if reports.is_empty() {
             return Err(Error::usage(format!("{} has samples only", path.display()))
@@ -46,21 +51,19 @@ pub fn of_files(
         return Ok(reports);
     };
     if reports.is_empty() {
-        reports.push(frame(path, &recording));
+        reports.push(frame(path, &recording.about));
     }
     if let (Some(code), Some(last)) = (code, reports.last_mut()) {
-        let located = Located::new(library, ask.uarch.as_deref(), last, &recording);
-        let event = code.by.as_ref().map(|by| located.chosen(by, &recording.events)).transpose()?;
+        let about = &recording.about;
+        let located = Located::new(library, ask.uarch.as_deref(), last, about);
+        let event = code.by.as_ref().map(|by| located.chosen(by, &about.events)).transpose()?;
         enter(last, &recording, &by_event(code, event), &located, progress)?;
     }
-    // Taking hundreds of thousands of samples apart one by one would take as long as decoding them;
-    // there is one recording in a process, and it ends with it.
-    std::mem::forget(recording);
     Ok(reports)
 }
 
 /// A report on samples of perf: there are no counts.
-fn frame(path: &Path, recording: &Recording) -> Report {
+fn frame(path: &Path, recording: &About) -> Report {
     let mut report = Report::new(Source::Imported);
     report.subject = vec![path.display().to_string()];
     report.subject.extend(recording.processor.clone());
@@ -80,14 +83,21 @@ fn frame(path: &Path, recording: &Recording) -> Report {
 
 fn enter(
     report: &mut Report,
-    recording: &Recording,
+    recording: &Stream,
     ask: &CodeAsk,
     located: &Located,
     progress: Progress<'_>,
 ) -> Result<Option<i32>> {
     let mut profile = code::profile(recording, ask)?;
     // The counts of the same file have noted these already.
-    profile.keep_notes(|note| !report.notes.iter().any(|told| told.ends_with(note)));
+    // So has the tree that there is no core PMU.
+    let why = |node: &NodeRow| node.missing.as_ref().is_some_and(|why| why.contains(NO_PMU));
+    let says_no_pmu = report.nodes.iter().any(why);
+    let told = |note: &str| {
+        says_no_pmu && note == format!("sampled on cpu-clock: {NO_PMU}")
+            || report.notes.iter().any(|told| told.ends_with(note))
+    };
+    profile.keep_notes(|note| !told(note));
     code::enter(report, &mut profile, ask, located, progress)
 }
 
@@ -114,26 +124,27 @@ pub fn of_live(
         }
         return Ok(outcome);
     };
-    let folder = Temporary::new()?;
-    let path = folder.path().join("session");
-    let recorded = record(machine, library, ask, Some(sample), &path, update)?;
+    let file = Temporary::new()?;
+    let path = file.path();
+    let recorded = record(machine, library, ask, Some(sample), path, update)?;
     let mut outcome = recorded.outcome;
     let notes = |report: &mut Report, notes: Vec<String>| report.notes.extend(notes);
-    if recorded.sampled.is_none() || !session::has_samples(&path)? {
+    if recorded.sampled.is_none() || !session::has_samples(path)? {
         notes(&mut outcome.report, recorded.notes);
         if recorded.sampled.is_some() {
             outcome.report.notes.push(session::NO_SAMPLES.to_owned());
         }
         return Ok(outcome);
     }
-    let recording = session::load_recording(&path)?;
+    let recording = session::open(path)?;
     let mut code = code.clone();
     // Whoever ended the measurement waits for its report, not for further runs.
     if outcome.interrupted.is_some() && code.count.take().is_some() {
         outcome.report.notes.push("entries were not counted: interrupted".to_owned());
     }
-    let located = Located::new(library, ask.uarch.as_deref(), &outcome.report, &recording);
-    let event = code.by.as_ref().map(|by| located.chosen(by, &recording.events)).transpose();
+    let about = &recording.about;
+    let located = Located::new(library, ask.uarch.as_deref(), &outcome.report, about);
+    let event = code.by.as_ref().map(|by| located.chosen(by, &about.events)).transpose();
     let event = event.unwrap_or_else(|error| {
         // The command has run: what was measured is reported.
         let cause = error.cause().map(|c| format!(": {c}")).unwrap_or_default();

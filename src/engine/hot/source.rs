@@ -8,7 +8,7 @@ use std::time::SystemTime;
 const LARGEST: u64 = 64 << 20;
 
 /// Source files read so far.
-pub(super) struct Sources<'a> {
+pub(crate) struct Sources<'a> {
     roots: &'a [PathBuf],
     /// When the program was written.
     built: Option<SystemTime>,
@@ -18,13 +18,13 @@ pub(super) struct Sources<'a> {
 
 impl<'a> Sources<'a> {
     /// Looks below `roots` first; `program` is the path of the program.
-    pub(super) fn new(roots: &'a [PathBuf], program: &str) -> Self {
+    pub(crate) fn new(roots: &'a [PathBuf], program: &str) -> Self {
         let built = std::fs::metadata(program).and_then(|m| m.modified()).ok();
         Self { roots, built, files: BTreeMap::new(), newer: Vec::new() }
     }
 
     /// The text of a line, from 1.
-    pub(super) fn line(&mut self, file: &str, line: u32) -> Option<String> {
+    pub(crate) fn line(&mut self, file: &str, line: u32) -> Option<String> {
         if !self.files.contains_key(file) {
             let lines = self.read(file);
             self.files.insert(file.to_owned(), lines);

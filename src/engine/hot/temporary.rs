@@ -1,15 +1,22 @@
-//! A folder for samples that are looked at once.
+//! A file for samples that are looked at once.
 
+use std::fs::{self, File, OpenOptions};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use tma::error::{Error, Result};
 
-/// A folder that is gone when it is dropped.
-pub(super) struct Temporary(PathBuf);
+/// A file without a name: it is gone when this is dropped, and however this process ends.
+#[derive(Debug)]
+pub struct Temporary {
+    path: PathBuf,
+    _file: File,
+}
 
 impl Temporary {
-    /// Where it is.
+    /// Where this process can open it.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     /// A new one.
@@ -17,19 +24,37 @@ impl Temporary {
     /// # Errors
     /// It cannot be made.
     pub fn new() -> Result<Self> {
-        let template = std::env::temp_dir().join("tdtool-XXXXXX");
-        nix::unistd::mkdtemp(&template).map(Self).map_err(|e| {
-            Error::failed(format!("cannot make a folder in {}", std::env::temp_dir().display()))
-                .because(e)
-                .hint(
-                    "set TMPDIR to a folder with free space, or leave out the code with --no-code",
-                )
-        })
+        let folder = std::env::temp_dir();
+        let file = unnamed(&folder.join("tdtool-XXXXXX")).map_err(|e| {
+            Error::failed(format!("cannot make a file in {}", folder.display())).because(e).hint(
+                "set TMPDIR to a folder with free space, or leave out the code with --no-code",
+            )
+        })?;
+        Ok(Self { path: format!("/proc/self/fd/{}", file.as_raw_fd()).into(), _file: file })
     }
 }
 
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+/// A file in a folder of its own; neither has a name any more.
+fn unnamed(template: &Path) -> std::io::Result<File> {
+    let folder = nix::unistd::mkdtemp(template)?;
+    let path = folder.join("session");
+    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
+    let _ = fs::remove_file(&path);
+    let _ = fs::remove_dir(&folder);
+    file
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_can_be_opened_and_has_no_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = unnamed(&folder.path().join("tdtool-XXXXXX")).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        fs::write(&path, "samples").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"samples");
     }
 }

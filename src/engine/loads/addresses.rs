@@ -1,14 +1,16 @@
-//! A run that records addresses and values of loads → their classes.
+//! A run that records addresses and values of loads, addresses of stores, and what memory is allocated meanwhile → their
+//! classes, and where that memory comes from.
 
+use super::heap::{Allocators, Found, found};
 use super::sites::Sites;
+use crate::subject::Subject;
 use loads::pattern::{Classified, Event, Load, classify};
-use pmu::Command;
-use pmu::perf::Signals;
-use probe::bursts::{Pace, Recorded, record};
+use probe::bursts::{Pace, Recorded};
 use probe::count::Wanted;
 use probe::facts::Function;
 use probe::plan::{What, Wish};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use tma::Result;
 
 /// Bursts of 8,192 records, at most 128 of them: an address and a value for each execution.
@@ -17,30 +19,32 @@ const PACE: Pace = Pace { length: 1 << 13, bursts: 128, pause: 1.0 };
 /// are 8 MiB apart (glibc's default).
 const STACK: u32 = 9;
 
-/// Runs the command, and finds the loads and their classes.
+/// Records in processes that have code of these files, and finds the loads, their classes and what memory they read.
 pub(super) fn run(
-    command: &Command,
-    wanted: &[Wanted],
+    subject: &mut Subject<'_>,
+    (wanted, files): (&[Wanted], &BTreeSet<PathBuf>),
     sites: &mut Sites,
-    signals: &Signals,
-) -> Result<(Vec<Option<Classified>>, Recorded)> {
+) -> Result<(Vec<Option<Classified>>, Found, Recorded)> {
+    let allocators = Allocators::new(files, wanted);
     let wishes = |number: usize, function: &Function| -> Vec<Wish> {
         let own = sites.add(number, function).into_iter();
-        own.flat_map(|load| {
+        let loads = own.flat_map(|(load, is_store)| {
             let value = What::Value { width: load.width };
-            let value = load.has_value().then_some(Wish { at: load.at, what: value });
+            let is_read = !is_store && load.has_value();
+            let value = is_read.then_some(Wish { at: load.at, what: value });
             [Some(Wish { at: load.at, what: What::Address }), value].into_iter().flatten()
-        })
-        .collect()
+        });
+        allocators.wish(number).into_iter().chain(loads).collect()
     };
-    let recorded = record(command, wanted, &wishes, PACE, signals)?;
+    let recorded = subject.record(&allocators.wanted, &wishes, PACE)?;
     let all = sites.all();
     let number: BTreeMap<(usize, u64), usize> =
         all.iter().enumerate().map(|(n, site)| ((site.function, site.load.at), n)).collect();
     let of: Vec<Option<usize>> =
         recorded.observed.iter().map(|o| number.get(&(o.function, o.wish.at)).copied()).collect();
     for (observed, site) in recorded.observed.iter().zip(&of) {
-        if let (Some(why), Some(site)) = (&observed.refused, site) {
+        let is_load = !matches!(observed.wish.what, What::Allocated { .. });
+        if let (Some(why), Some(site), true) = (&observed.refused, site, is_load) {
             all[*site].refused = Some(why.clone());
         }
     }
@@ -48,7 +52,8 @@ pub(super) fn run(
         .iter()
         .map(|site| Load { width: site.load.width, origins: site.origins.clone() })
         .collect();
-    Ok((classify(&loads, &events(&recorded, &of)), recorded))
+    let heap = found(&recorded, &of, &allocators);
+    Ok((classify(&loads, &events(&recorded, &of)), heap, recorded))
 }
 
 /// The executions of each thread and function in each burst: other functions' are not needed to tell

@@ -1,10 +1,9 @@
 //! A run that times single executions of loads, and loads of known levels on this host.
 
 use super::sites::{Site, Sites};
+use crate::subject::Subject;
 use loads::latency::{Calibration, Histogram, Level, Timed, granularity};
-use pmu::Command;
-use pmu::perf::Signals;
-use probe::bursts::{Pace, Recorded, record};
+use probe::bursts::{Pace, Recorded};
 use probe::count::Wanted;
 use probe::emit::{MOST_BITS, MOST_TIMED};
 use probe::facts::Function;
@@ -36,12 +35,11 @@ pub(super) struct Latencies {
     pub step: u32,
 }
 
-/// Runs the command and times its loads; or the reason why latencies say nothing here.
+/// Times the loads; or the reason why latencies say nothing here.
 pub(super) fn run(
-    command: &Command,
+    subject: &mut Subject<'_>,
     wanted: &[Wanted],
     sites: &Sites,
-    signals: &Signals,
 ) -> Result<std::result::Result<(Latencies, Recorded), String>> {
     let before = match fenced_loads() {
         Ok(found) => found,
@@ -68,7 +66,7 @@ pub(super) fn run(
         })
         .collect()
     };
-    let recorded = record(command, wanted, &wishes, pace, signals)?;
+    let recorded = subject.record(wanted, &wishes, pace)?;
     let Ok(after) = fenced_loads() else { return Ok(Err("the caches have gone".to_owned())) };
     let known =
         || [&before, &after].into_iter().flat_map(|one| one.levels.iter().flat_map(|l| &l.1));

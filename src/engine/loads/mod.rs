@@ -2,22 +2,22 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `sites` | the loads of the blocks that are entered most often |
-//! | `addresses` | a run that records addresses and values → classes |
+//! | `sites` | the loads and stores of the blocks that are entered most often |
+//! | `addresses` | a run that records addresses, values and allocations → classes, allocation sites |
+//! | `heap` | where the memory was allocated |
 //! | `latencies` | a run that times single executions; loads of known levels on this host |
 //! | `rows` | all that as rows of the document |
 //!
 //! Each kind of record has a run of its own: probes of one would be part of what the other sees.
 
 mod addresses;
+mod heap;
 mod latencies;
 mod rows;
 mod sites;
 
-use crate::documents::count::{Cost, LoadRow, TimerRow};
-use pmu::Command;
-use pmu::perf::Signals;
-use probe::bursts::Recorded;
+use crate::documents::count::{AllocationSite, Cost, LoadRow, TimerRow};
+use crate::subject::{self, Subject};
 use probe::count::{Counts, Wanted};
 use sites::Sites;
 use tma::Result;
@@ -26,6 +26,10 @@ use tma::Result;
 pub(crate) struct Loads {
     /// The loads, those executed most often first.
     pub rows: Vec<LoadRow>,
+    /// The stores, which are not timed.
+    pub stores: Vec<LoadRow>,
+    /// Where the memory that they read was allocated.
+    pub allocation_sites: Vec<AllocationSite>,
     /// What their latencies were compared with.
     pub timer: Option<TimerRow>,
     /// What the runs took.
@@ -36,40 +40,40 @@ pub(crate) struct Loads {
     pub interrupted: Option<i32>,
 }
 
-/// Runs the command twice more, for the loads of these functions (with their names), whose blocks were
-/// counted.
+/// Records twice more, for the loads of these functions (with their names), whose blocks were counted.
 ///
 /// # Errors
-/// The command cannot be started or traced.
+/// As [`Subject::record`].
 pub(crate) fn loads(
-    command: &Command,
+    subject: &mut Subject<'_>,
     functions: &[(&str, &Wanted)],
     counts: &Counts,
-    signals: &Signals,
 ) -> Result<Loads> {
     let wanted: Vec<Wanted> = functions.iter().map(|(_, wanted)| (*wanted).clone()).collect();
     let mut sites = Sites::new(counts);
-    let (classes, recorded) = addresses::run(command, &wanted, &mut sites, signals)?;
-    let mut cost = vec![spent("addresses of loads", &recorded)];
+    let (classes, heap, recorded) = addresses::run(subject, (&wanted, &counts.files), &mut sites)?;
+    let mut cost = vec![subject.cost("addresses of loads", &recorded)];
     let mut notes = sites.notes();
+    notes.extend(subject::notes("addresses of loads", &recorded));
+    notes.extend(heap.notes);
     let mut interrupted = recorded.interrupted;
     let mut timed = None;
     if interrupted.is_none() {
-        match latencies::run(command, &wanted, &sites, signals)? {
+        match latencies::run(subject, &wanted, &sites)? {
             Ok((found, recorded)) => {
-                cost.push(spent("latencies of loads", &recorded));
+                cost.push(subject.cost("latencies of loads", &recorded));
+                notes.extend(subject::notes("latencies of loads", &recorded));
                 interrupted = recorded.interrupted;
                 timed = Some(found);
             }
             Err(why) => notes.push(format!("latencies: {why}")),
         }
     }
-    let rows = rows::rows(functions, &sites, &classes, timed.as_ref());
-    let timer = timed.as_ref().and_then(rows::timer);
-    Ok(Loads { rows, timer, cost, notes, interrupted })
-}
-
-fn spent(run: &str, recorded: &Recorded) -> Cost {
-    let seconds = recorded.wall.as_secs_f64();
-    Cost { run: run.to_owned(), seconds, plain: None, probes: recorded.probes }
+    let (mut of, timed) = (heap.of, timed.as_ref());
+    let mut row =
+        |are_stores| rows::rows(functions, &sites, (&classes, &mut of), timed, are_stores);
+    let (rows, stores) = (row(false), row(true));
+    let timer = timed.and_then(rows::timer);
+    let allocation_sites = heap.sites;
+    Ok(Loads { rows, stores, allocation_sites, timer, cost, notes, interrupted })
 }

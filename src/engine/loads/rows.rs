@@ -2,27 +2,30 @@
 
 use super::latencies::Latencies;
 use super::sites::{Site, Sites};
-use crate::documents::count::{LevelMean, LevelShare, LoadClass, LoadLatency, LoadRow, TimerRow};
+use crate::documents::count::{
+    LevelMean, LevelShare, LoadClass, LoadLatency, LoadMemory, LoadRow, TimerRow,
+};
 use crate::recorded_loads::fields::Fields;
 use loads::class::Class;
 use loads::latency::{Level, limits, shares};
 use loads::pattern::Classified;
 use probe::count::Wanted;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 /// Nanoseconds that no load from memory takes: an interrupt or a page fault came between.
 const MOST: f64 = 5_000.0;
 
-/// The loads, those executed most often first.
+/// The loads, or the stores, those executed most often first.
 pub(super) fn rows(
     functions: &[(&str, &Wanted)],
     sites: &Sites,
-    classes: &[Option<Classified>],
+    (classes, memory): (&[Option<Classified>], &mut BTreeMap<usize, LoadMemory>),
     timed: Option<&Latencies>,
+    are_stores: bool,
 ) -> Vec<LoadRow> {
     let all = sites.read();
-    let mut order: Vec<usize> = (0..all.len()).collect();
+    let mut order: Vec<usize> = (0..all.len()).filter(|n| all[*n].is_store == are_stores).collect();
     order.sort_by_key(|number| (std::cmp::Reverse(all[*number].executions), all[*number].load.at));
     let mut programs: HashMap<&Path, Fields> = HashMap::new();
     let mut row = |number: usize| {
@@ -35,6 +38,7 @@ pub(super) fn rows(
             instruction: site.text.clone(),
             field: fields(&mut programs, &wanted.path, site.load.at),
             executions: Some(site.executions),
+            memory: memory.remove(&number),
             reasons: site.refused.iter().cloned().collect(),
             ..LoadRow::default()
         };
@@ -45,7 +49,7 @@ pub(super) fn rows(
             }
             None => {}
         }
-        if let Some(timed) = timed {
+        if let (Some(timed), false) = (timed, are_stores) {
             time(&mut row, timed, number, site);
         }
         row

@@ -1,10 +1,10 @@
-//! The loads of the blocks that are entered most often.
+//! The loads and stores of the blocks that are entered most often.
 
 use isa::code::text;
 use loads::pattern::{Part, origins};
 use probe::count::Counts;
 use probe::facts::Function;
-use probe::plan::{Load, loads};
+use probe::plan::{Load, loads, stores};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -14,11 +14,13 @@ const SHARE: f64 = 0.99;
 /// Most blocks that are looked at.
 const MOST: usize = 400;
 
-/// One load.
+/// One load or store.
 pub(super) struct Site {
     /// Its function, in the order of the request.
     pub function: usize,
     pub load: Load,
+    /// Whether it only stores: its addresses are recorded, and nothing else.
+    pub is_store: bool,
     /// The instruction.
     pub text: String,
     /// How often it was executed.
@@ -29,7 +31,7 @@ pub(super) struct Site {
     pub refused: Option<String>,
 }
 
-/// The loads of a run.
+/// The loads and stores of a run.
 pub(super) struct Sites {
     /// Function and block → entries.
     hot: BTreeMap<(usize, u64), u64>,
@@ -59,8 +61,8 @@ impl Sites {
         Self { is_part: hot.len() < entered, hot, all: RefCell::default() }
     }
 
-    /// Adds the loads of a function.
-    pub fn add(&self, number: usize, function: &Function) -> Vec<Load> {
+    /// Adds the loads and stores of a function; those that are observed, and whether they store.
+    pub fn add(&self, number: usize, function: &Function) -> Vec<(Load, bool)> {
         let (found, refused) = loads(function);
         let entries = |at: u64| {
             let block = function.blocks.iter().find(|b| (b.start..b.end).contains(&at))?;
@@ -78,6 +80,7 @@ impl Sites {
                 function: number,
                 text: words(load.at),
                 load,
+                is_store: false,
                 executions,
                 origins: Vec::new(),
                 refused: None,
@@ -102,21 +105,30 @@ impl Sites {
             all.push(Site {
                 function: number,
                 load,
+                is_store: false,
                 text: words(at),
                 executions,
                 origins: Vec::new(),
                 refused: Some(why.to_owned()),
             });
         }
-        own
+        let mut observed: Vec<(Load, bool)> = own.into_iter().map(|load| (load, false)).collect();
+        for load in stores(function) {
+            let Some(executions) = entries(load.at) else { continue };
+            observed.push((load.clone(), true));
+            let (text, origins) = (words(load.at), Vec::new());
+            let (function, is_store, refused) = (number, true, None);
+            all.push(Site { function, load, is_store, text, executions, origins, refused });
+        }
+        observed
     }
 
-    /// The loads.
+    /// The loads and stores.
     pub fn all(&mut self) -> &mut Vec<Site> {
         self.all.get_mut()
     }
 
-    /// The loads, to read.
+    /// The same, to read.
     pub fn read(&self) -> std::cell::Ref<'_, Vec<Site>> {
         self.all.borrow()
     }

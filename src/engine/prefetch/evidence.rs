@@ -5,8 +5,9 @@ use crate::recorded_loads::code::Code;
 use crate::recorded_loads::event::Sampled;
 use crate::recorded_loads::executed::{ModuleKey, key, may_have_stacks};
 use crate::recorded_loads::gather::{Gathered, gather};
-use branches::stacks::{Analysis, LoopSum, analyse};
-use loads::prefetch::{Timed, Trips};
+use crate::recorded_trips;
+use branches::stacks::{Analysis, LoopSum, Sums, analyse};
+use loads::prefetch::Timed;
 use loads::recorded::{Operation, Sum};
 use profile::files::SearchPaths;
 use profile::recording::Stream;
@@ -112,7 +113,7 @@ impl Evidence {
                 event,
                 taken: sum.taken,
                 share: sum.taken as f64 / all.max(1) as f64,
-                timed: timed(sum, found.sums.has_cycles()),
+                timed: timed(sum, &found.sums),
             };
             let place = (key(module), shape.head);
             if self.loops.get(&place).is_none_or(|known| known.taken < own.taken) {
@@ -122,19 +123,12 @@ impl Evidence {
     }
 }
 
-fn timed(sum: &LoopSum, has_cycles: bool) -> Timed {
+fn timed(sum: &LoopSum, of: &Sums) -> Timed {
     Timed {
         iterations: sum.clean.counts().collect(),
         mispredicted: sum.iterations.number() - sum.clean.number(),
-        has_cycles,
-        trips: Trips {
-            whole: sum.trips.counts().collect(),
-            taken: sum.taken,
-            entered: sum.entered,
-            left: sum.left,
-            at_least: sum.truncated.counts().last().map(|(trips, _)| trips),
-            is_complete: false,
-        },
+        has_cycles: of.has_cycles(),
+        trips: recorded_trips::recorded(sum, of),
         ..Timed::default()
     }
 }

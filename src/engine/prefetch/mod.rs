@@ -25,7 +25,7 @@ pub use rows::{Cycles, Host, Measure};
 use crate::documents::prefetch::{Prefetch, SCHEMA};
 use crate::hot::recording::stream;
 use evidence::Evidence;
-use profile::files::SearchPaths;
+use profile::files::{SearchPaths, missing};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use tma::{Error, Result};
@@ -78,6 +78,7 @@ pub fn prefetch(
         ));
     }
     remedies(&mut document, measures);
+    without_code(&mut document, &evidence, search);
     document.events = evidence.events;
     Ok(document)
 }
@@ -86,25 +87,28 @@ pub fn prefetch(
 fn remedies(document: &mut Prefetch, measures: bool) {
     let advised = || document.advice.iter().filter(|row| row.refused.is_none());
     let unknown = advised().filter(|row| row.ic.is_none()).count();
-    let mut notes = Vec::new();
     if unknown > 0 && !measures {
-        notes.push(format!(
+        document.notes.push(format!(
             "distances of {unknown} loads are not known: `--measure` measures the loop here for an iteration \
              without misses"
         ));
     }
+}
+
+/// Says which code is not known, and why.
+fn without_code(document: &mut Prefetch, evidence: &Evidence, search: &SearchPaths) {
     let no_code = document.advice.iter().filter(|row| {
         row.function.is_none() && row.refused.as_deref() == Some(loads::prefetch::NO_CODE)
     });
-    let missing: BTreeSet<&str> =
+    let paths: BTreeSet<&str> =
         no_code.map(|row| row.module.as_str()).filter(|path| !path.starts_with('[')).collect();
-    if !missing.is_empty() {
-        let missing: Vec<&str> = missing.into_iter().collect();
-        notes.push(format!(
-            "code that was not found: {}; --binary FILE or --symfs DIR gives it",
-            missing.join(", ")
-        ));
-    }
+    let note = |path: &str| {
+        let mut modules = evidence.codes.iter().flat_map(|code| &code.modules);
+        let why = modules.find(|own| own.path == path).and_then(|own| missing(search, own));
+        let why = why.map_or(String::new(), |why| format!(": {why}"));
+        format!("the loads of {path} are not decided, as its code was not found{why}")
+    };
+    let notes: Vec<String> = paths.into_iter().map(note).collect();
     document.notes.extend(notes);
 }
 

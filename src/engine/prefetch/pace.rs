@@ -5,8 +5,13 @@ use super::path::address;
 use super::rows::Host;
 use crate::documents::count::{Count, LoadRow};
 use crate::documents::prefetch::AdviceRow;
-use loads::prefetch::{Advice, Pace, Probed, Site, Taken};
+use loads::prefetch::{Advice, Misses, Pace, Probed, Site, Taken};
 use std::ops::Range;
+
+/// Loads with fewer executions an iteration are no part of its misses.
+const RARE: f64 = 0.01;
+/// Loads whose misses are not known that are named.
+const NAMED: usize = 3;
 
 /// What bounds the loops around a load; `probed` are its own timed executions.
 pub(super) fn pace(counts: &Count, one: &Candidate, probed: &Probed, host: &Host) -> Pace {
@@ -23,21 +28,45 @@ pub(super) fn pace(counts: &Count, one: &Candidate, probed: &Probed, host: &Host
     // Loops around one that was not counted are of no use.
     let counted = loops.iter().map_while(|(n, ranges)| Some(((*n)?, *ranges)));
     let level = probed.slowest_level().unwrap_or_default();
-    let misses = counted.map(|(n, ranges)| misses(counts, module, ranges, level) / n).collect();
+    let misses = counted.map(|(n, ranges)| misses(counts, module, (ranges, n), level)).collect();
     let taken = loops.first().and_then(|(n, ranges)| taken(counts, module, ranges, (*n)?, host));
     Pace { in_flight: host.in_flight_cycles(), misses, taken }
 }
 
-/// Executions of loads in some code that this level, or a slower one, serves.
-fn misses(counts: &Count, module: &str, code: &[Range<u64>], level: &str) -> f64 {
+/// Executions of loads in the code of a loop that this level, or a slower one, serves, in each of its iterations.
+fn misses(
+    counts: &Count,
+    module: &str,
+    (code, iterations): (&[Range<u64>], f64),
+    level: &str,
+) -> Misses {
     let is_inside = |row: &&LoadRow| {
         row.module == module && address(&row.address).is_some_and(|at| inside(code, at))
     };
-    let own = counts.loads.iter().filter(is_inside).map(|row| {
-        let slow = row.levels.iter().skip_while(|one| one.level != level);
-        row.executions.unwrap_or(0) as f64 * slow.map(|one| one.share).sum::<f64>()
-    });
-    own.sum()
+    let (mut sum, mut unknown) = (0.0, Vec::new());
+    for row in counts.loads.iter().filter(is_inside) {
+        let why = match (row.executions, row.levels.is_empty()) {
+            (Some(n), false) => {
+                let slow = row.levels.iter().skip_while(|one| one.level != level);
+                sum += n as f64 * slow.map(|one| one.share).sum::<f64>();
+                continue;
+            }
+            // If all of them missed it would matter as little.
+            (Some(n), true) if (n as f64) < RARE * iterations => continue,
+            (Some(_), true) => row.reasons.last().map_or("it was not timed", String::as_str),
+            (None, _) => "it was not counted",
+        };
+        unknown.push(format!("{} ({why})", row.address));
+    }
+    let more = match unknown.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    unknown.truncate(NAMED);
+    Misses {
+        at_least: sum / iterations,
+        unknown: (!unknown.is_empty()).then(|| format!("of {}{more}", unknown.join(", "))),
+    }
 }
 
 /// What an iteration takes, by the samples of its code.
@@ -68,13 +97,69 @@ fn inside(code: &[Range<u64>], at: u64) -> bool {
 /// Adds it to a row.
 pub(super) fn add(row: &mut AdviceRow, advice: &Advice, pace: &Pace) {
     let number = usize::from(advice.site == Ok(Site::Outer));
-    row.misses = pace.misses.get(number).copied();
+    let misses = pace.misses.get(number);
+    row.misses = misses.filter(|one| one.unknown.is_none()).map(|one| one.at_least);
     row.taken = pace.taken.map(|taken| taken.cycles);
-    row.speedup_at_most = advice.speedup.filter(|_| row.refused.is_none());
-    if let (Ok(iteration), None) = (&advice.iteration, &row.refused)
+    row.taken_range = pace.taken.and_then(|taken| taken.range());
+    row.taken_samples = pace.taken.map(|taken| taken.samples);
+    if row.refused.is_some() {
+        return;
+    }
+    let unknown = match misses {
+        Some(misses) => misses.unknown.clone(),
+        None => Some("how often its loop runs was not counted".to_owned()),
+    };
+    if let Some(why) = unknown {
+        row.misses_at_least = misses.map(|one| one.at_least);
+        row.unknown.push(format!("misses: {why}"));
+    }
+    row.speedup_at_most = advice.speedup;
+    if pace.taken.is_none() {
+        row.unknown.push("gain: what an iteration takes in the program was not sampled".to_owned());
+    }
+    if let Ok(iteration) = &advice.iteration
         && advice.ic.as_ref().ok() != Some(iteration)
     {
         row.iteration = Some(iteration.cycles);
         row.iteration_source = Some(iteration.source.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documents::count::LevelShare;
+
+    fn load(at: &str, executions: Option<u64>, dram: Option<f64>) -> LoadRow {
+        let level = |share| LevelShare { level: "DRAM".to_owned(), share, ..LevelShare::default() };
+        LoadRow {
+            module: "/a".to_owned(),
+            address: at.to_owned(),
+            executions,
+            levels: dram.into_iter().map(level).collect(),
+            reasons: vec!["latency: it is atomic".to_owned()],
+            ..LoadRow::default()
+        }
+    }
+
+    /// What was not counted or not timed is not 0 misses.
+    #[test]
+    fn misses_of_loads_that_are_not_known_are_a_bound() {
+        let known = load("0x10", Some(1000), Some(0.5));
+        let with = |more: &[LoadRow]| {
+            let loads = [std::slice::from_ref(&known), more].concat();
+            let counts = Count { loads, ..Count::default() };
+            misses(&counts, "/a", (std::slice::from_ref(&(0x10..0x40)), 1000.0), "DRAM")
+        };
+        assert_eq!(with(&[]), Misses { at_least: 0.5, unknown: None });
+        let outside = load("0x50", None, None);
+        assert_eq!(with(&[outside]).unknown, None);
+        let uncounted = with(&[load("0x18", None, Some(0.9))]);
+        assert_eq!(
+            (uncounted.at_least, uncounted.unknown.as_deref()),
+            (0.5, Some("of 0x18 (it was not counted)"))
+        );
+        let untimed = with(&[load("0x20", Some(1000), None), load("0x28", Some(3), None)]);
+        assert_eq!(untimed.unknown.as_deref(), Some("of 0x20 (latency: it is atomic)"));
     }
 }

@@ -5,7 +5,8 @@ use super::candidates::{Candidate, candidate};
 use super::in_flight::HostMisses;
 use super::pace::{self, pace};
 use super::path::{address, most_frequent};
-use super::rows::{Host, Measure, add_access, add_advice, add_trips, identified};
+use super::rows::{Host, Measure, add_access, add_advice, add_trips, identified, sort};
+use crate::allocated_by::memory;
 use crate::documents::count::{Count, LoadRow, LoopRow as CountedLoop};
 use crate::documents::prefetch::{AdviceRow, Evidence, LoopRow, Prefetch, SCHEMA};
 use crate::recorded_loads::code::Code;
@@ -75,7 +76,7 @@ pub fn prefetch_by_probes(
         own.evidence.share = weight(row) / all.max(f64::MIN_POSITIVE);
         document.advice.push(own);
     }
-    document.advice.sort_by_key(|row| (row.refused.is_some(), row.distance.is_none()));
+    sort(&mut document.advice);
     Ok(document)
 }
 
@@ -108,6 +109,7 @@ fn advised(
     }
     let mut own = AdviceRow {
         evidence: evidence(row, cycles_per_ns),
+        memory: row.memory.as_ref().and_then(|own| memory(&counts.allocation_sites, own)),
         mc_source: advice.mc_source.clone().filter(|_| advice.refused.is_none()),
         ..identified(one)
     };

@@ -5,11 +5,12 @@ use super::evidence::{Evidence, Loads, Loop};
 use super::in_flight::HostMisses;
 use crate::documents::prefetch::{AdviceRow, Evidence as EvidenceRow, LoopRow, ModeRow, SourceRow};
 use crate::recorded_loads::event_of::{hex, levels};
-use loads::class::Class;
+use loads::access::Level;
+use loads::class::{Ahead, Class};
 use loads::prefetch::{
-    Advice, InFlight, Measured, Request, Sampled, Site, Timed, TripCount, advise,
+    Advice, InFlight, Measured, Refusal, Request, Sampled, Site, Timed, TripCount, advise,
 };
-use loads::recorded::{Level, Sum};
+use loads::recorded::{self, Sum};
 use std::collections::HashMap;
 
 /// Measures an iteration of a loop without misses, from its code: cycles, or why not.
@@ -61,11 +62,16 @@ pub(super) fn rows(
             rows.push(row(one, loads, evidence, (&mut measure, &mut known)));
         }
     }
+    sort(&mut rows);
+    rows
+}
+
+/// In order of the document: what has most of the latency comes first, whether its distance is known or not.
+pub(super) fn sort(rows: &mut [AdviceRow]) {
     rows.sort_by(|a, b| {
-        let rank = |row: &AdviceRow| (row.refused.is_some(), row.distance.is_none());
+        let rank = |row: &AdviceRow| (row.refused.is_some(), !row.undecided);
         rank(a).cmp(&rank(b)).then(b.evidence.share.total_cmp(&a.evidence.share))
     });
-    rows
 }
 
 fn row(
@@ -149,7 +155,7 @@ fn sampled(one: &Candidate, loads: &Loads, sum: &Sum) -> Sampled {
         .sum();
     Sampled {
         samples: sum.samples,
-        first_cache: sum.level(Level::L1),
+        first_cache: sum.level(recorded::Level::L1),
         latencies: sum.latencies.iter().map(|(cycles, n)| (u64::from(cycles), n)).collect(),
         least_latency: loads.least_latency,
         share_of_loop: sum.samples as f64 / in_loop.max(sum.samples).max(1) as f64,
@@ -225,7 +231,8 @@ pub(super) fn add_trips(row: &mut LoopRow, trips: TripCount) {
 }
 
 pub(super) fn add_advice(row: &mut AdviceRow, one: &Candidate, advice: Advice) {
-    row.refused = advice.refused;
+    row.undecided = matches!(advice.refused, Some(Refusal::Undecided(_)));
+    row.refused = advice.refused.as_ref().map(|one| one.why().to_owned());
     let mut missing = |what: &str, why: String| row.unknown.push(format!("{what}: {why}"));
     if row.refused.is_none() {
         let mut of = |what: &str, value: &Result<f64, String>| match value {
@@ -253,7 +260,15 @@ pub(super) fn add_advice(row: &mut AdviceRow, one: &Candidate, advice: Advice) {
         };
         let levels = one.access.as_ref().map(|access| &access.levels[..]).unwrap_or_default();
         row.site = level.map(|(name, _)| name.to_owned());
-        row.site_loop = level.and_then(|(_, n)| levels.get(n)).map(|level| hex(level.head));
+        let of_site = levels.get(level.map_or(0, |(_, n)| n));
+        row.site_loop = of_site.filter(|_| level.is_some()).map(|level| hex(level.head));
+        let is_copied = |level: &&Level| level.class.ahead() == Ahead::ByCopy;
+        row.copied = of_site.filter(is_copied).map(|level| level.slice.len() as u64);
+        row.ahead = of_site.and_then(|level| match level.class.ahead() {
+            Ahead::Directly => Some("directly".to_owned()),
+            Ahead::ByCopy => Some("by_copy".to_owned()),
+            Ahead::No => None,
+        });
     }
 }
 

@@ -138,7 +138,7 @@ impl Chooser<'_> {
     /// Why no hardware event can be sampled.
     pub(super) fn no_pmu(&self) -> Option<String> {
         match self.machine.core_pmus().next() {
-            None => Some("no core PMU".into()),
+            None => Some(super::NO_PMU.into()),
             Some(_) => self.blocked.map(|finding| finding.what.clone()),
         }
     }

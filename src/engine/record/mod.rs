@@ -8,5 +8,5 @@ pub(crate) mod sample;
 mod session;
 mod shared_file;
 
-pub use sample::SampleAsk;
+pub use sample::{NO_PMU, SampleAsk};
 pub use session::{Recorded, Sampled, record};

@@ -62,6 +62,9 @@ impl Default for SampleAsk {
     }
 }
 
+/// Why no hardware event can be counted or sampled.
+pub const NO_PMU: &str = "no core PMU";
+
 /// Where the kernel keeps its limit on samples a second.
 const LIMIT: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
 /// A plan and its notes; no plan if nothing can be sampled here.
@@ -306,7 +309,7 @@ impl Chooser<'_> {
         let id = core.table.event(name)?;
         let pmu = core.pmu.as_ref().and_then(|n| self.machine.pmu(n));
         let Some(pmu) = pmu.filter(|_| self.blocked.is_none()) else {
-            let why = self.blocked.map_or("no core PMU", |f| f.what.as_str());
+            let why = self.blocked.map_or(NO_PMU, |f| f.what.as_str());
             return Some(Err(why.to_owned()));
         };
         let coded = match code(&core.table, id, pmu, self.machine.topology.smt) {
@@ -322,7 +325,7 @@ impl Chooser<'_> {
     fn usual(&mut self, why_not: &[String]) -> Vec<SampledEvent> {
         let cycles = || -> std::result::Result<Vec<SampledEvent>, String> {
             if self.machine.core_pmus().next().is_none() {
-                return Err("no core PMU".into());
+                return Err(NO_PMU.into());
             }
             if let Some(finding) = self.blocked {
                 return Err(finding.what.clone());

@@ -2,6 +2,7 @@
 
 use super::sample::{self, Chosen, SampleAsk};
 use super::shared_file::{CountsWriter, SharedFile};
+use crate::files::check_output;
 use crate::topdown::live::{CountedCore, LiveAsk, Outcome, Update, measure_beside, prepare};
 use pmu::machine::{Finding, Machine};
 use pmu::perf::Rate;
@@ -15,6 +16,7 @@ use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tma::error::{Error, ErrorKind, Result};
+use tma::files::is_open_already;
 use tma::tables::Library;
 
 /// A measurement written to a session.
@@ -62,6 +64,7 @@ pub fn record(
         Some(sample) => sample::choose(machine, &cores, blocked.as_ref(), sample, ask.user_only)?,
         None => Chosen { plan: None, notes: Vec::new() },
     };
+    check_output(path, &program(ask), "--output")?;
     let old = put_aside(path)?;
     let outcome = into(machine, library, ask, path, (&cores, blocked, chosen), update);
     if let (Err(error), Some(old)) = (&outcome, &old)
@@ -73,9 +76,15 @@ pub fn record(
     outcome
 }
 
+/// The file of the command that is measured, if it is named by its path.
+fn program(ask: &LiveAsk) -> Vec<PathBuf> {
+    let program = ask.command.as_ref().and_then(|command| command.argv.first()).map(PathBuf::from);
+    program.into_iter().filter(|program| program.components().count() > 1).collect()
+}
+
 /// Renames a file that is there already to `FILE.old`, as perf does.
 fn put_aside(path: &Path) -> Result<Option<PathBuf>> {
-    if !path.is_file() {
+    if !path.is_file() || is_open_already(path) {
         return Ok(None);
     }
     let mut old = path.as_os_str().to_owned();
@@ -100,13 +109,17 @@ fn into(
 ) -> Result<Recorded> {
     let writer = begin(machine, library, ask, path, cores).map_err(|error| {
         // The file has nothing to report on yet.
-        let _ = path.is_file().then(|| fs::remove_file(path));
+        let is_own = path.is_file() && !is_open_already(path);
+        let _ = is_own.then(|| fs::remove_file(path));
         let why = error.cause().unwrap_or("it cannot be written").to_owned();
         let why = match ask.command {
             Some(_) => format!("{why}; the command was not started"),
             None => why,
         };
-        error.because(why).hint("free some space, or choose another place with --output")
+        let remedy =
+            error.remedy().unwrap_or("free some space, or choose another place with --output");
+        let remedy = remedy.to_owned();
+        error.because(why).hint(remedy)
     })?;
     let mut counts = CountsWriter { file: writer.clone(), cores };
     let Chosen { plan, mut notes } = chosen;

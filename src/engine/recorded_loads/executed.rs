@@ -3,8 +3,10 @@
 use super::code::{Code, memory};
 use crate::branches::hard;
 use crate::documents::loads::{BranchRow, BranchesRow};
+use crate::recorded_trips;
 use branches::stacks::{Analysis, LONGEST_RANGE, analyse};
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
+use loads::prefetch::TripCount;
 use pmu::records::format::field;
 use profile::address_space::ModuleAddress;
 use profile::event::Event;
@@ -38,9 +40,9 @@ type CyclesOf = HashMap<ModuleKey, BTreeMap<(u64, u64), f64>>;
 pub(crate) struct Trips {
     /// How often its back edge was taken.
     taken: u64,
-    /// Mean of whole executions.
+    /// Their mean, …
     pub mean: Option<f64>,
-    /// Most of truncated ones.
+    /// … or the least that it can be.
     pub at_least: Option<u64>,
 }
 
@@ -106,11 +108,12 @@ impl Executed {
             let Some(module) = found.places.module(shape.module) else { continue };
             let own = self.trips.entry((key(module), shape.head)).or_default();
             if sum.taken > own.taken {
-                *own = Trips {
-                    taken: sum.taken,
-                    mean: sum.trips.mean(),
-                    at_least: sum.truncated.counts().last().map(|(trips, _)| trips),
+                let count = recorded_trips::recorded(sum, &found.sums).count();
+                let (mean, at_least) = match count {
+                    TripCount::AtLeast(trips) => (None, Some(trips as u64)),
+                    other => (other.least(), None),
                 };
+                *own = Trips { taken: sum.taken, mean, at_least };
             }
         }
     }

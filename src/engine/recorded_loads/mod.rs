@@ -73,7 +73,7 @@ pub fn loads(paths: &[PathBuf], search: &SearchPaths) -> Result<Loads> {
             .because("no sample of it says what memory it accesses")
             .hint("record with `perf mem record` (Intel: precise loads; AMD: IBS)"));
     }
-    without_code(&mut document);
+    without_code(&mut document, search);
     without_types(&mut document);
     document.hard_branches = executed.hard;
     document.branches = executed.events;
@@ -123,7 +123,7 @@ fn add(
 }
 
 /// Says of which modules the code is not known.
-fn without_code(document: &mut Loads) {
+fn without_code(document: &mut Loads, search: &SearchPaths) {
     let mut missing: BTreeMap<&str, u64> = BTreeMap::new();
     let all = document.loads.iter().chain(&document.stores);
     let unknown = |row: &&LoadRow| row.instruction.is_none() && !row.module.is_empty();
@@ -136,9 +136,9 @@ fn without_code(document: &mut Loads) {
     let modules: Vec<String> =
         missing.iter().map(|(module, samples)| format!("{module} ({samples} samples)")).collect();
     document.notes.push(format!(
-        "code that was not found: {}; functions, blocks and loops of its loads are missing; --binary FILE or \
-         --symfs DIR gives it",
-        modules.join(", ")
+        "code that was not found: {}; functions, blocks and loops of its loads are missing; {}",
+        modules.join(", "),
+        profile::files::remedy(search)
     ));
 }
 

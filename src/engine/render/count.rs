@@ -3,7 +3,7 @@
 use super::loads::loads;
 use super::mispredicted::branches;
 use super::values::values;
-use crate::documents::count::{BlockRow, Count, Refused, Trips};
+use crate::documents::count::{BlockRow, Count, LoopRow, Refused, Trips};
 use profile::symbols::demangle::demangle_short;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -35,23 +35,18 @@ pub fn text(document: &Count) -> String {
         let _ = writeln!(out, "{:>14}  blocks more (all in JSON)", blocks.len() - MOST);
     }
     refused(document, &mut out);
-    how(&blocks[..blocks.len().min(MOST)], &mut out);
     loops(document, &mut out);
     branches(document, &mut out);
     loads(document, &mut out);
     values(document, &mut out);
     summary(document, &mut out);
+    how(&blocks[..blocks.len().min(MOST)], &mut out);
     out
 }
 
 /// Blocks and functions without a count: those of functions that ran first.
 fn refused(document: &Count, out: &mut String) {
-    let ran: BTreeSet<(&str, &str)> = document
-        .blocks
-        .iter()
-        .filter(|b| b.count > 0)
-        .map(|b| (b.module.as_str(), b.function.as_str()))
-        .collect();
+    let ran = ran(document);
     let has_run = |r: &Refused| ran.contains(&(r.module.as_str(), r.function.as_str()));
     let mut rows: Vec<&Refused> = document.refused.iter().collect();
     rows.sort_by_key(|row| !has_run(row));
@@ -121,21 +116,36 @@ fn most_frequent(trips: &Trips) -> String {
 }
 
 fn loops(document: &Count, out: &mut String) {
-    let run = |one: &&crate::documents::count::LoopRow| one.iterations.is_some_and(|n| n > 0);
+    let ran = ran(document);
+    let run = |one: &&LoopRow| match one.iterations {
+        Some(number) => number > 0,
+        None => ran.contains(&(one.module.as_str(), one.function.as_str())),
+    };
     let mut loops: Vec<_> = document.loops.iter().filter(run).collect();
     if loops.is_empty() {
         return;
     }
     loops.sort_by(|a, b| b.iterations.cmp(&a.iterations).then(a.head.cmp(&b.head)));
+    let more = loops.len().saturating_sub(MOST);
     let _ = writeln!(out, "\n{:>14}  {:>12}  {:>10}  loop", "iterations", "entries", "each");
     for one in loops.into_iter().take(MOST) {
         let number = |n: Option<u64>| n.map_or("?".to_owned(), |n| n.to_string());
         let mean = one.trips.mean.map_or("?".to_owned(), |mean| format!("{mean:.1}"));
         let (iterations, entries) = (number(one.iterations), number(one.entries));
         let trips = most_frequent(&one.trips);
-        let place = format!("{} {}{trips}", one.head, demangle_short(&one.function));
+        let why = one.reason.as_ref().map_or(String::new(), |why| format!(": {why}"));
+        let place = format!("{} {}{trips}{why}", one.head, demangle_short(&one.function));
         let _ = writeln!(out, "{iterations:>14}  {entries:>12}  {mean:>10}  {place}");
     }
+    if more > 0 {
+        let _ = writeln!(out, "{more:>14}  loops more (all in JSON)");
+    }
+}
+
+/// The functions that have a block with entries, by module and name.
+fn ran(document: &Count) -> BTreeSet<(&str, &str)> {
+    let run = document.blocks.iter().filter(|block| block.count > 0);
+    run.map(|block| (block.module.as_str(), block.function.as_str())).collect()
 }
 
 fn summary(document: &Count, out: &mut String) {
@@ -167,7 +177,8 @@ fn summary(document: &Count, out: &mut String) {
         let plain = cost.plain.map_or(String::new(), ratio);
         let probes =
             if cost.probes > 0 { format!(", {} probes", cost.probes) } else { String::new() };
-        let _ = writeln!(out, "cost: run of {}{probes}: {:.3} s{plain}", cost.run, cost.seconds);
+        let what = if document.process.is_some() { "window" } else { "run" };
+        let _ = writeln!(out, "cost: {what} of {}{probes}: {:.3} s{plain}", cost.run, cost.seconds);
     }
     for note in &document.notes {
         let _ = writeln!(out, "note: {note}");

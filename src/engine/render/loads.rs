@@ -1,5 +1,7 @@
 //! Loads as text.
 
+use super::allocations::sites;
+use crate::allocated_by::memory;
 use crate::documents::count::{Count, LoadClass, LoadRow};
 use std::fmt::Write as _;
 
@@ -10,7 +12,9 @@ const ALL: f64 = 0.995;
 
 /// The loads that were executed most often: their classes, levels and latencies.
 pub(super) fn loads(document: &Count, out: &mut String) {
-    let Some(timer) = &document.timer else { return };
+    if document.loads.is_empty() {
+        return;
+    }
     let names = ["L1", "L2", "L3", "DRAM"];
     let shown: Vec<&str> = names
         .into_iter()
@@ -31,8 +35,15 @@ pub(super) fn loads(document: &Count, out: &mut String) {
         let class = load.class.as_ref().map_or("?".to_owned(), class);
         let (mean, most) = (latency(|l| l.mean), latency(|l| l.p99));
         let field = load.field.as_ref().map_or(String::new(), |field| format!(" ({field})"));
-        let place = format!("{} {}: {}{field}", load.address, load.function, load.instruction);
+        let mark = if load.extents.is_some() { " *" } else { "" };
+        let place =
+            format!("{} {}: {}{field}{mark}", load.address, load.function, load.instruction);
         let _ = writeln!(out, " {mean:>8} {most:>8}  {class:<36}  {place}");
+        if let Some(text) =
+            load.memory.as_ref().and_then(|own| memory(&document.allocation_sites, own))
+        {
+            let _ = writeln!(out, "{:>14} memory: {text}", "");
+        }
         for reason in &load.reasons {
             let _ = writeln!(out, "{:>14} {reason}", "");
         }
@@ -40,6 +51,9 @@ pub(super) fn loads(document: &Count, out: &mut String) {
     if document.loads.len() > MOST {
         let _ = writeln!(out, "{:>14}  loads more (all in JSON)", document.loads.len() - MOST);
     }
+    sites(document, out);
+    stores(document, out);
+    let Some(timer) = &document.timer else { return };
     let caches: Vec<String> =
         timer.caches.iter().map(|one| format!("{} {:.1}", one.level, one.mean)).collect();
     let step = f64::from(timer.step) / timer.ticks_per_ns;
@@ -59,6 +73,24 @@ pub(super) fn loads(document: &Count, out: &mut String) {
              cache before it and memory is taken for them"
         );
     }
+}
+
+/// Most stores in text.
+const STORES: usize = 10;
+
+/// The stores that were executed most often: their addresses.
+fn stores(document: &Count, out: &mut String) {
+    if document.stores.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{:>14}  {:<36}  store (not timed)", "executions", "addresses");
+    for store in document.stores.iter().take(STORES) {
+        let executions = store.executions.map_or("?".to_owned(), |n| n.to_string());
+        let class = store.class.as_ref().map_or("?".to_owned(), class);
+        let place = format!("{} {}: {}", store.address, store.function, store.instruction);
+        let _ = writeln!(out, "{executions:>14}  {class:<36}  {place}");
+    }
+    out.push('\n');
 }
 
 /// A share in per cent, with half its interval.

@@ -30,8 +30,10 @@ pub(super) fn branches(document: &Count, out: &mut String) {
         let Some(found) = &row.mispredicted else { continue };
         let interval = format!("{:.0} … {:.0}", found.low, found.high);
         let cycles = found.cycles.map_or("?".to_owned(), |cycles| format!("{cycles:.3e}"));
+        let learning = if found.is_learning { ": seen only while the model learnt" } else { "" };
+        let place = place(row);
         let _ =
-            writeln!(out, "{:>14.0}  {interval:>22}  {cycles:>10}  {}", found.value, place(row));
+            writeln!(out, "{:>14.0}  {interval:>22}  {cycles:>10}  {place}{learning}", found.value);
     }
     for row in unknown.iter().take(MOST) {
         let reason = row.reason.as_deref().unwrap_or_default();
@@ -47,5 +49,6 @@ pub(super) fn branches(document: &Count, out: &mut String) {
 fn place(row: &BranchRow) -> String {
     let executions = row.executions.map_or("?".to_owned(), |n| n.to_string());
     let name = demangle_short(&row.function);
-    format!("{executions:>14}  {} {name}, {}", row.address, row.kind)
+    let mark = if row.extents.is_some() { " *" } else { "" };
+    format!("{executions:>14}  {} {name}, {}{mark}", row.address, row.kind)
 }

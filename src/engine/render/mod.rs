@@ -1,5 +1,6 @@
 //! Documents as text, JSON, CSV and graphs. Renderers compute nothing.
 
+mod allocations;
 pub mod block;
 pub mod branches;
 pub mod census;
@@ -9,17 +10,20 @@ pub mod deps;
 pub mod diff;
 pub mod doctor;
 pub mod evaluation;
+mod fit;
 pub mod flame;
 pub mod function_blocks;
 pub mod function_list;
 pub mod json;
 mod loads;
+mod markup;
 pub mod microbench;
 mod mispredicted;
 pub mod model_errors;
 pub mod prefetch;
 mod prefetch_loop;
 pub mod prefetch_plan;
+mod prefetch_summary;
 pub mod recorded_loads;
 pub mod report;
 pub mod tables;

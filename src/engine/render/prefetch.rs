@@ -2,28 +2,40 @@
 
 use super::csv::{number, row};
 use super::prefetch_loop::iterations;
+use super::prefetch_summary;
 use crate::documents::prefetch::{AdviceRow, InFlightRow, Prefetch};
 use std::fmt::Write as _;
 
+/// From so many samples on the interval of what they say is within a fifth of it.
+const SURE: u64 = 100;
+
 /// The document as text: `most` loads.
 pub fn text(document: &Prefetch, most: usize, ascii: bool) -> String {
-    let mut out = String::new();
-    let (refused, advised): (Vec<&AdviceRow>, Vec<&AdviceRow>) =
-        document.advice.iter().partition(|row| row.refused.is_some());
-    let known = advised.iter().filter(|row| row.distance.is_some() && row.site.is_some()).count();
-    let _ = writeln!(out, "{}", summary(known, advised.len() - known, refused.len()));
+    let mut out = prefetch_summary::summary(&document.advice);
+    let advised: Vec<&AdviceRow> =
+        document.advice.iter().filter(|row| row.refused.is_none()).collect();
     for one in advised.iter().take(most) {
         out.push('\n');
         load(one, ascii, &mut out);
     }
-    if !refused.is_empty() {
-        out += "\nno prefetch:\n";
+    let mut is_cut = advised.len() > most;
+    for (title, undecided) in [("not decided", true), ("no prefetch", false)] {
+        let own = document.advice.iter();
+        let own = own.filter(|row| row.refused.is_some() && row.undecided == undecided);
+        for (number, one) in own.enumerate() {
+            match number {
+                0 => _ = writeln!(out, "\n{title}:"),
+                _ if number >= most => {
+                    is_cut = true;
+                    break;
+                }
+                _ => {}
+            }
+            let why = one.refused.as_deref().unwrap_or_default();
+            let _ = writeln!(out, "  {:>6}  {}: {why}", share(one), place(one));
+        }
     }
-    for one in refused.iter().take(most) {
-        let why = one.refused.as_deref().unwrap_or_default();
-        let _ = writeln!(out, "  {}: {why}", place(one));
-    }
-    if advised.len() > most || refused.len() > most {
+    if is_cut {
         let _ = writeln!(out, "  (-n shows more, --format json all)");
     }
     out.push('\n');
@@ -46,20 +58,12 @@ pub fn text(document: &Prefetch, most: usize, ascii: bool) -> String {
     out
 }
 
-/// How many loads a prefetch helps.
-fn summary(known: usize, unknown: usize, refused: usize) -> String {
-    let loads = |n: usize| if n == 1 { "1 load".to_owned() } else { format!("{n} loads") };
-    let mut all = Vec::new();
-    if known > 0 || unknown == 0 {
-        all.push(format!("a prefetch is advised for {}", loads(known)));
+/// Its share of the latency of all loads.
+fn share(one: &AdviceRow) -> String {
+    match one.evidence.latency_mean {
+        Some(_) => format!("{:.1} %", 100.0 * one.evidence.share),
+        None => "?".to_owned(),
     }
-    if unknown > 0 {
-        all.push(format!("distance not known for {}", loads(unknown)));
-    }
-    if refused > 0 {
-        all.push(format!("no use for {}", loads(refused)));
-    }
-    all.join("; ")
 }
 
 /// What a core keeps in flight.
@@ -90,7 +94,7 @@ fn place(one: &AdviceRow) -> String {
 }
 
 fn load(one: &AdviceRow, ascii: bool, out: &mut String) {
-    let _ = writeln!(out, "{}", place(one));
+    let _ = writeln!(out, "{}, {} of the latency of all loads", place(one), share(one));
     let _ = writeln!(out, "  {}", answer(one));
     let pattern = one.pattern.as_deref().unwrap_or("not known");
     let wraps = one.wraps.map_or(String::new(), |bytes| format!(", wraps at {bytes} bytes"));
@@ -104,15 +108,20 @@ fn load(one: &AdviceRow, ascii: bool, out: &mut String) {
     if !one.slice.is_empty() {
         let _ = writeln!(out, "    computed at {}", one.slice.join(" "));
     }
-    let evidence = &one.evidence;
-    if let Some(mean) = evidence.latency_mean {
-        let share = 100.0 * evidence.share;
-        let what = if evidence.event.is_some() { "samples" } else { "timed executions" };
+    if let Some(memory) = &one.memory {
+        let _ = writeln!(out, "  memory: {memory}");
+    }
+    if let Some(copied) = one.copied {
         let _ = writeln!(
             out,
-            "  {share:.1} % of the latency of all loads: mean {mean:.0} cycles of {} {what}",
-            evidence.samples
+            "    ahead only by a second copy of these {copied} instructions, with a state of its own, that runs so many \
+             iterations ahead"
         );
+    }
+    let evidence = &one.evidence;
+    if let Some(mean) = evidence.latency_mean {
+        let what = if evidence.event.is_some() { "samples" } else { "timed executions" };
+        let _ = writeln!(out, "  latency: mean {mean:.0} cycles of {} {what}", evidence.samples);
     }
     if let Some(inner) = &one.inner {
         iterations(inner, ascii, out);
@@ -145,14 +154,28 @@ fn answer(one: &AdviceRow) -> String {
     text
 }
 
+/// What an iteration takes in the program; with few samples also how certain that is.
+fn taken(one: &AdviceRow) -> Option<String> {
+    let range = match (one.taken_range, one.taken_samples) {
+        (Some((low, high)), Some(samples)) if samples < SURE => {
+            format!(" ({low:.0} to {high:.0} by {samples} samples)")
+        }
+        _ => String::new(),
+    };
+    Some(format!("{:.0}{range} as the program runs", one.taken?))
+}
+
 /// Where the distance is from.
 fn cycles(one: &AdviceRow, out: &mut String) {
     if let (Some(ic), Some(source)) = (one.ic, &one.ic_source) {
         let range = one.ic_range.filter(|(low, high)| high - low >= 0.1);
         let range = range.map_or(String::new(), |(low, high)| format!(" ({low:.1} to {high:.1})"));
         let mc = one.mc.map_or(String::new(), |mc| format!(", MC {mc:.0}"));
-        let taken = one.taken.map_or(String::new(), |n| format!(", {n:.0} as the program runs"));
+        let taken = taken(one).map_or(String::new(), |text| format!(", {text}"));
         let _ = writeln!(out, "  cycles: IC {ic:.1}{range}{mc}{taken}; IC: {source}");
+    }
+    if let (None, Some(taken)) = (one.ic, taken(one)) {
+        let _ = writeln!(out, "  cycles: {taken}");
     }
     if let Some(source) = &one.mc_source {
         let _ = writeln!(out, "    MC: {source}");
@@ -182,7 +205,7 @@ fn unknown(one: &AdviceRow) -> Vec<(String, &str)> {
 pub fn csv(document: &Prefetch) -> String {
     let mut out = String::from(
         "module,load,function,class,stride,loop,ic,mc,distance,site,site_loop,coverage,samples,latency_mean,\
-         refused,unknown\n",
+         refused,unknown,share,undecided\n",
     );
     for one in &document.advice {
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
@@ -204,6 +227,8 @@ pub fn csv(document: &Prefetch) -> String {
             number(one.evidence.latency_mean),
             text(&one.refused),
             one.unknown.join("; "),
+            number(one.evidence.latency_mean.map(|_| one.evidence.share)),
+            one.undecided.to_string(),
         ]);
         out.push('\n');
     }

@@ -21,7 +21,8 @@ pub(super) fn values(document: &Count, out: &mut String) {
     let _ = writeln!(out, "\n{:>14}  {:>10}  registers at the entry of", "entries", "sampled");
     for row in rows.iter().take(MOST) {
         let entries = row.entries.map_or("?".to_owned(), |n| n.to_string());
-        let _ = writeln!(out, "{entries:>14}  {:>10}  {}", row.sampled, place(row));
+        let mark = if row.extents.is_some() { " *" } else { "" };
+        let _ = writeln!(out, "{entries:>14}  {:>10}  {}{mark}", row.sampled, place(row));
         for register in &row.registers {
             let _ = writeln!(out, "{:>28}  {:<4}  {}", "", register.register, words(register));
         }

@@ -97,7 +97,10 @@ fn wrapped(text: &str, indent: usize) -> String {
 /// The summary of a run, in one line.
 pub fn summary(s: &Summary) -> String {
     let control = if s.control { " (control)" } else { "" };
-    let size = s.size.map(|n| format!(" size {n},")).unwrap_or_default();
+    let mut size = s.size.map(|n| format!(" size {n},")).unwrap_or_default();
+    if s.copies > 1 {
+        size += &format!(" {} copies,", s.copies);
+    }
     let rate = s.rate.map(|r| format!(" ({:.2} {})", r.value, r.unit)).unwrap_or_default();
     let repeats = if s.repeats < 100.0 && s.repeats.fract() != 0.0 {
         format!("{:.2}", s.repeats)

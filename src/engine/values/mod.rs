@@ -8,11 +8,10 @@
 mod places;
 mod summary;
 
-use crate::documents::count::{Cost, Count};
+use crate::documents::count::Count;
 use crate::documents::values::ValueRow;
-use pmu::Command;
-use pmu::perf::Signals;
-use probe::bursts::{Pace, Recorded, record};
+use crate::subject::{self, Subject};
+use probe::bursts::{Pace, Recorded};
 use probe::count::{Counts, Wanted};
 use probe::facts::Function;
 use probe::plan::{AtEntry, LiveRegister, Wish, at_entries};
@@ -58,18 +57,16 @@ struct Chosen {
     found: Option<AtEntry>,
 }
 
-/// Runs the command once more, records registers at the entries of these functions (with their names), of
-/// their loops and of the blocks with the addresses `at`, and adds the rows. The signal that
-/// interrupted the run, if any.
+/// Records registers at the entries of these functions (with their names), of their loops and of the blocks with
+/// the addresses `at`, and adds the rows. The signal that interrupted that, if any.
 ///
 /// # Errors
-/// The command cannot be started or traced.
+/// As [`Subject::record`].
 pub(crate) fn enter(
     document: &mut Count,
-    command: &Command,
+    subject: &mut Subject<'_>,
     functions: &[(&str, &Wanted)],
     (counts, at): (&Counts, &[u64]),
-    (plain, signals): (Option<f64>, &Signals),
 ) -> Result<Option<i32>> {
     let wanted: Vec<Wanted> = functions.iter().map(|(_, wanted)| (*wanted).clone()).collect();
     let (chosen, left_out) = chosen(counts, &wanted, at);
@@ -83,13 +80,9 @@ pub(crate) fn enter(
         })
         .collect()
     };
-    let recorded = record(command, &wanted, &wishes, PACE, signals)?;
-    document.cost.push(Cost {
-        run: "values".to_owned(),
-        seconds: recorded.wall.as_secs_f64(),
-        plain,
-        probes: recorded.probes,
-    });
+    let recorded = subject.record(&wanted, &wishes, PACE)?;
+    document.cost.push(subject.cost("values", &recorded));
+    document.notes.extend(subject::notes("values", &recorded));
     document.notes.push(
         "values are those of the sampled entries; others may have had different ones".to_owned(),
     );

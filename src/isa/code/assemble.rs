@@ -3,7 +3,7 @@
 //! GNU as knows every instruction in both syntaxes, which no crate does. Where it is not installed,
 //! only assembly input is unavailable.
 
-use super::directives;
+use super::{directives, pasted};
 use object::{Object as _, ObjectSection as _};
 use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -43,7 +43,7 @@ pub fn assemble(text: &str, syntax: Syntax) -> Result<Vec<u8>> {
     if section.relocations().next().is_some() {
         return Err(Error::failed("cannot assemble the block")
             .because("it refers to a symbol that it does not define")
-            .hint("write addresses as numbers; only labels of the block itself can be used"));
+            .hint("jump to a label of the block, or to an offset in it: jne 0"));
     }
     let bytes = section.data().map_err(|e| failed(e.to_string()))?.to_vec();
     if bytes.is_empty() {
@@ -54,7 +54,7 @@ pub fn assemble(text: &str, syntax: Syntax) -> Result<Vec<u8>> {
 
 /// The text for the assembler: the syntax directive, then one statement per line. Directives are
 /// rejected because some of them read files.
-fn source(text: &str, syntax: Syntax) -> Result<String> {
+fn source<'t>(text: &'t str, syntax: Syntax) -> Result<String> {
     if text.contains("/*") {
         // The check for directives below would miss one that follows such a comment.
         return Err(Error::failed("cannot assemble the block")
@@ -68,17 +68,14 @@ fn source(text: &str, syntax: Syntax) -> Result<String> {
             .because(format!("`{sign}` is AT&T syntax, but the block is read as Intel syntax"))
             .hint("did you mean --att?"));
     }
-    let mut source = String::from(syntax.directive());
-    for line in text.split([';', '\n']) {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if let Some((name, _)) = directives::directive(line) {
-            return Err(Error::failed("cannot assemble the block")
-                .because(format!("`{name}` is a directive, not an instruction")));
-        }
-        source.push_str(line);
-        source.push('\n');
+    let code = |line: &'t str| line.split('#').next().unwrap_or_default().trim();
+    let lines: Vec<&str> = text.split([';', '\n']).map(code).collect();
+    if let Some((name, _)) = lines.iter().find_map(|line| directives::directive(line)) {
+        return Err(Error::failed("cannot assemble the block")
+            .because(format!("`{name}` is a directive, not an instruction")));
     }
-    Ok(source)
+    let statements = pasted::statements(&lines, syntax == Syntax::Intel);
+    Ok(format!("{}{}\n", syntax.directive(), statements.join("\n")))
 }
 
 /// The first `%register` or `$immediate` outside comments.

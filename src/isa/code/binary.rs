@@ -43,8 +43,14 @@ fn program(data: &[u8]) -> Result<Vec<Region>> {
     let file = object::File::parse(data)
         .map_err(|e| Error::failed("cannot read the program file").because(e))?;
     if file.architecture() != object::Architecture::X86_64 {
-        return Err(Error::failed("cannot read blocks from this program")
-            .because(format!("its architecture is {:?}, not x86-64", file.architecture())));
+        return Err(Error::failed("cannot read blocks from this program").because(
+            match file.architecture() {
+                object::Architecture::I386 => {
+                    "it is a 32-bit program, and only code of x86-64 is analysed".to_owned()
+                }
+                other => format!("its architecture is {other:?}, not x86-64"),
+            },
+        ));
     }
     let found = marked_code(&file)?;
     if found.is_empty() {

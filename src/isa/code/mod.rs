@@ -4,7 +4,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `hex` | bytes as hexadecimal text |
-//! | `assemble` | Intel and AT&T syntax, through the system's assembler |
+//! | `assemble`, `pasted` | Intel and AT&T syntax, listings too, through the system's assembler |
 //! | `listing`, `directives` | assembly files: their marked regions and the directives accepted in them |
 //! | `location` | places in a program as a user writes them |
 //! | `elf`, `function_blocks` | address ranges and functions of an ELF file; the blocks of a function |
@@ -16,6 +16,7 @@
 //! | `markers`, `region` | region markers; extracting a region from an object file |
 //! | `decode` | bytes → [`Block`] |
 //! | `refusal` | instructions that are refused, with the reason |
+//! | `revealing` | instructions from which a block could learn addresses |
 //! | `exit` | a block without the call, return or indirect jump at its end |
 //!
 //! The only program that this module runs is the assembler.
@@ -34,9 +35,11 @@ mod location;
 mod loop_region;
 mod markers;
 mod nameless;
+mod pasted;
 mod preferred;
 mod refusal;
 mod region;
+mod revealing;
 mod unwind;
 
 pub use assemble::{Syntax, assemble};

@@ -48,6 +48,10 @@ impl<D: Deref<Target: AsRef<[u8]>>> Image<D> {
     /// # Errors
     /// `data` is not such a file; the text says why.
     pub fn new(data: D) -> Result<Self, String> {
+        // ELF gABI, ELF header: the byte after the magic number is the class, 1 for 32 bits.
+        if (*data).as_ref().starts_with(b"\x7fELF\x01") {
+            return Err("it is a 32-bit program, and only code of x86-64 is analysed".to_owned());
+        }
         let file = ElfFile64::<Endianness>::parse((*data).as_ref())
             .map_err(|error| format!("it is not a 64-bit ELF file: {error}"))?;
         if file.architecture() != Architecture::X86_64 {

@@ -29,7 +29,7 @@ mod value;
 
 pub use function::Function;
 
-use crate::class::Class;
+use crate::class::{Ahead, Class};
 use recurrence::OnPath;
 use std::collections::BTreeSet;
 
@@ -70,6 +70,8 @@ pub struct Level {
     pub paths: usize,
     /// Those that give this class.
     pub agree: usize,
+    /// Whether loops within this one compute what the address of the next iteration needs.
+    pub has_loops: bool,
     /// A load in a loop within this one that helps to compute the address, and whose own next address needs its last
     /// value: a descent or a walk that ends at this load.
     pub after_chase: Option<u64>,
@@ -87,6 +89,7 @@ impl Level {
             slice: Vec::new(),
             paths: 0,
             agree: 0,
+            has_loops: false,
             after_chase: None,
             unknown: Some(why),
         }
@@ -160,12 +163,14 @@ fn level(function: &Function, number: usize, (load, block): (u64, usize)) -> Opt
     // A branch decides what comes next, as in a binary search: to know a later address, its outcomes are needed.
     let is_decided =
         matches!(most.class, Class::Complex { .. }) && agreeing().any(|one| one.next != most.next);
-    let class = if is_decided { Class::Complex { ahead: false } } else { most.class.clone() };
+    let class = if is_decided { Class::Complex { ahead: Ahead::No } } else { most.class.clone() };
+    let is_within = |at: &u64| innermost(function, *at) != Some(number);
     let after_chase = slice.iter().copied().find(|at| chases_within(function, number, *at));
     Some(Level {
         head,
         class,
         wraps: most.wraps,
+        has_loops: agreeing().flat_map(|one| &one.carried).any(is_within),
         slice: slice.into_iter().collect(),
         paths: found.len(),
         agree: times(&most.class),
@@ -174,12 +179,16 @@ fn level(function: &Function, number: usize, (load, block): (u64, usize)) -> Opt
     })
 }
 
+/// The innermost loop around an instruction.
+fn innermost(function: &Function, at: u64) -> Option<usize> {
+    function.flow.blocks.get(function.flow.block_at(at)?)?.innermost
+}
+
 /// Whether there is a load at an address, in a loop within that with this number, whose own addresses there need the
 /// values before.
 fn chases_within(function: &Function, number: usize, at: u64) -> bool {
     let Some((code, block)) = function.at(at) else { return false };
-    let own = function.flow.blocks.get(block).and_then(|block| block.innermost);
-    let Some(own) = own.filter(|own| *own != number) else { return false };
+    let Some(own) = innermost(function, at).filter(|own| *own != number) else { return false };
     let loads = code.effects.memory.iter().any(|access| access.load);
     let class = || level(function, own, (at, block)).map(|level| level.class);
     loads && class().is_some_and(|class| !class.is_computable_ahead() && class != Class::Irregular)

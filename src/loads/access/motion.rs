@@ -1,6 +1,6 @@
 //! How a value changes from one iteration to the next.
 
-use crate::class::Class;
+use crate::class::{Ahead, Class};
 use std::collections::BTreeSet;
 
 /// What is added to what stays the same.
@@ -27,7 +27,7 @@ pub(super) enum Term {
     },
     /// Something else.
     Computed {
-        ahead: bool,
+        ahead: Ahead,
     },
     Unknown,
 }
@@ -52,14 +52,15 @@ impl Motion {
         self.wraps = self.wraps.or(other.wraps);
     }
 
-    /// Whether it can be computed for a later iteration without the loads in between.
-    pub fn ahead(&self) -> bool {
-        self.terms.iter().all(|term| match term {
-            Term::Step(_) | Term::Steady => true,
-            Term::Loaded { inner, .. } => inner.is_computable_ahead(),
+    /// How it can be computed for a later iteration without the loads in between.
+    pub fn ahead(&self) -> Ahead {
+        let of = |term: &Term| match term {
+            Term::Step(_) | Term::Steady => Ahead::Directly,
+            Term::Loaded { inner, .. } => inner.ahead(),
             Term::Computed { ahead } => *ahead,
-            Term::Ring { .. } | Term::Sum { .. } | Term::Unknown => false,
-        })
+            Term::Ring { .. } | Term::Sum { .. } | Term::Unknown => Ahead::No,
+        };
+        self.terms.iter().map(of).max().unwrap_or(Ahead::Directly)
     }
 
     pub fn is_known(&self) -> bool {

@@ -3,7 +3,7 @@
 use super::motion::{Motion, Rings, Term};
 use super::run::{Iteration, Sites};
 use super::value::{Operation, Place, Value};
-use crate::class::Class;
+use crate::class::{Ahead, Class};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// How far places are replaced by what they were set to in the iteration before.
@@ -17,6 +17,8 @@ pub(super) struct OnPath {
     pub class: Class<u64>,
     pub wraps: Option<u64>,
     pub slice: Sites,
+    /// Those of its instructions that compute what the next iteration begins with.
+    pub carried: Sites,
     /// What the places hold next that the address is computed from.
     pub next: BTreeMap<Place, Value>,
 }
@@ -26,18 +28,20 @@ pub(super) fn on_path(iteration: &Iteration, load: u64) -> OnPath {
     if iteration.after.len() > MOST_PLACES {
         let class = Class::Irregular;
         let slice = iteration.address.sites.clone();
-        return OnPath { class, wraps: None, slice, next: BTreeMap::new() };
+        let (carried, next) = (Sites::new(), BTreeMap::new());
+        return OnPath { class, wraps: None, slice, carried, next };
     }
     let found = Recurrences::of(iteration);
     let motion = found.motion(&iteration.address.value, DEEPEST);
-    let (slice, next) = slice(iteration);
-    OnPath { class: motion.class(load, &found.rings), wraps: motion.wraps, slice, next }
+    let (carried, next) = carried(iteration);
+    let slice = iteration.address.sites.union(&carried).copied().collect();
+    let class = motion.class(load, &found.rings);
+    OnPath { class, wraps: motion.wraps, slice, carried, next }
 }
 
-/// The instructions that compute the address: those before the load, and those that set what they read in the
-/// iteration before; and what they set it to.
-fn slice(iteration: &Iteration) -> (Sites, BTreeMap<Place, Value>) {
-    let mut slice = iteration.address.sites.clone();
+/// The instructions that set what the address is computed from, in the iteration before; and what they set it to.
+fn carried(iteration: &Iteration) -> (Sites, BTreeMap<Place, Value>) {
+    let mut carried = Sites::new();
     let mut pending: Vec<Place> = places(&iteration.address.value);
     let mut next = BTreeMap::new();
     while let Some(place) = pending.pop() {
@@ -46,11 +50,11 @@ fn slice(iteration: &Iteration) -> (Sites, BTreeMap<Place, Value>) {
         }
         let Some(made) = iteration.after.get(&place) else { continue };
         if next.insert(place, made.value.clone()).is_none() {
-            slice.extend(&made.sites);
+            carried.extend(&made.sites);
             pending.extend(places(&made.value));
         }
     }
-    (slice, next)
+    (carried, next)
 }
 
 fn places(value: &Value) -> Vec<Place> {
@@ -170,10 +174,10 @@ impl Recurrences<'_> {
                 let only = chosen.clone().all(|term| matches!(term, Term::Ring { .. }));
                 match ring {
                     Some(of) if only => Motion::one(Term::Ring { of, scale: factor }),
-                    _ => Motion::one(Term::Computed { ahead: all.iter().all(Motion::ahead) }),
+                    _ => Motion::one(Term::Computed { ahead: ahead(&all) }),
                 }
             }
-            _ => Motion::one(Term::Computed { ahead: all.iter().all(Motion::ahead) }),
+            _ => Motion::one(Term::Computed { ahead: ahead(&all) }),
         }
     }
 
@@ -208,8 +212,14 @@ impl Recurrences<'_> {
             .iter()
             .any(|(other, _)| other == place || leads(&self.reached, other, place));
         if terms.len() == before || again {
-            let ahead = !self.is_unknown(place, reached);
-            return Motion::one(if ahead { Term::Computed { ahead } } else { Term::Unknown });
+            if self.is_unknown(place, reached) {
+                return Motion::one(Term::Unknown);
+            }
+            let ahead = match self.is_affine(place, after) {
+                true => Ahead::Directly,
+                false => Ahead::ByCopy,
+            };
+            return Motion::one(Term::Computed { ahead });
         }
         let rest = self.motion(&rest, deeper);
         let wraps = match &made.value {
@@ -221,9 +231,21 @@ impl Recurrences<'_> {
             [] => Term::Steady,
             _ if !rest.is_known() => Term::Unknown,
             [Term::Loaded { of, .. }] => Term::Sum { of: *of },
-            _ => Term::Computed { ahead: rest.ahead() },
+            // A sum of all that was added before.
+            _ => Term::Computed { ahead: rest.ahead().max(Ahead::ByCopy) },
         };
         Motion { wraps, ..Motion::one(term) }
+    }
+
+    /// Whether a place is set to a constant multiple of what it held, plus what stays the same: n iterations at once
+    /// are one multiplication and one addition, too (a linear congruential generator).
+    fn is_affine(&self, place: &Place, after: &Value) -> bool {
+        let is_own = |value: &Value| matches!(value, Value::Start(own) if own == place);
+        let is_fixed = |value: &Value| {
+            let changes = |(one, _): &(Place, bool)| self.iteration.after.contains_key(one);
+            value.loads().is_empty() && !value.places().iter().any(changes)
+        };
+        after.terms().0.iter().all(|(value, _)| is_own(value) || is_fixed(value))
     }
 
     /// A place that a ring of loads sets to `after`.
@@ -241,7 +263,7 @@ impl Recurrences<'_> {
                 Motion::one(Term::Ring { of, scale: factor })
             }
             [(Value::Start(_), 1)] => Motion::one(Term::Ring { of, scale: factor }),
-            _ => Motion::one(Term::Computed { ahead: false }),
+            _ => Motion::one(Term::Computed { ahead: Ahead::No }),
         }
     }
 
@@ -253,6 +275,11 @@ impl Recurrences<'_> {
             unknown
         })
     }
+}
+
+/// How what is computed from all of these can be known ahead.
+fn ahead(all: &[Motion]) -> Ahead {
+    all.iter().map(Motion::ahead).max().unwrap_or(Ahead::Directly)
 }
 
 /// Whether both values of a choice are loaded (the children of a node).

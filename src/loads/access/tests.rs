@@ -2,7 +2,7 @@
 //! README.md states.
 
 use super::{Access, Function, Level, classify};
-use crate::class::Class;
+use crate::class::{Ahead, Class};
 use isa::code::{Syntax, assemble, function_around, read_ranges};
 use isa::flow::{Image, decoded_flow};
 use std::path::Path;
@@ -63,7 +63,7 @@ fn a_mask_makes_a_stride_begin_anew() {
     assert_eq!((level.class, level.wraps), (Class::Stride(8), Some(2048)));
     // A step as large as the table is none.
     let text = "a: mov eax,ecx; and eax,0xff; add rdx,[rdi+rax*8]; add ecx,0x300; jmp a";
-    assert_eq!(inner(text, 2).0, Class::Complex { ahead: true });
+    assert_eq!(inner(text, 2).0, Class::Complex { ahead: Ahead::Directly });
 }
 
 #[test]
@@ -85,11 +85,11 @@ fn lists_and_their_members() {
     // A binary search: which half, a loaded value says.
     let text =
         "a: shr rcx,1; lea rax,[rdi+rcx*8]; cmp rsi,[rax]; cmovge rdi,rax; cmp rcx,1; ja a; ret";
-    assert_eq!(inner(text, 2).0, Class::Complex { ahead: false });
+    assert_eq!(inner(text, 2).0, Class::Complex { ahead: Ahead::No });
     // The same with a branch in place of the move.
     let text =
         "a: lea rsi,[rax*4]; cmp [rcx+rax*4-4],edi; jae b; add rcx,rsi; b: shr rax,1; jne a; ret";
-    assert_eq!(inner(text, 1).0, Class::Complex { ahead: false });
+    assert_eq!(inner(text, 1).0, Class::Complex { ahead: Ahead::No });
     // A hash whose loop has two paths, neither of which changes the key's place otherwise.
     let text = "a: mov eax,[rsi]; imul eax,eax,77; and eax,1023; add rdx,[rdi+rax*8]; test dl,1; je b; inc r9; \
         b: add rsi,4; cmp rsi,r8; jne a; ret";
@@ -114,7 +114,43 @@ fn indirect_loads() {
     assert_eq!(inner(text, 0).0, Class::IndirectDelta { of: 1 });
     // table[a[i] ^ b[i]]
     let text = "a: mov eax,[rsi]; xor eax,[r9]; add rdx,[rdi+rax*8]; add rsi,4; add r9,4; jmp a";
-    assert_eq!(inner(text, 2), (Class::Complex { ahead: true }, vec![0, 1, 3, 4]));
+    assert_eq!(inner(text, 2), (Class::Complex { ahead: Ahead::Directly }, vec![0, 1, 3, 4]));
+}
+
+/// Random numbers that index a table: the next needs all before, unless n steps of it are one (x → a x + c).
+#[test]
+fn generators_run_one_step_after_the_other() {
+    let ahead = |text: &str, number: usize| {
+        let level = found(text, number).levels.remove(0);
+        assert_eq!(level.class.name(), "complex", "{:?}", level.class);
+        (level.class.ahead(), level.slice.len(), level.has_loops)
+    };
+    // xorshift64, then a mask.
+    let xorshift = "mov rax,rcx; shl rax,13; xor rcx,rax; mov rax,rcx; shr rax,7; xor rcx,rax; mov rax,rcx; \
+        shl rax,17; xor rcx,rax; mov rax,rcx; and eax,0xfffff; add rdx,[rdi+rax*8]; dec r8; jne a; ret";
+    assert_eq!(ahead(&format!("a: {xorshift}"), 11), (Ahead::ByCopy, 11, false));
+    // The state is a word of memory.
+    let text = "a: mov rax,[rbp-8]; mov rcx,rax; shl rcx,13; xor rax,rcx; mov [rbp-8],rax; and eax,0xfffff; \
+        add rdx,[rdi+rax*8]; dec r8; jne a; ret";
+    assert_eq!(ahead(text, 6).0, Ahead::ByCopy);
+    let congruential = "a: imul ecx,ecx,1664525; add ecx,1013904223; mov eax,ecx; shr eax,12; \
+        add rdx,[rdi+rax*8]; dec r8; jne a; ret";
+    assert_eq!(ahead(congruential, 4).0, Ahead::Directly);
+    // Triangular numbers: a sum of all steps before.
+    let text = "a: add rcx,rsi; inc rsi; mov eax,ecx; and eax,0xfffff; add rdx,[rdi+rax*8]; dec r8; jne a; ret";
+    assert_eq!(ahead(text, 4).0, Ahead::ByCopy);
+    // A loop of its own for each step.
+    let text = "a: mov esi,8; b: mov rax,rcx; shl rax,13; xor rcx,rax; dec esi; jne b; mov eax,ecx; \
+        and eax,0xfffff; add rdx,[rdi+rax*8]; dec r8; jne a; ret";
+    let (ahead, _, has_loops) = ahead(text, 8);
+    assert_eq!((ahead, has_loops), (Ahead::ByCopy, true));
+    // An index that a table holds, at a place that a generator chooses.
+    let text = format!(
+        "a: {}",
+        xorshift.replace("add rdx,[rdi+rax*8]", "mov eax,[rsi+rax*4]; add rdx,[rdi+rax*8]")
+    );
+    let level = found(&text, 12).levels.remove(0);
+    assert_eq!((level.class.name(), level.class.ahead()), ("indirect", Ahead::ByCopy));
 }
 
 /// As `gcc -O0`: variables are words of the stack.
@@ -198,7 +234,7 @@ fn kernels_with_known_patterns() {
         (0x40_1b4a, indirect(0x40_1b48, stride(4)), Some(&[0x40_1b48, 0x40_1c8a])),
         (0x40_1ce0, Class::Stride(65_536), None),
         (0x40_1a56, indirect(0x40_1a50, stride(4)), Some(&[0x40_1a50, 0x40_1a52])),
-        (0x40_1aba, Class::Complex { ahead: true }, Some(hash)),
+        (0x40_1aba, Class::Complex { ahead: Ahead::Directly }, Some(hash)),
         (0x40_1a80, Class::OffsetOfChase { of: 0x40_1a84, offset: 24 }, None),
         (0x40_1a84, Class::Chase { scale: 1, offset: 0 }, None),
         (0x40_1a1f, Class::Stride(4096), None),

@@ -5,9 +5,10 @@ use super::distance::{coverage, distances, iteration, least_distance, ratio};
 use super::pace::Pace;
 use super::peaks::{Peak, peaks};
 use super::probed::Probed;
-use super::refusal::refusal;
+use super::refusal::{Refusal, by_copy, misses_at_first, refusal};
 use super::trips::{TripCount, Trips};
 use crate::access::Access;
+use crate::class::Class;
 use std::sync::OnceLock;
 
 /// A prefetch belongs into the outer loop if the trips are fewer than so many distances: it would cover less than
@@ -69,7 +70,7 @@ pub enum Site {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
     /// Why no prefetch is advised.
-    pub refused: Option<String>,
+    pub refused: Option<Refusal>,
     /// Modes of the cycles of the innermost loop's iterations.
     pub modes: Vec<Peak>,
     /// Cycles of an iteration without misses (IC) of the loop that the prefetch belongs into.
@@ -116,12 +117,17 @@ pub fn advise(request: &Request) -> Advice {
     let known = distance.is_ok();
     let runs_on = request.probed.as_ref().and_then(|own| own.runs_on(trips));
     let ahead = runs_on.unwrap_or(trips);
-    let site = site(request, ahead, (least, known));
-    let no_gain = || pace.zip(ic.as_ref().ok()).and_then(|(pace, ic)| pace.refusal(ic.cycles));
-    let refused = refusal(request.access, request.sampled.as_ref(), request.probed.as_ref());
+    let probed = request.probed.as_ref();
+    let site = match request.access.is_some_and(|access| misses_at_first(access, probed, trips)) {
+        true => Ok(Site::Outer),
+        false => site(request, ahead, (least, known)),
+    };
+    let cycles = ic.as_ref().ok().map(|ic| ic.cycles);
+    let no_gain = || pace.and_then(|pace| pace.refusal(cycles));
+    let refused = refusal(request.access, request.sampled.as_ref(), probed, trips);
     let advice = Advice {
         refused: refused.or_else(no_gain),
-        speedup: pace.zip(ic.as_ref().ok()).and_then(|(pace, ic)| pace.speedup(ic.cycles)),
+        speedup: pace.and_then(|pace| pace.speedup(cycles)),
         iteration,
         modes,
         ic,
@@ -199,12 +205,17 @@ fn outer(request: &Request, advice: Advice) -> Advice {
         .map_or(TripCount::Unknown, |timed| timed.trips.count());
     let level = request.access.and_then(|access| access.levels.get(1));
     let refused = advice.refused.or_else(|| {
-        let class = &level?.class;
-        (!class.is_computable_ahead()).then(|| {
-            "the loop has too few trips for a prefetch, and the address is not known ahead in the \
-             one around it"
-                .to_owned()
-        })
+        let too_few = "the loop has too few trips for a prefetch, and in the one around it";
+        let level = level?;
+        if level.class == Class::Irregular {
+            let why = format!("{too_few} how its address is computed is not known");
+            return Some(Refusal::Undecided(why));
+        }
+        let why = match level.class.is_computable_ahead() {
+            true => by_copy(level)?,
+            false => "the address is not known ahead".to_owned(),
+        };
+        Some(Refusal::NoUse(format!("{too_few} {why}")))
     });
     Advice { refused, coverage: coverage(&distance, count), ic, iteration, distance, ..advice }
 }

@@ -17,6 +17,13 @@ pub struct Sampled {
     pub share_of_loop: f64,
 }
 
+impl Sampled {
+    /// Share of the samples that the first cache served.
+    pub(super) fn hits(&self) -> f64 {
+        self.first_cache as f64 / self.samples.max(1) as f64
+    }
+}
+
 /// A block measured in isolation, as an iteration of the loop without misses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
@@ -88,7 +95,7 @@ pub fn iteration_cost(
         return Err("the lowest mode is 0 cycles, which no iteration takes".to_owned());
     }
     if modes.len() > 1 && sampled.share_of_loop >= LEAST_OWN {
-        let hits = sampled.first_cache as f64 / sampled.samples.max(1) as f64;
+        let hits = sampled.hits();
         if hits >= LEAST_HITS {
             return of_mode(format!("as {:.0} % of the load's samples hit L1", 100.0 * hits));
         }

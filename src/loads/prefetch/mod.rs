@@ -25,8 +25,8 @@ mod trips;
 
 pub use advice::{Advice, Request, Site, Timed, advise};
 pub use cost::{Cost, Measured, Sampled};
-pub use pace::{InFlight, Pace, Taken};
+pub use pace::{InFlight, Misses, Pace, Taken};
 pub use peaks::{LEAST_SHARE, Peak, peaks};
 pub use probed::{Probed, Served};
-pub use refusal::NO_CODE;
+pub use refusal::{NO_CODE, Refusal};
 pub use trips::{TripCount, Trips};

@@ -5,14 +5,15 @@
 //! from farther ahead waits for room, and a line that comes long before its use may be evicted.
 
 use super::cost::Cost;
+use super::refusal::Refusal;
 
 /// A number of misses in flight is enough if memory serves them this much slower than any number, at most.
 const ENOUGH: f64 = 1.05;
 /// An iteration must take so many times what it needs with prefetches, else there is nothing to gain: less than this is
 /// within the error of both times.
 const LEAST_GAIN: f64 = 1.1;
-/// Fewer samples do not tell how long an iteration takes: their standard error is above 18 %.
-const LEAST_SAMPLES: u64 = 30;
+/// Standard errors to each end of a 95 % interval.
+const ERRORS: f64 = 1.96;
 
 /// Misses in flight at a time, as measured on this host.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -68,14 +69,36 @@ pub struct Taken {
     pub samples: u64,
 }
 
+impl Taken {
+    /// The least and the most cycles: the 95 % interval of a Poisson number of samples, by Wilson and Hilferty's cube root
+    /// ("The Distribution of Chi-Square", PNAS 1931). `None` without samples.
+    pub fn range(&self) -> Option<(f64, f64)> {
+        let end = |samples: f64, errors: f64| {
+            samples * (1.0 - 1.0 / (9.0 * samples) + errors / (3.0 * samples.sqrt())).powi(3)
+        };
+        let samples = Some(self.samples as f64).filter(|samples| *samples > 0.0)?;
+        let each = self.cycles / samples;
+        Some((each * end(samples, -ERRORS).max(0.0), each * end(samples + 1.0, ERRORS)))
+    }
+}
+
+/// Misses of an iteration, of all loads.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Misses {
+    /// Those of the loads of which they are known.
+    pub at_least: f64,
+    /// Why they are not known of some, which are named.
+    pub unknown: Option<String>,
+}
+
 /// What bounds the iterations of the loops around a load once their misses are prefetched.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Pace {
     /// Misses in flight; `None` where that is not known.
     pub in_flight: Option<InFlight>,
-    /// Misses of an iteration, of all loads, by loop, the innermost first.
-    pub misses: Vec<f64>,
-    /// What an iteration of the innermost loop takes.
+    /// Misses of an iteration by loop, the innermost first.
+    pub misses: Vec<Misses>,
+    /// What an iteration of the innermost loop takes; `None` where that is not known.
     pub taken: Option<Taken>,
 }
 
@@ -83,47 +106,64 @@ impl Pace {
     /// Cycles until there is room for the misses of another iteration, of the loop with this number, and the range; each
     /// miss takes `latency` cycles.
     pub(super) fn cycles(&self, number: usize, latency: f64) -> Option<Cost> {
-        let (flight, misses) = (self.in_flight.as_ref()?, *self.misses.get(number)?);
-        let of = |room: f64| misses * latency / room.max(1.0);
+        let (flight, misses) = (self.in_flight.as_ref()?, self.misses.get(number)?);
+        let of = |room: f64| misses.at_least * latency / room.max(1.0);
+        let least = if misses.unknown.is_some() { "≥ " } else { "" };
         Some(Cost {
             cycles: of(flight.misses),
             range: Some((of(flight.range.1), of(flight.range.0))),
             source: format!(
-                "{misses:.2} misses an iteration, of which the core keeps {:.0} in flight",
-                flight.misses
+                "{least}{:.2} misses an iteration, of which the core keeps {:.0} in flight",
+                misses.at_least, flight.misses
             ),
         })
     }
 
-    /// The least cycles of an iteration of the innermost loop, given those without misses.
-    fn least(&self, ic: f64) -> Option<f64> {
-        let (flight, misses) = (self.in_flight.as_ref()?, *self.misses.first()?);
-        Some(ic.max(misses * flight.fastest))
+    /// The least cycles that the misses of an iteration of the innermost loop take, with their number.
+    fn memory(&self) -> Option<(f64, f64)> {
+        let (flight, misses) = (self.in_flight.as_ref()?, self.misses.first()?.at_least);
+        Some((misses * flight.fastest, misses))
+    }
+
+    /// The least cycles of an iteration of the innermost loop, given those without misses, if known.
+    fn least(&self, ic: Option<f64>) -> Option<f64> {
+        let bounds = [ic, self.memory().map(|(cycles, _)| cycles)];
+        bounds.into_iter().flatten().reduce(f64::max).filter(|least| *least > 0.0)
     }
 
     /// How many times as fast the loop can be at most; `None` where that is not known.
-    pub(super) fn speedup(&self, ic: f64) -> Option<f64> {
-        let taken = self.taken.filter(|one| one.samples >= LEAST_SAMPLES)?;
+    pub(super) fn speedup(&self, ic: Option<f64>) -> Option<f64> {
+        let taken = self.taken.filter(|one| one.samples > 0)?;
         Some((taken.cycles / self.least(ic)?).max(1.0))
     }
 
-    /// Why a prefetch gains nothing, given the cycles of an iteration without misses.
-    pub(super) fn refusal(&self, ic: f64) -> Option<String> {
-        let (speedup, taken, least) = (self.speedup(ic)?, self.taken?, self.least(ic)?);
-        if speedup >= LEAST_GAIN {
-            return None;
-        }
-        let why = match least > ic {
-            true => format!(
-                "memory already sets the pace: {:.2} misses an iteration take at least {least:.0} cycles, however many \
-                 are in flight",
-                self.misses.first()?
-            ),
-            false => {
-                format!("its misses are already hidden: without any it takes {least:.0} cycles")
-            }
+    /// Why a prefetch gains nothing, or may gain nothing, given the cycles of an iteration without misses, if known.
+    pub(super) fn refusal(&self, ic: Option<f64>) -> Option<Refusal> {
+        let (taken, least) = (self.taken?, self.least(ic)?);
+        let Some((low, high)) = taken.range() else {
+            return Some(Refusal::Undecided("no sample of the run is in its loop".to_owned()));
         };
-        Some(format!("{why}, and an iteration takes {:.0}", taken.cycles))
+        let by = match taken.samples {
+            100.. => String::new(),
+            samples => format!(" ({low:.0} to {high:.0} by {samples} samples)"),
+        };
+        if taken.cycles >= LEAST_GAIN * least {
+            return (low <= least).then(|| {
+                Refusal::Undecided(format!(
+                    "too few samples to know whether an iteration takes longer than without misses: {:.0} cycles{by}, \
+                     and {least:.0} without",
+                    taken.cycles
+                ))
+            });
+        }
+        let why = match self.memory() {
+            Some((cycles, misses)) if cycles >= least => format!(
+                "memory already sets the pace: {misses:.2} misses an iteration take at least {least:.0} cycles, however many \
+                 are in flight"
+            ),
+            _ => format!("its misses are already hidden: without any it takes {least:.0} cycles"),
+        };
+        Some(Refusal::NoUse(format!("{why}, and an iteration takes {:.0}{by}", taken.cycles)))
     }
 }
 
@@ -143,27 +183,55 @@ mod tests {
         assert_eq!((found.cycles, found.cycles_range), (40.0, (40.0, 52.0)));
         assert_eq!(found.fastest, 32.0);
         assert_eq!(InFlight::of(&[], 8.0, 4.0), None);
-        let pace = Pace { in_flight: Some(found), misses: vec![0.5, 4.0], taken: None };
+        let misses = [0.5, 4.0].map(|at_least| Misses { at_least, unknown: None }).to_vec();
+        let mut pace = Pace { in_flight: Some(found), misses, taken: None };
         assert_eq!(pace.cycles(0, 400.0).unwrap().cycles, 20.0);
         assert_eq!(pace.cycles(1, 400.0).unwrap().cycles, 160.0);
-        assert!(pace.cycles(2, 400.0).is_none() && pace.speedup(1.0).is_none());
+        assert!(pace.cycles(2, 400.0).is_none() && pace.speedup(Some(1.0)).is_none());
+        pace.misses[0].unknown = Some("of 0x10".to_owned());
+        assert!(pace.cycles(0, 400.0).unwrap().source.starts_with("≥ 0.50 misses"));
+    }
+
+    fn pace(cycles: f64, samples: u64) -> Pace {
+        let in_flight = Some(InFlight { misses: 10.0, fastest: 40.0, ..InFlight::default() });
+        let misses = vec![Misses { at_least: 1.0, unknown: None }];
+        Pace { in_flight, misses, taken: Some(Taken { cycles, samples }) }
+    }
+
+    fn why(cycles: f64, samples: u64, ic: Option<f64>) -> String {
+        pace(cycles, samples).refusal(ic).map_or(String::new(), |one| one.why().to_owned())
     }
 
     /// A miss each 40 cycles: 60 cycles of computing hide it, 10 do not.
     #[test]
     fn what_memory_or_computing_needs_cannot_be_gained() {
-        let in_flight = InFlight { misses: 10.0, fastest: 40.0, ..InFlight::default() };
-        let pace = |cycles, samples| Pace {
-            in_flight: Some(in_flight.clone()),
-            misses: vec![1.0],
-            taken: Some(Taken { cycles, samples }),
+        assert_eq!(pace(80.0, 1000).speedup(Some(10.0)), Some(2.0));
+        assert_eq!(pace(80.0, 1000).refusal(Some(10.0)), None);
+        assert!(why(42.0, 1000, Some(10.0)).starts_with("memory already sets the pace"));
+        assert!(why(42.0, 1000, None).starts_with("memory already sets the pace"));
+        assert!(why(62.0, 1000, Some(60.0)).contains("already hidden"));
+        let slow_memory = Pace { in_flight: None, ..pace(62.0, 1000) };
+        assert!(slow_memory.refusal(Some(60.0)).is_some() && slow_memory.refusal(None).is_none());
+    }
+
+    /// The rule holds with few samples, too, within their error: of 10 samples it is 4.8 to 18.4, of 100 81 to 122 (the
+    /// exact limits of a Poisson mean: Garwood, Biometrika 1936).
+    #[test]
+    fn few_samples_do_not_excuse_from_the_rule() {
+        let close = |(low, high): (f64, f64), of: [f64; 2]| {
+            (low - of[0]).abs() < 0.05 && (high - of[1]).abs() < 0.05
         };
-        assert_eq!(pace(80.0, 1000).speedup(10.0), Some(2.0));
-        assert_eq!(pace(80.0, 1000).refusal(10.0), None);
-        assert!(
-            pace(42.0, 1000).refusal(10.0).unwrap().starts_with("memory already sets the pace")
-        );
-        assert!(pace(62.0, 1000).refusal(60.0).unwrap().contains("already hidden"));
-        assert_eq!(pace(42.0, 10).refusal(10.0), None, "too few samples");
+        let range = |samples: u64| Taken { cycles: samples as f64, samples }.range().unwrap();
+        assert!(close(range(10), [4.80, 18.39]) && close(range(100), [81.36, 121.63]));
+        assert!(close(range(1), [0.03, 5.57]), "{:?}", range(1));
+        // 11 cycles as the program runs, 11.9 without misses.
+        let fast = Pace { misses: vec![Misses::default()], ..pace(11.0, 12) };
+        let refused = fast.refusal(Some(11.9)).unwrap();
+        assert!(matches!(&refused, Refusal::NoUse(why) if why.contains("by 12 samples")));
+        // Twice as long, but maybe not: 80 × 0.48 is less than 40.
+        assert!(matches!(pace(80.0, 10).refusal(Some(10.0)), Some(Refusal::Undecided(_))));
+        assert!(why(80.0, 10, Some(10.0)).contains("too few samples"));
+        assert_eq!(why(80.0, 100, Some(10.0)), "");
+        assert_eq!(why(0.0, 0, Some(10.0)), "no sample of the run is in its loop");
     }
 }

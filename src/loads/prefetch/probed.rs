@@ -63,7 +63,7 @@ impl Probed {
 
     /// Cycles that a miss adds.
     pub(super) fn miss_cost(&self) -> Result<f64, String> {
-        let slowest = self.slowest().ok_or_else(|| self.hits())?;
+        let slowest = self.slowest().ok_or_else(|| self.near())?;
         match slowest.cycles > self.hit {
             true => Ok(slowest.cycles - self.hit),
             false => Err(format!("{} takes no longer than a hit", slowest.level)),
@@ -82,16 +82,23 @@ impl Probed {
         ))
     }
 
-    /// Why no prefetch is of use, by the latencies.
-    pub(super) fn refusal(&self) -> Option<String> {
-        if self.executions == 0 {
-            let why = self.untimed.as_deref().unwrap_or("none of its executions was timed");
-            return Some(format!("its latency is not known: {why}"));
-        }
-        self.slowest().is_none().then(|| self.hits())
+    /// Why its latency is not known, if no execution was timed.
+    pub(super) fn no_latency(&self) -> String {
+        let why = self.untimed.as_deref().unwrap_or("none of its executions was timed");
+        format!("its latency is not known: {why}")
     }
 
-    fn hits(&self) -> String {
+    /// Why no prefetch is of use, by the latencies.
+    pub(super) fn hits(&self) -> Option<String> {
+        self.slowest().is_none().then(|| self.near())
+    }
+
+    /// Misses of one execution of its loop, which has so many trips.
+    pub(super) fn misses_of_an_execution(&self, trips: TripCount) -> Option<f64> {
+        Some(self.slowest()?.share * trips.least()?)
+    }
+
+    fn near(&self) -> String {
         let near = self.levels.iter().filter(|one| NEAR.contains(&one.level.as_str()));
         let shares = near.map(|one| (100.0 * one.share, &one.level)).enumerate();
         let shares = shares.map(|(number, (share, level))| match number {

@@ -2,11 +2,12 @@
 
 use super::*;
 use crate::access::{Access, Level};
-use crate::class::Class;
+use crate::class::{Ahead, Class};
 
 fn level(class: Class<u64>) -> Level {
     let (wraps, slice, after_chase, unknown) = (None, vec![], None, None);
-    Level { head: 0x1000, class, wraps, slice, paths: 1, agree: 1, after_chase, unknown }
+    let (head, paths, agree, has_loops) = (0x1000, 1, 1, false);
+    Level { head, class, wraps, slice, paths, agree, has_loops, after_chase, unknown }
 }
 
 fn access(classes: &[Class<u64>]) -> Access {
@@ -15,6 +16,10 @@ fn access(classes: &[Class<u64>]) -> Access {
 
 fn indirect() -> Class<u64> {
     Class::Indirect { of: 0x1000, scale: 8, inner: Box::new(Class::Stride(4)) }
+}
+
+fn why(refused: Option<Refusal>) -> Option<String> {
+    refused.map(|one| one.why().to_owned())
 }
 
 fn timed(iterations: &[(u64, u64)], trips: Trips) -> Option<Timed> {
@@ -100,7 +105,7 @@ fn iterations_that_all_miss_have_no_cost_and_short_loops_an_outer_site() {
 
 #[test]
 fn samples_that_hit_confirm_the_lowest_mode() {
-    let access = access(&[Class::Complex { ahead: true }]);
+    let access = access(&[Class::Complex { ahead: Ahead::Directly }]);
     let request = |first_cache| Request {
         access: Some(&access),
         loops: vec![timed(&[(10, 500), (200, 500)], long(5000))],
@@ -247,7 +252,7 @@ fn counted_trips_choose_the_loop() {
 fn loads_that_hit_or_whose_class_is_not_certain_are_refused() {
     let refused = |class: Class<u64>, probed: Option<Probed>| {
         let access = access(&[class]);
-        advise(&Request { access: Some(&access), probed, ..Request::default() }).refused
+        why(advise(&Request { access: Some(&access), probed, ..Request::default() }).refused)
     };
     let hits = |share: f64| {
         let level = |level: &str, share| Served { level: level.to_owned(), share, cycles: 5.0 };
@@ -272,7 +277,7 @@ fn prefetches_that_cannot_help_are_refused() {
     let chase = Class::Chase { scale: 1, offset: 0 };
     let refused = |class: Class<u64>, sampled: Option<Sampled>| {
         let access = access(&[class]);
-        advise(&Request { access: Some(&access), sampled, ..Request::default() }).refused
+        why(advise(&Request { access: Some(&access), sampled, ..Request::default() }).refused)
     };
     let misses = || sampled(&[(575, 100)], 0);
     assert!(refused(Class::Constant, misses()).unwrap().contains("always the same"));
@@ -283,10 +288,75 @@ fn prefetches_that_cannot_help_are_refused() {
     assert!(refused(Class::Indirect { of: 0x1000, scale: 8, inner }, misses()).is_some());
     assert!(refused(indirect(), None).unwrap().contains("no sample has its latency"));
     assert!(refused(Class::Stride(8), sampled(&[(5, 90), (15, 10)], 90)).unwrap().contains("hits"));
-    let leaf = Level { after_chase: Some(0x1004), ..level(Class::Complex { ahead: true }) };
+    let leaf =
+        Level { after_chase: Some(0x1004), ..level(Class::Complex { ahead: Ahead::Directly }) };
     let leaf = Access { levels: vec![leaf] };
     let request = Request { access: Some(&leaf), sampled: misses(), ..Request::default() };
-    assert!(advise(&request).refused.unwrap().contains("0x1004 chases"));
+    assert!(why(advise(&request).refused).unwrap().contains("0x1004 chases"));
     assert_eq!(refused(Class::Stride(4096), misses()), None);
     assert_eq!(refused(indirect(), misses()), None);
+}
+
+#[test]
+fn what_is_not_known_decides_nothing() {
+    let advised = |access: Option<&Access>, sampled: Option<Sampled>| {
+        advise(&Request { access, sampled, ..Request::default() }).refused
+    };
+    let known = access(&[indirect()]);
+    let undecided = |one: Option<Refusal>| matches!(one, Some(Refusal::Undecided(_)));
+    assert_eq!(advised(None, None), Some(Refusal::Undecided(NO_CODE.to_owned())));
+    assert!(
+        undecided(advised(Some(&known), None))
+            && undecided(advised(Some(&known), sampled(&[(9, 2)], 0)))
+    );
+    assert!(undecided(advised(Some(&access(&[Class::Irregular])), sampled(&[(575, 100)], 0))));
+    let chase = access(&[Class::Chase { scale: 1, offset: 0 }]);
+    assert!(matches!(advised(Some(&chase), None), Some(Refusal::NoUse(_))));
+}
+
+/// A generator's next number needs all before: a copy of it may run ahead, if it is short.
+#[test]
+fn generators_are_copied_if_they_are_short() {
+    let refused = |length: u64, has_loops| {
+        let slice = (0..length).collect();
+        let own = Level { slice, has_loops, ..level(Class::Complex { ahead: Ahead::ByCopy }) };
+        let access = Access { levels: vec![own] };
+        let sampled = sampled(&[(575, 100)], 0);
+        why(advise(&Request { access: Some(&access), sampled, ..Request::default() }).refused)
+    };
+    assert_eq!(refused(11, false), None);
+    let long = refused(100, false).unwrap();
+    assert!(long.contains("needs all iterations before") && long.contains("100 instructions"));
+    assert!(refused(11, true).unwrap().contains("loops within the loop"));
+}
+
+/// Records of 15 words of 4 bytes, found by a list of pointers: the first word of each misses, 395 ÷ (15 × 2) = 13.2.
+#[test]
+fn records_that_are_read_by_a_stride_are_prefetched_by_the_loop_around() {
+    let served = |level: &str, share, cycles| Served { level: level.to_owned(), share, cycles };
+    let own = Probed {
+        executions: 4000,
+        levels: vec![served("L1", 0.93, 5.0), served("DRAM", 0.07, 400.0)],
+        hit: 5.0,
+        class: Some("stride".to_owned()),
+        ..Probed::default()
+    };
+    let advice = |outer: Class<u64>, trips: u64| {
+        let access = access(&[Class::Stride(4), outer]);
+        let source = "measured block".to_owned();
+        advise(&Request {
+            access: Some(&access),
+            loops: vec![counted(1000, 1000 * trips), counted(1, 1000)],
+            measured: Some(Measured { cycles: 2.0, range: (2.0, 2.0), source }),
+            probed: Some(own.clone()),
+            ..Request::default()
+        })
+    };
+    let found = advice(indirect(), 15);
+    assert_eq!((found.refused, found.site, found.distance), (None, Ok(Site::Outer), Ok(14)));
+    let refused = |advice: Advice| why(advice.refused).unwrap();
+    // The rows of a matrix; and lines of a long record, which hardware prefetches fetch.
+    assert!(refused(advice(Class::Stride(64), 15)).contains("already hits"));
+    assert!(refused(advice(Class::Chase { scale: 1, offset: 0 }, 15)).contains("already hits"));
+    assert!(refused(advice(indirect(), 5)).contains("already hits"), "0.35 misses each");
 }

@@ -10,7 +10,7 @@ const EQUAL: u64 = 20;
 pub struct Trips {
     /// Trips of executions seen from beginning to end, and how many had them.
     pub whole: Vec<(u64, u64)>,
-    /// How often the back edge was taken.
+    /// How often the head was entered again, as by the back edge.
     pub taken: u64,
     /// How often the loop was seen to be entered, …
     pub entered: u64,

@@ -1,11 +1,12 @@
 //! When records are taken: a gate in memory that is shared with the program.
 
+use super::heap::{Heap, Log};
 use super::memory::Memory;
 use super::request::{Burst, Pace, Record};
 use crate::emit::{PART, RECORD, RECORDS, countdown};
 use crate::patch::Shared;
 use std::io;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Entries of a block whose registers are recorded until its budget is filled up again: enough to see
@@ -16,10 +17,13 @@ const REFILL: Duration = Duration::from_millis(5);
 
 /// The gate of one program image.
 pub(super) struct Gate {
-    shared: Rc<Shared>,
-    image: usize,
+    shared: Arc<Shared>,
+    /// Which image, in order of start.
+    pub image: usize,
     /// Its first process.
     pub process: i32,
+    /// It ran before, and runs on after the last burst.
+    is_live: bool,
     /// Wishes that may have a budget: those with smaller numbers.
     budgets: u32,
     refill: Instant,
@@ -31,6 +35,12 @@ pub(super) struct Gate {
     random: Random,
     /// What was recorded.
     pub bursts: Vec<Burst>,
+    /// Its log, if calls are logged.
+    log: Option<Log>,
+    /// Its first process has ended.
+    has_ended: bool,
+    /// Calls that had been logged before a burst began.
+    before: u64,
 }
 
 enum State {
@@ -45,17 +55,19 @@ enum State {
 }
 
 impl Gate {
-    /// Opens the gate of an image, none of whose code has run; `budgets` of its wishes may have one.
+    /// Opens the gate of an image, none of whose code has run unless it `is_live`; `budgets` of its wishes may
+    /// have one, and calls are logged or not.
     pub fn new(
-        shared: Rc<Shared>,
-        (image, process): (usize, i32),
+        shared: Arc<Shared>,
+        (image, process, is_live): (usize, i32, bool),
         pace: Pace,
-        budgets: u32,
+        (budgets, logs): (u32, bool),
     ) -> Self {
         let mut gate = Self {
             shared,
             image,
             process,
+            is_live,
             budgets,
             refill: Instant::now(),
             memory: Memory::new(process),
@@ -64,7 +76,11 @@ impl Gate {
             factor: 1.0,
             random: Random(image as u64 + 1),
             bursts: Vec::new(),
+            log: None,
+            has_ended: false,
+            before: 0,
         };
+        gate.log = logs.then(|| Log::new(&gate.shared));
         gate.fill_up(gate.refill);
         gate.open();
         gate
@@ -86,6 +102,53 @@ impl Gate {
         if self.budgets > 0 {
             self.memory.look();
         }
+        if let (Some(log), false) = (&mut self.log, self.has_ended) {
+            log.look(self.process);
+        }
+    }
+
+    /// Calls that were logged until now.
+    fn logged(&self) -> u64 {
+        self.log.as_ref().map_or(0, |_| Log::logged(&self.shared))
+    }
+
+    /// Reads of the log what there is much of.
+    fn read_log(&mut self) {
+        if self.log.as_ref().is_some_and(|log| log.is_long(&self.shared)) {
+            self.look();
+            if let Some(log) = &mut self.log {
+                log.read(&self.shared);
+            }
+        }
+    }
+
+    /// What memory the image was given, if that was logged and something else was recorded of it.
+    pub fn heap(&mut self) -> Option<Heap> {
+        let log = self.log.take().filter(|_| !self.bursts.is_empty())?;
+        Some(log.finish(self.image, &self.shared))
+    }
+
+    /// Its process is copied.
+    pub fn fork(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.is_forked = true;
+        }
+    }
+
+    /// Its first process is about to end.
+    pub fn end(&mut self) {
+        self.look();
+        self.has_ended = true;
+        // Unless others go on in it.
+        let is_idle = self.bursts.is_empty() && self.wanted().is_ok_and(|n| n == self.pace.length);
+        self.log.take_if(|log| is_idle && !log.is_forked);
+    }
+
+    /// Whether nothing was recorded of it, and it has ended.
+    pub fn is_unused(&self) -> bool {
+        self.has_ended
+            && self.bursts.is_empty()
+            && self.wanted().is_ok_and(|n| n == self.pace.length)
     }
 
     /// Bytes of shared memory.
@@ -96,6 +159,7 @@ impl Gate {
     /// Opens or closes it, if it is time to.
     pub fn tick(&mut self, now: Instant) {
         self.fill_up(now);
+        self.read_log();
         if self.budgets > 0 {
             self.memory.tick(now);
         }
@@ -111,7 +175,7 @@ impl Gate {
         }
     }
 
-    /// Takes what a burst has that the end of the program has cut off.
+    /// Takes what a burst has that the end of the program or of the window has cut off.
     pub fn finish(&mut self) {
         if let (State::Open { .. }, Ok(wanted)) = (&self.state, self.wanted()) {
             self.take(wanted);
@@ -131,11 +195,12 @@ impl Gate {
         let empty = vec![0; self.pace.length * RECORD as usize];
         let clean = self.bursts.is_empty() || self.shared.write(&empty, RECORDS).is_ok();
         let length = (self.pace.length as u64).to_le_bytes();
+        self.before = self.logged();
         let is_open = clean && self.shared.write(&length, 0).is_ok();
         self.state = if is_open { State::Open { since: Instant::now() } } else { State::Broken };
     }
 
-    /// Adds a burst of which `wanted` records are missing: if any are, the program has ended.
+    /// Adds a burst of which `wanted` records are missing: if any are, the program or the window has ended.
     fn take(&mut self, wanted: usize) {
         let mut bytes = vec![0; (self.pace.length - wanted) * RECORD as usize];
         let from = RECORDS + wanted as u64 * RECORD;
@@ -144,10 +209,11 @@ impl Gate {
         }
         let records: Vec<Record> = bytes.as_chunks().0.iter().rev().filter_map(record).collect();
         if !records.is_empty() {
-            let is_first = self.bursts.is_empty();
-            let is_last = wanted > 0;
+            let is_first = self.bursts.is_empty() && !self.is_live;
+            let is_last = wanted > 0 && !self.is_live;
             let (image, memory) = (self.image, self.memory.take());
-            self.bursts.push(Burst { image, is_first, is_last, records, memory });
+            let logged = (self.before, self.logged());
+            self.bursts.push(Burst { image, is_first, is_last, records, memory, logged });
         }
     }
 

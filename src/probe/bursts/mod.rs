@@ -6,12 +6,17 @@
 //! | `request` | how much is recorded, and what was |
 //! | `observing` | the probes: an observer for every block with a wish |
 //! | `gate` | when records are taken |
+//! | `live` | a window of a live process |
 //! | `memory` | what addresses in them may point to |
+//! | `heap`, `callers` | what memory the program was given, and by whose calls |
 //!
 //! Gates open at random times, so that the cost of records is bounded and bursts are a sample of the
 //! run. They are opened and read from outside, without stopping the program.
 
+mod callers;
 mod gate;
+mod heap;
+mod live;
 mod memory;
 mod observing;
 mod request;
@@ -25,6 +30,10 @@ use pmu::Command;
 use pmu::perf::Signals;
 use tma::Result;
 
+pub use crate::patch::Window;
+pub use callers::Caller;
+pub use heap::{Allocation, Heap};
+pub use live::record_process;
 pub use request::{Burst, Observed, Pace, Record, Recorded, Region};
 
 /// Runs the command once and records what instructions of these functions do, in it and in all that it
@@ -40,7 +49,7 @@ pub fn record(
     signals: &Signals,
 ) -> Result<Recorded> {
     let targets = targets(wanted, &[]);
-    let observing = Observing::new(&targets, wishes, pace);
+    let observing = Observing::new(&targets, wishes, (pace, false));
     let mut patcher = Patcher::new(observing, targets);
     let followed = follow(command, &mut patcher, signals)?;
     Ok(observing::recorded(patcher, &followed))

@@ -1,14 +1,15 @@
 //! Wishes as probes: an observer for every block with one.
 
 use super::gate::Gate;
+use super::heap::needs;
 use super::request::{Observed, Pace, Recorded};
 use crate::emit::{MOST_TIMED, count, countdown, emit_observer, most};
 use crate::facts::Function;
 use crate::patch::{Code, Patcher, Probes, Shared, Target, Written};
-use crate::plan::{Observation, Room, What, Wish, observe};
+use crate::plan::{Observation, Room, What, Wish, observe, observe_live};
 use crate::process::Followed;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Spreads numbers over 32 bits: 2^32 by the golden ratio (Knuth, The Art of Computer Programming, volume
@@ -19,11 +20,15 @@ const MOST_IMAGES: usize = 64;
 
 /// The wishes of a run, and its gates.
 pub(super) struct Observing {
+    /// In code that has been running.
+    is_live: bool,
     observed: Vec<Observed>,
     /// Target and function in it → its wishes: first, and how many.
     of: BTreeMap<(usize, usize), (usize, usize)>,
     pace: Pace,
     gates: Vec<Gate>,
+    /// Images that had a gate.
+    images: usize,
     /// The targets that were patched.
     patched: BTreeSet<usize>,
     /// Most probes in one process.
@@ -34,7 +39,7 @@ impl Observing {
     pub fn new(
         targets: &[Target],
         wishes: &dyn Fn(usize, &Function) -> Vec<Wish>,
-        pace: Pace,
+        (pace, is_live): (Pace, bool),
     ) -> Self {
         let (mut observed, mut of) = (Vec::new(), BTreeMap::new());
         for (number, target) in targets.iter().enumerate() {
@@ -51,7 +56,7 @@ impl Observing {
             }
         }
         let (gates, patched) = (Vec::new(), BTreeSet::new());
-        Self { observed, of, pace, gates, patched, probes: 0 }
+        Self { is_live, observed, of, pace, gates, images: 0, patched, probes: 0 }
     }
 
     /// The wishes of a function, and the number of the first.
@@ -67,6 +72,11 @@ impl Observing {
         let has = |o: &Observed| matches!(o.wish.what, What::Registers { .. });
         let last = self.observed.iter().rposition(has);
         last.map_or(0, |last| u32::try_from(last + 1).unwrap_or(MOST_TIMED).min(MOST_TIMED))
+    }
+
+    /// Whether calls are logged.
+    fn logs(&self) -> bool {
+        self.observed.iter().any(|o| matches!(o.wish.what, What::Allocated { .. }))
     }
 
     /// Sets when the first execution of each load is timed.
@@ -94,7 +104,8 @@ impl Probes for Observing {
             // An instruction may be executed for its own block and for the one before.
             most(parts, 2 * instructions) + 5 * wishes.len() as u64
         });
-        (Gate::needs(&self.pace), trampolines.sum())
+        let log = if self.logs() { needs() } else { 0 };
+        (Gate::needs(&self.pace).max(log), trampolines.sum())
     }
 
     fn plan(
@@ -103,7 +114,11 @@ impl Probes for Observing {
         facts: &Function,
         room: &mut Room,
     ) -> Observation {
-        observe(facts, &self.wishes((number, index)).1, room, most)
+        let wishes = self.wishes((number, index)).1;
+        match self.is_live {
+            true => observe_live(facts, &wishes, room, most),
+            false => observe(facts, &wishes, room, most),
+        }
     }
 
     fn write(
@@ -131,17 +146,32 @@ impl Probes for Observing {
         }
     }
 
-    fn patched(&mut self, process: i32, shared: &Rc<Shared>) {
-        if !shared.is_copy && self.gates.len() < MOST_IMAGES {
+    fn patched(&mut self, process: i32, shared: &Arc<Shared>) {
+        if shared.is_copy {
+            return;
+        }
+        if self.gates.len() >= MOST_IMAGES {
+            self.gates.retain(|gate| !gate.is_unused());
+        }
+        if self.gates.len() < MOST_IMAGES {
             self.start(shared);
-            let image = (self.gates.len(), process);
-            self.gates.push(Gate::new(Rc::clone(shared), image, self.pace, self.budgets()));
+            let has = (self.budgets(), self.logs());
+            let image = (self.images, process, self.is_live);
+            self.images += 1;
+            self.gates.push(Gate::new(Arc::clone(shared), image, self.pace, has));
+        }
+    }
+
+    fn forked(&mut self, process: i32) {
+        let of = self.gates.iter_mut().rev().find(|gate| gate.process == process);
+        if let Some(gate) = of {
+            gate.fork();
         }
     }
 
     fn ending(&mut self, process: i32) {
         if let Some(gate) = self.gates.iter_mut().rev().find(|gate| gate.process == process) {
-            gate.look();
+            gate.end();
         }
     }
 
@@ -185,18 +215,22 @@ pub(super) fn recorded(mut patcher: Patcher<Observing>, followed: &Followed) -> 
             own.iter_mut().for_each(|o| o.refused = Some(why.clone()));
         }
     }
-    let mut bursts = Vec::new();
+    let (mut bursts, mut heaps) = (Vec::new(), Vec::new());
     for mut gate in observing.gates.drain(..) {
         gate.finish();
+        heaps.extend(gate.heap());
         bursts.append(&mut gate.bursts);
     }
     Recorded {
         observed: observing.observed,
         bursts,
+        heaps,
         wall: followed.wall,
         exit: followed.exit,
         interrupted: followed.interrupted,
         tasks: followed.tasks,
         probes: observing.probes,
+        remains: false,
+        notes: Vec::new(),
     }
 }

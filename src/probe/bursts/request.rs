@@ -1,5 +1,6 @@
 //! How much is recorded, and what was.
 
+use super::heap::Heap;
 use crate::plan::Wish;
 use std::ops::Range;
 use std::sync::Arc;
@@ -52,6 +53,9 @@ pub struct Burst {
     /// Where the memory of the process was about then, each time in order of address, the latest first;
     /// with values of registers only.
     pub memory: Vec<Arc<Vec<Region>>>,
+    /// Calls that had been logged before it began, and by the time that it was over
+    /// ([`What::Allocated`](crate::plan::What)).
+    pub logged: (u64, u64),
 }
 
 /// A part of the memory of a process.
@@ -75,13 +79,15 @@ pub struct Observed {
 }
 
 /// What one run gave.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Recorded {
     /// The wishes. Those of a function that cannot be read are missing.
     pub observed: Vec<Observed>,
     /// The bursts of each image, in order of time.
     pub bursts: Vec<Burst>,
-    /// From the start of the command to its end.
+    /// The memory that was given to images with bursts, if that was wished.
+    pub heaps: Vec<Heap>,
+    /// From the start of the command or the window to its end.
     pub wall: Duration,
     /// How it ended.
     pub exit: Option<pmu::Exit>,
@@ -91,4 +97,15 @@ pub struct Recorded {
     pub tasks: u32,
     /// Most probes in one process.
     pub probes: usize,
+    /// The code of a live process could not be put back as it was; a note says why.
+    pub remains: bool,
+    /// What else must be known.
+    pub notes: Vec<String>,
+}
+
+impl Recorded {
+    /// Of a run that a signal has interrupted before anything was recorded.
+    pub fn interrupted(signal: i32) -> Self {
+        Self { interrupted: Some(signal), ..Self::default() }
+    }
 }

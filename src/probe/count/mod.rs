@@ -2,7 +2,7 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `live` | a live process: analysed, stopped, counted |
+//! | `live` | a window of a live process |
 //! | `request` | what was found of the functions |
 //! | `counting` | the probes: a counter for every block |
 //! | `tally` | what was counted by images that have ended |
@@ -22,8 +22,8 @@ use pmu::perf::Signals;
 use result::Run;
 use tma::Result;
 
-pub use crate::patch::{Trampolines, Wanted};
-pub use live::{Progress, count_process};
+pub use crate::patch::{Progress, Trampolines, Wanted};
+pub use live::count_process;
 pub use request::{BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount};
 
 /// Runs the command once and counts the blocks of these functions in it and in all that it starts.

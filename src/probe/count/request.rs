@@ -2,6 +2,8 @@
 
 use crate::patch::Trampolines;
 use crate::plan::Kind;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What one run gave.
@@ -21,6 +23,8 @@ pub struct Counts {
     pub probes: usize,
     /// What the trampolines of the first images stand for.
     pub trampolines: Vec<Trampolines>,
+    /// Files with code in its processes, at their ends; none of a live process.
+    pub files: BTreeSet<PathBuf>,
     /// What else must be known.
     pub notes: Vec<String>,
 }
@@ -90,4 +94,6 @@ pub struct LoopCount {
     pub entries: Option<u64>,
     /// How often its first block was entered.
     pub iterations: Option<u64>,
+    /// Why one of them is not known.
+    pub reason: Option<String>,
 }

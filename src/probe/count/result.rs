@@ -3,7 +3,7 @@
 use super::counting::{Counting, first};
 use super::request::{BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount};
 use crate::facts::{Block, Function, Loop};
-use crate::patch::{Member, Patcher, Target, Wanted};
+use crate::patch::{Member, Patcher, Target, Wanted, notes};
 use crate::plan::{Kind, Placement, Site, Solved, solve};
 use crate::process::{Followed, Watched};
 use std::time::Duration;
@@ -34,27 +34,7 @@ impl Run {
 
     /// Of a window in the life of a process, from whose code so many old probes were `restored` before.
     pub fn of_window(watched: &Watched, restored: usize) -> Self {
-        let Watched { wall, stopped, interrupted, tasks, executed, ended, remains } = watched;
-        let mut notes = Vec::new();
-        if restored > 0 {
-            notes.push(format!(
-                "{restored} probes of an earlier run that was killed were taken back before"
-            ));
-        }
-        let stood = format!("the process was stopped for {:.0} ms", stopped.as_secs_f64() * 1e3);
-        notes.push(match remains {
-            _ if *ended => format!("the process has ended, after {:.2} s", wall.as_secs_f64()),
-            None => format!(
-                "{stood}; its code is as it was, and trampolines and counters stay mapped in it"
-            ),
-            Some(why) => format!(
-                "{stood}; ITS PROBES REMAIN, as not all of it could be stopped at the end: {why}; it \
-                 runs on with them, and counts for nobody, until the next tdtool count -p takes them back"
-            ),
-        });
-        if *executed > 0 {
-            notes.push(format!("not counted: {executed} programs that it executed meanwhile"));
-        }
+        let Watched { wall, interrupted, tasks, ended, remains, .. } = watched;
         Self {
             wall: *wall,
             exit: None,
@@ -62,7 +42,7 @@ impl Run {
             remains: remains.is_some() && !ended,
             slack: 2 * u64::from(*tasks),
             is_window: true,
-            notes,
+            notes: notes(watched, restored),
         }
     }
 }
@@ -80,8 +60,8 @@ pub(super) fn counts(mut patcher: Patcher<Counting>, wanted: &[Wanted], run: Run
     }
     let probes = patcher.probes.tallies.iter().map(|tally| tally.probes).max().unwrap_or(0);
     let Run { wall, exit, interrupted, remains, notes, .. } = run;
-    let trampolines = patcher.trampolines;
-    Counts { functions, wall, exit, interrupted, remains, probes, trampolines, notes }
+    let (trampolines, files) = (patcher.trampolines, patcher.files);
+    Counts { functions, wall, exit, interrupted, remains, probes, trampolines, files, notes }
 }
 
 fn function(
@@ -149,14 +129,27 @@ fn branch(result: &FunctionCounts, facts: &Function, block: &Block) -> Option<Br
 
 fn loop_count(result: &FunctionCounts, facts: &Function, of: &Loop) -> LoopCount {
     let head = facts.blocks[of.head].start;
-    let iterations = result.blocks[of.head].count.clone().ok();
+    let iterations = result.blocks[of.head].count.clone();
     let back = |latch: &usize| {
         let from = facts.blocks[*latch].start;
-        result.edges.iter().find(|e| (e.from, e.to) == (from, head))?.count
+        let edge = result.edges.iter().find(|e| (e.from, e.to) == (from, head));
+        edge.and_then(|edge| edge.count).ok_or_else(|| match result.contradictions.is_empty() {
+            true => {
+                format!("jumps back from {from:#x} do not follow from the counts of the blocks")
+            }
+            false => "the counts of its function differ".to_owned(),
+        })
     };
-    let back: Option<u64> = of.latches.iter().map(back).sum();
-    let entries = iterations.zip(back).and_then(|(all, back)| all.checked_sub(back));
-    LoopCount { head, entries, iterations }
+    let back: Result<u64, String> = of.latches.iter().map(back).sum();
+    let entries = match (&iterations, back) {
+        (Err(why), _) => Err(format!("its first block has no count: {why}")),
+        (_, Err(why)) => Err(why),
+        (Ok(all), Ok(back)) => all
+            .checked_sub(back)
+            .ok_or_else(|| format!("{back} jumps back, but {all} iterations were counted")),
+    };
+    let reason = entries.as_ref().err().cloned();
+    LoopCount { head, entries: entries.ok(), iterations: iterations.ok(), reason }
 }
 
 /// What contradicts flow conservation by more than the threads that were inside blocks.

@@ -2,6 +2,7 @@
 //!
 //! | file | concern |
 //! |---|---|
+//! | `allocated` | the part that logs what a function that gives memory returns |
 //! | `labelled` | instructions with jumps among them |
 //! | `records` | records in shared memory, and the code that writes one |
 //! | `copied` | displaced instructions at their new place |
@@ -11,6 +12,7 @@
 //! | `timed` | the part that times a load |
 //! | `registers` | the part that records what registers hold |
 
+mod allocated;
 mod copied;
 mod labelled;
 mod observer;
@@ -20,6 +22,7 @@ mod registers;
 mod timed;
 mod trampoline;
 
+pub use allocated::{ENTRIES, ENTRY, LIMIT, LOG, LOGGED};
 pub use observer::{Observing, emit_observer, most};
 pub use records::{PART, RECORD, RECORDS};
 pub use timed::{MOST_BITS, MOST_TIMED, count, countdown};

@@ -6,6 +6,7 @@
 //! are written from the last to the first, each by whoever has taken its number (`lock xadd`), so that
 //! they are in the order of execution, in all threads.
 
+use super::allocated::allocated;
 use super::labelled::Labelled;
 use super::pieces::{OVERFLOW, RED_ZONE, goes_on, jump, memory, stack};
 use super::records::take;
@@ -61,6 +62,9 @@ pub fn emit_observer(
                 }
                 What::Registers { mask } => {
                     registers(&mut all, mask, *number, shared)?.map_err(failed)?;
+                }
+                What::Allocated { call } => {
+                    allocated(&mut all, call, *number, shared).map_err(failed)?;
                 }
                 what => {
                     let value = value(what, &instruction)?.map_err(failed)?;
@@ -194,7 +198,7 @@ fn value(
             };
             Ok(code())
         }
-        What::Latency { .. } | What::Registers { .. } => {
+        What::Latency { .. } | What::Registers { .. } | What::Allocated { .. } => {
             Err("it has a record of its own".to_owned())
         }
     }

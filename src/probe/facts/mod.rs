@@ -4,21 +4,25 @@
 //! |---|---|
 //! | `module` | an ELF file: its code, and why none of it is probed |
 //! | `addresses` | sets of addresses |
+//! | `allocators` | functions that give memory |
 //! | `kind` | files that are no program of this processor |
 //! | `entered` | addresses that may be reached from elsewhere, over-approximated |
 //! | `exceptions` | landing pads of C++ and Rust exceptions |
 //! | `block` | a basic block |
 //! | `function` | one function: blocks, edges and instructions |
 //! | `names` | the functions of a file |
+//! | `frames` | where callers are on the stack |
 //! | `flags` | which flags an instruction, or other code, reads and replaces |
 //! | `landings` | where its unknown jumps may lead to |
 //! | `live` | which flags are live before each instruction of a function |
 
 mod addresses;
+mod allocators;
 mod block;
 mod entered;
 mod exceptions;
 mod flags;
+mod frames;
 mod function;
 mod kind;
 mod landings;
@@ -27,8 +31,10 @@ mod module;
 mod names;
 
 pub use addresses::Addresses;
+pub use allocators::{Allocator, Call, allocators};
 pub use block::{Block, Exit};
 pub use flags::ARITHMETIC;
+pub use frames::{Base, Frame, Frames};
 pub use function::{Function, Loop};
 pub use module::Module;
 pub use names::{Named, functions};

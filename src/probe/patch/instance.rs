@@ -6,7 +6,7 @@ use super::probes::Probes;
 use crate::plan::PAGE;
 use crate::process::Memory;
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The prefix with which `inc` is atomic.
 pub(super) const LOCK: u8 = 0xf0;
@@ -18,7 +18,9 @@ pub struct Instance<P: Probes> {
     /// By function of the target; none where it was not patched.
     pub plans: Vec<Result<P::Plan, String>>,
     /// What its trampolines write.
-    pub shared: Rc<Shared>,
+    pub shared: Arc<Shared>,
+    /// All memory of ours.
+    pub(super) ranges: Vec<Range<u64>>,
     /// Addresses of the prefixes of all counts.
     pub(super) prefixes: Vec<u64>,
     /// Its code.

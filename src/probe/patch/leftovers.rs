@@ -15,8 +15,8 @@ use std::ops::Range;
 const JUMP: usize = 5;
 /// First bytes of those.
 const CODES: [u8; 2] = [0xe8, 0xe9];
-/// Bytes of a trampoline in which a counter is looked for.
-const TRAMPOLINE: usize = 96;
+/// Bytes of a trampoline in which a counter is looked for: one that records may execute a block before.
+const TRAMPOLINE: usize = 1024;
 
 /// A jump that was left.
 #[derive(Debug, PartialEq, Eq)]

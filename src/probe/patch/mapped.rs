@@ -73,7 +73,8 @@ pub struct Mapped {
     /// What its trampolines write. Children that the process forks share it, too, and it is read here
     /// after they have ended.
     pub shared: Shared,
-    ranges: Vec<Range<u64>>,
+    /// All of it.
+    pub ranges: Vec<Range<u64>>,
 }
 
 impl Mapped {
@@ -90,23 +91,16 @@ impl Mapped {
         let mut ranges = Vec::new();
         match map(tracee, memory, (cells, common, code), &mut ranges) {
             Ok(shared) => Ok(Self { shared, ranges }),
-            Err(why) => {
-                unmap(tracee, memory, &ranges);
-                Err(why)
-            }
+            Err(why) => match tracee.unmap(memory, &tracee.mappings(), &ranges) {
+                0 => Err(why),
+                left => Err(format!("{why}; {left} mappings of ours remain in it")),
+            },
         }
     }
 
-    /// Takes it away from a process that has not used it.
-    pub fn unmap(self, tracee: &Tracee, memory: &Memory) {
-        unmap(tracee, memory, &self.ranges);
-    }
-}
-
-fn unmap(tracee: &Tracee, memory: &Memory, ranges: &[Range<u64>]) {
-    for range in ranges {
-        let arguments = [range.start, range.end - range.start, 0, 0, 0, 0];
-        let _ = tracee.call(memory, libc::SYS_munmap, arguments);
+    /// Takes it away from a process that has not used it; how many ranges remain.
+    pub fn unmap(self, tracee: &Tracee, memory: &Memory) -> usize {
+        tracee.unmap(memory, &tracee.mappings(), &self.ranges)
     }
 }
 

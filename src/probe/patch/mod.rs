@@ -13,9 +13,11 @@
 //! | `patched` | the code of that process: written over, checked, put back |
 //! | `origins` | from trampolines to the original code |
 //! | `patcher` | what is done at the events of the command |
+//! | `live` | all that in a window of a live process |
 
 mod instance;
 mod leftovers;
+mod live;
 mod mapped;
 mod origins;
 mod patched;
@@ -26,11 +28,10 @@ mod target;
 mod work;
 mod written;
 
+pub use live::{Progress, Window, notes, watched};
 pub use mapped::Shared;
 pub use origins::Trampolines;
 pub use patcher::Patcher;
-pub use prepared::{Prepared, prepared};
 pub use probes::Probes;
-pub use target::{Member, Target, Wanted, targets, targets_with};
-pub use work::Work;
+pub use target::{Member, Target, Wanted, targets};
 pub use written::{Code, Written};

@@ -168,6 +168,16 @@ impl Patched {
         })
     }
 
+    /// Whether none of the jumps is there any more.
+    pub fn is_gone(&self, memory: &Memory) -> bool {
+        let mut is_gone = true;
+        self.each(memory, &mut |span, now| {
+            is_gone &=
+                span.jumps.iter().all(|jump| now.get(span.inside(jump)) != Some(&jump.bytes));
+        });
+        is_gone
+    }
+
     /// Calls a function with all code that has jumps, as it is now. How it is: of the first that is not as it was
     /// patched.
     fn each(&self, memory: &Memory, with: &mut dyn FnMut(&Span<'_>, &[u8])) -> Condition {

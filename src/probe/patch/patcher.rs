@@ -3,14 +3,17 @@
 //! after its end.
 
 use super::instance::Instance;
+use super::mapped::Mapped;
 use super::origins::Trampolines;
 use super::patched::Condition;
 use super::prepared::Prepared;
 use super::probes::Probes;
 use super::target::Target;
 use super::work::Work;
-use crate::process::{Follower, MOST_CALLS, Memory, Tracee, Watcher, mappings};
-use std::collections::BTreeMap;
+use crate::process::{Follower, MOST_CALLS, Memory, Tracee, Watcher, mappings, shares};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -59,8 +62,14 @@ pub struct Patcher<P: Probes> {
     prepared: Vec<Option<Result<Prepared<P>, String>>>,
     /// Probes of earlier runs that were taken back.
     pub restored: usize,
-    /// The memory of a live process whose code is not patched yet.
-    early: Option<Memory>,
+    /// Files with code in processes that have ended.
+    pub files: BTreeSet<PathBuf>,
+    /// A live process whose code is not patched yet, and its memory.
+    early: Option<(i32, Memory)>,
+    /// What was mapped in it, and cannot be used.
+    unused: Vec<Mapped>,
+    /// The code of all processes is as it was: what ends from now on says nothing of its counts.
+    has_left: bool,
 }
 
 impl<P: Probes> Patcher<P> {
@@ -76,7 +85,10 @@ impl<P: Probes> Patcher<P> {
             refused,
             prepared,
             restored: 0,
+            has_left: false,
+            files: BTreeSet::new(),
             early: None,
+            unused: Vec::new(),
         }
     }
 
@@ -138,6 +150,9 @@ impl<P: Probes> Follower for Patcher<P> {
     fn mapped(&mut self, tracee: &Tracee) -> bool {
         let mut process = self.processes.remove(&tracee.process).unwrap_or_default();
         process.found.resize(self.targets.len(), false);
+        if let (false, Ok(memory)) = (self.unused.is_empty(), tracee.memory()) {
+            self.unused.drain(..).for_each(|one| _ = one.unmap(tracee, &memory));
+        }
         // A process that runs already may have other threads.
         process.is_locked |= tracee.is_live;
         let mappings = tracee.mappings();
@@ -191,6 +206,9 @@ impl<P: Probes> Follower for Patcher<P> {
     }
 
     fn created(&mut self, parent: i32, process: i32) {
+        if process != parent && !shares(parent, process) {
+            self.probes.forked(parent);
+        }
         let Some(of) = self.processes.get_mut(&parent) else { return };
         let was_locked = std::mem::replace(&mut of.is_locked, true);
         let mut copy = of.clone();
@@ -217,13 +235,21 @@ impl<P: Probes> Follower for Patcher<P> {
     }
 
     fn executed(&mut self, process: i32) {
+        if self.early.as_ref().is_some_and(|(early, _)| *early == process) {
+            self.early = None;
+            self.unused.clear();
+            self.prepared.iter_mut().flatten().flatten().for_each(|of| drop(of.unused()));
+        }
         self.forget(process);
     }
 
     fn ending(&mut self, process: i32) {
         self.probes.ending(process);
+        let mappings = mappings(process);
+        let code = mappings.iter().filter(|m| m.is_executable() && m.path.starts_with('/'));
+        self.files.extend(code.map(|mapping| PathBuf::from(&mapping.path)));
         let Some(of) = self.processes.get(&process).cloned() else { return };
-        if let Some(memory) = &of.memory {
+        if let (Some(memory), false) = (&of.memory, self.has_left) {
             for instance in &of.instances {
                 self.judge(instance.target, instance.code.condition(memory));
             }
@@ -231,7 +257,6 @@ impl<P: Probes> Follower for Patcher<P> {
         if of.found.iter().all(|found| *found) {
             return;
         }
-        let mappings = mappings(process);
         for number in 0..self.targets.len() {
             let Ok(opened) = &self.targets[number].opened else { continue };
             let is_found = of.found.get(number).is_some_and(|found| *found);
@@ -274,21 +299,34 @@ impl<P: Probes> Watcher for Patcher<P> {
                 *prepared = Err(why);
             }
         }
-        self.early = Some(memory);
+        self.early = Some((tracee.process, memory));
         true
     }
 
     fn fill(&mut self, most: Duration) -> bool {
         let end = Some(Instant::now() + most);
-        let Some(memory) = &self.early else { return true };
+        let Some((_, memory)) = &self.early else { return true };
         for prepared in self.prepared.iter_mut().flatten() {
             match prepared.as_mut().map(|of| of.fill(memory, end)) {
                 Ok(Ok(true)) | Err(_) => {}
                 Ok(Ok(false)) => return false,
-                Ok(Err(why)) => *prepared = Err(why),
+                Ok(Err(why)) => {
+                    self.unused.extend(prepared.as_mut().ok().and_then(Prepared::unused));
+                    *prepared = Err(why);
+                }
             }
         }
         true
+    }
+
+    fn release(&mut self, tracee: &Tracee) -> usize {
+        let prepared = self.prepared.iter_mut().flatten().flatten();
+        let all = prepared.filter_map(Prepared::unused).chain(self.unused.drain(..));
+        let all: Vec<Mapped> = all.collect();
+        match tracee.memory() {
+            Ok(memory) => all.into_iter().map(|one| one.unmap(tracee, &memory)).sum(),
+            Err(_) => all.len(),
+        }
     }
 
     fn may_return(&self, address: u64) -> bool {
@@ -296,6 +334,17 @@ impl<P: Probes> Watcher for Patcher<P> {
         let mut prepared = self.prepared.iter().flatten().flatten();
         !all.any(|instance| instance.code.is_inside(address))
             && !prepared.any(|prepared| prepared.is_inside(address))
+    }
+
+    fn unused(&self, process: i32) -> Result<Vec<Range<u64>>, String> {
+        let Some(Process { instances, memory: Some(memory), .. }) = self.processes.get(&process)
+        else {
+            return Ok(Vec::new());
+        };
+        match instances.iter().all(|instance| instance.code.is_gone(memory)) {
+            true => Ok(instances.iter().flat_map(|instance| &instance.ranges).cloned().collect()),
+            false => Err("its code still leads there".to_owned()),
+        }
     }
 
     fn leave(&mut self) {
@@ -313,5 +362,6 @@ impl<P: Probes> Watcher for Patcher<P> {
                 }
             }
         }
+        self.has_left = true;
     }
 }

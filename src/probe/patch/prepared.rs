@@ -11,9 +11,9 @@ use super::work::Work;
 use super::written::{Code, Written};
 use crate::facts::Function;
 use crate::plan::Room;
-use crate::process::{Mapping, Memory, Tracee, mappings, near, vacant};
+use crate::process::{Mapping, Memory, Tracee, mappings, near, vacant, vacant_yet};
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Distances of 32 bits, less what shared memory and trampolines take.
@@ -57,10 +57,10 @@ impl<P: Probes> Prepared<P> {
     ) -> Result<Self, String> {
         let bias = address.wrapping_sub(opened.anchor.0);
         let mappings = mappings(tid);
-        let mut free = vacant(tid, &mappings);
-        for range in taken {
-            free = without(&free, range);
-        }
+        let except = |free: Vec<Range<u64>>, all: &[Range<u64>]| {
+            all.iter().fold(free, |free, range| without(&free, range))
+        };
+        let free = except(vacant(tid, &mappings), taken);
         let extent = opened.module.extent();
         let extent = extent.start.wrapping_add(bias)..extent.end.wrapping_add(bias);
         let (cells, room) = probes.needs((number, target));
@@ -70,7 +70,10 @@ impl<P: Probes> Prepared<P> {
         let others = without(&free, &(base..base + cells + room));
         let leftovers = leftovers(memory, &mappings, &opened.module, bias);
         let reached = (base + cells).saturating_sub(REACH)..base.saturating_add(REACH);
-        let mut around = Room::new(inside(&others, &reached), bias);
+        let own = base..base + cells + room;
+        let spare = without(&except(vacant_yet(tid, &mappings), taken), &own);
+        let mut around =
+            Room::new(inside(&others, &reached), bias).sparing(inside(&spare, &reached));
         let now = Now { memory, bias, leftovers: &leftovers, work };
         let mut plans = plans(probes, (number, target), &now, &mut around);
         let code = Code { bias, shared: base, trampolines: base + cells };
@@ -149,6 +152,12 @@ impl<P: Probes> Prepared<P> {
         Ok(true)
     }
 
+    /// What was mapped, if it was.
+    pub fn unused(&mut self) -> Option<Mapped> {
+        self.filled = 0;
+        self.mapped.take()
+    }
+
     /// Makes all counts atomic.
     pub fn lock(&mut self) {
         let mut prefixes = self.prefixes.iter().peekable();
@@ -208,11 +217,14 @@ impl<P: Probes> Prepared<P> {
             .and_then(|()| code.write(memory));
         let mapped = self.mapped.ok_or("nothing was mapped")?;
         if let Err(why) = written {
-            mapped.unmap(tracee, memory);
-            return Err(why);
+            return match mapped.unmap(tracee, memory) {
+                0 => Err(why),
+                left => Err(format!("{why}; {left} mappings of ours remain in it")),
+            };
         }
-        let (shared, restored) = (Rc::new(mapped.shared), leftovers.number());
-        Ok(Instance { target, plans, shared, prefixes, code, origins, restored })
+        let Mapped { shared, ranges } = mapped;
+        let (shared, restored) = (Arc::new(shared), leftovers.number());
+        Ok(Instance { target, plans, shared, ranges, prefixes, code, origins, restored })
     }
 }
 

@@ -5,7 +5,7 @@ use super::target::Target;
 use super::written::{Code, Written};
 use crate::facts::Function;
 use crate::plan::Room;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Probes of one kind: how they are planned and encoded.
 pub trait Probes: Sized {
@@ -34,7 +34,10 @@ pub trait Probes: Sized {
 
     /// Called when a file was patched in a process, before any of its code runs; with what its trampolines
     /// write.
-    fn patched(&mut self, _process: i32, _shared: &Rc<Shared>) {}
+    fn patched(&mut self, _process: i32, _shared: &Arc<Shared>) {}
+
+    /// Called when a process has made another one with a copy of its memory.
+    fn forked(&mut self, _process: i32) {}
 
     /// Called when all threads of a process are about to end, and its memory is still there.
     fn ending(&mut self, _process: i32) {}

@@ -15,6 +15,10 @@ pub const LONGEST: u64 = 96;
 const HIDDEN: &str =
     "no jump fits at its start, and an unknown jump of the function may lead to the rest";
 
+/// Why a block of short instructions has no count.
+const NO_ROOM: &str = "no free address that a jump over its short instructions could reach: addresses differ from \
+                       run to run, try again, or link it with -pie";
+
 /// How a block is counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Placement {
@@ -134,7 +138,11 @@ fn plan_of(
         !of(*number).any(is_alone)
     };
     let (first, rest): (Vec<usize>, Vec<usize>) = (0..is_spare.len()).rev().partition(needs_next);
-    for number in first.into_iter().chain(rest) {
+    // Those of loops before others, which might take the bytes of the next ones.
+    let in_loop = in_loops(function);
+    let (hot, cold): (Vec<usize>, Vec<usize>) =
+        first.into_iter().chain(rest).partition(|block| in_loop[*block]);
+    for number in hot.into_iter().chain(cold) {
         if placements[number].is_none() {
             let sites = of(number).map(|one| one.site(function, number, |block| is_spare[block]));
             place(function, number, sites, (&mut code, room), &mut placements);
@@ -144,6 +152,27 @@ fn plan_of(
         placements.into_iter().map(|p| p.unwrap_or_else(none)).collect();
     derive(function, &mut placements);
     Planned { placements }
+}
+
+/// Whether each block is in a natural loop: it reaches a latch without the head.
+fn in_loops(function: &Function) -> Vec<bool> {
+    let mut into = vec![Vec::new(); function.blocks.len()];
+    for (from, block) in function.blocks.iter().enumerate() {
+        block.successors.iter().for_each(|to| into[*to].push(from));
+    }
+    let mut found = vec![false; into.len()];
+    for one in &function.loops {
+        let mut seen = vec![false; into.len()];
+        seen[one.head] = true;
+        let mut open = one.latches.clone();
+        while let Some(block) = open.pop() {
+            if !std::mem::replace(&mut seen[block], true) {
+                open.extend(&into[block]);
+            }
+        }
+        found.iter_mut().zip(seen).for_each(|(found, seen)| *found |= seen);
+    }
+    found
 }
 
 fn place(
@@ -159,25 +188,30 @@ fn place(
         return;
     }
     let mut any = false;
-    for site in candidates {
+    let candidates: Vec<Site> = candidates.collect();
+    let all =
+        [false, true].into_iter().flat_map(|is_wide| candidates.iter().map(move |c| (is_wide, c)));
+    for (is_wide, site) in all {
         any = true;
+        room.widen(is_wide);
         if site.then.iter().any(|then| placements[then.block].is_some()) {
             continue;
         }
-        let reached = |at: u64| reaches(function, &site, at);
+        let reached = |at: u64| reaches(function, site, at);
         let taken = code.take(site.kind, site.at..site.next, (room, LONGEST), reached);
+        room.widen(false);
         if let Some(trampoline) = taken {
             for then in &site.then {
                 placements[then.block] = Some(Placement::Within);
             }
-            let site = Site { trampoline, ..site };
+            let site = Site { trampoline, ..site.clone() };
             placements[number] = Some(Placement::Placed(site));
             return;
         }
     }
     placements[number] = refused(match any {
         _ if function.blocks[number].certain < function.blocks[number].instructions.len() => HIDDEN,
-        true => "no free address that a jump over its short instructions could reach",
+        true => NO_ROOM,
         false => "it has no instruction that may be moved",
     });
 }

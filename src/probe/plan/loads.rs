@@ -45,6 +45,25 @@ pub fn loads(function: &Function) -> (Vec<Load>, Vec<(u64, &'static str)>) {
     (found, refused)
 }
 
+/// The stores of the blocks that are certain to be code whose addresses can be recorded, in order of address. Those
+/// that also load are loads; what a stack instruction stores is none.
+pub fn stores(function: &Function) -> Vec<Load> {
+    let mut finder = Finder::new(&Facts::default());
+    let mut found = Vec::new();
+    let reached = function.blocks.iter().filter(|block| block.is_reached);
+    for instruction in reached.flat_map(|block: &Block| &block.instructions) {
+        if instruction.is_stack_instruction() || instruction.flow_control() != NEXT {
+            continue;
+        }
+        let effects = finder.effects(instruction);
+        if effects.memory.iter().any(|access| access.store && !access.load) {
+            found.extend(load(instruction, &effects).ok());
+        }
+    }
+    found.iter_mut().for_each(|store| store.untimed = Some("it is a store"));
+    found
+}
+
 const NEXT: iced_x86::FlowControl = iced_x86::FlowControl::Next;
 
 fn load(instruction: &Instruction, effects: &Effects) -> Result<Load, &'static str> {

@@ -10,8 +10,9 @@
 //! | `conservation` | what enters a block leaves it: derived counts, and the check of all |
 //! | `spare` | hot blocks that need no probe |
 //! | `choose` | blocks → [`Placement`] of their counts |
-//! | `loads` | the loads of a function |
+//! | `loads` | the loads and stores of a function |
 //! | `entries` | registers that are live at the entries of blocks |
+//! | `follows` | blocks that no jump fits into |
 //! | `observe` | [`Wish`]es → [`Observer`]s of single instructions |
 
 mod bytes;
@@ -20,6 +21,7 @@ mod choose;
 mod components;
 mod conservation;
 mod entries;
+mod follows;
 mod loads;
 mod observe;
 mod room;
@@ -31,7 +33,7 @@ mod tests;
 pub use choose::{LONGEST, Placement, Planned, derive, plan, plan_live};
 pub use conservation::{Solved, solve};
 pub use entries::{AtEntry, LiveRegister, at_entries};
-pub use loads::{Load, loads};
-pub use observe::{Observation, Observer, What, Wish, branches, observe};
+pub use loads::{Load, loads, stores};
+pub use observe::{Observation, Observer, What, Wish, branches, observe, observe_live};
 pub use room::{PAGE, Room};
 pub use site::{Kind, Site, Then};

@@ -6,9 +6,10 @@
 
 use super::bytes::Bytes;
 use super::candidates::{can_move, is_free};
+use super::follows::{follows, refusal};
 use super::room::Room;
 use super::site::{JUMP, Kind};
-use crate::facts::{Block, Function};
+use crate::facts::{Block, Call, Function};
 use std::ops::Range;
 
 /// What is observed of an instruction, each time it is executed.
@@ -42,6 +43,12 @@ pub enum What {
         /// Bit n: the register with number n in encodings.
         mask: u16,
     },
+    /// At the entry of a function that gives memory: each of its calls, in a log of its own. Of several wishes of an
+    /// instruction it is the first.
+    Allocated {
+        /// Which function it is.
+        call: Call,
+    },
 }
 
 impl What {
@@ -51,13 +58,14 @@ impl What {
             What::Latency { .. } => 3,
             // 122 bytes, and at most 28 for each of them.
             What::Registers { mask } => 1 + (mask.count_ones() as usize).div_ceil(4),
+            What::Allocated { .. } => 5,
             _ => 1,
         }
     }
 
     /// Whether it is seen before the instruction, which need not be executed in the trampoline.
     fn is_before(self) -> bool {
-        matches!(self, What::Registers { .. } | What::Entered)
+        matches!(self, What::Registers { .. } | What::Entered | What::Allocated { .. })
     }
 }
 
@@ -104,31 +112,98 @@ pub fn observe(
     room: &mut Room,
     length: impl Fn(usize, usize) -> u64,
 ) -> Observation {
-    let mut code = Bytes::new(function);
-    let mut found = Observation::default();
+    observe_with(function, wishes, room, length, &|_| true)
+}
+
+/// The same for code that has been running: every probe replaces one instruction, so that what was
+/// interrupted or called before comes back to the beginning of an instruction or of a jump.
+pub fn observe_live(
+    function: &Function,
+    wishes: &[Wish],
+    room: &mut Room,
+    length: impl Fn(usize, usize) -> u64,
+) -> Observation {
+    observe_with(function, wishes, room, length, &|kind| kind != Kind::Multi)
+}
+
+fn observe_with(
+    function: &Function,
+    wishes: &[Wish],
+    room: &mut Room,
+    length: impl Fn(usize, usize) -> u64,
+    is_allowed: &dyn Fn(Kind) -> bool,
+) -> Observation {
     let mut open: Vec<Vec<usize>> = vec![Vec::new(); function.blocks.len()];
+    let mut nowhere = Vec::new();
     for (number, wish) in wishes.iter().enumerate() {
         match block_of(function, wish.at) {
             Some(block) => open[block].push(number),
-            None => found.refused.push((number, "no known instruction is there".to_owned())),
+            None => nowhere.push((number, "no known instruction is there".to_owned())),
         }
     }
     open.iter_mut().for_each(|own| own.sort_by_key(|number| wishes[*number].at));
-    let spans = |block: usize, open: &[Vec<usize>]| candidates(function, block, wishes, open);
+    let plan = |joined: &[usize], room: &mut Room| {
+        let ask = Ask { function, wishes, joined, is_allowed };
+        planned(&ask, open.clone(), room, &length)
+    };
+    let mut own = room.clone();
+    let (mut found, failed) = plan(&[], &mut own);
+    // What no jump fits into may be executed after the block before, if nothing else leads there.
+    let joined: Vec<usize> =
+        failed.iter().copied().filter(|block| follows(function, *block)).collect();
+    if !joined.is_empty() {
+        let mut other = room.clone();
+        let (again, _) = plan(&joined, &mut other);
+        if again.refused.len() < found.refused.len() {
+            (found, own) = (again, other);
+        }
+    }
+    *room = own;
+    found.refused.extend(nowhere);
+    found
+}
+
+/// What is to be planned.
+struct Ask<'a> {
+    function: &'a Function,
+    wishes: &'a [Wish],
+    /// Blocks that are executed after the one before.
+    joined: &'a [usize],
+    /// Kinds of probes that may be taken.
+    is_allowed: &'a dyn Fn(Kind) -> bool,
+}
+
+/// Probes for the wishes of each block, and the blocks that none fits into.
+fn planned(
+    ask: &Ask,
+    mut open: Vec<Vec<usize>>,
+    room: &mut Room,
+    length: &impl Fn(usize, usize) -> u64,
+) -> (Observation, Vec<usize>) {
+    let mut code = Bytes::new(ask.function);
+    let (mut found, mut failed) = (Observation::default(), Vec::new());
+    let spans = |block: usize, open: &[Vec<usize>]| candidates(ask, block, open);
     // Blocks that need the instructions of the next one come first.
     let needs_next = |block: &usize| spans(*block, &open).iter().all(|span| span.last > *block);
+    let has_wish = |block: &usize| !open[*block].is_empty() || ask.joined.contains(&(block + 1));
     let (first, rest): (Vec<usize>, Vec<usize>) =
-        (0..open.len()).filter(|block| !open[*block].is_empty()).partition(needs_next);
+        (0..open.len()).filter(has_wish).partition(needs_next);
     for block in first.into_iter().chain(rest) {
-        if open[block].is_empty() {
+        if open[block].is_empty() && !ask.joined.contains(&(block + 1)) {
             continue;
         }
-        let taken = spans(block, &open).into_iter().find_map(|span| {
+        let all = spans(block, &open);
+        let all =
+            [false, true].into_iter().flat_map(|is_wide| all.iter().map(move |s| (is_wide, s)));
+        let taken = all.into_iter().find_map(|(is_wide, span)| {
             let own: Vec<usize> = open[block..=span.last].concat();
-            let parts = own.iter().map(|number| wishes[*number].what.parts()).sum();
+            let parts = own.iter().map(|number| ask.wishes[*number].what.parts()).sum();
             let most = length(parts, span.instructions);
-            let trampoline = code.take(span.kind, span.at..span.next, (room, most), |_| true)?;
-            let Span { at, next, until, kind, last, .. } = span;
+            room.widen(is_wide);
+            let taken = code.take(span.kind, span.at..span.next, (room, most), |_| true);
+            room.widen(false);
+            let trampoline = taken?;
+            let Span { at, next, until, kind, last, .. } = *span;
             Some((last, Observer { at, next, until, kind, wishes: own, trampoline }))
         });
         match taken {
@@ -136,13 +211,15 @@ pub fn observe(
                 open[block..=last].iter_mut().for_each(Vec::clear);
                 found.observers.push(observer);
             }
+            None if open[block].is_empty() => {}
             None => {
-                let why = "no jump fits before it in its block";
-                found.refused.extend(open[block].drain(..).map(|n| (n, why.to_owned())));
+                failed.push(block);
+                let why = refusal(ask.function, block, ask.wishes[open[block][0]].at);
+                found.refused.extend(open[block].drain(..).map(|n| (n, why.clone())));
             }
         }
     }
-    found
+    (found, failed)
 }
 
 /// The block with an instruction at this address, if it is certain to be code.
@@ -165,33 +242,23 @@ struct Span {
 }
 
 /// All ways to observe a block's wishes, the best first.
-fn candidates(
-    function: &Function,
-    block: usize,
-    wishes: &[Wish],
-    open: &[Vec<usize>],
-) -> Vec<Span> {
-    let Some(first) = open[block].first().map(|number| wishes[*number].at) else {
-        return Vec::new();
-    };
-    let own = &function.blocks[block];
+fn candidates(ask: &Ask, block: usize, open: &[Vec<usize>]) -> Vec<Span> {
+    let first = open[block].first().map(|number| ask.wishes[*number].at);
+    let Some(own) = ask.function.blocks.get(block) else { return Vec::new() };
+    let first = first.unwrap_or(own.end);
     let starts = (0..own.instructions.len()).filter(|at| own.instructions[*at].ip() <= first);
     let mut all: Vec<Span> = starts
-        .flat_map(|at| [false, true].map(|pun| span(function, (block, at), pun, wishes, open)))
+        .flat_map(|at| [false, true].map(|pun| span(ask, (block, at), pun, open)))
         .flatten()
+        .filter(|span| (ask.is_allowed)(span.kind))
         .collect();
     all.sort_by_key(|span| (span.last, span.kind, span.instructions));
     all
 }
 
 /// The probe whose jump begins at an instruction.
-fn span(
-    function: &Function,
-    (block, first): (usize, usize),
-    pun: bool,
-    wishes: &[Wish],
-    open: &[Vec<usize>],
-) -> Option<Span> {
+fn span(ask: &Ask, (block, first): (usize, usize), pun: bool, open: &[Vec<usize>]) -> Option<Span> {
+    let Ask { function, wishes, joined, .. } = *ask;
     let start = function.blocks[block].instructions[first].ip();
     let length = function.blocks[block].instructions[first].len() as u64;
     let kind = match (pun, length < JUMP) {
@@ -208,7 +275,8 @@ fn span(
     loop {
         let of = &function.blocks[last];
         let wish = open[last].last().map(|number| wishes[*number]);
-        if let Some(until) = end(of, at, wish, next) {
+        let goes_on = joined.contains(&(last + 1)) && !open[last + 1].is_empty();
+        if let Some(until) = end(of, at, wish, next).filter(|_| !goes_on) {
             let next = next?;
             let written = start..if kind == Kind::Pun { next } else { start + JUMP };
             let free = is_free(function, written);

@@ -15,6 +15,10 @@ pub struct Room {
     bias: u64,
     /// Unmapped ranges: start → end.
     free: BTreeMap<u64, u64>,
+    /// Those that are left free as long as others will do.
+    spare: BTreeMap<u64, u64>,
+    /// Others will not do.
+    is_wide: bool,
     /// Pages that trampolines lie in: start → the address after the last trampoline in it.
     pages: BTreeMap<u64, u64>,
 }
@@ -23,7 +27,19 @@ impl Room {
     /// The room in these unmapped ranges for a module that is mapped at `bias` + p_vaddr.
     pub fn new(free: impl IntoIterator<Item = Range<u64>>, bias: u64) -> Self {
         let free = free.into_iter().map(|range| (range.start, range.end)).collect();
-        Self { bias, free, pages: BTreeMap::new() }
+        Self { bias, free, ..Self::default() }
+    }
+
+    /// The same, with ranges that are left free as long as others will do.
+    #[must_use]
+    pub fn sparing(mut self, spare: impl IntoIterator<Item = Range<u64>>) -> Self {
+        self.spare = spare.into_iter().map(|range| (range.start, range.end)).collect();
+        self
+    }
+
+    /// Whether those are taken, too.
+    pub fn widen(&mut self, is_wide: bool) {
+        self.is_wide = is_wide;
     }
 
     /// Takes `length` bytes that begin among the `most` from `start` (p_vaddr) on.
@@ -62,11 +78,15 @@ impl Room {
 
     /// The first free page from `page` on.
     fn free_from(&self, page: u64) -> Option<u64> {
-        let range = self.free.range(..=page).next_back();
-        if range.is_some_and(|(_, end)| page + PAGE <= *end) {
-            return Some(page);
-        }
-        self.free.range(page..).next().map(|(start, _)| *start)
+        let of = |free: &BTreeMap<u64, u64>| {
+            let range = free.range(..=page).next_back();
+            if range.is_some_and(|(_, end)| page + PAGE <= *end) {
+                return Some(page);
+            }
+            free.range(page..).next().map(|(start, _)| *start)
+        };
+        let spare = of(&self.spare).filter(|_| self.is_wide);
+        of(&self.free).into_iter().chain(spare).min()
     }
 
     /// The pages that trampolines lie in, in the process.
@@ -98,5 +118,12 @@ mod tests {
             Some(0x1000_u64.wrapping_neg())
         );
         assert_eq!(below.pages().collect::<Vec<_>>(), [0x7000]);
+        // What is left free for a heap is taken if nothing else will do.
+        let mut room =
+            Room::new(std::iter::once(0x1000..0x2000), 0).sparing(std::iter::once(0x5000..0x6000));
+        assert_eq!(room.take(0x5000, 0x100, LONGEST), None);
+        room.widen(true);
+        assert_eq!(room.take(0x5000, 0x100, LONGEST), Some(0x5000));
+        assert_eq!(room.take(0x1000, 0x5000, LONGEST), Some(0x5000 + LONGEST));
     }
 }

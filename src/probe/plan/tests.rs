@@ -2,7 +2,7 @@
 
 use super::{Kind, Placement, Room, What, Wish, observe, plan, solve};
 use crate::emit::{emit, emit_observer, most};
-use crate::facts::{Block, Exit, Function};
+use crate::facts::{Block, Exit, Function, Loop};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use isa::code::parse_hex;
 
@@ -210,6 +210,44 @@ fn a_jump_is_observed_by_a_probe_before_it() {
     assert_eq!(observe(&long, &[nowhere], &mut Room::default(), most).refused.len(), 1);
 }
 
+/// The loop over records of tests/figures/prefetch/set_aside/leaves.c: of its last block the first instruction has four
+/// bytes, and something may lead into them.
+#[test]
+fn a_block_that_no_jump_fits_into_is_observed_after_the_one_before() {
+    let mut leaves = function(
+        &[
+            ("4c 8b 07, 8b 77 08, 31 d2, 4c 89 c0, 49 8d 48 3c, 90", &[1]),
+            ("39 30, 83 d2 00, 48 83 c0 04, 48 39 c1, 75 f2", &[1, 2]),
+            ("41 03 50 3c, 48 83 c7 10, 49 01 d1, 49 39 fa, 75 d2", &[0, 3]),
+            ("c3", &[]),
+        ],
+        &[],
+    );
+    leaves.fixed.extend([0x101f]);
+    let address = |at| Wish { at, what: What::Address };
+    let observed = |leaves: &Function, wishes: &[Wish]| {
+        let found = observe(leaves, wishes, &mut Room::default(), most);
+        let probes = found.observers.iter().map(|one| (one.at, one.until, one.wishes.clone()));
+        let mut probes: Vec<_> = probes.collect();
+        probes.sort();
+        (probes, found.refused)
+    };
+    let all = [0x1000, 0x1010, 0x101e].map(address);
+    let (probes, refused) = observed(&leaves, &all);
+    let expected = vec![(0x1000, 0x1006, vec![0]), (0x1010, 0x1022, vec![1, 2])];
+    assert_eq!((probes, refused.len()), (expected, 0));
+    // Nothing is wanted of the block before.
+    let (probes, refused) = observed(&leaves, &all[2..]);
+    assert_eq!((probes.len(), refused.len()), (1, 0), "{probes:x?}");
+    assert_eq!((probes[0].1, &probes[0].2), (0x1022, &vec![0]));
+    // It is also jumped to: executions would be missed.
+    leaves.blocks[0].successors.push(2);
+    let (probes, refused) = observed(&leaves, &all);
+    assert_eq!(probes.len(), 2);
+    let [(2, why)] = &refused[..] else { panic!("{refused:?}") };
+    assert!(why.contains("something may lead to 0x101f"), "{why}");
+}
+
 #[test]
 fn an_observer_records_before_the_jump_and_keeps_the_flags() {
     let branch = function(&BRANCH, &[]);
@@ -233,4 +271,16 @@ fn an_observer_records_before_the_jump_and_keeps_the_flags() {
     // The closed gate goes to the two instructions before `je`, which restore rcx and rsp.
     assert_eq!(all[places[0]].near_branch_target(), all[places[5] - 2].ip());
     assert!(bytes.trampoline.len() as u64 <= most(1, 2));
+}
+
+/// 1000: mov rax,rdi
+/// 1003: dec rdi; jne 1003
+/// 1008: ret
+#[test]
+fn a_short_loop_is_counted_before_the_block_that_would_take_its_bytes() {
+    let mut short = function(&[("48 89 f8", &[1]), ("48 ff cf, 75 fb", &[1, 2]), ("c3", &[])], &[]);
+    short.loops = vec![Loop { head: 1, latches: vec![1] }];
+    let bias = 0x5555_5555_0000;
+    let mut room = Room::new(std::iter::once(0x10_0000..bias), bias);
+    assert_eq!(kinds(&short, &mut room), [None, Some(Kind::Multi), None]);
 }

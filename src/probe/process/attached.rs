@@ -12,10 +12,10 @@ use super::living::{Living, has_ended, threads};
 use super::pauses::Pauses;
 use super::seize::{refused, seize, tracer};
 use super::sharing::sharers;
-use super::signals::may_restart;
-use super::tracee::Tracee;
+use super::vacating::vacate;
 use nix::errno::Errno;
 use nix::sys::ptrace;
+use nix::sys::signal::Signal;
 use nix::unistd::{Pid, gettid};
 use pmu::perf::{Resume, Signals};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +28,8 @@ const STOPPING: Duration = Duration::from_secs(2);
 const LEAVING: Duration = Duration::from_secs(10);
 /// So long what was in the way at the beginning may be there again and again.
 const TRYING: Duration = Duration::from_secs(2);
+/// So long it is tried to take away memory of ours at the end.
+const VACATING: Duration = Duration::from_millis(50);
 /// So long a thread that waits in the kernel may take to be left at the end.
 const PARTING: Duration = Duration::from_millis(100);
 /// So long what needs no stop is done between two looks at the threads.
@@ -52,6 +54,8 @@ pub struct Watched {
     pub ended: bool,
     /// Why it is not as it was.
     pub remains: Option<String>,
+    /// Why memory of ours stays in it.
+    pub kept: Option<String>,
 }
 
 /// Watches a process for `window`; `None` if it is not as it was looked at, and nothing was done. What
@@ -75,11 +79,20 @@ pub fn watch(
     match ready(&mut halting, pid, &mut stopped) {
         Ok(true) => {}
         Ok(false) => {
+            let left = release(&mut halting, pid);
             detach(&halting);
-            return Ok(None);
+            return match left {
+                None => Ok(None),
+                Some(left) => {
+                    Err(Error::not_possible(format!("process {pid} cannot be counted now"))
+                        .because(format!("it has changed meanwhile; {left}")))
+                }
+            };
         }
         Err(_) if halting.is_over() => return Err(living.ended("while it was stopped")),
         Err(why) => {
+            let left = release(&mut halting, pid);
+            let why = left.map_or(why.clone(), |left| format!("{why}; {left}"));
             detach(&halting);
             return Err(Error::not_possible(format!("process {pid} cannot be counted now"))
                 .because(why)
@@ -95,14 +108,64 @@ pub fn watch(
     let (wall, ended) = (begin.elapsed(), halting.is_over());
     let begin = Instant::now();
     let remains = halt_all(&mut halting).err();
+    let (mut kept, mut ran) = (None, Duration::ZERO);
     if remains.is_none() {
         halting.following.follower.leave();
+        kept = vacated(&mut halting, &mut ran);
     }
     detach(&halting);
-    stopped += begin.elapsed();
+    stopped += begin.elapsed().saturating_sub(ran);
     let tasks = halting.following.tasks.len() as u32 + halting.following.created;
     let executed = halting.executed;
-    Ok(Some(Watched { wall, stopped, interrupted, tasks, executed, ended, remains }))
+    Ok(Some(Watched { wall, stopped, interrupted, tasks, executed, ended, remains, kept }))
+}
+
+/// Takes away memory of ours after the code is as it was; why some of it stays. What was interrupted in it may
+/// come back soon, as from the handler of a signal: the process runs on for moments, `ran` in all.
+fn vacated(halting: &mut Halting<'_>, ran: &mut Duration) -> Option<String> {
+    let first = Instant::now();
+    let mut pauses = Pauses::default();
+    loop {
+        let refused = vacate(halting)?;
+        if refused.lasts || first.elapsed() > VACATING {
+            return Some(refused.why);
+        }
+        let pause = pauses.next(first.elapsed());
+        let begin = Instant::now();
+        run(halting, || begin.elapsed() < pause);
+        *ran += begin.elapsed();
+        if halting.is_over() {
+            return None;
+        }
+        if halt_all(halting).is_err() {
+            return Some(refused.why);
+        }
+    }
+}
+
+/// Takes away what was mapped for code that will not be changed, by a thread that is stopped where it can make
+/// system calls; why something is left.
+fn release(halting: &mut Halting<'_>, pid: i32) -> Option<String> {
+    let first = Instant::now();
+    let mut pauses = Pauses::default();
+    while !halting.is_over() {
+        if let Some(tracee) = halting.fit(pid) {
+            let left = halting.following.follower.release(&tracee);
+            return (left > 0).then(|| format!("{left} mappings of ours remain in it"));
+        }
+        if first.elapsed() > TRYING {
+            return Some(
+                "what was mapped for its probes remains: none of its threads could take it away"
+                    .to_owned(),
+            );
+        }
+        let pause = pauses.next(first.elapsed());
+        let begin = Instant::now();
+        run(halting, || begin.elapsed() < pause);
+        // Some of them are enough.
+        let _ = halting.halt(STOPPING);
+    }
+    None
 }
 
 /// Lets all threads run as long as `more`, or until they have ended.
@@ -110,6 +173,7 @@ fn run(halting: &mut Halting<'_>, mut more: impl FnMut() -> bool) {
     halting.go();
     let mut last = Instant::now();
     while more() && !halting.is_over() {
+        halting.following.follower.tick();
         match halting.poll() {
             true => last = Instant::now(),
             false => rest(last),
@@ -217,21 +281,16 @@ fn change(
         });
     }
     let following = &halting.following;
-    for (process, tid) in processes(following) {
+    for (process, tid) in halting.processes() {
         if let Some(other) = untraced(following, tid, process).first() {
             let why = format!("process {other} has the same memory, and runs on");
             return Err(Refusal { why, lasts: false });
         }
     }
-    let memory = |tid| super::memory::Memory::open(tid).ok();
-    let is_fit = |tid: &i32| memory(*tid).is_some_and(|memory| !may_restart(*tid, &memory));
-    let of = |tid: &i32| following.tasks.get(tid) == Some(&pid);
-    let tid = halting.halted.keys().copied().find(|tid| of(tid) && is_fit(tid));
-    let Some(tid) = tid else {
+    let Some(tracee) = halting.fit(pid) else {
         let why = "none of its threads is where it can make system calls".to_owned();
         return Err(Refusal { why, lasts: false });
     };
-    let tracee = Tracee { tid, leader: 0, process: pid, is_live: true };
     if !halting.following.follower.is_current(&tracee) {
         return Ok(Changed::Not);
     }
@@ -240,12 +299,6 @@ fn change(
     }
     halting.following.follower.mapped(&tracee);
     Ok(Changed::All)
-}
-
-/// The followed processes, each with a thread that has not ended.
-fn processes(following: &Following<'_, dyn Watcher + '_>) -> BTreeMap<i32, i32> {
-    let all = following.tasks.iter().filter(|(tid, _)| !following.ending.contains(tid));
-    all.filter(|(tid, _)| !has_ended(**tid)).map(|(tid, process)| (*process, *tid)).collect()
 }
 
 /// What has the memory of thread `tid` of `process`, and is not traced: threads of it, and other
@@ -263,7 +316,7 @@ fn halt_all(halting: &mut Halting<'_>) -> std::result::Result<(), String> {
     for _ in 0..MOST_SEARCHES {
         halting.halt(LEAVING).map_err(|of| of.why)?;
         let mut any = false;
-        for (process, tid) in processes(&halting.following) {
+        for (process, tid) in halting.processes() {
             for other in untraced(&halting.following, tid, process) {
                 let process = super::task::process_of(other);
                 let seized = match process == other {
@@ -291,7 +344,11 @@ fn detach(halting: &Halting<'_>) {
     let is_halted = |tid: &&i32| halting.halted.contains_key(tid);
     let tasks = &halting.following.tasks;
     for tid in tasks.keys().filter(is_halted) {
-        let _ = ptrace::detach(Pid::from_raw(*tid), None);
+        let signal = match halting.halted.get(tid) {
+            Some(Resume::Continue(signal)) => Signal::try_from(*signal).ok(),
+            _ => None,
+        };
+        let _ = ptrace::detach(Pid::from_raw(*tid), signal);
     }
     let begin = Instant::now();
     for tid in tasks.keys().filter(|tid| !is_halted(tid)) {

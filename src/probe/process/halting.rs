@@ -1,12 +1,15 @@
 //! All threads of a live process stopped together, and let go.
 
 use super::followed::{Follower, Following, rest};
-use super::living::{pointer, state};
+use super::living::{has_ended, pointer, state};
+use super::memory::Memory;
+use super::signals::may_restart;
 use super::tracee::Tracee;
 use nix::sys::ptrace;
 use nix::unistd::Pid;
 use pmu::perf::{Resume, Stop, resume, stop};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// So long a thread that waits in the kernel may take to stop, if all others have.
@@ -23,8 +26,16 @@ pub trait Watcher: Follower {
     fn fill(&mut self, most: Duration) -> bool;
     /// Whether code may be changed while a thread in the kernel is to come back to this address.
     fn may_return(&self, address: u64) -> bool;
-    /// All of it is stopped for the last time: everything is to be as it was.
+    /// A thread is stopped, and the code will not be changed: takes away what was mapped for that; how much of it
+    /// could not be.
+    fn release(&mut self, tracee: &Tracee) -> usize;
+    /// All of it is stopped for the last time: its code is to be as it was.
     fn leave(&mut self);
+    /// The memory of ours in a process whose code was left.
+    ///
+    /// # Errors
+    /// Code of it may still lead there.
+    fn unused(&self, process: i32) -> Result<Vec<Range<u64>>, String>;
 }
 
 /// Why threads could not be stopped, or nothing be done with them.
@@ -52,6 +63,21 @@ impl<'a> Halting<'a> {
     /// Whether all have ended.
     pub fn is_over(&self) -> bool {
         self.following.tasks.is_empty()
+    }
+
+    /// The followed processes, each with a thread that has not ended.
+    pub fn processes(&self) -> BTreeMap<i32, i32> {
+        let following = &self.following;
+        let all = following.tasks.iter().filter(|(tid, _)| !following.ending.contains(tid));
+        all.filter(|(tid, _)| !has_ended(**tid)).map(|(tid, process)| (*process, *tid)).collect()
+    }
+
+    /// A stopped thread of a process that can make system calls.
+    pub fn fit(&self, process: i32) -> Option<Tracee> {
+        let is_fit = |tid: &i32| Memory::open(*tid).is_ok_and(|memory| !may_restart(*tid, &memory));
+        let of = |tid: &i32| self.following.tasks.get(tid) == Some(&process);
+        let tid = self.halted.keys().copied().find(|tid| of(tid) && is_fit(tid))?;
+        Some(Tracee { tid, leader: 0, process, is_live: true })
     }
 
     /// Handles the stops of running threads; whether there were any.

@@ -22,8 +22,10 @@ const SYSCALL: [u8; 2] = [0x0f, 0x05];
 const LONGEST_VDSO: usize = 64 << 10;
 /// Steps that one call may take: the end of the call it is stopped in, and itself.
 const MOST_STEPS: usize = 16;
-/// So long a step may take.
-const STEP: Duration = Duration::from_secs(2);
+/// So long a step may take before the thread is asked to stop.
+pub(super) const STEP: Duration = Duration::from_secs(2);
+/// So long it may take to stop then.
+const STOPPING: Duration = Duration::from_secs(20);
 /// Results from here on are errors (Linux, `MAX_ERRNO`).
 const ERRORS: u64 = 4095_u64.wrapping_neg();
 /// Signals come later, but for the one of the step.
@@ -122,7 +124,7 @@ fn step(
         // Again after the first step: the end of exec puts its own result into rax.
         ptrace::setregs(pid, next)?;
         ptrace::step(pid, None)?;
-        let stopped = stopped(tid, leader)?;
+        let stopped = stopped(tid, leader, STEP)?;
         let now = ptrace::getregs(pid)?;
         if result.is_none() && now.rip == registers.rip + SYSCALL.len() as u64 {
             result = Some(now.rax);
@@ -143,14 +145,20 @@ fn step(
     Err(Errno::EIO)
 }
 
-/// The next stop of a thread that runs.
-pub(super) fn stopped(tid: i32, leader: i32) -> Result<Stop> {
+/// The next stop of a thread that runs: one that it is asked for if there is none for so long, since only of a
+/// stopped thread registers can be put back.
+pub(super) fn stopped(tid: i32, leader: i32, most: Duration) -> Result<Stop> {
     let begin = Instant::now();
+    let mut is_asked = false;
     loop {
         match stop(tid, leader) {
             Some(Stop::Ended) => return Err(Errno::ESRCH),
             Some(stopped) => return Ok(stopped),
-            None if begin.elapsed() > STEP => return Err(Errno::ETIMEDOUT),
+            None if begin.elapsed() > most + STOPPING => return Err(Errno::ETIMEDOUT),
+            None if begin.elapsed() > most && !is_asked => {
+                is_asked = true;
+                ptrace::interrupt(Pid::from_raw(tid))?;
+            }
             None => std::thread::yield_now(),
         }
     }

@@ -1,7 +1,7 @@
 //! Many mappings in one stop: a loop over mmap(2) that the stopped thread executes. Each system call of its own
 //! would take two switches to it and back.
 
-use super::inject::{ALL_BUT_TRAP, LONG_MODE, stopped};
+use super::inject::{ALL_BUT_TRAP, LONG_MODE, STEP, stopped};
 use super::memory::Memory;
 use super::signals::{mask, set_mask};
 use nix::Result;
@@ -11,6 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use pmu::perf::{Resume, Stop, resume};
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 /// Private memory to be executed, at a free address: for each pair of words from rbx to r12, address and length.
 /// Ends at the first that fails, with rbx at it.
@@ -32,6 +33,8 @@ const LOOP: [u8; 52] = [
     0xeb, 0xcd, // jmp to the beginning
     0xcc, // end: int3
 ];
+/// Where in it, after the call, rbx still points to the pair that is mapped.
+const MAPPED: Range<u64> = 40..46;
 /// Where the pairs begin after it.
 const PAIRS: u64 = 64;
 /// Bytes of a pair.
@@ -45,11 +48,23 @@ pub fn most(length: u64) -> usize {
 }
 
 /// Maps memory at these addresses in a stopped thread, and leaves its registers and blocked signals as they were;
-/// how many there are. The loop is written to `at`, where memory of ours is that may be executed.
+/// how many there are: fewer where one is refused, or the thread takes too long. The loop is written to `at`,
+/// where memory of ours is that may be executed.
 ///
 /// # Errors
 /// As [`super::inject::call`].
 pub fn map_many(
+    thread: (i32, i32),
+    memory: &Memory,
+    at: u64,
+    ranges: &[Range<u64>],
+) -> Result<usize> {
+    map_within(STEP, thread, memory, at, ranges)
+}
+
+/// The same in so much time.
+fn map_within(
+    most: Duration,
     (tid, leader): (i32, i32),
     memory: &Memory,
     at: u64,
@@ -77,31 +92,47 @@ pub fn map_many(
     let mut stops = Vec::new();
     let result = set_mask(tid, ALL_BUT_TRAP)
         .and_then(|()| ptrace::setregs(pid, registers))
-        .and_then(|()| end(tid, leader, at + LOOP.len() as u64, &mut stops));
+        .and_then(|()| end((tid, leader), at, most, &mut stops));
     // All of this also after an error.
     let restored = ptrace::setregs(pid, before);
     let unblocked = set_mask(tid, blocked);
     for signal in stops {
         let _ = kill(pid, signal);
     }
-    let pair = result?;
+    let now = result?;
     restored.and(unblocked)?;
-    Ok((pair.saturating_sub(at + PAIRS) / PAIR) as usize)
+    let pairs = now.rbx.saturating_sub(at + PAIRS) / PAIR;
+    let next = ranges.get(pairs as usize);
+    let is_mapped = next.is_some_and(|next| is_mapped(now.rip.wrapping_sub(at), now.rax, next));
+    Ok(pairs as usize + usize::from(is_mapped))
 }
 
-/// Lets the thread run to the breakpoint before `end`; rbx there. `stops` are signals that cannot be blocked, to be
-/// sent again.
-fn end(tid: i32, leader: i32, end: u64, stops: &mut Vec<Signal>) -> Result<u64> {
+/// Whether a thread that was stopped there has mapped the pair that rbx points to.
+fn is_mapped(at: u64, result: u64, pair: &Range<u64>) -> bool {
+    MAPPED.contains(&at) && result == pair.start
+}
+
+/// Lets the thread run to the breakpoint at the end of the loop, or until it is stopped in the middle since it takes
+/// longer than `most`; its registers there. `stops` are signals that cannot be blocked, to be sent again.
+fn end(
+    (tid, leader): (i32, i32),
+    at: u64,
+    most: Duration,
+    stops: &mut Vec<Signal>,
+) -> Result<libc::user_regs_struct> {
+    let begin = Instant::now();
     for _ in 0..MOST_STOPS {
         resume(tid, Resume::Continue(0));
-        match stopped(tid, leader)? {
-            Stop::Signal(libc::SIGTRAP) => {
-                let now = ptrace::getregs(Pid::from_raw(tid))?;
-                return if now.rip == end { Ok(now.rbx) } else { Err(Errno::EIO) };
-            }
+        let stopped = stopped(tid, leader, most.saturating_sub(begin.elapsed()))?;
+        let now = ptrace::getregs(Pid::from_raw(tid))?;
+        match stopped {
+            Stop::Signal(libc::SIGTRAP) if now.rip == at + LOOP.len() as u64 => return Ok(now),
+            Stop::Attached if begin.elapsed() > most => return Ok(now),
             // System calls of this place go to a handler (PR_SET_SYSCALL_USER_DISPATCH).
             Stop::Signal(libc::SIGSYS) => return Err(Errno::EPERM),
-            Stop::Signal(libc::SIGSEGV | libc::SIGBUS | libc::SIGILL) => return Err(Errno::EIO),
+            Stop::Signal(libc::SIGTRAP | libc::SIGSEGV | libc::SIGBUS | libc::SIGILL) => {
+                return Err(Errno::EIO);
+            }
             Stop::Signal(signal) => stops.extend(Signal::try_from(signal).ok()),
             _ => {}
         }
@@ -135,5 +166,71 @@ mod tests {
         let rights = (libc::PROT_READ | libc::PROT_EXEC) as u64;
         assert_eq!(immediates, [rights, flags as u64, u64::MAX, libc::SYS_mmap as u64]);
         assert!(LOOP.len() as u64 <= PAIRS);
+        let at = |mnemonic| all.iter().find(|i| i.mnemonic() == mnemonic).map(|i| i.ip());
+        let call = all.iter().find(|i| i.mnemonic() == Mnemonic::Syscall).unwrap();
+        let add = at(Mnemonic::Add).unwrap();
+        assert!(MAPPED.contains(&call.next_ip()) && MAPPED.contains(&add));
+        assert!(!MAPPED.contains(&call.ip()) && all.iter().all(|i| i.ip() != add + 1));
+        assert!(all.iter().filter(|i| i.ip() > add).all(|i| !MAPPED.contains(&i.ip())));
+    }
+
+    /// A thread that is still in the loop when its time is over: it is stopped there, what it has mapped is known, and
+    /// it goes on with its own registers.
+    #[test]
+    fn a_thread_that_takes_too_long_is_stopped_and_put_back() {
+        use crate::process::maps::mappings;
+        use crate::process::seize::{TASKS, seize};
+        use std::io::{Read as _, Write as _};
+        use std::process::{Command, Stdio};
+        let mut cat =
+            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let tid = cat.id().cast_signed();
+        if let Err(why) = seize(tid, TASKS) {
+            eprintln!("skipped: {why}");
+            cat.kill().unwrap();
+            cat.wait().unwrap();
+            return;
+        }
+        ptrace::interrupt(Pid::from_raw(tid)).unwrap();
+        stopped(tid, 0, STEP).unwrap();
+        let memory = Memory::open(tid).unwrap();
+        // Below the stack and the libraries, where nothing is.
+        let (own, many, page) = (0x1000_0000_0000_u64, 400_u64, 4096);
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        let rights = libc::PROT_READ | libc::PROT_EXEC;
+        let arguments = [own, 4 * page, rights as u64, flags.cast_unsigned().into(), u64::MAX, 0];
+        let call = libc::SYS_mmap.cast_unsigned();
+        let got = crate::process::inject::call(tid, 0, &memory, call, arguments);
+        assert_eq!(got, Ok(own));
+        let before = ptrace::getregs(Pid::from_raw(tid)).unwrap();
+        let at = |n: u64| own + (16 + 2 * n) * page;
+        // How many calls it takes is the scheduler's: on a busy machine the thread may be through
+        // before it is told to stop, so one more row of ranges is mapped until it was not.
+        let mut calls = 0;
+        for row in 0..64 {
+            let ranges: Vec<Range<u64>> =
+                (row * many..(row + 1) * many).map(|n| at(n)..at(n) + page).collect();
+            let mut done = 0;
+            calls = 0;
+            while done < ranges.len() {
+                let rest = &ranges[done..];
+                done += map_within(Duration::ZERO, (tid, 0), &memory, own, rest).unwrap();
+                calls += 1;
+                assert_eq!(ptrace::getregs(Pid::from_raw(tid)).unwrap(), before);
+                let is_ours = |start: u64| ranges.iter().any(|range| range.start == start);
+                let mapped = mappings(tid).iter().filter(|m| is_ours(m.start)).count();
+                assert_eq!(mapped, done, "after {calls} calls");
+            }
+            if calls > 1 {
+                break;
+            }
+        }
+        assert!(calls > 1, "it was stopped in the middle");
+        ptrace::detach(Pid::from_raw(tid), None).unwrap();
+        cat.stdin.take().unwrap().write_all(b"as ever").unwrap();
+        let mut out = String::new();
+        cat.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        assert_eq!(out, "as ever");
+        assert!(cat.wait().unwrap().success());
     }
 }

@@ -10,6 +10,7 @@
 //! | `living` | a live process before it is traced |
 //! | `attached` | a live process, watched for a while |
 //! | `halting`, `pauses` | its threads stopped together, and let go; for how long |
+//! | `vacating`, `held` | memory of ours taken away, unless something may come back there |
 //! | `restart` | system calls that a stop has interrupted |
 //! | `seize` | the beginning of tracing, and why it is refused |
 //! | `sharing` | processes with the same memory (`unsafe`) |
@@ -29,6 +30,7 @@ mod breakpoints;
 mod ending;
 mod followed;
 mod halting;
+mod held;
 mod inject;
 mod living;
 mod loader;
@@ -47,6 +49,7 @@ mod thread;
 mod traced;
 mod tracee;
 mod vacant;
+mod vacating;
 mod xstate;
 
 pub use attached::{Watched, watch};
@@ -56,8 +59,9 @@ pub use halting::Watcher;
 pub use living::Living;
 pub use maps::{Image, Mapping, mappings};
 pub use memory::{Memory, PAGE};
+pub use sharing::shares;
 pub use thread::{Registers, registers};
 pub use traced::{Event, Traced};
 pub use tracee::{Tracee, seccomp};
-pub use vacant::{near, vacant};
+pub use vacant::{near, vacant, vacant_yet};
 pub use xstate::{Vectors, vectors};

@@ -10,8 +10,8 @@ pub fn sharers(tid: i32, process: i32) -> Vec<i32> {
     let all = fs::read_dir("/proc").into_iter().flatten().flatten();
     let others = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     // Where kcmp(2) is not there or not permitted, equal mappings may be the same.
-    match is_same(tid, tid) {
-        true => others.filter(|other| *other != process && is_same(tid, *other)).collect(),
+    match shares(tid, tid) {
+        true => others.filter(|other| *other != process && shares(tid, *other)).collect(),
         false => {
             let own = maps(tid);
             let might = |other: &i32| *other != process && maps(*other) == own;
@@ -24,7 +24,8 @@ fn maps(pid: i32) -> Vec<u8> {
     fs::read(format!("/proc/{pid}/maps")).unwrap_or_default()
 }
 
-fn is_same(one: i32, other: i32) -> bool {
+/// Whether two processes have the same memory; false where that cannot be known.
+pub fn shares(one: i32, other: i32) -> bool {
     // SAFETY: this system call takes numbers only.
     let order = unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_VM, 0, 0) };
     order == 0

@@ -45,6 +45,27 @@ impl Tracee {
         map_many((self.tid, self.leader), memory, own.start, ranges).unwrap_or(0)
     }
 
+    /// Takes ranges of ours away from it, those with nothing else between them at once; how many could not be.
+    pub fn unmap(&self, memory: &Memory, mappings: &[Mapping], ranges: &[Range<u64>]) -> usize {
+        let is_other = |from: u64, to: u64| mappings.iter().any(|m| m.start < to && from < m.end);
+        let mut sorted = ranges.to_vec();
+        sorted.sort_unstable_by_key(|range| range.start);
+        let mut all: Vec<Range<u64>> = Vec::new();
+        for range in sorted {
+            match all.last_mut() {
+                Some(last) if !is_other(last.end, range.start) => {
+                    last.end = last.end.max(range.end)
+                }
+                _ => all.push(range),
+            }
+        }
+        let remains = |range: &&Range<u64>| {
+            let arguments = [range.start, range.end - range.start, 0, 0, 0, 0];
+            self.call(memory, libc::SYS_munmap, arguments).is_err()
+        };
+        all.iter().filter(remains).count()
+    }
+
     /// Makes a system call in it.
     pub fn call(
         &self,

@@ -12,16 +12,30 @@ const LOWEST: u64 = 64 << 10;
 const DISTANCE: u64 = 16 << 20;
 /// What is left free for a heap and a stack to grow.
 const GROWTH: u64 = 256 << 20;
+/// What is always left free for a heap: where it cannot grow on, malloc(3) maps memory elsewhere.
+const LEAST: u64 = 64 << 20;
 
 /// The ranges of a process in which nothing is mapped, and into which heap and stack do not soon grow,
 /// in order.
 pub fn vacant(pid: i32, mappings: &[Mapping]) -> Vec<Range<u64>> {
+    vacant_but(pid, mappings, GROWTH)
+}
+
+/// The same with those into which a heap grows later.
+pub fn vacant_yet(pid: i32, mappings: &[Mapping]) -> Vec<Range<u64>> {
+    vacant_but(pid, mappings, LEAST)
+}
+
+/// The same, with so much for a heap.
+fn vacant_but(pid: i32, mappings: &[Mapping], growth: u64) -> Vec<Range<u64>> {
     let lowest = fs::read_to_string("/proc/sys/vm/mmap_min_addr");
     let lowest = lowest.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0).max(LOWEST);
     let mut taken: Vec<Range<u64>> = mappings.iter().map(|m| m.start..m.end).collect();
     let stacks = mappings.iter().filter(|m| m.path == "[stack]");
     taken.extend(stacks.map(|m| m.start.saturating_sub(GROWTH)..m.start));
-    taken.extend(heap(pid).map(|start| start..start + GROWTH));
+    let end = mappings.iter().find(|m| m.path == "[heap]").map_or(0, |m| m.end);
+    let grown = |start: u64| start..(start + growth).max(end + growth.min(LEAST));
+    taken.extend(heap(pid).map(grown));
     // Also before the page of vsyscall, at the end of the address space.
     taken.push(END..u64::MAX);
     taken.sort_by_key(|range| range.start);

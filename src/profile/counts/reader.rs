@@ -93,6 +93,9 @@ fn read_session(input: impl Read, path: &Path, builder: &mut Builder) -> Result<
 }
 
 fn refuse_known_binaries(start: &[u8], path: &Path) -> Result<()> {
+    // As a shell finds it.
+    let folder = if path.parent().is_some_and(|p| p.as_os_str().is_empty()) { "./" } else { "" };
+    let to_run = format!("to measure it: `tdtool report -- {folder}{}`", path.display());
     let known: [(&[u8], &str, &str); 5] = [
         (b"", "the file is empty", FORMATS),
         (
@@ -100,7 +103,7 @@ fn refuse_known_binaries(start: &[u8], path: &Path) -> Result<()> {
             "this is perf.data, with samples, not counts",
             "record counts with `perf stat -x, -o FILE`; `perf stat report` cannot be imported either",
         ),
-        (b"\x7fELF", "this is a program, not a recording", "to run it: `tdtool report -- PROGRAM`"),
+        (b"\x7fELF", "this is a program, not a recording", &to_run),
         (b"\x1f\x8b", "this is compressed (gzip)", "unpack it first: `gunzip FILE`"),
         (b"\x28\xb5\x2f\xfd", "this is compressed (zstd)", "unpack it first: `unzstd FILE`"),
     ];

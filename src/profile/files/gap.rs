@@ -40,7 +40,7 @@ impl fmt::Display for Gap {
 }
 
 /// The first digits of a build-id, enough to compare by eye.
-fn shortened(id: &str) -> String {
+pub(super) fn shortened(id: &str) -> String {
     let head: String = id.chars().take(12).collect();
     if head.len() < id.len() { head + "\u{2026}" } else { head }
 }

@@ -3,16 +3,19 @@
 use super::build_id::{hexadecimal, same_id};
 use super::gap::Gap;
 use super::layout::Layout;
+use super::place::Place;
 use super::search::SearchPaths;
 use crate::module::Module;
 use object::ReadCache;
+use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A module's file.
 #[derive(Debug)]
 pub(crate) struct Found {
-    pub path: PathBuf,
+    pub place: Place,
+    pub file: File,
     pub layout: Layout,
 }
 
@@ -29,10 +32,18 @@ pub(crate) fn locate(search: &SearchPaths, module: &Module) -> Result<Found, Gap
     let deleted = path.len() != module.path.len();
     let mut gap = Gap::NoFile(module.path.clone());
     for candidate in candidates(search, module, path) {
-        let Ok(file) = tma::files::open(&candidate) else { continue };
-        match Layout::read(&ReadCache::new(file)) {
+        let file = match candidate.open() {
+            Ok(file) => file,
+            Err(error) => {
+                if error.kind() == io::ErrorKind::InvalidInput {
+                    gap = worse(gap, Gap::Unreadable(error.to_string()));
+                }
+                continue;
+            }
+        };
+        match Layout::read(&ReadCache::new(&file)) {
             Ok(layout) => match differs(module, &layout, deleted) {
-                None => return Ok(Found { path: candidate, layout }),
+                None => return Ok(Found { place: candidate, file, layout }),
                 Some(difference) => gap = worse(gap, difference),
             },
             Err(reason) => gap = worse(gap, Gap::Unreadable(reason)),
@@ -46,16 +57,17 @@ fn worse(known: Gap, new: Gap) -> Gap {
     if matches!(known, Gap::NoFile(_)) { new } else { known }
 }
 
-fn candidates(search: &SearchPaths, module: &Module, path: &str) -> Vec<PathBuf> {
-    let inside = path.trim_start_matches('/');
-    let name = inside.rsplit('/').next().unwrap_or(inside);
+fn candidates(search: &SearchPaths, module: &Module, path: &str) -> Vec<Place> {
+    let name = path.rsplit('/').next().unwrap_or(path);
     let stands_for = |program: &&PathBuf| {
         module.build_id.is_some() || program.file_name().is_some_and(|own| own == name)
     };
-    let mut all: Vec<PathBuf> = search.programs.iter().filter(stands_for).cloned().collect();
-    all.extend(search.roots.iter().map(|root| root.join(inside)));
-    all.extend(search.roots.iter().map(|root| root.join(name)));
-    all.push(PathBuf::from(path));
+    let programs = search.programs.iter().filter(stands_for);
+    let mut all: Vec<Place> = programs.map(Place::here).collect();
+    let inside = path.trim_start_matches('/');
+    all.extend(search.roots.iter().map(|root| Place::below(root, inside)));
+    all.extend(search.roots.iter().map(|root| Place::below(root, name)));
+    all.push(Place::here(path));
     all
 }
 
@@ -69,19 +81,4 @@ fn differs(module: &Module, layout: &Layout, deleted: bool) -> Option<Gap> {
     };
     let shown = |id: Option<&[u8]>| id.map_or_else(|| "none".to_owned(), hexadecimal);
     (!same).then(|| Gap::Changed(shown(module.build_id.as_deref()), shown(found)))
-}
-
-/// The bytes of a regular file; a recording may name pipes and devices, which block or never end.
-pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    tma::files::read(path, tma::files::LONGEST_PROGRAM)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn devices_are_not_read() {
-        assert!(read(Path::new("/dev/zero")).is_err());
-    }
 }

@@ -7,18 +7,27 @@
 //! | `build_id` | comparing build-ids |
 //! | `layout` | program headers: file offset ↔ address |
 //! | `locate` | the file of a module |
+//! | `missing` | why it was not found, in words |
+//! | `place` | a path here, or below a folder that stands for the root |
+//! | `reading` | reading them within limits |
 //! | `placed` | the mappings of a program at a known address |
 
 mod build_id;
 mod gap;
 mod layout;
 mod locate;
+mod missing;
+mod place;
 mod placed;
+mod reading;
 mod search;
 
 pub(crate) use build_id::{hexadecimal, same_id};
 pub use gap::Gap;
 pub(crate) use layout::{Layout, Segment};
-pub(crate) use locate::{locate, read};
+pub(crate) use locate::locate;
+pub use missing::{missing, remedy};
+pub(crate) use place::Place;
 pub use placed::Program;
+pub(crate) use reading::Files;
 pub use search::SearchPaths;

@@ -5,6 +5,7 @@ use super::locate::locate;
 use super::search::SearchPaths;
 use crate::module::Module;
 use crate::record::Mapping;
+use object::ReadCache;
 use std::path::Path;
 use tma::{Error, Result};
 
@@ -22,8 +23,8 @@ impl Program {
     /// It cannot be read, or is no ELF file.
     pub fn read(path: &Path) -> Result<Self> {
         let cannot = || Error::failed(format!("cannot read {}", path.display()));
-        let bytes = super::read(path).map_err(|e| cannot().because(e))?;
-        let layout = Layout::read(&bytes[..]).map_err(|why| cannot().because(why))?;
+        let file = tma::files::open(path).map_err(|e| cannot().because(e))?;
+        let layout = Layout::read(&ReadCache::new(file)).map_err(|why| cannot().because(why))?;
         Ok(Self { path: path.display().to_string(), layout })
     }
 
@@ -37,7 +38,7 @@ impl Program {
                 .because(gap.to_string())
                 .hint("name it with --binary FILE or --symfs DIR")
         })?;
-        Ok(Self { path: found.path.display().to_string(), layout: found.layout })
+        Ok(Self { path: found.place.path().display().to_string(), layout: found.layout })
     }
 
     /// Its path.

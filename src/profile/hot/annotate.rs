@@ -2,9 +2,8 @@
 
 use super::code::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
 use super::function::HotFunction;
-use super::gather::Tally;
 use super::profile::Profile;
-use crate::address_space::ModuleAddress;
+use super::tally::Tally;
 use crate::module::ModuleKind;
 use isa::flow::{BasicBlock, Edge, Flow, flow};
 
@@ -164,15 +163,10 @@ impl Profile {
         let places = self.addresses[block.function].iter().filter(inside);
         let hottest = places.max_by(|a, b| a.1.weight.total_cmp(&b.1.weight)).map(|p| p.0);
         let address = hottest.unwrap_or(block.start);
-        (block.file, block.line) = self.line(block.function, address).unzip();
-    }
-
-    fn line(&mut self, index: usize, address: u64) -> Option<(String, u32)> {
-        let (module, _) = self.keys[index];
-        let module_of = self.spaces.modules.all.get(module)?;
-        let lines = self.symbols.lines(module_of, ModuleAddress { module, address });
-        let innermost = lines.into_iter().next()?;
-        Some((innermost.file?, innermost.line?))
+        if let Some(line) = self.line_at(block.function, address) {
+            (block.file, block.line) = (Some(line.file), Some(line.line));
+            block.inlined = line.inlined;
+        }
     }
 
     fn block(&mut self, index: usize, flow: &Flow, number: usize) -> AnnotatedBlock {
@@ -193,7 +187,7 @@ impl Profile {
                     text: inst.text.clone(),
                     samples: tally.samples,
                     share: self.gathered.share(tally),
-                    source: self.line(index, *address),
+                    source: self.line_at(index, *address).map(|line| (line.file, line.line)),
                 }
             })
             .collect();

@@ -2,8 +2,8 @@
 
 use super::function::HotFunction;
 use super::functions::names_at;
-use super::gather::Tally;
 use super::profile::Profile;
+use super::tally::Tally;
 use crate::address_space::ModuleAddress;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};

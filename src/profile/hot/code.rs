@@ -22,6 +22,9 @@ pub struct HotBlock {
     pub file: Option<String>,
     /// Line in `file`.
     pub line: Option<u32>,
+    /// Inlined function that the line belongs to.
+    #[serde(default)]
+    pub inlined: Option<String>,
 }
 
 /// An instruction of an annotated function.

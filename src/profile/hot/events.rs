@@ -2,8 +2,8 @@
 
 use super::function::HotFunction;
 use super::functions::{ByEvent, added};
-use super::gather::{Tally, half_width};
 use super::profile::Profile;
+use super::tally::{Tally, half_width};
 use std::ops::Range;
 
 /// The share of one event's samples in some code.

@@ -22,12 +22,26 @@ pub struct HotFunction {
     pub file: Option<String>,
     /// Line of its first instruction.
     pub line: Option<u32>,
+    /// Its line with most samples, where that was looked up.
+    #[serde(default)]
+    pub hottest: Option<HotLine>,
     /// First address (p_vaddr).
     pub start: u64,
     /// End address, exclusive.
     pub end: u64,
     /// The reason why its code cannot be shown.
     pub gap: Option<String>,
+}
+
+/// A source line, and the function it was inlined from.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HotLine {
+    /// Source file.
+    pub file: String,
+    /// Line in `file`.
+    pub line: u32,
+    /// Inlined function that it belongs to; `None` if not inlined.
+    pub inlined: Option<String>,
 }
 
 /// What identifies a function: its module and its start address; [`u64::MAX`] for the addresses of a

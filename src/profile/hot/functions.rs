@@ -1,8 +1,9 @@
 //! Counts per address → functions with their shares.
 
 use super::function::{FunctionKey, HotFunction};
-use super::gather::{Gathered, Tally};
+use super::gather::Gathered;
 use super::reads::Reads;
+use super::tally::Tally;
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::symbols::Symbols;
 use std::collections::{BTreeMap, HashMap};
@@ -66,7 +67,7 @@ pub fn attribute(
             sums.entry(key).or_insert_with(|| Sum { function, events: empty(), ..Sum::default() });
         take(sum);
     };
-    for (place, tally) in std::mem::take(&mut gathered.places) {
+    for (place, tally) in std::mem::take(&mut gathered.places).into_sums() {
         of(place, &mut |sum| {
             sum.tally.add(tally);
             if let Some(place) = place {

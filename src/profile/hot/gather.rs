@@ -1,49 +1,15 @@
 //! Samples → counts per address, with the address spaces at the time of each sample.
 
 use super::filter::Filter;
+use super::places::Places;
 use super::reads::Readings;
+use super::tally::Tally;
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::record::Record;
-use crate::recording::Recording;
+use crate::recording::Source;
 use crate::sample::{Context, Frame, Sample};
 use std::collections::{BTreeSet, HashMap};
-
-/// Number and weight of samples.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Tally {
-    /// Their number.
-    pub samples: u64,
-    /// The sum of their periods, or their number if they have none.
-    pub weight: f64,
-    /// The sum of the squares of their periods.
-    pub squares: f64,
-}
-
-impl Tally {
-    /// Adds another.
-    pub fn add(&mut self, other: Self) {
-        self.samples += other.samples;
-        self.weight += other.weight;
-        self.squares += other.squares;
-    }
-
-    /// Number of samples of equal weight that give the same error (L. Kish, *Survey Sampling*, 1965, §8.2).
-    pub fn effective(&self) -> f64 {
-        if self.squares > 0.0 { self.weight * self.weight / self.squares } else { 0.0 }
-    }
-}
-
-/// Half width of the 95 % interval of a share of `samples` independent samples: Wilson's (JASA 22, 1927), which is
-/// not 0 where no or all samples are in it.
-pub fn half_width(share: f64, samples: f64) -> f64 {
-    const Z: f64 = 1.96;
-    if samples <= 0.0 {
-        return 1.0;
-    }
-    let share = share.clamp(0.0, 1.0);
-    let spread = share * (1.0 - share) / samples + Z * Z / (4.0 * samples * samples);
-    Z * spread.sqrt() / (1.0 + Z * Z / samples)
-}
+use tma::Result;
 
 /// A call chain: the thread's name, and the addresses, the innermost first.
 pub type Stack = (String, Vec<Option<ModuleAddress>>);
@@ -53,8 +19,8 @@ pub type Stack = (String, Vec<Option<ModuleAddress>>);
 pub struct Gathered {
     /// All samples that pass the filter.
     pub total: Tally,
-    /// By address; `None`: no mapping is known there.
-    pub places: HashMap<Option<ModuleAddress>, Tally>,
+    /// By address.
+    pub places: Places,
     /// By call chain, if samples have them.
     pub stacks: HashMap<Stack, Tally>,
     /// Targets of sampled branches, by module.
@@ -65,36 +31,46 @@ pub struct Gathered {
     pub reads: Readings,
 }
 
-/// Reads a recording once.
-pub fn gather(recording: &Recording, filter: &Filter, spaces: &mut AddressSpaces) -> Gathered {
-    let mut all = Gathered { reads: Readings::new(recording), ..Gathered::default() };
+/// Reads a recording once. Returns the limits of its records, too.
+///
+/// # Errors
+/// Its records cannot be read.
+pub fn gather(
+    source: &dyn Source,
+    filter: &Filter,
+    spaces: &mut AddressSpaces,
+) -> Result<(Gathered, Vec<String>)> {
+    let about = source.about();
+    let mut all = Gathered { reads: Readings::new(about), ..Gathered::default() };
     let event = filter.event.unwrap_or(0);
-    if recording.events.len() > 1 {
-        all.by_event.resize_with(recording.events.len(), HashMap::new);
+    if about.events.len() > 1 {
+        all.by_event.resize_with(about.events.len(), HashMap::new);
     }
     let mut first = None;
-    for record in &recording.records {
-        match record {
-            Record::Sample { event: of, sample } if *of == event => {
-                if first.is_none() {
-                    first = sample.time;
-                }
-                if passes(sample, filter, first, spaces) {
-                    let place = all.add(sample, filter.chains, spaces);
-                    all.count(*of, place, sample);
-                    all.reads.take(sample, place);
-                }
+    let mut notes = source.each(&mut |record| match record {
+        Record::Sample { event: of, sample } if *of == event => {
+            if first.is_none() {
+                first = sample.time;
             }
-            Record::Sample { event: of, sample } => {
-                if passes(sample, filter, first, spaces) {
-                    let place = place(sample, spaces);
-                    all.count(*of, place, sample);
-                }
+            if passes(sample, filter, first, spaces) {
+                let place = all.add(sample, filter.chains, spaces);
+                all.count(*of, place, sample);
+                all.reads.take(sample, place);
             }
-            other => spaces.apply(other),
         }
-    }
-    all
+        Record::Sample { event: of, sample } => {
+            if passes(sample, filter, first, spaces) {
+                let place = place(sample, spaces);
+                all.count(*of, place, sample);
+            }
+        }
+        other => {
+            spaces.apply(other);
+            all.places.forget();
+        }
+    })?;
+    notes.extend(spaces.notes());
+    Ok((all, notes))
 }
 
 fn passes(sample: &Sample, filter: &Filter, first: Option<u64>, spaces: &AddressSpaces) -> bool {
@@ -147,8 +123,7 @@ impl Gathered {
         let tally = tally(sample);
         self.total.add(tally);
         let pid = sample.pid.unwrap_or(u32::MAX);
-        let place = place(sample, spaces);
-        self.places.entry(place).or_default().add(tally);
+        let place = self.places.add(sample, tally, spaces);
         for branch in sample.branches.iter().filter(|b| !b.wrong_path) {
             if let Some(target) = spaces.resolve(pid, branch.to, None) {
                 self.targets.entry(target.module).or_default().insert(target.address);

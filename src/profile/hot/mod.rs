@@ -4,14 +4,16 @@
 //! |---|---|
 //! | `filter` | which samples count |
 //! | `skid` | how exact their addresses are |
-//! | `gather` | samples → counts per address, with the address spaces at the time of each sample |
+//! | `gather` | samples → sums, with the address spaces at the time of each sample |
+//! | `places`, `tally` | sums per address; what is summed |
 //! | `function`, `functions` | counts per address → functions with their shares |
 //! | `profile` | [`Profile`]: what a recording shows about the code, queried lazily |
 //! | `code`, `annotate` | one function: its blocks and instructions with their samples |
+//! | `hottest_line` | the source lines with most samples |
 //! | `callers` | call chains: callers of a function, all stacks |
 //! | `events` | recordings of several events: the share of each in some code |
 //! | `reads` | counts that samples read, by function |
-//! | `threads` | which threads have samples |
+//! | `threads` | [`Overview`]: which threads have samples, and what else samples have |
 //!
 //! Shares are of the weight of all samples that pass the filter: of their periods if every sample
 //! has one, otherwise of their number.
@@ -24,18 +26,21 @@ mod filter;
 mod function;
 mod functions;
 mod gather;
+mod hottest_line;
+mod places;
 mod profile;
 mod reads;
 mod skid;
+mod tally;
 mod threads;
 
 pub use callers::{CallStack, Caller, StackFrame};
 pub use code::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
 pub use events::EventShare;
 pub use filter::Filter;
-pub use function::HotFunction;
-pub use gather::half_width;
+pub use function::{HotFunction, HotLine};
 pub use profile::{Profile, Summary, origin};
 pub use reads::{Read, Reads};
 pub use skid::Skid;
-pub use threads::{Thread, threads};
+pub use tally::half_width;
+pub use threads::{Overview, Thread, overview};

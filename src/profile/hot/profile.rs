@@ -3,14 +3,16 @@
 use super::filter::Filter;
 use super::function::{FunctionKey, HotFunction};
 use super::functions::{ByEvent, attribute};
-use super::gather::{Gathered, Tally, gather};
+use super::gather::{Gathered, gather};
 use super::reads::Reads;
 use super::skid::Skid;
+use super::tally::Tally;
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::files::SearchPaths;
-use crate::recording::{About, Recording};
+use crate::recording::{About, Source};
 use crate::symbols::{Origin, Symbols};
 use std::ops::Deref;
+use tma::Result;
 
 /// What a recording shows about the code: plain data for renderers.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -60,11 +62,16 @@ impl Deref for Profile {
 }
 
 impl Profile {
-    /// Attributes the samples of a recording to functions. Programs are searched in `search`.
-    pub fn new(recording: &Recording, filter: &Filter, search: SearchPaths) -> Self {
+    /// Attributes the samples of a recording to functions; they are read once, and not kept. Programs are searched
+    /// in `search`.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub fn new(source: &dyn Source, filter: &Filter, search: SearchPaths) -> Result<Self> {
+        let recording = source.about();
         let mut spaces = AddressSpaces::new(search.clone(), &recording.build_ids);
         let mut symbols = Symbols::new(search).with_origin(origin(recording));
-        let mut gathered = gather(recording, filter, &mut spaces);
+        let (mut gathered, notes) = gather(source, filter, &mut spaces)?;
         let found = attribute(&mut gathered, &spaces, &mut symbols);
         let event = recording.events.get(filter.event.unwrap_or(0));
         let summary = Summary {
@@ -73,13 +80,13 @@ impl Profile {
             skid: event.map_or(Skid::Some, Skid::of),
             samples: gathered.total.samples,
             lost: recording.lost,
-            notes: recording.notes.clone(),
+            notes: recording.notes.iter().cloned().chain(notes).collect(),
             events: recording.events.iter().map(|e| e.name.clone()).collect(),
             dominant: found.events.dominant(),
         };
         let (keys, addresses) = (found.keys, found.addresses);
         let (events_of, reads) = (found.events, found.reads);
-        Self { summary, spaces, symbols, gathered, keys, addresses, events_of, reads }
+        Ok(Self { summary, spaces, symbols, gathered, keys, addresses, events_of, reads })
     }
 
     /// Counts that samples read, by function.

@@ -1,10 +1,11 @@
-//! Which threads have samples: the choices of a filter by thread.
+//! Which threads have samples, the choices of a filter by thread; what else samples have.
 
 use crate::address_space::AddressSpaces;
 use crate::files::SearchPaths;
 use crate::record::Record;
-use crate::recording::Recording;
-use std::collections::HashMap;
+use crate::recording::Source;
+use std::collections::{HashMap, HashSet};
+use tma::Result;
 
 /// A thread with samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,26 +18,53 @@ pub struct Thread {
     pub samples: u64,
 }
 
-/// The threads of a recording, those with most samples first.
-pub fn threads(recording: &Recording) -> Vec<Thread> {
+/// What the samples of a recording have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overview {
+    /// Threads, those with most samples first.
+    pub threads: Vec<Thread>,
+    /// Processes.
+    pub processes: HashSet<u32>,
+    /// Names that threads had at any time.
+    pub names: HashSet<String>,
+    /// Whether some have branches.
+    pub branches: bool,
+    /// Whether some have memory accesses.
+    pub accesses: bool,
+}
+
+/// Looks through the records of a recording.
+///
+/// # Errors
+/// They cannot be read.
+pub fn overview(source: &dyn Source) -> Result<Overview> {
     // Only thread names are needed: no program is searched.
     let mut spaces = AddressSpaces::new(SearchPaths::default(), &[]);
     let mut all: HashMap<u32, Thread> = HashMap::new();
-    for record in &recording.records {
-        match record {
-            Record::Sample { sample, .. } => {
-                let Some(tid) = sample.tid else { continue };
-                let thread = all.entry(tid).or_default();
-                (thread.tid, thread.samples) = (tid, thread.samples + 1);
-                let name = sample.pid.and_then(|pid| spaces.thread_name(pid, tid));
-                if let Some(name) = name.filter(|name| *name != thread.name) {
-                    thread.name = name.to_owned();
-                }
+    let mut found = Overview::default();
+    source.each(&mut |record| match record {
+        Record::Sample { sample, .. } => {
+            found.processes.extend(sample.pid);
+            found.branches |= !sample.branches.is_empty();
+            found.accesses |= sample.data_source.is_some() || !sample.raw.is_empty();
+            let Some(tid) = sample.tid else { return };
+            let thread = all.entry(tid).or_default();
+            (thread.tid, thread.samples) = (tid, thread.samples + 1);
+            let name = sample.pid.and_then(|pid| spaces.thread_name(pid, tid));
+            if let Some(name) = name.filter(|name| *name != thread.name) {
+                thread.name = name.to_owned();
             }
-            other => spaces.apply(other),
         }
-    }
-    let mut all: Vec<Thread> = all.into_values().collect();
-    all.sort_by_key(|t| (std::cmp::Reverse(t.samples), t.tid));
-    all
+        other => {
+            if let Record::Name { name, .. } = other
+                && !found.names.contains(name)
+            {
+                found.names.insert(name.clone());
+            }
+            spaces.apply(other);
+        }
+    })?;
+    found.threads = all.into_values().collect();
+    found.threads.sort_by_key(|t| (std::cmp::Reverse(t.samples), t.tid));
+    Ok(found)
 }

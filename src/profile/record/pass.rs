@@ -59,6 +59,12 @@ pub struct Pass<'a> {
     decoder: &'a Decoder,
     sorter: Sorter<'a>,
     visit: &'a mut dyn FnMut(Record),
+    decoded: Decoded,
+}
+
+/// What was found while decoding.
+#[derive(Default)]
+struct Decoded {
     samples: u64,
     /// Records that could not be decoded, and the reason of the first.
     malformed: Option<(u64, Malformed)>,
@@ -69,56 +75,69 @@ pub struct Pass<'a> {
 impl<'a> Pass<'a> {
     /// Calls `visit` with samples, mappings, names, starts and ends, in order of time.
     pub fn new(decoder: &'a Decoder, bounds: &'a Bounds, visit: &'a mut dyn FnMut(Record)) -> Self {
-        let sorter = Sorter::new(bounds);
-        Self { decoder, sorter, visit, samples: 0, malformed: None, unread: 0 }
+        Self { decoder, sorter: Sorter::new(bounds), visit, decoded: Decoded::default() }
     }
 
     /// As [`Scan::take`].
     pub fn take(&mut self, header: &Header<'_>, otherwise: u64) -> u64 {
         let time = self.decoder.time(header).unwrap_or(otherwise);
-        let record = self.decode(header);
-        self.sorter.take(time, record, self.visit);
-        time
-    }
-
-    fn decode(&mut self, header: &Header<'_>) -> Option<Record> {
-        match self.decoder.decode(header.kind, header.misc, header.body) {
-            Ok(Record::Lost { .. } | Record::Throttled | Record::Other(_)) => None,
-            Ok(record) => {
-                if let Record::Sample { sample, .. } = &record {
-                    self.samples += 1;
-                    self.unread += u64::from(sample.unread > 0);
-                }
-                Some(record)
-            }
-            Err(error) => {
-                self.malformed.get_or_insert((0, error)).0 += 1;
-                None
-            }
+        let Self { decoder, sorter, visit, decoded } = self;
+        let mut decode = |header: &Header<'_>| decoded.take(decoder, header, *visit);
+        let has_order = matches!(
+            header.kind,
+            kind::SAMPLE | kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::EXIT
+        );
+        if !has_order {
+            decode(header);
         }
+        sorter.take(time, has_order.then_some(header), &mut decode);
+        time
     }
 
     /// Passes on the last records, and returns the limits of the records that a report must state.
     pub fn finish(self) -> Vec<String> {
+        let Self { decoder, sorter, visit, mut decoded } = self;
+        let late = sorter.finish(&mut |header| decoded.take(decoder, header, visit));
         let mut notes = Vec::new();
-        if !self.decoder.tells_apart() {
+        if !decoder.tells_apart() {
             notes.push(
                 "the samples do not identify which of several events they belong to: all count as \
                  the first"
                     .into(),
             );
         }
-        if let Some((count, first)) = &self.malformed {
+        if let Some((count, first)) = &decoded.malformed {
             notes.push(format!("{count} records could not be decoded; the first: {first}"));
         }
-        if self.unread > 0 {
-            let (unread, samples) = (self.unread, self.samples);
+        if decoded.unread > 0 {
+            let (unread, samples) = (decoded.unread, decoded.samples);
             notes.push(format!(
                 "{unread} of {samples} samples have fields that this version does not know; they \
                  are left out"
             ));
         }
-        self.sorter.finish(self.visit);
+        if late > 0 {
+            notes.push(format!(
+                "{late} records are too far from their place in the order of time: mappings and \
+                 names may be those of another time"
+            ));
+        }
         notes
+    }
+}
+
+impl Decoded {
+    fn take(&mut self, decoder: &Decoder, header: &Header<'_>, visit: &mut dyn FnMut(Record)) {
+        match decoder.decode(header.kind, header.misc, header.body) {
+            Ok(Record::Lost { .. } | Record::Throttled | Record::Other(_)) => {}
+            Ok(record) => {
+                if let Record::Sample { sample, .. } = &record {
+                    self.samples += 1;
+                    self.unread += u64::from(sample.unread > 0);
+                }
+                visit(record);
+            }
+            Err(error) => self.malformed.get_or_insert((0, error)).0 += 1,
+        }
     }
 }

@@ -12,6 +12,9 @@ pub const CHUNK_HEADER: usize = 20;
 /// Maximum length of a payload.
 pub const LONGEST_CHUNK: u64 = 1 << 30;
 
+/// Maximum length of a payload of JSON.
+pub const LONGEST_TEXT: u64 = 32 << 20;
+
 /// Checksum of headers and payloads: CRC-32 (IEEE 802.3, as in PNG and zip).
 pub(super) fn checksum(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)

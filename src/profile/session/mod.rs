@@ -14,6 +14,7 @@
 //! | `counts`, `samples` | payloads |
 //! | `chunk` | [`Chunk`]: kinds of chunks |
 //! | `write`, `read` | a sequence of chunks |
+//! | `tame` | texts without control characters |
 //! | `contents` | [`Session`]: a whole session without its samples |
 //! | `recording` | its samples, as a [`Recording`](crate::recording::Recording) |
 //!
@@ -47,6 +48,7 @@ mod layout;
 mod read;
 mod recording;
 mod samples;
+mod tame;
 mod write;
 
 pub use chunk::Chunk;

@@ -2,8 +2,11 @@
 
 use super::chunk::Chunk;
 use super::contents::Session;
-use super::layout::{CHUNK_HEADER, FILE_HEADER, LONGEST_CHUNK, MAGIC, VERSION, checksum};
+use super::layout::{
+    CHUNK_HEADER, FILE_HEADER, LONGEST_CHUNK, LONGEST_TEXT, MAGIC, VERSION, checksum,
+};
 use super::samples::RecordBatch;
+use super::tame;
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -137,6 +140,10 @@ impl<R: Read> Reader<R> {
         if length > LONGEST_CHUNK {
             return Err(self.damaged(start, "a chunk claims to be longer than 1 GiB"));
         }
+        // Of these alone values are made, which take many times their text.
+        if matches!(u32_at(&header, 0), 1..=6 | 8..=9) && length > LONGEST_TEXT {
+            return Err(self.damaged(start, "a chunk of text claims to be longer than 32 MiB"));
+        }
         let mut payload = Vec::new();
         // Grows with the bytes that exist, not with the length that the header claims.
         (&mut self.input)
@@ -163,6 +170,9 @@ impl<R: Read> Reader<R> {
             if n == 0 {
                 return Ok(Some(rest));
             }
+            if rest > LONGEST_CHUNK {
+                return Ok(None);
+            }
             if block[..n].iter().any(|b| *b != 0) {
                 return Ok(None);
             }
@@ -176,7 +186,9 @@ impl<R: Read> Reader<R> {
             let Some((kind, payload)) = self.next_raw()? else { return Ok(None) };
             let chunk = match kind {
                 1 => Chunk::Header(self.decode(start, &payload)?),
-                2 => Chunk::Table(self.decode(start, &payload)?),
+                2 => Chunk::Table(serde_json::from_slice(&payload).map_err(|e| {
+                    self.damaged(start, &format!("a chunk cannot be decoded: {e}"))
+                })?),
                 3 => Chunk::Counts(self.decode(start, &payload)?),
                 4 => Chunk::Software(self.decode(start, &payload)?),
                 5 => Chunk::End(self.decode(start, &payload)?),
@@ -199,7 +211,7 @@ impl<R: Read> Reader<R> {
     }
 
     fn decode<T: DeserializeOwned>(&self, start: u64, payload: &[u8]) -> Result<T> {
-        serde_json::from_slice(payload)
+        tame::from_slice(payload)
             .map_err(|e| self.damaged(start, &format!("a chunk cannot be decoded: {e}")))
     }
 }

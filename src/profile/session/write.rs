@@ -1,11 +1,15 @@
 //! Writing a session chunk by chunk.
 
 use super::chunk::Chunk;
-use super::layout::{CHUNK_HEADER, FILE_HEADER, LONGEST_CHUNK, MAGIC, VERSION, checksum};
-use std::fs::File;
+use super::layout::{
+    CHUNK_HEADER, FILE_HEADER, LONGEST_CHUNK, LONGEST_TEXT, MAGIC, VERSION, checksum,
+};
+use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use tma::error::{Error, Result};
+use tma::files::is_open_already;
 
 /// Writes one session file. Dropping it leaves a readable file.
 #[derive(Debug)]
@@ -16,13 +20,20 @@ pub struct SessionWriter {
 }
 
 impl SessionWriter {
-    /// Creates `path`, replacing an existing file.
+    /// Creates `path`, replacing an existing file; only this user can read it. Follows no symbolic link but those of
+    /// open files, such as `/dev/stdout`.
     ///
     /// # Errors
     /// The file cannot be created or written.
     pub fn create(path: &Path) -> Result<Self> {
-        let file = File::create(path).map_err(|e| {
-            Error::failed(format!("cannot create the session {}", path.display())).because(e)
+        let file = create(path).map_err(|e| {
+            let error = Error::failed(format!("cannot create the session {}", path.display()));
+            match path.parent().filter(|f| !f.as_os_str().is_empty() && !f.exists()) {
+                Some(folder) => error
+                    .because(format!("there is no folder {}", folder.display()))
+                    .hint(format!("mkdir -p {}, or choose another place", folder.display())),
+                None => error.because(e),
+            }
         })?;
         let mut writer = Self { file, path: path.to_owned(), written: 0 };
         let mut header = Vec::with_capacity(FILE_HEADER);
@@ -51,6 +62,9 @@ impl SessionWriter {
             Chunk::Software(software) => serde_json::to_vec(software),
         };
         let payload = payload.map_err(|e| self.failed("cannot encode a chunk of").because(e))?;
+        if payload.len() as u64 > LONGEST_TEXT && !matches!(chunk, Chunk::Records(_)) {
+            return Err(self.failed("a chunk of text is longer than 32 MiB in"));
+        }
         self.append_raw(chunk.kind(), &payload)
     }
 
@@ -93,5 +107,23 @@ impl SessionWriter {
 
     fn failed(&self, what: &str) -> Error {
         Error::failed(format!("{what} the session {}", self.path.display()))
+    }
+}
+
+/// What a file tells of a program is its user's alone, as with perf.
+fn create(path: &Path) -> std::io::Result<File> {
+    let mut new = OpenOptions::new();
+    new.write(true).create_new(true).mode(0o600);
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_file() => {
+            fs::remove_file(path)?;
+            new.open(path)
+        }
+        Ok(found) if found.is_symlink() && !is_open_already(path) => {
+            Err(std::io::Error::other("it is a symbolic link"))
+        }
+        // A pipe or a device.
+        Ok(_) => OpenOptions::new().write(true).truncate(true).open(path),
+        Err(_) => new.open(path),
     }
 }

@@ -1,67 +1,70 @@
 //! Separate debug files: by build-id, by `.gnu_debuglink`, and those shared by several (dwz).
 
-use crate::files::{SearchPaths, hexadecimal, read, same_id};
-use object::Object as _;
-use std::path::{Component, Path, PathBuf};
+use crate::files::{Files, Layout, Place, hexadecimal, same_id};
+use object::{Object as _, ReadCache};
+use std::path::{Path, PathBuf};
 
 /// Where distributions install debug files.
 const USUAL: &str = "/usr/lib/debug";
 
-/// The debug file of `file` at `path` with this build-id.
+/// The debug file of `file` at `place` with this build-id.
 pub(super) fn find(
-    search: &SearchPaths,
+    files: &Files,
     file: &object::File<'_>,
-    path: &Path,
+    place: &Place,
     build_id: Option<&[u8]>,
 ) -> Option<Vec<u8>> {
-    let found = build_id.and_then(|id| by_build_id(search, id));
-    found.or_else(|| by_link(search, file, path))
+    let found = build_id.and_then(|id| by_build_id(files, id));
+    found.or_else(|| by_link(files, file, place))
 }
 
-/// The file that the debug file at `path` shares with others (`.gnu_debugaltlink`).
+/// The file that the debug file at `place` shares with others (`.gnu_debugaltlink`).
 pub(super) fn find_shared(
-    search: &SearchPaths,
+    files: &Files,
     file: &object::File<'_>,
-    path: &Path,
+    place: &Place,
 ) -> Option<Vec<u8>> {
     let (name, build_id) = file.gnu_debugaltlink().ok().flatten()?;
     let name = PathBuf::from(String::from_utf8_lossy(name).into_owned());
-    let linked = path.parent().unwrap_or(Path::new("/")).join(name);
-    with_build_id(&linked, build_id).or_else(|| by_build_id(search, build_id))
+    let linked = with_build_id(files, &place.linked(&name), build_id);
+    linked.or_else(|| by_build_id(files, build_id))
 }
 
-/// Folders with debug files.
-fn folders(search: &SearchPaths) -> Vec<PathBuf> {
-    if !search.debug.is_empty() {
-        return search.debug.clone();
-    }
-    let below = search.roots.iter().map(|root| root.join(&USUAL[1..]));
-    below.chain([PathBuf::from(USUAL)]).collect()
+/// A file in the folders with debug files.
+fn below_folders<'a>(files: &'a Files, inside: &'a Path) -> impl Iterator<Item = Place> + 'a {
+    let search = &files.search;
+    let usual = search.debug.is_empty();
+    let own = search.debug.iter().map(move |folder| Place::here(folder.join(inside)));
+    let roots = search.roots.iter().filter(move |_| usual);
+    let below = roots.map(move |root| Place::below(root, Path::new(USUAL).join(inside)));
+    let here = usual.then(|| Place::here(Path::new(USUAL).join(inside)));
+    own.chain(below).chain(here)
 }
 
 /// `FOLDER/.build-id/xx/yyyy.debug`.
-fn by_build_id(search: &SearchPaths, build_id: &[u8]) -> Option<Vec<u8>> {
+fn by_build_id(files: &Files, build_id: &[u8]) -> Option<Vec<u8>> {
     let (first, rest) = build_id.split_first()?;
-    let inside = format!(".build-id/{first:02x}/{}.debug", hexadecimal(rest));
-    folders(search).iter().find_map(|folder| with_build_id(&folder.join(&inside), build_id))
+    let inside = PathBuf::from(format!(".build-id/{first:02x}/{}.debug", hexadecimal(rest)));
+    below_folders(files, &inside).find_map(|place| with_build_id(files, &place, build_id))
 }
 
-/// The file at `path`, if it has this build-id.
-fn with_build_id(path: &Path, build_id: &[u8]) -> Option<Vec<u8>> {
-    let data = read(path).ok()?;
-    let found = object::File::parse(&*data).ok()?.build_id().ok().flatten()?;
-    same_id(found, build_id).then_some(data)
+/// The file at a place, if it has this build-id.
+fn with_build_id(files: &Files, place: &Place, build_id: &[u8]) -> Option<Vec<u8>> {
+    let file = place.open().ok()?;
+    let found = Layout::read(&ReadCache::new(&file)).ok()?.build_id?;
+    same_id(&found, build_id).then(|| files.read(&file).ok())?
 }
 
 /// By name: in the folder of `file`, in `.debug` there, or below the debug folders with its whole
-/// path. The link has the file's CRC-32.
-fn by_link(search: &SearchPaths, file: &object::File<'_>, path: &Path) -> Option<Vec<u8>> {
-    let (name, crc) = file.gnu_debuglink().ok().flatten()?;
-    let name = String::from_utf8_lossy(name).into_owned();
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    let inside: PathBuf =
-        folder.components().filter(|c| matches!(c, Component::Normal(_))).collect();
-    let mut places = vec![folder.join(&name), folder.join(".debug").join(&name)];
-    places.extend(folders(search).iter().map(|debug| debug.join(&inside).join(&name)));
-    places.into_iter().find_map(|place| read(&place).ok().filter(|d| crc32fast::hash(d) == crc))
+/// path. The link has the file's CRC-32. It is the name of a file: no path is followed.
+fn by_link(files: &Files, file: &object::File<'_>, place: &Place) -> Option<Vec<u8>> {
+    let (name, checksum) = file.gnu_debuglink().ok().flatten()?;
+    let name = PathBuf::from(String::from_utf8_lossy(name).into_owned());
+    if name.file_name() != Some(name.as_os_str()) {
+        return None;
+    }
+    let inside = place.folder().join(&name);
+    let beside = [place.linked(&name), place.linked(&Path::new(".debug").join(&name))];
+    let mut places = beside.into_iter().chain(below_folders(files, &inside));
+    places.find_map(|place| files.with_checksum(&place, checksum))
 }

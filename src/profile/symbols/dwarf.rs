@@ -5,6 +5,7 @@ use super::function::Line;
 use super::reader::Reader;
 use super::source_point::{SourcePoint, find};
 use super::types::{DataTypes, Untyped, Variable};
+use crate::files::Files;
 use gimli::{EndianArcSlice, RunTimeEndian};
 use object::{Object as _, ObjectSection as _};
 use std::collections::HashMap;
@@ -35,11 +36,12 @@ impl Lines {
         program: &object::File<'_>,
         file: &object::File<'_>,
         shared: Option<&object::File<'_>>,
+        files: &Files,
     ) -> Self {
-        let dwarf = gimli::Dwarf::load(|id| Ok::<_, gimli::Error>(section(file, id.name())));
+        let dwarf = gimli::Dwarf::load(|id| Ok::<_, gimli::Error>(section(file, id.name(), files)));
         let context = dwarf.and_then(|mut dwarf| {
             if let Some(shared) = shared {
-                dwarf.load_sup(|id| Ok::<_, gimli::Error>(section(shared, id.name())))?;
+                dwarf.load_sup(|id| Ok::<_, gimli::Error>(section(shared, id.name(), files)))?;
             }
             let dwarf = Arc::new(dwarf);
             let has_types = file.section_by_name(".debug_info").is_some();
@@ -91,7 +93,7 @@ impl fmt::Debug for Lines {
     }
 }
 
-fn section(file: &object::File<'_>, name: &str) -> Reader {
+fn section(file: &object::File<'_>, name: &str, files: &Files) -> Reader {
     let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
     let data = file.section_by_name(name).and_then(|section| {
         let compressed = section.compressed_data().ok()?;
@@ -99,6 +101,7 @@ fn section(file: &object::File<'_>, name: &str) -> Reader {
         if compressed.uncompressed_size > most {
             return None;
         }
+        files.take(compressed.uncompressed_size).ok()?;
         compressed.decompress().ok()
     });
     EndianArcSlice::new(Arc::from(&*data.unwrap_or_default()), endian)

@@ -9,7 +9,7 @@ use super::program::{Program, ProgramImage};
 use super::source_point::SourcePoint;
 use super::table::Table;
 use crate::address_space::ModuleAddress;
-use crate::files::{Gap, SearchPaths};
+use crate::files::{Files, Gap, SearchPaths};
 use crate::module::Module;
 use pmu::machine::Root;
 use std::collections::HashMap;
@@ -55,7 +55,7 @@ impl LoadedModule {
 /// ```
 #[derive(Debug)]
 pub struct Symbols {
-    search: SearchPaths,
+    files: Files,
     origin: Origin,
     root: Root,
     kernel: Option<Result<Kernel, Gap>>,
@@ -77,7 +77,7 @@ impl Symbols {
     /// Looks for programs and debug files in `search`.
     pub fn new(search: SearchPaths) -> Self {
         Self {
-            search,
+            files: Files::new(search),
             origin: Origin::default(),
             root: Root::system(),
             kernel: None,
@@ -116,7 +116,7 @@ impl Symbols {
     pub fn lines(&mut self, module: &Module, place: ModuleAddress) -> Vec<Line> {
         let number = self.number(module);
         let program = self.loaded[number].program.as_mut();
-        let lines = program.and_then(|program| program.lines(&self.search));
+        let lines = program.and_then(|program| program.lines(&self.files));
         lines.map(|lines| lines.at(place.address).to_vec()).unwrap_or_default()
     }
 
@@ -125,14 +125,14 @@ impl Symbols {
     pub fn source_point(&mut self, module: &Module, place: ModuleAddress) -> Option<SourcePoint> {
         let number = self.number(module);
         let program = self.loaded[number].program.as_mut()?;
-        program.lines(&self.search)?.source_point(place.address)
+        program.lines(&self.files)?.source_point(place.address)
     }
 
     /// The static variable at an address of `module`; its section where no symbol is known.
     pub fn object(&mut self, module: &Module, place: ModuleAddress) -> Option<&DataObject> {
         let number = self.number(module);
         let program = self.loaded[number].program.as_mut()?;
-        program.object(&self.search, place.address)
+        program.object(&self.files, place.address)
     }
 
     /// Whether a module lies at the same addresses in every process (it is not position independent).
@@ -143,7 +143,7 @@ impl Symbols {
     /// DWARF of a module.
     pub(super) fn dwarf(&mut self, module: &Module) -> Option<&mut Lines> {
         let number = self.number(module);
-        self.loaded[number].program.as_mut()?.lines(&self.search)
+        self.loaded[number].program.as_mut()?.lines(&self.files)
     }
 
     /// The code from `start` to `end` (p_vaddr, exclusive).

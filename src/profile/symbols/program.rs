@@ -4,10 +4,9 @@ use super::dwarf::Lines;
 use super::objects::{DataObject, Objects};
 use super::table::Table;
 use super::{debug_file, elf};
-use crate::files::{Layout, SearchPaths};
+use crate::files::{Files, Layout, Place};
 use isa::flow::Image;
 use object::Object as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A program as it is mapped in memory.
@@ -17,7 +16,7 @@ pub type ProgramImage = Image<Arc<Vec<u8>>>;
 #[derive(Debug)]
 pub(super) struct Program {
     data: Arc<Vec<u8>>,
-    path: PathBuf,
+    place: Place,
     layout: Arc<Layout>,
     /// Its separate debug file: `None` not searched yet, `Some(None)` there is none.
     debug: Option<Option<Arc<Vec<u8>>>>,
@@ -27,31 +26,31 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// The ELF file `data`, found at `path`.
-    pub fn new(data: Vec<u8>, path: PathBuf, layout: Layout) -> Self {
+    /// The ELF file `data`, found at `place`.
+    pub fn new(data: Vec<u8>, place: Place, layout: Layout) -> Self {
         let (data, layout) = (Arc::new(data), Arc::new(layout));
-        Self { data, path, layout, debug: None, lines: None, objects: None, image: None }
+        Self { data, place, layout, debug: None, lines: None, objects: None, image: None }
     }
 
     /// Its functions.
     ///
     /// # Errors
     /// The reason, in words, why its sections cannot be read.
-    pub fn table(&mut self, search: &SearchPaths) -> Result<Table, String> {
+    pub fn table(&mut self, files: &Files) -> Result<Table, String> {
         let data = Arc::clone(&self.data);
         let file = object::File::parse(&**data).map_err(|error| error.to_string())?;
-        let debug = if file.symbol_table().is_none() { self.debug(search, &file) } else { None };
+        let debug = if file.symbol_table().is_none() { self.debug(files, &file) } else { None };
         let debug = debug.as_ref().and_then(|data| object::File::parse(&***data).ok());
         Ok(elf::table(&file, &self.layout, debug.as_ref()))
     }
 
     /// The static variable at `address`.
-    pub fn object(&mut self, search: &SearchPaths, address: u64) -> Option<&DataObject> {
+    pub fn object(&mut self, files: &Files, address: u64) -> Option<&DataObject> {
         if self.objects.is_none() {
             let data = Arc::clone(&self.data);
             let file = object::File::parse(&**data).ok()?;
             let stripped = file.symbol_table().is_none();
-            let debug = if stripped { self.debug(search, &file) } else { None };
+            let debug = if stripped { self.debug(files, &file) } else { None };
             let debug = debug.as_ref().and_then(|data| object::File::parse(&***data).ok());
             self.objects = Some(Objects::new(&file, debug.as_ref()));
         }
@@ -59,34 +58,34 @@ impl Program {
     }
 
     /// Its lines, from itself or its debug file.
-    pub fn lines(&mut self, search: &SearchPaths) -> Option<&mut Lines> {
+    pub fn lines(&mut self, files: &Files) -> Option<&mut Lines> {
         if self.lines.is_none() {
-            self.lines = Some(self.read_lines(search)?);
+            self.lines = Some(self.read_lines(files)?);
             // The needed sections of the debug file have been copied.
             self.debug = Some(None);
         }
         self.lines.as_mut()
     }
 
-    fn read_lines(&mut self, search: &SearchPaths) -> Option<Lines> {
+    fn read_lines(&mut self, files: &Files) -> Option<Lines> {
         let data = Arc::clone(&self.data);
         let file = object::File::parse(&**data).ok()?;
         let debug = match file.section_by_name(".debug_info") {
             Some(_) => None,
-            None => self.debug(search, &file),
+            None => self.debug(files, &file),
         };
         let debug = debug.as_ref().and_then(|data| object::File::parse(&***data).ok());
         let program = &file;
         let file = debug.as_ref().unwrap_or(program);
-        let shared = debug_file::find_shared(search, file, &self.path);
+        let shared = debug_file::find_shared(files, file, &self.place);
         let shared = shared.as_ref().and_then(|data| object::File::parse(&**data).ok());
-        Some(Lines::new(program, file, shared.as_ref()))
+        Some(Lines::new(program, file, shared.as_ref(), files))
     }
 
-    fn debug(&mut self, search: &SearchPaths, file: &object::File<'_>) -> Option<Arc<Vec<u8>>> {
-        let (path, build_id) = (&self.path, self.layout.build_id.as_deref());
+    fn debug(&mut self, files: &Files, file: &object::File<'_>) -> Option<Arc<Vec<u8>>> {
+        let (place, build_id) = (&self.place, self.layout.build_id.as_deref());
         self.debug
-            .get_or_insert_with(|| debug_file::find(search, file, path, build_id).map(Arc::new))
+            .get_or_insert_with(|| debug_file::find(files, file, place, build_id).map(Arc::new))
             .clone()
     }
 

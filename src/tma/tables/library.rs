@@ -4,6 +4,7 @@ use super::Table;
 use super::embedded::{Bundle, Embedded, plain_name};
 use super::schema::CoreKind;
 use super::texts::Texts;
+use super::titles;
 use crate::error::{Error, Result, nearest};
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,6 +34,7 @@ const SHORTEST: usize = 4;
 ///
 /// let error = library.load("zen44").unwrap_err();
 /// assert!(error.remedy().is_some_and(|hint| hint.contains("did you mean `--uarch zen4`?")));
+/// assert_eq!(library.load("EPYC 9004")?.name, "zen4", "a name of its title");
 /// # Ok::<(), tma::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -283,46 +285,60 @@ impl Library {
         }
     }
 
-    /// The tables whose titles contain `name`, such as `icelake` in *Ice Lake server*.
-    fn titled(&self, name: &str) -> Vec<String> {
-        let bare = |text: &str| {
-            let kept = text.chars().filter(char::is_ascii_alphanumeric);
-            kept.map(|c| c.to_ascii_lowercase()).collect::<String>()
+    /// The tables whose titles contain `name`, such as `cove` in *Golden Cove*; `whole`: have it as one of
+    /// the names that they list.
+    fn titled(&self, name: &str, whole: bool) -> Vec<&str> {
+        let wanted = titles::bare(name);
+        let is_title = |title: &str| match whole {
+            true => titles::names(title).any(|own| own == wanted),
+            false => wanted.len() >= SHORTEST && titles::bare(title).contains(&wanted),
         };
-        let wanted = bare(name);
-        let is_title =
-            |table: &str| self.load(table).is_ok_and(|table| bare(&table.title).contains(&wanted));
-        let names = self.names().filter(|table| wanted.len() >= SHORTEST && is_title(table));
-        names.map(|table| format!("`{table}`")).collect()
+        self.names()
+            .filter(|table| self.load(table).is_ok_and(|table| is_title(&table.title)))
+            .collect()
+    }
+
+    /// The name of the table that `name` is, or that has `name` among the families and products of its
+    /// title: `skl` of `skylake`.
+    ///
+    /// # Errors
+    /// There is none, or there are several.
+    pub fn resolved(&self, name: &str) -> Result<&str> {
+        let lower = name.to_lowercase();
+        if let Some((own, _)) =
+            self.tables.get_key_value(&lower).or_else(|| self.tables.get_key_value(name))
+        {
+            return Ok(own);
+        }
+        let error = Error::usage(format!("unknown microarchitecture `{name}`"));
+        let titled = match self.titled(&lower, true).as_slice() {
+            [only] => return Ok(only),
+            [] => self.titled(&lower, false),
+            several => several.to_vec(),
+        };
+        let near = nearest(&lower, self.names());
+        let meant = if titled.is_empty() { near.into_iter().collect() } else { titled };
+        let meant: Vec<String> = meant.iter().map(|name| format!("`--uarch {name}`")).collect();
+        let list = "`tdtool tables list` lists them";
+        Err(error.hint(match meant.is_empty() {
+            true => list.to_owned(),
+            false => format!("did you mean {}? {list}", meant.join(" or ")),
+        }))
     }
 
     fn known(&self, name: &str) -> Result<(&Known, String)> {
+        // A name of a title is looked up in all tables: only where no table has it as its own.
         let lower = name.to_lowercase();
-        match self.tables.get(&lower).or_else(|| self.tables.get(name)) {
-            Some(known) => Ok((
-                known,
-                match &known.source {
-                    Source::Embedded(_) => format!("{lower} (built in)"),
-                    Source::File(path) => path.display().to_string(),
-                },
-            )),
-            None => {
-                let error = Error::usage(format!("unknown microarchitecture `{name}`"));
-                let titled = self.titled(&lower);
-                if !titled.is_empty() {
-                    return Err(error.hint(format!(
-                        "did you mean {}? `tdtool tables list` lists them",
-                        titled.join(" or ")
-                    )));
-                }
-                Err(match nearest(&lower, self.names()) {
-                    Some(near) => error.hint(format!(
-                        "did you mean `--uarch {near}`? `tdtool tables list` lists them"
-                    )),
-                    None => error.hint("`tdtool tables list` lists them"),
-                })
-            }
-        }
+        let own = match self.tables.contains_key(&lower) {
+            true => &lower,
+            false => self.resolved(name)?,
+        };
+        let known = &self.tables[own];
+        let origin = match &known.source {
+            Source::Embedded(_) => format!("{own} (built in)"),
+            Source::File(path) => path.display().to_string(),
+        };
+        Ok((known, origin))
     }
 }
 

@@ -12,6 +12,7 @@ pub mod schema;
 pub mod select;
 mod table;
 pub mod texts;
+mod titles;
 pub mod validate;
 
 pub use embedded::{Bundle, Embedded, Rule, plain_name};

@@ -79,6 +79,26 @@ NOINLINE long calls(const byte *d, long n) {
     for (long i = 0; i < n; i++) x = all[d[i]].table->act(&all[d[i]], x);
     return x;
 }
+/* The same of an object that another one has: one load more. */
+static struct { struct object *object; } owners[4] = {{objects}, {objects + 1}, {objects + 2}, {objects + 3}};
+NOINLINE long owned(const byte *d, long n) {
+    long x = 0;
+    for (long i = 0; i < n; i++) {
+        struct object *o = owners[d[i]].object;
+        KEEP(o);
+        x = o->table->act(o, x);
+    }
+    return x;
+}
+/* A branch on what one of two pointers leads to: two loads more than `branch`. */
+static const byte bits[2] = {0, 1};
+static const byte *volatile bit[2] = {bits, bits + 1};
+NOINLINE long pointed(const byte *d, long n) {
+    long x = 0, y = 1;
+    for (long i = 0; i < n; i++)
+        if (*bit[d[i]]) { x += i; KEEP(x); } else { y ^= i; KEEP(y); }
+    return x + y;
+}
 /* A search in a sorted table of 256: eight branches, of which each waits for the one before. */
 static byte sorted_table[256];
 NOINLINE long search(const byte *d, long n) {
@@ -153,6 +173,8 @@ static const char *fill(const char *kind, byte *d, long n) {
     unsigned share, low, high;
     if (sscanf(kind, "random %u", &share) == 1) return numbers(d, n, 2, share), "branch";
     if (sscanf(kind, "switch %u", &share) == 1) return numbers(d, n, 8, share), "choose";
+    if (sscanf(kind, "pointed %u", &share) == 1) return numbers(d, n, 2, share), "pointed";
+    if (sscanf(kind, "owned %u", &share) == 1) return numbers(d, n, 4, share), "owned";
     if (sscanf(kind, "calls %u", &share) == 1) return numbers(d, n, 4, share), "calls";
     if (sscanf(kind, "trips %u to %u", &low, &high) == 2) return runs(d, n, low, high), "loop";
     if (sscanf(kind, "trips %u", &low) == 1) return runs(d, n, low, low), "loop";
@@ -186,6 +208,8 @@ static long run(const char *of, const byte *d, long n) {
     if (!strcmp(of, "three")) return three(d, n);
     if (!strcmp(of, "choose")) return choose(d, n);
     if (!strcmp(of, "calls")) return calls(d, n);
+    if (!strcmp(of, "owned")) return owned(d, n);
+    if (!strcmp(of, "pointed")) return pointed(d, n);
     if (!strcmp(of, "skipped")) return skipped(d, n);
     if (!strcmp(of, "pushed")) return pushed(d, n);
     if (!strcmp(of, "deep")) {

@@ -1,38 +1,47 @@
 //! `tdtool deps --batch`: rows in, rows out.
 
 use crate::cli::code::read;
+use crate::message::note;
 use bench::batch::rows;
 use engine::deps::DepsAnalyser;
 use engine::documents::census::Census;
-use engine::files::write_whole;
+use engine::files::{check_output, write_whole};
 use engine::render::census;
 use engine::render::deps::HEADER;
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use pmu::perf::Signals;
+use std::fmt::Write as _;
 use std::path::Path;
-use tma::{Error, Result};
+use std::process::ExitCode;
+use tma::Result;
 
-/// Analyses all rows of `path`.
+/// Analyses all rows of `path`; those until then if it is interrupted.
 pub fn run(
     path: &Path,
     output: &Path,
     unmodelled: Option<&Path>,
     analyser: &mut DepsAnalyser,
     seeds: u32,
-) -> Result<()> {
-    let failed = |path: &Path, e: std::io::Error| {
-        Error::failed(format!("cannot write {}", path.display())).because(e)
-    };
+) -> Result<ExitCode> {
+    check_output(output, &[path.to_owned()], "--output")?;
     let rows = rows::read(&read::rows(path, output)?)?.rows;
-    let file = File::create(output).map_err(|e| failed(output, e))?;
-    let mut out = BufWriter::new(file);
+    let mut out = format!("{HEADER}\n");
     let mut counted = Census::default();
-    writeln!(out, "{HEADER}").map_err(|e| failed(output, e))?;
+    let signals = Signals::catch()?;
+    let (mut done, mut interrupted) = (0, None);
     for one in &rows {
+        interrupted = signals.next().map(|(number, _)| number);
+        if interrupted.is_some() {
+            break;
+        }
         let line = analyser.row(one, seeds, &mut counted);
-        writeln!(out, "{line}").map_err(|e| failed(output, e))?;
+        let _ = writeln!(out, "{line}");
+        done += 1;
     }
-    out.flush().map_err(|e| failed(output, e))?;
-    let Some(path) = unmodelled else { return Ok(()) };
-    write_whole(path, census::rows(&counted).as_bytes(), &[], "--unmodelled")
+    write_whole(output, out.as_bytes(), &[path.to_owned()], "--output")?;
+    if let Some(path) = unmodelled {
+        write_whole(path, census::rows(&counted).as_bytes(), &[], "--unmodelled")?;
+    }
+    let Some(signal) = interrupted else { return Ok(ExitCode::SUCCESS) };
+    note(&format!("interrupted: {done} of {} rows written", rows.len()));
+    Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)))
 }

@@ -23,8 +23,8 @@ pub fn run(global: &Global, args: DepsArgs) -> Result<ExitCode> {
     let mut analyser = DepsAnalyser::new(global.settings()?.core_model()?, args.rob);
     if let (Some(rows), Some(output)) = (&args.batch, &args.output) {
         analyser.notes().iter().for_each(|text| note(text));
-        batch::run(rows, output, args.unmodelled.as_deref(), &mut analyser, args.seeds)?;
-        return Ok(ExitCode::SUCCESS);
+        let unmodelled = args.unmodelled.as_deref();
+        return batch::run(rows, output, unmodelled, &mut analyser, args.seeds);
     }
     let analyse = |pieces: Vec<Located>| {
         let (initial_values, seeded) = initial_values(&args, addresses(&pieces))?;

@@ -2,6 +2,7 @@
 
 use super::arguments::{Format, MicrobenchArgs};
 use crate::cli::output::print;
+use crate::cli::progress::left;
 use crate::message;
 use crate::settings::Settings;
 use bench::microbench::{self, CalibrationSummary};
@@ -11,7 +12,7 @@ use pmu::perf::Signals;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tma::{Error, Result};
 
 /// Measures until all forms are done, the time limit is over, or a signal comes.
@@ -25,6 +26,7 @@ pub fn calibrate(settings: &Settings, args: &MicrobenchArgs) -> Result<ExitCode>
     };
     let limit = Duration::from_secs(args.time_limit);
     let overwrites = std::io::stderr().is_terminal();
+    let begun = Instant::now();
     let mut err = std::io::stderr().lock();
     let mut signals = Some(Signals::catch()?);
     let mut interrupted = None;
@@ -38,7 +40,10 @@ pub fn calibrate(settings: &Settings, args: &MicrobenchArgs) -> Result<ExitCode>
         }
         // A failure to show progress does not end the calibration.
         let _ = match overwrites {
-            true => write!(err, "\r{}/{} {:<60.60}", at.done, at.all, at.form),
+            true => {
+                let left = left(begun.elapsed(), at.done, at.all);
+                write!(err, "\r{}/{}{left} {:.50}\x1b[K", at.done, at.all, at.form)
+            }
             false if at.done % 32 == 0 => writeln!(err, "{}/{} {}", at.done, at.all, at.form),
             false => Ok(()),
         };
@@ -46,7 +51,7 @@ pub fn calibrate(settings: &Settings, args: &MicrobenchArgs) -> Result<ExitCode>
     })?;
     drop(signals);
     if overwrites {
-        let _ = write!(err, "\r{:<70}\r", "");
+        let _ = write!(err, "\r\x1b[K");
     }
     drop(err);
     let json = args.effort.format == Format::Json;

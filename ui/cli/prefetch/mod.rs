@@ -6,13 +6,15 @@ use super::global::Global;
 use super::output::print;
 use super::search::SearchArgs;
 use crate::message;
+use crate::settings::Settings;
 use bench::{Options, Profiler};
 use clap::{Args, ValueEnum};
+use engine::documents::count::Count;
 use engine::documents::prefetch::Prefetch;
 use engine::documents::prefetch_plan::Plan;
 use engine::files::write_whole;
 use engine::prefetch::prefetch_by_probes;
-use engine::render::{json, prefetch, prefetch_plan};
+use engine::render::{count, json, prefetch, prefetch_plan};
 use host::{counts, cycles, host, known_counts};
 use pmu::Command;
 use std::ffi::OsString;
@@ -67,51 +69,26 @@ enum PlanFormat {
 }
 
 pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
-    let search = args.search.paths();
     let settings = global.settings()?;
-    let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
     let known = known_counts(&args.files)?;
-    let by_probes = known.is_some() || !args.command.is_empty();
-    let mut here = String::new();
-    let mut profiler = match args.measure || by_probes {
-        true => {
-            let core = settings.own_core_model()?.core.clone();
-            here = core.cpu.name.clone();
-            if let Some(uarch) = core.uarch() {
-                here += &format!(" ({uarch})");
-            }
-            Some(Profiler::new(Options { core, ..Options::quick() }))
-        }
-        false => None,
-    };
-    let beside = file.is_none() && args.format == Format::Text && !args.command.is_empty();
-    let (document, code) = match &mut profiler {
-        Some(profiler) if by_probes => {
+    let (document, code) = match (known, args.command.is_empty()) {
+        (Some(counts), _) => (by_probes(&settings, args, &counts)?, 0),
+        (None, true) => (by_recordings(&settings, args)?, 0),
+        (None, false) => {
             // A text leaves standard output to the command, a document takes it.
-            let stdout_to_stderr = file.is_none() && !beside;
+            let stdout_to_stderr = args.file().is_none() && !args.is_beside();
             let command = Command { argv: args.command.clone(), stdout_to_stderr };
-            let from_file = known.is_some();
-            let (counts, code) = match known {
-                Some(counts) => (counts, 0),
-                None => counts(&settings, command)?,
-            };
-            let host = host(&settings, profiler, &counts)?;
-            let mut measure = |code: &[u8]| cycles(profiler, code);
-            let mut document = prefetch_by_probes(&counts, &search, &host, &mut measure)?;
-            if from_file {
-                document.notes.push(format!(
-                    "counts, latencies and times are of the machine that counted; IC, clock and misses in flight of \
-                     this one, {here}"
-                ));
+            let (counts, code) = counts(&settings, command)?;
+            if counts.interrupted.is_some() {
+                message::note("interrupted: no advice; what was counted until then:");
+                let text = match args.format {
+                    Format::Text => count::text(&counts),
+                    Format::Json | Format::Csv => json::pretty(&counts)?,
+                };
+                args.write(&text)?;
+                return Ok(status(code));
             }
-            (document, code)
-        }
-        profiler => {
-            let mut measure =
-                profiler.as_mut().map(|profiler| move |code: &[u8]| cycles(profiler, code));
-            let measure =
-                measure.as_mut().map(|own| (own as engine::prefetch::Measure<'_>, here.as_str()));
-            (engine::prefetch::prefetch(&args.files, &search, measure)?, 0)
+            (by_probes(&settings, args, &counts)?, code)
         }
     };
     if let Some(path) = &args.plan {
@@ -121,25 +98,81 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         }
         write_whole(path, written(&plan, args.plan_format)?.as_bytes(), &args.files, "--plan")?;
     }
-    let text = match args.format {
+    args.write(&match args.format {
         Format::Text => prefetch::text(&document, args.n, settings.ascii),
         Format::Json => json::pretty(&document)?,
         Format::Csv => prefetch::csv(&document),
-    };
-    match file {
-        Some(path) => write_whole(path, text.as_bytes(), &args.files, "--output")?,
-        None if beside => message::plain(&text),
-        None => print(&text)?,
+    })?;
+    Ok(status(code))
+}
+
+fn status(code: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1))
+}
+
+impl PrefetchArgs {
+    fn file(&self) -> Option<&PathBuf> {
+        self.output.as_ref().filter(|path| path.as_os_str() != "-")
     }
-    Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)))
+
+    /// Whether the text goes to standard error, beside the output of the command.
+    fn is_beside(&self) -> bool {
+        self.file().is_none() && self.format == Format::Text && !self.command.is_empty()
+    }
+
+    fn write(&self, text: &str) -> Result<()> {
+        match self.file() {
+            Some(path) => write_whole(path, text.as_bytes(), &self.files, "--output"),
+            None if self.is_beside() => {
+                message::plain(text);
+                Ok(())
+            }
+            None => print(text),
+        }
+    }
+}
+
+/// What measures blocks, and the name of this processor.
+fn profiler(settings: &Settings) -> Result<(Profiler, String)> {
+    let core = settings.own_core_model()?.core.clone();
+    let mut here = core.cpu.name.clone();
+    if let Some(uarch) = core.uarch() {
+        here += &format!(" ({uarch})");
+    }
+    Ok((Profiler::new(Options { core, ..Options::quick() }), here))
+}
+
+fn by_probes(settings: &Settings, args: &PrefetchArgs, counts: &Count) -> Result<Prefetch> {
+    let (mut profiler, here) = profiler(settings)?;
+    let host = host(settings, &mut profiler, counts)?;
+    let mut measure = |code: &[u8]| cycles(&mut profiler, code);
+    let mut document = prefetch_by_probes(counts, &args.search.paths(), &host, &mut measure)?;
+    if args.command.is_empty() {
+        document.notes.push(format!(
+            "counts, latencies and times are of the machine that counted; IC, clock and misses in flight of this one, {here}"
+        ));
+    }
+    Ok(document)
+}
+
+fn by_recordings(settings: &Settings, args: &PrefetchArgs) -> Result<Prefetch> {
+    let search = args.search.paths();
+    if !args.measure {
+        return engine::prefetch::prefetch(&args.files, &search, None);
+    }
+    let (mut profiler, here) = profiler(settings)?;
+    let mut measure = |code: &[u8]| cycles(&mut profiler, code);
+    engine::prefetch::prefetch(&args.files, &search, Some((&mut measure, &here)))
 }
 
 /// Why a plan has no prefetch.
 fn empty(document: &Prefetch) -> String {
-    let refused = document.advice.iter().filter(|row| row.refused.is_some()).count();
-    let unknown = document.advice.len() - refused;
+    let undecided = document.advice.iter().filter(|row| row.undecided).count();
+    let refused = document.advice.iter().filter(|row| row.refused.is_some()).count() - undecided;
+    let unknown = document.advice.len() - refused - undecided;
     format!(
-        "the plan is empty: a prefetch cannot help {refused} loads, and distance or loop are not known of {unknown}"
+        "the plan is empty: a prefetch cannot help {refused} loads, distance or loop are not known of {unknown}, and \
+         {undecided} are not decided"
     )
 }
 

@@ -120,10 +120,15 @@ impl ReportArgs {
                 "leave out the file, or the command and its target",
             ));
         }
-        if import && self.code.counts {
+        let runs_again = [
+            ("--counts", self.code.counts, "tdtool report --counts -- COMMAND, or -p PID"),
+            ("--estimate", self.code.estimate, "tdtool report --estimate -- COMMAND"),
+        ];
+        if let Some((option, _, instead)) = runs_again.iter().find(|(_, given, _)| import && *given)
+        {
             return Err(usage(
-                "--counts runs the program again, which a recording does not allow",
-                "tdtool report --counts -- COMMAND, or -p PID; --measure works with recordings",
+                &format!("{option} runs the program again, which a recording does not allow"),
+                &format!("{instead}; --measure works with recordings"),
             ));
         }
         let outputs = [&self.output, &self.code.folded, &self.code.flamegraph];

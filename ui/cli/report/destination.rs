@@ -4,7 +4,7 @@ use super::arguments::{Format, ReportArgs};
 use crate::message::note;
 use crate::terminal;
 use engine::documents::Report;
-use engine::files::write_whole;
+use engine::files::{not_written, write_whole};
 use engine::render::json;
 use engine::render::report::csv;
 use engine::render::report::text::{Style, render};
@@ -15,6 +15,8 @@ use tma::{Error, Result};
 
 /// Columns of text if the output is not a terminal.
 const PLAIN_WIDTH: usize = 100;
+/// Fewest columns that text is fitted to.
+const NARROWEST: usize = 40;
 
 /// An open destination.
 pub struct Destination {
@@ -74,9 +76,8 @@ impl Destination {
                 let is_new = !path.exists();
                 let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
                 let file = file.map_err(|e| {
-                    Error::failed(format!("cannot write the report to {}", path.display()))
-                        .because(e)
-                        .hint("choose another place with --output")
+                    let what = format!("cannot write the report to {}", path.display());
+                    not_written(what, path, &e, "--output")
                 })?;
                 // A pipe's reader would leave if it were opened twice.
                 let is_file = file.metadata().is_ok_and(|found| found.is_file());
@@ -96,7 +97,8 @@ impl Destination {
         let style = Style {
             color: is_terminal && terminal::allows_color() && terminal::has_attributes(),
             ascii,
-            width: columns.unwrap_or(PLAIN_WIDTH).clamp(40, 120),
+            width: columns.unwrap_or(PLAIN_WIDTH).clamp(NARROWEST, 120),
+            fits: columns.is_some(),
             verbose: args.verbose,
         };
         let stream = args.interval.is_some();
@@ -137,6 +139,11 @@ impl Destination {
         if let Some(path) = &self.name {
             note(&format!("the report is in {}", path.display()));
         }
+    }
+
+    /// Whether the report is text that is read where notes are.
+    pub fn is_read_here(&self) -> bool {
+        self.format == Format::Text && matches!(self.to, To::Stream(..))
     }
 
     /// Where it goes, in words.

@@ -1,12 +1,13 @@
 //! Reports on recordings, or on a live measurement.
 
-use super::arguments::ReportArgs;
+use super::arguments::{Format, ReportArgs};
 use super::destination::Destination;
 use crate::cli::global::Global;
-use crate::cli::outcome::{note_blocked, status};
+use crate::cli::outcome::{note_blocked, note_remedy, status};
+use crate::cli::progress::{Clock, Progress};
 use crate::message::{self, note};
 use crate::settings::Settings;
-use engine::estimate::{EstimateAsk, Step};
+use engine::estimate::{EstimateAsk, Step, Watch};
 use engine::files::check_output;
 use engine::hot::code::CodeAsk;
 use engine::hot::entries::target as count_target;
@@ -53,11 +54,16 @@ fn of_recordings(
         here: Some(this_cpu),
         intervals: args.interval.is_some(),
     };
-    for report in of_files(settings.library, &ask, code.as_ref(), &mut show_progress)? {
-        if args.stacks_only() {
+    let mut progress = progress(args);
+    let show_progress = &mut |done, all| progress.show(done, all);
+    for report in of_files(settings.library, &ask, code.as_ref(), show_progress)? {
+        let stacks_only = args.stacks_only();
+        if stacks_only || args.format == Format::Csv {
             // No report tells them, and they may say that the recording is damaged.
-            report.notes.iter().for_each(|text| note(text));
-        } else {
+            let of_samples = report.sampled.iter().flat_map(|sampled| &sampled.notes);
+            report.notes.iter().chain(of_samples).for_each(|text| note(text));
+        }
+        if !stacks_only {
             destination.document(&report)?;
         }
     }
@@ -100,10 +106,23 @@ fn of_measurement(
         }
     };
     let (machine, library) = (settings.machine(), settings.library);
-    let outcome = of_live(machine, library, &ask, code, &mut on_update, &mut show_progress)?;
+    let mut progress = progress(args);
+    let is_taken = ask.command.is_some() || args.interval.is_some();
+    let mut clock = Some(Clock::start("measuring", ask.duration, is_taken));
+    let show_progress = &mut |done, all| {
+        drop(clock.take());
+        progress.show(done, all);
+    };
+    let outcome = of_live(machine, library, &ask, code, &mut on_update, show_progress)?;
+    drop(clock);
     if !args.stacks_only() {
-        note_blocked(&outcome);
+        if !destination.is_read_here() {
+            note_blocked(&outcome);
+        }
         destination.last(&outcome.report)?;
+        if destination.is_read_here() {
+            note_remedy(&outcome);
+        }
     }
     note_stacks(args);
     destination.note_file();
@@ -120,7 +139,7 @@ fn estimate_ask(settings: &Settings, command: Option<&pmu::Command>) -> Result<E
             .because("it counts, and records branches and loads, in further runs")
             .hint("tdtool report --estimate -- COMMAND")
     })?;
-    Ok(EstimateAsk { command, model: settings.own_core_model()?, progress: show_step })
+    Ok(EstimateAsk { command, model: settings.own_core_model()?, progress: Watch::new(show_step) })
 }
 
 /// Shows a step of the estimate that begins: on a terminal each over the one before, else the first, which says
@@ -146,12 +165,9 @@ fn note_stacks(args: &ReportArgs) {
     }
 }
 
-/// Shows how many blocks have been measured, if standard error is a terminal.
-fn show_progress(done: usize, all: usize) {
-    if std::io::stderr().is_terminal() {
-        let end = if done == all { "\r\x1b[K" } else { "" };
-        message::plain(&format!("\rmeasuring block {} of {all}{end}", (done + 1).min(all)));
-    }
+/// Progress of what follows the samples.
+fn progress(args: &ReportArgs) -> Progress {
+    Progress::new(if args.code.counts { "counting entries" } else { "measuring blocks" })
 }
 
 fn show(destination: &mut Destination, update: &Update) -> Result<()> {

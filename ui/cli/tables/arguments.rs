@@ -1,6 +1,6 @@
 //! The subcommands of `tdtool tables`.
 
-use super::{check, eval, list, plan, show};
+use super::{check, eval, events, list, plan, show};
 use crate::cli::global::Global;
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
@@ -22,6 +22,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Show which events are counted together, and which nodes each group serves
     Plan(plan::PlanArgs),
+    /// Print perf stat commands that count the groups on a machine without tdtool
+    Events(events::EventsArgs),
     /// Compute node values from the counts in a file
     Eval(eval::EvalArgs),
 }
@@ -32,6 +34,7 @@ pub fn run(global: &Global, args: TablesArgs) -> Result<ExitCode> {
         Command::Show(args) => show::run(global, &args),
         Command::Check(args) => check::run(global, &args),
         Command::Plan(args) => plan::run(global, &args),
+        Command::Events(args) => events::run(global, &args),
         Command::Eval(args) => eval::run(global, &args),
     }
 }

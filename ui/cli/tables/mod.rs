@@ -1,8 +1,9 @@
-//! `tdtool tables list|show|check|plan|eval`
+//! `tdtool tables list|show|check|plan|events|eval`
 
 mod arguments;
 mod check;
 mod eval;
+mod events;
 mod list;
 mod plan;
 mod show;

@@ -12,7 +12,7 @@ use tma::Result;
 pub struct PlanArgs {
     /// Microarchitecture; `tdtool tables list` lists them
     #[arg(value_name = "UARCH")]
-    name: String,
+    pub(super) name: String,
     /// Deepest level of the tree to plan [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=9))]
     level: Option<u32>,
@@ -39,17 +39,23 @@ enum Smt {
     Off,
 }
 
+impl PlanArgs {
+    /// What they ask for.
+    pub(super) fn ask(&self) -> PlanAsk {
+        PlanAsk {
+            level: self.level,
+            nodes: self.nodes.clone(),
+            all: self.all,
+            counters: self.counters,
+            smt: self.smt == Smt::On,
+            watchdog: self.watchdog,
+        }
+    }
+}
+
 /// Prints the plan.
 pub fn run(global: &Global, args: &PlanArgs) -> Result<ExitCode> {
     let table = global.settings()?.library.load(&args.name)?;
-    let ask = PlanAsk {
-        level: args.level,
-        nodes: args.nodes.clone(),
-        all: args.all,
-        counters: args.counters,
-        smt: args.smt == Smt::On,
-        watchdog: args.watchdog,
-    };
-    print(&tables::plan(&table_plan(table, &ask)?))?;
+    print(&tables::plan(&table_plan(table, &args.ask())?))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,26 +5,31 @@ use super::queue::Queue;
 use crate::settings::Settings;
 use crate::tui::action::BackgroundResult;
 use engine::documents::explanations::explain;
-use engine::documents::{Report, Source};
+use engine::documents::{Report, Source, report_file};
 use engine::hot::recording::{self, FileKind};
 use engine::topdown::{ImportAsk, imported};
 use pmu::machine::this_cpu;
-use profile::recording::Recording;
+use profile::recording::Stream;
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Sends the report of the file at `path`, and returns its samples, if there are any.
-pub fn read(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result<Option<Recording>> {
+pub fn read(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result<Option<Stream>> {
+    if let Some(report) = document(path) {
+        send_document(report, settings, queue);
+        return Ok(None);
+    }
     if recording::kind(path)? == FileKind::PerfData {
         let mut report = Report::new(Source::Imported);
         report.subject = vec![path.display().to_string()];
         report.notes.push("a perf.data file has samples but no counts for a tree".into());
         queue.send(BackgroundResult::Report(Box::new(report)));
-        return recording::open(path);
+        return recording::stream(path, false);
     }
     send_counts(path, settings, queue)?;
     // Without samples the counts are still shown.
-    let recording = match recording::open(path) {
+    let recording = match recording::stream(path, false) {
         Ok(recording) => recording,
         Err(error) => {
             queue.send(BackgroundResult::NoFunctions(paragraph(&error)));
@@ -37,6 +42,28 @@ pub fn read(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result<Opti
         queue.send(BackgroundResult::NoFunctions(why.into()));
     }
     Ok(recording)
+}
+
+/// The report document in a file, if it is one.
+fn document(path: &Path) -> Option<Report> {
+    let mut first = [0];
+    let mut file = tma::files::open(path).ok()?;
+    file.read_exact(&mut first).ok()?;
+    if first == *b"{" { report_file::read(path).ok() } else { None }
+}
+
+/// Sends a document's report, and its estimate, if it has one.
+fn send_document(mut report: Report, settings: &Settings, queue: &Queue) {
+    let why =
+        "This is a report without its samples; `tdtool record` writes sessions, which have them.";
+    queue.send(BackgroundResult::NoFunctions(why.into()));
+    let explanations = explain(settings.library, &report);
+    queue.send(BackgroundResult::Explained(Arc::new(explanations)));
+    let estimate = report.estimate.take();
+    queue.send(BackgroundResult::Report(Box::new(report)));
+    if let Some(estimate) = estimate {
+        queue.send(BackgroundResult::Estimated(Box::new(estimate)));
+    }
 }
 
 /// Sends the reports of the recorded intervals, then the whole report.

@@ -1,9 +1,11 @@
 //! A live measurement, in a thread of its own.
 
+use super::estimate::Sampled;
 use super::failure::{catch_panic, paragraph};
 use super::queue::Queue;
 use super::recording::serve;
 use super::request::Request;
+use super::watch::watch;
 use crate::message;
 use crate::settings::Settings;
 use crate::subject::Samples;
@@ -12,21 +14,22 @@ use crate::tui::events::{Message, ending_signals};
 use engine::documents::Report;
 use engine::documents::explanations::explain;
 use engine::hot::recording;
+use engine::hot::temporary::Temporary;
 use engine::record::{SampleAsk, record};
 use engine::topdown::{Ask, LiveAsk, Outcome, Update, live};
 use nix::sys::pthread::pthread_kill;
 use nix::sys::signal::Signal;
 use pmu::machine::Machine;
 use pmu::{Aggregate, Command, Target};
-use profile::recording::Recording;
+use profile::recording::Stream;
 use std::ffi::OsString;
 use std::os::unix::thread::JoinHandleExt;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tma::Error;
 
 /// Length of an interval.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -36,28 +39,59 @@ const GRACE: Duration = Duration::from_millis(700);
 /// A measurement that runs, or has ended.
 pub struct Live {
     thread: JoinHandle<Option<u8>>,
+    /// Asks for an estimate; the thread waits for that after the measurement.
+    estimates: Sender<()>,
+    /// Whether it measures or estimates.
+    works: Arc<AtomicBool>,
 }
 
-/// Starts to measure the whole system, or a command, which is also sampled.
+/// What is measured.
+#[derive(Debug, Clone)]
+pub enum What {
+    /// A command, which is also sampled.
+    Command(Vec<OsString>),
+    /// A running process, likewise.
+    Process(i32),
+    System,
+}
+
+/// Starts to measure.
 pub fn start(
-    command: Option<Vec<OsString>>,
+    what: What,
     samples: Samples,
     settings: Arc<Settings>,
     requests: Receiver<Request>,
     queue: Queue,
 ) -> Live {
+    let (estimates, asked) = channel();
+    let works = Arc::new(AtomicBool::new(true));
+    let at_work = works.clone();
     let thread = std::thread::spawn(move || {
-        // The collector catches these signals itself, and the command must not inherit them blocked.
-        let _ = ending_signals().thread_unblock();
-        let measured = catch_panic(|| measure(command, &settings, &queue));
-        let _ = ending_signals().thread_block();
+        let measured =
+            interruptible(&at_work, || measure(&what, &samples, requests, &settings, &queue));
         let (why, status) = match measured {
-            Ok(Ok((outcome, recording))) => {
+            Ok(Ok((outcome, recording, requests))) => {
                 let status = outcome.exit.and_then(|e| u8::try_from(e.code() & 0xff).ok());
                 let interrupted = outcome.interrupted.is_some();
-                queue.send(BackgroundResult::Report(Box::new(outcome.report)));
+                let report = outcome.report;
+                queue.send(BackgroundResult::Report(Box::new(report.clone())));
                 if let Some(recording) = recording {
-                    serve(recording, samples, requests, queue);
+                    let recording = Arc::new(recording);
+                    serve(recording.clone(), samples.clone(), requests, queue.clone());
+                    let What::Command(command) = what else { return status };
+                    let sampled = Sampled { report, recording, search: samples.search, command };
+                    if let Some(cost) = sampled.cost().filter(|_| !interrupted) {
+                        queue.send(BackgroundResult::Offer(cost));
+                        while asked.recv().is_ok() {
+                            let done =
+                                interruptible(&at_work, || sampled.estimate(&settings, &queue));
+                            queue.send(match done {
+                                Ok(Ok(estimate)) => BackgroundResult::Estimated(Box::new(estimate)),
+                                Ok(Err(error)) => BackgroundResult::NotEstimated(paragraph(&error)),
+                                Err(panic) => BackgroundResult::NotEstimated(panic),
+                            });
+                        }
+                    }
                 }
                 return status.filter(|_| !interrupted);
             }
@@ -67,14 +101,32 @@ pub fn start(
         queue.send(BackgroundResult::NoReport(why));
         status
     });
-    Live { thread }
+    Live { thread, estimates, works }
+}
+
+/// Runs `work`, which catches ending signals itself; a command that it starts must not inherit them blocked.
+fn interruptible<T>(works: &AtomicBool, work: impl FnOnce() -> T) -> Result<T, String> {
+    works.store(true, Ordering::SeqCst);
+    let _ = ending_signals().thread_unblock();
+    let done = catch_panic(work);
+    let _ = ending_signals().thread_block();
+    works.store(false, Ordering::SeqCst);
+    done
 }
 
 impl Live {
+    /// Asks for an estimate; whether somebody is there to make it.
+    pub fn estimate(&self) -> bool {
+        self.works.store(true, Ordering::SeqCst);
+        self.estimates.send(()).is_ok()
+    }
+
     /// Ends the measurement and the command; returns its status if it had ended before.
     pub fn end(self) -> Option<u8> {
+        // Without further requests a thread that does not work ends.
+        drop(self.estimates);
         for _ in 0..3 {
-            if self.thread.is_finished() {
+            if self.thread.is_finished() || !self.works.load(Ordering::SeqCst) {
                 return self.thread.join().ok().flatten();
             }
             // The collector passes it on to the command; the second one kills a command that ignores it.
@@ -89,19 +141,20 @@ impl Live {
 }
 
 /// What was measured, and the samples taken.
-type Measured = (Outcome, Option<Recording>);
+type Measured = (Outcome, Option<Stream>, Receiver<Request>);
 
 fn measure(
-    command: Option<Vec<OsString>>,
+    what: &What,
+    samples: &Samples,
+    requests: Receiver<Request>,
     settings: &Settings,
     queue: &Queue,
 ) -> tma::Result<Measured> {
     let machine = settings.machine();
-    let is_command = command.is_some();
-    let ask = ask(command, settings)?;
-    let why = match is_command {
-        true => "Sampling; the functions are shown when the command has ended.",
-        false => {
+    let ask = ask(what, settings)?;
+    let why = match what {
+        What::Command(_) | What::Process(_) => "Sampling; the first functions come in a moment.",
+        What::System => {
             "The whole system is counted, not sampled, so there are no functions. `tdtool -- COMMAND` \
              samples a command, `tdtool record -a --duration S -o FILE` the system."
         }
@@ -123,9 +176,17 @@ fn measure(
         Update::Interrupted(signal) => queue.message(Message::Signal(signal)),
         Update::Runs(_) => {}
     };
-    let measured = match is_command {
-        true => sample(machine, settings, &ask, queue, on_update)?,
-        false => (live(machine, settings.library, &ask, on_update)?, None),
+    let measured = match what {
+        What::System => (live(machine, settings.library, &ask, on_update)?, None, requests),
+        _ => {
+            let file = Temporary::new()?;
+            let path = file.path();
+            let watch = watch(path.to_owned(), samples.clone(), requests, queue.clone());
+            let sampled = sample((machine, settings), &ask, path, queue, on_update);
+            let requests = watch.end();
+            let (outcome, recording) = sampled?;
+            (outcome, recording, requests)
+        }
     };
     explain_first(&measured.0.report);
     Ok(measured)
@@ -133,17 +194,15 @@ fn measure(
 
 /// Measures and samples, into a temporary file.
 fn sample(
-    machine: &Machine,
-    settings: &Settings,
+    (machine, settings): (&Machine, &Settings),
     ask: &LiveAsk,
+    path: &Path,
     queue: &Queue,
     on_update: &mut dyn FnMut(Update),
-) -> tma::Result<Measured> {
-    let folder = TemporaryFolder::new()?;
-    let path = folder.0.join("session");
+) -> tma::Result<(Outcome, Option<Stream>)> {
     let sample = SampleAsk::default();
-    let recorded = record(machine, settings.library, ask, Some(&sample), &path, on_update)?;
-    let recording = recording::open(&path)?;
+    let recorded = record(machine, settings.library, ask, Some(&sample), path, on_update)?;
+    let recording = recording::stream(path, false)?;
     if recording.is_none() {
         let mut why = "No samples were taken.".to_owned();
         for note in recorded.notes.into_iter().chain(recorded.failed.map(|e| e.to_string())) {
@@ -154,35 +213,20 @@ fn sample(
     Ok((recorded.outcome, recording))
 }
 
-/// A folder that is removed when this is dropped.
-struct TemporaryFolder(PathBuf);
-
-impl TemporaryFolder {
-    fn new() -> tma::Result<Self> {
-        let template = std::env::temp_dir().join("tdtool-XXXXXX");
-        nix::unistd::mkdtemp(&template).map(Self).map_err(|e| {
-            Error::failed(format!("cannot make a folder in {}", std::env::temp_dir().display()))
-                .because(e)
-                .hint("set TMPDIR to a folder with free space")
-        })
-    }
-}
-
-impl Drop for TemporaryFolder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn ask(command: Option<Vec<OsString>>, settings: &Settings) -> tma::Result<LiveAsk> {
-    let argv = command.as_deref().map(workload::resolve);
+fn ask(what: &What, settings: &Settings) -> tma::Result<LiveAsk> {
+    let (target, command) = match what {
+        What::Command(command) => (Target::Command, Some(command)),
+        What::Process(pid) => (Target::Process(*pid), None),
+        What::System => (Target::System, None),
+    };
+    let argv = command.map(|command| workload::resolve(command));
     Ok(LiveAsk {
         ask: Ask { level: None, nodes: None, bottlenecks: false },
         uarch: settings.uarch.clone(),
         core: settings.core()?,
-        target: if command.is_some() { Target::Command } else { Target::System },
+        target,
         command: argv.map(|argv| Command { argv, stdout_to_stderr: false }),
-        typed: command.iter().flatten().map(|a| a.to_string_lossy().into_owned()).collect(),
+        typed: command.into_iter().flatten().map(|a| a.to_string_lossy().into_owned()).collect(),
         aggregate: Aggregate::All,
         inherit: true,
         user_only: false,

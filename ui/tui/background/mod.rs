@@ -4,11 +4,14 @@
 //! |---|---|
 //! | `threads` | everything that runs, and what it is asked to do |
 //! | `live` | a live measurement |
+//! | `watch` | the functions while it runs |
 //! | `recording` | a file's report, functions, and their code; `file`: reading it; `source`: its source lines |
+//! | `estimate` | top-down of a sampled command, estimated |
 //! | `blocks` | blocks, measured one after the other |
 //! | `queue` | the way back; `request`: what the profile is asked for; `failure`: errors and panics as text |
 
 mod blocks;
+mod estimate;
 mod failure;
 mod file;
 mod live;
@@ -17,5 +20,6 @@ mod recording;
 mod request;
 mod source;
 mod threads;
+mod watch;
 
 pub use threads::Background;

@@ -1,6 +1,6 @@
 //! The functions of a recording, and their code when it is asked for, in a thread of its own.
 
-use super::failure::catch_panic;
+use super::failure::{catch_panic, paragraph};
 use super::file;
 use super::queue::Queue;
 use super::request::Request;
@@ -11,9 +11,8 @@ use crate::tui::action::BackgroundResult;
 use crate::tui::events::Message;
 use crate::tui::state::{Counts, Loads, SampleFilter, WITH_LINES};
 use profile::files::SearchPaths;
-use profile::hot::{Filter, Profile, threads};
-use profile::record::Record;
-use profile::recording::Recording;
+use profile::hot::{Filter, Overview, Profile, overview};
+use profile::recording::Stream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -28,10 +27,11 @@ pub fn serve_file(
 ) {
     std::thread::spawn(move || match catch_panic(|| file::read(&path, &settings, &queue)) {
         Ok(Ok(Some(recording))) => {
-            let stacks = recording.records.iter().any(has_branches);
-            stacks.then(|| count_branches(path.clone(), samples.search.clone(), queue.clone()));
-            let loads = recording.records.iter().any(has_access);
-            loads.then(|| sum_loads(path.clone(), samples.search.clone(), queue.clone()));
+            let Some(found) = look_through(&recording, &queue) else { return };
+            found
+                .branches
+                .then(|| count_branches(path.clone(), samples.search.clone(), queue.clone()));
+            found.accesses.then(|| sum_loads(path.clone(), samples.search.clone(), queue.clone()));
             answer(&recording, &samples, &requests, &queue);
         }
         Ok(Ok(None)) => {}
@@ -41,8 +41,18 @@ pub fn serve_file(
     });
 }
 
-fn has_branches(record: &Record) -> bool {
-    matches!(record, Record::Sample { sample, .. } if !sample.branches.is_empty())
+/// Sends the threads of a recording; `None`: it cannot be read.
+fn look_through(recording: &Stream, queue: &Queue) -> Option<Overview> {
+    match overview(recording) {
+        Ok(mut found) => {
+            queue.send(BackgroundResult::Threads(std::mem::take(&mut found.threads)));
+            Some(found)
+        }
+        Err(error) => {
+            queue.send(BackgroundResult::NoFunctions(paragraph(&error)));
+            None
+        }
+    }
 }
 
 /// Counts by a recording's branch stacks, while its functions are shown.
@@ -55,11 +65,6 @@ fn count_branches(path: PathBuf, search: SearchPaths, queue: Queue) {
             queue.send(BackgroundResult::Counts(Box::new(counts)));
         }
     });
-}
-
-fn has_access(record: &Record) -> bool {
-    matches!(record, Record::Sample { sample, .. }
-        if sample.data_source.is_some() || !sample.raw.is_empty())
 }
 
 /// Sums a recording's samples of loads, while its functions are shown.
@@ -75,15 +80,19 @@ fn sum_loads(path: PathBuf, search: SearchPaths, queue: Queue) {
 }
 
 /// Answers requests about a recording.
-pub fn serve(recording: Recording, samples: Samples, requests: Receiver<Request>, queue: Queue) {
-    std::thread::spawn(move || answer(&recording, &samples, &requests, &queue));
+pub fn serve(recording: Arc<Stream>, samples: Samples, requests: Receiver<Request>, queue: Queue) {
+    std::thread::spawn(move || {
+        if look_through(&recording, &queue).is_some() {
+            answer(&recording, &samples, &requests, &queue);
+        }
+    });
 }
 
-fn answer(recording: &Recording, samples: &Samples, requests: &Receiver<Request>, queue: &Queue) {
-    queue.send(BackgroundResult::Threads(threads(recording)));
+fn answer(recording: &Stream, samples: &Samples, requests: &Receiver<Request>, queue: &Queue) {
     let attribute = |filter: &SampleFilter| {
         let profile = catch_panic(|| attribute(recording, filter, samples, queue));
-        profile.map_err(|panic| queue.send(BackgroundResult::NoFunctions(panic))).ok()
+        let profile = profile.and_then(|read| read.map_err(|error| paragraph(&error)));
+        profile.map_err(|why| queue.send(BackgroundResult::NoFunctions(why))).ok()
     };
     let all = SampleFilter { event: None, threads: samples.threads.clone() };
     let mut profile = attribute(&all);
@@ -107,11 +116,27 @@ fn answer(recording: &Recording, samples: &Samples, requests: &Receiver<Request>
 
 /// Attributes samples to functions; source lines take longer and are sent later.
 fn attribute(
-    recording: &Recording,
+    recording: &Stream,
     filter: &SampleFilter,
     samples: &Samples,
     queue: &Queue,
-) -> Profile {
+) -> tma::Result<Profile> {
+    let mut profile = profile_of(recording, filter, samples)?;
+    queue.send(BackgroundResult::Functions(Box::new((*profile).clone())));
+    profile.find_lines(WITH_LINES);
+    queue.send(BackgroundResult::Functions(Box::new((*profile).clone())));
+    Ok(profile)
+}
+
+/// The samples that a filter lets through, by function.
+///
+/// # Errors
+/// The recording cannot be read.
+pub fn profile_of(
+    recording: &Stream,
+    filter: &SampleFilter,
+    samples: &Samples,
+) -> tma::Result<Profile> {
     let (numbers, names): (Vec<&String>, Vec<&String>) =
         filter.threads.iter().partition(|t| t.parse::<u32>().is_ok());
     let filter = Filter {
@@ -120,14 +145,11 @@ fn attribute(
         names: names.into_iter().cloned().collect(),
         ..Filter::default()
     };
-    let mut profile = Profile::new(recording, &filter, samples.search.clone());
-    queue.send(BackgroundResult::Functions(Box::new((*profile).clone())));
-    profile.find_lines(WITH_LINES);
-    queue.send(BackgroundResult::Functions(Box::new((*profile).clone())));
-    profile
+    Profile::new(recording, &filter, samples.search.clone())
 }
 
-fn annotate(profile: &mut Profile, index: usize) -> BackgroundResult {
+/// The code of a function.
+pub fn annotate(profile: &mut Profile, index: usize) -> BackgroundResult {
     let annotated = catch_panic(|| {
         let annotated = profile.annotate(index);
         let lines = source_lines(&annotated);

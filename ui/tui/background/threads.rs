@@ -1,7 +1,7 @@
 //! Everything that runs in the background, and what it is asked to do.
 
 use super::blocks::{self, Job};
-use super::live::{self, Live};
+use super::live::{self, Live, What};
 use super::queue::Queue;
 use super::recording;
 use super::request::Request;
@@ -43,12 +43,20 @@ impl Background {
         blocks::serve(jobs, options, settings.clone(), queue.clone());
         let live = match subject {
             Subject::Command(command, samples) => {
-                let (command, samples) = (Some(command.clone()), samples.clone());
-                Some(live::start(command, samples, settings, requests, queue.clone()))
+                let (what, samples) = (What::Command(command.clone()), samples.clone());
+                Some(live::start(what, samples, settings, requests, queue.clone()))
             }
-            Subject::System => {
-                Some(live::start(None, Samples::default(), settings, requests, queue.clone()))
+            Subject::Process(pid, samples) => {
+                let (what, samples) = (What::Process(*pid), samples.clone());
+                Some(live::start(what, samples, settings, requests, queue.clone()))
             }
+            Subject::System => Some(live::start(
+                What::System,
+                Samples::default(),
+                settings,
+                requests,
+                queue.clone(),
+            )),
             Subject::File(path, samples) => {
                 let (path, samples) = (path.clone(), samples.clone());
                 recording::serve_file(path, samples, settings, requests, queue.clone());
@@ -70,6 +78,14 @@ impl Background {
     pub fn profile(&self, filter: SampleFilter) {
         if self.functions.send(Request::Functions(filter)).is_err() {
             self.queue.send(BackgroundResult::NoFunctions(no_samples()));
+        }
+    }
+
+    /// Estimates top-down of the command.
+    pub fn estimate(&self) {
+        if !self.live.as_ref().is_some_and(Live::estimate) {
+            let why = "the samples are not available any more".to_owned();
+            self.queue.send(BackgroundResult::NotEstimated(why));
         }
     }
 

@@ -74,11 +74,13 @@ impl Blocks {
 
     /// Shows the code; the cursor goes to its hottest instruction.
     pub fn fill(&mut self, annotated: Annotated, texts: SourceLines) {
+        let is_first = self.data.ready().is_none();
         self.texts = texts;
         self.loops = loops(&annotated.blocks);
         self.data = Load::Ready(annotated);
         self.rebuild();
-        if let Some(row) = self.hottest() {
+        // While the program runs, the same code comes again with more samples.
+        if is_first && let Some(row) = self.hottest() {
             self.list.to(row);
             self.list.top = row.saturating_sub(ABOVE);
         }

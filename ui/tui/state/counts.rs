@@ -148,10 +148,11 @@ impl Counts {
             let Some(module) = all.modules.get_mut(&name(&row.module)) else { continue };
             let head = address(&row.head);
             // Of several branches back the most frequent one, which comes first, shows most.
-            if let Some(mean) = row.trips.mean {
+            if let Some(mean) = row.trips.mean.filter(|_| row.trips.mean_at_least.is_none()) {
                 module.loops.entry(head).or_insert((row.trips.whole, mean));
             }
-            if let Some(least) = row.trips.at_least {
+            let least = row.trips.mean_at_least.map(|least| least as u64);
+            if let Some(least) = least.or(row.trips.at_least) {
                 let most = module.at_least.entry(head).or_default();
                 *most = least.max(*most);
             }

@@ -87,14 +87,11 @@ impl Functions {
             self.newer = Some(Box::new(hot));
             return;
         }
-        let same = |a: &HotFunction, b: &HotFunction| {
-            (&a.path, a.start, &a.name) == (&b.path, b.start, &b.name)
-        };
         let old = self.row(self.list.at).cloned().or_else(|| self.selected.take());
         self.newer = None;
         self.lower = hot.functions.iter().map(|f| text(f).to_lowercase()).collect();
         self.data = Load::Ready(hot);
-        let new = old.and_then(|old| self.all().iter().position(|f| same(f, &old)));
+        let new = old.and_then(|old| self.all().iter().position(|f| is_same(f, &old)));
         self.rebuild_at(new);
     }
 
@@ -171,6 +168,11 @@ impl Functions {
         };
         next.map(|(row, _)| row)
     }
+}
+
+/// Whether both are the same function, whatever its samples and its place in the list.
+pub fn is_same(a: &HotFunction, b: &HotFunction) -> bool {
+    (&a.path, a.start, &a.name) == (&b.path, b.start, &b.name)
 }
 
 fn text(f: &HotFunction) -> String {

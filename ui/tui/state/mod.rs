@@ -9,11 +9,15 @@
 //! | `counts` | counts of another run, or of recorded branches |
 //! | `loads` | recorded samples of loads |
 //! | `block` | a measured block |
+//! | `estimate`, `estimate_source` | an estimated top-down |
+//! | `output` | what the measured command has written |
 //! | `list` | a cursor in rows; `load`: data that arrives later; `prompt`; `matches`: search |
 
 mod block;
 mod blocks;
 mod counts;
+mod estimate;
+mod estimate_source;
 mod functions;
 mod history;
 mod list;
@@ -21,6 +25,7 @@ mod load;
 mod loads;
 mod loops;
 mod matches;
+mod output;
 mod prompt;
 mod samples;
 mod screens;
@@ -30,7 +35,9 @@ mod tree_rows;
 pub use block::{Job, Line};
 pub use blocks::{BlockRow, Blocks, SourceLines};
 pub use counts::{BlockCounts, Counts, Each, Mispredicted};
-pub use functions::{Order, WITH_LINES};
+pub use estimate::{EstimateJob, Piece, ProgramRow};
+pub use estimate_source::SourceRow;
+pub use functions::{Order, WITH_LINES, is_same};
 pub use load::Load;
 pub use loads::{LoadSamples, Loads};
 pub use matches::matches;

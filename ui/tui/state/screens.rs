@@ -3,9 +3,11 @@
 use super::block::BlockScreen;
 use super::blocks::Blocks;
 use super::counts::Counts;
+use super::estimate::Estimated;
 use super::functions::Functions;
 use super::list::List;
 use super::loads::Loads;
+use super::output::Output;
 use super::prompt::Prompt;
 use super::tree::Tree;
 use crate::keymap::{Keymap, Screen};
@@ -30,6 +32,9 @@ pub struct State {
     /// Recorded samples of loads.
     pub loads: Option<Loads>,
     pub block: BlockScreen,
+    pub estimate: Estimated,
+    /// What the measured command has written.
+    pub output: Output,
     pub prompt: Option<Prompt>,
     /// First visible line of the `?` screen, while it is open.
     pub help: Option<usize>,
@@ -56,6 +61,8 @@ impl State {
             counts: None,
             loads: None,
             block: BlockScreen::default(),
+            estimate: Estimated::default(),
+            output: Output::default(),
             prompt: None,
             help: None,
             message: None,
@@ -76,6 +83,11 @@ impl State {
             Screen::Functions => &self.functions.list,
             Screen::Blocks => &self.blocks.list,
             Screen::Block => &self.block.list,
+            Screen::Estimate => &self.estimate.program.list,
+            Screen::EstimatedFunctions => &self.estimate.functions.list,
+            Screen::EstimatedCode => &self.estimate.code.list,
+            Screen::EstimatedSource => &self.estimate.source.list,
+            Screen::EstimatedBlock => &self.estimate.list,
         }
     }
 
@@ -86,6 +98,11 @@ impl State {
             Screen::Functions => &mut self.functions.list,
             Screen::Blocks => &mut self.blocks.list,
             Screen::Block => &mut self.block.list,
+            Screen::Estimate => &mut self.estimate.program.list,
+            Screen::EstimatedFunctions => &mut self.estimate.functions.list,
+            Screen::EstimatedCode => &mut self.estimate.code.list,
+            Screen::EstimatedSource => &mut self.estimate.source.list,
+            Screen::EstimatedBlock => &mut self.estimate.list,
         }
     }
 
@@ -96,6 +113,7 @@ impl State {
             Screen::Functions => self.functions.row_text(row),
             Screen::Blocks => self.blocks.row_text(row),
             Screen::Block => self.block.row_text(row),
+            screen => self.estimate.row_text(screen, row),
         }
     }
 
@@ -105,7 +123,9 @@ impl State {
             Screen::Tree => &self.tree.filter,
             Screen::Functions => &self.functions.filter,
             Screen::Blocks => &self.blocks.filter,
-            Screen::Block => "",
+            Screen::EstimatedFunctions => &self.estimate.functions.filter,
+            Screen::EstimatedCode => &self.estimate.code.filter,
+            _ => "",
         }
     }
 
@@ -124,7 +144,15 @@ impl State {
                 self.blocks.filter = text.to_owned();
                 self.blocks.rebuild();
             }
-            Screen::Block => {}
+            Screen::EstimatedFunctions => {
+                self.estimate.functions.filter = text.to_owned();
+                self.estimate.rebuild_functions();
+            }
+            Screen::EstimatedCode => {
+                self.estimate.code.filter = text.to_owned();
+                self.estimate.rebuild_code();
+            }
+            _ => {}
         }
     }
 

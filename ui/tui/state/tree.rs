@@ -61,8 +61,11 @@ impl Tree {
         }
         self.newer = None;
         let selected = self.selected_id();
-        self.report = Some(report);
+        let is_first = self.report.replace(report).is_none();
         self.rebuild_at(selected);
+        if is_first && let Some(row) = self.hottest() {
+            self.list.to(row);
+        }
     }
 
     /// Shows the report that arrived while the numbers were frozen.

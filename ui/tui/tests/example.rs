@@ -82,7 +82,7 @@ pub fn hot() -> Summary {
         line,
         start: 0x1950,
         end: 0x1a80,
-        gap: None,
+        ..HotFunction::default()
     };
     let mut functions = vec![
         function("multiply", "matmul", 0.9, Some(17)),
@@ -123,6 +123,7 @@ pub fn annotated() -> Annotated {
             loop_depth: depth,
             file: Some("/src/matmul.c".into()),
             line: Some(21),
+            inlined: None,
         },
         edges: edges.to_vec(),
         lines,

@@ -142,7 +142,9 @@ fn folding_and_flagged_nodes() {
     let mut state = measured();
     let rows = state.tree.rows.len();
     assert_eq!(rows, 8, "all but the children of Frontend Bound, which is not flagged");
-    types(&mut state, "Space");
+    let first = state.tree.node(state.tree.list.at).expect("a node");
+    assert_eq!(first.id, "DRAM_Bound", "the cursor starts on the bottleneck");
+    types(&mut state, "g Space");
     assert_eq!(state.tree.rows.len(), 9);
     types(&mut state, "C");
     assert_eq!(state.tree.rows.len(), 4);
@@ -255,4 +257,39 @@ fn help_lists_every_key_of_the_screen() {
     }
     assert_eq!(types(&mut state, "Esc"), []);
     assert!(picture(&state).contains("multiply"), "{}", picture(&state));
+    assert_eq!(types(&mut state, "? q"), [], "q closes help, and does not quit");
+    assert!(picture(&state).contains("multiply"), "{}", picture(&state));
+}
+
+#[test]
+fn the_commands_output_is_in_a_pane_that_a_key_hides() {
+    let mut state = measured();
+    arrives(&mut state, BackgroundResult::Output("one\ntwo \u{1b}[31mred\n".into()));
+    let screen = picture(&state);
+    assert!(screen.contains("output of the command; O hides it"), "{screen}");
+    assert!(screen.contains("one") && screen.contains("two \\u001b[31mred"), "{screen}");
+    types(&mut state, "O");
+    assert!(!picture(&state).contains("output of the command"), "{}", picture(&state));
+}
+
+#[test]
+fn while_the_program_runs_functions_and_the_open_blocks_are_renewed() {
+    let mut state = measured();
+    types(&mut state, "Enter Enter j");
+    let line = state.blocks.line(state.blocks.list.at).expect("a line").text.clone();
+    let mut newer = hot();
+    newer.functions[0].samples += 100;
+    newer.functions.swap(0, 2);
+    let asked = arrives(&mut state, BackgroundResult::Functions(Box::new(newer)));
+    assert_eq!(asked, [Effect::Annotate(2)], "it is the third now");
+    let mut code = annotated();
+    code.function = state.functions.all()[2].clone();
+    code.blocks[1].lines[1].samples = 777;
+    arrives(&mut state, BackgroundResult::Annotated(2, Box::new(code), Default::default()));
+    let now = state.blocks.line(state.blocks.list.at).expect("a line");
+    assert_eq!((&now.text, now.samples), (&line, 777), "the cursor stays on its instruction");
+    let other = annotated();
+    arrives(&mut state, BackgroundResult::Annotated(0, Box::new(other), Default::default()));
+    let now = state.blocks.line(state.blocks.list.at).expect("a line");
+    assert_eq!(now.samples, 777, "code of another function is not shown");
 }

@@ -1,7 +1,9 @@
 //! The drill-down without a terminal: journeys on `update`, pictures of every screen, random actions.
 
 mod choices;
+mod estimated;
 pub mod example;
+mod frames;
 mod journeys;
 mod pictures;
 mod random;

@@ -1,6 +1,7 @@
 //! Every screen at four sizes, compared with the pictures in `ui/tui/tests/pictures/`. After an intended
 //! change: `TDTOOL_PICTURES=write cargo test --bin tdtool pictures`, then review the difference.
 
+use super::estimated::{estimated, sampled};
 use super::example::{annotated, block_report, measured};
 use super::typing::{arrives, picture, types};
 use crate::tui::action::{Action, BackgroundResult};
@@ -13,9 +14,13 @@ const SIZES: [(u16, u16); 4] = [(80, 24), (120, 40), (40, 10), (20, 5)];
 
 /// Compares, or writes.
 fn check(name: &str, prepare: impl Fn(&mut State)) {
+    check_from(name, measured, prepare);
+}
+
+fn check_from(name: &str, first: fn() -> State, prepare: impl Fn(&mut State)) {
     let mut text = String::new();
     for (columns, rows) in SIZES {
-        let mut state = measured();
+        let mut state = first();
         update(&mut state, Action::Resize(columns, rows));
         prepare(&mut state);
         let _ = writeln!(text, "{columns} x {rows}\n{}", picture(&state));
@@ -95,6 +100,45 @@ fn loads_are_beside_the_code() {
     assert!(row("↺").contains(expected), "{blocks}");
     assert!(row("mulsd").ends_with(&format!("{expected}, b[], stride")), "{blocks}");
     assert!(blocks.contains("loads: 40 samples of mem-loads"), "{blocks}");
+}
+
+#[test]
+fn an_offer_to_estimate() {
+    check_from("estimate-offer", sampled, |_| ());
+}
+
+#[test]
+fn estimate() {
+    check_from("estimate", estimated, |_| ());
+}
+
+#[test]
+fn estimate_ascii() {
+    check_from("estimate-ascii", estimated, |state| {
+        state.look.ascii = true;
+        types(state, "Enter");
+        assert!(picture(state).is_ascii(), "{}", picture(state));
+    });
+}
+
+#[test]
+fn estimated_functions() {
+    check_from("estimated-functions", estimated, |state| drop(types(state, "Enter")));
+}
+
+#[test]
+fn estimated_code() {
+    check_from("estimated-code", estimated, |state| drop(types(state, "Enter Enter")));
+}
+
+#[test]
+fn estimated_source() {
+    check_from("estimated-source", estimated, |state| drop(types(state, "Enter Enter s Enter")));
+}
+
+#[test]
+fn estimated_block() {
+    check_from("estimated-block", estimated, |state| drop(types(state, "Enter Enter Enter")));
 }
 
 #[test]

@@ -39,7 +39,10 @@ pub fn types(state: &mut State, keys: &str) -> Vec<Effect> {
             for effect in update(state, action) {
                 match effect {
                     Effect::Annotate(index) => {
-                        let code = Box::new(annotated());
+                        let mut code = Box::new(annotated());
+                        if let Some(function) = state.functions.all().get(index) {
+                            code.function = function.clone();
+                        }
                         let texts = HashMap::from([(
                             ("/src/matmul.c".to_owned(), 21),
                             "sum += a[i][k] * b[k][j];".to_owned(),

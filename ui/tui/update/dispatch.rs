@@ -1,6 +1,6 @@
 //! An action → the state, and effects.
 
-use super::{drill, measure, moves, prompt, results, samples, save, toggles};
+use super::{drill, estimate, measure, moves, prompt, results, samples, save, toggles};
 use crate::keymap::Command;
 use crate::tui::action::{Action, Effect};
 use crate::tui::state::State;
@@ -18,8 +18,9 @@ pub fn update(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Resize(columns, rows) => {
             state.size = (columns, rows);
             measure::wrap(state);
+            estimate::wrap(state);
         }
-        Action::Background(result) => results::take(state, result),
+        Action::Background(result) => results::take(state, result, &mut effects),
     }
     settle(state);
     effects
@@ -35,6 +36,7 @@ fn run(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::Redraw => effects.push(Effect::Redraw),
         Command::Help => state.help = Some(0),
         Command::Drill => drill::down(state, effects),
+        Command::Estimate => estimate::ask(state, effects),
         Command::Back => drill::up(state, effects),
         Command::NextSymbol => drill::next_function(state, 1, effects),
         Command::PreviousSymbol => drill::next_function(state, -1, effects),
@@ -48,6 +50,7 @@ fn run(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::Again => measure::again(state, effects),
         Command::Cancel => measure::cancel(state, effects),
         Command::Freeze
+        | Command::Output
         | Command::Details
         | Command::NextPart
         | Command::Sort

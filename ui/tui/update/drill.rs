@@ -1,6 +1,6 @@
 //! One level down or up, and from function to function.
 
-use super::measure;
+use super::{estimate, measure};
 use crate::keymap::{Command, Screen};
 use crate::tui::action::Effect;
 use crate::tui::state::{Load, State};
@@ -17,6 +17,7 @@ pub fn down(state: &mut State, effects: &mut Vec<Effect>) {
         }
         Screen::Blocks => open_block(state, effects),
         Screen::Block => {}
+        _ => estimate::down(state, effects),
     }
 }
 

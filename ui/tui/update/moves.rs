@@ -1,5 +1,6 @@
 //! Moving the cursor, expanding and collapsing rows.
 
+use super::estimate;
 use crate::keymap::{Command, Screen};
 use crate::tui::state::State;
 use crate::tui::view::layout;
@@ -15,7 +16,7 @@ pub fn in_help(state: &mut State, command: Command) -> bool {
         Command::PageDown | Command::HalfDown => *top = top.saturating_add(page),
         Command::Top => *top = 0,
         Command::Bottom => *top = usize::MAX,
-        Command::Redraw | Command::Suspend | Command::Quit => return false,
+        Command::Redraw | Command::Suspend => return false,
         _ => state.help = None,
     }
     true
@@ -75,6 +76,7 @@ fn fold(state: &mut State, open: Option<bool>) {
             state.message = Some("this node has no children".into());
         }
         Screen::Blocks => state.blocks.fold(open),
+        Screen::EstimatedSource => estimate::fold(state, open),
         _ => {}
     }
 }
@@ -83,6 +85,7 @@ fn fold_all(state: &mut State, open: bool) {
     match state.screen() {
         Screen::Tree => state.tree.fold_all(open),
         Screen::Blocks => state.blocks.fold_all(open),
+        Screen::EstimatedSource => estimate::fold_all(state, open),
         _ => {}
     }
 }
@@ -92,7 +95,9 @@ fn hottest(state: &mut State) {
         Screen::Tree => (state.tree.hottest(), "no node is flagged"),
         Screen::Functions => (state.functions.hottest(), "no function has samples"),
         Screen::Blocks => (state.blocks.hottest(), "no visible instruction has samples"),
-        Screen::Block => (None, ""),
+        Screen::Estimate => (state.estimate.bottleneck(), "there is no bottleneck"),
+        Screen::EstimatedFunctions | Screen::EstimatedCode => (Some(0), ""),
+        _ => (None, ""),
     };
     go(state, row, otherwise);
 }
@@ -102,7 +107,7 @@ fn next_hot(state: &mut State, forward: bool) {
         Screen::Tree => state.tree.next_hot(forward),
         Screen::Functions => state.functions.next_hot(forward),
         Screen::Blocks => state.blocks.next_hot(forward),
-        Screen::Block => None,
+        _ => None,
     };
     let otherwise = match state.screen() {
         Screen::Tree => "no further flagged node",

@@ -1,14 +1,14 @@
 //! Results of what runs in the background.
 
-use super::measure;
+use super::{estimate, measure};
 use crate::keymap::Screen;
-use crate::tui::action::BackgroundResult;
-use crate::tui::state::{Job, Load, Progress, State};
+use crate::tui::action::{BackgroundResult, Effect};
+use crate::tui::state::{EstimateJob, Job, Load, Progress, State, is_same};
 use engine::documents::Report;
-use profile::hot::Summary;
+use profile::hot::{HotFunction, Summary};
 
 /// Puts a result into the state.
-pub fn take(state: &mut State, result: BackgroundResult) {
+pub fn take(state: &mut State, result: BackgroundResult, effects: &mut Vec<Effect>) {
     match result {
         BackgroundResult::Explained(explanations) => state.tree.explanations = explanations,
         BackgroundResult::Measuring => state.tree.progress = Progress::Measuring(0),
@@ -18,7 +18,7 @@ pub fn take(state: &mut State, result: BackgroundResult) {
             state.tree.fill(report, state.frozen);
         }
         BackgroundResult::NoReport(why) => state.tree.progress = Progress::Failed(why),
-        BackgroundResult::Functions(hot) => functions(state, *hot),
+        BackgroundResult::Functions(hot) => functions(state, *hot, effects),
         BackgroundResult::NoFunctions(why) => {
             state.functions.data = Load::Missing(why);
             state.functions.rebuild();
@@ -29,6 +29,13 @@ pub fn take(state: &mut State, result: BackgroundResult) {
             state.counts.get_or_insert(*counts);
         }
         BackgroundResult::Loads(loads) => state.loads = Some(*loads),
+        BackgroundResult::Output(text) => state.output.add(&text),
+        BackgroundResult::Offer(cost) => state.estimate.job = EstimateJob::Offered(cost),
+        BackgroundResult::Estimating(step) => {
+            state.estimate.job = EstimateJob::Running(Some(step));
+        }
+        BackgroundResult::Estimated(document) => estimate::arrived(state, *document),
+        BackgroundResult::NotEstimated(why) => state.estimate.job = EstimateJob::Failed(why),
         BackgroundResult::Saved(path, Ok(())) => {
             state.message = Some(format!("saved in {}", path.display()));
         }
@@ -36,7 +43,10 @@ pub fn take(state: &mut State, result: BackgroundResult) {
             state.message = Some(format!("not saved in {}: {why}", path.display()));
         }
         BackgroundResult::Annotated(index, annotated, texts) => {
-            if state.blocks.index == Some(index) {
+            // While the program runs functions change places: what was asked for may be another one now.
+            let shown = state.functions.all().get(index);
+            let is_it = shown.is_some_and(|f| is_same(f, &annotated.function));
+            if state.blocks.index == Some(index) && is_it {
                 state.blocks.fill(*annotated, texts);
             }
         }
@@ -69,12 +79,26 @@ fn interval(state: &mut State, report: Box<Report>) {
 }
 
 /// If there are samples and no node has a value, the functions are the screen to begin with.
-fn functions(state: &mut State, hot: Summary) {
+fn functions(state: &mut State, hot: Summary, effects: &mut Vec<Effect>) {
     let first = state.functions.data.ready().is_none();
+    let opened = state.blocks.index.and_then(|i| state.functions.all().get(i)).cloned();
     state.functions.fill(hot, state.frozen);
+    if let Some(opened) = opened.filter(|_| !state.frozen) {
+        reopened(state, &opened, effects);
+    }
     let no_counts =
         state.tree.report.as_ref().is_none_or(|r| r.nodes.iter().all(|node| node.value.is_none()));
     if first && no_counts && state.path == [Screen::Tree] {
         state.path.push(Screen::Functions);
+    }
+}
+
+/// The function whose blocks are open has another number now, and more samples.
+fn reopened(state: &mut State, opened: &HotFunction, effects: &mut Vec<Effect>) {
+    let now = state.functions.all().iter().position(|f| is_same(f, opened));
+    let samples = now.and_then(|i| state.functions.all().get(i)).map(|f| f.samples);
+    state.blocks.index = now;
+    if let Some(index) = now.filter(|_| samples != Some(opened.samples)) {
+        effects.push(Effect::Annotate(index));
     }
 }

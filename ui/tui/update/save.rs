@@ -35,6 +35,21 @@ fn selected(state: &State) -> Option<(&'static str, String)> {
             function.map(|f| ("the function", f.name.clone()))
         }
         Screen::Blocks => selected_code(state),
+        Screen::Estimate => None,
+        Screen::EstimatedFunctions => {
+            let function = state.estimate.function_at(state.estimate.functions.list.at);
+            function.map(|f| ("the function", f.name.clone()))
+        }
+        Screen::EstimatedCode => {
+            let piece = state.estimate.piece_at(state.estimate.code.list.at);
+            piece.map(|(_, row)| ("the address", row.start.clone()))
+        }
+        Screen::EstimatedSource => None,
+        Screen::EstimatedBlock => {
+            let row = state.estimate.shown()?;
+            let bytes: String = row.code.iter().map(|one| one.bytes.as_str()).collect();
+            (!bytes.is_empty()).then_some(("the block", bytes))
+        }
         Screen::Block if state.block.bytes.is_empty() => None,
         Screen::Block => Some(("the block", hex(state.block.bytes.iter()))),
     }
@@ -95,6 +110,7 @@ fn document(state: &State) -> Option<String> {
     };
     let shown = &state.functions.rows;
     let functions = state.functions.data.ready().map(|all| Functions { all, shown });
-    let document = shown::document(state.tree.report.as_deref(), functions, blocks);
+    let mut document = shown::document(state.tree.report.as_deref(), functions, blocks);
+    document.estimate = state.estimate.document.as_deref().cloned();
     json::pretty(&document).ok()
 }

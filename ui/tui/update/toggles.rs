@@ -1,6 +1,6 @@
 //! What is shown, and in which order.
 
-use super::measure;
+use super::{estimate, measure};
 use crate::keymap::{Command, Screen};
 use crate::tui::state::State;
 use crate::tui::view::layout;
@@ -9,6 +9,13 @@ use crate::tui::view::layout;
 pub fn toggle(state: &mut State, command: Command) {
     match (command, state.screen()) {
         (Command::Freeze, _) => freeze(state),
+        (Command::Output, _) if state.output.is_empty() => {
+            state.message = Some("the command has written nothing, or none is measured".into());
+        }
+        (Command::Output, _) => {
+            state.output.hidden = !state.output.hidden;
+            measure::wrap(state);
+        }
         (Command::Details, Screen::Block) => {
             state.block.verbose = !state.block.verbose;
             measure::wrap(state);
@@ -44,6 +51,7 @@ pub fn toggle(state: &mut State, command: Command) {
         (Command::Samples, Screen::Blocks) => state.blocks.samples = !state.blocks.samples,
         (Command::Offsets, Screen::Blocks) => state.blocks.offsets = !state.blocks.offsets,
         (Command::Source, Screen::Blocks) => source(state),
+        (Command::Source, _) => estimate::source(state),
         _ => {}
     }
 }

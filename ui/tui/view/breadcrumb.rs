@@ -1,7 +1,7 @@
 //! The line above every screen: `tree › functions › multiply › block 0x1957`, and the state of the
 //! measurement.
 
-use super::names;
+use super::{estimate, names};
 use crate::keymap::{Command, Screen};
 use crate::tui::state::{Progress, State};
 use crate::tui::tone::Tone;
@@ -64,6 +64,17 @@ fn name(state: &State, screen: Screen) -> String {
             function.map_or_else(|| "blocks".to_owned(), |f| names::function(f).to_owned())
         }
         Screen::Block => state.block.title.clone(),
+        Screen::Estimate => match state.estimate.document.as_ref() {
+            Some(document) => format!("estimated top-down of {}", document.program.name),
+            None => "estimated top-down".to_owned(),
+        },
+        Screen::EstimatedFunctions => "estimated functions".to_owned(),
+        Screen::EstimatedCode => {
+            let name = state.estimate.opened().map(|row| names::short(&row.name).to_owned());
+            name.unwrap_or_else(|| "loops and blocks".to_owned())
+        }
+        Screen::EstimatedSource => "source".to_owned(),
+        Screen::EstimatedBlock => estimate::title(state),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::layout::layout;
 use super::put::to_ascii;
-use super::{block, blocks, breadcrumb, details, footer, functions, help, tree};
+use super::{block, blocks, breadcrumb, details, estimate, footer, functions, help, output, tree};
 use crate::keymap::Screen;
 use crate::tui::state::State;
 use ratatui::Frame;
@@ -35,7 +35,9 @@ pub fn draw(state: &State, buffer: &mut Buffer) {
             Screen::Functions => functions::draw(state, buffer, &layout),
             Screen::Blocks => blocks::draw(state, buffer, &layout),
             Screen::Block => block::draw(state, buffer, &layout),
+            _ => estimate::draw(state, buffer, &layout),
         }
+        output::draw(state, buffer, layout.output);
     }
     footer::draw(state, buffer, layout.footer);
     if state.look.ascii {

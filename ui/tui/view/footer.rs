@@ -1,7 +1,7 @@
 //! The line below every screen: the prompt, a message, or the most useful keys.
 
 use crate::keymap::{Bound, Command};
-use crate::tui::state::{Ask, Prompt, State, thread_name};
+use crate::tui::state::{Ask, EstimateJob, Prompt, State, thread_name};
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, width};
 use ratatui::buffer::Buffer;
@@ -22,7 +22,7 @@ pub fn draw(state: &State, buffer: &mut Buffer, area: Rect) {
     let line = if let Some(prompt) = &state.prompt {
         prompt_line(state, prompt, columns)
     } else if state.help.is_some() {
-        Line::from(look.span("j k scroll   any other key closes", Tone::Dim))
+        Line::from(look.span("j k scroll   q closes, as any other key", Tone::Dim))
     } else if let Some(message) = &state.message {
         Line::from(look.span(fit(message, columns), Tone::Bold))
     } else {
@@ -86,7 +86,12 @@ fn useful(state: &State) -> Vec<&Bound> {
     let is_quit = |b: &&Bound| b.binding.command == Command::Quit;
     let can_go_back = state.path.len() > 1;
     let shown = |b: &&Bound| {
-        !b.binding.hint.is_empty() && (b.binding.command != Command::Back || can_go_back)
+        let applies = match b.binding.command {
+            Command::Back => can_go_back,
+            Command::Estimate => state.estimate.job != EstimateJob::None,
+            _ => true,
+        };
+        !b.binding.hint.is_empty() && applies
     };
     let (quit, mut all): (Vec<&Bound>, Vec<&Bound>) =
         state.keys.on(state.screen()).filter(shown).partition(is_quit);

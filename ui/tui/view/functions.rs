@@ -36,7 +36,12 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
 
 fn head(state: &State, hot: &Summary, buffer: &mut Buffer, area: Rect) {
     let look = state.look;
-    let above = Rect { height: area.height.saturating_sub(1), ..area };
+    let mut above = Rect { height: area.height.saturating_sub(1), ..area };
+    if let Some(offer) = info::estimate_job(state).filter(|_| above.height >= 2) {
+        let line = fit(&look.prose(&offer), usize::from(area.width));
+        buffer.set_line(area.x, area.y, &Line::from(look.span(line, Tone::Warm)), area.width);
+        above = Rect { y: above.y + 1, height: above.height - 1, ..above };
+    }
     put_wrapped(buffer, above, &look.prose(&info::functions(state)), look.style(Tone::Dim));
     if area.height >= 1 {
         let columns = Columns::of(usize::from(area.width), hot, state.loads.is_some());

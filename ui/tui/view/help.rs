@@ -23,6 +23,11 @@ pub fn lines(state: &State, columns: usize) -> Vec<Line<'static>> {
         Screen::Functions => "Keys of the functions",
         Screen::Blocks => "Keys of the blocks",
         Screen::Block => "Keys of the measured block",
+        Screen::Estimate => "Keys of the estimated tree",
+        Screen::EstimatedFunctions => "Keys of the estimated functions",
+        Screen::EstimatedCode => "Keys of the loops and blocks",
+        Screen::EstimatedSource => "Keys of the source lines",
+        Screen::EstimatedBlock => "Keys of the loop or block",
     };
     let mut lines = vec![Line::from(look.span(title, Tone::Bold)), Line::default()];
     let all: Vec<_> = state.keys.on(state.screen()).map(|b| (b.names(), b.binding.help)).collect();
@@ -60,6 +65,17 @@ fn marks(screen: Screen) -> &'static str {
             "↺ (@): head of a loop; the line to its left leads down to the jump back. ↑ (^): jump \
              back to the head. → (>): other successors. ? edges missing: an indirect jump with \
              unknown targets."
+        }
+        Screen::Estimate
+        | Screen::EstimatedFunctions
+        | Screen::EstimatedCode
+        | Screen::EstimatedSource => {
+            "Estimated, not counted: each part of the time has its interval and source. ◀ (<): the \
+             bottleneck, or undecided between parts within their errors. Bars: Retiring, Bad \
+             Speculation, Frontend Bound, Backend Bound, and ? for what is unexplained."
+        }
+        Screen::EstimatedBlock => {
+            "● (*): on the loop-carried critical path. Samples are often of the instruction before."
         }
         Screen::Block => {
             "Throughput is in core cycles per iteration with the working set in the caches; the \

@@ -1,6 +1,7 @@
 //! The lines above functions and blocks: which samples they are of, and how exact these are.
 
-use crate::tui::state::{Order, State, WITH_LINES};
+use crate::keymap::Command;
+use crate::tui::state::{EstimateJob, Order, State, WITH_LINES};
 use engine::format;
 use profile::hot::Skid;
 
@@ -30,6 +31,25 @@ pub fn functions(state: &State) -> String {
     parts.push(skid(hot.skid).to_owned());
     parts.extend(hot.notes.iter().cloned());
     parts.join(" · ")
+}
+
+/// How far the estimate is, or that one can be made; `None` where none can.
+pub fn estimate_job(state: &State) -> Option<String> {
+    let key = state.keys.key(Command::Estimate);
+    Some(match &state.estimate.job {
+        EstimateJob::None => return None,
+        EstimateJob::Offered(cost) => format!("{key}: estimate top-down without a PMU, {cost}"),
+        EstimateJob::Running(None) => "estimating top-down …".to_owned(),
+        EstimateJob::Running(Some(step)) => format!(
+            "estimating top-down: step {} of {}, about {:.0} s left: {}",
+            step.number,
+            step.of,
+            step.seconds_left.ceil(),
+            step.what
+        ),
+        EstimateJob::Done => format!("{key}: back to the estimated top-down"),
+        EstimateJob::Failed(why) => format!("no estimated top-down: {why}"),
+    })
 }
 
 /// How exact the addresses of samples are.

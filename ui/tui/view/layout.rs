@@ -1,6 +1,6 @@
 //! Where the parts of the screen are.
 
-use super::info;
+use super::{estimate_answer, info, output};
 use crate::keymap::Screen;
 use crate::tui::state::State;
 use crate::tui::width::wrap;
@@ -18,6 +18,8 @@ pub struct Layout {
     pub list: Rect,
     /// The tree's details.
     pub details: Rect,
+    /// The measured command's output.
+    pub output: Rect,
     pub footer: Rect,
 }
 
@@ -28,10 +30,20 @@ pub fn layout(state: &State) -> Layout {
     let breadcrumb = rows(0, u16::from(height >= 3));
     let footer_height = u16::from(height >= 5 || state.prompt.is_some() && height >= 2);
     let footer = rows(height - footer_height, footer_height);
-    let body = rows(breadcrumb.height, height - breadcrumb.height - footer_height);
+    let shows = state.output.is_shown() && height >= output::FROM;
+    let output_height = if shows { output::ROWS } else { 0 };
+    let output = rows(height - footer_height - output_height, output_height);
+    let body = rows(breadcrumb.height, height - breadcrumb.height - footer_height - output_height);
     let head_height = match (state.screen(), body.height) {
-        (Screen::Block, _) => 0,
-        (Screen::Functions, h) if h >= 9 => 1 + info_height(&info::functions(state), width, h),
+        (Screen::Block | Screen::EstimatedBlock, _) => 0,
+        (Screen::Functions, h) if h >= 9 => {
+            let offer = u16::from(info::estimate_job(state).is_some());
+            1 + offer + info_height(&info::functions(state), width, h)
+        }
+        (screen, h) if screen.is_estimate() && h >= 9 => {
+            1 + info_height(&estimate_answer::answer(state), width, h)
+        }
+        (screen, h) if screen.is_estimate() => u16::from(h >= 5),
         (Screen::Blocks, h) if h >= 9 => info_height(&info::blocks(state), width, h).max(1),
         (_, h) if h >= 9 => 2,
         (_, h) if h >= 5 => 1,
@@ -43,7 +55,7 @@ pub fn layout(state: &State) -> Layout {
         Screen::Tree => split(state, below),
         _ => (below, Rect::default()),
     };
-    Layout { breadcrumb, head, list, details, footer }
+    Layout { breadcrumb, head, list, details, output, footer }
 }
 
 /// Rows for the information above the rows: all of it if there is room.

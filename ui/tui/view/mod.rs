@@ -4,10 +4,14 @@
 //! |---|---|
 //! | `draw` | the whole screen |
 //! | `layout` | where its parts are; `scroll`: how far they scroll |
-//! | `breadcrumb`, `footer` | what is around every screen |
+//! | `breadcrumb`, `footer`, `output` | what is around every screen |
 //! | `tree`, `tree_head`, `details`, `flag` | the tree, and the details of a node |
 //! | `functions`, `columns`, `blocks`, `gutter` | functions; blocks and their loops |
 //! | `block`, `block_report` | a measured block |
+//! | `estimate`, `estimate_row` | an estimated tree; functions, loops and blocks with the parts of their time |
+//! | `estimate_answer` | the answer above its screens |
+//! | `estimate_source` | its source lines |
+//! | `estimate_block` | what is known of an estimated loop or block |
 //! | `info`, `names` | the lines above functions and blocks |
 //! | `help` | the `?` screen |
 //! | `export` | the screen as text |
@@ -20,6 +24,11 @@ mod breadcrumb;
 mod columns;
 mod details;
 mod draw;
+mod estimate;
+mod estimate_answer;
+mod estimate_block;
+mod estimate_row;
+mod estimate_source;
 mod export;
 mod flag;
 mod footer;
@@ -29,6 +38,7 @@ mod help;
 mod info;
 mod layout;
 mod names;
+mod output;
 mod paragraphs;
 mod put;
 mod scroll;
@@ -37,6 +47,7 @@ mod tree_head;
 
 pub use block_report::lines as block_lines;
 pub use draw::view;
+pub use estimate_block::lines as estimate_lines;
 pub use export::text;
 pub use layout::layout;
 pub use scroll::clamp_scrolls;

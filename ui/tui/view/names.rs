@@ -7,6 +7,14 @@ pub fn function(f: &HotFunction) -> &str {
     if f.short.is_empty() { &f.name } else { &f.short }
 }
 
+/// A name from a document, without parameters.
+pub fn short(name: &str) -> &str {
+    match name.split_once('(') {
+        Some((short, _)) if !short.is_empty() => short,
+        _ => name,
+    }
+}
+
 /// The last part of a path.
 pub fn file(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)

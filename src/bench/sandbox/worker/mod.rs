@@ -3,12 +3,15 @@
 //! | file | concern |
 //! |---|---|
 //! | `start` | from the shared memory to a worker that waits for commands |
+//! | `verify` | which layers of protection hold |
 //! | `view` | reads and writes the shared memory |
 
 mod start;
+mod verify;
 mod view;
 
 use super::layout::{self as at, PAGE, mail};
+use crate::layers::Layers;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -25,6 +28,8 @@ pub enum Ended {
     TooManyPages(Fault),
     /// The watchdog stopped it.
     TimedOut,
+    /// Its block has used up its time: it did not begin, or was stopped.
+    OutOfTime,
     /// The worker died, by this signal or with this exit status.
     Died(String),
 }
@@ -44,15 +49,6 @@ pub struct Fault {
     pub trap: u64,
     /// Address of the last page fault.
     pub cr2: u64,
-}
-
-/// What protects the host, and what of it could not be had here.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Layers {
-    /// Why the worker has no namespaces of its own; `None` if it has them.
-    pub without_namespaces: Option<String>,
-    /// Whether some of the forking process's memory stayed mapped (its system pages, sealed).
-    pub left_mapped: u32,
 }
 
 /// A worker process. It belongs to the thread that started it: the kernel ends the worker with
@@ -186,15 +182,19 @@ impl Worker {
         self.gone
     }
 
-    /// Involuntary context switches so far, from the kernel's account of the process.
+    /// Involuntary context switches so far.
     pub fn switches(&self) -> Option<u64> {
+        self.account("nonvoluntary_ctxt_switches:")?.parse().ok()
+    }
+
+    /// A line of the kernel's account of the process, without its name.
+    fn account(&self, line: &str) -> Option<String> {
         let path = || format!("/proc/{}/status", self.pid);
         let file = self.status.get_or_init(|| std::fs::File::open(path()).ok()).as_ref()?;
         let mut text = [0; 8192];
         let size = std::os::unix::fs::FileExt::read_at(file, &mut text, 0).ok()?;
         let status = std::str::from_utf8(&text[..size]).ok()?;
-        let line = status.lines().find_map(|l| l.strip_prefix("nonvoluntary_ctxt_switches:"))?;
-        line.trim().parse().ok()
+        Some(status.lines().find_map(|l| l.strip_prefix(line))?.trim().to_owned())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Starts a worker: shared memory, process, namespaces, system-call filter.
 
-use super::{Ended, Layers, Worker};
+use super::{Ended, Worker};
+use crate::layers::Layers;
 use crate::sandbox::layout::{self as at, PAGE, USER_TOP, mail};
 use crate::sandbox::{filter, runtime, sys};
 use std::time::Duration;
@@ -13,6 +14,16 @@ impl Worker {
     /// # Errors
     /// No shared memory, no process, or no system-call filter.
     pub fn start(cpu: Option<usize>, inspect: bool, random: u64) -> Result<Self> {
+        Self::start_with(true, cpu, inspect, random)
+    }
+
+    /// The same, with `namespaces` of its own if the kernel permits.
+    pub(in crate::sandbox) fn start_with(
+        namespaces: bool,
+        cpu: Option<usize>,
+        inspect: bool,
+        random: u64,
+    ) -> Result<Self> {
         let failed = |what: &str| {
             Error::not_possible("cannot start the block sandbox")
                 .because(format!("{what}: {}", std::io::Error::last_os_error()))
@@ -22,14 +33,15 @@ impl Worker {
         // SAFETY: a new mapping at an address of the kernel's choice.
         let view = unsafe {
             let access = libc::PROT_READ | libc::PROT_WRITE;
-            let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
-            libc::mmap(std::ptr::null_mut(), at::SIZE, access, flags, region, 0)
+            libc::mmap(std::ptr::null_mut(), at::SIZE, access, libc::MAP_SHARED, region, 0)
         };
         if view == libc::MAP_FAILED {
             let error = failed("mmap");
             close(region);
             return Err(error);
         }
+        // SAFETY: the mapping just made; a kernel that does not know the advice allocates at first touch.
+        unsafe { libc::madvise(view, at::USUAL, libc::MADV_POPULATE_WRITE) };
         let mut worker = Self {
             pid: 0,
             view: view.cast(),
@@ -40,24 +52,27 @@ impl Worker {
             gone: true,
             status: std::cell::OnceCell::new(),
         };
-        let started = worker.launch(region, cpu, inspect);
+        let started = worker.launch(region, (cpu, inspect, namespaces));
         close(region);
         started.map(|()| worker)
     }
 
-    fn launch(&mut self, region: i32, cpu: Option<usize>, inspect: bool) -> Result<()> {
+    fn launch(
+        &mut self,
+        region: i32,
+        (cpu, inspect, namespaces): (Option<usize>, bool, bool),
+    ) -> Result<()> {
         self.write(at::RUNTIME, runtime::image());
         self.write_filter();
         self.write_ranges();
         self.put32(at::MAIL + mail::STATE, mail::STARTING);
         let parent = u64::from(std::process::id());
         let rseq = sys::rseq_offset();
-        let plan =
-            sys::Plan { region, base: self.base, cpu, inspect, namespaces: true, parent, rseq };
+        let plan = sys::Plan { region, base: self.base, cpu, inspect, namespaces, parent, rseq };
+        let mut without_namespaces = None;
         let mut pid = sys::fork(plan);
         if pid < 0 {
-            let error = std::io::Error::from_raw_os_error(-pid as i32);
-            self.layers.without_namespaces = Some(error.to_string());
+            without_namespaces = Some(std::io::Error::from_raw_os_error(-pid as i32).to_string());
             pid = sys::fork(sys::Plan { namespaces: false, ..plan });
         }
         let refused =
@@ -79,8 +94,7 @@ impl Worker {
             return Err(refused(format!("the kernel takes no system-call filter: {error}"))
                 .hint("a kernel with CONFIG_SECCOMP_FILTER; blocks never run without it"));
         }
-        self.layers.left_mapped = self.get32(at::MAIL + mail::LEFT_MAPPED);
-        Ok(())
+        self.verify_layers(without_namespaces).map_err(refused)
     }
 
     fn write_filter(&mut self) {

@@ -17,6 +17,9 @@ pub struct LoopRow {
     pub iterations: Option<u64>,
     /// Iterations of each entry.
     pub trips: Trips,
+    /// Why one of the three is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Iterations of an entry of a loop.
@@ -61,6 +64,9 @@ pub struct BranchRow {
     /// With `--branches`: why that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Why what it has is of different extents: a run was killed, say, and the others were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extents: Option<String>,
 }
 
 /// Which of several targets of an indirect branch is predicted where nothing tells which is next.
@@ -91,4 +97,7 @@ pub struct Modelled {
     pub cycles: Option<f64>,
     /// `modelled`.
     pub source: String,
+    /// It was seen only while the model was learning, which mispredicts more then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_learning: bool,
 }

@@ -24,8 +24,67 @@ pub struct LoadRow {
     pub levels: Vec<LevelShare>,
     /// What it takes, from the address to the value, in isolation.
     pub latency: Option<LoadLatency>,
+    /// Which memory it reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<LoadMemory>,
     /// Why some of that is missing.
     pub reasons: Vec<String>,
+    /// Why what it has is of different extents: a run was killed, say, and the others were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extents: Option<String>,
+}
+
+/// Which memory a load reads, by its recorded addresses.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadMemory {
+    /// How many were recorded.
+    pub addresses: u64,
+    /// Shares of the sites that allocated it, the largest first.
+    pub sites: Vec<AllocatedAt>,
+    /// Share of what no logged call had given: static data, stacks.
+    pub other: f64,
+    /// Share of those of which it is not known; a note says why.
+    pub unknown: f64,
+}
+
+/// A share of the addresses of a load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AllocatedAt {
+    /// Who allocated the memory: indices in `allocation_sites`. Several where the order of their calls is not known.
+    pub sites: Vec<usize>,
+    /// Share, 0 to 1.
+    pub share: f64,
+}
+
+/// A call by which memory was allocated that loads read.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AllocationSite {
+    /// Path of its file.
+    pub module: String,
+    /// Name of its function.
+    pub function: String,
+    /// The address after the call.
+    pub address: String,
+    /// The same from the start of the function.
+    pub offset: u64,
+    /// Source file of the call, by DWARF.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Line in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The inlined function that the line belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inlined: Option<String>,
+    /// What it called: `malloc`, `operator new`, a function of a library.
+    pub by: String,
+    /// It is in a library itself: its caller was too far up the stack.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_library: bool,
+    /// Calls that returned memory.
+    pub allocations: u64,
+    /// Bytes of all of them together.
+    pub bytes: u64,
 }
 
 /// How the addresses of a load are made.

@@ -1,6 +1,6 @@
 //! Recorded branches as text.
 
-use crate::documents::branches::{Branches, EdgeRow, EventRow};
+use crate::documents::branches::{Branches, EdgeRow, EventRow, TripsRow};
 use std::fmt::Write as _;
 
 /// Hard branches are shown however rare they are, but not more than these.
@@ -149,10 +149,11 @@ fn loops(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
     }
     let _ = writeln!(out, "\n   taken   trips  iterations: timed    mean  median  modes   loop");
     for one in all.iter().take(most) {
-        let trips = match (one.trips.mean, one.trips.at_least) {
-            (Some(mean), _) => format!("{mean:.1}"),
-            (None, Some(least)) => format!("≥ {least}"),
-            (None, None) => "-".to_owned(),
+        let trips = match &one.trips {
+            TripsRow { always: Some(trips), .. } => trips.to_string(),
+            TripsRow { about: Some(mean), .. } => format!("{mean:.1}"),
+            TripsRow { mean_at_least: Some(least), .. } => format!("≥ {least:.0}"),
+            _ => "-".to_owned(),
         };
         let modes: Vec<String> = one.iterations.modes.iter().map(u64::to_string).collect();
         let _ = writeln!(

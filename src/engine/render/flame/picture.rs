@@ -2,6 +2,7 @@
 
 use super::colours::Colours;
 use crate::documents::flame::{FlameGraph, Frame};
+use crate::render::markup::xml;
 use std::fmt::Write as _;
 
 /// Pixels of the frames in all.
@@ -31,7 +32,7 @@ pub fn html(graph: &FlameGraph) -> String {
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
          style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
          <title>{}</title></head>\n<body>\n{}</body></html>\n",
-        escaped(&graph.title),
+        xml(&graph.title),
         picture(graph)
     )
 }
@@ -93,7 +94,7 @@ fn subtitle(graph: &FlameGraph) -> String {
 
 fn drawn(out: &mut String, graph: &FlameGraph, frame: &Frame, y: f64, colour: &str) {
     let (x, wide) = (LEFT + frame.from * WIDTH, frame.share * WIDTH);
-    let name = escaped(&frame.name);
+    let name = xml(&frame.name);
     let _ = writeln!(
         out,
         "<g class=\"f\" data-name=\"{name}\" data-from=\"{:.9}\" data-share=\"{:.9}\" data-depth=\"{}\">\
@@ -102,11 +103,11 @@ fn drawn(out: &mut String, graph: &FlameGraph, frame: &Frame, y: f64, colour: &s
         frame.from,
         frame.share,
         frame.depth,
-        escaped(&details(graph, frame)),
+        xml(&details(graph, frame)),
         ROW - 1.0,
         x + 3.0,
         y + 12.0,
-        escaped(&label(&frame.name, wide))
+        xml(&label(&frame.name, wide))
     );
 }
 
@@ -143,25 +144,7 @@ fn label(name: &str, wide: f64) -> String {
 
 fn text(out: &mut String, x: f64, y: f64, class: &str, text: &str) {
     let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
-    let _ = writeln!(out, "<text x=\"{x}\" y=\"{y}\"{class}>{}</text>", escaped(text));
-}
-
-/// Text for XML: markup escaped, and what XML 1.0 does not allow (§2.2) replaced.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\n' => out.push_str("&#10;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
+    let _ = writeln!(out, "<text x=\"{x}\" y=\"{y}\"{class}>{}</text>", xml(text));
 }
 
 #[cfg(test)]

@@ -30,12 +30,15 @@ pub fn encoding(table: &Table, event: &Event) -> String {
     text
 }
 
-fn core(table: &Table, e: &EventSpec) -> String {
+/// A core event by its encoding.
+pub(super) fn core(table: &Table, e: &EventSpec) -> String {
     let mut fields = match e.metric {
         Some(n) => vec![format!("config={:#x}", 0x8000 + 0x100 * u32::from(n))],
         None => vec![format!("event={:#x}", e.code)],
     };
-    fields.extend((e.umask != 0).then(|| format!("umask={:#x}", e.umask)));
+    // A metric's mask is part of its configuration.
+    let umask = if e.metric.is_some() { 0 } else { e.umask };
+    fields.extend((umask != 0).then(|| format!("umask={umask:#x}")));
     fields.extend((e.cmask != 0).then(|| format!("cmask={}", e.cmask)));
     for (key, on) in [("inv", e.inv), ("edge", e.edge), ("any", e.any), ("eq", e.eq)] {
         fields.extend(on.then(|| key.to_owned()));

@@ -5,11 +5,13 @@ mod check;
 mod encoding;
 mod list;
 mod node;
+mod perf_stat;
 mod plan;
 mod table;
 
 pub use check::check;
 pub use list::list;
 pub use node::node;
+pub use perf_stat::{PerfStat, perf_stat};
 pub use plan::plan;
 pub use table::table;

@@ -90,6 +90,8 @@ pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
     if chosen.software_only {
         base.uarch.clear();
         base.title.clear();
+        // They are of a table that was not chosen for its events.
+        base.unread.retain(|line| !line.why.starts_with(UNKNOWN));
         cores.iter_mut().for_each(|c| c.imported.counts.clear());
     }
     base.notes.extend(notes);
@@ -109,6 +111,9 @@ pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
     }
     reports(&base, &mut cores, ask)
 }
+
+/// How the reason begins why an event was not understood.
+const UNKNOWN: &str = "the table";
 
 /// Begin and end; `None` for the whole run.
 type Interval = Option<(Duration, Duration)>;
@@ -151,7 +156,7 @@ fn frame(recording: &Recording, cores: &[ImportedCore], ask: &ImportAsk) -> Repo
                 file: file.to_owned(),
                 line: line.parse().unwrap_or(0),
                 text: u.name.clone(),
-                why: format!("the table {} has no such event", core.table.name),
+                why: format!("{UNKNOWN} {} has no such event", core.table.name),
             }
         })
     });

@@ -2,7 +2,7 @@
 
 use super::ask::ImportAsk;
 use pmu::machine::describing;
-use profile::counts::{self, Recording};
+use profile::counts::{self, Count, Recording, TableMatch};
 use std::sync::Arc;
 use tma::error::{Error, Result};
 use tma::tables::{Library, Table};
@@ -32,6 +32,29 @@ pub(super) fn nothing_read(recording: &Recording) -> String {
     }
 }
 
+/// Why no event of the core was counted, if so, and the events' names belong to no one table.
+fn uncounted(recording: &Recording, matches: &[TableMatch]) -> Option<String> {
+    let rows = || recording.blocks.iter().flat_map(|b| &b.rows);
+    let best = matches.first().map_or(0, |m| m.matched);
+    let several = matches.iter().filter(|m| m.matched == best).count() != 1;
+    if !several || rows().any(|row| matches!(row.count, Count::Value(_))) {
+        return None;
+    }
+    let mut reasons = Vec::new();
+    for (count, why) in
+        [(Count::NotSupported, "<not supported>"), (Count::NotCounted, "<not counted>")]
+    {
+        let names = rows().filter(|row| row.count == count).map(|row| recording.name(row.name));
+        let mut names: Vec<&str> = names.collect();
+        names.sort_unstable();
+        names.dedup();
+        if !names.is_empty() {
+            reasons.push(format!("{why} {}", names.join(", ")));
+        }
+    }
+    Some(format!("no event of the core has a count; the recording says {}", reasons.join("; ")))
+}
+
 /// The forced table, the session's tables, or the best match.
 ///
 /// # Errors
@@ -57,6 +80,10 @@ pub(super) fn choice(
         return Ok(Choice { tables: vec![library.load(any)?], software_only: true });
     }
     let matches = counts::best_tables(recording, library);
+    if let (Some(note), Some(any)) = (uncounted(recording, &matches), library.names().next()) {
+        notes.push(note);
+        return Ok(Choice { tables: vec![library.load(any)?], software_only: true });
+    }
     let best = matches.first().filter(|m| m.matched > 0).ok_or_else(|| {
         Error::failed("no table knows these events")
             .because(nothing_read(recording))

@@ -4,9 +4,13 @@ use super::super::jit;
 use super::super::kernel::{self, Kernel};
 use super::super::program::Program;
 use super::{LoadedModule, Symbols};
-use crate::files::{Gap, Layout, hexadecimal, locate, read, same_id};
+use crate::files::{Gap, Layout, Place, hexadecimal, locate, same_id};
 use crate::module::{Module, ModuleKind};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use tma::files::{LONGEST_TEXT, read_open};
 
 impl Symbols {
     pub(super) fn load(&mut self, module: &Module) -> usize {
@@ -25,7 +29,7 @@ impl Symbols {
     }
 
     fn load_file(&self, module: &Module) -> LoadedModule {
-        let found = match locate(&self.search, module) {
+        let found = match locate(&self.files.search, module) {
             Ok(found) => found,
             Err(gap) => return LoadedModule::without(gap),
         };
@@ -34,14 +38,14 @@ impl Symbols {
         {
             return LoadedModule::without(Gap::OtherProcessor(recorded.to_owned()));
         }
-        match read(&found.path) {
-            Ok(data) => self.load_program(module, Program::new(data, found.path, found.layout)),
+        match self.files.read(&found.file) {
+            Ok(data) => self.load_program(module, Program::new(data, found.place, found.layout)),
             Err(error) => LoadedModule::without(Gap::Unreadable(error.to_string())),
         }
     }
 
     fn load_program(&self, module: &Module, mut program: Program) -> LoadedModule {
-        match program.table(&self.search) {
+        match program.table(&self.files) {
             Ok(table) => {
                 let table = table.of_file(module.name());
                 LoadedModule { gap: None, table, program: Some(program) }
@@ -73,8 +77,8 @@ impl Symbols {
             None => kernel::is_this_machine(&self.origin, &self.root),
         };
         if same {
-            return self
-                .load_program(module, Program::new(data, module.path.clone().into(), layout));
+            let place = Place::here(&module.path);
+            return self.load_program(module, Program::new(data, place, layout));
         }
         match &module.build_id {
             Some(recorded) => {
@@ -89,18 +93,49 @@ impl Symbols {
     fn load_jit(&self, module: &Module) -> LoadedModule {
         let Some(pid) = module.pid else { return LoadedModule::without(Gap::NoCode) };
         let inside = format!("tmp/perf-{pid}.map");
-        let mut places: Vec<PathBuf> =
-            self.search.roots.iter().map(|root| root.join(&inside)).collect();
+        let roots = self.files.search.roots.iter();
+        let below = roots.filter_map(|root| Place::below(root, &inside).open().ok());
         let here =
             self.origin.host.as_ref().is_none_or(|host| {
                 self.root.text("proc/sys/kernel/hostname").as_ref() == Some(host)
             });
+        let mut gap = Gap::NoFile(format!("/{inside}"));
+        let mut found: Vec<File> = below.collect();
         if here || self.origin.live {
-            places.push(PathBuf::from("/").join(&inside));
+            match map_of(pid, Path::new("/").join(&inside)) {
+                Ok(file) => found.push(file),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => gap = Gap::Unreadable(format!("/{inside}: {error}")),
+            }
         }
-        match places.iter().find_map(|path| read(path).ok()) {
-            Some(text) => LoadedModule { table: jit::parse(&text), ..LoadedModule::default() },
-            None => LoadedModule::without(Gap::NoFile(format!("/{inside}"))),
+        for file in found {
+            let length = file.metadata().map_or(0, |found| found.len());
+            let text = self.files.take(length).and_then(|()| read_open(&file, LONGEST_TEXT));
+            match text {
+                Ok(text) => {
+                    return LoadedModule { table: jit::parse(&text), ..LoadedModule::default() };
+                }
+                Err(error) => gap = Gap::Unreadable(error.to_string()),
+            }
         }
+        LoadedModule::without(gap)
+    }
+}
+
+/// The perf map file of a process. Everyone may write to `/tmp`: only the owner of the process may name its
+/// functions, or, where it has ended, this user and root.
+fn map_of(pid: u32, path: PathBuf) -> std::io::Result<File> {
+    let file = tma::files::open(&path)?;
+    let owner = file.metadata()?.uid();
+    let may = match std::fs::metadata(format!("/proc/{pid}")) {
+        Ok(process) => owner == process.uid(),
+        Err(_) => owner == nix::unistd::geteuid().as_raw() || owner == 0,
+    };
+    match may {
+        true => Ok(file),
+        false => Err(std::io::Error::new(
+            ErrorKind::PermissionDenied,
+            "it is another user's than the process",
+        )),
     }
 }

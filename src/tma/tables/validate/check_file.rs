@@ -32,7 +32,8 @@ pub fn report(name: &str, text: &str, texts: Texts) -> Report {
         }
         Err(e) => {
             let line = e.span().map(|span| found.lines.at(span.start));
-            let what = format!("the file cannot be read: {}", e.message().trim_end());
+            let what =
+                format!("the file cannot be read: {}", crate::text::name(e.message().trim_end()));
             found.list.push(Finding { severity: Severity::Error, about: None, line, what });
         }
     }

@@ -1,9 +1,8 @@
 //! Hot functions and blocks, below the tree.
 
 use super::renderer::Renderer;
-use crate::documents::report_code::{
-    BlockRow, Clean, EventFunction, EventRow, FunctionRow, WithValues,
-};
+use crate::documents::report_code::{BlockRow, Clean, EventFunction, EventRow, WithValues};
+use crate::render::fit::elided;
 use std::fmt::Write as _;
 
 /// Longest name of a function that is shown whole.
@@ -53,32 +52,6 @@ impl Renderer<'_> {
         Ok(())
     }
 
-    fn functions(&mut self, rows: &[FunctionRow]) -> std::fmt::Result {
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let names: Vec<String> = rows.iter().map(|r| self.named(&r.name, &r.short)).collect();
-        let name = widest(names.iter().map(String::as_str).chain(["function"]));
-        let modules: Vec<String> = rows.iter().map(|r| short(&r.module)).collect();
-        let module = widest(modules.iter().map(String::as_str).chain(["module"]));
-        writeln!(
-            self.out,
-            "   share  samples  {:<name$}  {:<module$}  line",
-            "function", "module"
-        )?;
-        for ((row, shown), of) in rows.iter().zip(&names).zip(&modules) {
-            let place = place(row.file.as_deref(), row.line);
-            let place = row.gap.as_ref().map_or(place, |gap| format!("({gap})"));
-            let line = format!(
-                "  {:>6}  {:>7}  {shown:<name$}  {of:<module$}  {place}",
-                share(row.share),
-                row.samples
-            );
-            writeln!(self.out, "{}", line.trim_end())?;
-        }
-        Ok(())
-    }
-
     /// Where the samples of each of several events are.
     fn events(&mut self, rows: &[EventRow]) -> std::fmt::Result {
         if rows.is_empty() {
@@ -110,21 +83,10 @@ impl Renderer<'_> {
         if rows.is_empty() {
             return Ok(());
         }
-        let named = |r: &BlockRow| {
-            format!("{}..{} {}", r.start, r.end, self.named(&r.function, &r.function_short))
-        };
-        let names: Vec<String> = rows.iter().map(named).collect();
-        let name = names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
-        writeln!(self.out, "\n   share  samples  {:<name$}  depth  line", "block")?;
-        for (row, block) in rows.iter().zip(&names) {
-            let place = place(row.file.as_deref(), row.line);
-            let line = format!(
-                "  {:>6}  {:>7}  {block:<name$}  {:>5}  {place}",
-                share(row.share),
-                row.samples,
-                row.loop_depth
-            );
-            writeln!(self.out, "{}", line.trim_end())?;
+        let (head, lines) = self.block_lines(rows);
+        writeln!(self.out, "\n{head}")?;
+        for (row, line) in rows.iter().zip(lines) {
+            writeln!(self.out, "{line}")?;
             if let Some(text) = entered(row) {
                 self.paragraph("                   in the program: ", &text)?;
             }
@@ -236,44 +198,7 @@ pub(super) fn share(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-fn widest<'a>(names: impl Iterator<Item = &'a str>) -> usize {
-    names.map(|n| n.chars().count()).max().unwrap_or(0)
-}
-
-/// A name, shortened in the middle: C++ and Rust names differ at both ends.
+/// A name, not too long.
 pub(super) fn short(name: &str) -> String {
-    let length = name.chars().count();
-    if length <= NAME {
-        return name.to_owned();
-    }
-    let head: String = name.chars().take(NAME / 2 - 1).collect();
-    let tail: String = name.chars().skip(length - (NAME - NAME / 2 - 2)).collect();
-    format!("{head}...{tail}")
-}
-
-/// `file:line`, the file without its folders but the last.
-fn place(file: Option<&str>, line: Option<u32>) -> String {
-    let Some(file) = file else { return String::new() };
-    let mut parts = file.rsplitn(3, '/');
-    let (name, folder) = (parts.next().unwrap_or(file), parts.next());
-    let file = match folder.filter(|f| !f.is_empty()) {
-        Some(folder) => format!("{folder}/{name}"),
-        None => name.to_owned(),
-    };
-    line.map_or(file.clone(), |line| format!("{file}:{line}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_names_keep_both_ends() {
-        let long = format!("std::{}::push", "very_long::".repeat(9));
-        let cut = short(&long);
-        assert_eq!(cut.chars().count(), NAME);
-        assert!(cut.starts_with("std::very") && cut.ends_with("::push"), "{cut}");
-        assert_eq!(place(Some("/a/b/src/main.rs"), Some(7)), "src/main.rs:7");
-        assert_eq!(place(Some("main.c"), None), "main.c");
-    }
+    elided(name, NAME)
 }

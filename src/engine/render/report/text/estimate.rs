@@ -29,12 +29,12 @@ impl Renderer<'_> {
         writeln!(self.out, "\n{title}: {covered} of the time; runs: {}", runs.join(", "))?;
         self.program(estimate)?;
         let kinds = [
-            ("function", &estimate.functions),
-            ("loop", &estimate.loops),
-            ("block", &estimate.blocks),
+            ("function", estimate.functions.iter().collect()),
+            ("loop", estimate.loops.iter().collect()),
+            ("block", outside_of(&estimate.loops, &estimate.blocks)),
         ];
         for (kind, rows) in kinds {
-            self.rows(kind, rows)?;
+            self.rows(kind, &rows)?;
         }
         for note in &estimate.notes {
             self.paragraph("note: ", note)?;
@@ -65,10 +65,10 @@ impl Renderer<'_> {
         if row.next.is_empty() { Ok(()) } else { self.paragraph("        next: ", &row.next) }
     }
 
-    fn rows(&mut self, kind: &str, rows: &[Row]) -> std::fmt::Result {
+    fn rows(&mut self, kind: &str, rows: &[&Row]) -> std::fmt::Result {
         let most = if self.style.verbose { usize::MAX } else { ROWS };
-        let shown: Vec<&Row> =
-            rows.iter().filter(|row| self.style.verbose || row.share >= LEAST).take(most).collect();
+        let is_shown = |row: &&&Row| self.style.verbose || row.share >= LEAST;
+        let shown: Vec<&&Row> = rows.iter().filter(is_shown).take(most).collect();
         if shown.is_empty() {
             return Ok(());
         }
@@ -81,8 +81,7 @@ impl Renderer<'_> {
                 format!("{}..{} {name}", row.start, row.end)
             };
             let cycles = row.cycles_per_entry.map_or(String::new(), |cycles| {
-                let isolated =
-                    row.isolated.map_or(String::new(), |one| format!(", {one:.2} in isolation"));
+                let isolated = row.isolated.map_or(String::new(), |one| isolated(row, one));
                 format!("  {cycles:.2} cycles{isolated}")
             });
             writeln!(self.out, "  {:>6}  {}  {place}{cycles}", share(row.share), bar(&row.parts))?;
@@ -92,6 +91,22 @@ impl Renderer<'_> {
         }
         Ok(())
     }
+}
+
+/// Cycles in isolation; with which values, where that was a question.
+fn isolated(row: &Row, cycles: f64) -> String {
+    let with = match row.isolated_with.as_deref() {
+        Some("the program's values") => " with its own values",
+        Some(text) if text.contains(':') => " with made-up values",
+        _ => "",
+    };
+    format!(", {cycles:.2} in isolation{with}")
+}
+
+/// The blocks that are not shown as loops of one block.
+fn outside_of<'a>(loops: &[Row], blocks: &'a [Row]) -> Vec<&'a Row> {
+    let is_same = |a: &Row, b: &Row| (&a.module, &a.start, &a.end) == (&b.module, &b.start, &b.end);
+    blocks.iter().filter(|block| !loops.iter().any(|one| is_same(one, block))).collect()
 }
 
 /// A bar of all parts: r retiring, s bad speculation, f fetch bandwidth, l fetch latency, c core, m memory, and dots
@@ -112,6 +127,13 @@ fn bar(parts: &Parts) -> String {
 mod tests {
     use super::*;
     use crate::documents::estimate::Share;
+
+    #[test]
+    fn a_loop_of_one_block_is_shown_once() {
+        let of = |start: &str| Row { start: start.to_owned(), ..Row::default() };
+        let blocks = [of("0x10"), of("0x20")];
+        assert_eq!(outside_of(&[of("0x10")], &blocks), [&of("0x20")]);
+    }
 
     #[test]
     fn a_bar_has_a_letter_for_each_part() {

@@ -3,6 +3,7 @@
 mod annotated;
 mod code;
 mod estimate;
+mod hot_table;
 mod per_function;
 mod renderer;
 mod style;

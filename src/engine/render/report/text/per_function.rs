@@ -2,6 +2,7 @@
 
 use super::renderer::Renderer;
 use crate::documents::per_function::{FunctionNode, PerFunction};
+use crate::render::fit::elided;
 use std::fmt::Write as _;
 
 impl Renderer<'_> {
@@ -17,6 +18,12 @@ impl Renderer<'_> {
             .first()
             .map(|f| f.nodes.iter().map(|n| n.label.as_str()).collect())
             .unwrap_or_default();
+        let labels_take: usize = labels.iter().map(|l| 2 + l.chars().count().max(12)).sum();
+        let name = match self.style.fits {
+            true => name.min(self.style.width.saturating_sub(10 + labels_take)).max(12),
+            false => name,
+        };
+        let names: Vec<String> = names.iter().map(|n| elided(n, name)).collect();
         let width = |label: &str| label.chars().count().max("100.0 % ±10.0".chars().count());
         write!(self.out, "    time  {:<name$}", "function")?;
         for label in &labels {

@@ -3,6 +3,7 @@
 use super::style::Style;
 use crate::documents::report::{Finding, FindingKind, InfoRow, NodeRow, Place, Report, Source};
 use crate::format;
+use crate::render::fit::fit;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
@@ -30,7 +31,8 @@ pub fn render(report: &Report, style: &Style) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = Renderer { out: &mut out, style, report }.whole();
-    if style.ascii { format::ascii(&out) } else { out }
+    let out = if style.ascii { format::ascii(&out) } else { out };
+    if style.fits { fit(&out, style.width) } else { out }
 }
 
 pub(super) struct Renderer<'a> {
@@ -99,14 +101,21 @@ impl Renderer<'_> {
         let mut parts = Vec::new();
         if r.uarch.is_empty() && r.sampled.is_some() {
             parts.push("samples, without counts for a tree".to_owned());
+        } else if r.uarch.is_empty() && r.source == Source::Imported {
+            parts.push("software counts, none of the core".to_owned());
         } else if r.uarch.is_empty() {
             parts.push("no table for this processor".to_owned());
         } else {
             parts.push(self.paint("1", &r.uarch));
             parts.push(r.title.clone());
         }
-        // "Imported counts" would be of the tree that there is none of.
-        if !(r.uarch.is_empty() && r.sampled.is_some() && r.source == Source::Imported) {
+        // "Imported counts" would be of the tree that there is none of; the tree says "no core PMU".
+        let said = match r.source {
+            Source::Imported => r.uarch.is_empty() && r.sampled.is_some(),
+            Source::NoPmu => r.nodes.iter().any(|n| n.missing.is_some()),
+            _ => false,
+        };
+        if !said {
             parts.push(r.source.label().to_owned());
         }
         parts.extend(r.subject.iter().cloned());

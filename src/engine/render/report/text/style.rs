@@ -9,13 +9,15 @@ pub struct Style {
     pub ascii: bool,
     /// Columns.
     pub width: usize,
+    /// No line is wider: the output is a terminal.
+    pub fits: bool,
     /// All nodes and metrics, the counts of each node, and why an error is missing.
     pub verbose: bool,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self { color: false, ascii: false, width: 100, verbose: false }
+        Self { color: false, ascii: false, width: 100, fits: false, verbose: false }
     }
 }
 
@@ -23,6 +25,20 @@ impl Style {
     /// Marks and bar characters that the style allows.
     pub(super) fn marks(&self) -> &'static Marks {
         if self.ascii { &ASCII } else { &UNICODE }
+    }
+
+    /// A bar of `share` of `width` cells, padded to them.
+    pub(super) fn bar(&self, share: f64, width: usize) -> String {
+        let marks = self.marks();
+        let steps = marks.parts.len() + 1;
+        let cells = share.clamp(0.0, 1.0) * width as f64;
+        let filled = (cells * steps as f64).round() as usize;
+        let mut bar: String = std::iter::repeat_n(marks.full, filled / steps).collect();
+        if !filled.is_multiple_of(steps) {
+            bar.push(marks.parts[filled % steps - 1]);
+        }
+        let blank = width - bar.chars().count().min(width);
+        bar + &" ".repeat(blank)
     }
 }
 

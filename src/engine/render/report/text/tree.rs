@@ -80,7 +80,11 @@ impl Renderer<'_> {
         let name = format!("{:indent$}{:<width$}", "", node.label, width = label - indent);
         let tail = match (&node.value, &node.missing) {
             (Some(value), _) => {
-                let mut text = format!("{}  {}", self.bar(*value, label), value_text(node));
+                let mut text = format!(
+                    "{}  {}",
+                    self.style.bar(*value, self.bar_width(label)),
+                    value_text(node)
+                );
                 for remark in self.remarks(node) {
                     let _ = write!(text, "  {remark}");
                 }
@@ -152,20 +156,6 @@ impl Renderer<'_> {
     fn bar_width(&self, label: usize) -> usize {
         const FLAG_VALUE_AND_MARK: usize = 38;
         BAR.min(self.style.width.saturating_sub(label + FLAG_VALUE_AND_MARK))
-    }
-
-    fn bar(&self, value: f64, label: usize) -> String {
-        let marks = self.style.marks();
-        let steps = marks.parts.len() + 1;
-        let width = self.bar_width(label);
-        let cells = value.clamp(0.0, 1.0) * width as f64;
-        let filled = (cells * steps as f64).round() as usize;
-        let mut bar: String = std::iter::repeat_n(marks.full, filled / steps).collect();
-        if !filled.is_multiple_of(steps) {
-            bar.push(marks.parts[filled % steps - 1]);
-        }
-        let blank = width - bar.chars().count().min(width);
-        bar + &" ".repeat(blank)
     }
 }
 

@@ -1,7 +1,18 @@
 //! Two reports side by side: each difference judged against both errors.
+//!
+//! | file | concern |
+//! |---|---|
+//! | [`several`] | several runs as one report, their spread as its errors |
+//! | [`gate`] | lines that a difference must not cross |
+//! | [`judge`](mod@judge) | which of them it crosses |
+
+pub mod gate;
+pub mod judge;
+pub mod several;
 
 use crate::documents::report::{InfoRow, NodeRow, Place, Report};
 use crate::format;
+use gate::{Crossing, Gate};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -44,6 +55,8 @@ pub struct DiffRow {
     pub margin: Option<f64>,
     /// The judgement.
     pub judgement: Judgement,
+    /// Unit of the values; `ratio` for shares, empty for plain numbers.
+    pub unit: String,
     /// Which part of the measurement.
     #[serde(flatten)]
     pub place: Place,
@@ -64,8 +77,18 @@ pub struct Diff {
     pub info: Vec<DiffRow>,
     /// Software counts likewise.
     pub software: Vec<DiffRow>,
+    /// Lines that were not to be crossed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<Gate>,
     /// Limits of the comparison.
     pub notes: Vec<String>,
+}
+
+impl Diff {
+    /// Conditions that came to this.
+    pub fn gates(&self, crossing: Crossing) -> impl Iterator<Item = &Gate> {
+        self.gates.iter().filter(move |gate| gate.crossing == crossing)
+    }
 }
 
 /// A value of either report, with what identifies it.
@@ -76,20 +99,23 @@ struct Side {
     level: u32,
     value: Option<f64>,
     error: Option<f64>,
+    unit: String,
     place: Place,
 }
 
 impl From<&NodeRow> for Side {
     fn from(n: &NodeRow) -> Self {
         let (id, label, place) = (n.id.clone(), n.label.clone(), n.place.clone());
-        Self { id, label, level: n.level, value: n.value, error: n.error, place }
+        let unit = "ratio".to_owned();
+        Self { id, label, level: n.level, value: n.value, error: n.error, unit, place }
     }
 }
 
 impl From<&InfoRow> for Side {
     fn from(i: &InfoRow) -> Self {
         let (id, label, place) = (i.id.clone(), i.label.clone(), i.place.clone());
-        Self { id, label, level: 0, value: i.value, error: i.error, place }
+        let unit = i.unit.clone();
+        Self { id, label, level: 0, value: i.value, error: i.error, unit, place }
     }
 }
 
@@ -97,6 +123,7 @@ impl From<&InfoRow> for Side {
 fn title(file: &str, report: &Report) -> String {
     let mut parts = report.subject.clone();
     parts.extend(report.duration.map(format::seconds));
+    parts.extend((report.repeats > 1).then(|| format!("{} runs", report.repeats)));
     if parts.is_empty() { file.to_owned() } else { format!("{file}: {}", parts.join(", ")) }
 }
 
@@ -128,6 +155,7 @@ pub fn diff((file_a, a): (&str, &Report), (file_b, b): (&str, &Report)) -> Diff 
             b.info.iter().map(Side::from).collect(),
         ),
         software: pair(software(a), software(b)),
+        gates: Vec::new(),
         notes,
     }
 }
@@ -139,6 +167,7 @@ fn software(report: &Report) -> Vec<Side> {
         level: 0,
         value: *value,
         error: report.software_error.get(name).copied(),
+        unit: if name.ends_with("_ms") { "ms".to_owned() } else { String::new() },
         place: Place::default(),
     };
     report.software.iter().map(side).collect()
@@ -190,6 +219,7 @@ fn row(named: &Side, a: Option<&Side>, b: Option<&Side>) -> DiffRow {
         difference,
         margin,
         judgement,
+        unit: named.unit.clone(),
         place: named.place.clone(),
     }
 }
@@ -199,8 +229,8 @@ mod tests {
     use super::*;
 
     fn side(value: Option<f64>, error: Option<f64>) -> Side {
-        let place = Place::default();
-        Side { id: "X".into(), label: "X".into(), level: 1, value, error, place }
+        let (unit, place) = ("ratio".to_owned(), Place::default());
+        Side { id: "X".into(), label: "X".into(), level: 1, value, error, unit, place }
     }
 
     #[test]

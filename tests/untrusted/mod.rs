@@ -1,7 +1,12 @@
 //! Files and names that tdtool does not trust: what it refuses to read, what it never overwrites,
 //! and what it never lets through to a terminal.
 
+mod killed;
+mod names;
+mod outputs;
+
 use crate::support::files::Folder;
+use crate::support::pty::Pty;
 use crate::support::run::{command, ended, program, run, start, tdtool};
 use crate::support::tools::gcc;
 use std::fs;
@@ -179,4 +184,20 @@ fn names_cannot_drive_the_terminal() {
             assert!(!text.lines().any(|line| line.starts_with('X')), "{arguments:?}: {text}");
         }
     }
+}
+
+/// The screen's size is asked of the terminal; `tput` is not run for it, from whatever folder it is found in.
+#[test]
+fn no_program_is_run_for_the_size_of_the_screen() {
+    let folder = Folder::new();
+    let (tput, ran) = (folder.write("tput", ""), folder.file("ran"));
+    fs::write(&tput, format!("#!/bin/sh\necho > {ran}\necho 80\n")).unwrap();
+    run(program("chmod").args(["+x", &tput])).succeeded();
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let command = ["--", "sh", "-c", "while :; do :; done"];
+    let mut screen = Pty::start_uncontrolled(&command, &[("PATH", &path)]);
+    screen.wait_for("q quit");
+    screen.types("q");
+    screen.end();
+    assert!(!fs::exists(&ran).unwrap(), "tput was run");
 }

@@ -1,0 +1,158 @@
+//! What a worker takes from itself before its own code: each restraint is set, read back, and entered in
+//! the mailbox, where the runner reads it before any block runs.
+
+use super::layout::{self as at, mail};
+use super::raw::{call, prctl};
+
+/// A restraint, in the order of the mailbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restraint {
+    Session,
+    EndsWithParent,
+    NoNewPrivileges,
+    NotInspectable,
+    CoreFiles,
+    FileSizes,
+    OpenFiles,
+    Processes,
+    LockedMemory,
+    Stack,
+    AddressSpace,
+    Signals,
+    Descriptors,
+}
+
+use Restraint as R;
+
+impl Restraint {
+    /// All of them, with what users read.
+    pub const ALL: [(Self, &'static str); 13] = [
+        (R::Session, "session of its own"),
+        (R::EndsWithParent, "end with tdtool"),
+        (R::NoNewPrivileges, "no new privileges"),
+        (R::NotInspectable, "not inspectable by other processes"),
+        (R::CoreFiles, "limit on core files"),
+        (R::FileSizes, "limit on file sizes"),
+        (R::OpenFiles, "limit on open files"),
+        (R::Processes, "limit on processes"),
+        (R::LockedMemory, "limit on locked memory"),
+        (R::Stack, "limit on the stack"),
+        (R::AddressSpace, "limit on memory"),
+        (R::Signals, "signals blocked"),
+        (R::Descriptors, "no descriptors"),
+    ];
+
+    /// Its place in the mailbox.
+    pub fn place(self) -> usize {
+        at::MAIL + mail::RESTRAINTS + 4 * self as usize
+    }
+}
+
+/// Resource limits: no files, no processes, no cores, no locked memory, and little memory at all.
+const LIMITS: [(Restraint, u32, u64); 7] = [
+    // 1, not 0: that also keeps the kernel from starting a core handler (Linux, fs/coredump.c).
+    (R::CoreFiles, libc::RLIMIT_CORE, 1),
+    (R::FileSizes, libc::RLIMIT_FSIZE, 0),
+    (R::OpenFiles, libc::RLIMIT_NOFILE, 0),
+    (R::Processes, libc::RLIMIT_NPROC, 0),
+    (R::LockedMemory, libc::RLIMIT_MEMLOCK, 0),
+    (R::Stack, libc::RLIMIT_STACK, 0),
+    (R::AddressSpace, libc::RLIMIT_AS, (at::SIZE + 2 * at::PAGES_MAX * at::PAGE) as u64),
+];
+
+/// Enters how it went: `held`, an error of the kernel, or that it reads back otherwise.
+///
+/// # Safety
+/// Only in the worker, whose region lies at `base`.
+unsafe fn enter(base: u64, restraint: Restraint, held: bool, result: i64) {
+    let outcome = match (held, result) {
+        (true, _) => mail::HELD,
+        (false, error) if error < 0 => error as i32,
+        (false, _) => mail::READS_OTHERWISE,
+    };
+    // SAFETY: inside the region's data, which is mapped by then, and aligned.
+    unsafe { ((base as usize + restraint.place()) as *mut i32).write_volatile(outcome) };
+}
+
+/// Restrains the process as far as that takes no descriptor away; blocks all signals but exceptions.
+///
+/// # Safety
+/// Only in the worker, whose region lies at `base`.
+pub unsafe fn restrain(base: u64, inspect: bool) {
+    // SAFETY: this process is ours alone; pointers are to live locals of the kernel's layout.
+    unsafe {
+        let session = call(libc::SYS_setsid, [0; 6]);
+        enter(base, R::Session, call(libc::SYS_getsid, [0; 6]) == session, session);
+        let set = prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64);
+        let mut signal = 0i32;
+        prctl(libc::PR_GET_PDEATHSIG, &raw mut signal as u64);
+        enter(base, R::EndsWithParent, signal == libc::SIGKILL, set);
+        let set = prctl(libc::PR_SET_NO_NEW_PRIVS, 1);
+        enter(base, R::NoNewPrivileges, prctl(libc::PR_GET_NO_NEW_PRIVS, 0) == 1, set);
+        // perf_event_open(2) asks for the right to inspect, which takes a dumpable process. No core is
+        // written all the same.
+        let set = prctl(libc::PR_SET_DUMPABLE, u64::from(inspect));
+        enter(base, R::NotInspectable, prctl(libc::PR_GET_DUMPABLE, 0) == 0, set);
+        for (restraint, what, most) in LIMITS {
+            let (limit, mut now) = ([most, most], [u64::MAX; 2]);
+            let (limit, read) = (limit.as_ptr() as u64, now.as_mut_ptr() as u64);
+            let set = call(libc::SYS_setrlimit, [u64::from(what), limit, 0, 0, 0, 0]);
+            call(libc::SYS_getrlimit, [u64::from(what), read, 0, 0, 0, 0]);
+            // A limit of the user's that is lower stays, and holds.
+            enter(base, restraint, now[1] <= most, set);
+        }
+        let (blocked, mut now) = (blocked(), 0u64);
+        let (mask, read) = (&raw const blocked as u64, &raw mut now as u64);
+        let how = libc::SIG_SETMASK as u64;
+        let set = call(libc::SYS_rt_sigprocmask, [how, mask, 0, 8, 0, 0]);
+        call(libc::SYS_rt_sigprocmask, [how, 0, read, 8, 0, 0]);
+        // The kernel never blocks these two.
+        let never = bit(libc::SIGKILL) | bit(libc::SIGSTOP);
+        enter(base, R::Signals, now | never == blocked | never, set);
+    }
+}
+
+/// The exceptions that a block can raise.
+pub const EXCEPTIONS: [i32; 5] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
+
+/// Every signal but exceptions.
+fn blocked() -> u64 {
+    EXCEPTIONS.iter().fold(!0, |all, signal| all & !bit(*signal))
+}
+
+fn bit(signal: i32) -> u64 {
+    1 << (signal - 1)
+}
+
+/// Closes every descriptor, the `region`'s too.
+///
+/// # Safety
+/// Only in the worker, whose region lies at `base`.
+pub unsafe fn close_all(base: u64, region: i32) {
+    // SAFETY: this process is ours alone and uses no descriptor any more.
+    unsafe {
+        let set = call(libc::SYS_close_range, [0, u64::from(u32::MAX), 0, 0, 0, 0]);
+        if set != 0 {
+            for descriptor in 0..65536 {
+                call(libc::SYS_close, [descriptor, 0, 0, 0, 0, 0]);
+            }
+        }
+        let open =
+            |file: i32| call(libc::SYS_fcntl, [file as u64, libc::F_GETFD as u64, 0, 0, 0, 0]) >= 0;
+        enter(base, R::Descriptors, ![0, 1, 2, region].into_iter().any(open), set);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_restraint_has_a_place_of_its_own_and_a_name() {
+        for (i, (restraint, name)) in Restraint::ALL.iter().enumerate() {
+            assert_eq!(restraint.place(), at::MAIL + mail::RESTRAINTS + 4 * i, "{name}");
+            assert!(restraint.place() + 4 <= at::MAIL + mail::SEGMENTS, "{name}");
+        }
+    }
+}

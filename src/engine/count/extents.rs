@@ -1,0 +1,114 @@
+//! Runs of one command that did not end alike: what is made of two of them is of different extents.
+
+use crate::documents::Exit;
+use crate::documents::count::{Cost, Count};
+use nix::sys::signal::Signal;
+
+/// What of the document is made of the counts and of another run.
+const RUNS: [&str; 4] = ["branches", "values", "addresses of loads", "latencies of loads"];
+
+/// Marks the rows that stem from a run that ended otherwise than the counted one, or of which one was killed, and
+/// says so.
+pub(super) fn mark(document: &mut Count) {
+    let Some(counted) = document.exit else { return };
+    if let Exit::Signal(_) = counted {
+        let text = format!("the counted run {}: counts are of the run until then", words(counted));
+        document.notes.push(text);
+    }
+    let differs = |cost: &&Cost| {
+        let is_killed = |exit: Exit| matches!(exit, Exit::Signal(_));
+        let other = |exit: Exit| exit != counted || is_killed(exit) || is_killed(counted);
+        RUNS.contains(&cost.run.as_str()) && cost.exit.is_some_and(other)
+    };
+    let all: Vec<(String, Exit, f64)> = document
+        .cost
+        .iter()
+        .filter(differs)
+        .filter_map(|cost| Some((cost.run.clone(), cost.exit?, cost.seconds)))
+        .collect();
+    for (run, exit, seconds) in all {
+        let text = format!(
+            "the run of {run} {} after {seconds:.2} s, the counted one {}: what is made of both (*) is of different \
+             extents",
+            words(exit),
+            words(counted)
+        );
+        rows(document, &run).for_each(|of| of.get_or_insert_with(String::new).push_str(&text));
+        document.notes.push(format!("* {text}"));
+    }
+}
+
+/// How a run ended.
+fn words(exit: Exit) -> String {
+    match exit {
+        Exit::Status(0) => "ended as a whole".to_owned(),
+        Exit::Status(status) => format!("ended with status {status}"),
+        Exit::Signal(signal) => match Signal::try_from(signal) {
+            Ok(name) => format!("was killed by signal {signal} ({name})"),
+            Err(_) => format!("was killed by signal {signal}"),
+        },
+    }
+}
+
+/// The marks of all rows that are made of a run.
+fn rows<'a>(
+    document: &'a mut Count,
+    run: &str,
+) -> Box<dyn Iterator<Item = &'a mut Option<String>> + 'a> {
+    match run {
+        "branches" => {
+            let all = document.branches.iter_mut().filter(|row| row.mispredicted.is_some());
+            Box::new(all.map(|row| &mut row.extents))
+        }
+        "values" => {
+            let all = document.values.iter_mut().filter(|row| !row.registers.is_empty());
+            Box::new(all.map(|row| &mut row.extents))
+        }
+        "addresses of loads" => {
+            let all = document.loads.iter_mut().filter(|row| row.class.is_some());
+            Box::new(all.map(|row| &mut row.extents))
+        }
+        _ => {
+            let all = document.loads.iter_mut().filter(|row| row.latency.is_some());
+            Box::new(all.map(|row| &mut row.extents))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documents::count::{BranchRow, LoadRow, Modelled};
+
+    #[test]
+    fn a_killed_run_marks_what_is_made_of_it() {
+        let cost = |run: &str, exit| Cost { run: run.to_owned(), exit, ..Cost::default() };
+        let branch = BranchRow { mispredicted: Some(Modelled::default()), ..BranchRow::default() };
+        let mut document = Count {
+            exit: Some(Exit::Status(0)),
+            branches: vec![branch, BranchRow::default()],
+            loads: vec![LoadRow::default()],
+            cost: vec![
+                cost("counts", Some(Exit::Status(0))),
+                cost("branches", Some(Exit::Signal(9))),
+                cost("latencies of loads", Some(Exit::Status(0))),
+            ],
+            ..Count::default()
+        };
+        mark(&mut document);
+        assert_eq!(document.notes.len(), 1);
+        assert!(document.notes[0].contains("run of branches was killed by signal 9 (SIGKILL)"));
+        let marks: Vec<bool> = document.branches.iter().map(|row| row.extents.is_some()).collect();
+        assert_eq!((marks, document.loads[0].extents.is_some()), (vec![true, false], false));
+    }
+
+    #[test]
+    fn a_killed_counted_run_is_not_combined_with_others_unsaid() {
+        let exit = Some(Exit::Signal(11));
+        let cost = Cost { run: "values".to_owned(), exit, ..Cost::default() };
+        let mut document = Count { exit, cost: vec![cost], ..Count::default() };
+        mark(&mut document);
+        assert!(document.notes[0].contains("the counted run was killed by signal 11 (SIGSEGV)"));
+        assert!(document.notes[1].starts_with("* the run of values was killed"));
+    }
+}

@@ -1,0 +1,95 @@
+//! What `tdtool doctor` finds about measuring blocks: whether one can be measured, and the layers of the sandbox.
+
+use bench::{Layers, Options, Pmu, Profiler, Status};
+use isa::code::Block;
+use pmu::machine::{Finding, Level, Machine};
+use std::sync::Arc;
+use tma::Core;
+
+/// `add rax, rbx`: one cycle, and cannot fault.
+const SIMPLEST: [u8; 3] = [0x48, 0x01, 0xd8];
+
+/// Measures the simplest block there is, and asks for the layers of the sandbox.
+pub fn blocks(machine: &Machine, core: &Arc<Core>) -> Vec<Finding> {
+    let not = |why: String| {
+        let what = "blocks cannot be measured in isolation".to_owned();
+        vec![Finding { cause: Some(why), ..finding("block", Level::Blocked, what) }]
+    };
+    let pmu = match machine.core_pmus().next() {
+        // Whether it counts is found by measuring; this is only the clock's name.
+        Some(pmu) => format!("core PMU {}, or the time-stamp counter", pmu.name),
+        None => "the time-stamp counter, against loops of known latency".to_owned(),
+    };
+    let options = Options {
+        core: core.clone(),
+        pmu: Pmu::Absent(String::new()),
+        counts: false,
+        ..Options::quick()
+    };
+    let block = match Block::decode(&SIMPLEST) {
+        Ok(block) => block,
+        Err(error) => return not(error.to_string()),
+    };
+    let mut profiler = Profiler::new(options);
+    let measured = profiler.measure(&block).and_then(|m| Ok((m, profiler.layers()?)));
+    let (measurement, layers) = match measured {
+        Ok(measured) => measured,
+        Err(error) => {
+            let remedy = error.remedy().map(str::to_owned);
+            return not(error.to_string())
+                .into_iter()
+                .map(|found| Finding { remedy: remedy.clone(), ..found })
+                .collect();
+        }
+    };
+    match measurement.status {
+        Status::Ok | Status::Unstable => {}
+        _ => return not(measurement.reason.unwrap_or_else(|| "the trial failed".to_owned())),
+    }
+    let what = format!("block measurement: clock {pmu}");
+    vec![finding("block", Level::Ok, what), sandbox(&layers)]
+}
+
+/// The layers that protect the host from blocks, each as it reads back.
+fn sandbox(layers: &Layers) -> Finding {
+    const LIMIT: &str = "limit on ";
+    let (limits, others): (Vec<&str>, Vec<&str>) =
+        layers.held.iter().partition(|layer| layer.starts_with(LIMIT));
+    let mut held: Vec<String> = others.iter().map(|layer| (*layer).to_owned()).collect();
+    if !limits.is_empty() {
+        let of: Vec<_> = limits.iter().filter_map(|layer| layer.strip_prefix(LIMIT)).collect();
+        held.push(format!("limits on {}", of.join(", ")));
+    }
+    let what = format!("block sandbox, in force: {}", held.join(", "));
+    if layers.missing.is_empty() {
+        return finding("sandbox", Level::Ok, what);
+    }
+    let cause = format!("not in force: {}", layers.missing.join("; "));
+    let remedy = "the layers that hold are enough for blocks of your own; run blocks of unknown origin \
+                  where all of them hold (user namespaces: sysctl user.max_user_namespaces)";
+    let (cause, remedy) = (Some(cause), Some(remedy.to_owned()));
+    Finding { cause, remedy, ..finding("sandbox", Level::Limited, what) }
+}
+
+fn finding(id: &'static str, level: Level, what: String) -> Finding {
+    Finding { id, level, what, cause: None, remedy: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_of_the_sandbox_that_do_not_hold_are_named_with_the_reason() {
+        let held = vec!["system-call filter", "limit on files", "limit on memory"];
+        let found = sandbox(&Layers { held: held.clone(), missing: Vec::new() });
+        assert_eq!(found.level, Level::Ok);
+        let what = "block sandbox, in force: system-call filter, limits on files, memory";
+        assert_eq!(found.what, what);
+        let missing = vec!["namespaces of its own: Operation not permitted".to_owned()];
+        let found = sandbox(&Layers { held, missing });
+        assert_eq!(found.level, Level::Limited);
+        assert!(found.cause.unwrap().contains("of its own: Operation not permitted"));
+        assert!(found.remedy.is_some());
+    }
+}

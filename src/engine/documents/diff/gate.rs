@@ -1,0 +1,83 @@
+//! `--fail-if`: lines that a difference must not cross.
+
+use serde::Serialize;
+use tma::{Error, Result};
+
+/// A line: `ipc < -2%`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    pub(super) name: String,
+    pub(super) is_above: bool,
+    pub(super) bound: f64,
+    pub(super) is_relative: bool,
+}
+
+/// How a difference lies to a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Crossing {
+    /// Across it, and beyond its error.
+    Crossed,
+    /// Not across it, or within its error.
+    Held,
+    /// Across it, but without an error; or there is no difference.
+    Undecided,
+}
+
+/// A condition and what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Gate {
+    /// As it was given.
+    pub condition: String,
+    /// B against A: per cent of A, percentage points, or in the row's unit.
+    pub change: Option<f64>,
+    /// Half width of its 95 % interval.
+    pub margin: Option<f64>,
+    /// `%`, `points`, or the row's unit.
+    pub unit: String,
+    /// What came of it.
+    pub crossing: Crossing,
+    /// Why it is undecided.
+    pub reason: Option<String>,
+}
+
+/// Reads conditions separated by commas: `ipc < -2%, Backend_Bound > +3, time > +5%`. With `%` the bound is relative
+/// to A; without, it is in percentage points for shares and in the row's unit for others.
+///
+/// # Errors
+/// One is not `NAME < NUMBER` or `NAME > NUMBER`.
+pub fn conditions(text: &str) -> Result<Vec<Condition>> {
+    let all = text.split(',').map(str::trim).filter(|one| !one.is_empty());
+    let found: Vec<Condition> = all.map(condition).collect::<Result<_>>()?;
+    match found.is_empty() {
+        true => Err(wrong(text)),
+        false => Ok(found),
+    }
+}
+
+fn wrong(text: &str) -> Error {
+    Error::usage(format!("`{}` is no condition", text.trim()))
+        .because("a condition is NAME < NUMBER or NAME > NUMBER, of a change from A to B")
+        .hint("--fail-if 'ipc < -2%, Backend_Bound > +3, time > +5%'")
+}
+
+fn condition(text: &str) -> Result<Condition> {
+    let at = text.find(['<', '>']).ok_or_else(|| wrong(text))?;
+    let (name, rest) = (text[..at].trim(), text[at + 1..].trim());
+    let number = rest.strip_suffix('%').unwrap_or(rest).trim();
+    let bound: f64 =
+        number.parse().ok().filter(|n: &f64| n.is_finite()).ok_or_else(|| wrong(text))?;
+    if name.is_empty() {
+        return Err(wrong(text));
+    }
+    let is_above = text[at..].starts_with('>');
+    Ok(Condition { name: name.to_owned(), is_above, bound, is_relative: rest.ends_with('%') })
+}
+
+impl std::fmt::Display for Condition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (relation, percent) =
+            (if self.is_above { '>' } else { '<' }, if self.is_relative { "%" } else { "" });
+        write!(f, "{} {relation} {:+}{percent}", self.name, self.bound)
+    }
+}

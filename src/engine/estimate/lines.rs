@@ -1,0 +1,113 @@
+//! The source lines of the document's functions: the parts of a line's time are those of the loops and blocks that
+//! its samples are in.
+
+use crate::documents::estimate::{Parts, Row, Share};
+use crate::documents::estimate_code::Instruction;
+use crate::documents::estimate_lines::SourceLine;
+use crate::hot::source::Sources;
+use std::collections::{BTreeMap, HashSet};
+
+/// The instructions of a line by address, each with the loop or block that it is in.
+type Code<'a> = BTreeMap<&'a str, (&'a Instruction, &'a Row)>;
+
+/// The lines of a function with samples, in order of file and number. `pieces` are its loops and blocks with their
+/// instructions, the smallest first: an instruction is of the first that has it.
+pub(super) fn lines(pieces: &[&Row], sources: &mut Sources) -> Vec<SourceLine> {
+    let mut by_line: BTreeMap<(&str, u32), Code> = BTreeMap::new();
+    let mut seen: HashSet<&str> = HashSet::new();
+    for piece in pieces {
+        for one in &piece.code {
+            let is_new = seen.insert(&one.address);
+            if let Some((file, line)) = one.source.as_ref().filter(|_| is_new) {
+                let own = by_line.entry((file, *line)).or_default();
+                own.insert(&one.address, (one, piece));
+            }
+        }
+    }
+    let row = |((file, line), code): ((&str, u32), Code)| {
+        let of = |(one, piece): &(&Instruction, &Row)| (one.share, piece.parts.clone());
+        let weighted: Vec<(f64, Parts)> = code.values().map(of).collect();
+        let share = weighted.iter().map(|(share, _)| share).sum();
+        let mut named =
+            code.values().filter(|(one, _)| one.samples > 0).map(|(_, p)| &p.bottleneck);
+        let first = named.next().cloned().unwrap_or_else(|| "undecided".to_owned());
+        let is_one = named.all(|other| *other == first);
+        SourceLine {
+            file: file.to_owned(),
+            line,
+            text: sources.line(file, line),
+            share,
+            bottleneck: if is_one { first } else { "undecided".to_owned() },
+            parts: mean(&weighted),
+            code: code.values().map(|(one, _)| (*one).clone()).collect(),
+        }
+    };
+    by_line.into_iter().map(row).filter(|line| line.share > 0.0).collect()
+}
+
+/// The mean of parts, by their weights.
+fn mean(of: &[(f64, Parts)]) -> Parts {
+    let all: f64 = of.iter().map(|(weight, _)| weight).sum();
+    let part = |pick: fn(&Parts) -> &Share| {
+        let sum = |value: fn(&Share) -> f64| {
+            let sum: f64 = of.iter().map(|(weight, parts)| weight * value(pick(parts))).sum();
+            if all > 0.0 { sum / all } else { 0.0 }
+        };
+        let mut sources = of.iter().map(|(_, parts)| &pick(parts).source);
+        let source = sources.next().cloned().unwrap_or_default();
+        let is_one = sources.all(|other| *other == source);
+        Share {
+            value: sum(|share| share.value),
+            low: sum(|share| share.low),
+            high: sum(|share| share.high),
+            source: if is_one { source } else { "of several blocks".to_owned() },
+            reason: None,
+        }
+    };
+    Parts {
+        retiring: part(|parts| &parts.retiring),
+        bad_speculation: part(|parts| &parts.bad_speculation),
+        fetch_bandwidth: part(|parts| &parts.fetch_bandwidth),
+        fetch_latency: part(|parts| &parts.fetch_latency),
+        core_bound: part(|parts| &parts.core_bound),
+        memory_bound: part(|parts| &parts.memory_bound),
+        unexplained: part(|parts| &parts.unexplained),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(bottleneck: &str, memory: f64, code: &[(&str, u32, f64)]) -> Row {
+        let one = |(address, line, share): &(&str, u32, f64)| Instruction {
+            address: (*address).to_owned(),
+            samples: (share * 100.0) as u64,
+            share: *share,
+            source: Some(("a.c".to_owned(), *line)),
+            ..Instruction::default()
+        };
+        let memory_bound = Share { value: memory, ..Share::default() };
+        Row {
+            bottleneck: bottleneck.to_owned(),
+            parts: Parts { memory_bound, ..Parts::default() },
+            code: code.iter().map(one).collect(),
+            ..Row::default()
+        }
+    }
+
+    /// By hand: line 1 has 0.3 of memory 0.8 and 0.1 of memory 0.4, so (0.24 + 0.04) / 0.4 = 0.7. The outer loop's
+    /// copy of the inner instruction does not count twice.
+    #[test]
+    fn a_line_has_the_weighted_parts_of_its_pieces() {
+        let inner = piece("memory_bound", 0.8, &[("0x10", 1, 0.3)]);
+        let outer =
+            piece("core_bound", 0.4, &[("0x8", 1, 0.1), ("0x10", 1, 0.3), ("0x18", 2, 0.2)]);
+        let found = lines(&[&inner, &outer], &mut Sources::new(&[], "none"));
+        assert_eq!(found.len(), 2);
+        assert!((found[0].share - 0.4).abs() < 1e-12, "{:?}", found[0]);
+        assert!((found[0].parts.memory_bound.value - 0.7).abs() < 1e-12, "{:?}", found[0]);
+        assert_eq!((found[0].bottleneck.as_str(), found[0].code.len()), ("undecided", 2));
+        assert_eq!((found[1].bottleneck.as_str(), found[1].text.clone()), ("core_bound", None));
+    }
+}

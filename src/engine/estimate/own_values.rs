@@ -1,0 +1,202 @@
+//! Loops and blocks with the program's own values: registers and memory where a further run comes to them.
+
+use super::isolated::{Found, Values, of};
+use super::pieces::{Function, Kind, Piece};
+use crate::block::Measurer;
+use crate::captured::{Snapshot, Subject, apply, of_command};
+use crate::core_model::CoreModel;
+use crate::documents::estimate::Run;
+use bench::Options;
+use estimate::Isolated;
+use isa::code::{Around, Block};
+use pmu::Command;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tma::Result as Outcome;
+
+/// A run that has not come to the code after this many times the time of the first one, and so many seconds, is
+/// given up.
+const FIRST_ENTRY: (f64, f64) = (1.5, 1.0);
+/// How long entries are counted from the first one on.
+const ENTRIES: Duration = Duration::from_millis(300);
+/// How long a measurement may wait for a core that nothing else uses.
+const BUDGET: Duration = Duration::from_secs(1);
+/// A made-up measurement that is longer than the program's own time by this is of other work.
+const SLOWER: f64 = 1.1;
+/// How much other executions may differ from the captured one.
+const OTHERS: f64 = 0.1;
+/// All captures take at most so many times the first run, and …
+const MOST: f64 = 2.0;
+/// … so many seconds.
+const LEAST: f64 = 3.0;
+/// Cache lines and pages of the captured iterations that the first cache and its TLB hold: with more, time in
+/// isolation would be time of misses. The smallest of current cores: 512 lines and 64 pages, a half of them.
+const LINES: u64 = 256;
+const PAGES: usize = 32;
+
+/// Captures of one command.
+pub(super) struct OwnValues {
+    command: Command,
+    first_entry: Duration,
+    left: Duration,
+    /// How many runs there were, and what they took.
+    runs: usize,
+    spent: Duration,
+}
+
+/// A block with its values, ready to be measured.
+struct Captured {
+    block: Block,
+    options: Options,
+}
+
+/// Whether other values may take another time: those of a run in isolation that takes so many cycles more than the
+/// program does, of dividers, and where they decide on the path.
+pub(super) fn matter(
+    function: &Function,
+    piece: &Piece,
+    made_up: &Result<Found, String>,
+    cycles: f64,
+) -> bool {
+    let is_slower = match made_up {
+        Ok(found) => found.evidence.cycles.low > SLOWER * cycles,
+        Err(_) => true,
+    };
+    let all = piece.blocks.iter().flat_map(|block| function.instructions(*block));
+    let has_divider = || {
+        all.map(|(_, inst)| format!("{:?}", inst.decoded.mnemonic()).to_lowercase())
+            .any(|name| name.contains("div") || name.contains("sqrt"))
+    };
+    is_slower || piece.paths.len() > 1 || has_divider()
+}
+
+impl OwnValues {
+    /// Of a command whose first run took so many seconds.
+    pub fn new(command: &Command, seconds: f64) -> Self {
+        Self {
+            // A cut-off output does not belong where the first one went.
+            command: Command { stdout_to_stderr: true, ..command.clone() },
+            first_entry: Duration::from_secs_f64(FIRST_ENTRY.0 * seconds + FIRST_ENTRY.1),
+            left: Duration::from_secs_f64((MOST * seconds).max(LEAST)),
+            runs: 0,
+            spent: Duration::ZERO,
+        }
+    }
+
+    /// The runs, as one row.
+    pub fn spent(&self) -> Option<Run> {
+        let seconds = self.spent.as_secs_f64();
+        (self.runs > 0).then(|| Run { run: format!("{} for values", self.runs), seconds })
+    }
+
+    /// A piece that was measured with made-up values, with its own, if they can be captured.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn measured(
+        &mut self,
+        model: &CoreModel,
+        (function, piece): (&Function, &Piece),
+        made_up: Result<Found, String>,
+    ) -> Outcome<Result<Found, String>> {
+        let without = |why: String| match made_up.clone() {
+            Ok(found) => Ok(Found { values: Values::MadeUp(Some(why)), ..found }),
+            Err(reason) => Err(format!("{reason}; with the program's own values: {why}")),
+        };
+        let Captured { block, options } = match self.of(function, piece) {
+            Ok(captured) => captured,
+            Err(why) => return Ok(without(why)),
+        };
+        let measurement = Measurer::new(options, model).measure(&block, false)?;
+        Ok(match (of(&measurement), &made_up) {
+            (Err(why), _) => without(why),
+            // What bounds several paths is known of the most frequent one only.
+            (Ok(own), Ok(known)) if own.bound.is_none() => {
+                let mut found = known.clone();
+                found.evidence.cycles = own.evidence.cycles.widened(OTHERS);
+                Ok(Found { values: Values::Own, ..found })
+            }
+            (Ok(own), _) => Ok(Found {
+                values: Values::Own,
+                evidence: Isolated { cycles: own.evidence.cycles.widened(OTHERS), ..own.evidence },
+                ..own
+            }),
+        })
+    }
+
+    /// A piece with its values; or why there are none.
+    fn of(&mut self, function: &Function, piece: &Piece) -> Result<Captured, String> {
+        let (blocks, head) = match piece.kind {
+            Kind::Rest => return Err("it is not one loop or block".to_owned()),
+            Kind::Block => (vec![piece.blocks[0]], piece.blocks[0]),
+            Kind::Loop(number) => {
+                let of = &function.flow.loops[number];
+                if of.blocks.len() != piece.blocks.len() {
+                    return Err("there are loops within it".to_owned());
+                }
+                (of.blocks.clone(), of.head)
+            }
+        };
+        let code = code(function, blocks.clone());
+        let head = function.range(head);
+        bench::can_be_moved(&code, head.start)?;
+        let bytes = piece_of(&code, &head).ok_or("its bytes are not known")?;
+        let block = Block::decode(bytes).map_err(|error| error.to_string())?;
+        let block = match piece.kind {
+            Kind::Block => block.without_exit()?.0,
+            _ => block,
+        };
+        if self.left.is_zero() {
+            return Err("the time for captures was over".to_owned());
+        }
+        let region = code.iter().map(|(start, bytes)| *start..start + bytes.len() as u64).collect();
+        let around = Around { head, region, blocks: blocks.len() };
+        let snapshot = self.capture(Path::new(&function.module), &around)?;
+        let mut options = Options { budget: BUDGET, ..Options::default() };
+        let subject = Subject { length: block.bytes.len(), code, whole: blocks.len() > 1 };
+        apply(&snapshot, subject, &mut options);
+        Ok(Captured { block, options })
+    }
+
+    fn capture(&mut self, file: &Path, around: &Around) -> Result<Snapshot, String> {
+        let begin = Instant::now();
+        let times = (self.first_entry.min(self.left), ENTRIES);
+        let found = of_command(file, around, &self.command, times);
+        self.runs += 1;
+        self.spent += begin.elapsed();
+        self.left = self.left.saturating_sub(begin.elapsed());
+        let found = found.map_err(|error| error.cause().unwrap_or(error.what()).to_owned())?;
+        match (
+            found.walk.lines.unwrap_or(0),
+            found.pages.0.len().saturating_sub(found.walk.nearby.len()),
+        ) {
+            (lines, pages) if lines > LINES || pages > PAGES => Err(format!(
+                "the captured iterations touch {lines} cache lines in {pages} pages, more than the first cache keeps"
+            )),
+            _ => Ok(found),
+        }
+    }
+}
+
+/// The code of blocks: p_vaddr and bytes of each run of adjacent ones.
+fn code(function: &Function, mut blocks: Vec<usize>) -> Vec<(u64, Vec<u8>)> {
+    blocks.sort_unstable_by_key(|block| function.range(*block).start);
+    let mut parts: Vec<(u64, Vec<u8>)> = Vec::new();
+    for block in blocks {
+        let start = function.range(block).start;
+        let bytes = function.instructions(block).iter().flat_map(|(_, inst)| inst.bytes.iter());
+        match parts.last_mut().filter(|(from, all)| from + all.len() as u64 == start) {
+            Some((_, all)) => all.extend(bytes),
+            None => parts.push((start, bytes.copied().collect())),
+        }
+    }
+    parts
+}
+
+/// The bytes of a range.
+fn piece_of<'a>(code: &'a [(u64, Vec<u8>)], range: &std::ops::Range<u64>) -> Option<&'a [u8]> {
+    code.iter().find_map(|(start, bytes)| {
+        let from = usize::try_from(range.start.checked_sub(*start)?).ok()?;
+        bytes.get(from..from + usize::try_from(range.end - range.start).ok()?)
+    })
+}

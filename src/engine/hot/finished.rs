@@ -1,0 +1,61 @@
+//! Reports that are documents already.
+
+use super::code::CodeAsk;
+use crate::documents::{Report, report_file};
+use crate::topdown::ImportAsk;
+use profile::hot::Filter;
+use std::path::Path;
+use tma::error::{Error, Result};
+
+/// The reports of a document; with intervals all, else the last.
+///
+/// # Errors
+/// It cannot be read, is another document, or the question needs the recording that it was made of.
+pub(super) fn reports(path: &Path, ask: &ImportAsk, code: Option<&CodeAsk>) -> Result<Vec<Report>> {
+    let unreadable =
+        |e: std::io::Error| Error::failed(format!("cannot read {}", path.display())).because(e);
+    let mut all = match path == Path::new("-") {
+        true => report_file::read_all(path, std::io::stdin().lock())?,
+        false => report_file::read_all(path, tma::files::open(path).map_err(unreadable)?)?,
+    };
+    if let Some(option) = needs_recording(ask, code) {
+        return Err(Error::usage(format!("{option} does not apply to a finished report"))
+            .because(format!("{} holds values, not what they were computed from", path.display()))
+            .hint("give the session, perf.data or counts that it was made of"));
+    }
+    if !ask.intervals && all.len() > 1 {
+        all.drain(..all.len() - 1);
+    }
+    for report in &mut all {
+        let (functions, blocks) = code.map_or((0, 0), |ask| (ask.functions, ask.blocks));
+        report.functions.truncate(functions);
+        report.blocks.truncate(blocks);
+        report.sampled = report.sampled.take().filter(|_| code.is_some());
+    }
+    Ok(all)
+}
+
+/// An option that a document cannot answer.
+fn needs_recording(ask: &ImportAsk, code: Option<&CodeAsk>) -> Option<&'static str> {
+    let nodes = [
+        ("--level", ask.ask.level.is_some()),
+        ("--nodes", ask.ask.nodes.is_some()),
+        ("--bottlenecks", ask.ask.bottlenecks),
+        ("--uarch", ask.uarch.is_some()),
+    ];
+    let of_code = |ask: &CodeAsk| {
+        let plain = Filter { chains: ask.filter.chains, ..Filter::default() };
+        [
+            ("--callers", ask.callers.is_some()),
+            ("--measure", ask.measure.is_some()),
+            ("--folded", ask.folded.is_some()),
+            ("--flamegraph", ask.flame_graph.is_some()),
+            ("--annotate", ask.annotate.is_some()),
+            ("--by", ask.by.is_some()),
+            ("--per-function", ask.per_function),
+            ("--thread, --time or --event-number", ask.filter != plain),
+        ]
+    };
+    let all = nodes.into_iter().chain(code.into_iter().flat_map(of_code));
+    all.filter(|(_, given)| *given).map(|(option, _)| option).next()
+}

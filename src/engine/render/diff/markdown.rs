@@ -1,0 +1,62 @@
+//! A comparison as Markdown, for the comment of a pull request.
+
+use super::cells::cells;
+use super::gates;
+use crate::documents::diff::Diff;
+use crate::documents::diff::gate::Crossing;
+use std::fmt::Write as _;
+
+/// The conditions as a list, the rows as a table.
+pub fn render(diff: &Diff) -> String {
+    let mut out = String::new();
+    for (name, report) in ["A", "B"].iter().zip(&diff.reports) {
+        let _ = writeln!(out, "- **{name}**: {}", escaped(report));
+    }
+    out.push('\n');
+    for gate in &diff.gates {
+        let mark = match gate.crossing {
+            Crossing::Crossed => "❌",
+            Crossing::Held => "✅",
+            Crossing::Undecided => "❓",
+        };
+        let _ = writeln!(out, "- {mark} {}", escaped(&gates::sentence(gate, false)));
+    }
+    let _ = writeln!(out, "\n| | A | B | B − A | |\n|---|--:|--:|--:|---|");
+    for row in cells(diff, false) {
+        let name = format!("{}{}", "&nbsp;".repeat(row.indent), escaped(&row.name));
+        let _ = writeln!(
+            out,
+            "| {name} | {} | {} | {} | {} |",
+            row.a, row.b, row.difference, row.judgement
+        );
+    }
+    for note in &diff.notes {
+        let _ = writeln!(out, "\nNote: {}", escaped(note));
+    }
+    out
+}
+
+/// Text without what Markdown or HTML read in it.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in tma::text::name(text).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '|' | '*' | '_' | '`' | '[' | ']' | '\\' => out.extend(['\\', c]),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn names_form_no_table_and_no_tag() {
+        assert_eq!(escaped("a|b <script> `x`"), "a\\|b &lt;script&gt; \\`x\\`");
+    }
+}

@@ -1,0 +1,219 @@
+//! The rows of hot functions and blocks, as wide as the terminal lets them be.
+
+use super::code::{share, short};
+use super::renderer::Renderer;
+use super::style::Style;
+use crate::documents::report_code::{BlockRow, FunctionRow};
+use crate::render::fit::elided;
+use std::fmt::Write as _;
+
+/// Columns of a bar.
+const BAR: usize = 8;
+/// Columns of a name that a wider one does not widen.
+const NAME: usize = 48;
+/// Columns of a name that modules and places are shortened for, and bars are left out for.
+const COMFORTABLE: usize = 32;
+const LEAST: usize = 18;
+/// Columns of the share, and of the samples, with the gaps before them.
+const SHARE: usize = 8;
+const SAMPLES: usize = 9;
+
+/// Columns of a table.
+struct Widths {
+    bar: usize,
+    samples: bool,
+    name: usize,
+    module: usize,
+    place: usize,
+}
+
+impl Widths {
+    /// As all need, or as a terminal of the style's width has room for: bars, modules and places make room for
+    /// names.
+    fn new(style: &Style, name: usize, module: usize, place: usize) -> Self {
+        let most = if style.verbose { NAME } else { usize::MAX };
+        if !style.fits {
+            return Self { bar: BAR, samples: true, name: name.min(most), module, place };
+        }
+        let choices = [
+            (BAR, true, module, place),
+            (BAR, true, module.min(16), place.min(24)),
+            (BAR, true, module.min(12), place.min(16)),
+            (0, true, module.min(12), place.min(16)),
+            (0, true, 0, place.min(16)),
+            (0, false, 0, 0),
+        ];
+        let gap = |columns: usize| if columns == 0 { 0 } else { columns + 2 };
+        let fixed = |&(bar, samples, module, place): &(usize, bool, usize, usize)| {
+            let samples = if samples { SAMPLES } else { 0 };
+            // One more for a share of 100.0 %.
+            SHARE + 1 + gap(bar) + samples + gap(module) + gap(place) + 2
+        };
+        let room = |least: usize| {
+            move |c: &&(usize, bool, usize, usize)| fixed(c) + name.min(least) <= style.width
+        };
+        let (wide, narrow) = choices.split_at(2);
+        let chosen =
+            wide.iter().find(room(COMFORTABLE)).or_else(|| narrow.iter().find(room(LEAST)));
+        let chosen = chosen.unwrap_or(&choices[choices.len() - 1]);
+        let &(bar, samples, module, place) = chosen;
+        let name = name.min(style.width.saturating_sub(fixed(chosen)).max(8));
+        Self { bar, samples, name, module, place }
+    }
+
+    /// A line of the table; what has no column is left out.
+    fn line(&self, cells: [&str; 6]) -> String {
+        let [share, bar, samples, name, module, place] = cells;
+        let mut line = format!("  {share:>0$}", SHARE - 2);
+        if self.bar > 0 {
+            let _ = write!(line, "  {bar:<0$}", self.bar);
+        }
+        if self.samples {
+            let _ = write!(line, "  {samples:>0$}", SAMPLES - 2);
+        }
+        let _ = write!(line, "  {name:<0$}", self.name);
+        for (text, width) in [(module, self.module), (place, self.place)] {
+            if width > 0 {
+                let _ = write!(line, "  {:<width$}", elided(text, width));
+            }
+        }
+        line.trim_end().to_owned()
+    }
+}
+
+/// Where the time goes, whole and as short as it can be.
+struct Shown {
+    whole: String,
+    brief: String,
+}
+
+impl Shown {
+    fn at(file: Option<&str>, line: Option<u32>, function: &Option<String>) -> Self {
+        let name = file.map(|file| file.rsplit('/').next().unwrap_or(file));
+        Self { whole: inlined(place(file, line), function), brief: place(name, line) }
+    }
+
+    /// What a column of this width has room for.
+    fn within(&self, width: usize) -> &str {
+        if self.whole.chars().count() <= width { &self.whole } else { &self.brief }
+    }
+}
+
+impl Renderer<'_> {
+    pub(super) fn functions(&mut self, rows: &[FunctionRow]) -> std::fmt::Result {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> = rows.iter().map(|r| self.named(&r.name, &r.short)).collect();
+        let modules: Vec<String> = rows.iter().map(|r| short(&r.module)).collect();
+        let place = |r: &FunctionRow| match (&r.gap, &r.hottest) {
+            (Some(gap), _) => {
+                Shown { whole: format!("({gap})"), brief: "(unavailable)".to_owned() }
+            }
+            (None, Some(hot)) => Shown::at(Some(&hot.file), Some(hot.line), &hot.inlined),
+            (None, None) => Shown::at(r.file.as_deref(), r.line, &None),
+        };
+        let places: Vec<Shown> = rows.iter().map(place).collect();
+        let widths = Widths::new(
+            self.style,
+            widest(&names, "function"),
+            widest(&modules, "module"),
+            widest(places.iter().map(|p| &p.whole), "hottest line"),
+        );
+        let head = widths.line(["share", "", "samples", "function", "module", "hottest line"]);
+        writeln!(self.out, "{head}")?;
+        for (((row, name), module), place) in rows.iter().zip(&names).zip(&modules).zip(&places) {
+            let bar = self.style.bar(row.share, BAR);
+            let (share, samples) = (share(row.share), row.samples.to_string());
+            let name = self.cut(name, widths.name);
+            let place = place.within(widths.place);
+            let line = widths.line([&share, &bar, &samples, &name, module, place]);
+            writeln!(self.out, "{line}")?;
+        }
+        Ok(())
+    }
+
+    /// The head of the table of blocks, and the line of each.
+    pub(super) fn block_lines(&self, rows: &[BlockRow]) -> (String, Vec<String>) {
+        let range = |r: &BlockRow| format!("{}..{} ", r.start, r.end);
+        let name = |r: &BlockRow| self.named(&r.function, &r.function_short);
+        let names: Vec<String> = rows.iter().map(|r| range(r) + &name(r)).collect();
+        let place = |r: &BlockRow| Shown::at(r.file.as_deref(), r.line, &r.inlined);
+        let places: Vec<Shown> = rows.iter().map(place).collect();
+        let (of_names, of_places) =
+            (widest(&names, "block"), widest(places.iter().map(|p| &p.whole), "hottest line"));
+        let widths = Widths::new(self.style, of_names, "depth".len(), of_places);
+        let head = widths.line(["share", "", "samples", "block", "depth", "hottest line"]);
+        let line = |((row, whole), place): ((&BlockRow, &String), &Shown)| {
+            let bar = self.style.bar(row.share, BAR);
+            let (share, samples) = (share(row.share), row.samples.to_string());
+            let start = range(row);
+            let left = widths.name.saturating_sub(start.chars().count());
+            let block = match whole.chars().count() > widths.name && left > 3 {
+                true => start + &self.cut(&name(row), left),
+                false => self.cut(whole, widths.name),
+            };
+            let depth = format!("{:>5}", row.loop_depth);
+            widths.line([&share, &bar, &samples, &block, &depth, place.within(widths.place)])
+        };
+        (head, rows.iter().zip(&names).zip(&places).map(line).collect())
+    }
+
+    /// A name in its column: whole where everything is shown.
+    fn cut(&self, name: &str, width: usize) -> String {
+        if self.style.verbose { name.to_owned() } else { elided(name, width) }
+    }
+}
+
+fn widest<'a>(texts: impl IntoIterator<Item = &'a String>, head: &str) -> usize {
+    texts.into_iter().map(|text| text.chars().count()).max().unwrap_or(0).max(head.len())
+}
+
+/// A place, with the inlined function that it belongs to.
+fn inlined(place: String, function: &Option<String>) -> String {
+    match function {
+        Some(function) => format!("{place} (inlined {})", short(function)),
+        None => place,
+    }
+}
+
+/// `file:line`, the file without its folders but the last.
+fn place(file: Option<&str>, line: Option<u32>) -> String {
+    let Some(file) = file else { return String::new() };
+    let mut parts = file.rsplitn(3, '/');
+    let (name, folder) = (parts.next().unwrap_or(file), parts.next());
+    let file = match folder.filter(|f| !f.is_empty()) {
+        Some(folder) => format!("{folder}/{name}"),
+        None => name.to_owned(),
+    };
+    line.map_or(file.clone(), |line| format!("{file}:{line}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_short() {
+        assert_eq!(place(Some("/a/b/src/main.rs"), Some(7)), "src/main.rs:7");
+        assert_eq!(place(Some("main.c"), None), "main.c");
+    }
+
+    #[test]
+    fn a_terminal_is_filled_but_not_overrun() {
+        for width in 40..=120 {
+            let style = Style { fits: true, width, ..Style::default() };
+            for (name, module, place) in [(8, 6, 4), (48, 17, 30), (48, 48, 48), (20, 6, 12)] {
+                let widths = Widths::new(&style, name, module, place);
+                let cells = ["100.0 %", "████████", "1000000", &"n".repeat(widths.name)];
+                let [a, b, c, d] = cells;
+                let line = widths.line([a, b, c, d, &"m".repeat(module), &"p".repeat(place)]);
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
+        let plain = Widths::new(&Style::default(), 90, 6, 4);
+        assert_eq!(plain.name, 90, "nothing is cut where nothing has to fit");
+        let all = Style { verbose: true, ..Style::default() };
+        assert_eq!(Widths::new(&all, 900, 6, 4).name, NAME, "one long name widens no other row");
+    }
+}

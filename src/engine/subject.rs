@@ -1,0 +1,68 @@
+//! What single instructions do, in a further run of a command or a further window of a live process.
+
+use crate::documents::Exit;
+use crate::documents::count::Cost;
+use pmu::Command;
+use pmu::perf::Signals;
+use probe::bursts::{Pace, Recorded, Window, record, record_process};
+use probe::count::{Progress, Wanted};
+use probe::facts::Function;
+use probe::plan::Wish;
+use std::time::Duration;
+use tma::Result;
+
+/// What is recorded, and how that went so far.
+pub(crate) struct Subject<'a> {
+    /// The command; not used with a process.
+    pub command: &'a Command,
+    /// A live process instead, and for how long each time.
+    pub process: Option<(i32, Duration)>,
+    pub signals: &'a Signals,
+    /// Steps of the analysis before a process is stopped.
+    pub progress: Progress<'a>,
+    /// Seconds of a run without probes.
+    pub plain: Option<f64>,
+    /// The code of the process could not be put back.
+    pub remains: bool,
+}
+
+impl Subject<'_> {
+    /// Records what instructions of these functions do, by wishes as those of [`record`].
+    ///
+    /// # Errors
+    /// The command cannot be started, the process not be stopped; they cannot be traced.
+    pub fn record(
+        &mut self,
+        wanted: &[Wanted],
+        wishes: &dyn Fn(usize, &Function) -> Vec<Wish>,
+        pace: Pace,
+    ) -> Result<Recorded> {
+        let Some((pid, length)) = self.process else {
+            return record(self.command, wanted, wishes, pace, self.signals);
+        };
+        let window = Window { pid, length, signals: self.signals };
+        let found = record_process(&window, wanted, wishes, pace, self.progress)?;
+        let recorded = found.unwrap_or_else(Recorded::interrupted);
+        self.remains |= recorded.remains;
+        Ok(recorded)
+    }
+
+    /// What a run took, for its row in the document.
+    pub fn cost(&self, run: &str, recorded: &Recorded) -> Cost {
+        Cost {
+            run: run.to_owned(),
+            seconds: recorded.wall.as_secs_f64(),
+            plain: self.plain,
+            probes: recorded.probes,
+            exit: recorded.exit.map(Exit::from),
+        }
+    }
+}
+
+/// What a reader must know of a run.
+pub(crate) fn notes<'a>(
+    run: &'a str,
+    recorded: &'a Recorded,
+) -> impl Iterator<Item = String> + use<'a> {
+    recorded.notes.iter().map(move |note| format!("{run}: {note}"))
+}

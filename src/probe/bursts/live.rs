@@ -1,0 +1,35 @@
+//! What instructions of a live process do, for a while.
+
+use super::observing::{self, Observing};
+use super::request::{Pace, Recorded};
+use crate::facts::Function;
+use crate::patch::{Patcher, Progress, Wanted, Window, notes, watched};
+use crate::plan::Wish;
+use crate::process::{Followed, Watched};
+use tma::Result;
+
+/// Records what instructions of these functions do in a window of a process, and of those that it forks. Its
+/// code is as it was afterwards. `wishes` gives the instructions of a function (with its number in
+/// `wanted`). The signal that has interrupted the analysis before, if one did.
+///
+/// # Errors
+/// The process cannot be traced or stopped, or has ended before.
+pub fn record_process(
+    window: &Window<'_>,
+    wanted: &[Wanted],
+    wishes: &dyn Fn(usize, &Function) -> Vec<Wish>,
+    pace: Pace,
+    progress: Progress<'_>,
+) -> Result<std::result::Result<Recorded, i32>> {
+    let collect = |patcher: Patcher<Observing>, watched: &Watched| {
+        let Watched { wall, interrupted, ended, .. } = *watched;
+        // Beside the first one.
+        let tasks = watched.tasks.saturating_sub(1);
+        let (remains, restored) = (watched.remains.is_some() && !ended, patcher.restored);
+        let followed = Followed { wall, exit: None, interrupted, tasks };
+        let recorded = observing::recorded(patcher, &followed);
+        Recorded { remains, notes: notes(watched, restored), ..recorded }
+    };
+    let probes = |targets: &[_]| Observing::new(targets, wishes, (pace, true));
+    watched(window, wanted, probes, &collect, progress)
+}

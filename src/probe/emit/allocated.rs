@@ -1,0 +1,190 @@
+//! The part of a trampoline at the entry of a function that gives memory: it calls the function itself, and
+//! logs what that has returned.
+//!
+//! The shared memory has, far behind the records, a ring with an entry of [`ENTRY`] bytes for each call that has
+//! succeeded. Calls for which there is no room are counted only.
+//!
+//! What is above the return address is logged with it, to find the callers later. At the very top of a stack that
+//! may not be mapped: where it is on another page than the return address, the kernel is asked (rt_sigprocmask(2)
+//! reads its set before it refuses an operation that does not exist).
+
+use super::labelled::Labelled;
+use crate::facts::Call;
+use crate::plan::PAGE;
+use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
+
+/// Where in the shared memory the number of logged calls is.
+pub const LOGGED: u64 = 16;
+/// Where the number of the first call is for which there is no room: entries before it were read, or are free.
+pub const LIMIT: u64 = 24;
+/// Where its log begins: records are before it.
+pub const LOG: u64 = 1 << 26;
+/// Bytes of an entry: number of the call + 1, address, size, the frame pointer, where the return address is, number of
+/// the wish, and as many words of the stack from the return address on as there is room for.
+pub const ENTRY: u64 = 200;
+/// Entries of the ring: 200 MiB, of which only those are used that are written.
+pub const ENTRIES: u64 = 1 << 20;
+/// Where in an entry the words of the stack are.
+const WORDS: u64 = 48;
+/// Words of the stack in an entry.
+pub const STACK: u64 = (ENTRY - WORDS) / 8;
+
+/// `rt_sigprocmask` (asm/unistd_64.h), and the bytes of its set.
+const SIGPROCMASK: i32 = 14;
+const SET: i32 = 8;
+/// −EFAULT.
+const FAULT: i32 = -14;
+/// Lowest address that is an error of a system call (Linux, IS_ERR).
+const ERROR: i32 = -4096;
+
+/// What is on the stack where the entry is written, from the stack pointer on: rdx, rcx and rax as they were
+/// returned, the arguments rdx, rsi and rdi, the return address.
+const THIRD: i64 = 24;
+const SECOND: i64 = 32;
+const FIRST: i64 = 40;
+const RETURN: i64 = 48;
+
+/// Adds what logs a call. The instructions that follow are those of the function.
+pub(super) fn allocated(
+    all: &mut Labelled,
+    call: Call,
+    number: u32,
+    shared: u64,
+) -> Result<(), IcedError> {
+    use Register::{RAX, RCX, RDI, RDX, RIP, RSI, RSP};
+    let near = |offset: u64| MemoryOperand::with_base_displ(RIP, (shared + offset).cast_signed());
+    let at = |base, displacement| MemoryOperand::with_base_displ(base, displacement);
+    let load = |to, from| Instruction::with2(Code::Mov_r64_rm64, to, from);
+    let store = |to, from| Instruction::with2(Code::Mov_rm64_r64, to, from);
+    let [body, nothing] = std::array::from_fn(|_| all.label());
+    // Three words: the stack is aligned again by the return address.
+    for register in [RDI, RSI, RDX] {
+        all.add(Instruction::with1(Code::Push_r64, register)?);
+    }
+    all.add(Instruction::with_branch(Code::Call_rel32_64, body)?);
+    // Its caller may rely on registers that it is known not to change.
+    for register in [RAX, RCX, RDX] {
+        all.add(Instruction::with1(Code::Push_r64, register)?);
+    }
+    succeeded(all, call, nothing)?;
+    let size = match call {
+        Call::Malloc | Call::Calloc => FIRST,
+        Call::Realloc | Call::Aligned | Call::Map | Call::Unmap => SECOND,
+        Call::Posix | Call::Remap => THIRD,
+    };
+    all.add(load(RCX, at(RSP, size))?);
+    if call == Call::Calloc {
+        all.add(Instruction::with2(Code::Imul_r64_rm64, RCX, at(RSP, SECOND))?);
+    }
+    all.add(store(at(RSP, SECOND), RCX)?);
+    match call {
+        Call::Posix => all.extend([load(RAX, at(RSP, FIRST))?, load(RAX, at(RAX, 0))?]),
+        Call::Unmap => all.add(load(RAX, at(RSP, FIRST))?),
+        _ => {}
+    }
+    all.extend([
+        store(at(RSP, FIRST), RAX)?,
+        Instruction::with2(Code::Mov_r32_imm32, Register::EAX, 1)?,
+        {
+            let mut add = Instruction::with2(Code::Xadd_rm64_r64, near(LOGGED), RAX)?;
+            add.set_has_lock_prefix(true);
+            add
+        },
+        Instruction::with2(Code::Cmp_r64_rm64, RAX, near(LIMIT))?,
+        Instruction::with_branch(Code::Jae_rel32_64, nothing)?,
+        store(at(RSP, THIRD), RAX)?,
+        Instruction::with2(Code::And_EAX_imm32, Register::EAX, ENTRIES as i32 - 1)?,
+        Instruction::with3(Code::Imul_r64_rm64_imm32, RAX, RAX, ENTRY as i32)?,
+        Instruction::with2(Code::Lea_r64_m, RCX, near(LOG))?,
+        Instruction::with2(Code::Add_r64_rm64, RCX, RAX)?,
+        load(RAX, at(RSP, FIRST))?,
+        store(at(RCX, 8), RAX)?,
+        load(RAX, at(RSP, SECOND))?,
+        store(at(RCX, 16), RAX)?,
+        store(at(RCX, 24), Register::RBP)?,
+        Instruction::with2(Code::Lea_r64_m, RAX, at(RSP, RETURN))?,
+        store(at(RCX, 32), RAX)?,
+        Instruction::with2(Code::Mov_rm64_imm32, at(RCX, 40), number as i32)?,
+    ]);
+    stack(all)?;
+    // Last: an entry with a number is complete.
+    all.extend([
+        load(RAX, at(RSP, THIRD))?,
+        Instruction::with2(Code::Lea_r64_m, RAX, at(RAX, 1))?,
+        store(at(RCX, 0), RAX)?,
+    ]);
+    all.mark(nothing);
+    for register in [RDX, RCX, RAX] {
+        all.add(Instruction::with1(Code::Pop_r64, register)?);
+    }
+    all.extend([
+        Instruction::with2(Code::Lea_r64_m, RSP, at(RSP, 3 * 8))?,
+        Instruction::with(Code::Retnq),
+    ]);
+    all.mark(body);
+    Ok(())
+}
+
+/// Jumps to `nothing` if the call has failed; leaves rax as it is.
+fn succeeded(all: &mut Labelled, call: Call, nothing: u64) -> Result<(), IcedError> {
+    use Register::{EAX, RAX};
+    let (test, failed) = match call {
+        Call::Map | Call::Remap => {
+            (Instruction::with2(Code::Cmp_RAX_imm32, RAX, ERROR)?, Code::Jae_rel32_64)
+        }
+        Call::Posix | Call::Unmap => {
+            (Instruction::with2(Code::Test_rm32_r32, EAX, EAX)?, Code::Jne_rel32_64)
+        }
+        Call::Malloc | Call::Calloc | Call::Realloc | Call::Aligned => {
+            (Instruction::with2(Code::Test_rm64_r64, RAX, RAX)?, Code::Je_rel32_64)
+        }
+    };
+    all.extend([test, Instruction::with_branch(failed, nothing)?]);
+    Ok(())
+}
+
+/// Copies the words of the stack into the entry at rcx; only the return address if the others cannot be read.
+/// Changes rax and rdx.
+fn stack(all: &mut Labelled) -> Result<(), IcedError> {
+    use Register::{EAX, EDI, EDX, R10, R10D, R11, RAX, RCX, RDI, RSI, RSP};
+    let at = |base, displacement| MemoryOperand::with_base_displ(base, displacement);
+    let [whole, one] = std::array::from_fn(|_| all.label());
+    let kept = [RCX, RSI, RDI, R10, R11];
+    let last = RETURN + 8 * (STACK as i64 - 1);
+    all.extend([
+        Instruction::with2(Code::And_EAX_imm32, EAX, PAGE as i32 - 1)?,
+        Instruction::with2(Code::Cmp_EAX_imm32, EAX, (PAGE - 8 * STACK) as i32)?,
+        Instruction::with_branch(Code::Jbe_rel32_64, whole)?,
+    ]);
+    for register in kept {
+        all.add(Instruction::with1(Code::Push_r64, register)?);
+    }
+    let pushed = 8 * kept.len() as i64;
+    all.extend([
+        Instruction::with2(Code::Lea_r64_m, RSI, at(RSP, pushed + last))?,
+        Instruction::with2(Code::Mov_r32_imm32, EDI, -1)?,
+        Instruction::with2(Code::Mov_r32_imm32, EDX, 0)?,
+        Instruction::with2(Code::Mov_r32_imm32, R10D, SET)?,
+        Instruction::with2(Code::Mov_r32_imm32, EAX, SIGPROCMASK)?,
+        Instruction::with(Code::Syscall),
+    ]);
+    for register in kept.into_iter().rev() {
+        all.add(Instruction::with1(Code::Pop_r64, register)?);
+    }
+    all.extend([
+        Instruction::with2(Code::Cmp_EAX_imm32, EAX, FAULT)?,
+        Instruction::with_branch(Code::Je_rel32_64, one)?,
+    ]);
+    all.mark(whole);
+    for word in (0..STACK).rev() {
+        if word == 0 {
+            all.mark(one);
+        }
+        let offset = 8 * word as i64;
+        all.extend([
+            Instruction::with2(Code::Mov_r64_rm64, RAX, at(RSP, RETURN + offset))?,
+            Instruction::with2(Code::Mov_rm64_r64, at(RCX, WORDS as i64 + offset), RAX)?,
+        ]);
+    }
+    Ok(())
+}

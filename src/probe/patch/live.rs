@@ -1,0 +1,198 @@
+//! Probes in a live process for a while: analysed as it runs, then stopped and patched.
+
+use super::patcher::Patcher;
+use super::prepared::{Prepared, prepared};
+use super::probes::Probes;
+use super::target::{Target, Wanted, targets_with};
+use super::work::Work;
+use crate::process::{Living, Watched, watch};
+use pmu::perf::Signals;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tma::{Error, Result};
+
+/// How often it is planned anew because the process has changed meanwhile.
+const MOST_PLANS: usize = 5;
+/// Time between two looks at the analysis.
+const POLL: Duration = Duration::from_millis(2);
+/// So often progress is shown, and it is looked whether the process is still there.
+const SHOWN: Duration = Duration::from_millis(50);
+
+/// Steps of the analysis before a live process is stopped: those done, and all.
+pub type Progress<'a> = &'a mut dyn FnMut(usize, usize);
+
+/// A part of the life of a process.
+#[derive(Clone, Copy)]
+pub struct Window<'a> {
+    /// The process.
+    pub pid: i32,
+    /// From when its code is patched.
+    pub length: Duration,
+    /// What ends it before.
+    pub signals: &'a Signals,
+}
+
+/// What is known before the process is stopped.
+struct Plan<P: Probes> {
+    targets: Vec<Target>,
+    probes: P,
+    prepared: Vec<Option<std::result::Result<Prepared<P>, String>>>,
+}
+
+/// What the probes find in the code of a process, and in that of processes that it forks: `probes` makes them
+/// when the code is known, `collect` reads what they have found. The code is as it was afterwards. The process
+/// runs on, and is not traced, until everything is planned. The signal that interrupted that, if one did.
+///
+/// # Errors
+/// The process cannot be traced or stopped, or has ended before.
+pub fn watched<P, R>(
+    window: &Window<'_>,
+    wanted: &[Wanted],
+    probes: impl FnOnce(&[Target]) -> P,
+    collect: &(dyn Fn(Patcher<P>, &Watched) -> R + Sync),
+    progress: Progress<'_>,
+) -> Result<std::result::Result<R, i32>>
+where
+    P: Probes + Send + 'static,
+    P::Plan: Send,
+    R: Send,
+{
+    let living = Living::find(window.pid)?;
+    let all = 2 * wanted.len();
+    let (mut probes, mut known) = (Some(probes), None);
+    for _ in 0..MOST_PLANS {
+        let work = Arc::new(Work::default());
+        let mut waited = |done: usize| progress(done.min(all), all);
+        waited(0);
+        if known.is_none() {
+            let reading = read(wanted.to_vec(), Arc::clone(&work));
+            match finished(&living, reading, &work, window.signals, &mut waited)? {
+                Ok(targets) => known = probes.take().map(|make| (make(&targets), targets)),
+                Err(signal) => return Ok(Err(signal)),
+            }
+        }
+        let Some(of) = known.take() else { break };
+        let planning = start(living, of, Arc::clone(&work));
+        let plan = match finished(&living, planning, &work, window.signals, &mut waited)? {
+            Ok(plan) => plan,
+            Err(signal) => return Ok(Err(signal)),
+        };
+        waited(all);
+        match traced(&living, plan, window, collect)? {
+            Ok(found) => return Ok(Ok(found)),
+            Err(unused) => known = Some(unused),
+        }
+    }
+    Err(Error::not_possible(format!("process {} cannot be probed now", window.pid))
+        .because("its code or its mappings change all the time")
+        .hint("try again, or count from its start: tdtool count -- COMMAND"))
+}
+
+/// Begins to read the files in another thread.
+fn read(wanted: Vec<Wanted>, work: Arc<Work>) -> JoinHandle<Vec<Target>> {
+    std::thread::spawn(move || targets_with(&wanted, &[], &work))
+}
+
+/// Begins to plan in another thread.
+fn start<P>(
+    living: Living,
+    (probes, targets): (P, Vec<Target>),
+    work: Arc<Work>,
+) -> JoinHandle<Plan<P>>
+where
+    P: Probes + Send + 'static,
+    P::Plan: Send,
+{
+    std::thread::spawn(move || {
+        let prepared = match living.thread() {
+            Some(tid) => prepared(&probes, &targets, tid, &work),
+            None => Vec::new(),
+        };
+        Plan { targets, probes, prepared }
+    })
+}
+
+/// Waits for a part of the analysis; the signal that interrupted it, if one did.
+fn finished<T>(
+    living: &Living,
+    part: JoinHandle<T>,
+    work: &Work,
+    signals: &Signals,
+    waited: &mut dyn FnMut(usize),
+) -> Result<std::result::Result<T, i32>> {
+    let mut shown = Instant::now();
+    while !part.is_finished() {
+        if let Some((signal, _)) = signals.next() {
+            work.cancel();
+            waited(usize::MAX);
+            return Ok(Err(signal));
+        }
+        if shown.elapsed() > SHOWN {
+            shown = Instant::now();
+            if living.thread().is_none() {
+                work.cancel();
+                waited(usize::MAX);
+                return Err(living.ended("while its code was analysed"));
+            }
+            waited(work.done());
+        }
+        std::thread::sleep(POLL);
+    }
+    match part.join() {
+        Ok(found) => Ok(Ok(found)),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+/// Runs the window; what it was planned from if nothing was done since the process is not as it was.
+fn traced<P, R>(
+    living: &Living,
+    plan: Plan<P>,
+    window: &Window<'_>,
+    collect: &(dyn Fn(Patcher<P>, &Watched) -> R + Sync),
+) -> Result<std::result::Result<R, (P, Vec<Target>)>>
+where
+    P: Probes + Send,
+    P::Plan: Send,
+    R: Send,
+{
+    let probe = || {
+        let mut patcher = Patcher::live(plan.probes, plan.targets, plan.prepared);
+        Ok(match watch(living, &mut patcher, window.length, window.signals)? {
+            None => Err((patcher.probes, patcher.targets)),
+            Some(watched) => Ok(collect(patcher, &watched)),
+        })
+    };
+    // A tracer's end detaches from all that is still traced (ptrace(2)).
+    let found = std::thread::scope(|scope| scope.spawn(probe).join());
+    living.settle();
+    found.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// What a reader must know of a window, before which so many probes of an earlier run were `restored`.
+pub fn notes(watched: &Watched, restored: usize) -> Vec<String> {
+    let Watched { wall, stopped, executed, ended, remains, kept, .. } = watched;
+    let mut notes = Vec::new();
+    if restored > 0 {
+        notes.push(format!(
+            "{restored} probes of an earlier run that was killed were taken back before"
+        ));
+    }
+    let stood = format!("the process was stopped for {:.0} ms", stopped.as_secs_f64() * 1e3);
+    notes.push(match (remains, kept) {
+        _ if *ended => format!("the process has ended, after {:.2} s", wall.as_secs_f64()),
+        (None, None) => format!("{stood}; its code and its mappings are as they were"),
+        (None, Some(why)) => format!(
+            "{stood}; its code is as it was; trampolines and counters stay mapped in it: {why}"
+        ),
+        (Some(why), _) => format!(
+            "{stood}; ITS PROBES REMAIN, as not all of it could be stopped at the end: {why}; it \
+             runs on with them, and counts for nobody, until the next tdtool count -p takes them back"
+        ),
+    });
+    if *executed > 0 {
+        notes.push(format!("not counted: {executed} programs that it executed meanwhile"));
+    }
+    notes
+}

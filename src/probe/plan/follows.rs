@@ -1,0 +1,34 @@
+//! Blocks that no jump fits into: whether the one before can be used, and what is in the way.
+
+use super::site::JUMP;
+use crate::facts::Function;
+
+/// Whether a block is entered from the end of the one before it only, without a jump.
+pub(super) fn follows(function: &Function, block: usize) -> bool {
+    let Some(before) = block.checked_sub(1) else { return false };
+    let (own, of) = (&function.blocks[block], &function.blocks[before]);
+    let mut leading =
+        (0..function.blocks.len()).filter(|b| function.blocks[*b].successors.contains(&block));
+    function.is_complete
+        && !own.is_entered
+        && !function.fixed.contains(&own.start)
+        && of.end == own.start
+        && leading.next() == Some(before)
+        && leading.next().is_none()
+}
+
+/// Why no probe fits before an instruction of a block.
+pub(super) fn refusal(function: &Function, block: usize, wish: u64) -> String {
+    let own = &function.blocks[block];
+    let before = own.instructions.iter().filter(|i| i.ip() <= wish);
+    let inside = |start: u64| function.fixed.within(&(start + 1..start + JUMP)).first().copied();
+    let why = match before.filter_map(|i| inside(i.ip())).next_back() {
+        _ if !function.is_complete => {
+            "only one instruction at a time can be replaced, as not all jumps of its function are known".to_owned()
+        }
+        Some(at) => format!("something may lead to {at:#x}, in the bytes that one would replace"),
+        None => "a call, or another block, follows too early, and no free address fits a shorter one"
+            .to_owned(),
+    };
+    format!("no jump fits before it in its block: {why}")
+}

@@ -1,0 +1,146 @@
+//! Whether anything in the memory of a stopped process is an address of ours: contexts are saved as words, by the
+//! kernel for signal handlers, and by programs that switch between contexts. As conservative garbage collectors do,
+//! every word is taken for an address.
+
+use super::maps::Mapping;
+use super::memory::{Memory, PAGE};
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
+
+/// Most bytes of memory that are looked at: a process stands still for about as many milliseconds.
+const MOST: u64 = 64 << 20;
+/// Most addresses of which it is asked whether there is memory.
+const MOST_ADDRESSES: u64 = 8 << 30;
+/// Bytes below a stack pointer that are in use (System V ABI, AMD64, 3.2.2).
+const RED_ZONE: u64 = 128;
+/// Pages that are read at once.
+const AT_ONCE: usize = 256;
+/// A page is in memory, or was swapped out (Linux, Documentation/admin-guide/mm/pagemap.rst).
+const IS_THERE: u64 = 0b11 << 62;
+
+/// Where the stack of a thread ends.
+#[derive(Debug, Clone, Copy)]
+pub struct Stack {
+    /// Its stack pointer.
+    pub pointer: u64,
+    /// Its thread control block, which pthread_create(3) puts above the stack.
+    pub control: u64,
+}
+
+impl Stack {
+    /// Whether a mapping is that stack: the first thread's, or one with a guard below and the control block above.
+    fn is_in(&self, mapping: &Mapping, all: &[Mapping]) -> bool {
+        let range = mapping.start..mapping.end;
+        let is_guard = |m: &Mapping| m.end == mapping.start && m.rights.starts_with("---");
+        let is_own = || {
+            self.control > self.pointer && range.contains(&self.control) && all.iter().any(is_guard)
+        };
+        range.contains(&self.pointer) && (mapping.path == "[stack]" || is_own())
+    }
+}
+
+/// Where a word in memory is an address in one of these ranges. What is below a stack pointer in the thread's own
+/// stack, but for the red zone, is of calls and signals that are over.
+///
+/// # Errors
+/// Why that is not known.
+pub fn holds(
+    tid: i32,
+    memory: &Memory,
+    mappings: &[Mapping],
+    ranges: &[Range<u64>],
+    stacks: &[Stack],
+) -> Result<Option<u64>, String> {
+    let is_own = |m: &Mapping| ranges.iter().any(|range| range.contains(&m.start));
+    let all: Vec<&Mapping> = mappings.iter().filter(|m| may_save(m) && !is_own(m)).collect();
+    if all.iter().map(|m| m.end - m.start).sum::<u64>() > MOST_ADDRESSES {
+        return Err("it has too many addresses to look whether it comes back there".to_owned());
+    }
+    let unknown = |e: std::io::Error| format!("its memory cannot be looked at: {e}");
+    let map = File::open(format!("/proc/{tid}/pagemap")).map_err(unknown)?;
+    let mut left = MOST / PAGE as u64;
+    for mapping in all {
+        let lowest =
+            stacks.iter().filter(|of| of.is_in(mapping, mappings)).map(|of| of.pointer).min();
+        let lowest = lowest.map(|pointer| pointer.saturating_sub(RED_ZONE));
+        let mut page = lowest.unwrap_or(0).max(mapping.start) / PAGE as u64;
+        let end = mapping.end / PAGE as u64;
+        while page < end {
+            let mut states = vec![0; 8 * AT_ONCE.min((end - page) as usize)];
+            map.read_exact_at(&mut states, page * 8).map_err(unknown)?;
+            // Memory that is shared may be there although this process has not used it lately.
+            let is_shared = mapping.rights.ends_with('s');
+            let states = states.as_chunks().0.iter().map(|state| u64::from_le_bytes(*state));
+            let there: Vec<bool> = states.map(|s| is_shared || s & IS_THERE != 0).collect();
+            for run in runs(&there) {
+                let length = run.len();
+                left = left.checked_sub(length as u64).ok_or_else(|| {
+                    let mib = MOST >> 20;
+                    format!("it has more than {mib} MiB that may have saved where it comes back")
+                })?;
+                let start = (page + run.start as u64) * PAGE as u64;
+                let bytes = memory.read(start, length * PAGE);
+                if bytes.len() < length * PAGE {
+                    return Err("a part of its memory cannot be read".to_owned());
+                }
+                // The first page has what is over, too.
+                let skipped = lowest.map_or(0, |sp| sp.saturating_sub(start) as usize / 8);
+                let words = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+                let is_ours = |word: u64| ranges.iter().any(|range| range.contains(&word));
+                let found = words.enumerate().skip(skipped).find(|(_, word)| is_ours(*word));
+                if let Some((number, _)) = found {
+                    return Ok(Some(start + 8 * number as u64));
+                }
+            }
+            page += there.len() as u64;
+        }
+    }
+    Ok(None)
+}
+
+/// Whether something may have been saved there: not in what the kernel gives, in files that are only read, and in
+/// devices.
+fn may_save(mapping: &Mapping) -> bool {
+    let path = mapping.path.as_str();
+    let is_written = mapping.rights.as_bytes().get(1) == Some(&b'w');
+    let is_readable = mapping.rights.starts_with('r') || is_written;
+    let is_device = path.starts_with("/dev/") && !path.starts_with("/dev/shm");
+    let is_kernel = path.starts_with("[v");
+    is_readable && !is_kernel && !is_device && (is_written || !path.starts_with('/'))
+}
+
+/// The runs of what is there.
+fn runs(there: &[bool]) -> Vec<Range<usize>> {
+    let mut all: Vec<Range<usize>> = Vec::new();
+    for at in (0..there.len()).filter(|at| there[*at]) {
+        match all.last_mut() {
+            Some(last) if last.end == at => last.end += 1,
+            _ => all.push(at..at + 1),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::maps::mappings;
+
+    #[test]
+    fn words_in_memory_are_found_and_others_are_not() {
+        let pid = std::process::id().cast_signed();
+        let address = 0x1234_5670_0000_u64;
+        let memory = Memory::open(pid).unwrap();
+        // On the heap; made here, so that nothing else of the program has it.
+        let kept = Box::new(std::hint::black_box(address) + 0x123);
+        // The mappings around it alone: a test runner has a lot.
+        let at = std::ptr::from_ref(&*kept).addr() as u64;
+        let mut all = mappings(pid);
+        all.retain(|m| (m.start..m.end).contains(&at));
+        let found = |range: Range<u64>| holds(pid, &memory, &all, &[range], &[]);
+        assert_eq!(found(*kept..*kept + 1), Ok(Some(at)));
+        assert_eq!(all.len(), 1);
+        assert_eq!(runs(&[true, true, false, true]), [0..2, 3..4]);
+    }
+}

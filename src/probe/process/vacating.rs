@@ -1,0 +1,70 @@
+//! Memory of ours taken away from processes whose code is as it was, if nothing comes back there.
+//!
+//! While a thread is in a trampoline, or where a signal or the program itself has saved an address in one, the memory
+//! stays. (Threads are not stepped out: a signal that stops one meanwhile can leave the SIGTRAP of a step pending, which
+//! ends the program.)
+
+use super::halting::{Halting, Refusal};
+use super::held::{Stack, holds};
+use super::living::pointer;
+use super::maps::mappings;
+use super::memory::Memory;
+use nix::sys::ptrace;
+use nix::unistd::Pid;
+use std::ops::Range;
+
+/// Takes it away; why some of it stays. All threads are stopped.
+pub fn vacate(halting: &mut Halting<'_>) -> Option<Refusal> {
+    let all: Vec<i32> = halting.processes().into_keys().collect();
+    all.into_iter().find_map(|process| of_process(halting, process).err())
+}
+
+fn of_process(halting: &mut Halting<'_>, process: i32) -> Result<(), Refusal> {
+    let lasting = |why: String| Refusal { why, lasts: true };
+    let soon = |why: String| Refusal { why, lasts: false };
+    let ranges = halting.following.follower.unused(process).map_err(lasting)?;
+    if ranges.is_empty() {
+        return Ok(());
+    }
+    let none = || soon("none of its threads can make system calls".to_owned());
+    let memory = Memory::open(halting.fit(process).ok_or_else(none)?.tid)
+        .map_err(|e| lasting(format!("its memory cannot be opened: {e}")))?;
+    // Of all processes: one in vfork(2) has the memory of its parent.
+    for tid in halting.following.tasks.keys().copied().collect::<Vec<_>>() {
+        if halting.following.ending.contains(&tid) {
+            continue;
+        }
+        match halting.halted.contains_key(&tid) {
+            true => {
+                let registers =
+                    ptrace::getregs(Pid::from_raw(tid)).map_err(|e| soon(e.desc().to_owned()))?;
+                if is_in(registers.rip, &ranges) {
+                    return Err(soon("a thread is in it".to_owned()));
+                }
+            }
+            false if pointer(tid).is_none_or(|at| is_in(at, &ranges)) => {
+                return Err(soon("where a thread of it waits is not known".to_owned()));
+            }
+            false => {}
+        }
+    }
+    let tracee = halting.fit(process).ok_or_else(none)?;
+    let mappings = mappings(tracee.tid);
+    let stack = |tid: &i32| {
+        let registers = ptrace::getregs(Pid::from_raw(*tid)).ok()?;
+        Some(Stack { pointer: registers.rsp, control: registers.fs_base })
+    };
+    let stacks: Vec<Stack> = halting.halted.keys().filter_map(stack).collect();
+    let held = holds(tracee.tid, &memory, &mappings, &ranges, &stacks).map_err(lasting)?;
+    if let Some(at) = held {
+        return Err(soon(format!("what was interrupted there may come back, by {at:#x}")));
+    }
+    match tracee.unmap(&memory, &mappings, &ranges) {
+        0 => Ok(()),
+        left => Err(lasting(format!("{left} ranges could not be unmapped"))),
+    }
+}
+
+fn is_in(address: u64, ranges: &[Range<u64>]) -> bool {
+    ranges.iter().any(|range| range.contains(&address))
+}

@@ -1,0 +1,147 @@
+//! Changes that fail a build: `tdtool diff --fail-if` and `tdtool bench`.
+
+use crate::support::files::Folder;
+use crate::support::run::{Ran, tdtool};
+use crate::support::tools::available;
+use serde_json::{Value, json};
+
+/// A report as `report --format json` writes it, of one run with these milliseconds and this share.
+fn report(folder: &Folder, name: &str, wall_ms: f64, backend: f64) -> String {
+    let node = json!({
+        "id": "Backend_Bound", "label": "Backend Bound", "parent": null, "level": 1, "value": backend,
+        "error": null, "no_error": null, "running": null, "over": null, "flagged": false, "bottleneck": false,
+        "mismeasured": false, "split": false, "missing": null, "estimate": null, "domain": null, "related": [],
+        "locate": [], "counts": [], "core": null, "scope": null, "interval": null
+    });
+    let document = json!({
+        "schema": "tdtool.report/1", "tool": "0", "uarch": "icl", "title": "", "source": "pmu", "subject": [],
+        "command": null, "exit": null, "duration": wall_ms / 1e3, "level": 1, "nodes": [node], "bottlenecks": [],
+        "info": [], "software": {"wall_ms": wall_ms}, "findings": [], "notes": [], "unread": []
+    });
+    folder.write(name, document.to_string())
+}
+
+/// Three runs of 100, 102, 104 ms with 30, 31, 32 %, and three 10 ms and 10 points above them.
+fn sides(folder: &Folder) -> (Vec<String>, Vec<String>) {
+    let runs = |name: &str, more: f64| -> Vec<String> {
+        let run = |i: u32| {
+            let (i, wall) = (f64::from(i), 100.0 + more);
+            report(
+                folder,
+                &format!("{name}{i}.json"),
+                wall + 2.0 * i,
+                0.30 + more / 100.0 + 0.01 * i,
+            )
+        };
+        (0..3).map(run).collect()
+    };
+    (runs("a", 0.0), runs("b", 10.0))
+}
+
+fn gated(a: &[String], b: &[String], options: &[&str]) -> Ran {
+    let strings = |all: &[String]| all.to_vec();
+    let options = options.iter().map(|o| (*o).to_owned()).collect();
+    tdtool(
+        [vec!["diff".to_owned()], strings(a), vec!["--to".to_owned()], strings(b), options]
+            .concat(),
+    )
+}
+
+/// By hand: means 102 and 112 ms, s = 2, t = 4.303: each ± 4.97, together ± 7.03; 10 ms are 9.8 % of 102.
+#[test]
+fn a_change_beyond_its_error_and_the_line_is_status_4() {
+    let folder = Folder::new();
+    let (a, b) = sides(&folder);
+    let status = |condition: &str| gated(&a, &b, &["--fail-if", condition]).code();
+    assert_eq!(status("time > +5%"), Some(4));
+    assert_eq!(status("wall_ms > 9"), Some(4));
+    assert_eq!(status("time > +15%, Backend_Bound < -3"), Some(0));
+    assert_eq!(status("time > +15%, Backend_Bound > +3"), Some(4));
+    assert_eq!(status("Backend Bound < 3"), Some(0));
+    let ran = gated(&a, &b, &["--fail-if", "time > +5%, Backend_Bound > 3"]);
+    assert!(ran.stdout.contains("crossed: time > +5%: +9.8 ± 6.9 %"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("crossed: Backend_Bound > +3: +10.0 ± 3.5 points"),
+        "{}",
+        ran.stdout
+    );
+    assert!(
+        ran.stderr.starts_with("error: crossed: time > +5%, Backend_Bound > +3"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn without_an_error_a_crossed_line_is_status_3() {
+    let folder = Folder::new();
+    let (a, b) = sides(&folder);
+    let single = tdtool(["diff", &a[0], &b[0], "--fail-if", "time > +5%"]);
+    assert_eq!(single.code(), Some(3));
+    assert!(single.stderr.contains("its error is not known"), "{}", single.stderr);
+    let unknown = tdtool(["diff", &a[0], &b[0], "--fail-if", "tiem > +5%"]);
+    assert_eq!(unknown.code(), Some(2));
+    assert!(unknown.stderr.contains("did you mean `time`?"), "{}", unknown.stderr);
+    assert_eq!(tdtool(["diff", &a[0], &a[1], &a[2]]).code(), Some(2));
+}
+
+#[test]
+fn other_tools_read_it() {
+    let folder = Folder::new();
+    let (a, b) = sides(&folder);
+    let condition = ["--fail-if", "time > +5%, wall_ms > 90, Backend_Bound > 3"];
+    let form =
+        |format: &str| gated(&a, &b, &[&condition[..], &["--format", format]].concat()).stdout;
+    let junit = form("junit");
+    assert!(junit.contains(r#"tests="3" failures="2" errors="0""#), "{junit}");
+    if available("python3") {
+        let path = folder.write("junit.xml", &junit);
+        let script = "import sys, xml.etree.ElementTree as e\nr = e.parse(sys.argv[1]).getroot()\n\
+                      print([t.get('name') for t in r if t.find('failure') is not None])";
+        let read =
+            std::process::Command::new("python3").args(["-c", script, &path]).output().unwrap();
+        let read = String::from_utf8_lossy(&read.stdout).into_owned();
+        assert_eq!(read.trim(), "['time > +5%', 'Backend_Bound > +3']");
+    }
+    let markdown = form("markdown");
+    assert!(markdown.contains("| Backend Bound | 31.0 % ±2.5 | 41.0 % ±2.5 |"), "{markdown}");
+    let document: Value = serde_json::from_str(&form("json")).unwrap();
+    assert_eq!(document["gates"][0]["crossing"], "crossed");
+    assert_eq!(document["gates"][1]["crossing"], "held");
+}
+
+/// An interpreter touches more pages than a shell, however busy the machine is.
+#[test]
+fn commands_that_run_alternately_are_compared() {
+    if !available("python3") {
+        return;
+    }
+    let bench = |condition: &str| {
+        tdtool([
+            "bench",
+            "-n",
+            "3",
+            "--fail-if",
+            condition,
+            "sh",
+            "-c",
+            "echo shown",
+            "--",
+            "python3",
+            "-c",
+            "",
+        ])
+    };
+    let crossed = bench("page_faults > +100%");
+    assert_eq!(crossed.code(), Some(4), "{}", crossed.stderr);
+    assert!(
+        !crossed.stdout.contains("shown\n") && crossed.stdout.contains("3 runs"),
+        "{}",
+        crossed.stdout
+    );
+    assert_eq!(bench("page_faults < -10%").code(), Some(0));
+    let failed = tdtool(["bench", "-n", "2", "true", "--", "false"]);
+    assert_eq!(failed.code(), Some(1));
+    assert!(failed.stderr.contains("its exit status is 1"), "{}", failed.stderr);
+    assert_eq!(tdtool(["bench", "true"]).code(), Some(2));
+}

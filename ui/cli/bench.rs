@@ -1,0 +1,159 @@
+//! `tdtool bench A -- B`: two commands run alternately and compared.
+
+use super::diff::FormArgs;
+use super::global::Global;
+use super::measure::{MEASUREMENT, usage};
+use crate::message;
+use crate::settings::Settings;
+use clap::Args;
+use engine::documents::diff::diff;
+use engine::documents::diff::several::mean;
+use engine::interleaved::{self, InterleavedAsk, Runs};
+use engine::topdown::{Ask, LiveAsk};
+use nix::unistd::{dup, dup2_stdout};
+use pmu::{Aggregate, Command, Target};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{IsTerminal as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::process::ExitCode;
+use std::time::Duration;
+use tma::{Error, Result};
+
+#[derive(Args)]
+#[command(
+    override_usage = "tdtool bench [OPTIONS] COMMAND-A... -- COMMAND-B...",
+    after_help = "\
+Examples:
+  tdtool bench ./old input -- ./new input
+  tdtool bench -n 20 --fail-if 'time > +3%' ./old -- ./new"
+)]
+pub struct BenchArgs {
+    /// Runs of each command that count
+    #[arg(short = 'n', long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(2..=10_000), help_heading = MEASUREMENT)]
+    runs: u32,
+    /// Runs of each command before those
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(0..=1000), help_heading = MEASUREMENT)]
+    warm_up: u32,
+    /// Deepest level of the tree
+    #[arg(short, long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=9), help_heading = MEASUREMENT)]
+    level: u32,
+    /// Go on when a command fails
+    #[arg(long, help_heading = MEASUREMENT)]
+    ignore_failure: bool,
+    /// Show what the commands write to standard output
+    #[arg(long, help_heading = MEASUREMENT)]
+    show_output: bool,
+    #[command(flatten)]
+    form: FormArgs,
+    /// Commands A and B, separated by --
+    #[arg(
+        value_name = "COMMAND",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    commands: Vec<OsString>,
+}
+
+pub fn run(global: &Global, args: &BenchArgs) -> Result<ExitCode> {
+    let settings = global.settings()?;
+    let (a, b) = sides(&args.commands)?;
+    let conditions = args.form.check(&[])?;
+    let ask = InterleavedAsk {
+        commands: [live(args, &settings, a)?, live(args, &settings, b)?],
+        warm_up: args.warm_up,
+        runs: args.runs,
+        may_fail: args.ignore_failure,
+    };
+    let runs = measured(args, &settings, &ask)?;
+    let [of_a, of_b] = &runs.reports;
+    if of_a.len() < 2 || of_b.len() < 2 {
+        return match runs.interrupted {
+            Some(signal) => Ok(ExitCode::from(128 + u8::try_from(signal).unwrap_or(0))),
+            None => Err(Error::failed("too few runs to compare")),
+        };
+    }
+    let names = ask.commands.each_ref().map(|one| one.typed.join(" "));
+    let (mut a, mut b) = (mean(of_a)?.into_owned(), mean(of_b)?.into_owned());
+    // They are named by their commands.
+    a.subject.clear();
+    b.subject.clear();
+    let compared = diff((&names[0], &a), (&names[1], &b));
+    let judged = args.form.show(compared, &conditions, global.ascii)?;
+    Ok(match runs.interrupted {
+        Some(signal) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)),
+        None => judged,
+    })
+}
+
+/// The words of A and of B.
+fn sides(words: &[OsString]) -> Result<(&[OsString], &[OsString])> {
+    let at = words.iter().position(|word| word == "--");
+    match at.map(|at| (&words[..at], &words[at + 1..])) {
+        Some((a, b)) if !a.is_empty() && !b.is_empty() => Ok((a, b)),
+        _ => Err(usage(
+            "bench compares two commands",
+            "tdtool bench ./old ARGUMENTS -- ./new ARGUMENTS",
+        )),
+    }
+}
+
+fn live(args: &BenchArgs, settings: &Settings, words: &[OsString]) -> Result<LiveAsk> {
+    Ok(LiveAsk {
+        ask: Ask { level: Some(args.level), nodes: None, bottlenecks: false },
+        uarch: settings.uarch.clone(),
+        core: settings.core()?,
+        target: Target::Command,
+        command: Some(Command { argv: workload::resolve(words), stdout_to_stderr: false }),
+        typed: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        aggregate: Aggregate::All,
+        inherit: true,
+        user_only: false,
+        multiplex: true,
+        drilldown: false,
+        repeats: 1,
+        delay: Duration::ZERO,
+        duration: None,
+        interval: None,
+        require_pmu: false,
+    })
+}
+
+fn measured(args: &BenchArgs, settings: &Settings, ask: &InterleavedAsk) -> Result<Runs> {
+    let _silent = (!args.show_output).then(Silent::begin).transpose()?;
+    let is_terminal = std::io::stderr().is_terminal();
+    let mut progress = |number, of| {
+        if is_terminal {
+            message::plain(&format!("\rrun {number} of {of}\x1b[K"));
+        }
+    };
+    let runs = interleaved::run(settings.machine(), settings.library, ask, &mut progress);
+    if is_terminal {
+        message::plain("\r\x1b[K");
+    }
+    runs
+}
+
+/// Standard output, which is nowhere meanwhile: the commands inherit that.
+struct Silent(OwnedFd);
+
+impl Silent {
+    fn begin() -> Result<Self> {
+        let failed = |e: &dyn std::fmt::Display| {
+            Error::failed("cannot hide the output of the commands").because(e)
+        };
+        std::io::stdout().flush().map_err(|e| failed(&e))?;
+        let own = dup(std::io::stdout()).map_err(|e| failed(&e))?;
+        let nowhere = File::options().write(true).open("/dev/null").map_err(|e| failed(&e))?;
+        dup2_stdout(nowhere).map_err(|e| failed(&e))?;
+        Ok(Self(own))
+    }
+}
+
+impl Drop for Silent {
+    fn drop(&mut self) {
+        // It was open before.
+        let _ = dup2_stdout(&self.0);
+    }
+}

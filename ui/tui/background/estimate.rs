@@ -1,0 +1,54 @@
+//! Estimated top-down of a command that was sampled, in further runs of it.
+
+use super::queue::Queue;
+use crate::settings::Settings;
+use crate::tui::action::BackgroundResult;
+use crate::tui::alternate_screen::silence;
+use engine::documents::estimate::Estimate;
+use engine::documents::{Report, Source};
+use engine::estimate::{EstimateAsk, Watch, cost, estimate};
+use pmu::Command;
+use profile::files::SearchPaths;
+use profile::hot::{Filter, Profile};
+use profile::recording::Stream;
+use std::ffi::OsString;
+use std::sync::Arc;
+use tma::{Error, Result};
+
+/// A command and its first run.
+pub struct Sampled {
+    pub report: Report,
+    pub recording: Arc<Stream>,
+    pub search: SearchPaths,
+    pub command: Vec<OsString>,
+}
+
+impl Sampled {
+    /// What its estimate costs; `None` where the tree was counted.
+    pub fn cost(&self) -> Option<String> {
+        (self.report.source == Source::NoPmu).then(|| cost(self.report.duration.unwrap_or(1.0)))
+    }
+
+    /// Estimates it; steps are sent as they begin.
+    ///
+    /// # Errors
+    /// It cannot be run again or estimated here; it was interrupted.
+    pub fn estimate(&self, settings: &Settings, queue: &Queue) -> Result<Estimate> {
+        silence();
+        let mut profile = Profile::new(&*self.recording, &Filter::default(), self.search.clone())?;
+        let queue = queue.clone();
+        let ask = EstimateAsk {
+            command: Command { argv: workload::resolve(&self.command), stdout_to_stderr: false },
+            model: settings.own_core_model()?,
+            progress: Watch::new(move |step| {
+                queue.send(BackgroundResult::Estimating(step.clone()));
+            }),
+        };
+        match estimate(&self.report, &mut profile, &ask)? {
+            (document, None) => Ok(document),
+            (_, Some(_)) => {
+                Err(Error::failed("no estimated top-down").because("it was interrupted"))
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! An estimated top-down: the document, and the cursors of its four screens.
+
+use super::block::Line;
+use super::estimate_source::{Source, SourceRow};
+use super::list::List;
+use super::matches::matches;
+use crate::keymap::Screen;
+use engine::documents::estimate::{Estimate, Node, Row};
+use engine::estimate::Step;
+use std::sync::Arc;
+
+/// How far the estimate is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum EstimateJob {
+    /// Nothing can be estimated: there is no command to run again, or it was counted.
+    #[default]
+    None,
+    /// It can be; what that costs.
+    Offered(String),
+    /// It is being estimated; the last step that began.
+    Running(Option<Step>),
+    /// It is in the document.
+    Done,
+    /// It failed, for this reason.
+    Failed(String),
+}
+
+/// A row of the program's screen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ProgramRow {
+    /// A node of the tree.
+    Node(Node),
+    /// Time that is not divided, such as the kernel's: this function of the document.
+    Other(usize),
+}
+
+/// A row of a function's screen, by its number in the document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece {
+    Loop(usize),
+    Block(usize),
+}
+
+/// The rows of a list that match a filter.
+#[derive(Debug)]
+pub struct Rows<T> {
+    pub shown: Vec<T>,
+    pub list: List,
+    pub filter: String,
+}
+
+impl<T> Default for Rows<T> {
+    fn default() -> Self {
+        Self { shown: Vec::new(), list: List::default(), filter: String::new() }
+    }
+}
+
+/// The screens.
+#[derive(Debug, Default)]
+pub struct Estimated {
+    pub job: EstimateJob,
+    pub document: Option<Arc<Estimate>>,
+    pub program: Rows<ProgramRow>,
+    pub functions: Rows<usize>,
+    /// Number of the function whose loops and blocks are shown.
+    pub function: Option<usize>,
+    pub code: Rows<Piece>,
+    /// Its source lines.
+    pub source: Source,
+    /// The loop or block that is shown.
+    pub piece: Option<Piece>,
+    /// Its lines at the current width.
+    pub lines: Vec<Line>,
+    pub list: List,
+}
+
+impl Estimated {
+    /// Shows a document; the cursors are at the bottleneck and at the hottest rows.
+    pub fn fill(&mut self, document: Estimate) {
+        let nodes = document.program.parts.tree().into_iter().map(ProgramRow::Node);
+        let others = document.functions.iter().enumerate().filter(|(_, f)| f.start.is_empty());
+        let program: Vec<_> = nodes.chain(others.map(|(i, _)| ProgramRow::Other(i))).collect();
+        *self = Self { job: EstimateJob::Done, ..Self::default() };
+        self.document = Some(Arc::new(document));
+        self.program.list.refill(program.len(), None);
+        self.program.shown = program;
+        let at = self.bottleneck().unwrap_or(0);
+        self.program.list.to(at);
+        self.rebuild_functions();
+    }
+
+    /// The row of the program's bottleneck; of an undecided one, that of its largest part.
+    pub fn bottleneck(&self) -> Option<usize> {
+        let named = &self.document.as_ref()?.program.bottleneck;
+        let is_sum = |id: &str| ["frontend_bound", "backend_bound"].contains(&id);
+        let parts = self.program.shown.iter().enumerate().filter_map(|(row, of)| match of {
+            ProgramRow::Node(node) if !is_sum(node.id) => Some((row, node)),
+            _ => None,
+        });
+        let largest = || parts.clone().max_by(|a, b| a.1.share.value.total_cmp(&b.1.share.value));
+        parts.clone().find(|(_, node)| node.id == named).or_else(largest).map(|(row, _)| row)
+    }
+
+    /// The functions that match the filter.
+    pub fn rebuild_functions(&mut self) {
+        let Some(document) = &self.document else { return };
+        let old = self.functions.shown.get(self.functions.list.at).copied();
+        let rows = &mut self.functions;
+        rows.shown.clear();
+        let wanted = document.functions.iter().enumerate();
+        let wanted = wanted.filter(|(_, f)| matches(&f.name, &rows.filter));
+        rows.shown.extend(wanted.map(|(i, _)| i));
+        let at = old.and_then(|old| rows.shown.iter().position(|i| *i == old));
+        rows.list.refill(rows.shown.len(), at);
+    }
+
+    /// Shows the loops and blocks of a function.
+    pub fn open_function(&mut self, function: usize) {
+        if self.function != Some(function) {
+            self.function = Some(function);
+            self.code = Rows::default();
+            self.rebuild_code();
+            self.source = Source::of(self.opened().map_or(&[], |row| &row.lines));
+        }
+    }
+
+    /// Those that match the filter. A block that is a whole loop is that loop.
+    pub fn rebuild_code(&mut self) {
+        let Some((document, of)) = self.document.as_ref().zip(self.opened()) else { return };
+        let (Some(from), Some(to)) = (address(&of.start), address(&of.end)) else { return };
+        let is_own = |row: &Row| {
+            row.module == of.module && address(&row.start).is_some_and(|at| from <= at && at < to)
+        };
+        let fits = |row: &Row| {
+            is_own(row) && matches(&format!("{} {}", row.start, row.bottleneck), &self.code.filter)
+        };
+        let is_loop = |row: &Row| {
+            let mut loops = document.loops.iter().filter(|one| one.module == row.module);
+            loops.any(|one| (&one.start, &one.end) == (&row.start, &row.end))
+        };
+        let loops = document.loops.iter().enumerate().filter(|(_, row)| fits(row));
+        let blocks = document.blocks.iter().enumerate();
+        let blocks = blocks.filter(|(_, row)| fits(row) && !is_loop(row));
+        let mut shown: Vec<(Piece, f64)> = loops
+            .map(|(i, row)| (Piece::Loop(i), row.share))
+            .chain(blocks.map(|(i, row)| (Piece::Block(i), row.share)))
+            .collect();
+        shown.sort_by(|a, b| b.1.total_cmp(&a.1));
+        self.code.shown = shown.into_iter().map(|(piece, _)| piece).collect();
+        self.code.list.refill(self.code.shown.len(), None);
+    }
+
+    /// The function whose code is shown.
+    pub fn opened(&self) -> Option<&Row> {
+        self.document.as_ref()?.functions.get(self.function?)
+    }
+
+    /// The function in a row.
+    pub fn function_at(&self, row: usize) -> Option<&Row> {
+        self.document.as_ref()?.functions.get(*self.functions.shown.get(row)?)
+    }
+
+    /// A loop or block.
+    pub fn piece(&self, piece: Piece) -> Option<&Row> {
+        let document = self.document.as_ref()?;
+        match piece {
+            Piece::Loop(i) => document.loops.get(i),
+            Piece::Block(i) => document.blocks.get(i),
+        }
+    }
+
+    /// The loop or block in a row.
+    pub fn piece_at(&self, row: usize) -> Option<(Piece, &Row)> {
+        let piece = *self.code.shown.get(row)?;
+        Some((piece, self.piece(piece)?))
+    }
+
+    /// The loop or block that is shown.
+    pub fn shown(&self) -> Option<&Row> {
+        self.piece(self.piece?)
+    }
+
+    /// The text of a row, for search.
+    pub fn row_text(&self, screen: Screen, row: usize) -> String {
+        let name = |row: &Row| format!("{} {} {}", row.name, row.start, row.bottleneck);
+        match screen {
+            Screen::Estimate => match self.program.shown.get(row) {
+                Some(ProgramRow::Node(node)) => node.label.to_owned(),
+                Some(ProgramRow::Other(i)) => {
+                    let other = self.document.as_ref().and_then(|d| d.functions.get(*i));
+                    other.map(|row| row.name.clone()).unwrap_or_default()
+                }
+                None => String::new(),
+            },
+            Screen::EstimatedFunctions => self.function_at(row).map(name).unwrap_or_default(),
+            Screen::EstimatedCode => {
+                self.piece_at(row).map(|(_, row)| name(row)).unwrap_or_default()
+            }
+            Screen::EstimatedSource => {
+                let of = self.opened().zip(self.source.rows.get(row));
+                let text = of.and_then(|(function, of)| match *of {
+                    SourceRow::Line(i) => function.lines.get(i)?.text.clone(),
+                    SourceRow::Instruction(i, j) => {
+                        Some(function.lines.get(i)?.code.get(j)?.text.clone())
+                    }
+                });
+                text.unwrap_or_default()
+            }
+            _ => self.lines.get(row).map(|line| line.text.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// Shows these lines of a loop or block.
+    pub fn set_lines(&mut self, lines: Vec<Line>) {
+        self.lines = lines;
+        self.list.refill(self.lines.len(), None);
+    }
+}
+
+fn address(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}

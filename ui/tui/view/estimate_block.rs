@@ -1,0 +1,139 @@
+//! What is known of an estimated loop or block: the answer, its cycles, the parts of its time, its instructions.
+
+use super::estimate_row::node_line;
+use super::paragraphs::Paragraphs;
+use crate::keymap::Command;
+use crate::tui::look::Look;
+use crate::tui::state::{Line, Piece, State};
+use crate::tui::tone::Tone;
+use crate::tui::width::fit_right;
+use engine::documents::estimate::Row;
+use engine::documents::estimate_code::Instruction;
+use engine::format;
+
+/// Columns of the labels.
+const LABEL: usize = 16;
+/// Columns from which instructions have bars and remarks.
+const WIDE: usize = 60;
+
+/// Its lines.
+pub fn lines(state: &State, columns: usize) -> Vec<Line> {
+    let mut out = Paragraphs::new(columns);
+    let (Some(row), Some(piece)) = (state.estimate.shown(), state.estimate.piece) else {
+        return out.lines;
+    };
+    out.paragraph("", &row.sentence, Tone::Bold);
+    let key = state.keys.key(Command::Drill);
+    let next = match row.next.is_empty() {
+        true => format!("{key} measures it in isolation."),
+        false => format!("{key} measures it in isolation; or `{}`.", row.next),
+    };
+    out.paragraph("next: ", &next, Tone::Plain);
+    out.blank();
+    numbers(&mut out, row, matches!(piece, Piece::Loop(_)));
+    out.blank();
+    for node in row.parts.tree() {
+        let is_bottleneck = node.id == row.bottleneck;
+        let line = node_line(state.look, &node, is_bottleneck, columns);
+        let tone = if is_bottleneck { Tone::Hot } else { Tone::Plain };
+        out.push(line.to_string().trim_end().to_owned(), tone);
+    }
+    out.blank();
+    code(&mut out, state, row);
+    out.lines
+}
+
+/// A labelled line.
+fn labelled(out: &mut Paragraphs, label: &str, text: &str) {
+    out.paragraph(&format!("{label:<LABEL$}"), text, Tone::Plain);
+}
+
+/// Why something is missing.
+fn unknown(row: &Row, name: &str) -> String {
+    let why = row.reasons.get(name).map(String::as_str);
+    format!("not known: {}", why.unwrap_or("not in this document"))
+}
+
+fn numbers(out: &mut Paragraphs, row: &Row, is_loop: bool) {
+    let each = if is_loop { "an iteration" } else { "an entry" };
+    let cycles = row.cycles_per_entry.map(|c| format!("{c:.2} of {each} in the program"));
+    let cycles =
+        cycles.unwrap_or_else(|| "not known in the program: it was not counted".to_owned());
+    let bound = row.bound.as_ref().map(|bound| format!(", bound by {bound}")).unwrap_or_default();
+    let isolated = match row.isolated {
+        Some(one) => format!("{one:.2} in isolation{bound}"),
+        None => "not known in isolation: not measured, or not measurable".to_owned(),
+    };
+    labelled(out, "cycles", &format!("{cycles}; {isolated}"));
+    let entries = row.entries.map_or("not known".to_owned(), format::count);
+    labelled(out, if is_loop { "iterations" } else { "entries" }, &entries);
+    if is_loop {
+        let trips = row.trips.map(|trips| match trips {
+            n if n < 1000.0 => format!("{n:.1} iterations of an entry, on average"),
+            n => format!("{} iterations of an entry, on average", format::count(n.round())),
+        });
+        labelled(out, "trips", &trips.unwrap_or_else(|| unknown(row, "trips")));
+    }
+    let wrong =
+        row.mispredicted.map(|share| format!("{:.1} % of its branches, modelled", 100.0 * share));
+    labelled(out, "mispredicted", &wrong.unwrap_or_else(|| unknown(row, "mispredicted")));
+    if row.code.iter().all(|one| one.levels.is_empty()) {
+        labelled(out, "loads", &unknown(row, "loads"));
+    }
+    let critical = row.critical_cycles.map(|cycles| {
+        format!("{cycles:.1} cycles of an iteration, by the latencies of the instructions marked ●")
+    });
+    labelled(out, "critical path", &critical.unwrap_or_else(|| unknown(row, "critical_cycles")));
+}
+
+fn code(out: &mut Paragraphs, state: &State, row: &Row) {
+    if row.code.is_empty() {
+        return labelled(out, "instructions", &unknown(row, "code"));
+    }
+    let mut last = None;
+    for one in &row.code {
+        let place = one.source.as_ref();
+        if place.is_some() && place != last {
+            let text = place.map(|(file, line)| format!("{}:{line}", super::names::file(file)));
+            out.push(format!("{:>10}{}", "", text.unwrap_or_default()), Tone::Dim);
+            last = place;
+        }
+        instruction(out, state, row, one);
+    }
+}
+
+fn instruction(out: &mut Paragraphs, state: &State, row: &Row, one: &Instruction) {
+    let text = instruction_text(state.look, one, row.share, out.columns);
+    let tone = if one.critical { Tone::Bold } else { Tone::Plain };
+    let text = crate::tui::width::fit(&text, out.columns);
+    out.push(text.trim_end().to_owned(), tone);
+}
+
+/// An instruction of code that has the share `of` of all samples.
+pub fn instruction_text(look: Look, one: &Instruction, of: f64, columns: usize) -> String {
+    let share = match one.samples {
+        0 => String::new(),
+        _ => format!("{:.2} %", 100.0 * one.share),
+    };
+    let mark = if one.critical { "●" } else { " " };
+    let bar = match columns >= WIDE {
+        // A share of a share: how the bar is drawn, no new number.
+        true => look.bar(if of > 0.0 { one.share / of } else { 0.0 }, 8) + " ",
+        false => String::new(),
+    };
+    let address = one.address.trim_start_matches("0x");
+    let mut text = format!("{} {bar}{mark} {address}  {}", fit_right(&share, 8), one.text);
+    let remarks = remarks(one);
+    if columns >= WIDE && !remarks.is_empty() {
+        text += &format!("    {remarks}");
+    }
+    text
+}
+
+/// Levels of a load, mispredictions of a branch.
+fn remarks(one: &Instruction) -> String {
+    let levels = one.levels.iter().filter(|level| level.share >= 0.005);
+    let levels = levels.map(|level| format!("{} {:.0} %", level.level, 100.0 * level.share));
+    let wrong = one.mispredicted.map(|share| format!("{:.1} % mispredicted", 100.0 * share));
+    levels.chain(wrong).collect::<Vec<_>>().join(", ")
+}
