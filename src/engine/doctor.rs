@@ -156,7 +156,7 @@ fn uncontended(machine: &Machine, load: Option<Load>) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tma::self_test::{Answers, Targets};
+    use tma::self_test::{Answers, Returns, Targets};
 
     #[test]
     fn the_self_test_s_answers_are_named_and_contradict_a_table_visibly() {
@@ -177,8 +177,10 @@ mod tests {
             misprediction: Some(22.4),
             ready_misprediction: Some(18.2),
             indirect_misprediction: Some(26.6),
+            return_misprediction: Some(17.0),
             misprediction_load: Some(4.5),
             targets: Some(Targets { quarter: 0.36, eighth: 0.2 }),
+            returns: Some(Returns { alternate: 0.0, fives: 0.3 }),
         };
         // As measured natively on a Zen 4.
         let found = of("zen4", answers.clone());

@@ -19,7 +19,7 @@ use probe::plan::{What, branches};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tma::self_test::{Answers, Rule};
+use tma::self_test::{Answers, Rules};
 use tma::{Core, Result};
 
 /// `add rax, rbx`, a block that is measured for the sake of the self-test.
@@ -59,7 +59,7 @@ pub fn enter(
     let recorded = subject.record(wanted, &all, Pace::default())?;
     document.cost.push(subject.cost("branches", &recorded));
     document.notes.extend(subject::notes("branches", &recorded));
-    let rule = predicting::enter(document, answers(core));
+    let rules = predicting::enter(document, answers(core));
     let streams: Vec<(bool, Vec<Record>)> = recorded
         .bursts
         .iter()
@@ -68,7 +68,7 @@ pub fn enter(
         .collect();
     trips::enter(document, (&recorded, wanted), &followed.into_inner(), &streams);
     let (loads, costs) = (loads.into_inner(), Costs::of(document));
-    let found = modelled(&recorded, wanted, rule);
+    let found = modelled(&recorded, wanted, rules);
     let executions = executions(document);
     for (number, observed) in recorded.observed.iter().enumerate() {
         let (name, of) = functions[observed.function];
@@ -169,7 +169,7 @@ fn address(recorded: &Recorded, wanted: &[Wanted], site: u32) -> u64 {
 }
 
 /// What the model says of all branches.
-fn modelled(recorded: &Recorded, wanted: &[Wanted], rule: Rule) -> BTreeMap<u64, Estimate> {
+fn modelled(recorded: &Recorded, wanted: &[Wanted], rules: Rules) -> BTreeMap<u64, Estimate> {
     let addresses: Vec<u64> =
         (0..recorded.observed.len()).map(|n| address(recorded, wanted, n as u32)).collect();
     let branches = |records: &[Record]| {
@@ -196,7 +196,7 @@ fn modelled(recorded: &Recorded, wanted: &[Wanted], rule: Rule) -> BTreeMap<u64,
             sampled::Burst { is_first: burst.is_first, is_last: burst.is_last, branches }
         })
         .collect();
-    estimate(&mut Predictor::new(LONGEST_HISTORY, rule), &bursts)
+    estimate(&mut Predictor::new(LONGEST_HISTORY, rules), &bursts)
 }
 
 /// The records of each thread.

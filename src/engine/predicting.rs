@@ -1,21 +1,22 @@
 //! What the processor said of its predictors, for the model of them.
 
-use crate::documents::count::{Count, PredictedTarget};
+use crate::documents::count::{Count, PredictedReturn, PredictedTarget};
 use probe::plan::What;
-use tma::self_test::{Answers, Rule};
+use tma::self_test::{Answers, Below, Returns, Rule, Rules};
 
-/// Adds costs and rule to a document, with a note; the rule that the model takes.
-pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rule {
+/// Adds costs and rules to a document, with notes; the rules that the model takes.
+pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rules {
     let targets = answers.and_then(|answers| answers.targets);
     let shown = targets.and_then(|targets| targets.rule());
-    let rule = shown.unwrap_or(Rule::MostFrequent);
+    let rules = answers.map(Answers::rules).unwrap_or_default();
     let known = |cost: fn(&Answers) -> Option<f64>| answers.and_then(cost);
     document.misprediction_cycles = known(|answers| answers.misprediction);
     document.ready_misprediction_cycles = known(|answers| answers.ready_misprediction);
     document.indirect_misprediction_cycles = known(|answers| answers.indirect_misprediction);
+    document.return_misprediction_cycles = known(|answers| answers.return_misprediction);
     document.load_misprediction_cycles = known(|answers| answers.misprediction_load);
     document.predicted_target = Some(PredictedTarget {
-        rule: match rule {
+        rule: match rules.targets {
             Rule::Last => "last",
             Rule::MostFrequent => "most_frequent",
         }
@@ -25,8 +26,9 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rule {
         eighth: targets.map(|targets| targets.eighth),
     });
     let cost = |cycles: Option<f64>| cycles.map_or("?".to_owned(), |cycles| format!("{cycles:.0}"));
-    let [ready, indirect, load] = [
+    let [ready, returns, indirect, load] = [
         document.ready_misprediction_cycles,
+        document.return_misprediction_cycles.or(document.ready_misprediction_cycles),
         document.indirect_misprediction_cycles,
         document.load_misprediction_cycles,
     ]
@@ -34,7 +36,7 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rule {
     document.notes.push(match document.misprediction_cycles {
         Some(cycles) => format!(
             "mispredictions are modelled, not counted; one costs {cycles:.0} cycles by the self-test, {ready} where \
-             the branch waits for no load of its block and of a return, {indirect} of an indirect jump or call, {load} more for each load after the first (of a jump or call, the \
+             the branch waits for no load of its block, {returns} of a return, {indirect} of an indirect jump or call, {load} more for each load after the first (of a jump or call, the \
              second) that it waits for"
         ),
         None => "mispredictions are modelled, not counted; what one costs is not known: the self-test \
@@ -42,7 +44,24 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rule {
             .to_owned(),
     });
     document.notes.push(note(shown, targets.map(|targets| (targets.quarter, targets.eighth))));
-    rule
+    document.predicted_return =
+        Some(predicted_return(rules.returns, answers.and_then(|answers| answers.returns)));
+    rules
+}
+
+/// The row of returns.
+fn predicted_return(taken: Below, shown: Option<Returns>) -> PredictedReturn {
+    let rule = match taken {
+        Below::Oldest => "oldest",
+        Below::Around => "around",
+        Below::History => "history",
+    };
+    PredictedReturn {
+        rule: rule.to_owned(),
+        measured: shown.is_some_and(|returns| returns.rule().is_some()),
+        alternate: shown.map(|returns| returns.alternate),
+        fives: shown.map(|returns| returns.fives),
+    }
 }
 
 /// Cycles of one misprediction, by what the branch waits for.
@@ -50,6 +69,7 @@ pub struct Costs {
     ready: Option<f64>,
     waiting: Option<f64>,
     indirect: Option<f64>,
+    returns: Option<f64>,
     load: Option<f64>,
 }
 
@@ -60,6 +80,7 @@ impl Costs {
             ready: document.ready_misprediction_cycles,
             waiting: document.misprediction_cycles,
             indirect: document.indirect_misprediction_cycles,
+            returns: document.return_misprediction_cycles,
             load: document.load_misprediction_cycles,
         }
     }
@@ -70,6 +91,7 @@ impl Costs {
     pub fn one(&self, what: &What, loads: u32) -> Option<f64> {
         let (cost, included) = match (what, loads) {
             (What::Target, _) => (self.indirect?, 2),
+            (What::Entered, _) => (self.returns.or(self.ready).or(self.waiting)?, 0),
             (What::Outcome, 1..) => (self.waiting?, 1),
             _ => (self.ready.or(self.waiting)?, 0),
         };
@@ -136,7 +158,7 @@ mod tests {
                 ..Answers::default()
             };
             let mut document = Count::default();
-            let rule = enter(&mut document, Some(&answers));
+            let rule = enter(&mut document, Some(&answers)).targets;
             assert!(document.notes[0].contains("28 cycles"), "{:?}", document.notes);
             assert!(document.notes[0].contains("22 where"), "{:?}", document.notes);
             assert!(document.notes[0].contains("33 of an indirect"), "{:?}", document.notes);
@@ -144,8 +166,14 @@ mod tests {
             (rule, row.rule, row.measured, document.notes[1].clone())
         };
         // By hand: a call through an object waits for three loads, one more than the self-test's jump.
-        let costs =
-            Costs { ready: Some(22.0), waiting: Some(28.0), indirect: Some(33.0), load: Some(5.0) };
+        let costs = Costs {
+            ready: Some(22.0),
+            waiting: Some(28.0),
+            indirect: Some(33.0),
+            returns: Some(17.0),
+            load: Some(5.0),
+        };
+        assert_eq!(costs.one(&What::Entered, 1), Some(17.0));
         let target = |loads| costs.one(&What::Target, loads);
         assert_eq!((target(0), target(2), target(3)), (Some(33.0), Some(33.0), Some(38.0)));
         let outcome = |loads| costs.one(&What::Outcome, loads);
@@ -157,5 +185,14 @@ mod tests {
         assert_eq!((rule, name.as_str(), measured), (Rule::MostFrequent, "most_frequent", false));
         assert!(note.contains("not decided"), "{note}");
         assert!(of(None).3.contains("no answer yet"));
+        // As measured on Zen 4, and without an answer.
+        let shown = Some(Returns { alternate: 0.0, fives: 0.31 });
+        for (returns, rule, measured) in [(shown, "around", true), (None, "oldest", false)] {
+            let answers = Answers { returns, ..Answers::default() };
+            let mut document = Count::default();
+            enter(&mut document, Some(&answers));
+            let row = document.predicted_return.unwrap();
+            assert_eq!((row.rule.as_str(), row.measured), (rule, measured));
+        }
     }
 }

@@ -3,6 +3,10 @@
 //! `bench::selftest` asks, when a core is first used; `docs/method/blocks.md` has the questions. An
 //! answer that is missing is unknown, never assumed.
 
+mod predictors;
+
+pub use predictors::{Below, Returns, Rule, Rules, Targets};
+
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -34,57 +38,23 @@ pub struct Answers {
     pub ready_misprediction: Option<f64>,
     /// The same of an indirect jump.
     pub indirect_misprediction: Option<f64>,
+    /// The same of a return below the stack of return addresses; where these are mispredicted.
+    pub return_misprediction: Option<f64>,
     /// What each further load adds to these that the branch waits for one after another.
     pub misprediction_load: Option<f64>,
     /// Which target of an indirect jump is predicted.
     pub targets: Option<Targets>,
+    /// What is predicted of returns that the stack of return addresses has no room for.
+    pub returns: Option<Returns>,
 }
 
-/// How often an indirect jump is mispredicted that takes, at random, one of two targets.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Targets {
-    /// The rarer one a quarter of the times.
-    pub quarter: f64,
-    /// The rarer one an eighth of the times.
-    pub eighth: f64,
-}
-
-/// What a processor predicts where nothing tells which target is next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
-    /// The target that was right most often: with targets of share p and 1 − p it is wrong with the
-    /// lesser of both.
-    MostFrequent,
-    /// The last target: wrong with 2p (1 − p).
-    Last,
-}
-
-impl Rule {
-    /// Shares that are mispredicted of the two questions, a quarter and an eighth: as the model of predictors mispredicts
-    /// them (`branches::predictor`, whose tests check it). Ideally the most frequent target is wrong with 25 and 12.5 %, the
-    /// last one with 37.5 and 21.9 %; histories of random targets blur both.
-    pub fn mispredicts(self) -> Targets {
-        match self {
-            Self::MostFrequent => Targets { quarter: 0.291, eighth: 0.140 },
-            Self::Last => Targets { quarter: 0.358, eighth: 0.186 },
+impl Answers {
+    /// What the model of predictors takes over; what the processor does not show is as most do.
+    pub fn rules(&self) -> Rules {
+        Rules {
+            targets: self.targets.and_then(|targets| targets.rule()).unwrap_or_default(),
+            returns: self.returns.and_then(|returns| returns.rule()).unwrap_or_default(),
         }
-    }
-}
-
-impl Targets {
-    /// The rule that both shares show; `None` if they do not agree, or lie in the middle between both rules.
-    pub fn rule(&self) -> Option<Rule> {
-        /// How far from the middle, as a share of the distance between the rules.
-        const CLEAR: f64 = 0.1;
-        let (most_frequent, last) = (Rule::MostFrequent.mispredicts(), Rule::Last.mispredicts());
-        let shown = |share: f64, most_frequent: f64, last: f64| {
-            let towards_last = (share - most_frequent) / (last - most_frequent) - 0.5;
-            let rule = if towards_last > 0.0 { Rule::Last } else { Rule::MostFrequent };
-            (towards_last.abs() >= CLEAR).then_some(rule)
-        };
-        let quarter = shown(self.quarter, most_frequent.quarter, last.quarter)?;
-        let eighth = shown(self.eighth, most_frequent.eighth, last.eighth)?;
-        (eighth == quarter).then_some(quarter)
     }
 }
 

@@ -53,8 +53,10 @@ pub fn of(times: &Times, stated: Option<u32>) -> Answers {
         misprediction: mispredicted::cost(times),
         ready_misprediction: mispredicted::ready_cost(times),
         indirect_misprediction: mispredicted::indirect_cost(times),
+        return_misprediction: mispredicted::return_cost(times),
         misprediction_load: mispredicted::load_cost(times),
         targets: mispredicted::targets(times),
+        returns: mispredicted::returns(times),
     }
 }
 
@@ -76,6 +78,7 @@ pub fn are_settled(times: &Times, stated: Option<u32>) -> bool {
         && answers.indirect_misprediction.is_some()
         && (answers.misprediction_load.is_some() || times.attempts >= UNDECIDED)
         && answers.targets.is_some_and(|t| t.rule().is_some() || times.attempts >= UNDECIDED)
+        && answers.returns.is_some_and(|r| r.rule().is_some() || times.attempts >= UNDECIDED)
 }
 
 /// Whether more was issued than the pipeline can: the clock was wrong.

@@ -1,9 +1,9 @@
-//! What mispredictions cost, and which of several targets is predicted.
+//! What mispredictions cost, and which of several targets and which returns are predicted.
 
-use super::questions::Question::{self, Branch, Call, Jump, Second};
-use super::questions::{EIGHTH, HALF, NEVER, OTHER, QUARTER};
+use super::questions::Question::{self, Branch, Call, Jump, Nested, Second};
+use super::questions::{ALTERNATE, EIGHTH, FIVES, HALF, NEVER, ONE_PLACE, OTHER, QUARTER};
 use super::times::Times;
-use tma::self_test::Targets;
+use tma::self_test::{Below, Returns, Targets};
 
 /// How far two kinds of random branches may differ in what a misprediction costs.
 const ALIKE: f64 = 0.2;
@@ -45,6 +45,29 @@ pub fn targets(times: &Times) -> Option<Targets> {
     let cost = indirect_cost(times)?;
     let share = |bits| Some(beyond(times, Jump(bits))? / cost);
     Some(Targets { quarter: share(QUARTER)?, eighth: share(EIGHTH)? })
+}
+
+/// Returns of the nested calls that a stack of 32 return addresses has no room for.
+const BELOW: f64 = 32.0;
+
+/// How often returns below the stack of return addresses are mispredicted, by what they take beyond those of calls from
+/// one place.
+pub fn returns(times: &Times) -> Option<Returns> {
+    let all = BELOW * ready_cost(times)?;
+    let share = |places| Some((times.get(Nested(places))? - times.get(Nested(ONE_PLACE))?) / all);
+    Some(Returns { alternate: share(ALTERNATE)?, fives: share(FIVES)? })
+}
+
+/// What each of these costs, where the processor shows which they are. By hand, of the 31 returns below a stack of 32 to a
+/// nested call: the oldest address is that of the other place for 16 of alternate calls, the address 32 levels further in is
+/// so for 12 of those in fives.
+pub fn return_cost(times: &Times) -> Option<f64> {
+    let (places, mispredicted) = match returns(times)?.rule()? {
+        Below::Oldest => (ALTERNATE, 16.0),
+        Below::Around => (FIVES, 12.0),
+        Below::History => return None,
+    };
+    Some((times.get(Nested(places))? - times.get(Nested(ONE_PLACE))?) / mispredicted)
 }
 
 /// Cycles above those of the jump that always has one target.
@@ -111,5 +134,29 @@ mod tests {
         assert_eq!(of(3.0 / 8.0, 1.0 / 8.0), None);
         assert_eq!(of(5.0 / 16.0, 11.0 / 64.0), None);
         assert_eq!(targets(&Times::default()), None);
+    }
+    /// By hand, 22 cycles each and 32 returns below the stack: half of them are 352 cycles, 2/5 are 282.
+    #[test]
+    fn the_rule_of_returns_follows_from_which_calls_cost_more() {
+        let all = |alternate: f64, fives: f64| {
+            let seconds = [(Second(NEVER), 10.0), (Second(OTHER), 21.0)];
+            let nested = [
+                (Nested(ONE_PLACE), 300.0),
+                (Nested(ALTERNATE), 300.0 + alternate),
+                (Nested(FIVES), 300.0 + fives),
+            ];
+            times(&[&seconds[..], &nested[..]].concat())
+        };
+        let of = |alternate, fives| returns(&all(alternate, fives)).unwrap().rule();
+        assert_eq!(of(352.0, 282.0), Some(Below::Oldest));
+        assert_eq!(of(0.0, 282.0), Some(Below::Around));
+        assert_eq!(of(10.0, -5.0), Some(Below::History));
+        // Between both, and what no rule does.
+        assert_eq!((of(105.0, 282.0), of(352.0, 0.0)), (None, None));
+        assert_eq!(returns(&Times::default()), None);
+        // 352 ÷ 16, 204 ÷ 12.
+        assert_eq!(return_cost(&all(352.0, 282.0)), Some(22.0));
+        assert_eq!(return_cost(&all(0.0, 204.0)), Some(17.0));
+        assert_eq!(return_cost(&all(0.0, 0.0)), None);
     }
 }

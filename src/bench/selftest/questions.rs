@@ -1,7 +1,7 @@
 //! The code of each test: a loop whose body is what is asked about.
 
 use super::mixes::{LENGTH, MIXES};
-use super::random::{branch, call, jump, objects, random};
+use super::random::{branch, call, jump, nested, objects, random};
 use crate::harness::emitter::{Emitter, RCX};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;
@@ -30,6 +30,12 @@ pub const QUARTER: u8 = 3;
 pub const EIGHTH: u8 = 7;
 /// A bit of which a number with [`HALF`] says nothing.
 pub const OTHER: u8 = 2;
+
+/// From which of two places each of 64 nested calls comes: one bit each. All from one, alternately, and in a pattern of
+/// five that is none of 32.
+pub const ONE_PLACE: u64 = u64::MAX;
+pub const ALTERNATE: u64 = 0xaaaa_aaaa_aaaa_aaaa;
+pub const FIVES: u64 = 0x5294_a529_4a52_94a5;
 
 /// What a test runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,10 +69,13 @@ pub enum Question {
     Jump(u8),
     /// An indirect call of the rarer of two functions there, through an object and its table: two loads more.
     Call(u8),
+    /// Nested calls from these places.
+    Nested(u64),
 }
 
 use Question::{
-    Branch, Call, Distance, Fence, Jump, Loop, Mix, Moves, Nops, NopsBetween, Second, Target,
+    Branch, Call, Distance, Fence, Jump, Loop, Mix, Moves, Nested, Nops, NopsBetween, Second,
+    Target,
 };
 
 /// All of them.
@@ -103,6 +112,9 @@ pub const QUESTIONS: &[Question] = &[
     Jump(EIGHTH),
     Call(NEVER),
     Call(HALF),
+    Nested(ONE_PLACE),
+    Nested(ALTERNATE),
+    Nested(FIVES),
 ];
 
 impl Question {
@@ -124,6 +136,7 @@ impl Question {
             Second(bits) => format!("branch on {bits} of a random number after another"),
             Jump(bits) => format!("indirect jump on {bits} of a random number"),
             Call(bits) => format!("call through an object on {bits} of a random number"),
+            Nested(places) => format!("nested calls from {places:#x}"),
         }
     }
 
@@ -135,7 +148,7 @@ impl Question {
             NopsBetween | Moves => 2 * STRAIGHT,
             Loop(instructions) => instructions,
             Distance(_) => PAIRS,
-            Branch(_) | Second(_) | Jump(_) | Call(_) => 1,
+            Branch(_) | Second(_) | Jump(_) | Call(_) | Nested(_) => 1,
         }
     }
 
@@ -151,6 +164,7 @@ impl Question {
             Distance(_) => PAIRS,
             // Many iterations, so that they hold about as many mispredictions each time.
             Branch(_) | Second(_) | Jump(_) | Call(_) => 1,
+            Nested(_) => 128,
             _ => self.instructions() / 6,
         }
     }
@@ -205,6 +219,7 @@ impl Question {
             }
             Jump(bits) => jump(code, bits),
             Call(bits) => call(code, bits),
+            Nested(places) => nested(code, places),
         }
     }
 

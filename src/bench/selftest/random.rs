@@ -1,4 +1,4 @@
-//! The code of random branches and jumps.
+//! The code of random branches and jumps, and of nested calls.
 
 use crate::harness::emitter::{Emitter, RAX};
 
@@ -61,4 +61,20 @@ pub(super) fn call(code: &mut Emitter, bits: u8) {
     code.raw(&[0x41, 0x0f, 0x95, 0xc0]); // setnz r8b
     code.raw(&[0x4a, 0x8b, 0x84, 0xc7, 0, 1, 0, 0]); // mov rax, [rdi + r8 * 8 + 0x100]
     code.raw(&[0xff, 0x10]); // call [rax]
+}
+
+/// Calls nested 64 deep, each from one of two places, by the bit of `places` with the call's number.
+pub(super) fn nested(code: &mut Emitter, places: u64) {
+    code.raw(&[0x49, 0xb8]); // mov r8, places
+    code.raw(&places.to_le_bytes());
+    code.raw(&[0xba, 64, 0, 0, 0]); // mov edx, 64
+    code.raw(&[0xe8, 2, 0, 0, 0]); // call the function
+    code.raw(&[0xeb, 23]); // jmp, over it
+    code.raw(&[0xff, 0xca]); // dec edx
+    code.raw(&[0x74, 18]); // jz, to the last ret
+    code.raw(&[0x49, 0x0f, 0xa3, 0xd0]); // bt r8, rdx
+    code.raw(&[0x72, 6]); // jc, to the other place
+    code.raw(&[0xe8, 0xf1, 0xff, 0xff, 0xff, 0xc3]); // call the function; ret
+    code.raw(&[0xe8, 0xeb, 0xff, 0xff, 0xff, 0xc3]); // call the function; ret
+    code.raw(&[0xc3]); // ret
 }

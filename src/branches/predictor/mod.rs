@@ -33,7 +33,7 @@ use direction::Direction;
 use history::History;
 use std::collections::BTreeMap;
 use target::Target;
-use tma::self_test::Rule;
+use tma::self_test::{Below, Rules};
 
 /// Return addresses that are predicted: the depth of the return stacks of Zen 2 to Zen 4 (AMD's
 /// optimization guides), also measured on Zen 5; Intel's have 16 to 24.
@@ -67,20 +67,22 @@ pub struct Predictor {
     held: usize,
     /// Calls that have not returned.
     depth: usize,
+    below: Below,
 }
 
 impl Default for Predictor {
     fn default() -> Self {
-        Self::new(LONGEST_HISTORY, Rule::MostFrequent)
+        Self::new(LONGEST_HISTORY, Rules::default())
     }
 }
 
 impl Predictor {
-    /// A predictor that knows nothing yet, sees `longest` branches back, and keeps targets by this rule.
-    pub fn new(longest: usize, rule: Rule) -> Self {
+    /// A predictor that knows nothing yet, sees `longest` branches back, and follows these rules.
+    pub fn new(longest: usize, rules: Rules) -> Self {
         let history = History::new(longest);
-        let (direction, target) = (Direction::new(&history), Target::new(&history, rule));
-        Self { history, direction, target, returns: [0; RETURNS], top: 0, held: 0, depth: 0 }
+        let (direction, target) = (Direction::new(&history), Target::new(&history, rules.targets));
+        let (returns, below) = ([0; RETURNS], rules.returns);
+        Self { history, direction, target, returns, top: 0, held: 0, depth: 0, below }
     }
 
     /// Whether `branch` is predicted. It is in the history of the next one.
@@ -102,7 +104,7 @@ impl Predictor {
                 self.call(back);
                 right
             }
-            Kind::Return { target } => self.back(target),
+            Kind::Return { target } => self.back(address, target),
         }
     }
 
@@ -120,18 +122,22 @@ impl Predictor {
         self.depth += 1;
     }
 
-    /// A return whose call was not seen is taken to be predicted. The oldest address stays: on Zen 5, of calls
-    /// from p places in turn 1 − 1/p of the returns below the stack are mispredicted, whatever p is.
-    fn back(&mut self, target: u64) -> bool {
+    /// A return whose call was not seen is taken to be predicted.
+    fn back(&mut self, address: u64, target: u64) -> bool {
         if self.depth == 0 {
             return true;
         }
-        let predicted = self.returns[self.top];
-        if self.held > 1 {
-            self.top = (self.top + RETURNS - 1) % RETURNS;
-            self.held -= 1;
-        }
         self.depth -= 1;
+        if self.held == 0 && self.below == Below::History {
+            return self.indirect(address, target);
+        }
+        let predicted = self.returns[self.top];
+        // On Zen 5, of calls from p places in turn 1 − 1/p of the returns below the stack are mispredicted, whatever p is.
+        let stays = self.below == Below::Oldest && self.held == 1;
+        if !stays {
+            self.top = (self.top + RETURNS - 1) % RETURNS;
+            self.held = self.held.saturating_sub(1);
+        }
         predicted == target
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tma::error::{Error, Result};
 
-pub use branches::{BranchRow, LoopRow, Modelled, PredictedTarget, Trips};
+pub use branches::{BranchRow, LoopRow, Modelled, PredictedReturn, PredictedTarget, Trips};
 pub use loads::{
     AllocatedAt, AllocationSite, LevelMean, LevelShare, LoadClass, LoadLatency, LoadMemory,
     LoadRow, TimerRow,
@@ -59,7 +59,10 @@ pub struct Count {
     /// Cycles that a misprediction costs here, by the self-test; with mispredictions only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misprediction_cycles: Option<f64>,
-    /// The same of a return, and of a branch with no load in its block that it waits for.
+    /// The same of a return below the stack of return addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub return_misprediction_cycles: Option<f64>,
+    /// The same of a return where that is not known, and of a branch with no load in its block that it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready_misprediction_cycles: Option<f64>,
     /// The same of an indirect jump or call.
@@ -72,6 +75,9 @@ pub struct Count {
     /// Which of several targets is taken to be predicted, and why; with mispredictions only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted_target: Option<PredictedTarget>,
+    /// The same of returns of deeply nested calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted_return: Option<PredictedReturn>,
     /// Functions and blocks without a count, and why.
     pub refused: Vec<Refused>,
     /// Sums of flow conservation that were checked.

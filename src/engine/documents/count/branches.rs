@@ -82,6 +82,19 @@ pub struct PredictedTarget {
     pub eighth: Option<f64>,
 }
 
+/// What is predicted of returns that the stack of return addresses has no room for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PredictedReturn {
+    /// `oldest` address of the stack, `around` its end, or by `history`.
+    pub rule: String,
+    /// Whether this processor shows it in the self-test; else it is an assumption.
+    pub measured: bool,
+    /// Share of them mispredicted in the self-test, of calls from two places alternately …
+    pub alternate: Option<f64>,
+    /// … and in a pattern of five.
+    pub fives: Option<f64>,
+}
+
 /// A number from a model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Modelled {
