@@ -373,15 +373,16 @@ def cost(args, folder):
         base, with_probes = statistics.median(plain), statistics.median(probed)
         entries = sum(block["count"] for block in document["blocks"])
         derived = sum(block["count"] for block in document["blocks"] if block["how"] == "derived")
-        slow = 0
+        times = "-"
         if args.callgrind:
             slow, _ = run(["valgrind", "-q", "--tool=callgrind", "--dump-instr=yes",
                            f"--callgrind-out-file={folder}/callgrind.out", *command])
+            times = f"{slow / base:.1f}×"
         ratios = sorted(p / base for p in probed)
         functions = sum(row["reason"] is None for row in document["hot"]["functions"])
         print(f"{name:<16} {functions:>9} {document['cost'][-1]['probes']:>6} {entries / 1e6:>5.0f}M "
               f"{derived / entries:>6.0%} {base:>8.2f} {with_probes / base:>6.2f}× "
-              f"{ratios[0]:>6.2f} to {ratios[-1]:.2f} {slow / base:>8.1f}× "
+              f"{ratios[0]:>6.2f} to {ratios[-1]:.2f} {times:>9} "
               f"{1 + entries * BREAKPOINT / base:>10.0f}×", flush=True)
 
 
