@@ -13,6 +13,7 @@
 //! | `patched` | the code of that process: written over, checked, put back |
 //! | `origins` | from trampolines to the original code |
 //! | `patcher` | what is done at the events of the command |
+//! | `watching` | what is done to a live process before and after |
 //! | `live` | all that in a window of a live process |
 
 mod instance;
@@ -25,6 +26,7 @@ mod patcher;
 mod prepared;
 mod probes;
 mod target;
+mod watching;
 mod work;
 mod written;
 

@@ -10,25 +10,21 @@ use super::prepared::Prepared;
 use super::probes::Probes;
 use super::target::Target;
 use super::work::Work;
-use crate::process::{Follower, MOST_CALLS, Memory, Tracee, Watcher, mappings, shares};
+use crate::process::{Follower, MOST_CALLS, Memory, Tracee, mappings, shares};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
 
-/// Pages with trampolines that are written while a live process stands still: so many take a millisecond.
-const FEW: usize = 200;
 /// Images whose trampolines are reported.
 const MOST_MAPS: usize = 16;
 
 /// A process of the command.
-struct Process<P: Probes> {
+pub(super) struct Process<P: Probes> {
     /// By target: whether it was found, patched or not.
     found: Vec<bool>,
-    instances: Vec<Rc<Instance<P>>>,
+    pub instances: Vec<Rc<Instance<P>>>,
     /// Its memory, opened before its id could be another's.
-    memory: Option<Rc<Memory>>,
+    pub memory: Option<Rc<Memory>>,
     /// Counts are atomic.
     is_locked: bool,
 }
@@ -53,23 +49,23 @@ pub struct Patcher<P: Probes> {
     pub probes: P,
     /// The files.
     pub targets: Vec<Target>,
-    processes: BTreeMap<i32, Process<P>>,
+    pub(super) processes: BTreeMap<i32, Process<P>>,
     /// Of the first images.
     pub trampolines: Vec<Trampolines>,
     /// By target: why a process with it was not counted whole.
     pub refused: Vec<Vec<String>>,
     /// What is to be put into a live process, by target.
-    prepared: Vec<Option<Result<Prepared<P>, String>>>,
+    pub(super) prepared: Vec<Option<Result<Prepared<P>, String>>>,
     /// Probes of earlier runs that were taken back.
     pub restored: usize,
     /// Files with code in processes that have ended.
     pub files: BTreeSet<PathBuf>,
     /// A live process whose code is not patched yet, and its memory.
-    early: Option<(i32, Memory)>,
+    pub(super) early: Option<(i32, Memory)>,
     /// What was mapped in it, and cannot be used.
-    unused: Vec<Mapped>,
+    pub(super) unused: Vec<Mapped>,
     /// The code of all processes is as it was: what ends from now on says nothing of its counts.
-    has_left: bool,
+    pub(super) has_left: bool,
 }
 
 impl<P: Probes> Patcher<P> {
@@ -108,7 +104,7 @@ impl<P: Probes> Patcher<P> {
     }
 
     /// Refuses what the code of an image says of its counts.
-    fn judge(&mut self, target: usize, condition: Condition) {
+    pub(super) fn judge(&mut self, target: usize, condition: Condition) {
         match condition {
             Condition::Patched | Condition::Gone => {}
             Condition::Changed => {
@@ -269,99 +265,5 @@ impl<P: Probes> Follower for Patcher<P> {
 
     fn ended(&mut self, process: i32) {
         self.forget(process);
-    }
-}
-
-impl<P: Probes> Watcher for Patcher<P> {
-    fn is_current(&self, tracee: &Tracee) -> bool {
-        let (mappings, memory) = (tracee.mappings(), tracee.memory());
-        let is_current = |(target, prepared): (&Target, &Option<Result<Prepared<P>, String>>)| {
-            let opened = target.opened.as_ref().ok();
-            let address = opened.and_then(|of| of.image.find(&mappings, of.anchor.1));
-            match (prepared, address, &memory) {
-                (None, address, _) => address.is_none(),
-                (Some(Ok(prepared)), Some(address), Ok(memory)) => {
-                    prepared.is_current(address, &mappings, memory)
-                }
-                (Some(prepared), address, _) => address.is_some() && prepared.is_err(),
-            }
-        };
-        self.targets.iter().zip(&self.prepared).all(is_current)
-    }
-
-    fn reserve(&mut self, tracee: &Tracee) -> bool {
-        let pages: usize = self.prepared.iter().flatten().flatten().map(Prepared::pages).sum();
-        let Some(memory) = tracee.memory().ok().filter(|_| pages > FEW && !P::IS_COMMON) else {
-            return false;
-        };
-        for prepared in self.prepared.iter_mut().flatten() {
-            if let Ok(Err(why)) = prepared.as_mut().map(|of| of.map(tracee, &memory, None)) {
-                *prepared = Err(why);
-            }
-        }
-        self.early = Some((tracee.process, memory));
-        true
-    }
-
-    fn fill(&mut self, most: Duration) -> bool {
-        let end = Some(Instant::now() + most);
-        let Some((_, memory)) = &self.early else { return true };
-        for prepared in self.prepared.iter_mut().flatten() {
-            match prepared.as_mut().map(|of| of.fill(memory, end)) {
-                Ok(Ok(true)) | Err(_) => {}
-                Ok(Ok(false)) => return false,
-                Ok(Err(why)) => {
-                    self.unused.extend(prepared.as_mut().ok().and_then(Prepared::unused));
-                    *prepared = Err(why);
-                }
-            }
-        }
-        true
-    }
-
-    fn release(&mut self, tracee: &Tracee) -> usize {
-        let prepared = self.prepared.iter_mut().flatten().flatten();
-        let all = prepared.filter_map(Prepared::unused).chain(self.unused.drain(..));
-        let all: Vec<Mapped> = all.collect();
-        match tracee.memory() {
-            Ok(memory) => all.into_iter().map(|one| one.unmap(tracee, &memory)).sum(),
-            Err(_) => all.len(),
-        }
-    }
-
-    fn may_return(&self, address: u64) -> bool {
-        let mut all = self.processes.values().flat_map(|process| &process.instances);
-        let mut prepared = self.prepared.iter().flatten().flatten();
-        !all.any(|instance| instance.code.is_inside(address))
-            && !prepared.any(|prepared| prepared.is_inside(address))
-    }
-
-    fn unused(&self, process: i32) -> Result<Vec<Range<u64>>, String> {
-        let Some(Process { instances, memory: Some(memory), .. }) = self.processes.get(&process)
-        else {
-            return Ok(Vec::new());
-        };
-        match instances.iter().all(|instance| instance.code.is_gone(memory)) {
-            true => Ok(instances.iter().flat_map(|instance| &instance.ranges).cloned().collect()),
-            false => Err("its code still leads there".to_owned()),
-        }
-    }
-
-    fn leave(&mut self) {
-        // A child of vfork(2) has the memory of its parent, whose code is then as it was already.
-        let mut restored: Vec<*const Instance<P>> = Vec::new();
-        let all: Vec<Process<P>> = self.processes.values().cloned().collect();
-        for process in all {
-            let Some(memory) = &process.memory else { continue };
-            for instance in &process.instances {
-                let condition = instance.code.restore(memory);
-                let is_first = !restored.contains(&Rc::as_ptr(instance));
-                restored.push(Rc::as_ptr(instance));
-                if is_first || condition != Condition::Changed {
-                    self.judge(instance.target, condition);
-                }
-            }
-        }
-        self.has_left = true;
     }
 }

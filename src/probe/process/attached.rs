@@ -6,36 +6,24 @@
 //! resumed and asked again. What is done at the end needs no thread: bytes are written by
 //! `/proc/PID/mem`.
 
-use super::followed::{Following, OPTIONS, rest};
+use super::followed::{Following, rest};
 use super::halting::{Halting, Refusal, Watcher};
-use super::living::{Living, has_ended, threads};
+use super::living::Living;
 use super::pauses::Pauses;
-use super::seize::{refused, seize, tracer};
-use super::sharing::sharers;
+use super::threads::{detach, halt_all, seize_all, untraced};
 use super::vacating::vacate;
-use nix::errno::Errno;
-use nix::sys::ptrace;
-use nix::sys::signal::Signal;
-use nix::unistd::{Pid, gettid};
 use pmu::perf::{Resume, Signals};
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use tma::{Error, Result};
 
 /// So long all threads may take to stop at the beginning.
 const STOPPING: Duration = Duration::from_secs(2);
-/// The same at the end, before probes are left where they are.
-const LEAVING: Duration = Duration::from_secs(10);
 /// So long what was in the way at the beginning may be there again and again.
 const TRYING: Duration = Duration::from_secs(2);
 /// So long it is tried to take away memory of ours at the end.
 const VACATING: Duration = Duration::from_millis(50);
-/// So long a thread that waits in the kernel may take to be left at the end.
-const PARTING: Duration = Duration::from_millis(100);
 /// So long what needs no stop is done between two looks at the threads.
 const SLICE: Duration = Duration::from_millis(1);
-/// Searches for new threads until none is found.
-const MOST_SEARCHES: usize = 100;
 
 /// How the time went.
 #[derive(Debug, Clone)]
@@ -181,46 +169,6 @@ fn run(halting: &mut Halting<'_>, mut more: impl FnMut() -> bool) {
     }
 }
 
-/// Traces all threads of a process that have not ended.
-fn seize_all(pid: i32) -> Result<BTreeMap<i32, i32>> {
-    let mut tasks = BTreeMap::new();
-    for _ in 0..MOST_SEARCHES {
-        let mut any = false;
-        for tid in threads(pid) {
-            if tasks.contains_key(&tid) {
-                continue;
-            }
-            match seized(tid) {
-                Ok(true) => any |= tasks.insert(tid, pid).is_none(),
-                Ok(false) => {}
-                Err(errno) => {
-                    for tid in tasks.keys() {
-                        pmu::perf::release(*tid);
-                    }
-                    return Err(refused(&format!("process {pid}"), tid, errno));
-                }
-            }
-        }
-        if !any {
-            break;
-        }
-    }
-    Ok(tasks)
-}
-
-/// Traces a thread; false if it has ended.
-fn seized(tid: i32) -> nix::Result<bool> {
-    match seize(tid, OPTIONS) {
-        Ok(()) => Ok(true),
-        Err(Errno::ESRCH) => Ok(false),
-        // The first thread may have ended before the others.
-        Err(_) if has_ended(tid) => Ok(false),
-        // Traced since its creation.
-        Err(_) if tracer(tid) == Some(gettid().as_raw()) => Ok(true),
-        Err(errno) => Err(errno),
-    }
-}
-
 /// Stops a process and has it changed; tries again what may be in the way by chance: a child of
 /// vfork(2), say. False if it is not as it was looked at; why nothing could be done.
 fn ready(
@@ -299,61 +247,4 @@ fn change(
     }
     halting.following.follower.mapped(&tracee);
     Ok(Changed::All)
-}
-
-/// What has the memory of thread `tid` of `process`, and is not traced: threads of it, and other
-/// processes.
-fn untraced(following: &Following<'_, dyn Watcher + '_>, tid: i32, process: i32) -> Vec<i32> {
-    let is_new = |tid: &i32| !following.tasks.contains_key(tid) && !has_ended(*tid);
-    let own: BTreeSet<i32> = following.tasks.values().copied().collect();
-    let others = sharers(tid, process).into_iter().filter(|other| !own.contains(other));
-    threads(process).into_iter().filter(is_new).chain(others).collect()
-}
-
-/// Stops all that has the memory of the followed processes, also what was created untraced
-/// (CLONE_UNTRACED); why not all of it could be.
-fn halt_all(halting: &mut Halting<'_>) -> std::result::Result<(), String> {
-    for _ in 0..MOST_SEARCHES {
-        halting.halt(LEAVING).map_err(|of| of.why)?;
-        let mut any = false;
-        for (process, tid) in halting.processes() {
-            for other in untraced(&halting.following, tid, process) {
-                let process = super::task::process_of(other);
-                let seized = match process == other {
-                    true => seize_all(other).map_err(|error| error.to_string())?,
-                    false => match seized(other) {
-                        Ok(true) => BTreeMap::from([(other, process)]),
-                        Ok(false) => BTreeMap::new(),
-                        Err(errno) => return Err(format!("thread {other}: {}", errno.desc())),
-                    },
-                };
-                any |= !seized.is_empty();
-                halting.following.tasks.extend(seized);
-            }
-        }
-        if !any {
-            return Ok(());
-        }
-    }
-    Err("it starts threads faster than they are found".to_owned())
-}
-
-/// Ends tracing of stopped threads, then of those that still run or wait in the kernel. What does not
-/// stop soon is traced until this thread ends.
-fn detach(halting: &Halting<'_>) {
-    let is_halted = |tid: &&i32| halting.halted.contains_key(tid);
-    let tasks = &halting.following.tasks;
-    for tid in tasks.keys().filter(is_halted) {
-        let signal = match halting.halted.get(tid) {
-            Some(Resume::Continue(signal)) => Signal::try_from(*signal).ok(),
-            _ => None,
-        };
-        let _ = ptrace::detach(Pid::from_raw(*tid), signal);
-    }
-    let begin = Instant::now();
-    for tid in tasks.keys().filter(|tid| !is_halted(tid)) {
-        if begin.elapsed() < PARTING {
-            pmu::perf::release(*tid);
-        }
-    }
 }

@@ -9,6 +9,7 @@
 //! | `followed` | a command followed through all its threads and children, without breakpoints |
 //! | `living` | a live process before it is traced |
 //! | `attached` | a live process, watched for a while |
+//! | `threads` | all its threads, and of what has the same memory: traced, stopped, let go |
 //! | `halting`, `pauses` | its threads stopped together, and let go; for how long |
 //! | `vacating`, `held` | memory of ours taken away, unless something may come back there |
 //! | `restart` | system calls that a stop has interrupted |
@@ -46,6 +47,7 @@ mod signals;
 mod stepping;
 mod task;
 mod thread;
+mod threads;
 mod traced;
 mod tracee;
 mod vacant;
