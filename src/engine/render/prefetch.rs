@@ -108,15 +108,15 @@ fn load(one: &AdviceRow, ascii: bool, out: &mut String) {
     if !one.slice.is_empty() {
         let _ = writeln!(out, "    computed at {}", one.slice.join(" "));
     }
-    if let Some(memory) = &one.memory {
-        let _ = writeln!(out, "  memory: {memory}");
-    }
     if let Some(copied) = one.copied {
         let _ = writeln!(
             out,
             "    ahead only by a second copy of these {copied} instructions, with a state of its own, that runs so many \
              iterations ahead"
         );
+    }
+    if let Some(memory) = &one.memory {
+        let _ = writeln!(out, "  memory: {memory}");
     }
     let evidence = &one.evidence;
     if let Some(mean) = evidence.latency_mean {

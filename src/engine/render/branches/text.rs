@@ -152,7 +152,7 @@ fn loops(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
         let trips = match &one.trips {
             TripsRow { always: Some(trips), .. } => trips.to_string(),
             TripsRow { about: Some(mean), .. } => format!("{mean:.1}"),
-            TripsRow { mean_at_least: Some(least), .. } => format!("≥ {least:.0}"),
+            TripsRow { mean_at_least: Some(least), .. } => format!("≥ {:.0}", least.floor()),
             _ => "-".to_owned(),
         };
         let modes: Vec<String> = one.iterations.modes.iter().map(u64::to_string).collect();
