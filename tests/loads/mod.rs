@@ -6,6 +6,7 @@ mod shared_lines;
 
 use crate::profile::made;
 use crate::support::files::{Folder, shared, text};
+use crate::support::perf_data::padded;
 use crate::support::random::Random;
 use crate::support::run::tdtool;
 use profile::files::SearchPaths;
@@ -180,9 +181,7 @@ fn static_variables_have_their_names() {
     let Some(folder) = shared("simlbr") else { return };
     let program = folder.join("kernels");
     let mut map = made::words(&[11 << 32 | 11, 0x40_1000, 0x7_9000, 0x1000]);
-    let mut path = text(&program).as_bytes().to_vec();
-    path.resize(path.len() / 8 * 8 + 8, 0);
-    map.extend(path);
+    map.extend(padded(text(&program)));
     map.extend(made::words(&[11 << 32 | 11, 2, 101]));
     let mut records = made::record(1, 2, &map);
     records.extend(sample(101, 11, 10, 0x4a_82d8, LOAD));

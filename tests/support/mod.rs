@@ -5,6 +5,7 @@
 pub mod csv;
 pub mod files;
 pub mod growth;
+pub mod perf_data;
 pub mod processor;
 pub mod pty;
 pub mod quiet;
