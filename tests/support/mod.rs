@@ -13,6 +13,7 @@ pub mod random;
 pub mod run;
 pub mod scripted;
 pub mod scripted_code;
+pub mod simlbr;
 pub mod tools;
 pub mod trial;
 pub mod wait;
