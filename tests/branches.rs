@@ -140,6 +140,95 @@ fn code_that_is_not_found_has_the_reason() {
     assert!(wrong.contains("kernels-pie is another program: build-id"), "{wrong}");
 }
 
+/// Another build of the program is where it was recorded: all three commands name it, with both build-ids (`readelf -n`),
+/// and what they leave out; none reads its lines.
+#[test]
+fn another_build_of_a_program_is_named_with_what_is_left_out() {
+    let Some(folder) = shared("simlbr") else { return };
+    let (place, recording) = (Folder::new(), folder.join("levels.perf.data"));
+    let there = place.path().join("simlbr");
+    std::fs::create_dir(&there).unwrap();
+    std::fs::copy(folder.join("kernels-pie"), there.join("kernels")).unwrap();
+    let ids = "build-id ecd9106b0ac5… recorded, 191494c99692… found";
+    for (command, left_out) in [
+        ("branches", "(70784 branches) its functions, blocks and kinds of branches are left out"),
+        ("loads", "(4585 samples) its functions, lines, blocks, loops and variables are left out"),
+        ("prefetch", "(14 loads) its functions, lines and access patterns are left out"),
+    ] {
+        let done = tdtool([command, text(&recording), "--symfs", text(place.path())]).succeeded();
+        let note = done.stdout.lines().find(|line| line.starts_with("note: without the code of"));
+        let note = note.unwrap_or_else(|| panic!("{command}: {}", done.stdout));
+        assert!(note.contains(&format!("/simlbr/kernels {left_out}")), "{command}: {note}");
+        assert!(note.contains(ids) && note.contains("--binary FILE"), "{command}: {note}");
+        assert!(!done.stdout.contains("kernels.c"), "{command}: {}", done.stdout);
+    }
+}
+
+/// A place that was named and does not exist is a mistake, not a program that is missing.
+#[test]
+fn places_of_programs_must_exist() {
+    let place = Folder::new();
+    let path = place.path().join("perf.data");
+    std::fs::write(&path, made::file("x86_64", &made::records())).unwrap();
+    let (file, absent) = (text(&path), place.path().join("absent"));
+    for command in ["branches", "loads", "prefetch", "report"] {
+        for (option, wrong) in
+            [("--symfs", text(&absent)), ("--binary", text(&absent)), ("--symfs", file)]
+        {
+            let done = tdtool([command, file, option, wrong]);
+            assert_eq!(done.code(), Some(1), "{command} {option} {wrong}");
+            assert!(done.stderr.contains(&format!("`{option} {wrong}`")), "{}", done.stderr);
+        }
+    }
+}
+
+/// What the event counts distorts what is seen, and the text says how (simlbr/README.md: `--by`).
+#[test]
+fn the_bias_of_the_sampled_event_is_above_the_tables() {
+    let Some(folder) = shared("simlbr") else { return };
+    let roots = text(folder.parent().unwrap()).to_owned();
+    for (name, bias) in [
+        (
+            "levels",
+            "sampled by time: code that takes longer is seen more often than it is executed",
+        ),
+        ("counts", "sampled by branches: counts are in proportion to executions"),
+    ] {
+        let recording = folder.join(format!("{name}.perf.data"));
+        let done = tdtool(["branches", text(&recording), "--symfs", &roots]).succeeded();
+        let (head, _) = done.stdout.split_once("\n\n").unwrap();
+        assert!(head.contains(bias), "{head}");
+        assert!(head.contains("branches that are not taken are not recorded, mispredicted or not"));
+    }
+}
+
+/// Recordings of other hardware and of older kernels: branches as `perf script` counts them, or why there are none.
+#[test]
+fn branches_of_other_hardware_are_read_or_refused_with_the_reason() {
+    let Some(folder) = shared("recordings") else { return };
+    // AMD's LBR, which has no cycles; an old format: 416 entries, 386 of them with cycles.
+    for (name, entries, has_cycles) in
+        [("branch_stack_spec", 128, false), ("branch-4.14", 416, true)]
+    {
+        let document = read(&[text(&folder.join(format!("quipper/perf.data.{name}")))]);
+        let event = &document["events"][0];
+        assert_eq!(
+            (&event["entries"], &event["has_cycles"]),
+            (&entries.into(), &has_cycles.into())
+        );
+        assert!(!document["edges"].as_array().unwrap().is_empty(), "{name}");
+        for one in document["loops"].as_array().unwrap() {
+            let mean = one["trips"]["about"].as_f64();
+            assert!(mean.is_none_or(|mean| mean >= 1.0), "a loop is entered at least once: {one}");
+        }
+    }
+    for name in ["hybrid_topology", "group_desc-4.14", "lost_samples-4.4"] {
+        let done = tdtool(["branches", text(&folder.join(format!("quipper/perf.data.{name}")))]);
+        assert_eq!(done.code(), Some(1));
+        assert!(done.stderr.contains("has no branch stacks"), "{}", done.stderr);
+    }
+}
+
 /// llvm-profgen 14 reads 62 ranges and 46 edges from it (simlbr/README.md).
 #[test]
 fn the_export_has_the_ranges_and_edges_of_llvm_profgen() {

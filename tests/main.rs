@@ -12,6 +12,7 @@ mod block;
 #[cfg(target_arch = "x86_64")]
 mod branches;
 mod branches_inputs;
+mod branches_tools;
 #[cfg(target_arch = "x86_64")]
 mod code;
 mod collect;

@@ -3,12 +3,12 @@
 use crate::support::files::{Folder, fixture, shared, text};
 use crate::support::quiet::alone;
 use crate::support::run::{command, ended, send, start, tdtool};
+use crate::support::simlbr::{ran, recorded};
 use crate::support::tools::gcc;
 use crate::support::trial::{Trial, assert_holds, claim};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
 use std::process::Command;
 
 fn read(arguments: &[&str]) -> Value {
@@ -54,7 +54,11 @@ fn advice_on_kernels_that_are_known() {
     assert_eq!((&short["loop"]["trips"], &short["site"]), (&json!(4), &json!("outer")));
     assert_eq!(short["distance"], Value::Null, "its iterations always miss");
     assert!(unknown(short, "ic").starts_with("every iteration misses"));
-    assert_eq!(row(&document, "0x401b06")["site"], "outer");
+    // Of the outer loop, by hand: the load of N[i], its copy, the mask, and the step of i.
+    assert_eq!(short["slice"], json!(OUTER_SLICES[1].1));
+    let nested = row(&document, "0x401b06");
+    assert_eq!((&nested["site"], &nested["slice"]), (&json!("outer"), &json!(OUTER_SLICES[0].1)));
+    assert_eq!((&nested["class"], &nested["outer_class"]), (&json!("stride"), &json!("indirect")));
 
     assert_eq!(row(&document, "0x401a80")["class"], "chase_offset");
     assert_eq!(row(&document, "0x401a84")["class"], "pointer_chase");
@@ -66,6 +70,37 @@ fn advice_on_kernels_that_are_known() {
     let hash = row(&document, "0x401aba");
     assert_eq!(hash["class"], "complex");
     assert_eq!(hash["slice"], json!(["0x401ab0", "0x401ab3", "0x401ab6"]));
+}
+
+/// Loads whose prefetch belongs into the outer loop, and the instructions that compute their address there.
+const OUTER_SLICES: [(&str, [&str; 4]); 2] = [
+    ("0x401b06", ["0x401af0", "0x401af9", "0x401b00", "0x401b0f"]),
+    ("0x401ce0", ["0x401cc8", "0x401cd1", "0x401cda", "0x401d87"]),
+];
+
+/// Their distances are known only with a loop that is measured here: then the plan has the slice and the class of the
+/// loop that the prefetch belongs into.
+#[test]
+fn a_plan_for_an_outer_loop_has_its_slice() {
+    let Some(folder) = shared("simlbr") else { return };
+    let _alone = alone();
+    let place = Folder::new();
+    let plan = place.path().join("plan.json");
+    let roots = folder.parent().unwrap();
+    let recording = folder.join("levels.perf.data");
+    let more = ["--symfs", text(roots), "--measure", "--plan", text(&plan)];
+    let document = read(&[&[text(&recording)], &more[..]].concat());
+    let plan: Value = serde_json::from_str(&std::fs::read_to_string(&plan).unwrap()).unwrap();
+    for (load, slice) in OUTER_SLICES {
+        let all = plan["prefetches"].as_array().unwrap();
+        let Some(own) = all.iter().find(|own| own["load"] == load) else {
+            eprintln!("skipped: {load} has no distance here: {}", row(&document, load)["unknown"]);
+            continue;
+        };
+        assert_eq!((&own["site"], &own["class"]), (&json!("outer"), &json!("indirect")));
+        assert_eq!((&own["slice"], &own["delta"]), (&json!(slice), &Value::Null));
+        assert_ne!(own["distance"], 3, "the lowest mode alone says so");
+    }
 }
 
 /// What has most of the latency comes first, and shares say whether the advice matters: of 28.5, 17.9, 17.1, 16.4 % nothing
@@ -237,31 +272,6 @@ fn an_interrupted_command_keeps_what_was_counted() {
         assert_eq!(done.json()["interrupted"], 2);
         assert!(rest.iter().any(|line| line.contains("interrupted: no advice")), "{rest:?}");
     }
-}
-
-/// Runs a program; `false`, with a message, where it is absent or fails.
-fn ran(command: &mut Command) -> bool {
-    match command.output() {
-        Ok(done) if done.status.success() => true,
-        Ok(done) => {
-            eprintln!("skipped: {command:?}: {}", String::from_utf8_lossy(&done.stderr));
-            false
-        }
-        Err(e) => {
-            eprintln!("skipped: {command:?}: {e}");
-            false
-        }
-    }
-}
-
-/// Records a program with simlbr.py; `None` where that is absent.
-fn recorded(place: &Path, program: &Path, options: &[&str]) -> Option<std::path::PathBuf> {
-    let script = shared("simlbr")?.join("simlbr.py");
-    let out = place.join("out");
-    let mut command = Command::new("python3");
-    command.args([text(&script), "-o", text(&out)]).args(options);
-    command.args(["--", text(program)]).current_dir(place);
-    ran(&mut command).then(|| place.join("out.perf.data"))
 }
 
 /// As AMD's: entries have no cycles.

@@ -28,6 +28,7 @@
 //! | [`block_pair`] | two blocks measured in turn |
 //! | [`judge`] | a cost model's predictions against measured blocks |
 //! | [`predict`] | a block predicted from tables, on this core or another |
+//! | `missing_code` | notes on modules whose code is not here |
 //! | [`deps`] | dependencies of blocks, singly or in batch |
 //! | [`doctor`] | what can be measured here |
 //! | [`files`] | files written whole, never over an input |
@@ -60,6 +61,7 @@ pub mod judge;
 mod loads;
 mod loop_path;
 mod mispredicted;
+mod missing_code;
 mod nesting;
 pub mod predict;
 mod predicting;

@@ -6,6 +6,7 @@ mod shared_lines;
 
 use crate::profile::made;
 use crate::support::files::{Folder, shared, text};
+use crate::support::perf_data::padded;
 use crate::support::random::Random;
 use crate::support::run::tdtool;
 use profile::files::SearchPaths;
@@ -69,15 +70,16 @@ fn shares_and_executions_of_a_run_that_is_known() {
     let truth: Value = serde_json::from_str(&truth).unwrap();
     let document = read(&[text(&recording), "--symfs", text(folder.parent().unwrap())]);
     let expected = [
-        ("0x401a1f", 28.0),
-        ("0x401aba", 17.5),
-        ("0x401b06", 16.8),
-        ("0x401a80", 16.1),
-        ("0x401a56", 16.1),
+        ("0x401a1f", 28.5),
+        ("0x401aba", 17.9),
+        ("0x401b06", 17.1),
+        ("0x401a80", 16.4),
+        ("0x401a56", 16.4),
     ];
     for (address, share) in expected {
+        // As sampled; a recording made anew differs.
         let found = row(&document, "loads", "address", address);
-        assert!((100.0 * number(&found["share"]) - share).abs() < 1.0, "{found}");
+        assert!((100.0 * number(&found["share"]) - share).abs() < 0.5, "{found}");
         let own = list(&truth, "loads").iter().find(|load| load["at"] == address).unwrap();
         let executed = number(&found["executions"]) / number(&own["count"]);
         assert!((executed - 1.0).abs() < 0.05, "{address}: {executed} of the executions");
@@ -180,9 +182,7 @@ fn static_variables_have_their_names() {
     let Some(folder) = shared("simlbr") else { return };
     let program = folder.join("kernels");
     let mut map = made::words(&[11 << 32 | 11, 0x40_1000, 0x7_9000, 0x1000]);
-    let mut path = text(&program).as_bytes().to_vec();
-    path.resize(path.len() / 8 * 8 + 8, 0);
-    map.extend(path);
+    map.extend(padded(text(&program)));
     map.extend(made::words(&[11 << 32 | 11, 2, 101]));
     let mut records = made::record(1, 2, &map);
     records.extend(sample(101, 11, 10, 0x4a_82d8, LOAD));

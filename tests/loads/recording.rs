@@ -1,12 +1,16 @@
 //! Recordings of loads and stores made here, as `perf mem record` of perf 6.1 writes them: with CPUs, latencies and
 //! the topology that `perf c2c` asks for.
 
-use crate::profile::made::{record, words};
+use crate::support::perf_data::{
+    ARCHITECTURE, Event, HOST, PerfData, SAMPLE_ID_ALL, padded, record, string, words,
+};
+use std::collections::BTreeMap;
 
 /// `PERF_SAMPLE_*`: IP, TID, TIME, ADDR, CPU, PERIOD, WEIGHT, DATA_SRC, IDENTIFIER.
 const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 8 | 1 << 7 | 1 << 8 | 1 << 14 | 1 << 15 | 1 << 16;
-/// Bytes of `perf_event_attr` of Linux 6.1.
-const ATTRIBUTE: u64 = 128;
+/// Feature sections: CPUs, and the nodes of memory.
+const CPUS: u32 = 7;
+const NODES: u32 = 14;
 /// The process.
 pub const PROCESS: u64 = 100;
 const PERIOD: u64 = 37;
@@ -47,68 +51,37 @@ impl Sampled {
 /// A mapping of `path` at `start`.
 pub fn mapping(start: u64, length: u64, offset: u64, path: &str) -> Vec<u8> {
     let mut body = words(&[PROCESS << 32 | PROCESS, start, length, offset]);
-    let mut path = path.as_bytes().to_vec();
-    path.resize(path.len() / 8 * 8 + 8, 0);
-    body.extend(path);
+    body.extend(padded(path));
     // The mode bit of data mappings.
     let misc = if offset == u64::MAX { 1 << 13 | 2 } else { 2 };
     body.extend(words(&[PROCESS << 32 | PROCESS, 1, 0, 101]));
     record(1, misc, &body)
 }
 
-fn string(text: &str) -> Vec<u8> {
-    let mut bytes = text.as_bytes().to_vec();
-    bytes.resize(text.len() / 64 * 64 + 64, 0);
-    [&(bytes.len() as u32).to_le_bytes()[..], &bytes].concat()
-}
-
-fn attribute((_, config, config1): (&str, u64, u64)) -> Vec<u8> {
-    let mut all = [0; ATTRIBUTE as usize / 8];
-    // exclude_kernel, mmap, comm, precise_ip 2, mmap_data, sample_id_all.
-    let bits = 1 << 5 | 1 << 8 | 1 << 9 | 2 << 15 | 1 << 17 | 1 << 18;
-    (all[0], all[1], all[2], all[3]) = (4 | ATTRIBUTE << 32, config, PERIOD, SAMPLE_TYPE);
-    (all[5], all[7]) = (bits, config1);
-    words(&all)
-}
-
 /// A file with these records.
 pub fn file(records: &[u8]) -> Vec<u8> {
-    const HEADER: u64 = 104;
-    let row = ATTRIBUTE + 16;
-    let data = HEADER + 16 + 2 * row;
-    let mut descriptions = words(&[2 | ATTRIBUTE << 32]);
-    for (number, event) in EVENTS.into_iter().enumerate() {
-        descriptions.extend(attribute(event));
-        descriptions.extend(1_u32.to_le_bytes());
-        descriptions.extend(string(event.0));
-        descriptions.extend(words(&[101 + number as u64]));
-    }
+    // exclude_kernel, mmap, comm, precise_ip 2, mmap_data.
+    let flags = 1 << 5 | 1 << 8 | 1 << 9 | 2 << 15 | 1 << 17 | SAMPLE_ID_ALL;
+    let (sample_type, period) = (SAMPLE_TYPE, PERIOD);
+    let event = |(id, (name, config, config1))| Event {
+        name,
+        id,
+        config,
+        config1,
+        period,
+        sample_type,
+        flags,
+        ..Event::default()
+    };
     let node = |number: u32, cpus: &str| {
         [&number.to_le_bytes()[..], &words(&[1 << 20, 1 << 19]), &string(cpus)].concat()
     };
     let nodes = [&2_u32.to_le_bytes()[..], &node(0, "0-1"), &node(1, "2-3")].concat();
-    let features = [
-        (3, string("host")),
-        (6, string("x86_64")),
-        (7, words(&[4 << 32 | 4])),
-        (12, descriptions),
-        (14, nodes),
-    ];
-    let bits = features.iter().map(|(number, _)| 1 << number).sum();
-    let mut file = b"PERFILE2".to_vec();
-    file.extend(words(&[HEADER, row, HEADER + 16, 2 * row, data, records.len() as u64]));
-    file.extend(words(&[0, 0, bits, 0, 0, 0]));
-    file.extend(words(&[101, 102]));
-    for (number, event) in EVENTS.into_iter().enumerate() {
-        file.extend(attribute(event));
-        file.extend(words(&[HEADER + 8 * number as u64, 8]));
-    }
-    file.extend(records);
-    let mut at = (file.len() + 16 * features.len()) as u64;
-    for (_, section) in &features {
-        file.extend(words(&[at, section.len() as u64]));
-        at += section.len() as u64;
-    }
-    features.iter().for_each(|(_, section)| file.extend(section));
-    file
+    let sections = BTreeMap::from([
+        (HOST, string("host")),
+        (ARCHITECTURE, string("x86_64")),
+        (CPUS, words(&[4 << 32 | 4])),
+        (NODES, nodes),
+    ]);
+    PerfData { events: (101..).zip(EVENTS).map(event).collect(), sections }.file(records)
 }

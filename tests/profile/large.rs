@@ -8,9 +8,9 @@ use std::fs;
 /// Records of each file. Decoded they took 134 bytes each, or more.
 const RECORDS: u64 = 1 << 21;
 
-/// `tdtool report FILE` in 200 MB of address space, of which the program alone takes more than half.
-fn report_in_little_memory(file: &str) -> Ran {
-    let script = format!("ulimit -v 200000; exec {TDTOOL} report {file}");
+/// `tdtool COMMAND FILE` in 200 MB of address space, of which the program alone takes more than half.
+fn in_little_memory(command: &str, file: &str) -> Ran {
+    let script = format!("ulimit -v 200000; exec {TDTOOL} {command} {file}");
     run(program("sh").args(["-c", &script]))
 }
 
@@ -21,12 +21,14 @@ fn samples_are_not_kept() {
     let samples: Vec<u8> =
         (0..RECORDS / 4).flat_map(|time| made::sample(101, 100 + time)).collect();
     fs::write(&file, made::file("x86_64", &[made::records(), samples].concat())).unwrap();
-    let ran = report_in_little_memory(&file).succeeded();
-    assert!(
-        ran.stdout.contains(&format!("{} samples of loads", RECORDS / 4 + 2)),
-        "{}",
-        ran.stdout
-    );
+    let samples = RECORDS / 4 + 2;
+    let ran = in_little_memory("report", &file).succeeded();
+    assert!(ran.stdout.contains(&format!("{samples} samples of loads")), "{}", ran.stdout);
+    // Each has a branch and an address, too.
+    let ran = in_little_memory("branches", &file).succeeded();
+    assert!(ran.stdout.contains(&format!("{samples} branches in {samples}")), "{}", ran.stdout);
+    let ran = in_little_memory("prefetch", &file).succeeded();
+    assert!(ran.stdout.contains(&format!("{samples} branch stacks")), "{}", ran.stdout);
 }
 
 /// Without any field: only a header of 8 bytes.
@@ -41,6 +43,6 @@ fn small_records_do_not_grow() {
     let second = event + 128 + 8;
     bytes.drain(second..second + 8 + 128 + 8);
     fs::write(&file, bytes).unwrap();
-    let ran = report_in_little_memory(&file).succeeded();
+    let ran = in_little_memory("report", &file).succeeded();
     assert!(ran.stdout.contains(&format!("{RECORDS} samples of")), "{}", ran.stdout);
 }

@@ -5,6 +5,7 @@
 pub mod csv;
 pub mod files;
 pub mod growth;
+pub mod perf_data;
 pub mod processor;
 pub mod pty;
 pub mod quiet;
@@ -12,6 +13,7 @@ pub mod random;
 pub mod run;
 pub mod scripted;
 pub mod scripted_code;
+pub mod simlbr;
 pub mod tools;
 pub mod trial;
 pub mod wait;

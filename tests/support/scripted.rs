@@ -1,10 +1,11 @@
 //! A scripted program and kernel: phases with known rates, and the perf.data that perf would have recorded of them.
 //! So the share of every event in every function is known beforehand.
 //!
-//! Layouts: perf's `tools/perf/util/header.h`, `struct perf_event_attr` and `perf_output_sample()` of the kernel.
+//! Layout of samples: `perf_output_sample()` of the kernel.
 
+use super::perf_data::{self, ARCHITECTURE, PerfData, SAMPLE_ID_ALL, record, string, words};
 use super::random::Random;
-use super::scripted_code::{Code, PID, id, record, string, words};
+use super::scripted_code::{Code, PID, id};
 use pmu::records::format::SampleFormat;
 use profile::session::{
     Chunk, RecordBatch, SampledEvent, SampledEvents, StoredCounts, StoredTable,
@@ -18,8 +19,10 @@ const PLAIN: u64 = 1 | 2 | 4 | 1 << 8 | 1 << 16;
 const READ: u64 = 1 << 4;
 /// `PERF_FORMAT_*`: enabled and running time, id, group.
 const GROUP: u64 = 1 | 2 | 4 | 8;
-/// Bytes of `perf_event_attr` of Linux 6.1.
-const ATTRIBUTE: usize = 128;
+/// The same: id.
+const ALONE: u64 = 4;
+/// The feature section of vendor, family, model and stepping.
+const CPUID: u32 = 9;
 
 /// An event of the script.
 pub struct Event {
@@ -181,53 +184,23 @@ impl Script {
         record(9, 2, &words(&body))
     }
 
-    fn attribute(&self, event: &Event) -> Vec<u8> {
-        let mut all = [0; ATTRIBUTE / 8];
-        all[0] = 4 | (ATTRIBUTE as u64) << 32;
-        let (kind, format) = if self.group { (PLAIN | READ, GROUP) } else { (PLAIN, 4) };
-        (all[1], all[2], all[3], all[4]) = (event.config, event.period as u64, kind, format);
-        // sample_id_all; precise_ip 2.
-        all[5] = 1 << 18 | 2 << 15;
-        words(&all)
-    }
-
     fn file(&self, records: &[u8]) -> Vec<u8> {
-        const HEADER: usize = 104;
-        let events = self.events.len();
-        let attributes = HEADER + 8 * events;
-        let row = ATTRIBUTE + 16;
-        let data = attributes + events * row;
-        // Architecture, CPUID, event descriptions.
-        let features = [(6, string("x86_64")), (9, string(self.cpuid)), (12, self.descriptions())];
-        let mut file = b"PERFILE2".to_vec();
-        let places = [HEADER, row, attributes, events * row, data, records.len()];
-        file.extend(words(&places.map(|p| p as u64)));
-        let bits = features.iter().map(|(n, _)| 1 << n).sum();
-        file.extend(words(&[0, 0, bits, 0, 0, 0]));
-        file.extend(words(&(0..events).map(id).collect::<Vec<_>>()));
-        for (at, event) in self.events.iter().enumerate() {
-            file.extend(self.attribute(event));
-            file.extend(words(&[(HEADER + 8 * at) as u64, 8]));
-        }
-        file.extend(records);
-        let mut at = (file.len() + 16 * features.len()) as u64;
-        for (_, section) in &features {
-            file.extend(words(&[at, section.len() as u64]));
-            at += section.len() as u64;
-        }
-        features.iter().for_each(|(_, section)| file.extend(section));
-        file
-    }
-
-    fn descriptions(&self) -> Vec<u8> {
-        let mut section = words(&[self.events.len() as u64 | (ATTRIBUTE as u64) << 32]);
-        for (at, event) in self.events.iter().enumerate() {
-            section.extend(self.attribute(event));
-            section.extend(1_u32.to_le_bytes());
-            section.extend(string(event.name));
-            section.extend(words(&[id(at)]));
-        }
-        section
+        let (sample_type, read_format) =
+            if self.group { (PLAIN | READ, GROUP) } else { (PLAIN, ALONE) };
+        let event = |(at, event): (usize, &Event)| perf_data::Event {
+            name: event.name,
+            id: id(at),
+            config: event.config,
+            period: event.period as u64,
+            sample_type,
+            read_format,
+            // precise_ip 2.
+            flags: SAMPLE_ID_ALL | 2 << 15,
+            ..perf_data::Event::default()
+        };
+        let sections = [(ARCHITECTURE, string("x86_64")), (CPUID, string(self.cpuid))];
+        let events = self.events.iter().enumerate().map(event).collect();
+        PerfData { events, sections: sections.into() }.file(records)
     }
 }
 

@@ -1,6 +1,7 @@
-//! The code of a program that a scripted recording is of, and the records and words of perf.data.
+//! The code of a program that a scripted recording is of.
 
 use super::files::text;
+use super::perf_data::{padded, record, words};
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SegmentFlags};
 use std::fs;
 use std::ops::Range;
@@ -39,8 +40,7 @@ impl Code {
         let trailer = words(&[PID << 32 | PID, 1, id(0)]);
         let comm = [words(&[PID << 32 | PID]), b"work\0\0\0\0".to_vec(), trailer.clone()].concat();
         let (address, offset, length) = self.segment;
-        let mut path = text(program).as_bytes().to_vec();
-        path.resize(path.len() / 8 * 8 + 8, 0);
+        let path = padded(text(program));
         let head = words(&[PID << 32 | PID, address, length, offset]);
         [record(3, 1 << 13, &comm), record(1, 2, &[head, path, trailer].concat())].concat()
     }
@@ -49,20 +49,4 @@ impl Code {
 /// The id of an event.
 pub fn id(event: usize) -> u64 {
     101 + event as u64
-}
-
-pub fn words(words: &[u64]) -> Vec<u8> {
-    words.iter().flat_map(|w| w.to_le_bytes()).collect()
-}
-
-pub fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
-    let size = (8 + body.len()) as u16;
-    [&kind.to_le_bytes()[..], &misc.to_le_bytes(), &size.to_le_bytes(), body].concat()
-}
-
-/// A string of a feature section.
-pub fn string(text: &str) -> Vec<u8> {
-    let mut bytes = text.as_bytes().to_vec();
-    bytes.resize(text.len() / 64 * 64 + 64, 0);
-    [&(bytes.len() as u32).to_le_bytes()[..], &bytes].concat()
 }

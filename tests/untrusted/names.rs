@@ -3,6 +3,7 @@
 use crate::profile::made::{self, words};
 use crate::session;
 use crate::support::files::{Folder, fixture, text};
+use crate::support::perf_data::padded;
 use crate::support::pty::Pty;
 use crate::support::run::tdtool;
 use profile::session::{
@@ -90,13 +91,6 @@ impl Drop for Shown {
     fn drop(&mut self) {
         assert!(std::thread::panicking() || self.wrong.is_empty(), "{}", self.wrong.join("\n"));
     }
-}
-
-/// A text of a record: until a zero, in whole words.
-fn padded(text: &str) -> Vec<u8> {
-    let mut bytes = text.as_bytes().to_vec();
-    bytes.resize(bytes.len() / 8 * 8 + 8, 0);
-    bytes
 }
 
 #[test]

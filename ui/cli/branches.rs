@@ -57,7 +57,7 @@ enum Format {
 }
 
 pub fn run(args: &BranchesArgs) -> Result<ExitCode> {
-    let search = args.search.paths();
+    let search = args.search.paths()?;
     let document = engine::branches::branches(&args.files, args.event_number, &search)?;
     let text = match args.format {
         Format::Text => branches::text(&document, args.n),

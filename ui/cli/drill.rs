@@ -12,7 +12,7 @@ use tma::{Error, Result};
 /// # Errors
 /// Both a file and a command are given; the file cannot be opened.
 pub fn open(arguments: Arguments) -> Result<Next> {
-    let search = arguments.samples.search.paths();
+    let search = arguments.samples.search.paths()?;
     let counts = arguments.counts.as_deref().map(Count::read).transpose()?.map(Box::new);
     let samples = Samples { threads: arguments.samples.thread, search, counts };
     let subject = match (arguments.file, arguments.run.is_empty()) {

@@ -34,7 +34,7 @@ enum Format {
 }
 
 pub fn run(args: &LoadsArgs) -> Result<ExitCode> {
-    let search = args.search.paths();
+    let search = args.search.paths()?;
     let document = engine::recorded_loads::loads(&args.files, &search)?;
     let text = match args.format {
         Format::Text => recorded_loads::text(&document, args.n),

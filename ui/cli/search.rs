@@ -2,7 +2,8 @@
 
 use clap::Args;
 use profile::files::SearchPaths;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use tma::{Error, Result};
 
 #[derive(Args, Clone)]
 pub struct SearchArgs {
@@ -21,11 +22,20 @@ impl SearchArgs {
     }
 
     /// The places to look in.
-    pub fn paths(&self) -> SearchPaths {
-        SearchPaths {
-            roots: self.symfs.clone(),
-            programs: self.binary.clone(),
-            ..SearchPaths::default()
+    ///
+    /// # Errors
+    /// One of them does not exist, or is no folder, or no file.
+    pub fn paths(&self) -> Result<SearchPaths> {
+        let named = |option: &str, path: &Path| {
+            Error::failed(format!("nothing can be read from `{option} {}`", path.display()))
+        };
+        for folder in &self.symfs {
+            std::fs::read_dir(folder).map_err(|e| named("--symfs", folder).because(e))?;
         }
+        for program in &self.binary {
+            tma::files::open(program).map_err(|e| named("--binary", program).because(e))?;
+        }
+        let (roots, programs) = (self.symfs.clone(), self.binary.clone());
+        Ok(SearchPaths { roots, programs, ..SearchPaths::default() })
     }
 }

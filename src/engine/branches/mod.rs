@@ -13,6 +13,7 @@ mod input;
 mod rows;
 
 use crate::documents::branches::{Branches, SCHEMA};
+use crate::missing_code::add_new;
 use profile::files::{Program, SearchPaths};
 use profile::module::{Module, ModuleKind};
 use std::path::PathBuf;
@@ -32,7 +33,7 @@ pub fn branches(files: &[PathBuf], event: Option<usize>, search: &SearchPaths) -
         let wanted = event.map(|number| number.checked_sub(first).unwrap_or(usize::MAX));
         let found = input::read(path, wanted, search)?;
         sources.push(found.source.clone());
-        add_notes(&mut document, found.notes);
+        add_new(&mut document.notes, found.notes);
         for (number, name, analysis) in found.events {
             let place = (&found.source[..], &name[..], first + number);
             rows::add(&mut document, place, analysis, search);
@@ -45,14 +46,6 @@ pub fn branches(files: &[PathBuf], event: Option<usize>, search: &SearchPaths) -
             .because("no sample of it has the last branches")
             .hint("record with `perf record -b`, on a processor with LBR (Intel, AMD Zen 4 and later)")),
         false => Ok(document),
-    }
-}
-
-fn add_notes(document: &mut Branches, notes: Vec<String>) {
-    for note in notes {
-        if !document.notes.contains(&note) {
-            document.notes.push(note);
-        }
     }
 }
 

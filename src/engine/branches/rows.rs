@@ -6,16 +6,16 @@ use crate::documents::branches::{
     BlockRow, Branches, EdgeRow, EventRow, InstructionRow, IterationsRow, LoopRow, ModuleRow,
     RangeRow,
 };
+use crate::missing_code::{WithoutCode, add_new};
 use crate::recorded_trips;
 use branches::stacks::{
     Analysis, BlockSum, Counts, Distribution, Edge, EdgeSum, LoopShape, LoopSum,
 };
 use iced_x86::FlowControl;
 use profile::address_space::ModuleAddress;
-use profile::files::{SearchPaths, missing as missing_file};
+use profile::files::SearchPaths;
 use profile::module::Module;
 use profile::text::UNNAMED;
-use std::collections::BTreeMap;
 
 /// Adds the rows of an event: its file, name and number over all files.
 pub fn add(
@@ -86,30 +86,12 @@ fn without_code(
     event: usize,
     (modules, search): (&[Module], &SearchPaths),
 ) {
-    let mut missing: BTreeMap<&str, u64> = BTreeMap::new();
-    for edge in document.edges.iter().filter(|edge| edge.event == event && edge.kind.is_none()) {
-        let sum = missing.entry(&edge.module).or_default();
-        *sum = sum.saturating_add(edge.count);
-    }
-    let kernel = |module: &str| module.starts_with('[');
-    let notes: Vec<String> = missing
-        .into_iter()
-        .filter(|(module, _)| !kernel(module))
-        .map(|(module, count)| {
-            let known = modules.iter().find(|own| own.path == module);
-            let why = known.and_then(|own| missing_file(search, own));
-            let why = why.map_or(String::new(), |why| format!(": {why}"));
-            format!(
-                "without the code of {module} ({count} branches) there are no functions, blocks and kinds of branches\
-                 {why}"
-            )
-        })
-        .collect();
-    for note in notes {
-        if !document.notes.contains(&note) {
-            document.notes.push(note);
-        }
-    }
+    let mut missing = WithoutCode::default();
+    let own = document.edges.iter().filter(|edge| edge.event == event && edge.kind.is_none());
+    own.for_each(|edge| missing.add(&edge.module, edge.count));
+    let left_out = "its functions, blocks and kinds of branches are left out";
+    let notes = missing.notes(modules, search, ("branch", "branches"), left_out);
+    add_new(&mut document.notes, notes);
 }
 
 fn event_row((source, name, number): (&str, &str, usize), found: &Analysis) -> EventRow {

@@ -13,6 +13,7 @@
 //! | [`branches`] | recorded branch stacks, `tdtool.branches/1` |
 //! | [`prefetch`], [`prefetch_plan`] | prefetch advice, `tdtool.prefetch/1`, and plans of it |
 //! | [`loads`] | recorded samples of loads and stores, `tdtool.loads/1` |
+//! | `load_data` | what a load accesses, in words |
 //! | [`diff`] | two reports compared |
 //! | [`count`] | exact counts of functions, `tdtool.count/1` |
 //! | [`values`] | its part about registers |
@@ -49,6 +50,7 @@ pub mod estimate_parts;
 pub mod evaluation;
 pub mod explanations;
 pub mod flame;
+mod load_data;
 pub mod loads;
 pub mod microbench;
 pub mod model_errors;

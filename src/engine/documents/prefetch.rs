@@ -95,11 +95,14 @@ pub struct AdviceRow {
     pub stride: Option<i64>,
     /// Bytes after which a stride begins anew.
     pub wraps: Option<u64>,
-    /// How its addresses are made in the loop around that one.
+    /// The class in the loop around that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outer_class: Option<String>,
+    /// The same in words.
     pub outer_pattern: Option<String>,
     /// Share of the paths through an iteration that give the class.
     pub paths_agree: Option<f64>,
-    /// Instructions of the innermost loop that compute the address.
+    /// Instructions of the loop of `site` that compute the address; of the innermost loop where `site` is not known.
     pub slice: Vec<String>,
     /// The innermost loop.
     #[serde(rename = "loop")]

@@ -33,11 +33,11 @@ pub struct PlanRow {
     pub site_loop: Option<String>,
     /// How many iterations of that loop ahead.
     pub distance: u64,
-    /// How the load's addresses are made.
+    /// How the load's addresses are made in that loop.
     pub class: Option<String>,
     /// The same in words.
     pub pattern: Option<String>,
-    /// Instructions that compute the address.
+    /// Instructions of that loop that compute the address.
     pub slice: Vec<String>,
     /// As in the advice: `by_copy` where the slice needs a second copy that runs ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,6 +85,10 @@ impl PlanRow {
     fn of(row: &AdviceRow) -> Option<Self> {
         let (site, distance) = (row.site.clone()?, row.distance?);
         let is_inner = site == "inner";
+        let (class, pattern) = match is_inner {
+            true => (&row.class, &row.pattern),
+            false => (&row.outer_class, &row.outer_pattern),
+        };
         let inner = row.inner.clone().unwrap_or_default();
         Some(Self {
             module: row.module.clone(),
@@ -93,8 +97,8 @@ impl PlanRow {
             function: row.function.clone(),
             site_loop: row.site_loop.clone(),
             distance,
-            class: row.class.clone(),
-            pattern: if is_inner { row.pattern.clone() } else { row.outer_pattern.clone() },
+            class: class.clone(),
+            pattern: pattern.clone(),
             slice: row.slice.clone(),
             ahead: row.ahead.clone(),
             delta: row

@@ -24,8 +24,10 @@ pub use rows::{Cycles, Host, Measure};
 
 use crate::documents::prefetch::{Prefetch, SCHEMA};
 use crate::hot::recording::stream;
+use crate::missing_code::{WithoutCode, add_new};
 use evidence::Evidence;
-use profile::files::{SearchPaths, missing};
+use profile::files::SearchPaths;
+use profile::module::Module;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use tma::{Error, Result};
@@ -97,19 +99,15 @@ fn remedies(document: &mut Prefetch, measures: bool) {
 
 /// Says which code is not known, and why.
 fn without_code(document: &mut Prefetch, evidence: &Evidence, search: &SearchPaths) {
+    let mut missing = WithoutCode::default();
     let no_code = document.advice.iter().filter(|row| {
         row.function.is_none() && row.refused.as_deref() == Some(loads::prefetch::NO_CODE)
     });
-    let paths: BTreeSet<&str> =
-        no_code.map(|row| row.module.as_str()).filter(|path| !path.starts_with('[')).collect();
-    let note = |path: &str| {
-        let mut modules = evidence.codes.iter().flat_map(|code| &code.modules);
-        let why = modules.find(|own| own.path == path).and_then(|own| missing(search, own));
-        let why = why.map_or(String::new(), |why| format!(": {why}"));
-        format!("the loads of {path} are not decided, as its code was not found{why}")
-    };
-    let notes: Vec<String> = paths.into_iter().map(note).collect();
-    document.notes.extend(notes);
+    no_code.for_each(|row| missing.add(&row.module, 1));
+    let modules: Vec<Module> =
+        evidence.codes.iter().flat_map(|code| code.modules.iter().cloned()).collect();
+    let left_out = "its functions, lines and access patterns are left out, and nothing is decided";
+    add_new(&mut document.notes, missing.notes(&modules, search, ("load", "loads"), left_out));
 }
 
 fn notes(document: &mut Prefetch, evidence: &Evidence) {

@@ -6,7 +6,6 @@ use super::in_flight::HostMisses;
 use super::pace::{self, pace};
 use super::path::{address, most_frequent};
 use super::rows::{Host, Measure, add_access, add_advice, add_trips, identified, sort};
-use crate::allocated_by::memory;
 use crate::documents::count::{Count, LoadRow, LoopRow as CountedLoop};
 use crate::documents::prefetch::{AdviceRow, Evidence, LoopRow, Prefetch, SCHEMA};
 use crate::recorded_loads::code::Code;
@@ -109,7 +108,7 @@ fn advised(
     }
     let mut own = AdviceRow {
         evidence: evidence(row, cycles_per_ns),
-        memory: row.memory.as_ref().and_then(|own| memory(&counts.allocation_sites, own)),
+        memory: counts.memory_of(row),
         mc_source: advice.mc_source.clone().filter(|_| advice.refused.is_none()),
         ..identified(one)
     };

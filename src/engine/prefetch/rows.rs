@@ -199,9 +199,16 @@ pub(super) fn add_access(row: &mut AdviceRow, one: &Candidate) {
         };
         row.wraps = level.wraps;
         row.paths_agree = Some(level.agree as f64 / level.paths.max(1) as f64);
-        row.slice = level.slice.iter().map(|at| hex(*at)).collect();
+        row.slice = slice(level);
     }
-    row.outer_pattern = levels.get(1).map(|level| level.words());
+    if let Some(level) = levels.get(1) {
+        row.outer_class = Some(level.class.name().to_owned());
+        row.outer_pattern = Some(level.words());
+    }
+}
+
+fn slice(level: &Level) -> Vec<String> {
+    level.slice.iter().map(|at| hex(*at)).collect()
 }
 
 fn loop_row(one: &Candidate, own: Option<&Loop>, advice: &Advice) -> Option<LoopRow> {
@@ -261,6 +268,7 @@ pub(super) fn add_advice(row: &mut AdviceRow, one: &Candidate, advice: Advice) {
         let levels = one.access.as_ref().map(|access| &access.levels[..]).unwrap_or_default();
         row.site = level.map(|(name, _)| name.to_owned());
         let of_site = levels.get(level.map_or(0, |(_, n)| n));
+        row.slice = of_site.map(slice).unwrap_or_default();
         row.site_loop = of_site.filter(|_| level.is_some()).map(|level| hex(level.head));
         let is_copied = |level: &&Level| level.class.ahead() == Ahead::ByCopy;
         row.copied = of_site.filter(is_copied).map(|level| level.slice.len() as u64);

@@ -34,13 +34,15 @@ mod patterns;
 pub(crate) mod rows;
 mod variables;
 
-use crate::documents::loads::{LoadRow, Loads, SCHEMA};
+use crate::documents::loads::{Loads, SCHEMA};
 use crate::hot::recording::stream;
+use crate::missing_code::{WithoutCode, add_new};
 use event_of::Of;
 use executed::Executed;
 use gather::gather;
 use loads::recorded::Operation;
 use profile::files::SearchPaths;
+use profile::module::Module;
 use profile::recording::Stream;
 use profile::symbols::Untyped;
 use std::collections::BTreeMap;
@@ -73,7 +75,6 @@ pub fn loads(paths: &[PathBuf], search: &SearchPaths) -> Result<Loads> {
             .because("no sample of it says what memory it accesses")
             .hint("record with `perf mem record` (Intel: precise loads; AMD: IBS)"));
     }
-    without_code(&mut document, search);
     without_types(&mut document);
     document.hard_branches = executed.hard;
     document.branches = executed.events;
@@ -115,6 +116,7 @@ fn add(
         document.loads.extend(loads);
         document.stores.extend(stores);
         document.variables.extend(variables::variable_rows(&of, &gathered));
+        without_code(document, of.number, (&gathered.code.modules, search));
         document.critical.extend(criticality::critical_rows(&of, &mut gathered, executed));
     }
     document.code_misses.extend(code_misses::rows(stream, first, search)?);
@@ -123,23 +125,14 @@ fn add(
 }
 
 /// Says of which modules the code is not known.
-fn without_code(document: &mut Loads, search: &SearchPaths) {
-    let mut missing: BTreeMap<&str, u64> = BTreeMap::new();
+fn without_code(document: &mut Loads, event: usize, (modules, search): (&[Module], &SearchPaths)) {
+    let mut missing = WithoutCode::default();
     let all = document.loads.iter().chain(&document.stores);
-    let unknown = |row: &&LoadRow| row.instruction.is_none() && !row.module.is_empty();
-    for row in all.filter(unknown).filter(|row| !row.module.starts_with('[')) {
-        *missing.entry(&row.module).or_default() += row.samples;
-    }
-    if missing.is_empty() {
-        return;
-    }
-    let modules: Vec<String> =
-        missing.iter().map(|(module, samples)| format!("{module} ({samples} samples)")).collect();
-    document.notes.push(format!(
-        "code that was not found: {}; functions, blocks and loops of its loads are missing; {}",
-        modules.join(", "),
-        profile::files::remedy(search)
-    ));
+    all.filter(|row| row.event == event && row.instruction.is_none())
+        .for_each(|row| missing.add(&row.module, row.samples));
+    let left_out = "its functions, lines, blocks, loops and variables are left out";
+    let notes = missing.notes(modules, search, ("sample", "samples"), left_out);
+    add_new(&mut document.notes, notes);
 }
 
 /// Says of which modules operands have no names.
@@ -153,10 +146,16 @@ fn without_types(document: &mut Loads) {
     if missing.is_empty() {
         return;
     }
-    let modules: Vec<String> =
-        missing.iter().map(|(module, samples)| format!("{module} ({samples} samples)")).collect();
+    let modules: Vec<String> = missing
+        .iter()
+        .map(|(module, samples)| format!("{module} ({})", plural(*samples)))
+        .collect();
     document.notes.push(format!(
         "no debug information (-g) for the code of these samples, so their operands have no names: {}",
         modules.join(", ")
     ));
+}
+
+fn plural(samples: u64) -> String {
+    if samples == 1 { "1 sample".to_owned() } else { format!("{samples} samples") }
 }

@@ -1,14 +1,11 @@
 //! Loads as text.
 
 use super::allocations::sites;
-use crate::allocated_by::memory;
 use crate::documents::count::{Count, LoadClass, LoadRow};
 use std::fmt::Write as _;
 
 /// Rows in text.
 const MOST: usize = 40;
-/// Shares of windows from here on are not shown.
-const ALL: f64 = 0.995;
 
 /// The loads that were executed most often: their classes, levels and latencies.
 pub(super) fn loads(document: &Count, out: &mut String) {
@@ -32,16 +29,14 @@ pub(super) fn loads(document: &Count, out: &mut String) {
         let latency = |of: fn(&crate::documents::count::LoadLatency) -> f64| {
             load.latency.as_ref().map_or("?".to_owned(), |l| format!("{:.1}", of(l)))
         };
-        let class = load.class.as_ref().map_or("?".to_owned(), class);
+        let class = load.class.as_ref().map_or("?".to_owned(), LoadClass::words);
         let (mean, most) = (latency(|l| l.mean), latency(|l| l.p99));
         let field = load.field.as_ref().map_or(String::new(), |field| format!(" ({field})"));
         let mark = if load.extents.is_some() { " *" } else { "" };
         let place =
             format!("{} {}: {}{field}{mark}", load.address, load.function, load.instruction);
         let _ = writeln!(out, " {mean:>8} {most:>8}  {class:<36}  {place}");
-        if let Some(text) =
-            load.memory.as_ref().and_then(|own| memory(&document.allocation_sites, own))
-        {
+        if let Some(text) = document.memory_of(load) {
             let _ = writeln!(out, "{:>14} memory: {text}", "");
         }
         for reason in &load.reasons {
@@ -86,7 +81,7 @@ fn stores(document: &Count, out: &mut String) {
     let _ = writeln!(out, "\n{:>14}  {:<36}  store (not timed)", "executions", "addresses");
     for store in document.stores.iter().take(STORES) {
         let executions = store.executions.map_or("?".to_owned(), |n| n.to_string());
-        let class = store.class.as_ref().map_or("?".to_owned(), class);
+        let class = store.class.as_ref().map_or("?".to_owned(), LoadClass::words);
         let place = format!("{} {}: {}", store.address, store.function, store.instruction);
         let _ = writeln!(out, "{executions:>14}  {class:<36}  {place}");
     }
@@ -100,37 +95,4 @@ fn share(load: &LoadRow, level: &str) -> String {
         let half = (one.high - one.low) / 2.0;
         format!("{:.0} ±{:.0}", one.share * 100.0, (half * 100.0).ceil())
     })
-}
-
-/// A class in a few words: `stride 8`, `indirect × 8 by 0x1234 (stride 4)`.
-fn class(of: &LoadClass) -> String {
-    let mut text = words(of);
-    if of.share < ALL {
-        let _ = write!(text, ", {:.0} % of windows", of.share * 100.0);
-    }
-    text
-}
-
-fn words(class: &LoadClass) -> String {
-    let of = class.of.as_deref().unwrap_or("?");
-    let (scale, offset) = (class.scale.unwrap_or(1), class.offset.unwrap_or(0));
-    match class.kind.as_str() {
-        "constant" => "constant".to_owned(),
-        "stride" => format!("stride {}", class.stride.unwrap_or(0)),
-        "pointer_chase" if scale != 1 => format!("chase of indices × {scale}"),
-        "pointer_chase" if class.offset.is_none() => "chase of indices from a base".to_owned(),
-        "pointer_chase" if offset != 0 => format!("pointer chase, offset {offset}"),
-        "pointer_chase" => "pointer chase".to_owned(),
-        "chase_offset" if class.offset.is_none() => format!("a base + what {of} loads"),
-        "chase_offset" => format!("offset {offset} of the chase at {of}"),
-        "indirect" => {
-            let inner =
-                class.inner.as_deref().map_or(String::new(), |i| format!(" ({})", words(i)));
-            match scale {
-                1 => format!("indirect by pointer {of}{inner}"),
-                scale => format!("indirect × {scale} by {of}{inner}"),
-            }
-        }
-        _ => "irregular".to_owned(),
-    }
 }

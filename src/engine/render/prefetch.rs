@@ -14,25 +14,26 @@ pub fn text(document: &Prefetch, most: usize, ascii: bool) -> String {
     let mut out = prefetch_summary::summary(&document.advice);
     let advised: Vec<&AdviceRow> =
         document.advice.iter().filter(|row| row.refused.is_none()).collect();
+    let several = document.events.iter().filter(|event| event.loads > 0).count() > 1;
     for one in advised.iter().take(most) {
         out.push('\n');
-        load(one, ascii, &mut out);
+        load(one, several, ascii, &mut out);
     }
     let mut is_cut = advised.len() > most;
     for (title, undecided) in [("not decided", true), ("no prefetch", false)] {
         let own = document.advice.iter();
         let own = own.filter(|row| row.refused.is_some() && row.undecided == undecided);
         for (number, one) in own.enumerate() {
-            match number {
-                0 => _ = writeln!(out, "\n{title}:"),
-                _ if number >= most => {
-                    is_cut = true;
-                    break;
-                }
-                _ => {}
+            if number >= most {
+                is_cut = true;
+                break;
+            }
+            if number == 0 {
+                let _ = writeln!(out, "\n{title}:");
             }
             let why = one.refused.as_deref().unwrap_or_default();
-            let _ = writeln!(out, "  {:>6}  {}: {why}", share(one), place(one));
+            let event = event(one, several);
+            let _ = writeln!(out, "  {:>6}  {}{event}: {why}", share(one), place(one));
         }
     }
     if is_cut {
@@ -47,7 +48,8 @@ pub fn text(document: &Prefetch, most: usize, ascii: bool) -> String {
         if event.stacks > 0 {
             what.push(format!("{} branch stacks", event.stacks));
         }
-        let _ = writeln!(out, "{}: {} in {}", event.name, what.join(", "), event.source);
+        let number = if several { format!("event {}: ", event.event) } else { String::new() };
+        let _ = writeln!(out, "{number}{}: {} in {}", event.name, what.join(", "), event.source);
     }
     if let Some(host) = &document.in_flight {
         let _ = writeln!(out, "this host: {}", in_flight(host));
@@ -93,8 +95,15 @@ fn place(one: &AdviceRow) -> String {
     text
 }
 
-fn load(one: &AdviceRow, ascii: bool, out: &mut String) {
-    let _ = writeln!(out, "{}, {} of the latency of all loads", place(one), share(one));
+/// The event of its samples, if there are several with loads.
+fn event(one: &AdviceRow, several: bool) -> String {
+    let event = one.evidence.event.filter(|_| several);
+    event.map_or(String::new(), |number| format!(" (event {number})"))
+}
+
+fn load(one: &AdviceRow, several: bool, ascii: bool, out: &mut String) {
+    let (place, event) = (place(one), event(one, several));
+    let _ = writeln!(out, "{place}, {} of the latency of all loads{event}", share(one));
     let _ = writeln!(out, "  {}", answer(one));
     let pattern = one.pattern.as_deref().unwrap_or("not known");
     let wraps = one.wraps.map_or(String::new(), |bytes| format!(", wraps at {bytes} bytes"));
@@ -108,15 +117,15 @@ fn load(one: &AdviceRow, ascii: bool, out: &mut String) {
     if !one.slice.is_empty() {
         let _ = writeln!(out, "    computed at {}", one.slice.join(" "));
     }
-    if let Some(memory) = &one.memory {
-        let _ = writeln!(out, "  memory: {memory}");
-    }
     if let Some(copied) = one.copied {
         let _ = writeln!(
             out,
             "    ahead only by a second copy of these {copied} instructions, with a state of its own, that runs so many \
              iterations ahead"
         );
+    }
+    if let Some(memory) = &one.memory {
+        let _ = writeln!(out, "  memory: {memory}");
     }
     let evidence = &one.evidence;
     if let Some(mean) = evidence.latency_mean {

@@ -40,7 +40,7 @@ fn trips(one: &LoopRow) -> String {
         (Some(trips), _, _) => format!("{trips} trips each time"),
         (_, Some(mean), _) if mean < 100.0 => format!("{mean:.1} trips"),
         (_, Some(mean), _) => format!("{mean:.0} trips"),
-        (_, _, Some(least)) => format!("≥ {least:.0} trips"),
+        (_, _, Some(least)) => format!("≥ {:.0} trips", least.floor()),
         _ => "trips unknown".to_owned(),
     }
 }

@@ -1,6 +1,7 @@
 //! How many loads a prefetch helps, and how much they matter.
 
 use crate::documents::prefetch::AdviceRow;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Loads with less of the latency of all matter little.
@@ -42,9 +43,10 @@ pub(super) fn summary(all: &[AdviceRow]) -> String {
     out
 }
 
-/// How many, and their share of the latency.
+/// How many, each once, and their share of the latency. A load has a row for each event that samples it.
 fn loads(own: &[&AdviceRow]) -> String {
-    let number = match own.len() {
+    let different: BTreeSet<_> = own.iter().map(|row| (&row.module, &row.load)).collect();
+    let number = match different.len() {
         1 => "1 load".to_owned(),
         n => format!("{n} loads"),
     };
@@ -90,6 +92,9 @@ mod tests {
                      latency); no use for 1 load (89.3 % of the latency)\n";
         assert!(text.starts_with(first), "{text}");
         assert!(text.contains("little is to be gained"));
+        // Two events sample it.
+        let twice = [row(0.5, None), row(0.4, None)];
+        assert_eq!(summary(&twice), "a prefetch is advised for 1 load (90.0 % of the latency)\n");
         assert!(!summary(&[row(0.5, None)]).contains("little"));
         assert_eq!(summary(&[]), "a prefetch is advised for 0 loads\n");
     }

@@ -52,7 +52,7 @@ impl Trips {
             return TripCount::Unknown;
         }
         if self.left >= ENOUGH || self.is_complete && self.left > 0 {
-            return TripCount::About(entries / self.left as f64);
+            return about(entries, self.left as f64);
         }
         if self.taken == 0 {
             return TripCount::Unknown;
@@ -61,6 +61,15 @@ impl Trips {
         let seen = self.at_least.map_or(0.0, |least| least as f64);
         // Several executions must have been seen before one of them shows the mean.
         TripCount::AtLeast((entries / most).max(if self.left == 0 { seen } else { 1.0 }))
+    }
+}
+
+/// The mean. An execution enters the head at least once: where far more ends than entries are seen, the addresses are no
+/// loop with one head, as in code that is not known.
+fn about(entries: f64, ends: f64) -> TripCount {
+    match entries / ends {
+        mean if mean >= 1.0 - 2.0 / ends.sqrt() => TripCount::About(mean.max(1.0)),
+        _ => TripCount::Unknown,
     }
 }
 
@@ -111,5 +120,8 @@ mod tests {
         assert_eq!(counted.count(), TripCount::About(50.0));
         assert_eq!(Trips::default().count(), TripCount::Unknown);
         assert_eq!(Trips { left: 50, ..Trips::default() }.count(), TripCount::Unknown);
+        // Fewer than one trip is none: by the error of the ends about one, or no loop.
+        let once = |entered| Trips { entered, left: 100, ..Trips::default() }.count();
+        assert_eq!((once(90), once(30)), (TripCount::About(1.0), TripCount::Unknown));
     }
 }

@@ -1,40 +1,55 @@
 //! Why the file of a module was not found, in words.
 
-use super::build_id::hexadecimal;
 use super::gap::{Gap, shortened};
 use super::locate::locate;
 use super::search::SearchPaths;
 use crate::module::Module;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why the file of a module is not found in these places, and what would give it; `None` if it is found.
 pub fn missing(search: &SearchPaths, module: &Module) -> Option<String> {
-    let gap = locate(search, module).err()?;
-    let names = |all: &[PathBuf]| {
-        let names: Vec<String> = all.iter().map(|path| path.display().to_string()).collect();
-        names.join(", ")
+    locate(search, module).err()?;
+    // Its own path, and what was given in place of that.
+    let own = SearchPaths { programs: Vec::new(), ..search.clone() };
+    let own = locate(&own, module).err().unwrap_or(Gap::NoCode);
+    let here = match (&own, search.roots.is_empty()) {
+        (Gap::NoFile(_), true) => "it is not here".to_owned(),
+        (Gap::NoFile(_), false) => format!("it is not here, nor below {}", names(&search.roots)),
+        _ => own.to_string(),
     };
-    let (roots, programs) = (names(&search.roots), names(&search.programs));
-    let why = match (&gap, roots.is_empty(), programs.is_empty()) {
-        (Gap::NoFile(_), false, true) => format!("it is not here, nor below {roots}"),
-        (Gap::NoFile(_), true, false) => format!("it is not here, and {programs} has another name"),
-        (Gap::NoFile(_), false, false) => {
-            format!("it is not here, nor below {roots}, and {programs} has another name")
-        }
-        (Gap::NoFile(_), true, true) => "it is not here".to_owned(),
-        (Gap::Changed(_, found), _, false) => {
-            let recorded =
-                module.build_id.as_deref().map_or_else(|| "none".to_owned(), hexadecimal);
-            let (recorded, found) = (shortened(&recorded), shortened(found));
-            format!("{programs} is another program: build-id {found}, {recorded} is recorded")
-        }
-        _ => gap.to_string(),
+    let given = match search.programs.as_slice() {
+        [] => String::new(),
+        [program] => format!(", and {}", another(program, module)),
+        several => format!(", and none of {} is it", names(several)),
     };
-    Some(format!("{why}; {}", remedy(search)))
+    Some(format!("{here}{given}; {}", remedy(search)))
+}
+
+fn names(all: &[PathBuf]) -> String {
+    let names: Vec<String> = all.iter().map(|path| path.display().to_string()).collect();
+    names.join(", ")
+}
+
+/// Why a program does not stand for a module.
+fn another(program: &Path, module: &Module) -> String {
+    let name = program.display();
+    let is_called_so = program.file_name().is_some_and(|own| own == module.name());
+    if module.build_id.is_none() && !is_called_so {
+        return format!("{name} has another name");
+    }
+    let only = Module { path: name.to_string(), ..module.clone() };
+    match locate(&SearchPaths::default(), &only) {
+        Err(Gap::Changed(recorded, found)) => {
+            let (recorded, found) = (shortened(&recorded), shortened(&found));
+            format!("{name} is another program: build-id {found}, {recorded} is recorded")
+        }
+        Err(Gap::Unreadable(reason)) => format!("{name} cannot be read: {reason}"),
+        _ => format!("{name} cannot be opened"),
+    }
 }
 
 /// What gives the files of modules that are not found in these places: what was given already is no remedy.
-pub fn remedy(search: &SearchPaths) -> &'static str {
+fn remedy(search: &SearchPaths) -> &'static str {
     match (search.roots.is_empty(), search.programs.is_empty()) {
         (true, true) => "--binary FILE or --symfs DIR gives it",
         (false, true) => "--binary FILE gives it",
@@ -68,11 +83,19 @@ mod tests {
         search.programs.push(own.clone());
         assert!(why(&search, None).contains("has another name"));
         let found = why(&search, Some(vec![0xab; 20]));
-        let expected = format!("{} is another program: build-id ", own.display());
+        let here = "it is not here, nor below /some/root, and ";
+        let expected = format!("{here}{} is another program: build-id ", own.display());
         assert!(
             found.starts_with(&expected) && found.contains("abababababab… is recorded"),
             "{found}"
         );
+        // A program that stands for another module does not hide what is wrong with this one.
+        let changed = Module { path: own.display().to_string(), ..module(Some(vec![0xab; 20])) };
+        search.programs = vec![PathBuf::from("/bin/sh"), own.clone()];
+        let found = why(&search, None);
+        assert!(found.starts_with("it is not here, nor below /some/root, and none of "), "{found}");
+        let search = SearchPaths::default();
+        assert!(missing(&search, &changed).unwrap().starts_with("it has changed since: build-id "));
         assert_eq!(
             missing(&search, &Module { path: own.display().to_string(), ..module(None) }),
             None

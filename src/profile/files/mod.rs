@@ -26,7 +26,7 @@ pub(crate) use build_id::{hexadecimal, same_id};
 pub use gap::Gap;
 pub(crate) use layout::{Layout, Segment};
 pub(crate) use locate::locate;
-pub use missing::{missing, remedy};
+pub use missing::missing;
 pub(crate) use place::Place;
 pub use placed::Program;
 pub(crate) use reading::Files;

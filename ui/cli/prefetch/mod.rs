@@ -146,7 +146,7 @@ fn by_probes(settings: &Settings, args: &PrefetchArgs, counts: &Count) -> Result
     let (mut profiler, here) = profiler(settings)?;
     let host = host(settings, &mut profiler, counts)?;
     let mut measure = |code: &[u8]| cycles(&mut profiler, code);
-    let mut document = prefetch_by_probes(counts, &args.search.paths(), &host, &mut measure)?;
+    let mut document = prefetch_by_probes(counts, &args.search.paths()?, &host, &mut measure)?;
     if args.command.is_empty() {
         document.notes.push(format!(
             "counts, latencies and times are of the machine that counted; IC, clock and misses in flight of this one, {here}"
@@ -156,7 +156,7 @@ fn by_probes(settings: &Settings, args: &PrefetchArgs, counts: &Count) -> Result
 }
 
 fn by_recordings(settings: &Settings, args: &PrefetchArgs) -> Result<Prefetch> {
-    let search = args.search.paths();
+    let search = args.search.paths()?;
     if !args.measure {
         return engine::prefetch::prefetch(&args.files, &search, None);
     }

@@ -98,7 +98,7 @@ impl CodeArgs {
             blocks: self.blocks,
             callers: self.callers.clone(),
             filter,
-            search: self.search.paths(),
+            search: self.search.paths()?,
             measure: self.measure.then(|| settings.own_core_model()).transpose()?,
             command: None,
             count: None,

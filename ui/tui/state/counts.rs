@@ -1,7 +1,8 @@
 //! Counts shown beside the samples: exact ones of another run, or those of recorded branch stacks.
 
 use engine::documents::branches::Branches;
-use engine::documents::count::Count;
+use engine::documents::count::{Count, LoadClass, LoadRow};
+use engine::format;
 use profile::hot::{AnnotatedBlock, HotFunction};
 use std::collections::{BTreeMap, HashMap};
 
@@ -58,6 +59,8 @@ struct Module {
     cycles: HashMap<u64, f64>,
     /// Of the branches that end blocks.
     mispredicted: HashMap<u64, Mispredicted>,
+    /// Loads in words, by address.
+    loads: HashMap<u64, String>,
 }
 
 /// The counts of a document, by file name.
@@ -79,6 +82,20 @@ fn name(path: &str) -> String {
 
 fn address(text: &str) -> u64 {
     u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap_or(0)
+}
+
+/// `4,096 executions, mean 9.1 ns, e->next, 97 % malloc in build, list.c:14, L1 90 %, DRAM 10 %, pointer chase`: what it
+/// reads comes before the levels, which are cut first where the row ends.
+fn load(document: &Count, row: &LoadRow) -> String {
+    let mut parts = Vec::new();
+    parts.extend(row.executions.map(|n| format!("{} executions", format::count(n as f64))));
+    parts.extend(row.latency.as_ref().map(|latency| format!("mean {:.1} ns", latency.mean)));
+    parts.extend(row.field.clone());
+    parts.extend(document.memory_of(row));
+    let levels = row.levels.iter().filter(|level| level.share >= 0.005);
+    parts.extend(levels.map(|level| format!("{} {:.0} %", level.level, 100.0 * level.share)));
+    parts.extend(row.class.as_ref().map(LoadClass::words));
+    parts.join(", ")
 }
 
 impl Counts {
@@ -106,7 +123,16 @@ impl Counts {
                 module.loops.insert(address(&row.head), (entries, mean));
             }
         }
+        for row in &document.loads {
+            let module = all.modules.entry(name(&row.module)).or_default();
+            module.loads.insert(address(&row.address), load(document, row));
+        }
         all
+    }
+
+    /// The load at an address of a function, in words.
+    pub fn load_at(&self, function: &HotFunction, address: u64) -> Option<&str> {
+        Some(self.modules.get(&name(&function.path))?.loads.get(&address)?)
     }
 
     /// Whether a sampled command was the counted one, so that its time may be divided by entries. Its path may

@@ -15,10 +15,10 @@ pub struct LoadSamples {
     timed: f64,
     /// Samples by what served them.
     levels: [u64; LEVELS.len()],
-    /// How the addresses of a single load are made.
+    /// Of a single load: its operand in the source and the variables that it reads, as far as they are known.
+    data: Vec<String>,
+    /// How its addresses are made.
     class: Option<String>,
-    /// Its operand in the source.
-    field: Option<String>,
 }
 
 /// Names of levels, as in the tables of `tdtool loads`.
@@ -91,8 +91,13 @@ impl LoadSamples {
                 own.remote_cache,
                 own.other,
             ],
+            data: row
+                .operand()
+                .filter(|_| row.field.is_some())
+                .into_iter()
+                .chain(row.data())
+                .collect(),
             class: row.pattern.clone().or_else(|| row.class.clone()),
-            field: row.field.clone(),
         }
     }
 
@@ -107,15 +112,17 @@ impl LoadSamples {
         self
     }
 
-    /// `62.2 % of loads, 50 cycles, L3 83 %, DRAM 17 %`, and what is known of a single load.
+    /// `62.2 % of loads, 50 cycles, L3 83 %, DRAM 17 %`; of a single load also what it reads, before the levels, which
+    /// are cut first where the row ends.
     pub fn text(&self) -> String {
         let mut parts = vec![format!("{:.1} % of loads", 100.0 * self.share)];
         parts.extend(self.mean().map(|mean| format!("{mean:.0} cycles")));
+        parts.extend(self.data.iter().cloned());
         let all: u64 = self.levels.iter().sum();
         let share = |n: u64| 100.0 * n as f64 / all.max(1) as f64;
         let served = LEVELS.iter().zip(self.levels).filter(|(_, n)| share(*n) >= 0.5);
         parts.extend(served.map(|(level, n)| format!("{level} {:.0} %", share(n))));
-        parts.extend(self.field.iter().chain(&self.class).cloned());
+        parts.extend(self.class.iter().cloned());
         parts.join(", ")
     }
 
@@ -128,7 +135,7 @@ impl LoadSamples {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::documents::loads::{EventRow, LevelsRow};
+    use engine::documents::loads::{EventRow, LevelsRow, VariableOf};
 
     /// By hand: (10 × 400 + 30 × 40) / 40 cycles; 10 of 40 samples from memory.
     #[test]
@@ -158,6 +165,18 @@ mod tests {
         assert_eq!(block.text(), "80.0 % of loads, 130 cycles, L2 75 %, DRAM 25 %");
         let one = all.at(&function, 0x10).unwrap().text();
         assert_eq!(one, "20.0 % of loads, 400 cycles, DRAM 100 %, stride");
+        // As in the text of `tdtool loads`: the operand has its structure, the other variables their samples.
+        let known = LoadRow {
+            field: Some("e->next".into()),
+            of: Some("struct entry".into()),
+            variables: vec![
+                VariableOf { name: "heap".into(), samples: 6 },
+                VariableOf { name: "table".into(), samples: 4 },
+            ],
+            ..document.loads[0].clone()
+        };
+        let text = "20.0 % of loads, 400 cycles, operand e->next (struct entry), heap (6), table (4), DRAM 100 %, stride";
+        assert_eq!(LoadSamples::of(&known).text(), text);
         assert_eq!(all.between(&function, 0x30, 0x40), None);
     }
 }

@@ -71,7 +71,7 @@ fn block() {
 #[test]
 fn loads_are_beside_the_code() {
     use crate::tui::state::Loads;
-    use engine::documents::loads::{EventRow, LevelsRow, LoadRow, Loads as Document};
+    use engine::documents::loads::{EventRow, LevelsRow, LoadRow, Loads as Document, VariableOf};
     let load = LoadRow {
         module: "/usr/bin/matmul".into(),
         address: "0x1953".into(),
@@ -81,12 +81,13 @@ fn loads_are_beside_the_code() {
         levels: LevelsRow { ram: 30, ..LevelsRow::default() },
         class: Some("stride".into()),
         field: Some("b[]".into()),
+        variables: vec![VariableOf { name: "heap".into(), samples: 30 }],
         ..LoadRow::default()
     };
     let event = EventRow { loads: 40, name: "mem-loads".into(), ..EventRow::default() };
     let document = Document { events: vec![event], loads: vec![load], ..Document::default() };
     let mut state = measured();
-    update(&mut state, Action::Resize(120, 40));
+    update(&mut state, Action::Resize(140, 40));
     let loads = Box::new(Loads::recorded(&document).expect("loads"));
     arrives(&mut state, BackgroundResult::Loads(loads));
     types(&mut state, "Enter");
@@ -98,7 +99,8 @@ fn loads_are_beside_the_code() {
     let row = |text: &str| blocks.lines().find(|l| l.contains(text)).unwrap_or_default();
     let expected = "75.0 % of loads, 320 cycles, DRAM 100 %";
     assert!(row("↺").contains(expected), "{blocks}");
-    assert!(row("mulsd").ends_with(&format!("{expected}, b[], stride")), "{blocks}");
+    let one = "75.0 % of loads, 320 cycles, operand b[], heap, DRAM 100 %, stride";
+    assert!(row("mulsd").ends_with(one), "{blocks}");
     assert!(blocks.contains("loads: 40 samples of mem-loads"), "{blocks}");
 }
 

@@ -153,6 +153,12 @@ fn loads(
     Some(find(loads, function)?.text())
 }
 
+/// What another run's counts have of the load at an address.
+fn counted_load(state: &State, address: u64) -> Option<String> {
+    let function = &state.blocks.data.ready()?.function;
+    state.counts.as_ref()?.load_at(function, address).map(str::to_owned)
+}
+
 /// How often a block was entered, and what an entry took; of a loop, its iterations.
 fn numbers(block: &AnnotatedBlock, counts: Option<&BlockCounts>, is_recorded: bool) -> String {
     let mut text = String::new();
@@ -209,10 +215,9 @@ fn instruction(state: &State, line: &AnnotatedLine, row: usize, columns: usize) 
         address(state, line.address),
         line.text
     );
-    let text = match loads(state, |loads, f| loads.at(f, line.address).cloned()) {
-        Some(loads) => format!("{text}    {loads}"),
-        None => text,
-    };
+    let sampled = loads(state, |loads, f| loads.at(f, line.address).cloned());
+    let all = sampled.into_iter().chain(counted_load(state, line.address));
+    let text = all.fold(text, |text, load| format!("{text}    {}", look.prose(&load)));
     let text = fit(&text, columns.saturating_sub(used));
     let text_tone = if line.samples == 0 { Tone::Plain } else { tone };
     Line::from(vec![

@@ -174,3 +174,40 @@ pub struct LevelMean {
     /// In nanoseconds.
     pub mean: f64,
 }
+
+/// Shares of windows from here on are not shown.
+const ALL: f64 = 0.995;
+
+impl LoadClass {
+    /// In a few words: `stride 8`, `indirect × 8 by 0x1234 (stride 4)`.
+    pub fn words(&self) -> String {
+        match self.share < ALL {
+            true => format!("{}, {:.0} % of windows", words(self), self.share * 100.0),
+            false => words(self),
+        }
+    }
+}
+
+fn words(class: &LoadClass) -> String {
+    let of = class.of.as_deref().unwrap_or("?");
+    let (scale, offset) = (class.scale.unwrap_or(1), class.offset.unwrap_or(0));
+    match class.kind.as_str() {
+        "constant" => "constant".to_owned(),
+        "stride" => format!("stride {}", class.stride.unwrap_or(0)),
+        "pointer_chase" if scale != 1 => format!("chase of indices × {scale}"),
+        "pointer_chase" if class.offset.is_none() => "chase of indices from a base".to_owned(),
+        "pointer_chase" if offset != 0 => format!("pointer chase, offset {offset}"),
+        "pointer_chase" => "pointer chase".to_owned(),
+        "chase_offset" if class.offset.is_none() => format!("a base + what {of} loads"),
+        "chase_offset" => format!("offset {offset} of the chase at {of}"),
+        "indirect" => {
+            let inner =
+                class.inner.as_deref().map_or(String::new(), |i| format!(" ({})", words(i)));
+            match scale {
+                1 => format!("indirect by pointer {of}{inner}"),
+                scale => format!("indirect × {scale} by {of}{inner}"),
+            }
+        }
+        _ => "irregular".to_owned(),
+    }
+}

@@ -9,8 +9,11 @@ const MOST_HARD: usize = 50;
 /// The document as text: of each event `most` edges, blocks and loops, and hard branches.
 pub fn text(document: &Branches, most: usize) -> String {
     let mut out = String::new();
-    for event in &document.events {
-        head(event, &mut out);
+    for (number, event) in document.events.iter().enumerate() {
+        if number > 0 {
+            out.push('\n');
+        }
+        head(event, document.events.len() > 1, &mut out);
         edges(document, event, most, &mut out);
         blocks(document, event, most, &mut out);
         loops(document, event, most, &mut out);
@@ -23,9 +26,13 @@ pub fn text(document: &Branches, most: usize) -> String {
     out
 }
 
-fn head(event: &EventRow, out: &mut String) {
+fn head(event: &EventRow, is_one_of_several: bool, out: &mut String) {
     let samples = event.samples.map_or(String::new(), |n| format!(" in {n} samples"));
-    let _ = writeln!(out, "{}: {} branches{samples}", event.name, event.entries);
+    let (number, source) = match is_one_of_several {
+        true => (format!("event {}: ", event.event), format!(" of {}", event.source)),
+        false => (String::new(), String::new()),
+    };
+    let _ = writeln!(out, "{number}{}: {} branches{samples}{source}", event.name, event.entries);
     let _ = writeln!(out, "  {}", event.bias);
     if event.has_predictions {
         let _ =
@@ -39,19 +46,40 @@ fn head(event: &EventRow, out: &mut String) {
     }
     let s = &event.skipped;
     let all = [
-        (s.duplicated, "newest entries that repeat the one before"),
-        (s.wrong_path, "entries on a wrong path"),
-        (s.backward, "ranges that end before they begin"),
-        (s.long, "ranges over 1 MiB"),
-        (s.between_modules, "ranges from one module into another"),
-        (s.saturated, "times at the end of their counter"),
-        (s.unmapped, "entries partly outside all known mappings"),
+        (
+            s.duplicated,
+            "newest entry that repeats the one before",
+            "newest entries that repeat the one before",
+        ),
+        (s.wrong_path, "entry on a wrong path", "entries on a wrong path"),
+        (s.backward, "range that ends before it begins", "ranges that end before they begin"),
+        (s.long, "range over 1 MiB", "ranges over 1 MiB"),
+        (
+            s.between_modules,
+            "range from one module into another",
+            "ranges from one module into another",
+        ),
+        (s.saturated, "time at the end of its counter", "times at the end of their counter"),
+        (
+            s.unmapped,
+            "entry partly outside all known mappings",
+            "entries partly outside all known mappings",
+        ),
     ];
-    let some: Vec<String> =
-        all.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    let words = |(n, one, many): &(u64, &str, &str)| match n {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        n => Some(format!("{n} {many}")),
+    };
+    let some: Vec<String> = all.iter().filter_map(words).collect();
     if !some.is_empty() {
         let _ = writeln!(out, "  not used: {}", some.join(", "));
     }
+}
+
+/// The name of a function, after a blank.
+fn name(function: &Option<String>) -> String {
+    function.as_ref().map_or(String::new(), |name| format!(" {name}"))
 }
 
 fn cycles(value: Option<f64>) -> String {
@@ -152,13 +180,13 @@ fn loops(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
         let trips = match &one.trips {
             TripsRow { always: Some(trips), .. } => trips.to_string(),
             TripsRow { about: Some(mean), .. } => format!("{mean:.1}"),
-            TripsRow { mean_at_least: Some(least), .. } => format!("≥ {least:.0}"),
+            TripsRow { mean_at_least: Some(least), .. } => format!("≥ {:.0}", least.floor()),
             _ => "-".to_owned(),
         };
         let modes: Vec<String> = one.iterations.modes.iter().map(u64::to_string).collect();
         let _ = writeln!(
             out,
-            "{:>8}  {trips:>6}  {:>17}  {:>6}  {:>6}  {}  {} ← {} {}",
+            "{:>8}  {trips:>6}  {:>17}  {:>6}  {:>6}  {}  {} ← {}{}",
             one.taken,
             one.iterations.count,
             cycles(one.iterations.mean),
@@ -166,7 +194,7 @@ fn loops(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
             if modes.is_empty() { "-".to_owned() } else { modes.join(" ") },
             one.head,
             one.back,
-            one.function.as_deref().unwrap_or_default()
+            name(&one.function)
         );
         if let Some(why) = &one.unknown {
             let _ = writeln!(out, "{:>8}  trips, iterations: unknown: {why}", "");
@@ -199,24 +227,24 @@ fn indirect(document: &Branches, event: &EventRow, most: usize, out: &mut String
     let (frequent, rest) = all.split_at(most.min(all.len()));
     let hard: Vec<_> = rest.iter().filter(|branch| branch.hard).take(MOST_HARD).collect();
     for branch in frequent.iter().chain(hard.iter().copied()) {
-        let function = branch.function.as_deref().unwrap_or_default();
         let _ = writeln!(
             out,
-            "{:>8}  {:>12}  {} {function}  {}",
+            "{:>8}  {:>12}  {}{}  {}",
             branch.count,
             wrong(branch.mispredicted, branch.marked, branch.hard),
             branch.from,
+            name(&branch.function),
             branch.kind
         );
         for target in branch.targets.iter().take(most) {
             let to = target.to.as_deref().unwrap_or("outside");
             let _ = writeln!(
                 out,
-                "{:>8}  {:>12}    {:5.1} % → {to} {}",
+                "{:>8}  {:>12}    {:5.1} % → {to}{}",
                 target.count,
                 wrong(target.mispredicted, target.marked, false),
                 100.0 * target.share,
-                target.function.as_deref().unwrap_or_default()
+                name(&target.function)
             );
         }
         if branch.targets.len() > most {

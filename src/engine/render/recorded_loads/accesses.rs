@@ -76,29 +76,8 @@ fn details(load: &LoadRow) -> Vec<String> {
     if let Some(slice) = load.slice.as_ref().filter(|slice| !slice.is_empty()) {
         code.push(format!("slice {}", shortened(slice)));
     }
-    let mut memory = Vec::new();
-    if let Some(field) = &load.field {
-        let of = load.of.as_ref().map_or(String::new(), |of| format!(" ({of})"));
-        memory.push(format!("operand {field}{of}"));
-    }
-    if let (None, Some(why)) = (&load.field, &load.field_unknown)
-        && load.instruction.is_some()
-        && !why.starts_with("no debug")
-    {
-        memory.push(format!("operand not known: {why}"));
-    }
-    let variables: Vec<String> = load
-        .variables
-        .iter()
-        .filter(|one| one.name != "unknown" && load.field.as_ref() != Some(&one.name))
-        .map(|one| match one.samples == load.samples {
-            true => one.name.clone(),
-            false => format!("{} ({})", one.name, one.samples),
-        })
-        .collect();
-    if !variables.is_empty() {
-        memory.push(format!("data: {}", variables.join(", ")));
-    }
+    let mut memory: Vec<String> = load.operand().into_iter().collect();
+    memory.extend(load.data().map(|data| format!("data: {data}")));
     let part = |n: u64| format!("{:.0} %", 100.0 * n as f64 / load.samples.max(1) as f64);
     let counts = [
         (load.tlb_walks.unwrap_or(0), "page walk"),

@@ -19,7 +19,7 @@ pub(super) fn critical(document: &Loads, most: usize, out: &mut String) {
             out,
             "  {:6.1} %  {:>6}  {} {}{}",
             100.0 * one.executed,
-            format!("{}{:.0} %", if one.misses_at_least { "≥ " } else { "" }, 100.0 * one.misses),
+            misses(one),
             one.address,
             one.function.as_deref().unwrap_or(&one.module),
             critical_notes(one)
@@ -28,10 +28,18 @@ pub(super) fn critical(document: &Loads, most: usize, out: &mut String) {
     more(document.critical.len(), most, out);
 }
 
+/// A bound is not rounded up.
+fn misses(one: &CriticalRow) -> String {
+    match one.misses_at_least {
+        true => format!("≥ {:.0} %", (100.0 * one.misses).floor()),
+        false => format!("{:.0} %", 100.0 * one.misses),
+    }
+}
+
 fn critical_notes(one: &CriticalRow) -> String {
     let mut notes = Vec::new();
     match &one.class {
-        Some(class) => notes.push(class.clone()),
+        Some(class) => notes.push(class.replace('_', " ")),
         None => notes.push("if its addresses are irregular, which is not known".to_owned()),
     }
     if let Some(slice) = one.slice.as_ref().filter(|slice| !slice.is_empty()) {

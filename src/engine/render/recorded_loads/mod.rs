@@ -26,7 +26,10 @@ use std::fmt::Write as _;
 /// The document as text: of each table `most` rows.
 pub fn text(document: &Loads, most: usize) -> String {
     let mut out = String::new();
-    for event in &document.events {
+    for (number, event) in document.events.iter().enumerate() {
+        if number > 0 {
+            out.push('\n');
+        }
         head(event, &mut out);
         accesses::accesses("load", event, &document.loads, most, &mut out);
         accesses::accesses("store", event, &document.stores, most, &mut out);

@@ -2,7 +2,10 @@
 
 use super::*;
 use engine::documents::branches;
-use engine::documents::count::{BlockRow, EdgeRow, LoopRow, Trips};
+use engine::documents::count::{
+    AllocatedAt, AllocationSite, BlockRow, EdgeRow, LevelShare, LoadLatency, LoadMemory, LoopRow,
+    Trips,
+};
 use profile::hot::HotBlock;
 
 fn words(text: &str) -> Vec<String> {
@@ -88,4 +91,45 @@ fn recorded_branches_give_shares_of_edges_cycles_and_mispredictions() {
     assert_eq!((found.entries, found.at_least), (Some(400), Some(31)));
     let expected = Mispredicted { taken: 300, wrong: 30, hard: false };
     assert_eq!((found.each, found.mispredicted), (Some(Each::Cycles(2.5)), Some(expected)));
+}
+
+/// A load of another run: what allocated the memory that it reads, in the words of `tdtool count --loads`.
+#[test]
+fn a_counted_load_has_its_allocation_site() {
+    let document = Count {
+        loads: vec![LoadRow {
+            module: "/usr/bin/matmul".into(),
+            address: "0x14".into(),
+            field: Some("e->next".into()),
+            executions: Some(4096),
+            class: Some(LoadClass {
+                kind: "pointer_chase".into(),
+                offset: Some(0),
+                share: 1.0,
+                ..LoadClass::default()
+            }),
+            levels: vec![LevelShare { level: "DRAM".into(), share: 0.1, ..LevelShare::default() }],
+            latency: Some(LoadLatency { mean: 9.1, ..LoadLatency::default() }),
+            memory: Some(LoadMemory {
+                sites: vec![AllocatedAt { sites: vec![0], share: 0.97 }],
+                other: 0.03,
+                ..LoadMemory::default()
+            }),
+            ..LoadRow::default()
+        }],
+        allocation_sites: vec![AllocationSite {
+            function: "build".into(),
+            by: "malloc".into(),
+            file: Some("/src/list.c".into()),
+            line: Some(14),
+            ..AllocationSite::default()
+        }],
+        ..Count::default()
+    };
+    let counts = Counts::new(&document);
+    let function = HotFunction { path: "matmul".into(), ..HotFunction::default() };
+    let expected = "4,096 executions, mean 9.1 ns, e->next, 97 % malloc in build, list.c:14; 3 % not allocated (static \
+                    data, stack), DRAM 10 %, pointer chase";
+    assert_eq!(counts.load_at(&function, 0x14), Some(expected));
+    assert_eq!(counts.load_at(&function, 0x18), None);
 }
