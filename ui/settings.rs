@@ -1,7 +1,10 @@
 //! What the options of every command amount to.
 
+use engine::compared::CompareAsk;
 use engine::core_model::CoreModel;
-use pmu::machine::Machine;
+use engine::topdown::ImportAsk;
+use pmu::machine::{Machine, this_cpu};
+use profile::files::SearchPaths;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use tma::tables::Library;
@@ -65,6 +68,13 @@ impl Settings {
             own.self_test.keep_in(cache);
         }
         CoreModel::new(own, self.cache.as_deref())
+    }
+
+    /// What two measurements are compared with.
+    pub fn comparison(&self, search: SearchPaths) -> CompareAsk {
+        let import =
+            ImportAsk { uarch: self.uarch.clone(), here: Some(this_cpu), ..ImportAsk::default() };
+        CompareAsk { import, search }
     }
 
     /// The core with its latencies.

@@ -21,6 +21,7 @@
 //! | `allocated_by` | who allocated the memory that a load reads, in words |
 //! | `mispredicted`, `predicting`, `waits` | mispredictions of the branches of these functions, modelled |
 //! | `values` | what registers hold at the entries of their functions and loops |
+//! | [`compared`] | two reports or recordings compared |
 //! | [`interleaved`] | two commands measured alternately |
 //! | `recursion`, `nesting` | functions that may call themselves; their calls and returns |
 //! | [`function_name`], [`function_list`] | functions by the names that people write; the largest of a file |
@@ -43,6 +44,7 @@ pub mod block;
 pub mod block_pair;
 pub mod branches;
 pub mod captured;
+pub mod compared;
 pub mod core_model;
 pub mod count;
 pub mod deps;

@@ -1,14 +1,14 @@
-//! `tdtool diff A B`: JSON reports compared, and lines that the differences must not cross.
+//! `tdtool diff A B`: reports or recordings compared, and lines that the differences must not cross.
 
 use super::global::Global;
 use super::output::print;
+use super::search::SearchArgs;
 use crate::message;
 use clap::{Args, ValueEnum};
+use engine::compared::files;
+use engine::documents::diff::Diff;
 use engine::documents::diff::gate::{Condition, Crossing, conditions};
 use engine::documents::diff::judge::judge;
-use engine::documents::diff::several::mean;
-use engine::documents::diff::{Diff, diff};
-use engine::documents::{Report, report_file};
 use engine::files::{check_output, write_whole};
 use engine::render::{diff as render, json};
 use std::path::{Path, PathBuf};
@@ -22,14 +22,17 @@ const CROSSED: u8 = 4;
 #[command(after_help = "\
 Examples:
   tdtool diff old.json new.json
-  tdtool diff old*.json --to new*.json --fail-if 'time > +5%, Backend_Bound > +3'")]
+  tdtool diff old.session new.session
+  tdtool diff old*.json --to new*.json --fail-if 'time > +5%, Backend_Bound > +3, sum > +10%'")]
 pub struct DiffArgs {
-    /// Reports A and B, from `report --format json`; with --to, runs of A
+    /// A and B: reports (`report --format json`) or recordings; with --to, runs of A
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Runs of B: values are means of all runs, errors their spread
     #[arg(long, value_name = "FILE", num_args = 1..)]
     to: Vec<PathBuf>,
+    #[command(flatten)]
+    search: SearchArgs,
     #[command(flatten)]
     form: FormArgs,
 }
@@ -52,6 +55,7 @@ pub struct FormArgs {
 enum Format {
     Text,
     Json,
+    Csv,
     /// For the comment of a pull request
     Markdown,
     /// The conditions of --fail-if as test cases
@@ -62,9 +66,9 @@ pub fn run(global: &Global, args: DiffArgs) -> Result<ExitCode> {
     let (files_a, files_b) = sides(&args)?;
     let inputs: Vec<PathBuf> = args.files.iter().chain(&args.to).cloned().collect();
     let conditions = args.form.check(&inputs)?;
-    let (a, b) = (read(files_a)?, read(files_b)?);
-    let (a, b) = (mean(&a)?, mean(&b)?);
-    let compared = diff((&names(files_a), &a), (&names(files_b), &b));
+    let settings = global.settings()?;
+    let ask = settings.comparison(args.search.paths());
+    let compared = files(settings.library, &ask, [files_a, files_b])?;
     args.form.show(compared, &conditions, global.ascii)
 }
 
@@ -79,15 +83,6 @@ fn sides(args: &DiffArgs) -> Result<(&[PathBuf], &[PathBuf])> {
                 "tdtool diff A.json B.json, or tdtool diff A1.json A2.json --to B1.json B2.json",
             )),
     }
-}
-
-fn read(files: &[PathBuf]) -> Result<Vec<Report>> {
-    files.iter().map(|file| report_file::read(file)).collect()
-}
-
-fn names(files: &[PathBuf]) -> String {
-    let shown: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-    shown.join(", ")
 }
 
 impl FormArgs {
@@ -116,6 +111,7 @@ impl FormArgs {
         let text = match self.format {
             Format::Text => render::render(&compared, ascii),
             Format::Json => json::pretty(&compared)?,
+            Format::Csv => render::csv(&compared),
             Format::Markdown => render::markdown(&compared),
             Format::Junit => render::junit(&compared),
         };

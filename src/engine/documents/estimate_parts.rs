@@ -38,6 +38,11 @@ pub struct Share {
 }
 
 impl Parts {
+    /// The name of the part with this label, as `bottleneck` has it.
+    pub fn id(&self, label: &str) -> &'static str {
+        self.tree().into_iter().find(|node| node.label == label).map_or("", |node| node.id)
+    }
+
     /// The parts with their labels, in order.
     pub fn all(&self) -> [(&'static str, &Share); 7] {
         [

@@ -15,6 +15,7 @@
 //! | [`loads`] | recorded samples of loads and stores, `tdtool.loads/1` |
 //! | `load_data` | what a load accesses, in words |
 //! | [`diff`] | two reports compared |
+//! | [`code_shape`] | what remains of a block where code moves |
 //! | [`count`] | exact counts of functions, `tdtool.count/1` |
 //! | [`values`] | its part about registers |
 //! | [`deps`] | dependencies of a block, `tdtool.deps/1` |
@@ -39,6 +40,7 @@ pub mod block_pair;
 pub mod branches;
 pub mod build;
 pub mod census;
+pub mod code_shape;
 pub mod count;
 pub mod deps;
 pub mod diff;

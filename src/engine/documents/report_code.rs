@@ -142,6 +142,9 @@ pub struct BlockRow {
     /// Of several sampled events, the share of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventPart>,
+    /// Its instructions without addresses, for comparisons; absent where its code is not here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<String>,
     /// The block in isolation, if measured.
     #[serde(default)]
     pub measured: Option<Clean>,

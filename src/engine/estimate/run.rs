@@ -230,7 +230,10 @@ fn notes(
         context.ghz
     )];
     if let (true, Some(cycles)) = (recorded.branches, context.penalty) {
-        notes.push(format!("a misprediction costs {cycles:.0} cycles by the self-test"));
+        notes.push(format!(
+            "a misprediction costs {cycles:.0} cycles by the self-test where its branch waits for a load, and as \
+             `tdtool count --branches` shows for others"
+        ));
     }
     if deterministic == Some(false) {
         notes.push(

@@ -11,6 +11,7 @@ use super::with_values::Loops;
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::documents::Report;
+use crate::documents::code_shape::shape;
 use crate::documents::report_code::{BlockRow, Callers, EventPart, FunctionRow, Sampled};
 use crate::estimate::{EstimateAsk, estimate};
 use bench::Options;
@@ -218,6 +219,9 @@ pub(super) fn enter(
     let blocks = profile.blocks(ask.blocks);
     report.blocks =
         blocks.iter().map(|b| BlockRow::new(b, &profile.functions[b.function])).collect();
+    for (row, block) in report.blocks.iter_mut().zip(&blocks) {
+        row.shape = shape_of(profile, block);
+    }
     report.notes.extend(without_blocks(profile, &blocks).filter(|_| ask.blocks > 0));
     report.events = located.rows(profile);
     let trees = per_function(profile, located);
@@ -286,6 +290,13 @@ pub(super) fn enter(
         report.callers = Some(Callers { function: name.clone(), callers: callers(profile, name)? });
     }
     Ok(interrupted)
+}
+
+/// The instructions of a block without addresses; `None` where its code is not here.
+fn shape_of(profile: &mut Profile, block: &HotBlock) -> Option<String> {
+    let bytes = profile.code(block).ok()?;
+    let block = isa::code::Block::decode(&bytes).ok()?;
+    Some(shape(block.instructions.iter().map(|one| one.text.as_str())))
 }
 
 /// How the note of a missing tree per function begins; recording writes one, too.

@@ -41,16 +41,28 @@ pub struct Gate {
     pub reason: Option<String>,
 }
 
-/// Reads conditions separated by commas: `ipc < -2%, Backend_Bound > +3, time > +5%`. With `%` the bound is relative
-/// to A; without, it is in percentage points for shares and in the row's unit for others.
+/// Reads conditions separated by commas: `ipc < -2%, Backend_Bound > +3, time > +5%, sum > +10%`. With `%` the bound
+/// is relative to A; without, it is in percentage points for shares and in the row's unit for others. Names of
+/// functions may have commas and angle brackets.
 ///
 /// # Errors
 /// One is not `NAME < NUMBER` or `NAME > NUMBER`.
 pub fn conditions(text: &str) -> Result<Vec<Condition>> {
-    let all = text.split(',').map(str::trim).filter(|one| !one.is_empty());
-    let found: Vec<Condition> = all.map(condition).collect::<Result<_>>()?;
-    match found.is_empty() {
-        true => Err(wrong(text)),
+    let mut found = Vec::new();
+    let mut open = String::new();
+    for one in text.split(',') {
+        open += one;
+        match condition(open.trim()) {
+            Some(condition) => {
+                found.push(condition);
+                open.clear();
+            }
+            // The comma of a name.
+            None => open.push(','),
+        }
+    }
+    match found.is_empty() || open.chars().any(|c| c != ',' && !c.is_whitespace()) {
+        true => Err(wrong(if found.is_empty() { text } else { open.trim_end_matches(',') })),
         false => Ok(found),
     }
 }
@@ -61,17 +73,14 @@ fn wrong(text: &str) -> Error {
         .hint("--fail-if 'ipc < -2%, Backend_Bound > +3, time > +5%'")
 }
 
-fn condition(text: &str) -> Result<Condition> {
-    let at = text.find(['<', '>']).ok_or_else(|| wrong(text))?;
+fn condition(text: &str) -> Option<Condition> {
+    let at = text.rfind(['<', '>'])?;
     let (name, rest) = (text[..at].trim(), text[at + 1..].trim());
     let number = rest.strip_suffix('%').unwrap_or(rest).trim();
-    let bound: f64 =
-        number.parse().ok().filter(|n: &f64| n.is_finite()).ok_or_else(|| wrong(text))?;
-    if name.is_empty() {
-        return Err(wrong(text));
-    }
+    let bound: f64 = number.parse().ok().filter(|n: &f64| n.is_finite())?;
     let is_above = text[at..].starts_with('>');
-    Ok(Condition { name: name.to_owned(), is_above, bound, is_relative: rest.ends_with('%') })
+    let name = (!name.is_empty()).then(|| name.to_owned())?;
+    Some(Condition { name, is_above, bound, is_relative: rest.ends_with('%') })
 }
 
 impl std::fmt::Display for Condition {

@@ -1,5 +1,6 @@
 //! Conditions judged by the rows of a comparison.
 
+use super::code::CodeRow;
 use super::gate::{Condition, Crossing, Gate};
 use super::{Diff, DiffRow};
 use tma::error::nearest;
@@ -13,6 +14,10 @@ const ALIASES: [(&str, &str); 3] =
 const NO_ERROR: &str =
     "its error is not known: measure several runs (report -r 5, diff --to, or tdtool bench)";
 
+/// Why a crossed line of a function's time is undecided.
+const NO_SPREAD: &str = "samples of single runs do not show how runs differ: measure several \
+                         (diff A1 A2 A3 --to B1 B2 B3)";
+
 /// Judges conditions of [`super::gate::conditions`] and adds what came of them.
 ///
 /// # Errors
@@ -23,25 +28,35 @@ pub fn judge(diff: &mut Diff, conditions: &[Condition]) -> Result<()> {
 }
 
 impl Condition {
-    /// Judges every row of this name: the worst counts.
+    /// Judges every row of this name, and functions: the worst counts.
     ///
     /// # Errors
     /// There is no such row.
     fn judge(&self, diff: &Diff) -> Result<Gate> {
         let all = || diff.nodes.iter().chain(&diff.info).chain(&diff.software);
+        let functions = || diff.code.iter().flat_map(|code| &code.functions);
         let wanted = plain(&self.name);
         let alias =
             ALIASES.iter().find(|(name, _)| *name == wanted).map_or(wanted.as_str(), |(_, id)| *id);
         let is_it = |row: &&DiffRow| plain(&row.id) == alias || plain(&row.label) == wanted;
+        let single = diff.code.as_ref().is_some_and(|code| code.is_single);
+        // Samples of single runs do not show how runs differ, which times do more than shares.
+        let of_function = |row: &CodeRow| match self.of(&row.time) {
+            gate if single && gate.crossing == Crossing::Crossed => {
+                Gate { crossing: Crossing::Undecided, reason: Some(NO_SPREAD.to_owned()), ..gate }
+            }
+            gate => gate,
+        };
         let gates = all().filter(is_it).map(|row| self.of(row));
+        let gates = gates.chain(functions().filter(|row| is_it(&&row.time)).map(of_function));
         let severity = |gate: &Gate| match gate.crossing {
             Crossing::Crossed => 2,
             Crossing::Undecided => 1,
             Crossing::Held => 0,
         };
         gates.max_by_key(severity).ok_or_else(|| {
-            let names =
-                all().map(|row| row.id.as_str()).chain(ALIASES.iter().map(|(name, _)| *name));
+            let names = all().chain(functions().map(|row| &row.time)).map(|row| row.id.as_str());
+            let names = names.chain(ALIASES.iter().map(|(name, _)| *name));
             let near = nearest(&self.name, names).map(|name| format!("did you mean `{name}`?"));
             Error::usage(format!("the reports have no `{}`", self.name)).hint(
                 near.unwrap_or_else(|| "`tdtool diff A B --format json` has all ids".to_owned()),
@@ -140,6 +155,9 @@ mod tests {
 
     #[test]
     fn what_is_no_condition_is_refused() {
+        let named = conditions("map<int, long>::at > +5%, time > 3").unwrap();
+        assert_eq!(named.len(), 2);
+        assert_eq!(named[0].to_string(), "map<int, long>::at > +5%");
         for text in ["", "ipc", "ipc < x", "< 3", "ipc < 3 points", "time > NaN%", ","] {
             assert!(conditions(text).is_err(), "{text}");
         }

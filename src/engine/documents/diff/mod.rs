@@ -2,65 +2,30 @@
 //!
 //! | file | concern |
 //! |---|---|
+//! | [`row`](mod@row) | a row: both values, their difference, its judgement |
 //! | [`several`] | several runs as one report, their spread as its errors |
+//! | [`code`] | functions, loops and blocks of both sides |
+//! | [`compare`](mod@compare) | the same from reports: `timed` rows, `matched`, by time gained or lost |
 //! | [`gate`] | lines that a difference must not cross |
 //! | [`judge`](mod@judge) | which of them it crosses |
 
+pub mod code;
+pub mod compare;
 pub mod gate;
 pub mod judge;
+mod matched;
+pub mod row;
 pub mod several;
+mod timed;
 
 use crate::documents::report::{InfoRow, NodeRow, Place, Report};
 use crate::format;
+use code::CodeDiff;
 use gate::{Crossing, Gate};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// The judgement of a difference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Judgement {
-    /// Larger in B by more than both errors together.
-    More,
-    /// Smaller in B by more than both errors together.
-    Less,
-    /// Within the errors.
-    Same,
-    /// Both values are there, but not both errors: the size is given, no judgement.
-    Unjudged,
-    /// Absent on one side, or on both.
-    Absent,
-}
-
-/// One row: a node or info in both reports.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct DiffRow {
-    /// Id.
-    pub id: String,
-    /// What we show.
-    pub label: String,
-    /// Level in the tree; 0 for infos.
-    pub level: u32,
-    /// Value and error in A.
-    pub a: Option<f64>,
-    /// Half width of A's 95 % interval.
-    pub a_error: Option<f64>,
-    /// Value in B.
-    pub b: Option<f64>,
-    /// Half width of B's 95 % interval.
-    pub b_error: Option<f64>,
-    /// B − A where both are there.
-    pub difference: Option<f64>,
-    /// Both errors, as independent ones: √(ea² + eb²).
-    pub margin: Option<f64>,
-    /// The judgement.
-    pub judgement: Judgement,
-    /// Unit of the values; `ratio` for shares, empty for plain numbers.
-    pub unit: String,
-    /// Which part of the measurement.
-    #[serde(flatten)]
-    pub place: Place,
-}
+pub use row::{DiffRow, Judgement, Side};
 
 /// The comparison, `tdtool.diff/1`.
 #[derive(Debug, Clone, Serialize)]
@@ -77,6 +42,9 @@ pub struct Diff {
     pub info: Vec<DiffRow>,
     /// Software counts likewise.
     pub software: Vec<DiffRow>,
+    /// Functions, loops and blocks, where both sides have some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<CodeDiff>,
     /// Lines that were not to be crossed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,
@@ -89,18 +57,6 @@ impl Diff {
     pub fn gates(&self, crossing: Crossing) -> impl Iterator<Item = &Gate> {
         self.gates.iter().filter(move |gate| gate.crossing == crossing)
     }
-}
-
-/// A value of either report, with what identifies it.
-#[derive(Clone)]
-struct Side {
-    id: String,
-    label: String,
-    level: u32,
-    value: Option<f64>,
-    error: Option<f64>,
-    unit: String,
-    place: Place,
 }
 
 impl From<&NodeRow> for Side {
@@ -155,6 +111,7 @@ pub fn diff((file_a, a): (&str, &Report), (file_b, b): (&str, &Report)) -> Diff 
             b.info.iter().map(Side::from).collect(),
         ),
         software: pair(software(a), software(b)),
+        code: None,
         gates: Vec::new(),
         notes,
     }
@@ -183,45 +140,17 @@ fn pair(a: Vec<Side>, b: Vec<Side>) -> Vec<DiffRow> {
         let others = rest.entry(left.id.clone()).or_default();
         let at = others.iter().position(|o| o.place == left.place);
         let right = at.map(|i| others.remove(i));
-        rows.push(row(&left, Some(&left), right.as_ref()));
+        rows.push(DiffRow::of(&left, Some(&left), right.as_ref()));
     }
     // What only B has, in B's order.
     for right in &b {
         let unpaired =
             rest.get(&right.id).is_some_and(|o| o.iter().any(|s| s.place == right.place));
         if unpaired {
-            rows.push(row(right, None, Some(right)));
+            rows.push(DiffRow::of(right, None, Some(right)));
         }
     }
     rows
-}
-
-fn row(named: &Side, a: Option<&Side>, b: Option<&Side>) -> DiffRow {
-    let value = |s: Option<&Side>| s.and_then(|s| s.value);
-    let error = |s: Option<&Side>| s.and_then(|s| s.error);
-    let difference = value(a).zip(value(b)).map(|(a, b)| b - a);
-    let margin = error(a).zip(error(b)).map(|(a, b)| a.hypot(b));
-    let judgement = match (difference, margin) {
-        (None, _) => Judgement::Absent,
-        (Some(_), None) => Judgement::Unjudged,
-        (Some(d), Some(m)) if d > m => Judgement::More,
-        (Some(d), Some(m)) if d < -m => Judgement::Less,
-        _ => Judgement::Same,
-    };
-    DiffRow {
-        id: named.id.clone(),
-        label: named.label.clone(),
-        level: named.level,
-        a: value(a),
-        a_error: error(a),
-        b: value(b),
-        b_error: error(b),
-        difference,
-        margin,
-        judgement,
-        unit: named.unit.clone(),
-        place: named.place.clone(),
-    }
 }
 
 #[cfg(test)]
@@ -231,25 +160,6 @@ mod tests {
     fn side(value: Option<f64>, error: Option<f64>) -> Side {
         let (unit, place) = ("ratio".to_owned(), Place::default());
         Side { id: "X".into(), label: "X".into(), level: 1, value, error, unit, place }
-    }
-
-    #[test]
-    fn a_difference_counts_only_beyond_both_errors() {
-        // Hand calculation: errors 0.03 and 0.04 make a margin of 0.05.
-        let judged = |d: f64| {
-            let (a, b) = (side(Some(0.3), Some(0.03)), side(Some(0.3 + d), Some(0.04)));
-            row(&a, Some(&a), Some(&b)).judgement
-        };
-        assert_eq!(judged(0.06), Judgement::More);
-        assert_eq!(judged(0.04), Judgement::Same);
-        assert_eq!(judged(-0.06), Judgement::Less);
-    }
-
-    #[test]
-    fn absent_is_absent_and_never_zero() {
-        let (a, b) = (side(Some(0.3), None), side(None, None));
-        let r = row(&a, Some(&a), Some(&b));
-        assert_eq!((r.b, r.difference, r.judgement), (None, None, Judgement::Absent));
     }
 
     #[test]

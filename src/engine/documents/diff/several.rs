@@ -49,7 +49,7 @@ pub fn mean(reports: &[Report]) -> Result<Cow<'_, Report>> {
 }
 
 /// Mean and half width, if all values are there.
-fn interval(values: impl Iterator<Item = Option<f64>>) -> (Option<f64>, Option<f64>) {
+pub(super) fn interval(values: impl Iterator<Item = Option<f64>>) -> (Option<f64>, Option<f64>) {
     let Some(values) = values.collect::<Option<Vec<f64>>>() else { return (None, None) };
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

@@ -1,6 +1,7 @@
 //! A comparison as Markdown, for the comment of a pull request.
 
 use super::cells::cells;
+use super::code::{Table, tables};
 use super::gates;
 use crate::documents::diff::Diff;
 use crate::documents::diff::gate::Crossing;
@@ -30,8 +31,32 @@ pub fn render(diff: &Diff) -> String {
             row.a, row.b, row.difference, row.judgement
         );
     }
+    for table in tables(diff, false) {
+        out += &code(&table);
+    }
     for note in &diff.notes {
         let _ = writeln!(out, "\nNote: {}", escaped(note));
+    }
+    out
+}
+
+fn code(table: &Table) -> String {
+    let mut out = format!("\n| {} | A | B | B − A | | parts |\n", table.title);
+    out += "|---|--:|--:|--:|---|---|\n";
+    for row in &table.rows {
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} |",
+            escaped(&row.name),
+            row.a,
+            row.b,
+            row.difference,
+            row.judgement,
+            escaped(&row.parts)
+        );
+    }
+    if table.left > 0 {
+        let _ = writeln!(out, "\n{} more", table.left);
     }
     out
 }

@@ -1,6 +1,7 @@
 //! Two reports compared, as text.
 
 use super::cells::{Cells, cells};
+use super::code::{Table, tables};
 use super::gates;
 use crate::documents::diff::Diff;
 use std::fmt::Write as _;
@@ -25,6 +26,29 @@ pub fn render(diff: &Diff, ascii: bool) -> String {
         let (name, Cells { a, b, difference, judgement, .. }) = (indent(row), row);
         let line = format!("{name:width$}  {a:>16}  {b:>16}  {difference:>12}  {judgement}");
         let _ = writeln!(out, "{}", line.trim_end());
+    }
+    for table in tables(diff, ascii) {
+        out += &code(&table);
+    }
+    out
+}
+
+/// A table of functions, or of loops and blocks; names come last, as they may be long.
+fn code(table: &Table) -> String {
+    let mut out =
+        format!("\n{:>16}  {:>16}  {:>12}  {:9}  {}\n", "A", "B", "B - A", "", table.title);
+    for row in &table.rows {
+        let line = format!(
+            "{:>16}  {:>16}  {:>12}  {:9}  {}",
+            row.a, row.b, row.difference, row.judgement, row.name
+        );
+        let _ = writeln!(out, "{}", line.trim_end());
+        if !row.parts.is_empty() {
+            let _ = writeln!(out, "{:65}{}", "", row.parts);
+        }
+    }
+    if table.left > 0 {
+        let _ = writeln!(out, "{:61}{} more (--format json)", "", table.left);
     }
     out
 }
@@ -58,6 +82,7 @@ mod tests {
             nodes: vec![row],
             info: vec![],
             software: vec![],
+            code: None,
             gates: vec![],
             notes: vec![],
         };

@@ -1,0 +1,59 @@
+//! Two measurements compared: reports, or recordings of which reports are made.
+
+use crate::documents::diff::compare::code;
+use crate::documents::diff::several::mean;
+use crate::documents::diff::{Diff, diff};
+use crate::documents::{Report, report_file};
+use crate::hot::code::CodeAsk;
+use crate::hot::recording::{FileKind, kind};
+use crate::hot::sampled::of_files;
+use crate::topdown::ImportAsk;
+use profile::files::SearchPaths;
+use std::path::{Path, PathBuf};
+use tma::tables::Library;
+use tma::{Error, Result};
+
+/// Functions and blocks of a recording that are compared.
+const MOST: usize = 200;
+
+/// What recordings are read with.
+#[derive(Debug, Clone)]
+pub struct CompareAsk {
+    /// The question about their counts; its files are those of the comparison.
+    pub import: ImportAsk,
+    /// Where programs are.
+    pub search: SearchPaths,
+}
+
+/// The report in a file: a document, or that of a session, of perf's samples or of counts.
+///
+/// # Errors
+/// The file cannot be read, or has no report.
+pub fn report(library: &Library, ask: &CompareAsk, file: &Path) -> Result<Report> {
+    if kind(file)? == FileKind::Document {
+        return report_file::read(file);
+    }
+    let import = ImportAsk { files: vec![file.to_owned()], ..ask.import.clone() };
+    let wanted =
+        CodeAsk { functions: MOST, blocks: MOST, search: ask.search.clone(), ..CodeAsk::default() };
+    let last = of_files(library, &import, Some(&wanted), &mut |_, _| {})?.pop();
+    last.ok_or_else(|| Error::failed(format!("{} has no report", file.display())))
+}
+
+/// Compares the runs in the files of A with those of B.
+///
+/// # Errors
+/// A file cannot be read; the runs of one side are of different microarchitectures.
+pub fn files(library: &Library, ask: &CompareAsk, [a, b]: [&[PathBuf]; 2]) -> Result<Diff> {
+    let read = |files: &[PathBuf]| -> Result<Vec<Report>> {
+        files.iter().map(|file| report(library, ask, file)).collect()
+    };
+    let names = |files: &[PathBuf]| {
+        let shown: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        shown.join(", ")
+    };
+    let (of_a, of_b) = (read(a)?, read(b)?);
+    let mut compared = diff((&names(a), &*mean(&of_a)?), (&names(b), &*mean(&of_b)?));
+    compared.code = code(&of_a, &of_b);
+    Ok(compared)
+}

@@ -1,0 +1,64 @@
+//! The part of a comparison about code: functions, loops and blocks of both sides, by the time that they gain or lose.
+
+use super::row::DiffRow;
+use serde::Serialize;
+
+/// Functions, loops and blocks, by time gained or lost: those with the largest change first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct CodeDiff {
+    /// The estimated part of the program, of two estimates.
+    pub program: Option<CodeRow>,
+    /// Functions.
+    pub functions: Vec<CodeRow>,
+    /// Loops, of two estimates.
+    pub loops: Vec<CodeRow>,
+    /// Blocks that are no loop.
+    pub blocks: Vec<CodeRow>,
+    /// Whether a side is a single run: its errors are of samples, and leave out how runs differ.
+    pub is_single: bool,
+}
+
+/// How a row of A and one of B were found to be the same code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Matched {
+    /// By name.
+    Name,
+    /// By the instructions of two blocks of one function, wherever they are.
+    Shape,
+    /// By their mnemonics: registers or constants differ.
+    Mnemonics,
+    /// By their hottest source line.
+    Line,
+    /// They were not: it is of one side.
+    None,
+}
+
+/// A function, loop or block.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CodeRow {
+    /// File name of its module.
+    pub module: String,
+    /// Of a loop or block: number of its function in `functions`.
+    pub function: Option<usize>,
+    /// First addresses in A and B.
+    pub start: [Option<String>; 2],
+    /// Addresses after the last instructions.
+    pub end: [Option<String>; 2],
+    /// How A's row was found in B.
+    pub matched: Matched,
+    /// Its time, or its share of all samples; `id` is the name of the function.
+    #[serde(flatten)]
+    pub time: DiffRow,
+    /// Bottlenecks of estimates.
+    pub bottleneck: [Option<String>; 2],
+    /// Core cycles of an entry, of a loop those of an iteration.
+    pub cycles_per_entry: [Option<f64>; 2],
+    /// Entries in a run.
+    pub entries: [Option<f64>; 2],
+    /// Shares of Retiring, Bad Speculation, Frontend, Backend, and what is unexplained.
+    pub level1: [Option<[f64; 5]>; 2],
+    /// Of two estimates: how much of the time each part is, the largest change first. Errors reach to the end of the
+    /// interval that is on the other value's side.
+    pub parts: Vec<DiffRow>,
+}

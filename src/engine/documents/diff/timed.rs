@@ -1,0 +1,212 @@
+//! The functions, loops and blocks of one side with their times, from one report or several of the same program.
+
+use super::several::interval;
+use crate::documents::code_shape::shape;
+use crate::documents::estimate::{Estimate, Row, Share};
+use crate::documents::report::Report;
+use crate::documents::report_code::{BlockRow, FunctionRow};
+use profile::hot::half_width;
+use std::collections::{HashMap, HashSet};
+
+/// What a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Kind {
+    Program,
+    Function,
+    Loop,
+    Block,
+}
+
+/// A row with its time.
+#[derive(Debug, Clone)]
+pub(super) struct Timed {
+    pub kind: Kind,
+    /// Of a loop or block that of its function.
+    pub name: String,
+    pub short: String,
+    /// File name.
+    pub module: String,
+    pub start: String,
+    pub end: String,
+    pub shape: Option<String>,
+    pub line: Option<(String, u32)>,
+    /// Milliseconds, or a share of the samples.
+    pub value: Option<f64>,
+    pub error: Option<f64>,
+    /// Of an estimate, in the same unit: id, label, value and the ends of its interval.
+    pub parts: Vec<(&'static str, &'static str, [f64; 3])>,
+    pub level1: Option<[f64; 5]>,
+    pub bottleneck: Option<String>,
+    pub cycles_per_entry: Option<f64>,
+    pub entries: Option<f64>,
+}
+
+/// Whether the shares of a report are of a time that is known.
+pub(super) fn has_time(report: &Report) -> bool {
+    milliseconds(report).is_some()
+}
+
+/// The rows of one side, in milliseconds or as shares. Of several reports, those that all have.
+pub(super) fn rows(reports: &[Report], in_time: bool) -> Vec<Timed> {
+    let mut all = reports.iter().map(|report| of_report(report, in_time));
+    let Some(mut first) = all.next() else { return Vec::new() };
+    let others: Vec<HashMap<Key, Timed>> =
+        all.map(|rows| rows.into_iter().map(|row| (row.key(), row)).collect()).collect();
+    if others.is_empty() {
+        return first;
+    }
+    first.retain_mut(|row| {
+        let same: Option<Vec<&Timed>> = others.iter().map(|run| run.get(&row.key())).collect();
+        same.map(|same| row.merge(&same)).is_some()
+    });
+    first
+}
+
+/// What identifies a row in runs of one program.
+type Key = (Kind, String, String, String);
+
+impl Timed {
+    fn key(&self) -> Key {
+        (self.kind, self.name.clone(), self.module.clone(), self.start.clone())
+    }
+
+    /// The mean of this row and those of other runs; its error is how they differ.
+    fn merge(&mut self, others: &[&Timed]) {
+        let values = std::iter::once(self.value).chain(others.iter().map(|row| row.value));
+        (self.value, self.error) = interval(values);
+        let runs = (others.len() + 1) as f64;
+        for (number, (_, _, ends)) in self.parts.iter_mut().enumerate() {
+            for (end, value) in ends.iter_mut().enumerate() {
+                let of = |row: &&Timed| row.parts.get(number).map_or(*value, |part| part.2[end]);
+                *value = (*value + others.iter().map(of).sum::<f64>()) / runs;
+            }
+        }
+    }
+
+    fn timed(mut self, report: &Report, share: f64, in_time: bool) -> Self {
+        let scale = if in_time { milliseconds(report).unwrap_or(0.0) } else { 1.0 };
+        let samples = report.sampled.as_ref().map(|sampled| sampled.samples as f64);
+        self.value = Some(scale * share);
+        self.error = samples.map(|samples| scale * half_width(share, samples));
+        self
+    }
+}
+
+/// What all shares are of; nothing where the samples are not of time.
+fn milliseconds(report: &Report) -> Option<f64> {
+    let event = report.sampled.as_ref().map_or("", |sampled| sampled.event.as_str());
+    let is_time = ["clock", "cycles"].iter().any(|name| event.to_lowercase().contains(name));
+    if !is_time && report.estimate.is_none() {
+        return None;
+    }
+    let task = report.software.get("task_clock_ms").copied().flatten();
+    task.or(report.duration.map(|seconds| 1e3 * seconds)).filter(|time| *time > 0.0)
+}
+
+fn of_report(report: &Report, in_time: bool) -> Vec<Timed> {
+    let timed = |row: Timed, share: f64| row.timed(report, share, in_time);
+    if let Some(estimate) = &report.estimate {
+        let of = |kind, row: &Row| {
+            let mut of = timed(estimated(kind, row), row.share);
+            of.parts = parts(row, &of);
+            of
+        };
+        let program = estimate.covered > 0.0;
+        let program = program.then(|| {
+            let all = Row { share: estimate.covered, ..estimate.program.clone() };
+            of(Kind::Program, &all)
+        });
+        let functions = estimate.functions.iter().map(|row| of(Kind::Function, row));
+        let loops = estimate.loops.iter().map(|row| of(Kind::Loop, row));
+        let blocks = blocks(estimate).into_iter().map(|row| of(Kind::Block, row));
+        return program.into_iter().chain(functions).chain(loops).chain(blocks).collect();
+    }
+    let functions = report.functions.iter().map(|row| timed(sampled(row), row.share));
+    functions.chain(report.blocks.iter().map(|row| timed(block(row), row.share))).collect()
+}
+
+/// Blocks that are not loops.
+fn blocks(estimate: &Estimate) -> Vec<&Row> {
+    let loops: HashSet<_> = estimate.loops.iter().map(place).collect();
+    estimate.blocks.iter().filter(|row| !loops.contains(&place(row))).collect()
+}
+
+fn place(row: &Row) -> (&str, &str, &str) {
+    (&row.module, &row.start, &row.end)
+}
+
+fn estimated(kind: Kind, row: &Row) -> Timed {
+    let hottest = row.code.iter().max_by_key(|one| one.samples);
+    let is_divided = !row.start.is_empty() || kind == Kind::Program;
+    Timed {
+        shape: (!row.code.is_empty()).then(|| shape(row.code.iter().map(|one| one.text.as_str()))),
+        line: hottest.and_then(|one| one.source.clone()),
+        level1: is_divided.then(|| row.parts.level1()),
+        bottleneck: is_divided.then(|| row.bottleneck.clone()),
+        cycles_per_entry: row.cycles_per_entry,
+        entries: row.entries,
+        ..Timed::named(kind, &row.name, None, (&row.module, &row.start, &row.end))
+    }
+}
+
+/// The parts of a row's time; their intervals are those of the shares and of the time.
+fn parts(row: &Row, of: &Timed) -> Vec<(&'static str, &'static str, [f64; 3])> {
+    let Some(value) = of.value.filter(|_| of.level1.is_some()) else { return Vec::new() };
+    let error = of.error.unwrap_or(0.0);
+    let part = |(label, share): (&'static str, &Share)| {
+        let id = row.parts.id(label);
+        let ends = [share.value * value, share.low * value, share.high * value];
+        let more = share.value * error;
+        let below = (ends[0] - ends[1]).hypot(more);
+        let above = (ends[2] - ends[0]).hypot(more);
+        (id, label, [ends[0], ends[0] - below, ends[0] + above])
+    };
+    row.parts.all().into_iter().map(part).collect()
+}
+
+fn sampled(row: &FunctionRow) -> Timed {
+    let short = (!row.short.is_empty()).then_some(row.short.as_str());
+    Timed::named(Kind::Function, &row.name, short, (&row.module, "", ""))
+}
+
+fn block(row: &BlockRow) -> Timed {
+    let short = (!row.function_short.is_empty()).then_some(row.function_short.as_str());
+    Timed {
+        shape: row.shape.clone(),
+        line: row.file.clone().zip(row.line),
+        cycles_per_entry: row.cycles_per_entry,
+        entries: row.entries,
+        ..Timed::named(Kind::Block, &row.function, short, (&row.module, &row.start, &row.end))
+    }
+}
+
+impl Timed {
+    fn named(kind: Kind, name: &str, short: Option<&str>, place: (&str, &str, &str)) -> Self {
+        let (module, start, end) = place;
+        let plain = name.split_once('(').map_or(name, |(before, _)| before);
+        let plain = if plain.is_empty() { name } else { plain };
+        Self {
+            kind,
+            name: name.to_owned(),
+            short: short.unwrap_or(plain).to_owned(),
+            module: module.rsplit('/').next().unwrap_or(module).to_owned(),
+            start: start.to_owned(),
+            end: end.to_owned(),
+            shape: None,
+            line: None,
+            value: None,
+            error: None,
+            parts: Vec::new(),
+            level1: None,
+            bottleneck: None,
+            cycles_per_entry: None,
+            entries: None,
+        }
+    }
+
+    /// Its first address as a number; 0 of what has none.
+    pub fn address(&self) -> u64 {
+        let hex = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
+        hex(&self.start).unwrap_or(0)
+    }
+}
