@@ -93,17 +93,6 @@ fn threads_that_are_not_there_are_refused_with_those_that_are() {
 }
 
 #[test]
-fn diff_of_sessions_says_how_to_make_documents() {
-    let folder = Folder::new();
-    let file = folder.file("s.tds");
-    assert!(tdtool(["record", "-o", &file, "--", "true"]).status.success());
-    let output = tdtool(["diff", &file, &file]);
-    let text = &output.stderr;
-    assert_eq!(output.code(), Some(2), "{text}");
-    assert!(text.contains(&format!("tdtool report {file} --format json")), "{text}");
-}
-
-#[test]
 fn a_full_disk_is_reported_before_the_command_starts() {
     // /dev/full: ENOSPC on every write (full(4)).
     let folder = Folder::new();

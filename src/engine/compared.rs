@@ -9,6 +9,7 @@ use crate::hot::recording::{FileKind, kind};
 use crate::hot::sampled::of_files;
 use crate::topdown::ImportAsk;
 use profile::files::SearchPaths;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use tma::tables::Library;
 use tma::{Error, Result};
@@ -30,12 +31,29 @@ pub struct CompareAsk {
 /// # Errors
 /// The file cannot be read, or has no report.
 pub fn report(library: &Library, ask: &CompareAsk, file: &Path) -> Result<Report> {
-    if kind(file)? == FileKind::Document {
-        return report_file::read(file);
+    match kind(file)? {
+        FileKind::Document => report_file::read(file),
+        // Other tools order the keys of a document in other ways; and there are counts in JSON.
+        FileKind::Other if is_json(file) => report_file::read(file)
+            .or_else(|error| recorded(library, ask, file).map_err(|_| error)),
+        _ => recorded(library, ask, file),
     }
+}
+
+fn is_json(file: &Path) -> bool {
+    let mut first = [0];
+    let read = tma::files::open(file).ok().map(|mut file| file.read_exact(&mut first));
+    matches!(read, Some(Ok(()))) && first == *b"{"
+}
+
+fn recorded(library: &Library, ask: &CompareAsk, file: &Path) -> Result<Report> {
     let import = ImportAsk { files: vec![file.to_owned()], ..ask.import.clone() };
-    let wanted =
-        CodeAsk { functions: MOST, blocks: MOST, search: ask.search.clone(), ..CodeAsk::default() };
+    let wanted = CodeAsk {
+        functions: MOST,
+        blocks: MOST,
+        search: ask.search.clone(),
+        ..CodeAsk::default()
+    };
     let last = of_files(library, &import, Some(&wanted), &mut |_, _| {})?.pop();
     last.ok_or_else(|| Error::failed(format!("{} has no report", file.display())))
 }

@@ -3,6 +3,7 @@
 mod annotated;
 mod attributed;
 mod command;
+pub mod compared;
 mod counts;
 mod estimate;
 mod gate;

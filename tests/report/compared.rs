@@ -1,0 +1,110 @@
+//! Code compared: `tdtool diff` of reports with estimates, and of sessions.
+
+use crate::support::csv::fields;
+use crate::support::files::Folder;
+use crate::support::run::tdtool;
+use crate::support::tools::available;
+use engine::documents::estimate::{Estimate, Parts, Row, Share};
+use engine::documents::estimate_code::Instruction;
+use engine::documents::report_code::Sampled;
+use engine::documents::{Report, Source};
+
+/// A report of a run that took so many milliseconds, half of it in one loop at this address, of which so much is
+/// Memory Bound.
+pub fn estimated(folder: &Folder, name: &str, ms: f64, at: u64, memory: f64) -> String {
+    let share = |value: f64| Share { value, low: value - 0.02, high: value + 0.02, ..Share::default() };
+    let parts = Parts {
+        memory_bound: share(memory),
+        retiring: share(1.0 - memory),
+        ..Parts::default()
+    };
+    let text = |text: String| Instruction { text, ..Instruction::default() };
+    let row = |start: u64, end: u64| Row {
+        name: "walk(node*)".to_owned(),
+        module: "/bin/walk".to_owned(),
+        start: format!("{start:#x}"),
+        end: format!("{end:#x}"),
+        share: 0.5,
+        bottleneck: if memory > 0.5 { "memory_bound" } else { "retiring" }.to_owned(),
+        parts: parts.clone(),
+        ..Row::default()
+    };
+    let code = vec![text("mov rax,[rax]".to_owned()), text(format!("jne {at:#x}"))];
+    let mut report = Report::new(Source::NoPmu);
+    report.subject = vec!["./walk".to_owned()];
+    report.software.insert("task_clock_ms".to_owned(), Some(ms));
+    report.sampled =
+        Some(Sampled { event: "cpu-clock".to_owned(), samples: 10_000, ..Sampled::default() });
+    report.estimate = Some(Estimate {
+        covered: 0.5,
+        functions: vec![row(at - 0x40, at + 0x40)],
+        loops: vec![Row { code, ..row(at, at + 5) }],
+        program: row(0, 0),
+        ..Estimate::default()
+    });
+    folder.write(name, serde_json::to_string(&report).expect("JSON"))
+}
+
+/// By hand: 500 ms of 1000 against 100 of 200; 400 and 20 ms of them are Memory Bound.
+#[test]
+fn a_loop_that_moved_and_waits_less_for_memory_is_the_first_row() {
+    let folder = Folder::new();
+    let a = estimated(&folder, "a.json", 1000.0, 0x1140, 0.8);
+    let b = estimated(&folder, "b.json", 200.0, 0x2280, 0.2);
+    let text = tdtool(["diff", &a, &b, "--ascii"]).succeeded().stdout;
+    let line = |wanted: &str| text.lines().find(|line| line.contains(wanted)).unwrap_or_default();
+    let found = line("walk loop 0x1140 -> 0x2280");
+    for wanted in ["500.0 +-", "100.0 +-", "-400.0 ms", "less in B"] {
+        assert!(found.contains(wanted), "{wanted} in {text}");
+    }
+    assert!(text.contains("Memory Bound -380.0 ms, Retiring -20.0 ms"), "{text}");
+    let markdown = tdtool(["diff", &a, &b, "--format", "markdown"]).succeeded().stdout;
+    assert!(markdown.contains("| walk | 500.0 ±"), "{markdown}");
+    let json = tdtool(["diff", &a, &b, "--format", "json"]).succeeded().json();
+    let row = &json["code"]["loops"][0];
+    assert_eq!((row["matched"].as_str(), row["function"].as_u64()), (Some("shape"), Some(0)));
+    assert_eq!(row["parts"][0]["id"], "memory_bound");
+    let csv = tdtool(["diff", &a, &b, "--format", "csv"]).succeeded().stdout;
+    let is_memory = |line: &&str| line.starts_with("loop,") && line.contains(",memory_bound,");
+    let memory = fields(csv.lines().find(is_memory).expect("a row"));
+    assert_eq!(memory[12].parse::<f64>().map(f64::round), Ok(-380.0), "{memory:?}");
+}
+
+/// By hand: the function has 500, 505, 510 ms, then 700, 705, 710: 39.6 % more, each ± 12.4.
+#[test]
+fn a_function_that_takes_longer_fails_the_build() {
+    let folder = Folder::new();
+    let side = |name: &str, ms: [f64; 3]| {
+        let number = |i: usize| estimated(&folder, &format!("{name}{i}"), ms[i], 0x1140, 0.5);
+        [number(0), number(1), number(2)]
+    };
+    let (a, b) = (side("a", [1000.0, 1010.0, 1020.0]), side("b", [1400.0, 1410.0, 1420.0]));
+    let gate = |condition: &str| {
+        let words = ["diff", &a[0], &a[1], &a[2], "--to", &b[0], &b[1], &b[2]];
+        tdtool(words.into_iter().chain(["--fail-if", condition]))
+    };
+    let crossed = gate("walk(node*) > +20%");
+    assert_eq!(crossed.code(), Some(4), "{}", crossed.stderr);
+    assert!(crossed.stdout.contains("crossed: walk(node*) > +20%: +39.6 ± 3.5 %"), "{}", crossed.stdout);
+    assert_eq!(gate("walk > +50%").code(), Some(0));
+    assert_eq!(gate("wolk > +50%").code(), Some(2));
+    let single = tdtool(["diff", &a[0], &b[0], "--fail-if", "walk > +20%"]);
+    assert_eq!(single.code(), Some(3));
+    assert!(single.stderr.contains("single runs do not show how runs differ"), "{}", single.stderr);
+}
+
+#[test]
+fn sessions_are_compared_by_their_functions() {
+    need!(available("python3"), "python3 is not installed");
+    let folder = Folder::new();
+    let [a, b] = ["a.tds", "b.tds"].map(|name| {
+        let path = folder.file(name);
+        let program = "sum(i * i for i in range(3000000))";
+        tdtool(["record", "-o", &path, "--", "python3", "-c", program]).succeeded();
+        path
+    });
+    let found = tdtool(["diff", &a, &b, "--format", "json"]).succeeded().json();
+    // What cannot sample here has no functions.
+    let Some(functions) = found["code"]["functions"].as_array() else { return };
+    assert!(functions.iter().any(|row| row["matched"] == "name" && row["unit"] == "ms"), "{found}");
+}
