@@ -17,6 +17,8 @@ pub enum Subject {
     System,
     /// Recorded counts, a session, or a perf.data file.
     File(PathBuf, Samples),
+    /// Two of them, or two reports, compared.
+    Pair(PathBuf, PathBuf, Samples),
     /// One block, measured in isolation.
     Block(Box<BlockRequest>),
 }

@@ -34,8 +34,9 @@ pub fn report(library: &Library, ask: &CompareAsk, file: &Path) -> Result<Report
     match kind(file)? {
         FileKind::Document => report_file::read(file),
         // Other tools order the keys of a document in other ways; and there are counts in JSON.
-        FileKind::Other if is_json(file) => report_file::read(file)
-            .or_else(|error| recorded(library, ask, file).map_err(|_| error)),
+        FileKind::Other if is_json(file) => {
+            report_file::read(file).or_else(|error| recorded(library, ask, file).map_err(|_| error))
+        }
         _ => recorded(library, ask, file),
     }
 }
@@ -48,12 +49,8 @@ fn is_json(file: &Path) -> bool {
 
 fn recorded(library: &Library, ask: &CompareAsk, file: &Path) -> Result<Report> {
     let import = ImportAsk { files: vec![file.to_owned()], ..ask.import.clone() };
-    let wanted = CodeAsk {
-        functions: MOST,
-        blocks: MOST,
-        search: ask.search.clone(),
-        ..CodeAsk::default()
-    };
+    let wanted =
+        CodeAsk { functions: MOST, blocks: MOST, search: ask.search.clone(), ..CodeAsk::default() };
     let last = of_files(library, &import, Some(&wanted), &mut |_, _| {})?.pop();
     last.ok_or_else(|| Error::failed(format!("{} has no report", file.display())))
 }

@@ -12,12 +12,10 @@ use engine::documents::{Report, Source};
 /// A report of a run that took so many milliseconds, half of it in one loop at this address, of which so much is
 /// Memory Bound.
 pub fn estimated(folder: &Folder, name: &str, ms: f64, at: u64, memory: f64) -> String {
-    let share = |value: f64| Share { value, low: value - 0.02, high: value + 0.02, ..Share::default() };
-    let parts = Parts {
-        memory_bound: share(memory),
-        retiring: share(1.0 - memory),
-        ..Parts::default()
-    };
+    let share =
+        |value: f64| Share { value, low: value - 0.02, high: value + 0.02, ..Share::default() };
+    let parts =
+        Parts { memory_bound: share(memory), retiring: share(1.0 - memory), ..Parts::default() };
     let text = |text: String| Instruction { text, ..Instruction::default() };
     let row = |start: u64, end: u64| Row {
         name: "walk(node*)".to_owned(),
@@ -85,7 +83,11 @@ fn a_function_that_takes_longer_fails_the_build() {
     };
     let crossed = gate("walk(node*) > +20%");
     assert_eq!(crossed.code(), Some(4), "{}", crossed.stderr);
-    assert!(crossed.stdout.contains("crossed: walk(node*) > +20%: +39.6 ± 3.5 %"), "{}", crossed.stdout);
+    assert!(
+        crossed.stdout.contains("crossed: walk(node*) > +20%: +39.6 ± 3.5 %"),
+        "{}",
+        crossed.stdout
+    );
     assert_eq!(gate("walk > +50%").code(), Some(0));
     assert_eq!(gate("wolk > +50%").code(), Some(2));
     let single = tdtool(["diff", &a[0], &b[0], "--fail-if", "walk > +20%"]);

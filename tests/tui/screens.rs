@@ -1,6 +1,7 @@
 //! What the interactive screens show, and which keys do what.
 
 use super::DRAWN;
+use crate::report::compared::estimated;
 use crate::support::files::{Folder, root, text, zen4_intervals};
 use crate::support::pty::Pty;
 use crate::support::quiet::busy;
@@ -54,6 +55,23 @@ fn a_saved_estimate_opens_with_its_tree() {
     pty.types("q");
     assert_eq!(pty.end().code(), Some(0));
     pty.assert_restored();
+}
+
+#[test]
+fn two_estimates_are_opened_side_by_side() {
+    let folder = Folder::new();
+    let a = estimated(&folder, "a.json", 1000.0, 0x1140, 0.8);
+    let b = estimated(&folder, "b.json", 200.0, 0x2280, 0.2);
+    let mut pty = Pty::start(&[&a, &b], &[]);
+    pty.wait_for("comparison of A and B");
+    pty.wait_for("-400.0 ms");
+    pty.types("j\r");
+    pty.wait_for("loop 0x1140 -> 0x2280");
+    pty.types("q");
+    assert_eq!(pty.end().code(), Some(0));
+    pty.assert_restored();
+    let piped = tdtool([&a, &b]).succeeded().stdout;
+    assert!(piped.contains("walk loop 0x1140 -> 0x2280"), "{piped}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Two ways to call it: a command, or the drill-down of a recording or a program.
-const USAGE: &str = "tdtool [OPTIONS] <COMMAND>\n       tdtool [OPTIONS] [FILE | -p PID | -- CMD...]   (interactive)";
+const USAGE: &str = "tdtool [OPTIONS] <COMMAND>\n       tdtool [OPTIONS] [FILE [FILE] | -p PID | -- CMD...]   (interactive)";
 
 /// Top-down microarchitecture analysis, with or without a PMU
 #[derive(Parser)]
@@ -34,6 +34,9 @@ pub struct Arguments {
     /// Open a recording: a session, a perf.data file, or recorded counts
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// Compare FILE with this one, or the report in one with that in the other
+    #[arg(value_name = "OTHER")]
+    pub against: Option<PathBuf>,
     /// Measure CMD interactively; without CMD and FILE, the whole system
     #[arg(last = true, value_name = "CMD")]
     pub run: Vec<OsString>,

@@ -1,4 +1,4 @@
-//! `tdtool`, `tdtool FILE`, `tdtool -- CMD` on a terminal: the interactive drill-down.
+//! `tdtool`, `tdtool FILE`, `tdtool A B`, `tdtool -- CMD` on a terminal: the interactive drill-down.
 
 use super::arguments::Arguments;
 use super::next::Next;
@@ -26,6 +26,11 @@ pub fn open(arguments: Arguments) -> Result<Next> {
         }
         (Some(file), true) => {
             readable(&file)?;
+            if let Some(other) = arguments.against {
+                readable(&other)?;
+                let settings = Box::new(arguments.global.settings()?);
+                return Ok(Next::DrillDown(settings, Subject::Pair(file, other, samples)));
+            }
             Subject::File(file, samples)
         }
         (None, false) => Subject::Command(arguments.run, samples),

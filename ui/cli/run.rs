@@ -29,7 +29,8 @@ pub fn run() -> Result<Next> {
     }
 }
 
-/// `tdtool`, `tdtool FILE`, `tdtool -- CMD`: the drill-down on a terminal, `tdtool report` elsewhere.
+/// `tdtool`, `tdtool FILE`, `tdtool -- CMD`: the drill-down on a terminal; elsewhere `tdtool report`, or
+/// of two files `tdtool diff`.
 fn without_command(arguments: Arguments) -> Result<Next> {
     if let Some(file) = &arguments.file
         && let Some(command) = suggest::command_like(file)
@@ -57,7 +58,8 @@ fn without_command(arguments: Arguments) -> Result<Next> {
             .hint("tdtool FILE, tdtool -- COMMAND, or tdtool report -a --duration 5"));
     }
     let mut words: Vec<OsString> = std::env::args_os().collect();
-    words.insert(1.min(words.len()), "report".into());
+    let name = if arguments.against.is_some() { "diff" } else { "report" };
+    words.insert(1.min(words.len()), name.into());
     command(Arguments::parse_from(words))
 }
 

@@ -6,6 +6,7 @@ pub enum Command {
     Quit,
     Help,
     Drill,
+    Callers,
     Estimate,
     Output,
     Back,

@@ -21,6 +21,12 @@ pub enum Screen {
     EstimatedSource,
     /// One loop or block of them: what is known of it, and its instructions.
     EstimatedBlock,
+    /// The functions of two measurements, by the time that they gain or lose.
+    Comparison,
+    /// The loops and blocks of one of them.
+    ComparedCode,
+    /// Who calls a function, and whom it calls.
+    Calls,
 }
 
 impl Screen {
@@ -35,6 +41,11 @@ impl Screen {
         )
     }
 
+    /// Whether it shows a part of a comparison.
+    pub fn is_comparison(self) -> bool {
+        matches!(self, Screen::Comparison | Screen::ComparedCode)
+    }
+
     /// Its name in messages.
     pub fn name(self) -> &'static str {
         match self {
@@ -47,6 +58,9 @@ impl Screen {
             Screen::EstimatedCode => "estimated-code",
             Screen::EstimatedSource => "estimated-source",
             Screen::EstimatedBlock => "estimated-block",
+            Screen::Comparison => "comparison",
+            Screen::ComparedCode => "compared-code",
+            Screen::Calls => "calls",
         }
     }
 }

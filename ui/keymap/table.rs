@@ -68,6 +68,9 @@ const ALL: &[Screen] = &[
     Screen::EstimatedCode,
     Screen::EstimatedSource,
     Screen::EstimatedBlock,
+    Screen::Comparison,
+    Screen::ComparedCode,
+    Screen::Calls,
 ];
 const DOWNWARD: &[Screen] = &[
     Screen::Tree,
@@ -78,8 +81,24 @@ const DOWNWARD: &[Screen] = &[
     Screen::EstimatedCode,
     Screen::EstimatedSource,
     Screen::EstimatedBlock,
+    Screen::Comparison,
+    Screen::Calls,
 ];
+const ESTIMATED: &[Screen] = &[
+    Screen::Tree,
+    Screen::Functions,
+    Screen::Blocks,
+    Screen::Estimate,
+    Screen::EstimatedFunctions,
+    Screen::EstimatedCode,
+    Screen::EstimatedSource,
+    Screen::EstimatedBlock,
+];
+const CALLED: &[Screen] =
+    &[Screen::Functions, Screen::Blocks, Screen::EstimatedFunctions, Screen::EstimatedCode];
 const HOT: &[Screen] = &[
+    Screen::Comparison,
+    Screen::ComparedCode,
     Screen::Tree,
     Screen::Functions,
     Screen::Blocks,
@@ -88,6 +107,8 @@ const HOT: &[Screen] = &[
     Screen::EstimatedCode,
 ];
 const FILTERED: &[Screen] = &[
+    Screen::Comparison,
+    Screen::ComparedCode,
     Screen::Tree,
     Screen::Functions,
     Screen::Blocks,
@@ -132,7 +153,7 @@ pub static KEYMAP: &[Binding] = &[
     bind(
         Command::Estimate,
         &[ch('e')],
-        DOWNWARD,
+        ESTIMATED,
         "estimate",
         "estimate top-down in further runs; then: estimate or samples",
     ),
@@ -163,6 +184,13 @@ pub static KEYMAP: &[Binding] = &[
     bind(Command::NextMatch, &[ch('n')], ALL, "", "next match"),
     bind(Command::PreviousMatch, &[ch('N')], ALL, "", "previous match"),
     bind(Command::Filter, &[ch('f')], FILTERED, "filter", "show only matching rows; empty: all"),
+    bind(
+        Command::Callers,
+        &[ch('c')],
+        CALLED,
+        "callers",
+        "who calls the function, and whom it calls",
+    ),
     bind(Command::Sort, &[ch('s')], SORTED, "sort", "change the sort order"),
     bind(Command::Invert, &[ch('I')], SORTED, "", "reverse the sort order"),
     bind(Command::Source, &[ch('s')], LINES, "source", "show or hide source lines"),

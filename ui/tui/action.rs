@@ -3,10 +3,11 @@
 use super::state::{Counts, Loads, SampleFilter, SourceLines};
 use crate::keymap::{Command, Edit};
 use engine::documents::Report;
+use engine::documents::diff::Diff;
 use engine::documents::estimate::Estimate;
 use engine::documents::explanations::Explanations;
 use engine::estimate::Step;
-use profile::hot::{Annotated, Summary, Thread};
+use profile::hot::{Annotated, Calls, Summary, Thread};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -64,6 +65,10 @@ pub enum BackgroundResult {
     Estimated(Box<Estimate>),
     /// There is no estimate, for this reason.
     NotEstimated(String),
+    /// Two measurements compared; or why they are not.
+    Compared(Result<Box<Diff>, String>),
+    /// Callers and callees of the function of this name; or why they are not known.
+    Calls(String, Result<Box<Calls>, String>),
     /// The file was written; or not, for this reason.
     Saved(PathBuf, Result<(), String>),
 }
@@ -80,6 +85,8 @@ pub enum Effect {
     Annotate(usize),
     /// Attribute these samples to functions.
     Profile(SampleFilter),
+    /// Find callers and callees of the function of this name.
+    Calls(String),
     /// Estimate top-down, in further runs of the command.
     Estimate,
     /// Put a text on the clipboard, through the terminal.

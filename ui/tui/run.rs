@@ -64,6 +64,7 @@ fn first_state(settings: &Settings, config: Config, subject: &Subject) -> State 
     let look = Look { theme, ascii: settings.ascii || config.ascii };
     let first = match subject {
         Subject::Block(_) => Screen::Block,
+        Subject::Pair(..) => Screen::Comparison,
         _ => Screen::Tree,
     };
     let mut state = State::new(first, look);
@@ -190,6 +191,7 @@ impl Program {
             Effect::Profile(which) => self.background.profile(which),
             Effect::Copy(text) => screen.copy(&text),
             Effect::Save(path, content) => self.background.save(path, content),
+            Effect::Calls(name) => self.background.calls(name),
             Effect::Annotate(index) => self.background.annotate(index),
             Effect::Measure(id, bytes) => self.background.measure(id, bytes),
             Effect::Cancel(id) => self.background.cancel(id),

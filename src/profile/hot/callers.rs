@@ -21,6 +21,24 @@ pub struct Caller {
     pub samples: u64,
 }
 
+/// The name of a function among its own callees: samples in its own code.
+pub const SELF: &str = "[self]";
+
+/// Who calls a function, and whom it calls.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Calls {
+    /// Share of all samples that are in it or in what it calls.
+    pub share: f64,
+    /// Their number.
+    pub samples: u64,
+    /// Its callers by share of these samples.
+    pub callers: Vec<Caller>,
+    /// Its callees likewise; [`SELF`] is its own code.
+    pub callees: Vec<Caller>,
+    /// Whether most chains of the recording end after one caller.
+    pub is_cut: bool,
+}
+
 impl Profile {
     /// Whether samples have call chains.
     pub fn has_chains(&self) -> bool {
@@ -40,35 +58,36 @@ impl Profile {
     /// The callers of the functions named `name`, with or without parameters, by share. A sample counts
     /// once for each caller in its chain.
     pub fn callers(&mut self, name: &str) -> Vec<Caller> {
+        self.calls(name).callers
+    }
+
+    /// Callers and callees of the functions of this name, likewise.
+    pub fn calls(&mut self, name: &str) -> Calls {
         let stacks = std::mem::take(&mut self.gathered.stacks);
         let mut names = HashMap::new();
-        let mut sums: BTreeMap<Named, Tally> = BTreeMap::new();
+        let mut sums: [BTreeMap<Named, Tally>; 2] = Default::default();
         let mut all = Tally::default();
         for ((_, stack), tally) in &stacks {
             let stack: Vec<_> = stack.iter().map(|p| self.named(*p, &mut names)).collect();
-            let mut found: Vec<Named> = Vec::new();
-            for (i, function) in stack.iter().enumerate() {
-                if function.is(name) {
-                    found.push(stack.get(i + 1).cloned().unwrap_or_else(Named::top));
-                }
+            let mut found: [Vec<Named>; 2] = Default::default();
+            for (i, function) in stack.iter().enumerate().filter(|(_, one)| one.is(name)) {
+                found[0].push(stack.get(i + 1).cloned().unwrap_or_else(Named::top));
+                let below = i.checked_sub(1).and_then(|below| stack.get(below));
+                found[1].push(below.cloned().unwrap_or_else(|| Named::own(function)));
             }
-            if !found.is_empty() {
+            if !found[0].is_empty() {
                 all.add(*tally);
             }
-            found.sort();
-            found.dedup();
-            found.into_iter().for_each(|caller| sums.entry(caller).or_default().add(*tally));
+            for (sums, mut found) in sums.iter_mut().zip(found) {
+                found.sort();
+                found.dedup();
+                found.into_iter().for_each(|one| sums.entry(one).or_default().add(*tally));
+            }
         }
         self.gathered.stacks = stacks;
-        let caller = |(named, tally): (Named, Tally)| Caller {
-            name: named.name,
-            module: named.module,
-            share: if all.weight > 0.0 { tally.weight / all.weight } else { 0.0 },
-            samples: tally.samples,
-        };
-        let mut callers: Vec<Caller> = sums.into_iter().map(caller).collect();
-        callers.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
-        callers
+        let [callers, callees] = sums.map(|sums| by_share(sums, all));
+        let is_cut = self.has_chains() && self.chains_are_cut();
+        Calls { share: self.gathered.share(all), samples: all.samples, callers, callees, is_cut }
     }
 
     /// All call chains with their samples, the outermost function first; equal ones are one. Without
@@ -127,6 +146,18 @@ impl Profile {
     }
 }
 
+fn by_share(sums: BTreeMap<Named, Tally>, all: Tally) -> Vec<Caller> {
+    let caller = |(named, tally): (Named, Tally)| Caller {
+        name: named.name,
+        module: named.module,
+        share: if all.weight > 0.0 { tally.weight / all.weight } else { 0.0 },
+        samples: tally.samples,
+    };
+    let mut callers: Vec<Caller> = sums.into_iter().map(caller).collect();
+    callers.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
+    callers
+}
+
 /// A function in a chain.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Named {
@@ -144,6 +175,11 @@ impl Named {
     /// The caller of the outermost function.
     fn top() -> Self {
         Self::only("[top]")
+    }
+
+    /// The function itself, where it is the innermost of the chain.
+    fn own(function: &Self) -> Self {
+        Self { name: SELF.to_owned(), short: String::new(), module: function.module.clone() }
     }
 
     /// Whether it has this name, with or without parameters.

@@ -34,7 +34,7 @@ mod skid;
 mod tally;
 mod threads;
 
-pub use callers::{CallStack, Caller, StackFrame};
+pub use callers::{CallStack, Caller, Calls, SELF, StackFrame};
 pub use code::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
 pub use events::EventShare;
 pub use filter::Filter;

@@ -25,11 +25,11 @@ pub fn read(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result<Opti
         report.subject = vec![path.display().to_string()];
         report.notes.push("a perf.data file has samples but no counts for a tree".into());
         queue.send(BackgroundResult::Report(Box::new(report)));
-        return recording::stream(path, false);
+        return recording::stream(path, true);
     }
     send_counts(path, settings, queue)?;
     // Without samples the counts are still shown.
-    let recording = match recording::stream(path, false) {
+    let recording = match recording::stream(path, true) {
         Ok(recording) => recording,
         Err(error) => {
             queue.send(BackgroundResult::NoFunctions(paragraph(&error)));

@@ -200,9 +200,9 @@ fn sample(
     queue: &Queue,
     on_update: &mut dyn FnMut(Update),
 ) -> tma::Result<(Outcome, Option<Stream>)> {
-    let sample = SampleAsk::default();
+    let sample = SampleAsk { call_chains: true, ..SampleAsk::default() };
     let recorded = record(machine, settings.library, ask, Some(&sample), path, on_update)?;
-    let recording = recording::stream(path, false)?;
+    let recording = recording::stream(path, true)?;
     if recording.is_none() {
         let mut why = "No samples were taken.".to_owned();
         for note in recorded.notes.into_iter().chain(recorded.failed.map(|e| e.to_string())) {

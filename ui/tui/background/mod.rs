@@ -7,10 +7,12 @@
 //! | `watch` | the functions while it runs |
 //! | `recording` | a file's report, functions, and their code; `file`: reading it; `source`: its source lines |
 //! | `estimate` | top-down of a sampled command, estimated |
+//! | `comparison` | two files compared |
 //! | `blocks` | blocks, measured one after the other |
 //! | `queue` | the way back; `request`: what the profile is asked for; `failure`: errors and panics as text |
 
 mod blocks;
+mod comparison;
 mod estimate;
 mod failure;
 mod file;

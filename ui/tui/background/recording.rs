@@ -11,7 +11,7 @@ use crate::tui::action::BackgroundResult;
 use crate::tui::events::Message;
 use crate::tui::state::{Counts, Loads, SampleFilter, WITH_LINES};
 use profile::files::SearchPaths;
-use profile::hot::{Filter, Overview, Profile, overview};
+use profile::hot::{Calls, Filter, Overview, Profile, overview};
 use profile::recording::Stream;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -95,18 +95,26 @@ fn answer(recording: &Stream, samples: &Samples, requests: &Receiver<Request>, q
         profile.map_err(|why| queue.send(BackgroundResult::NoFunctions(why))).ok()
     };
     let all = SampleFilter { event: None, threads: samples.threads.clone() };
+    let mut shown = all.clone();
     let mut profile = attribute(&all);
+    let mut chains: Option<Profile> = None;
     while let Ok(first) = requests.recv() {
         // Of several waiting requests only the last one counts.
-        let (mut code, mut functions) = (None, None);
+        let (mut code, mut functions, mut calls) = (None, None, None);
         for one in std::iter::once(first).chain(requests.try_iter()) {
             match one {
                 Request::Code(index) => code = Some(index),
+                Request::Calls(name) => calls = Some(name),
                 Request::Functions(filter) => (code, functions) = (None, Some(filter)),
             }
         }
         if let Some(filter) = functions {
             profile = attribute(&filter);
+            (shown, chains) = (filter, None);
+        }
+        if let Some(name) = calls {
+            let found = calls_of(recording, &shown, samples, &mut chains, &name);
+            queue.send(BackgroundResult::Calls(name, found.map(Box::new)));
         }
         if let (Some(index), Some(profile)) = (code, &mut profile) {
             queue.send(annotate(profile, index));
@@ -137,15 +145,42 @@ pub fn profile_of(
     filter: &SampleFilter,
     samples: &Samples,
 ) -> tma::Result<Profile> {
+    Profile::new(recording, &of_threads(filter), samples.search.clone())
+}
+
+fn of_threads(filter: &SampleFilter) -> Filter {
     let (numbers, names): (Vec<&String>, Vec<&String>) =
         filter.threads.iter().partition(|t| t.parse::<u32>().is_ok());
-    let filter = Filter {
+    Filter {
         event: filter.event,
         threads: numbers.iter().filter_map(|n| n.parse().ok()).collect(),
         names: names.into_iter().cloned().collect(),
         ..Filter::default()
-    };
-    Profile::new(recording, &filter, samples.search.clone())
+    }
+}
+
+/// Callers and callees of a function; the chains are read when they are first asked for.
+pub fn calls_of(
+    recording: &Stream,
+    filter: &SampleFilter,
+    samples: &Samples,
+    chains: &mut Option<Profile>,
+    name: &str,
+) -> Result<Calls, String> {
+    if chains.is_none() {
+        let read = catch_panic(|| {
+            let filter = Filter { chains: true, ..of_threads(filter) };
+            Profile::new(recording, &filter, samples.search.clone())
+        });
+        *chains = Some(read.and_then(|read| read.map_err(|error| paragraph(&error)))?);
+    }
+    match chains {
+        Some(profile) if profile.has_chains() => catch_panic(|| profile.calls(name)),
+        _ => Err(
+            "The samples have no call chains; `tdtool record -g` and `perf record -g` record them."
+                .to_owned(),
+        ),
+    }
 }
 
 /// The code of a function.

@@ -6,6 +6,8 @@ use crate::tui::state::SampleFilter;
 pub enum Request {
     /// The code of the function with this index.
     Code(usize),
+    /// Callers and callees of the function of this name.
+    Calls(String),
     /// The functions of other samples.
     Functions(SampleFilter),
 }

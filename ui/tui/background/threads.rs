@@ -1,6 +1,7 @@
 //! Everything that runs in the background, and what it is asked to do.
 
 use super::blocks::{self, Job};
+use super::comparison;
 use super::live::{self, Live, What};
 use super::queue::Queue;
 use super::recording;
@@ -62,6 +63,11 @@ impl Background {
                 recording::serve_file(path, samples, settings, requests, queue.clone());
                 None
             }
+            Subject::Pair(a, b, samples) => {
+                let search = samples.search.clone();
+                comparison::compare([a.clone(), b.clone()], search, settings, queue.clone());
+                None
+            }
             Subject::Block(_) => None,
         };
         Self { queue, live, functions, blocks, measurements: HashMap::new() }
@@ -71,6 +77,15 @@ impl Background {
     pub fn annotate(&self, index: usize) {
         if self.functions.send(Request::Code(index)).is_err() {
             self.queue.send(BackgroundResult::NotAnnotated(index, no_samples()));
+        }
+    }
+
+    /// Finds callers and callees of a function.
+    pub fn calls(&self, name: String) {
+        if let Err(refused) = self.functions.send(Request::Calls(name))
+            && let Request::Calls(name) = refused.0
+        {
+            self.queue.send(BackgroundResult::Calls(name, Err(no_samples())));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::failure::catch_panic;
 use super::queue::Queue;
-use super::recording::{annotate, profile_of};
+use super::recording::{annotate, calls_of, profile_of};
 use super::request::Request;
 use crate::subject::Samples;
 use crate::tui::action::BackgroundResult;
@@ -37,6 +37,7 @@ pub fn watch(path: PathBuf, samples: Samples, requests: Receiver<Request>, queue
         while stopped.try_recv() == Err(TryRecvError::Empty) {
             match requests.recv_timeout(NOTICE) {
                 Ok(Request::Code(index)) => watched.code(index),
+                Ok(Request::Calls(name)) => watched.calls(name),
                 Ok(Request::Functions(filter)) => watched.filter = filter,
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -80,6 +81,16 @@ impl Watched {
             self.queue.send(BackgroundResult::Functions(Box::new((*profile).clone())));
             self.profile = Some(profile);
         }
+    }
+
+    fn calls(&self, name: String) {
+        let why = || "The samples cannot be read yet.".to_owned();
+        let recording = catch_panic(|| recording::stream(&self.path, true));
+        let found = recording.and_then(|read| read.ok().flatten().ok_or_else(why));
+        let found = found.and_then(|recording| {
+            calls_of(&recording, &self.filter, &self.samples, &mut None, &name)
+        });
+        self.queue.send(BackgroundResult::Calls(name, found.map(Box::new)));
     }
 
     fn code(&mut self, index: usize) {

@@ -9,12 +9,16 @@
 //! | `counts` | counts of another run, or of recorded branches |
 //! | `loads` | recorded samples of loads |
 //! | `block` | a measured block |
+//! | `calls` | callers and callees of a function |
+//! | `comparison` | two measurements compared |
 //! | `estimate`, `estimate_source` | an estimated top-down |
 //! | `output` | what the measured command has written |
 //! | `list` | a cursor in rows; `load`: data that arrives later; `prompt`; `matches`: search |
 
 mod block;
 mod blocks;
+mod calls;
+mod comparison;
 mod counts;
 mod estimate;
 mod estimate_source;
@@ -34,6 +38,8 @@ mod tree_rows;
 
 pub use block::{Job, Line};
 pub use blocks::{BlockRow, Blocks, SourceLines};
+pub use calls::CallRow;
+pub use comparison::ComparedRow;
 pub use counts::{BlockCounts, Counts, Each, Mispredicted};
 pub use estimate::{EstimateJob, Piece, ProgramRow};
 pub use estimate_source::SourceRow;

@@ -2,6 +2,8 @@
 
 use super::block::BlockScreen;
 use super::blocks::Blocks;
+use super::calls::Calls;
+use super::comparison::Comparison;
 use super::counts::Counts;
 use super::estimate::Estimated;
 use super::functions::Functions;
@@ -33,6 +35,8 @@ pub struct State {
     pub loads: Option<Loads>,
     pub block: BlockScreen,
     pub estimate: Estimated,
+    pub comparison: Comparison,
+    pub calls: Calls,
     /// What the measured command has written.
     pub output: Output,
     pub prompt: Option<Prompt>,
@@ -62,6 +66,8 @@ impl State {
             loads: None,
             block: BlockScreen::default(),
             estimate: Estimated::default(),
+            comparison: Comparison::default(),
+            calls: Calls::default(),
             output: Output::default(),
             prompt: None,
             help: None,
@@ -88,6 +94,8 @@ impl State {
             Screen::EstimatedCode => &self.estimate.code.list,
             Screen::EstimatedSource => &self.estimate.source.list,
             Screen::EstimatedBlock => &self.estimate.list,
+            Screen::Calls => &self.calls.list,
+            screen => &self.comparison.rows(screen).list,
         }
     }
 
@@ -103,6 +111,8 @@ impl State {
             Screen::EstimatedCode => &mut self.estimate.code.list,
             Screen::EstimatedSource => &mut self.estimate.source.list,
             Screen::EstimatedBlock => &mut self.estimate.list,
+            Screen::Calls => &mut self.calls.list,
+            screen => &mut self.comparison.rows_mut(screen).list,
         }
     }
 
@@ -113,6 +123,11 @@ impl State {
             Screen::Functions => self.functions.row_text(row),
             Screen::Blocks => self.blocks.row_text(row),
             Screen::Block => self.block.row_text(row),
+            Screen::Calls => self.calls.row_text(row),
+            screen if screen.is_comparison() => {
+                let of = self.comparison.row(screen, row);
+                of.map_or_else(String::new, |(row, _)| self.comparison.text(row))
+            }
             screen => self.estimate.row_text(screen, row),
         }
     }
@@ -125,6 +140,7 @@ impl State {
             Screen::Blocks => &self.blocks.filter,
             Screen::EstimatedFunctions => &self.estimate.functions.filter,
             Screen::EstimatedCode => &self.estimate.code.filter,
+            screen if screen.is_comparison() => &self.comparison.rows(screen).filter,
             _ => "",
         }
     }
@@ -151,6 +167,10 @@ impl State {
             Screen::EstimatedCode => {
                 self.estimate.code.filter = text.to_owned();
                 self.estimate.rebuild_code();
+            }
+            screen if screen.is_comparison() => {
+                self.comparison.rows_mut(screen).filter = text.to_owned();
+                self.comparison.rebuild(screen);
             }
             _ => {}
         }

@@ -1,6 +1,8 @@
 //! The drill-down without a terminal: journeys on `update`, pictures of every screen, random actions.
 
+mod calls;
 mod choices;
+mod comparison;
 mod estimated;
 pub mod example;
 mod frames;

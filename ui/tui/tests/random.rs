@@ -9,9 +9,10 @@ use crate::tui::update::update;
 use profile::hot::Thread;
 use proptest::prelude::*;
 
-const COMMANDS: [Command; 42] = [
+const COMMANDS: [Command; 43] = [
     Command::Help,
     Command::Drill,
+    Command::Callers,
     Command::Back,
     Command::Up,
     Command::Down,

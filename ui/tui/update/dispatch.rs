@@ -1,6 +1,6 @@
 //! An action → the state, and effects.
 
-use super::{drill, estimate, measure, moves, prompt, results, samples, save, toggles};
+use super::{calls, drill, estimate, measure, moves, prompt, results, samples, save, toggles};
 use crate::keymap::Command;
 use crate::tui::action::{Action, Effect};
 use crate::tui::state::State;
@@ -36,6 +36,7 @@ fn run(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::Redraw => effects.push(Effect::Redraw),
         Command::Help => state.help = Some(0),
         Command::Drill => drill::down(state, effects),
+        Command::Callers => calls::open(state, effects),
         Command::Estimate => estimate::ask(state, effects),
         Command::Back => drill::up(state, effects),
         Command::NextSymbol => drill::next_function(state, 1, effects),

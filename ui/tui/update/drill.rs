@@ -1,6 +1,6 @@
 //! One level down or up, and from function to function.
 
-use super::{estimate, measure};
+use super::{calls, comparison, estimate, measure};
 use crate::keymap::{Command, Screen};
 use crate::tui::action::Effect;
 use crate::tui::state::{Load, State};
@@ -16,7 +16,9 @@ pub fn down(state: &mut State, effects: &mut Vec<Effect>) {
             }
         }
         Screen::Blocks => open_block(state, effects),
-        Screen::Block => {}
+        Screen::Block | Screen::ComparedCode => {}
+        Screen::Comparison => comparison::down(state),
+        Screen::Calls => calls::down(state, effects),
         _ => estimate::down(state, effects),
     }
 }
@@ -31,7 +33,9 @@ pub fn up(state: &mut State, effects: &mut Vec<Effect>) {
     if state.screen() == Screen::Block {
         measure::stop(state, effects);
     }
-    state.path.pop();
+    if state.path.pop() == Some(Screen::Calls) {
+        calls::up(state, effects);
+    }
 }
 
 /// The function `by` rows below the current one in the list.

@@ -6,10 +6,13 @@
 //! | `dispatch` | an action → the state, and effects |
 //! | `results` | what arrives from the background |
 //! | `estimate` | the estimate: asked for, shown, and its screens opened |
+//! | `comparison`, `calls` | the screens of a comparison; callers and callees |
 //! | `drill` | one level down or up; `measure`: the block's measurement |
 //! | `moves`, `toggles` | the cursor and folds; what is shown and in which order |
 //! | `prompt`, `samples`, `save` | search and filter; which samples; copy and save |
 
+mod calls;
+mod comparison;
 mod dispatch;
 mod drill;
 mod estimate;

@@ -96,7 +96,10 @@ fn hottest(state: &mut State) {
         Screen::Functions => (state.functions.hottest(), "no function has samples"),
         Screen::Blocks => (state.blocks.hottest(), "no visible instruction has samples"),
         Screen::Estimate => (state.estimate.bottleneck(), "there is no bottleneck"),
-        Screen::EstimatedFunctions | Screen::EstimatedCode => (Some(0), ""),
+        Screen::EstimatedFunctions
+        | Screen::EstimatedCode
+        | Screen::Comparison
+        | Screen::ComparedCode => (Some(0), ""),
         _ => (None, ""),
     };
     go(state, row, otherwise);

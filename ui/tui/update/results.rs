@@ -1,6 +1,6 @@
 //! Results of what runs in the background.
 
-use super::{estimate, measure};
+use super::{comparison, estimate, measure};
 use crate::keymap::Screen;
 use crate::tui::action::{BackgroundResult, Effect};
 use crate::tui::state::{EstimateJob, Job, Load, Progress, State, is_same};
@@ -36,6 +36,10 @@ pub fn take(state: &mut State, result: BackgroundResult, effects: &mut Vec<Effec
         }
         BackgroundResult::Estimated(document) => estimate::arrived(state, *document),
         BackgroundResult::NotEstimated(why) => state.estimate.job = EstimateJob::Failed(why),
+        BackgroundResult::Compared(result) => comparison::arrived(state, result),
+        BackgroundResult::Calls(name, found) => {
+            state.calls.fill(&name, found.map(|found| *found));
+        }
         BackgroundResult::Saved(path, Ok(())) => {
             state.message = Some(format!("saved in {}", path.display()));
         }

@@ -50,6 +50,18 @@ fn selected(state: &State) -> Option<(&'static str, String)> {
             let bytes: String = row.code.iter().map(|one| one.bytes.as_str()).collect();
             (!bytes.is_empty()).then_some(("the block", bytes))
         }
+        Screen::Comparison | Screen::ComparedCode => {
+            let screen = state.screen();
+            let (_, row) = state.comparison.row(screen, state.comparison.rows(screen).list.at)?;
+            match row.start.iter().flatten().next().filter(|_| screen == Screen::ComparedCode) {
+                Some(start) => Some(("the address", start.clone())),
+                None => Some(("the function", row.time.id.clone())),
+            }
+        }
+        Screen::Calls => {
+            let row = state.calls.row(state.calls.list.at)?;
+            Some(("the function", row.function().name.clone()))
+        }
         Screen::Block if state.block.bytes.is_empty() => None,
         Screen::Block => Some(("the block", hex(state.block.bytes.iter()))),
     }
@@ -100,6 +112,9 @@ fn document(state: &State) -> Option<String> {
     if state.screen() == Screen::Block {
         let Job::Done(report) = &state.block.job else { return None };
         return json::pretty(report).ok();
+    }
+    if state.screen().is_comparison() {
+        return json::pretty(state.comparison.data.ready()?.as_ref()).ok();
     }
     if state.screen() == Screen::Tree && state.tree.report.is_none() {
         return None;

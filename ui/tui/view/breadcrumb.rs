@@ -1,7 +1,7 @@
 //! The line above every screen: `tree › functions › multiply › block 0x1957`, and the state of the
 //! measurement.
 
-use super::{estimate, names};
+use super::{comparison, estimate, names};
 use crate::keymap::{Command, Screen};
 use crate::tui::state::{Progress, State};
 use crate::tui::tone::Tone;
@@ -38,7 +38,8 @@ pub fn draw(state: &State, buffer: &mut Buffer, area: Rect) {
 
 /// The names of the screens; without the first ones if they are too long for `room`.
 fn elided(state: &State, room: usize) -> Vec<String> {
-    let mut names: Vec<String> = state.path.iter().map(|s| name(state, *s)).collect();
+    let mut names: Vec<String> =
+        state.path.iter().enumerate().map(|(i, s)| name(state, i, *s)).collect();
     let long = |names: &[String]| names.iter().map(|n| width(n) + 3).sum::<usize>();
     let mut elided = false;
     while names.len() > 1 && long(&names) > room {
@@ -51,7 +52,8 @@ fn elided(state: &State, room: usize) -> Vec<String> {
     names
 }
 
-fn name(state: &State, screen: Screen) -> String {
+/// The name of the screen in this place of the path.
+fn name(state: &State, place: usize, screen: Screen) -> String {
     match screen {
         Screen::Tree => match state.tree.report.as_ref().filter(|r| !r.subject.is_empty()) {
             Some(report) => format!("tree of {}", report.subject.join(" ")),
@@ -75,6 +77,14 @@ fn name(state: &State, screen: Screen) -> String {
         }
         Screen::EstimatedSource => "source".to_owned(),
         Screen::EstimatedBlock => estimate::title(state),
+        Screen::Comparison => "comparison of A and B".to_owned(),
+        Screen::ComparedCode => comparison::title(state),
+        Screen::Calls => {
+            // Several of them may be open: each with its own function.
+            let before = state.path.iter().take(place).filter(|s| **s == Screen::Calls).count();
+            let name = state.calls.trail.get(before).map_or("", |(name, _)| name);
+            format!("calls of {}", names::short(name))
+        }
     }
 }
 

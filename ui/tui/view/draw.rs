@@ -2,7 +2,10 @@
 
 use super::layout::layout;
 use super::put::to_ascii;
-use super::{block, blocks, breadcrumb, details, estimate, footer, functions, help, output, tree};
+use super::{
+    block, blocks, breadcrumb, calls, comparison, details, estimate, footer, functions, help,
+    output, tree,
+};
 use crate::keymap::Screen;
 use crate::tui::state::State;
 use ratatui::Frame;
@@ -35,6 +38,8 @@ pub fn draw(state: &State, buffer: &mut Buffer) {
             Screen::Functions => functions::draw(state, buffer, &layout),
             Screen::Blocks => blocks::draw(state, buffer, &layout),
             Screen::Block => block::draw(state, buffer, &layout),
+            Screen::Calls => calls::draw(state, buffer, &layout),
+            screen if screen.is_comparison() => comparison::draw(state, buffer, &layout),
             _ => estimate::draw(state, buffer, &layout),
         }
         output::draw(state, buffer, layout.output);

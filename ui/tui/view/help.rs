@@ -28,6 +28,8 @@ pub fn lines(state: &State, columns: usize) -> Vec<Line<'static>> {
         Screen::EstimatedCode => "Keys of the loops and blocks",
         Screen::EstimatedSource => "Keys of the source lines",
         Screen::EstimatedBlock => "Keys of the loop or block",
+        Screen::Comparison | Screen::ComparedCode => "Keys of the comparison",
+        Screen::Calls => "Keys of callers and callees",
     };
     let mut lines = vec![Line::from(look.span(title, Tone::Bold)), Line::default()];
     let all: Vec<_> = state.keys.on(state.screen()).map(|b| (b.names(), b.binding.help)).collect();
@@ -76,6 +78,13 @@ fn marks(screen: Screen) -> &'static str {
         }
         Screen::EstimatedBlock => {
             "● (*): on the loop-carried critical path. Samples are often of the instruction before."
+        }
+        Screen::Comparison | Screen::ComparedCode => {
+            "Largest change first. Code is matched by function and instructions, wherever it is. Bars, of A and \
+             of B: Retiring, Bad Speculation, Frontend Bound, Backend Bound."
+        }
+        Screen::Calls => {
+            "From recorded call chains. A sample counts once for each caller and callee."
         }
         Screen::Block => {
             "Throughput is in core cycles per iteration with the working set in the caches; the \

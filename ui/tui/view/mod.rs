@@ -12,6 +12,8 @@
 //! | `estimate_answer` | the answer above its screens |
 //! | `estimate_source` | its source lines |
 //! | `estimate_block` | what is known of an estimated loop or block |
+//! | `comparison`, `comparison_answer` | two measurements compared, and the answer above |
+//! | `calls`, `calls_answer` | callers and callees of a function, likewise |
 //! | `info`, `names` | the lines above functions and blocks |
 //! | `help` | the `?` screen |
 //! | `export` | the screen as text |
@@ -21,7 +23,11 @@ mod block;
 mod block_report;
 mod blocks;
 mod breadcrumb;
+mod calls;
+mod calls_answer;
 mod columns;
+mod comparison;
+mod comparison_answer;
 mod details;
 mod draw;
 mod estimate;

@@ -62,3 +62,10 @@ pub struct CodeRow {
     /// interval that is on the other value's side.
     pub parts: Vec<DiffRow>,
 }
+
+impl CodeRow {
+    /// How much it gains or loses; of a row that only one side has, all.
+    pub fn change(&self) -> f64 {
+        self.time.change()
+    }
+}

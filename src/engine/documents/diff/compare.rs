@@ -115,7 +115,7 @@ fn compared(found: &Pairs, (a, b): (&[Timed], &[Timed]), unit: &str) -> Vec<(Cod
 /// Sorts rows by how much they gain or lose; of one that only one side has, all. Where each of them is now.
 fn by_change(rows: &mut Vec<(CodeRow, Kind)>) -> Vec<usize> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by(|x, y| change(&rows[*y].0.time).total_cmp(&change(&rows[*x].0.time)));
+    order.sort_by(|x, y| rows[*y].0.change().total_cmp(&rows[*x].0.change()));
     let mut now = vec![0; rows.len()];
     for (place, old) in order.iter().enumerate() {
         now[*old] = place;
@@ -123,10 +123,6 @@ fn by_change(rows: &mut Vec<(CodeRow, Kind)>) -> Vec<usize> {
     let mut old: Vec<Option<(CodeRow, Kind)>> = rows.drain(..).map(Some).collect();
     rows.extend(order.iter().filter_map(|i| old[*i].take()));
     now
-}
-
-fn change(time: &DiffRow) -> f64 {
-    time.difference.or(time.a).or(time.b).unwrap_or(0.0).abs()
 }
 
 fn side(row: &Timed, unit: &str) -> Side {
@@ -190,7 +186,7 @@ fn parts(a: &Timed, b: &Timed, unit: &str) -> Vec<DiffRow> {
         DiffRow::of(&of_a, Some(&of_a), Some(&of_b))
     };
     let mut all: Vec<DiffRow> = a.parts.iter().zip(&b.parts).map(part).collect();
-    all.sort_by(|x, y| change(y).total_cmp(&change(x)));
+    all.sort_by(|x, y| y.change().total_cmp(&x.change()));
     all
 }
 

@@ -69,6 +69,11 @@ pub struct Side {
 }
 
 impl DiffRow {
+    /// The size of its change; of a row that only one side has, its value.
+    pub fn change(&self) -> f64 {
+        self.difference.or(self.a).or(self.b).unwrap_or(0.0).abs()
+    }
+
     /// Whether it changed by more than both errors.
     pub fn is_judged(&self) -> bool {
         matches!(self.judgement, Judgement::More | Judgement::Less)

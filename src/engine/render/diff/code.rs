@@ -34,7 +34,7 @@ pub(super) fn tables(diff: &Diff, ascii: bool) -> Vec<Table> {
     let functions: Vec<&CodeRow> = code.program.iter().chain(&code.functions).collect();
     let mut pieces: Vec<(&CodeRow, &str)> = code.loops.iter().map(|row| (row, "loop")).collect();
     pieces.extend(code.blocks.iter().map(|row| (row, "block")));
-    pieces.sort_by(|x, y| size(y.0).total_cmp(&size(x.0)));
+    pieces.sort_by(|x, y| y.0.change().total_cmp(&x.0.change()));
     let table = |title, rows: Vec<Cells>| {
         let left = rows.len().saturating_sub(MOST);
         Table { title, rows: rows.into_iter().take(MOST).collect(), left }
@@ -48,11 +48,6 @@ pub(super) fn tables(diff: &Diff, ascii: bool) -> Vec<Table> {
         table("loop or block", pieces.iter().map(within).collect()),
     ];
     all.into_iter().filter(|table| !table.rows.is_empty()).collect()
-}
-
-/// How much a row gains or loses; of one that only one side has, all.
-fn size(row: &CodeRow) -> f64 {
-    row.time.difference.or(row.time.a).or(row.time.b).unwrap_or(0.0).abs()
 }
 
 /// `loop 0x1140 -> 0x1180`: where it is in A, and in B.
@@ -103,6 +98,55 @@ pub(super) fn parts(row: &CodeRow) -> String {
         format!("{} {}", part.label, change(part, difference))
     };
     changed.take(PARTS).map(text).collect::<Vec<_>>().join(", ")
+}
+
+/// What changed, in a sentence.
+pub fn sentence(row: &CodeRow) -> String {
+    let time = &row.time;
+    let value = |value: f64, error| amount(time, value, error, false);
+    let mut text = match (time.a, time.b, time.difference) {
+        (Some(a), Some(b), Some(difference)) => format!(
+            "{} in A, {} in B: {}{}.",
+            value(a, time.a_error),
+            value(b, time.b_error),
+            change(time, difference),
+            if time.is_judged() { "" } else { ", within the errors" }
+        ),
+        (Some(a), ..) => format!("{} in A, and not in B.", value(a, time.a_error)),
+        (None, Some(b), _) => format!("{} in B, and not in A.", value(b, time.b_error)),
+        _ => "not measured.".to_owned(),
+    };
+    let parts = parts(row);
+    if !parts.is_empty() {
+        text += &format!(" {parts}.");
+    }
+    let names = row.bottleneck.each_ref().map(|name| name.as_ref().map(|n| n.replace('_', " ")));
+    if let [Some(a), Some(b)] = names {
+        text += &match a == b {
+            true => format!(" Bottleneck: {a} in both."),
+            false => format!(" Bottleneck: {a} in A, {b} in B."),
+        };
+    }
+    if let ([Some(a), Some(b)], [of_a, of_b]) = (row.cycles_per_entry, row.entries) {
+        let entries = |entries: Option<f64>| entries.map_or("?".to_owned(), format::count);
+        let (of_a, of_b) = (entries(of_a), entries(of_b));
+        text += &format!(" Cycles an entry: {a:.2} and {b:.2}; entries: {of_a} and {of_b}.");
+    }
+    text
+}
+
+/// `-380 ms`; the whole time of a row that only one side has.
+pub fn gain(row: &CodeRow) -> String {
+    match row.time.difference {
+        Some(difference) => change(&row.time, difference),
+        None if row.time.a.is_some() => "only in A".to_owned(),
+        None => "only in B".to_owned(),
+    }
+}
+
+/// `500.0 ms`, without its error; `-` where there is none.
+pub fn plain(row: &CodeRow, value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| amount(&row.time, value, None, false))
 }
 
 fn amount(row: &DiffRow, value: f64, error: Option<f64>, ascii: bool) -> String {

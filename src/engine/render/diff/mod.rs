@@ -8,7 +8,7 @@ mod junit;
 mod markdown;
 mod text;
 
-pub use code::place;
+pub use code::{gain, place, plain, sentence};
 pub use csv::render as csv;
 pub use junit::render as junit;
 pub use markdown::render as markdown;

@@ -1,0 +1,155 @@
+//! Two measurements side by side.
+
+use super::typing::{arrives, picture, types};
+use crate::keymap::Screen;
+use crate::tui::action::{Action, BackgroundResult, Effect};
+use crate::tui::look::Look;
+use crate::tui::state::State;
+use crate::tui::update::update;
+use engine::documents::diff::code::{CodeDiff, CodeRow, Matched};
+use engine::documents::diff::row::Side;
+use engine::documents::diff::{Diff, DiffRow, diff};
+use engine::documents::{Report, Source};
+
+/// Times of a row in A and B with an error of 10 ms each.
+fn time(name: &str, a: Option<f64>, b: Option<f64>) -> DiffRow {
+    let of = |value: f64| Side {
+        id: name.into(),
+        label: name.into(),
+        value: Some(value),
+        error: Some(10.0),
+        unit: "ms".into(),
+        ..Side::default()
+    };
+    let (a, b) = (a.map(of), b.map(of));
+    let named = a.clone().or(b.clone()).unwrap_or_default();
+    DiffRow::of(&named, a.as_ref(), b.as_ref())
+}
+
+fn row(name: &str, a: Option<f64>, b: Option<f64>) -> CodeRow {
+    let both = [a, b];
+    CodeRow {
+        module: "mix".into(),
+        function: None,
+        start: both.map(|one| one.map(|_| "0x1100".to_owned())),
+        end: [None, None],
+        matched: Matched::Name,
+        time: time(name, a, b),
+        bottleneck: [Some("memory_bound".into()), Some("retiring".into())],
+        cycles_per_entry: [Some(212.5), Some(4.25)],
+        entries: [Some(1e6), Some(1e6)],
+        level1: both.map(|one| one.map(|_| [0.25, 0.0, 0.0, 0.75, 0.0])),
+        parts: vec![time("Memory Bound", Some(400.0), Some(20.0))],
+    }
+}
+
+/// `chase` lost 400 ms; `divide` is the same; `new` is only in B. Loops of `chase`, and of `divide`.
+fn compared() -> Diff {
+    let report = Report::new(Source::NoPmu);
+    let mut all = diff(("old.json", &report), ("new.json", &report));
+    let inner = |of: usize, name: &str, a, b, start: [&str; 2]| CodeRow {
+        function: Some(of),
+        start: start.map(|at| Some(at.to_owned())),
+        matched: Matched::Shape,
+        ..row(name, a, b)
+    };
+    all.code = Some(CodeDiff {
+        program: Some(row("program", Some(1000.0), Some(650.0))),
+        functions: vec![
+            row("chase(node*)", Some(500.0), Some(100.0)),
+            row("new", None, Some(50.0)),
+            row("divide", Some(200.0), Some(201.0)),
+        ],
+        loops: vec![
+            inner(0, "chase(node*)", Some(490.0), Some(95.0), ["0x1140", "0x2240"]),
+            inner(2, "divide", Some(200.0), Some(201.0), ["0x1180", "0x1180"]),
+        ],
+        blocks: vec![inner(0, "chase(node*)", Some(10.0), Some(5.0), ["0x1130", "0x2230"])],
+        is_single: true,
+    });
+    all
+}
+
+fn opened() -> State {
+    let mut state = State::new(Screen::Comparison, Look::default());
+    update(&mut state, Action::Resize(110, 24));
+    arrives(&mut state, BackgroundResult::Compared(Ok(Box::new(compared()))));
+    state
+}
+
+#[test]
+fn from_the_program_to_the_loop_that_gained() {
+    let mut state = State::new(Screen::Comparison, Look::default());
+    update(&mut state, Action::Resize(110, 24));
+    assert!(picture(&state).contains("reading both"), "{}", picture(&state));
+    arrives(&mut state, BackgroundResult::Compared(Ok(Box::new(compared()))));
+    let screen = picture(&state);
+    for text in [
+        "comparison of A and B",
+        "1000.0 ±10.0 ms in A, 650.0 ±10.0 ms in B: -350.0 ms. Memory Bound -380.0 ms.",
+        "bound in A, retiring in B.",
+        "A: old.json; B: new.json",
+        "-400.0 ms    500.0 ms    100.0 ms │ ▊           ██▎ │ ▊           ██▎ chase(node*)  mix",
+        "only in B           -     50.0 ms │                 │ ▊",
+    ] {
+        assert!(screen.contains(text), "{text} in {screen}");
+    }
+    types(&mut state, "j Enter");
+    let screen = picture(&state);
+    for text in [
+        "› chase",
+        "↺ loop 0x1140 -> 0x2240: 490.0",
+        "Cycles an entry: 212.50 and 4.25; entries: 1,000,000",
+        "block 0x1130 -> 0x2230",
+    ] {
+        assert!(screen.contains(text), "{text} in {screen}");
+    }
+    assert!(!screen.contains("0x1180"), "a loop of another function: {screen}");
+    assert_eq!(types(&mut state, "Enter y"), [Effect::Copy("0x1140".into())]);
+    types(&mut state, "Esc");
+    assert_eq!((state.screen(), state.list().at), (Screen::Comparison, 1));
+    types(&mut state, "g Enter");
+    assert!(picture(&state).contains("0x1180"), "all loops of the program: {}", picture(&state));
+}
+
+#[test]
+fn a_filter_finds_functions_and_the_saved_document_is_that_of_diff() {
+    let mut state = opened();
+    types(&mut state, "f div Enter");
+    assert_eq!(state.list().rows, 1, "{}", picture(&state));
+    assert!(picture(&state).contains("+1.0 ms, within the errors"), "{}", picture(&state));
+    types(&mut state, "P");
+    update(&mut state, Action::Edit(crate::keymap::Edit::EraseAll));
+    let asked = types(&mut state, "a.json Enter");
+    let [Effect::Save(_, text)] = &asked[..] else { panic!("{asked:?}") };
+    let read: serde_json::Value = serde_json::from_str(text).expect("JSON");
+    assert_eq!(read["schema"], "tdtool.diff/1");
+    assert_eq!(read["code"]["functions"][0]["id"], "chase(node*)");
+}
+
+#[test]
+fn what_has_no_functions_says_what_has() {
+    for (result, wanted) in [
+        (Err("cannot read b.json".to_owned()), "cannot read b.json"),
+        (Ok(Box::new(Diff { code: None, ..compared() })), "report --estimate"),
+    ] {
+        let mut state = State::new(Screen::Comparison, Look::default());
+        arrives(&mut state, BackgroundResult::Compared(result));
+        assert!(picture(&state).contains(wanted), "{}", picture(&state));
+        assert_eq!(types(&mut state, "Enter y P Esc Esc H"), []);
+    }
+}
+
+#[test]
+fn every_size_shows_what_it_has_room_for() {
+    for (columns, rows) in (1..150).step_by(4).flat_map(|c| (1..14).map(move |r| (c, r))) {
+        let mut state = opened();
+        state.look.ascii = columns % 8 == 1;
+        update(&mut state, Action::Resize(columns, rows));
+        for _ in 0..2 {
+            let screen = picture(&state);
+            assert!(!state.look.ascii || screen.is_ascii(), "{screen}");
+            types(&mut state, "j Enter");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Two measurements compared: functions, loops and blocks by the time that they gain or lose.
+
+use super::comparison_answer::{answer, name};
+use super::layout::Layout;
+use super::put::{put_prose, put_row, put_wrapped};
+use crate::keymap::Screen;
+use crate::tui::look::Look;
+use crate::tui::state::{ComparedRow, Load, State};
+use crate::tui::tone::Tone;
+use crate::tui::width::{fit, fit_right};
+use engine::documents::diff::code::CodeRow;
+use engine::render::diff::{gain, plain};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+/// Titles above the bars: Retiring, Bad Speculation, Frontend, Backend.
+const PARTS: [&str; 4] = ["Ret", "Spec", "Fe", "Be"];
+
+/// Draws a screen of the comparison.
+pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
+    let area = layout.list;
+    match &state.comparison.data {
+        Load::Ready(_) => {}
+        Load::Loading => return put_prose(buffer, area, state.look, "reading both …"),
+        Load::Missing(why) => return put_prose(buffer, area, state.look, why),
+    }
+    let columns = Columns::of(usize::from(area.width), has_bars(state));
+    head(state, &columns, buffer, layout.head);
+    let list = state.list();
+    if list.rows == 0 {
+        let why = match state.filter().is_empty() {
+            true => "no loop or block of it is known",
+            false => "no row matches the filter",
+        };
+        return put_prose(buffer, area, state.look, why);
+    }
+    for (y, row) in list.shown(usize::from(area.height)).enumerate() {
+        if let Some((which, of)) = state.comparison.row(state.screen(), row) {
+            let line = columns.line(state.look, of, &name(which, of));
+            put_row(buffer, area, y, &line, row == list.at);
+        }
+    }
+}
+
+/// Whether any row has parts.
+fn has_bars(state: &State) -> bool {
+    let code = state.comparison.data.ready().and_then(|diff| diff.code.as_ref());
+    code.is_some_and(|code| code.functions.iter().any(|row| row.level1.iter().any(Option::is_some)))
+}
+
+fn head(state: &State, columns: &Columns, buffer: &mut Buffer, area: Rect) {
+    if area.height == 0 {
+        return;
+    }
+    let look = state.look;
+    let above = Rect { height: area.height - 1, ..area };
+    put_wrapped(buffer, above, &look.prose(&answer(state)), look.style(Tone::Bold));
+    let title = if state.screen() == Screen::Comparison { "function" } else { "loop or block" };
+    let line = Line::from(look.span(columns.titles(title), Tone::Dim));
+    buffer.set_line(area.x, area.bottom() - 1, &line, area.width);
+}
+
+/// For the breadcrumb: the function whose loops and blocks are shown.
+pub fn title(state: &State) -> String {
+    let function = state.comparison.function.map(ComparedRow::Function);
+    let row = function.and_then(|which| state.comparison.of(which));
+    row.map_or_else(|| "all functions".to_owned(), |row| row.time.label.clone())
+}
+
+/// Widths of the columns; 0: not shown.
+struct Columns {
+    /// B - A, A and B.
+    times: [usize; 3],
+    /// Cells of each of the four bars of a side.
+    bar: usize,
+    name: usize,
+}
+
+impl Columns {
+    fn of(columns: usize, has_bars: bool) -> Self {
+        let times = match columns {
+            70.. => [12, 11, 11],
+            40.. => [12, 0, 0],
+            _ => [12.min(columns / 2), 0, 0],
+        };
+        let bar = match columns {
+            _ if !has_bars => 0,
+            130.. => 5,
+            100.. => 3,
+            76.. => 2,
+            _ => 0,
+        };
+        let bars = if bar > 0 { 2 * (4 * (bar + 1) + 2) } else { 0 };
+        let used: usize = times.iter().filter(|n| **n > 0).map(|n| n + 1).sum();
+        Self { times, bar, name: columns.saturating_sub(used + bars) }
+    }
+
+    fn titles(&self, name: &str) -> String {
+        let mut text = String::new();
+        for (width, title) in self.times.into_iter().zip(["B - A", "A", "B"]) {
+            if width > 0 {
+                text += &(fit_right(title, width) + " ");
+            }
+        }
+        for side in ["A", "B"] {
+            if self.bar > 0 {
+                text += &format!("{side} ");
+                for part in PARTS {
+                    let part: String = part.chars().take(self.bar).collect();
+                    text += &(fit(&part, self.bar) + " ");
+                }
+            }
+        }
+        text + name
+    }
+
+    fn line(&self, look: Look, row: &CodeRow, name: &str) -> Line<'static> {
+        let time = &row.time;
+        let is_gain = time.difference.is_some_and(|d| d < 0.0);
+        let tone = match (time.difference.is_none(), time.is_judged(), is_gain) {
+            (true, ..) => Tone::Warm,
+            (_, false, _) => Tone::Plain,
+            (.., true) => Tone::Bold,
+            (.., false) => Tone::Hot,
+        };
+        let texts = [gain(row), plain(row, time.a), plain(row, time.b)];
+        let mut spans = Vec::new();
+        for (i, (width, text)) in self.times.into_iter().zip(texts).enumerate() {
+            if width > 0 {
+                let tone = if i == 0 { tone } else { Tone::Plain };
+                spans.push(look.span(fit_right(&text, width) + " ", tone));
+            }
+        }
+        if self.bar > 0 {
+            row.level1.iter().for_each(|side| self.bars(look, side.as_ref(), &mut spans));
+        }
+        spans.push(Span::raw(fit(&look.prose(name), self.name)));
+        Line::from(spans)
+    }
+
+    /// The four parts of one side; the largest stands out.
+    fn bars(&self, look: Look, shares: Option<&[f64; 5]>, spans: &mut Vec<Span<'static>>) {
+        spans.push(look.span("│ ", Tone::Dim));
+        let most = shares.map_or(0.0, |all| all.iter().copied().fold(0.0, f64::max));
+        for part in 0..PARTS.len() {
+            let share = shares.map_or(0.0, |all| all[part]);
+            let tone = if share == most { Tone::Bold } else { Tone::Plain };
+            spans.push(look.span(look.bar(share, self.bar) + " ", tone));
+        }
+    }
+}
