@@ -9,7 +9,7 @@ use isa::deps::memory::InitialValues;
 use pmu::Command;
 pub use probe::capture::Snapshot;
 use probe::capture::{
-    Afterwards, Breakpoints, End, Entry, Limits, Place, Request, SCHEMA, capture, is_program,
+    Afterwards, Breakpoints, End, Entry, Limits, Place, Request, SCHEMA, Stop, capture, is_program,
 };
 use std::ffi::OsString;
 use std::ops::Range;
@@ -61,6 +61,7 @@ pub fn run(block: &Block<'_>) -> Result<Snapshot> {
         limits: Limits::default(),
         breakpoints: Breakpoints::Auto,
         afterwards: Afterwards::Kill,
+        stop: Stop::default(),
     };
     if !block.typical {
         return capture(&request);
@@ -108,7 +109,7 @@ fn has_trips(found: &Snapshot, trips: u64) -> bool {
 }
 
 /// Runs a command and captures the loop `around` of the program or library `file` where it is entered
-/// within `times`: until its first entry, and from there on.
+/// within `times`: until its first entry, and from there on; or until it is to stop.
 ///
 /// # Errors
 /// As [`run`].
@@ -117,6 +118,7 @@ pub fn of_command(
     around: &Around,
     command: &Command,
     (first_entry, time): (Duration, Duration),
+    stop: Stop,
 ) -> Result<Snapshot> {
     capture(&Request {
         command: command.clone(),
@@ -128,6 +130,7 @@ pub fn of_command(
         limits: Limits { first_entry, time, ..Limits::default() },
         breakpoints: Breakpoints::Auto,
         afterwards: Afterwards::Kill,
+        stop,
     })
 }
 

@@ -159,3 +159,16 @@ fn running(path: &str) -> Option<i32> {
         std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe.ends_with(path))
     })
 }
+
+#[test]
+fn a_capture_that_is_to_stop_ends_its_program() {
+    let folder = Folder::new();
+    let main = "#include <unistd.h>\nint main(void) { (void)call; for (;;) pause(); }\n";
+    let source = [CALLER, LOOP, main].concat();
+    let Some(program) = gcc(folder.path(), &source, &["-O1"], "program") else { return };
+    let request = request(&program, &[name(&program)]);
+    request.stop.set();
+    let Some(error) = captured(&request).and_then(Result::err) else { return };
+    // Not after the minute that it would wait for the first entry.
+    assert!(error.to_string().contains("interrupted"), "{error}");
+}

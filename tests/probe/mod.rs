@@ -25,7 +25,9 @@ mod windows;
 
 use crate::support::files::text;
 use object::{Object as _, ObjectSymbol as _};
-use probe::capture::{Afterwards, Breakpoints, Entry, Limits, Place, Request, Snapshot, capture};
+use probe::capture::{
+    Afterwards, Breakpoints, Entry, Limits, Place, Request, Snapshot, Stop, capture,
+};
 use std::ffi::OsString;
 use std::ops::Range;
 use std::path::Path;
@@ -59,6 +61,7 @@ pub fn request(image: &Path, command: &[&str]) -> Request {
         limits: Limits { stepping: Duration::from_secs(20), ..Limits::default() },
         breakpoints: Breakpoints::Auto,
         afterwards: Afterwards::Kill,
+        stop: Stop::default(),
     }
 }
 

@@ -74,6 +74,11 @@ impl Further {
         Ok(())
     }
 
+    /// The signals that end a run, or a measurement.
+    pub fn signals(&self) -> &Signals {
+        &self.signals
+    }
+
     /// Whether a run was interrupted, or a signal has come since.
     pub fn is_interrupted(&mut self) -> bool {
         let since = || self.signals.next().map(|(signal, _)| signal);

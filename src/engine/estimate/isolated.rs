@@ -1,5 +1,6 @@
 //! Loops and blocks measured in isolation: their data in the first cache, their branches predicted.
 
+use super::interrupt::Interrupt;
 use super::pieces::{Function, Kind, Piece};
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
@@ -49,12 +50,13 @@ pub(super) struct Isolation<'a> {
     model: &'a CoreModel,
     /// Whether what bounds it is found by variants, too; else by the front end alone.
     explains: bool,
+    interrupt: &'a Interrupt,
 }
 
 impl<'a> Isolation<'a> {
-    /// On a core.
-    pub fn new(model: &'a CoreModel, explains: bool) -> Self {
-        Self { model, explains }
+    /// On a core, until it is interrupted.
+    pub fn new(model: &'a CoreModel, explains: bool, interrupt: &'a Interrupt) -> Self {
+        Self { model, explains, interrupt }
     }
 
     /// Measures a piece.
@@ -163,15 +165,16 @@ impl<'a> Isolation<'a> {
             Ok((block, _)) => block,
             Err(why) => return Ok(Err(why)),
         };
-        let address = Some(address);
+        let (address, progress) = (Some(address), self.interrupt.measurement.clone());
         let found = match self.explains {
             true => {
-                let options = Options { budget: BUDGET, address, ..Options::default() };
+                let options = Options { budget: BUDGET, address, progress, ..Options::default() };
                 Measurer::new(options, self.model).measure(&block, false)?
             }
             false => {
                 let core = self.model.core.clone();
-                let quick = Options { budget: BUDGET / 2, address, core, ..Options::quick() };
+                let quick =
+                    Options { budget: BUDGET / 2, address, core, progress, ..Options::quick() };
                 Profiler::new(Options { explain: true, ..quick }).measure(&block)?
             }
         };

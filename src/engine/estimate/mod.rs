@@ -8,6 +8,7 @@
 //! | `further` | further runs of the command |
 //! | `progress` | steps as they begin |
 //! | `machine` | width and clock of this core |
+//! | `interrupt` | their end after a signal |
 //! | `schedule` | which pieces are measured in isolation |
 //! | `functions` | the hot functions of the samples |
 //! | `pieces` | a function's code with its samples and entries → loops, blocks and the rest |
@@ -32,6 +33,7 @@ mod footprint;
 mod functions;
 mod further;
 mod hints;
+mod interrupt;
 mod isolated;
 mod latency;
 mod lines;

@@ -1,5 +1,6 @@
 //! Loops and blocks with the program's own values: registers and memory where a further run comes to them.
 
+use super::interrupt::Interrupt;
 use super::isolated::{Found, Values, of};
 use super::pieces::{Function, Kind, Piece};
 use crate::block::Measurer;
@@ -98,12 +99,13 @@ impl OwnValues {
         model: &CoreModel,
         (function, piece): (&Function, &Piece),
         made_up: Result<Found, String>,
+        interrupt: &Interrupt,
     ) -> Outcome<Result<Found, String>> {
         let without = |why: String| match made_up.clone() {
             Ok(found) => Ok(Found { values: Values::MadeUp(Some(why)), ..found }),
             Err(reason) => Err(format!("{reason}; with the program's own values: {why}")),
         };
-        let Captured { block, options } = match self.of(function, piece) {
+        let Captured { block, options } = match self.of(function, piece, interrupt) {
             Ok(captured) => captured,
             Err(why) => return Ok(without(why)),
         };
@@ -125,7 +127,12 @@ impl OwnValues {
     }
 
     /// A piece with its values; or why there are none.
-    fn of(&mut self, function: &Function, piece: &Piece) -> Result<Captured, String> {
+    fn of(
+        &mut self,
+        function: &Function,
+        piece: &Piece,
+        interrupt: &Interrupt,
+    ) -> Result<Captured, String> {
         let (blocks, head) = match piece.kind {
             Kind::Rest => return Err("it is not one loop or block".to_owned()),
             Kind::Block => (vec![piece.blocks[0]], piece.blocks[0]),
@@ -151,17 +158,23 @@ impl OwnValues {
         }
         let region = code.iter().map(|(start, bytes)| *start..start + bytes.len() as u64).collect();
         let around = Around { head, region, blocks: blocks.len() };
-        let snapshot = self.capture(Path::new(&function.module), &around)?;
-        let mut options = Options { budget: BUDGET, ..Options::default() };
+        let snapshot = self.capture(Path::new(&function.module), &around, interrupt)?;
+        let progress = interrupt.measurement.clone();
+        let mut options = Options { budget: BUDGET, progress, ..Options::default() };
         let subject = Subject { length: block.bytes.len(), code, whole: blocks.len() > 1 };
         apply(&snapshot, subject, &mut options);
         Ok(Captured { block, options })
     }
 
-    fn capture(&mut self, file: &Path, around: &Around) -> Result<Snapshot, String> {
+    fn capture(
+        &mut self,
+        file: &Path,
+        around: &Around,
+        interrupt: &Interrupt,
+    ) -> Result<Snapshot, String> {
         let begin = Instant::now();
         let times = (self.first_entry.min(self.left), ENTRIES);
-        let found = of_command(file, around, &self.command, times);
+        let found = of_command(file, around, &self.command, times, interrupt.capture.clone());
         self.runs += 1;
         self.spent += begin.elapsed();
         self.left = self.left.saturating_sub(begin.elapsed());

@@ -6,13 +6,14 @@ use super::evidence::Context;
 use super::footprint::Footprint;
 use super::functions::{Functions, choose};
 use super::further::{Further, Wanted, ended};
+use super::interrupt::interruptible;
 use super::listing;
 use super::machine::{clock, width};
 use super::needs;
 use super::pieces::Function;
 use super::progress::Progress;
 use super::rows;
-use super::schedule::{Isolated, isolation, unexplained};
+use super::schedule::{Isolated, interrupted, isolation, unexplained};
 use crate::documents::Report;
 use crate::documents::count::Count;
 use crate::documents::estimate::{Estimate, Run};
@@ -33,6 +34,10 @@ const MOST: f64 = 8.0;
 
 /// Why there is no tree.
 const INTERRUPTED: &str = "interrupted while entries were counted";
+
+/// The last run was one for values.
+const CUT_SHORT: &str = "the last run was ended at a hot loop, for values: files that the command writes may be \
+                         incomplete until it runs again";
 
 /// How well entries are those of the sampled run where two runs differ: a program that runs for a given time does
 /// less with probes.
@@ -91,9 +96,11 @@ pub fn estimate(
     }
     let functions = functions(&found, further.counts());
     let of = (shared.samples, plain, shared.cycles);
-    let (isolated, own) =
-        isolation(ask, &functions, of, &mut progress, &mut || further.is_interrupted())?;
+    let (isolated, own) = interruptible(further.signals(), |interrupt| {
+        isolation(ask, &functions, of, &mut progress, interrupt)
+    })?;
     let (wanted, footprint) = shared.wanted(further.counts(), &functions, &isolated)?;
+    let before = further.runs().len();
     let recorded = record(&mut further, ask, wanted, (plain, &mut progress), &mut document);
     document.runs.extend(further.runs());
     document.runs.extend(own.spent());
@@ -109,7 +116,10 @@ pub fn estimate(
     listing::enter(&mut document, profile, &ask.model, (&context, recorded.loads));
     document.notes.extend(notes(&context, (wanted, recorded), document.deterministic));
     if further.interrupted.is_some() {
-        document.notes.push(missing(wanted, recorded));
+        document.notes.push(missing((wanted, recorded), (interrupted(&isolated), isolated.len())));
+    }
+    if own.spent().is_some() && further.runs().len() == before {
+        document.notes.push(CUT_SHORT.to_owned());
     }
     progress.end();
     Ok((document, further.interrupted))
@@ -150,18 +160,20 @@ fn record(
     recorded
 }
 
-/// What an interrupted estimate lacks.
-fn missing(wanted: Wanted, recorded: Wanted) -> String {
+/// What an interrupted estimate lacks; so many of all hot loops and blocks were not measured in isolation.
+fn missing((wanted, recorded): (Wanted, Wanted), (left, all): (usize, usize)) -> String {
     let lacks = [
-        (wanted.branches && !recorded.branches, "mispredictions"),
-        (wanted.loads && !recorded.loads, "latencies of loads"),
+        (left > 0, format!("{left} of {all} hot loops and blocks in isolation")),
+        (wanted.branches && !recorded.branches, "mispredictions".to_owned()),
+        (wanted.loads && !recorded.loads, "latencies of loads".to_owned()),
     ];
-    let lacks: Vec<&str> = lacks.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect();
+    let lacks: Vec<String> =
+        lacks.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect();
     match lacks.is_empty() {
         true => "interrupted: whether two runs do the same is not known".to_owned(),
         false => format!(
-            "interrupted: {} are not known, and what they would explain is unexplained",
-            lacks.join(" and ")
+            "interrupted: not known are {}; what they would explain is unexplained",
+            lacks.join(", ")
         ),
     }
 }

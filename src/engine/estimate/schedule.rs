@@ -2,6 +2,7 @@
 
 use super::ask::{EstimateAsk, Left};
 use super::evidence::Context;
+use super::interrupt::Interrupt;
 use super::isolated::{Found, Isolation};
 use super::own_values::{OwnValues, matter};
 use super::pieces::Function;
@@ -20,8 +21,16 @@ const EXPLAINED: f64 = 0.04;
 /// … within this time, or that of the sampled run if that is longer.
 const TIME: Duration = Duration::from_secs(30);
 
+/// Why a piece was not measured.
+const INTERRUPTED: &str = "interrupted before it was measured";
+
 /// Isolated measurements, by function and piece.
 pub(super) type Isolated = HashMap<(usize, usize), std::result::Result<Found, String>>;
+
+/// How many pieces were not measured because of a signal.
+pub(super) fn interrupted(isolated: &Isolated) -> usize {
+    isolated.values().filter(|found| found.as_ref().is_err_and(|why| why == INTERRUPTED)).count()
+}
 
 /// A piece that was not measured.
 pub(super) fn not_measured() -> std::result::Result<Found, String> {
@@ -38,7 +47,7 @@ pub(super) fn isolation(
     functions: &[Function],
     (samples, seconds, cycles): (u64, f64, f64),
     progress: &mut Progress,
-    is_interrupted: &mut dyn FnMut() -> bool,
+    interrupt: &Interrupt,
 ) -> Result<(Isolated, OwnValues)> {
     let mut own = OwnValues::new(&ask.command, seconds);
     let order = hottest(functions, samples);
@@ -50,8 +59,8 @@ pub(super) fn isolation(
             measured.insert((*at, *piece), Err("the time for that was over".to_owned()));
             continue;
         }
-        if is_interrupted() {
-            measured.insert((*at, *piece), Err("interrupted before it was measured".to_owned()));
+        if interrupt.is_set() {
+            measured.insert((*at, *piece), Err(INTERRUPTED.to_owned()));
             continue;
         }
         let left = Left { counts: 1, isolated: order.len() - number, ..Left::all() };
@@ -59,10 +68,13 @@ pub(super) fn isolation(
         let function = &functions[*at];
         let piece_of = &function.pieces[*piece];
         let is_hot = piece_of.samples as f64 >= EXPLAINED * samples as f64;
-        let mut found = Isolation::new(&ask.model, is_hot).piece(function, piece_of)?;
+        let mut found = Isolation::new(&ask.model, is_hot, interrupt).piece(function, piece_of)?;
         let each = cycles * piece_of.samples as f64 / (samples as f64 * piece_of.entries.max(1.0));
-        if is_hot && matter(function, piece_of, &found, each) && !is_interrupted() {
-            found = own.measured(&ask.model, (function, piece_of), found)?;
+        if is_hot && matter(function, piece_of, &found, each) && !interrupt.is_set() {
+            found = own.measured(&ask.model, (function, piece_of), found, interrupt)?;
+        }
+        if interrupt.is_set() && found.is_err() {
+            found = Err(INTERRUPTED.to_owned());
         }
         measured.insert((*at, *piece), found);
     }

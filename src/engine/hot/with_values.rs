@@ -8,6 +8,7 @@ use crate::documents::report_code::WithValues;
 use bench::{Options, Status};
 use isa::code::{Block, Location, loop_around, read_location};
 use pmu::Command;
+use probe::capture::Stop;
 use profile::hot::HotBlock;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -96,12 +97,13 @@ impl<'a> Loops<'a> {
         }
         self.runs += 1;
         let times = (self.first_entry, ENTRIES);
-        let snapshot = match captured::of_command(path, around, &self.command, times) {
-            Ok(snapshot) => snapshot,
-            Err(error) => {
-                return Ok(not(error.cause().unwrap_or(error.what()).to_owned()));
-            }
-        };
+        let snapshot =
+            match captured::of_command(path, around, &self.command, times, Stop::default()) {
+                Ok(snapshot) => snapshot,
+                Err(error) => {
+                    return Ok(not(error.cause().unwrap_or(error.what()).to_owned()));
+                }
+            };
         let mut options = Options { budget: BUDGET, ..Options::default() };
         let subject = Subject { length: block.bytes.len(), code, whole: true };
         captured::apply(&snapshot, subject, &mut options);

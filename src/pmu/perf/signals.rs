@@ -1,8 +1,10 @@
 //! Signals that end a measurement: caught while one runs, forwarded, and their actions restored.
 
+use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
 use tma::error::{Error, Result};
 
 /// The signals that end a measurement.
@@ -74,6 +76,12 @@ impl Signals {
             Ok(2) => Some((i32::from(bytes[0]), bytes[1] != 0)),
             _ => None,
         }
+    }
+
+    /// Waits until a signal has come, which stays the next one, for at most this time; whether one has.
+    pub fn wait(&self, longest: Duration) -> bool {
+        let mut fds = [PollFd::new(self.as_fd(), PollFlags::POLLIN)];
+        ppoll(&mut fds, Some(longest.into()), None) == Ok(1)
     }
 
     /// Forwards the next signal to process `pid`, unless the terminal has sent it to both, and

@@ -1,7 +1,7 @@
 //! Which entries of the block are captured.
 
 use super::elf;
-use super::request::{Afterwards, Breakpoints, Entry, Request};
+use super::request::{Afterwards, Breakpoints, Entry, Request, Stop};
 use super::snapshot::{End, Walk};
 use super::stopped::Stopped;
 use crate::process::{Event, Image, Kind, Traced};
@@ -21,6 +21,8 @@ const RETRIES: u32 = 8;
 
 /// So long further executions are captured.
 const FURTHER: Duration = Duration::from_secs(2);
+/// Time until a capture that is to end does.
+const NOTICE: Duration = Duration::from_millis(100);
 
 /// Runs the command and calls `take` at the entries to capture; the result of the one that counts, and of
 /// further executions of the loop.
@@ -90,6 +92,7 @@ struct Entries<'a, T, F> {
     /// Captures that were repeated because a call came too soon.
     retries: u32,
     deadline: Instant,
+    stop: &'a Stop,
     /// Time after the first entry.
     time: Duration,
     is_late: bool,
@@ -123,6 +126,7 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
             left,
             retries: 0,
             deadline,
+            stop: &request.stop,
             time,
             is_late,
         }
@@ -130,8 +134,13 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
 
     fn run(&mut self, traced: &mut Traced) -> Result<How> {
         loop {
-            let tid = match traced.next(self.deadline) {
+            if self.stop.is_set() {
+                return Err(Error::failed("the block was not captured").because("interrupted"));
+            }
+            let now = Instant::now();
+            let tid = match traced.next(self.deadline.min(now + NOTICE)) {
                 Event::Hit(tid) => tid,
+                Event::TimedOut if Instant::now() < self.deadline => continue,
                 Event::Ended => return Ok(How::Ended),
                 Event::TimedOut if self.taken.is_some() => return Ok(How::Taken),
                 // Another entry than the one asked for is none.

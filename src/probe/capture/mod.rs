@@ -31,7 +31,7 @@ mod stopped;
 mod walk;
 
 pub use elf::is_program;
-pub use request::{Afterwards, Breakpoints, Entry, Limits, Place, Request};
+pub use request::{Afterwards, Breakpoints, Entry, Limits, Place, Request, Stop};
 pub use snapshot::{
     BeforeCall, Branch, End, Page, Pages, REGISTERS, Registers, SCHEMA, Snapshot, VectorRegisters,
     Walk,

@@ -3,6 +3,8 @@
 use pmu::Command;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// A block to capture, and the command that runs it.
@@ -27,6 +29,24 @@ pub struct Request {
     pub breakpoints: Breakpoints,
     /// What becomes of the command.
     pub afterwards: Afterwards,
+    /// Ends the capture from another thread.
+    pub stop: Stop,
+}
+
+/// A capture is to end: set from another thread.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Ends the capture.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is to end.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// A place in an ELF file.
