@@ -49,6 +49,14 @@ fn without_command(arguments: Arguments) -> Result<Next> {
                 "to measure a program: tdtool report -- COMMAND; `tdtool --help` lists commands",
             ));
     }
+    if let (Some(file), Some(other)) = (&arguments.file, &arguments.against)
+        && let Some(absent) = [file, other].into_iter().find(|one| !one.exists())
+    {
+        let words = quoted(&[file, other]);
+        return Err(Error::usage(format!("there is no recording `{}`", absent.display()))
+            .because("two words are two recordings to compare")
+            .hint(format!("to measure a program: tdtool report -- {words}")));
+    }
     if terminal::is_interactive() {
         return drill::open(arguments);
     }
