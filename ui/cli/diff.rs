@@ -67,7 +67,7 @@ pub fn run(global: &Global, args: DiffArgs) -> Result<ExitCode> {
     let inputs: Vec<PathBuf> = args.files.iter().chain(&args.to).cloned().collect();
     let conditions = args.form.check(&inputs)?;
     let settings = global.settings()?;
-    let ask = settings.comparison(args.search.paths());
+    let ask = settings.comparison(args.search.paths()?);
     let compared = files(settings.library, &ask, [files_a, files_b])?;
     args.form.show(compared, &conditions, global.ascii)
 }
