@@ -1,7 +1,7 @@
 //! `tdtool count`: exact counts of chosen functions of a command or a live process, by probes.
 
 use super::global::Global;
-use super::output::print;
+use super::output::{error_page, page, print};
 use super::progress::Progress;
 use crate::message;
 use crate::settings::Settings;
@@ -165,7 +165,8 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
     let (document, code) = counted(&ask, &mut |done, all| progress.show(done, all))?;
     progress.end();
     let text = match args.format {
-        Format::Text => count::text(&document),
+        Format::Text if beside => count::text(&document, error_page()),
+        Format::Text => count::text(&document, page(args.output.as_deref())),
         Format::Json => json::pretty(&document)?,
         Format::Callgrind => count::callgrind(&document),
     };

@@ -1,7 +1,7 @@
 //! `tdtool diff A B`: JSON reports compared, and lines that the differences must not cross.
 
 use super::global::Global;
-use super::output::print;
+use super::output::{page, print};
 use crate::message;
 use clap::{Args, ValueEnum};
 use engine::documents::diff::gate::{Condition, Crossing, conditions};
@@ -114,7 +114,7 @@ impl FormArgs {
     ) -> Result<ExitCode> {
         judge(&mut compared, conditions)?;
         let text = match self.format {
-            Format::Text => render::render(&compared, ascii),
+            Format::Text => render::render(&compared, ascii, page(self.output.as_deref())),
             Format::Json => json::pretty(&compared)?,
             Format::Markdown => render::markdown(&compared),
             Format::Junit => render::junit(&compared),

@@ -3,10 +3,11 @@
 use super::cells::{Cells, cells};
 use super::gates;
 use crate::documents::diff::Diff;
+use crate::render::page::Page;
 use std::fmt::Write as _;
 
 /// The comparison as text.
-pub fn render(diff: &Diff, ascii: bool) -> String {
+pub fn render(diff: &Diff, ascii: bool, page: Page) -> String {
     let mut out = String::new();
     for (name, report) in ["A", "B"].iter().zip(&diff.reports) {
         let _ = writeln!(out, "{name}: {report}");
@@ -20,13 +21,46 @@ pub fn render(diff: &Diff, ascii: bool) -> String {
     let rows: Vec<Cells> = cells(diff, ascii);
     let indent = |row: &Cells| format!("{:i$}{}", "", row.name, i = row.indent);
     let width = rows.iter().map(|row| indent(row).chars().count()).max().unwrap_or(4).max(4);
+    if page.is_below(LEAST) {
+        below(&rows, page, &mut out);
+        return page.fitted(out);
+    }
+    // What the errors say is below a row that has no room for it.
+    let beside = !page.is_below(width + VALUES + JUDGEMENT);
+    let width = page.width().map_or(width, |all| width.min(all - VALUES));
     let _ = writeln!(out, "\n{:width$}  {:>16}  {:>16}  {:>12}", "", "A", "B", "B - A");
     for row in &rows {
         let (name, Cells { a, b, difference, judgement, .. }) = (indent(row), row);
-        let line = format!("{name:width$}  {a:>16}  {b:>16}  {difference:>12}  {judgement}");
+        let name = page.cut(&name, width);
+        let gap = match beside {
+            true => "  ".to_owned(),
+            false if judgement.is_empty() => String::new(),
+            false => format!("\n{:1$}", "", row.indent + 2),
+        };
+        let line = format!("{name:width$}  {a:>16}  {b:>16}  {difference:>12}{gap}{judgement}");
         let _ = writeln!(out, "{}", line.trim_end());
     }
-    out
+    page.fitted(out)
+}
+
+/// Columns of both values and their difference, and of the longest judgement.
+const VALUES: usize = 50;
+const JUDGEMENT: usize = 25;
+/// Fewest columns for a table; on narrower pages values are below the names.
+const LEAST: usize = VALUES + 20;
+
+/// Each row on lines of its own.
+fn below(rows: &[Cells], page: Page, out: &mut String) {
+    out.push('\n');
+    for Cells { name, indent, a, b, difference, judgement } in rows {
+        let most = page.width().map_or(usize::MAX, |width| width.saturating_sub(*indent));
+        let _ = writeln!(out, "{:indent$}{}", "", page.cut(name, most));
+        let values = format!("{:indent$}  A {a}, B {b}, {difference}", "");
+        let _ = writeln!(out, "{}", values.trim_end_matches([' ', ',']));
+        if !judgement.is_empty() {
+            let _ = writeln!(out, "{:indent$}  {judgement}", "");
+        }
+    }
 }
 
 #[cfg(test)]
@@ -61,7 +95,7 @@ mod tests {
             gates: vec![],
             notes: vec![],
         };
-        let text = render(&diff, true);
+        let text = render(&diff, true, Page::default());
         assert!(text.contains("absent"), "{text}");
         assert!(text.starts_with("A: a.json: true\nB: b.json: false\n"), "{text}");
     }
