@@ -2,7 +2,7 @@
 
 use super::global::Global;
 use super::output::{error_page, page, print};
-use super::progress::Progress;
+use super::progress::{self, Progress};
 use crate::message;
 use crate::settings::Settings;
 use clap::{Args, ValueEnum};
@@ -10,6 +10,7 @@ use engine::count::{CountAsk, counted};
 use engine::files::write_whole;
 use engine::hot::hottest::hottest;
 use engine::render::{count, json};
+use engine::steps::Watch;
 use engine::topdown::{Ask, LiveAsk};
 use pmu::{Aggregate, Command, Target};
 use std::ffi::OsString;
@@ -142,25 +143,24 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
     let beside = args.output.is_none() && args.format == Format::Text;
     let stdout_to_stderr = file.is_none() && !beside;
     let command = Command { argv: args.command, stdout_to_stderr };
-    let hot = match args.hot {
-        true => {
-            let settings = global.settings()?;
-            let live = live(&settings, &command, process)?;
-            Some(hottest(settings.machine(), settings.library, &live, args.share)?)
-        }
-        false => None,
-    };
-    let ask = CountAsk {
+    let mut ask = CountAsk {
         command,
         process,
         modules: args.module,
         functions: args.functions,
-        hot,
+        hot: None,
         plain: args.plain,
         loads: args.loads,
         values: args.values,
         branches: if args.branches { Some(global.settings()?.core()?) } else { None },
+        watch: Some(Watch::new(|step| _ = progress::step(step))),
     };
+    if args.hot {
+        let settings = global.settings()?;
+        let live = live(&settings, &ask.command, process)?;
+        ask.begin_sampling();
+        ask.hot = Some(hottest(settings.machine(), settings.library, &live, args.share)?);
+    }
     let mut progress = Progress::new("analysing the code");
     let (document, code) = counted(&ask, &mut |done, all| progress.show(done, all))?;
     progress.end();

@@ -4,6 +4,7 @@ mod host;
 
 use super::global::Global;
 use super::output::{error_page, page, print};
+use super::progress::Clock;
 use super::search::SearchArgs;
 use crate::message;
 use crate::settings::Settings;
@@ -148,6 +149,7 @@ fn profiler(settings: &Settings) -> Result<(Profiler, String)> {
 }
 
 fn by_probes(settings: &Settings, args: &PrefetchArgs, counts: &Count) -> Result<Prefetch> {
+    let _clock = Clock::start("measuring this host and hot loops", None, false);
     let (mut profiler, here) = profiler(settings)?;
     let host = host(settings, &mut profiler, counts)?;
     let mut measure = |code: &[u8]| cycles(&mut profiler, code);
