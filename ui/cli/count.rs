@@ -52,7 +52,7 @@ pub struct CountArgs {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Count a running process for a while instead of a command
-    #[arg(short, long, value_name = "PID", conflicts_with = "command")]
+    #[arg(short, long, value_name = "PID", value_parser = super::measure::pid, conflicts_with = "command")]
     pid: Option<i32>,
     /// With -p: seconds of each window: sampled (--hot), counted, … [default: 1]
     #[arg(long, value_name = "N", value_parser = seconds)]
