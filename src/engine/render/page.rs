@@ -97,7 +97,7 @@ impl Page {
     }
 
     /// The cells that leave room for what follows them.
-    fn kept<'c>(self, cells: &'c [Cell]) -> impl Iterator<Item = &'c Cell> {
+    fn kept(self, cells: &[Cell]) -> impl Iterator<Item = &Cell> {
         let all = |least: Worth| cells.iter().filter(move |(worth, _)| *worth >= least);
         let fits = |least: &Worth| {
             let taken: usize = all(*least).map(|(_, text)| columns(text)).sum();
