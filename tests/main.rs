@@ -40,4 +40,6 @@ mod tables;
 mod tui;
 #[cfg(target_arch = "x86_64")]
 mod untrusted;
+#[cfg(target_arch = "x86_64")]
+mod widths;
 mod workload;

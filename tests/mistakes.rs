@@ -45,6 +45,8 @@ fn what_another_tool_would_take_names_what_to_write_here() {
         (&["rep", "--", "true"], "did you mean `tdtool report -- true`?"),
         (&["nonsense", "--", "true"], "tdtool report -- COMMAND"),
         (&["report", "-p", "firefox"], "`pgrep firefox` finds it"),
+        (&["-p", "firefox"], "`pgrep firefox` finds it"),
+        (&["count", "-p", "firefox"], "`pgrep firefox` finds it"),
         (&["record", "ls", "a b"], "tdtool record -- ls 'a b'"),
         // Commands that measure no program.
         (&["deps", "zz", "yy"], "unexpected argument 'yy'"),

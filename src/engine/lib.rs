@@ -32,6 +32,7 @@
 //! | `missing_code` | notes on modules whose code is not here |
 //! | [`deps`] | dependencies of blocks, singly or in batch |
 //! | [`doctor`] | what can be measured here |
+//! | [`steps`] | long work step by step, with the time that is left |
 //! | [`files`] | files written whole, never over an input |
 //! | [`format`](mod@format) | numbers as people write them |
 //! | [`documents`] | reports, comparisons, dependency analyses and the others, as data |
@@ -73,6 +74,7 @@ pub mod recorded_loads;
 mod recorded_trips;
 mod recursion;
 pub mod render;
+pub mod steps;
 mod subject;
 pub mod topdown;
 pub mod trials;

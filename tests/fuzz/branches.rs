@@ -4,6 +4,7 @@
 use branches::stacks::{Analysis, analyse, of_counts};
 use engine::documents::branches::Branches;
 use engine::render::branches as render;
+use engine::render::page::Page;
 use profile::files::{Program, SearchPaths};
 use profile::text::{self, Counts, Kind};
 use std::path::{Path, PathBuf};
@@ -49,7 +50,8 @@ fn bounded(found: &Analysis, bytes: usize) {
 
 /// All exports; those that we read ourselves are read as what was written.
 fn exported(document: &Branches, program: &Program, folder: &Path, search: &SearchPaths) {
-    let _ = (render::text(document, 3), render::csv(document));
+    let text = |columns| render::text(document, 3, Page::of(columns));
+    let _ = (text(None), text(Some(40)), render::csv(document));
     for event in &document.events {
         assert!(!render::pprof(document, event).is_empty());
     }

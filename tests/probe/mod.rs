@@ -16,6 +16,7 @@ mod large;
 mod live_records;
 mod loads;
 pub mod programs;
+mod progress;
 mod refused;
 mod refused_late;
 mod restarts;

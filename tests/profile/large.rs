@@ -10,7 +10,12 @@ const RECORDS: u64 = 1 << 21;
 
 /// `tdtool COMMAND FILE` in 200 MB of address space, of which the program alone takes more than half.
 fn in_little_memory(command: &str, file: &str) -> Ran {
-    let script = format!("ulimit -v 200000; exec {TDTOOL} {command} {file}");
+    within(200_000, command, file)
+}
+
+/// `tdtool COMMAND FILE` in so many kilobytes of address space.
+pub fn within(kilobytes: u32, command: &str, file: &str) -> Ran {
+    let script = format!("ulimit -v {kilobytes}; exec {TDTOOL} {command} {file}");
     run(program("sh").args(["-c", &script]))
 }
 

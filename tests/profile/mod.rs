@@ -3,7 +3,7 @@
 mod binutils;
 mod cut_off;
 mod damage;
-mod large;
+pub mod large;
 pub mod made;
 mod modules;
 #[cfg(target_arch = "x86_64")]

@@ -100,6 +100,8 @@ fn files_streams_and_compressed_files_have_the_samples_that_perf_prints() {
         ("file", &["-e", "cpu-clock"][..]),
         ("stream", &["-e", "cpu-clock", "-o", "-"]),
         ("compressed", &["-e", "cpu-clock", "-z"]),
+        ("folder", &["-e", "cpu-clock", "--threads"]),
+        ("folder compressed", &["-e", "cpu-clock", "--threads", "-z"]),
         ("two events", &["-e", "cpu-clock,page-faults"]),
         ("kernel left out", &["-e", "cpu-clock:u"]),
     ] {

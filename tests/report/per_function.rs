@@ -1,6 +1,7 @@
 //! A tree for each function, from counts that samples read: against the script of a scripted kernel.
 
 use super::{compiled, json, report};
+use crate::profile::large::within;
 use crate::support::files::Folder;
 use crate::support::scripted::{Event, Phase, Script};
 use serde_json::Value;
@@ -111,6 +112,18 @@ fn functions_that_run_longer_than_a_sample_have_the_tree_of_the_script() {
     assert!(row.contains(&shown), "{row}, not {shown}");
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("attributed to the function of the later one"), "{text}");
+}
+
+/// Each of 400,000 readings, with its eight counts, took 300 bytes until the end: 165 MB of addresses in all.
+#[test]
+fn readings_are_not_kept() {
+    let folder = Folder::new();
+    let phases = vec![phase("misses", 17e6, MISSES), phase("computes", 33e6, COMPUTES)];
+    let Some(file) = recorded(&folder, &script(phases, 8_000)) else { return };
+    let text = within(110_000, "report", &file).succeeded().stdout;
+    assert!(text.contains("Hot code: 4000"), "{text}");
+    let row = text.lines().find(|line| line.contains("misses ") && line.contains('±'));
+    assert!(row.is_some_and(|row| !row.contains("not trusted")), "{text}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Reports of recorded counts, and comparisons of reports.
 
 use super::{json, report};
+use crate::profile::made;
 use crate::support::files::{Folder, root, text, zen4_intervals};
 use crate::support::run::tdtool;
 use serde_json::Value;
@@ -108,13 +109,35 @@ fn a_comparison_says_which_file_is_which() {
     assert!(text.contains(&format!("\nB: {b}: true, ")), "{text}");
 }
 
+/// `data` has what perf writes itself, `data.N` what its threads read from ring buffers.
 #[test]
-fn a_folder_of_perf_record_threads_is_refused_with_its_remedy() {
+fn a_folder_of_perf_record_threads_is_read_like_a_file() {
     let folder = Folder::new();
-    // As it writes it: a perf.data file named `data`, and one for each thread.
-    folder.write("data", b"PERFILE2");
-    let output = report(&[text(folder.path())]);
-    let text = &output.stderr;
-    assert_eq!(output.code(), Some(1), "{text}");
-    assert!(text.contains("record without --threads"), "{text}");
+    let samples = |times: std::ops::Range<u64>| -> Vec<u8> {
+        times.step_by(2).flat_map(|time| made::sample(101, time)).collect()
+    };
+    // More than a turn of one file, interleaved in time.
+    let (even, odd) = (samples(100..4100), samples(101..2101));
+    let recorded = folder.path().join("recorded");
+    std::fs::create_dir(&recorded).expect("a folder");
+    folder.write("recorded/data", made::file("x86_64", &made::records()));
+    folder.write("recorded/data.0", &even);
+    folder.write("recorded/data.1", &odd);
+    let whole = [made::records(), even, odd.clone()].concat();
+    let whole = folder.write("whole", made::file("x86_64", &whole));
+    let of = |path: &str| {
+        let document = json(&[path]);
+        [&document["functions"], &document["events"]].map(ToString::to_string)
+    };
+    assert_eq!(of(text(&recorded)), of(&whole));
+    let shown = report(&[text(&recorded)]).succeeded().stdout;
+    assert!(shown.contains("3002 samples of loads"), "{shown}");
+
+    folder.write("recorded/data.1", &odd[..odd.len() - 9]);
+    let shown = report(&[text(&recorded)]).succeeded().stdout;
+    assert!(shown.contains("3001 samples") && shown.contains("data.1 is damaged"), "{shown}");
+    folder.write("recorded/data", b"PERFILE2");
+    let output = report(&[text(&recorded)]);
+    assert_eq!(output.code(), Some(1), "{}", output.stderr);
+    assert!(output.stderr.contains(text(&recorded)), "{}", output.stderr);
 }

@@ -41,7 +41,7 @@ pub struct Arguments {
     #[arg(last = true, value_name = "CMD")]
     pub run: Vec<OsString>,
     /// Measure a running process interactively
-    #[arg(short, long, value_name = "PID")]
+    #[arg(short, long, value_name = "PID", value_parser = super::measure::pid)]
     pub pid: Option<i32>,
     #[command(flatten)]
     pub samples: SampleArgs,

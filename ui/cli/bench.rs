@@ -3,8 +3,10 @@
 use super::diff::FormArgs;
 use super::global::Global;
 use super::measure::{MEASUREMENT, usage};
+use super::progress::left;
 use crate::message;
 use crate::settings::Settings;
+use crate::terminal;
 use clap::Args;
 use engine::documents::diff::diff;
 use engine::documents::diff::several::mean;
@@ -14,10 +16,10 @@ use nix::unistd::{dup, dup2_stdout};
 use pmu::{Aggregate, Command, Target};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tma::{Error, Result};
 
 #[derive(Args)]
@@ -122,10 +124,12 @@ fn live(args: &BenchArgs, settings: &Settings, words: &[OsString]) -> Result<Liv
 
 fn measured(args: &BenchArgs, settings: &Settings, ask: &InterleavedAsk) -> Result<Runs> {
     let _silent = (!args.show_output).then(Silent::begin).transpose()?;
-    let is_terminal = std::io::stderr().is_terminal();
-    let mut progress = |number, of| {
+    let is_terminal = terminal::shows_progress();
+    let begun = Instant::now();
+    let mut progress = |number: u32, of: u32| {
         if is_terminal {
-            message::plain(&format!("\rrun {number} of {of}\x1b[K"));
+            let left = left(begun.elapsed(), number.saturating_sub(1) as usize, of as usize);
+            message::plain(&format!("\rrun {number} of {of}{left}\x1b[K"));
         }
     };
     let runs = interleaved::run(settings.machine(), settings.library, ask, &mut progress);

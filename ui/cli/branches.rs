@@ -1,6 +1,6 @@
 //! `tdtool branches`: what the branch stacks of a recording tell.
 
-use super::output::{write_or_print, write_or_print_bytes};
+use super::output::{page, write_or_print, write_or_print_bytes};
 use super::search::SearchArgs;
 use clap::{Args, ValueEnum};
 use engine::documents::branches::Branches;
@@ -60,7 +60,7 @@ pub fn run(args: &BranchesArgs) -> Result<ExitCode> {
     let search = args.search.paths()?;
     let document = engine::branches::branches(&args.files, args.event_number, &search)?;
     let text = match args.format {
-        Format::Text => branches::text(&document, args.n),
+        Format::Text => branches::text(&document, args.n, page(args.output.as_deref())),
         Format::Json => json::pretty(&document)?,
         Format::Csv => branches::csv(&document),
         Format::Profgen => branches::unsymbolized(&document, &module(args, &document)?),

@@ -1,8 +1,8 @@
 //! `tdtool count`: exact counts of chosen functions of a command or a live process, by probes.
 
 use super::global::Global;
-use super::output::print;
-use super::progress::Progress;
+use super::output::{error_page, page, print};
+use super::progress::{self, Progress};
 use crate::message;
 use crate::settings::Settings;
 use clap::{Args, ValueEnum};
@@ -10,6 +10,7 @@ use engine::count::{CountAsk, counted};
 use engine::files::write_whole;
 use engine::hot::hottest::hottest;
 use engine::render::{count, json};
+use engine::steps::Watch;
 use engine::topdown::{Ask, LiveAsk};
 use pmu::{Aggregate, Command, Target};
 use std::ffi::OsString;
@@ -51,7 +52,7 @@ pub struct CountArgs {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Count a running process for a while instead of a command
-    #[arg(short, long, value_name = "PID", conflicts_with = "command")]
+    #[arg(short, long, value_name = "PID", value_parser = super::measure::pid, conflicts_with = "command")]
     pid: Option<i32>,
     /// With -p: seconds of each window: sampled (--hot), counted, … [default: 1]
     #[arg(long, value_name = "N", value_parser = seconds)]
@@ -142,30 +143,30 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
     let beside = args.output.is_none() && args.format == Format::Text;
     let stdout_to_stderr = file.is_none() && !beside;
     let command = Command { argv: args.command, stdout_to_stderr };
-    let hot = match args.hot {
-        true => {
-            let settings = global.settings()?;
-            let live = live(&settings, &command, process)?;
-            Some(hottest(settings.machine(), settings.library, &live, args.share)?)
-        }
-        false => None,
-    };
-    let ask = CountAsk {
+    let mut ask = CountAsk {
         command,
         process,
         modules: args.module,
         functions: args.functions,
-        hot,
+        hot: None,
         plain: args.plain,
         loads: args.loads,
         values: args.values,
         branches: if args.branches { Some(global.settings()?.core()?) } else { None },
+        watch: Some(Watch::new(|step| _ = progress::step(step))),
     };
+    if args.hot {
+        let settings = global.settings()?;
+        let live = live(&settings, &ask.command, process)?;
+        ask.begin_sampling();
+        ask.hot = Some(hottest(settings.machine(), settings.library, &live, args.share)?);
+    }
     let mut progress = Progress::new("analysing the code");
     let (document, code) = counted(&ask, &mut |done, all| progress.show(done, all))?;
     progress.end();
     let text = match args.format {
-        Format::Text => count::text(&document),
+        Format::Text if beside => count::text(&document, error_page()),
+        Format::Text => count::text(&document, page(args.output.as_deref())),
         Format::Json => json::pretty(&document)?,
         Format::Callgrind => count::callgrind(&document),
     };

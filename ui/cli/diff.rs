@@ -1,7 +1,7 @@
 //! `tdtool diff A B`: reports or recordings compared, and lines that the differences must not cross.
 
 use super::global::Global;
-use super::output::print;
+use super::output::{page, print};
 use super::search::SearchArgs;
 use crate::message;
 use clap::{Args, ValueEnum};
@@ -109,7 +109,7 @@ impl FormArgs {
     ) -> Result<ExitCode> {
         judge(&mut compared, conditions)?;
         let text = match self.format {
-            Format::Text => render::render(&compared, ascii),
+            Format::Text => render::render(&compared, ascii, page(self.output.as_deref())),
             Format::Json => json::pretty(&compared)?,
             Format::Csv => render::csv(&compared),
             Format::Markdown => render::markdown(&compared),

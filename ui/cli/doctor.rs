@@ -1,7 +1,7 @@
 //! `tdtool doctor`: what this machine can measure, what blocks the rest, and the remedy.
 
 use super::global::Global;
-use super::output::print;
+use super::output::{page, print};
 use clap::{Args, ValueEnum};
 use engine::documents::doctor::examine;
 use engine::render::{doctor, json};
@@ -30,7 +30,7 @@ pub fn run(global: &Global, args: DoctorArgs) -> Result<ExitCode> {
         &settings.core()?,
     )?;
     print(&match args.format {
-        Format::Text => doctor::text(&document),
+        Format::Text => page(None).fitted(doctor::text(&document)),
         Format::Json => json::pretty(&document)?,
     })?;
     Ok(ExitCode::SUCCESS)

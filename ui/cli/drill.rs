@@ -45,8 +45,10 @@ pub fn open(arguments: Arguments) -> Result<Next> {
 /// Whether there is a file to open, checked before the screen changes.
 fn readable(file: &Path) -> Result<()> {
     let error = match std::fs::metadata(file) {
-        Ok(meta) if meta.is_dir() => Error::failed(format!("{} is a directory", file.display()))
-            .hint("give a session, a perf.data file, or recorded counts"),
+        Ok(meta) if meta.is_dir() && !file.join("data").is_file() => {
+            Error::failed(format!("{} is a directory", file.display()))
+                .hint("give a session, a perf.data file, or recorded counts")
+        }
         Ok(_) => return Ok(()),
         Err(e) => Error::failed(format!("cannot open {}", file.display()))
             .because(e)

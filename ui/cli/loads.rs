@@ -1,6 +1,6 @@
 //! `tdtool loads`: what the load samples of recordings tell.
 
-use super::output::write_or_print;
+use super::output::{page, write_or_print};
 use super::search::SearchArgs;
 use clap::{Args, ValueEnum};
 use engine::render::{json, recorded_loads};
@@ -37,7 +37,7 @@ pub fn run(args: &LoadsArgs) -> Result<ExitCode> {
     let search = args.search.paths()?;
     let document = engine::recorded_loads::loads(&args.files, &search)?;
     let text = match args.format {
-        Format::Text => recorded_loads::text(&document, args.n),
+        Format::Text => recorded_loads::text(&document, args.n, page(args.output.as_deref())),
         Format::Json => json::pretty(&document)?,
         Format::Csv => recorded_loads::csv(&document),
     };

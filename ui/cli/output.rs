@@ -1,9 +1,27 @@
 //! Standard output, and the files of `--output`.
 
+use crate::terminal;
 use engine::files::write_whole;
+use engine::render::page::Page;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};
+
+/// The page of standard output, or of the file of `--output`.
+pub fn page(path: Option<&Path>) -> Page {
+    let is_file = path.is_some_and(|path| path.as_os_str() != "-");
+    Page::of(terminal::columns(&std::io::stdout()).filter(|_| !is_file))
+}
+
+/// The page of standard error.
+pub fn error_page() -> Page {
+    Page::of(terminal::columns(&std::io::stderr()))
+}
+
+/// As [`print()`], of a text whose lines become no wider than the terminal.
+pub fn print_text(text: String) -> Result<()> {
+    print(&page(None).fitted(text))
+}
 
 /// Writes `text`, without control characters that names brought in; a reader that went away
 /// (`| head`) is no error.

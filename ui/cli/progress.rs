@@ -2,6 +2,7 @@
 //! ten seconds.
 
 use crate::{message, terminal};
+use engine::steps::Step;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -68,6 +69,21 @@ pub fn left(elapsed: Duration, done: usize, all: usize) -> String {
     }
     let left = elapsed.as_secs_f64() * (all - done) as f64 / done as f64;
     format!(", {:.0} s left", left.ceil())
+}
+
+/// Shows a step that begins over the one before; `false` where that cannot be, without a terminal.
+pub fn step(step: &Step) -> bool {
+    let is_terminal = terminal::shows_progress();
+    if is_terminal && step.what.is_empty() {
+        message::plain("\r\x1b[K");
+    } else if is_terminal {
+        let left = step.seconds_left.map(|left| format!(", {:.0} s left", left.ceil()));
+        let (number, of, what) = (step.number, step.of, &step.what);
+        let text = format!("{number} of {of}: {what}{}", left.unwrap_or_default());
+        let most = terminal::columns(&std::io::stderr()).map_or(usize::MAX, |columns| columns - 1);
+        message::plain(&format!("\r{}\x1b[K", text.chars().take(most).collect::<String>()));
+    }
+    is_terminal
 }
 
 /// A clock on a terminal: the time left of something, or that it takes so far.

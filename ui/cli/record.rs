@@ -3,7 +3,7 @@
 use super::global::Global;
 use super::measure::{MEASUREMENT, MeasureArgs, usage};
 use super::outcome::{note_blocked, status};
-use super::output::print;
+use super::output::print_text;
 use super::progress::Clock;
 use crate::message::{self, note};
 use clap::Args;
@@ -137,7 +137,7 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
         Some(error) => {
             // The session lacks the report, so it is printed.
             let style = Style { ascii: global.ascii, ..Style::default() };
-            print(&render(&outcome.report, &style))?;
+            print_text(render(&outcome.report, &style))?;
             Err(error)
         }
     }

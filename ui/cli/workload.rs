@@ -1,6 +1,6 @@
 //! `tdtool workload list|run`: built-in programs with a known bottleneck.
 
-use super::output::print;
+use super::output::{page, print};
 use clap::{Args, Subcommand, ValueEnum};
 use engine::documents::workload::{Catalog, Run};
 use engine::render::{json, workload as render};
@@ -73,8 +73,10 @@ fn list(name: Option<&str>, format: Format) -> Result<String> {
     };
     Ok(match (format, name) {
         (Format::Json, _) => json::pretty(&Catalog::new(chosen))?,
-        (Format::Text, Some(_)) => chosen.iter().map(render::description).collect(),
-        (Format::Text, None) => render::table(chosen),
+        (Format::Text, Some(_)) => {
+            page(None).fitted(chosen.iter().map(render::description).collect())
+        }
+        (Format::Text, None) => render::table(chosen, page(None)),
     })
 }
 
@@ -85,6 +87,6 @@ fn run_one(args: &RunArgs) -> Result<String> {
     let summary = workload::run(&args.name, &options)?;
     Ok(match args.format {
         Format::Json => json::pretty(&Run::new(&summary))?,
-        Format::Text => render::summary(&summary),
+        Format::Text => page(None).fitted(render::summary(&summary)),
     })
 }

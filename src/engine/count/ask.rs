@@ -1,6 +1,7 @@
 //! What to count.
 
 use crate::hot::hottest::Hottest;
+use crate::steps::Watch;
 use pmu::Command;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use tma::Core;
 
 /// What to count.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct CountAsk {
     /// The command; not used with a process.
     pub command: Command,
@@ -29,4 +30,6 @@ pub struct CountAsk {
     pub values: Option<Vec<u64>>,
     /// Whether mispredictions are modelled, on this core, from a further run or window.
     pub branches: Option<Arc<Core>>,
+    /// Called before each run or window.
+    pub watch: Option<Watch>,
 }

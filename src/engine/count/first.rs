@@ -3,11 +3,13 @@
 use super::ask::CountAsk;
 use super::choice::{Chosen, chosen};
 use super::rows::{LEAST_IN_WINDOW, enter, refused};
+use super::steps::Steps;
 use super::{hot, program};
 use crate::documents::Exit;
 use crate::documents::count::{Cost, Count, LoopRow, SCHEMA};
 use crate::loads::{Loads, loads};
 use crate::mispredicted;
+use crate::steps::Left;
 use crate::subject::Subject;
 use crate::values;
 use pmu::Command;
@@ -26,6 +28,7 @@ pub(crate) struct First {
     pub(super) counts: Counts,
     chosen: Vec<Chosen>,
     plain: Option<f64>,
+    steps: Steps,
     /// The code of the process could not be put back after a window.
     pub(super) remains: bool,
     /// The first status other than 0 of the runs before, or of the counted one.
@@ -51,10 +54,12 @@ impl First {
             None => (chosen(ask)?, None),
         };
         super::at::check(ask.values.as_deref().unwrap_or_default(), &chosen)?;
+        let mut steps = Steps::new(ask);
         let mut before = ask.hot.as_ref().and_then(|found| found.exit).filter(is_failure);
         let plain = match (&ask.hot, ask.process) {
             (_, Some(_)) => None,
             _ if ask.plain => {
+                steps.begin(ask, "without probes", ask.runs());
                 let (seconds, exit) = plain(&ask.command)?;
                 before = before.or(exit);
                 Some(seconds)
@@ -64,10 +69,13 @@ impl First {
         let wanted: Vec<Wanted> = chosen.iter().map(|c| c.wanted.clone()).collect();
         let used = || ask.process.and_then(|(pid, _)| program::processor_time(pid));
         let used_before = used();
+        steps.plain = plain.or(steps.plain);
+        steps.begin(ask, "counts", Left { plain: false, ..ask.runs() });
         let counts = match ask.process {
             Some((pid, window)) => count_process(pid, &wanted, window, signals, progress)?,
             None => count_sampled(&ask.command, &wanted, &samples, signals)?,
         };
+        steps.plain = steps.plain.or(Some(Left::plain_of(counts.wall.as_secs_f64())));
         let mut document = Count {
             schema: SCHEMA.to_owned(),
             command: ask.command.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
@@ -89,7 +97,7 @@ impl First {
         document.notes.extend(notes);
         let status = before.or(counts.exit).map_or(0, pmu::Exit::code);
         let remains = counts.remains;
-        Ok(Self { document, counts, chosen, plain, remains, status })
+        Ok(Self { document, counts, chosen, plain, steps, remains, status })
     }
 
     /// Records branches, values and loads, as far as asked for, each in runs or windows of their own. The signal that
@@ -103,7 +111,7 @@ impl First {
         signals: &Signals,
         progress: Progress<'_>,
     ) -> Result<Option<i32>> {
-        let Self { document, counts, chosen, plain, .. } = self;
+        let Self { document, counts, chosen, plain, steps, .. } = self;
         let (command, process, plain) = (&ask.command, ask.process, *plain);
         let mut subject = Subject { command, process, signals, progress, plain, remains: false };
         let subject = &mut subject;
@@ -112,6 +120,10 @@ impl First {
         for kind in [Kind::Branches, Kind::Values, Kind::Loads] {
             if interrupted.is_some() {
                 break;
+            }
+            let left = kind.with_later(ask.runs());
+            if kind.is_in(left) {
+                steps.begin(ask, kind.name(), left);
             }
             let found = match (kind, &ask.branches, &ask.values) {
                 (Kind::Branches, Some(core), _) => {
@@ -134,6 +146,7 @@ impl First {
                 found => found?,
             };
         }
+        steps.end(ask);
         self.remains |= subject.remains;
         Ok(interrupted)
     }
@@ -145,6 +158,34 @@ enum Kind {
     Branches,
     Values,
     Loads,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Branches => "branches",
+            Self::Values => "values",
+            Self::Loads => "loads",
+        }
+    }
+
+    /// What of all runs is left when this begins.
+    fn with_later(self, all: Left) -> Left {
+        let left = Left { plain: false, counts: 0, ..all };
+        match self {
+            Self::Branches => left,
+            Self::Values => Left { branches: false, ..left },
+            Self::Loads => Left { branches: false, values: false, ..left },
+        }
+    }
+
+    fn is_in(self, left: Left) -> bool {
+        match self {
+            Self::Branches => left.branches,
+            Self::Values => left.values,
+            Self::Loads => left.loads,
+        }
+    }
 }
 
 /// An error in one sentence.

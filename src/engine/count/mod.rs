@@ -6,6 +6,7 @@
 //! | `choice` | the functions that are asked for, by name |
 //! | `first` | the run that is counted, and further ones |
 //! | `extents` | runs that did not end alike |
+//! | `steps` | the runs as they begin, with the time that is left |
 //! | `hot` | those that hold most samples of an earlier run |
 //! | `program` | the program of the command or process |
 //! | `at` | addresses of blocks that are given by hand |
@@ -19,6 +20,7 @@ mod first;
 mod hot;
 mod program;
 mod rows;
+mod steps;
 
 use crate::documents::Exit;
 use crate::documents::count::{Count, SCHEMA};

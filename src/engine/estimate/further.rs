@@ -42,6 +42,7 @@ impl Further {
             loads: false,
             values: None,
             branches: None,
+            watch: None,
         };
         let mut first = First::of(&ask, &signals, &mut |_, _| {})?;
         let interrupted = first.further(&ask, &signals, &mut |_, _| {})?;

@@ -49,5 +49,6 @@ mod run;
 mod schedule;
 mod words;
 
-pub use ask::{EstimateAsk, Step, Watch, cost};
+pub use crate::steps::{Step, Watch};
+pub use ask::{EstimateAsk, cost};
 pub use run::estimate;

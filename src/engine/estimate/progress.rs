@@ -1,6 +1,7 @@
 //! Steps as they begin, with the time that is left.
 
-use super::ask::{EstimateAsk, Left, Step};
+use super::ask::EstimateAsk;
+use crate::steps::{Left, Step};
 
 /// The steps of one estimate.
 pub(super) struct Progress<'a> {
@@ -30,6 +31,11 @@ impl<'a> Progress<'a> {
 
     fn report(&self, what: &str, of: usize, seconds_left: f64) {
         let what = what.to_owned();
-        self.ask.progress.show(&Step { what, number: self.number, of, seconds_left });
+        self.ask.progress.show(&Step {
+            what,
+            number: self.number,
+            of,
+            seconds_left: Some(seconds_left),
+        });
     }
 }

@@ -1,6 +1,6 @@
 //! The runs, in order, and the document from all of them.
 
-use super::ask::{EstimateAsk, Left, cost};
+use super::ask::{EstimateAsk, cost};
 use super::counted::Counted;
 use super::evidence::Context;
 use super::footprint::Footprint;
@@ -18,6 +18,7 @@ use crate::documents::Report;
 use crate::documents::count::Count;
 use crate::documents::estimate::{Estimate, Run};
 use crate::recorded_loads::code::Code;
+use crate::steps::Left;
 use isa::ports::Ports;
 use pmu::perf::Signals;
 use profile::files::SearchPaths;
@@ -134,7 +135,8 @@ fn record(
     document: &mut Estimate,
 ) -> Wanted {
     let mut recorded = Wanted::default();
-    let mut left = Left { counts: 1, branches: wanted.branches, loads: wanted.loads, isolated: 0 };
+    let (branches, loads) = (wanted.branches, wanted.loads);
+    let mut left = Left { counts: 1, branches, loads, ..Left::default() };
     let mut noted = |done: Result<()>| {
         let error = done.err().map(|error| error.to_string());
         document.notes.extend(error.clone());

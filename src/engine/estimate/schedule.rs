@@ -1,12 +1,13 @@
 //! Which pieces are measured in isolation, and what is unexplained after that.
 
-use super::ask::{EstimateAsk, Left};
+use super::ask::EstimateAsk;
 use super::evidence::Context;
 use super::interrupt::Interrupt;
 use super::isolated::{Found, Isolation};
 use super::own_values::{OwnValues, matter};
 use super::pieces::Function;
 use super::progress::Progress;
+use crate::steps::Left;
 use estimate::{Part, Parts, divide};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -4,17 +4,14 @@ use super::located::Located;
 use crate::documents::per_function::{FunctionNode, FunctionTree, PerFunction};
 use crate::flame::Breakdown;
 use profile::counts::{Match, Names};
-use profile::hot::{Profile, Read, Reads};
+use profile::hot::{Profile, ReadSum, Reads};
 use tma::counts::{Counts, GroupCounts, Reading};
 use tma::schedule::to_level;
 use tma::tables::{EventId, Table};
 use tma::tree::Evaluator;
 
 /// Fewest readings of a function whose tree is trusted: a mean of 30 is about normal.
-const FEWEST: usize = 30;
-/// Largest number of parts that a function's readings are summed to: enough for a jackknife, and readings near one
-/// another, which are not independent, share a part.
-const PARTS: usize = 64;
+const FEWEST: u64 = 30;
 /// Share of readings from other functions, of what there would be if the thread changed function all the time, above
 /// which a function cannot be told from what runs around it.
 const INSEPARABLE: f64 = 0.5;
@@ -29,41 +26,33 @@ pub(super) fn per_function(profile: &Profile, located: &Located) -> Option<PerFu
     let reads = profile.reads();
     let (table, events) = located.tables().iter().find_map(|t| Some((t, level_1(t, reads)?)))?;
     let mut evaluator = Evaluator::new(table);
-    let all: f64 = reads.all.iter().map(|read| read.enabled as f64).sum();
     let mut found = PerFunction {
         table: table.name.clone(),
         event: profile.event.clone(),
-        readings: reads.all.len() as u64,
-        interval_ns: median(reads),
-        smallest_share: (FEWEST as f64 / reads.all.len().max(1) as f64).min(1.0),
+        readings: reads.readings,
+        interval_ns: reads.interval,
+        smallest_share: (FEWEST as f64 / reads.readings.max(1) as f64).min(1.0),
         ..PerFunction::default()
     };
-    let mut by_function: Vec<Vec<&Read>> = vec![Vec::new(); profile.functions.len()];
-    for read in &reads.all {
-        if let Some(own) = read.function.and_then(|index| by_function.get_mut(index)) {
-            own.push(read);
-        }
-    }
-    for (function, own) in profile.functions.iter().zip(by_function) {
-        let time = |of: &[&Read]| of.iter().map(|read| read.enabled as f64).sum::<f64>();
-        if own.is_empty() || all <= 0.0 {
+    for (function, own) in profile.functions.iter().zip(&reads.functions) {
+        let (all, same) = (&own.all, &own.same);
+        if all.readings == 0 || reads.enabled <= 0.0 {
             continue;
         }
-        let same: Vec<&Read> = own.iter().copied().filter(|read| read.same).collect();
-        let share = time(&own) / all;
-        let mixed = 1.0 - time(&same) / time(&own).max(1.0);
-        let reason = doubt((own.len(), same.len()), share, mixed);
+        let share = all.enabled / reads.enabled;
+        let mixed = 1.0 - same.enabled / all.enabled.max(1.0);
+        let reason = doubt((all.readings, same.readings), share, mixed);
         found.functions.push(FunctionTree {
             name: function.name.clone(),
             short: function.short.clone(),
             module: function.module.clone(),
             share,
-            readings: own.len() as u64,
+            readings: all.readings,
             mixed,
             trusted: reason.is_none(),
-            nodes: match own.len() < FEWEST {
+            nodes: match all.readings < FEWEST {
                 true => unknown(table, reason.as_deref()),
-                false => nodes(&mut evaluator, table, &events, &own, &same),
+                false => nodes(&mut evaluator, table, &events, all, same),
             },
             reason,
         });
@@ -105,11 +94,11 @@ fn nodes(
     evaluator: &mut Evaluator<'_>,
     table: &Table,
     events: &[(usize, EventId)],
-    own: &[&Read],
-    same: &[&Read],
+    own: &ReadSum,
+    same: &ReadSum,
 ) -> Vec<FunctionNode> {
     let whole = evaluator.evaluate(&counts(events, own));
-    let within = (same.len() >= FEWEST).then(|| evaluator.values(&counts(events, same)));
+    let within = (same.readings >= FEWEST).then(|| evaluator.values(&counts(events, same)));
     let node = |n: u16| {
         let at = usize::from(n);
         let of = &whole.nodes[at].quantity;
@@ -137,31 +126,22 @@ fn unknown(table: &Table, reason: Option<&str>) -> Vec<FunctionNode> {
     to_level(table, 1).into_iter().map(node).collect()
 }
 
-/// Counts of one group, in at most [`PARTS`] readings.
-fn counts(events: &[(usize, EventId)], reads: &[&Read]) -> Counts {
-    let part = |reads: &[&Read]| {
-        let sum = |of: &dyn Fn(&Read) -> u64| {
-            reads.iter().fold(0_u64, |sum, read| sum.saturating_add(of(read)))
-        };
-        Reading {
-            enabled: sum(&|read| read.enabled),
-            running: sum(&|read| read.running),
-            values: events
-                .iter()
-                .map(|(at, _)| sum(&|read| read.values.get(*at).copied().unwrap_or(0)))
-                .collect(),
-        }
-    };
-    let length = reads.len().div_ceil(PARTS).max(1);
-    let readings: Vec<Reading> =
-        reads.chunks(length).map(part).filter(|reading| reading.running > 0).collect();
-    let enabled = readings.iter().map(|r| r.running).sum::<u64>().saturating_mul(POPULATION);
+/// Counts of one group.
+fn counts(events: &[(usize, EventId)], sum: &ReadSum) -> Counts {
+    let parts = sum.parts().filter(|part| part.running > 0).map(|part| Reading {
+        enabled: part.enabled,
+        running: part.running,
+        values: events.iter().map(|(at, _)| part.values.get(*at).copied().unwrap_or(0)).collect(),
+    });
+    let readings: Vec<Reading> = parts.collect();
+    let running = readings.iter().fold(0_u64, |sum, part| sum.saturating_add(part.running));
+    let enabled = running.saturating_mul(POPULATION);
     let events = events.iter().map(|(_, id)| *id).collect();
     Counts { groups: vec![GroupCounts::Live { events, readings, enabled }], ..Counts::default() }
 }
 
 /// Why a function's tree is not to be trusted, if it is not.
-fn doubt((readings, same): (usize, usize), share: f64, mixed: f64) -> Option<String> {
+fn doubt((readings, same): (u64, u64), share: f64, mixed: f64) -> Option<String> {
     if readings < FEWEST {
         return Some(format!("{readings} readings; {FEWEST} are needed"));
     }
@@ -173,12 +153,6 @@ fn doubt((readings, same): (usize, usize), share: f64, mixed: f64) -> Option<Str
     }
     (mixed > HARMLESS && same < FEWEST)
         .then(|| format!("{same} readings that began and ended in it; {FEWEST} are needed"))
-}
-
-fn median(reads: &Reads) -> f64 {
-    let mut times: Vec<u64> = reads.all.iter().map(|read| read.enabled).collect();
-    times.sort_unstable();
-    times.get(times.len() / 2).map_or(0.0, |time| *time as f64)
 }
 
 fn notes(found: &PerFunction, reads: &Reads) -> Vec<String> {

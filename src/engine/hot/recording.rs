@@ -40,7 +40,7 @@ pub fn kind(path: &Path) -> Result<FileKind> {
         }
     };
     if path.is_dir() {
-        // What `perf record --threads` writes; its reader says what to do.
+        // What `perf record --threads` writes.
         if path.join("data").is_file() {
             return Ok(FileKind::PerfData);
         }

@@ -1,5 +1,6 @@
 //! A table of the calls that allocated the memory that loads read.
 
+use super::page::{Page, Subject, Worth};
 use crate::documents::count::{AllocationSite, Count};
 use std::fmt::Write as _;
 
@@ -7,12 +8,17 @@ use std::fmt::Write as _;
 const MOST_ROWS: usize = 20;
 
 /// A table of the sites.
-pub(super) fn sites(document: &Count, out: &mut String) {
+pub(super) fn sites(document: &Count, page: Page, out: &mut String) {
     let all = &document.allocation_sites;
     if all.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n{:>14}  {:>14}  allocated by", "calls", "bytes");
+    let cells = |calls: &str, bytes: &str| {
+        [(Worth::Some, format!("{calls:>14}")), (Worth::All, format!("  {bytes:>14}"))]
+    };
+    out.push('\n');
+    let head = Subject { after: "allocated by", ..Subject::default() };
+    page.row(out, &cells("calls", "bytes"), head);
     for site in all.iter().take(MOST_ROWS) {
         let AllocationSite { function, offset, by, .. } = site;
         let line = match (&site.file, site.line) {
@@ -20,8 +26,9 @@ pub(super) fn sites(document: &Count, out: &mut String) {
             _ => String::new(),
         };
         let outer = if site.is_library { " (its caller is too far up the stack)" } else { "" };
-        let place = format!("{function}+{offset:#x} ({by}){line}{outer}");
-        let _ = writeln!(out, "{:>14}  {:>14}  {place}", site.allocations, site.bytes);
+        let after = format!("+{offset:#x} ({by}){line}{outer}");
+        let cells = cells(&site.allocations.to_string(), &site.bytes.to_string());
+        page.row(out, &cells, Subject { name: function, after: &after, ..Subject::default() });
     }
     if all.len() > MOST_ROWS {
         let _ = writeln!(out, "{:>14}  sites more (all in JSON)", all.len() - MOST_ROWS);

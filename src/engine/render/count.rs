@@ -2,6 +2,7 @@
 
 use super::loads::loads;
 use super::mispredicted::branches;
+use super::page::{Page, Subject, Worth};
 use super::values::values;
 use crate::documents::count::{BlockRow, Count, LoopRow, Refused, Trips};
 use profile::symbols::demangle::demangle_short;
@@ -14,45 +15,52 @@ const MOST: usize = 40;
 const MOST_REFUSED: usize = 10;
 
 /// The document as text: the blocks that were entered most often, the loops, what has no count.
-pub fn text(document: &Count) -> String {
+pub fn text(document: &Count, page: Page) -> String {
     let mut out = String::new();
-    hot(document, &mut out);
+    hot(document, page, &mut out);
     let mut blocks: Vec<&BlockRow> = document.blocks.iter().filter(|b| b.count > 0).collect();
     blocks.sort_by(|a, b| b.count.cmp(&a.count).then(a.start.cmp(&b.start)));
     if blocks.is_empty() && !document.blocks.is_empty() {
         // A note says why, and the summary what could have been counted.
         summary(document, &mut out);
-        return out;
+        return page.fitted(out);
     }
-    let _ = writeln!(out, "{:>14}  {:<8}  block", "entries", "how");
+    let cells = |entries: String, how: &str| {
+        [(Worth::All, format!("{entries:>14}")), (Worth::Little, format!("  {how:<8}"))]
+    };
+    let head = Subject { after: "block", ..Subject::default() };
+    page.row(&mut out, &cells("entries".to_owned(), "how"), head);
     for block in blocks.iter().take(MOST) {
         let how = block.probe.as_deref().unwrap_or(&block.how);
-        let name = demangle_short(&block.function);
-        let place = format!("{}..{} {name}", block.start, block.end);
-        let _ = writeln!(out, "{:>14}  {how:<8}  {place}", block.count);
+        let place = format!("{}..{}", block.start, block.end);
+        let subject =
+            Subject { place: &place, name: &demangle_short(&block.function), ..Subject::default() };
+        page.row(&mut out, &cells(block.count.to_string(), how), subject);
     }
     if blocks.len() > MOST {
         let _ = writeln!(out, "{:>14}  blocks more (all in JSON)", blocks.len() - MOST);
     }
-    refused(document, &mut out);
-    loops(document, &mut out);
-    branches(document, &mut out);
-    loads(document, &mut out);
-    values(document, &mut out);
+    refused(document, page, &mut out);
+    loops(document, page, &mut out);
+    branches(document, page, &mut out);
+    loads(document, page, &mut out);
+    values(document, page, &mut out);
     summary(document, &mut out);
     how(&blocks[..blocks.len().min(MOST)], &mut out);
-    out
+    page.fitted(out)
 }
 
 /// Blocks and functions without a count: those of functions that ran first.
-fn refused(document: &Count, out: &mut String) {
+fn refused(document: &Count, page: Page, out: &mut String) {
     let ran = ran(document);
     let has_run = |r: &Refused| ran.contains(&(r.module.as_str(), r.function.as_str()));
     let mut rows: Vec<&Refused> = document.refused.iter().collect();
     rows.sort_by_key(|row| !has_run(row));
     for row in rows.iter().take(MOST_REFUSED) {
-        let name = demangle_short(&row.function);
-        let _ = writeln!(out, "{:>14}  {:<8}  {} {name}: {}", "?", "none", row.start, row.reason);
+        let cells =
+            [(Worth::All, format!("{:>14}", "?")), (Worth::Little, format!("  {:<8}", "none"))];
+        let (name, why) = (demangle_short(&row.function), format!(": {}", row.reason));
+        page.row(out, &cells, Subject { place: &row.start, name: &name, after: &why });
     }
     if rows.len() > MOST_REFUSED {
         let _ =
@@ -81,7 +89,7 @@ fn how(blocks: &[&BlockRow], out: &mut String) {
 }
 
 /// How the functions were chosen.
-fn hot(document: &Count, out: &mut String) {
+fn hot(document: &Count, page: Page, out: &mut String) {
     let Some(hot) = &document.hot else { return };
     let (percent, samples) = (100.0 * hot.asked, hot.samples);
     let _ =
@@ -89,12 +97,9 @@ fn hot(document: &Count, out: &mut String) {
     for row in &hot.functions {
         let not = row.reason.as_ref().map_or(String::new(), |why| format!(" (not counted: {why})"));
         let file = row.module.rsplit('/').next().unwrap_or_default();
-        let _ = writeln!(
-            out,
-            "{:>13.1}%  {} {file}{not}",
-            100.0 * row.share,
-            demangle_short(&row.function)
-        );
+        let cells = [(Worth::All, format!("{:>13.1}%", 100.0 * row.share))];
+        let (name, after) = (demangle_short(&row.function), format!(" {file}{not}"));
+        page.row(out, &cells, Subject { name: &name, after: &after, ..Subject::default() });
     }
     out.push('\n');
 }
@@ -115,7 +120,7 @@ fn most_frequent(trips: &Trips) -> String {
     }
 }
 
-fn loops(document: &Count, out: &mut String) {
+fn loops(document: &Count, page: Page, out: &mut String) {
     let ran = ran(document);
     let run = |one: &&LoopRow| match one.iterations {
         Some(number) => number > 0,
@@ -127,15 +132,25 @@ fn loops(document: &Count, out: &mut String) {
     }
     loops.sort_by(|a, b| b.iterations.cmp(&a.iterations).then(a.head.cmp(&b.head)));
     let more = loops.len().saturating_sub(MOST);
-    let _ = writeln!(out, "\n{:>14}  {:>12}  {:>10}  loop", "iterations", "entries", "each");
+    let cells = |iterations: &str, entries: &str, each: &str| {
+        [
+            (Worth::All, format!("{iterations:>14}")),
+            (Worth::Little, format!("  {entries:>12}")),
+            (Worth::Some, format!("  {each:>10}")),
+        ]
+    };
+    out.push('\n');
+    let head = Subject { after: "loop", ..Subject::default() };
+    page.row(out, &cells("iterations", "entries", "each"), head);
     for one in loops.into_iter().take(MOST) {
         let number = |n: Option<u64>| n.map_or("?".to_owned(), |n| n.to_string());
         let mean = one.trips.mean.map_or("?".to_owned(), |mean| format!("{mean:.1}"));
         let (iterations, entries) = (number(one.iterations), number(one.entries));
         let trips = most_frequent(&one.trips);
         let why = one.reason.as_ref().map_or(String::new(), |why| format!(": {why}"));
-        let place = format!("{} {}{trips}{why}", one.head, demangle_short(&one.function));
-        let _ = writeln!(out, "{iterations:>14}  {entries:>12}  {mean:>10}  {place}");
+        let (name, after) = (demangle_short(&one.function), format!("{trips}{why}"));
+        let subject = Subject { place: &one.head, name: &name, after: &after };
+        page.row(out, &cells(&iterations, &entries, &mean), subject);
     }
     if more > 0 {
         let _ = writeln!(out, "{more:>14}  loops more (all in JSON)");

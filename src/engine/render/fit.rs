@@ -64,7 +64,7 @@ fn shortened(word: &str, most: usize) -> String {
 }
 
 /// Columns that a line takes.
-fn columns(line: &str) -> usize {
+pub(crate) fn columns(line: &str) -> usize {
     let mut in_attribute = false;
     let shown = line.chars().filter(|c| {
         let was = in_attribute;

@@ -1,18 +1,30 @@
 //! The blocks of a function as text and CSV.
 
 use super::csv;
+use super::page::{Page, Subject, Worth};
 use isa::code::FunctionBlocks;
 use std::fmt::Write as _;
 
 /// One line per block; `ascii`: ASCII characters only.
-pub fn text(list: &FunctionBlocks, ascii: bool) -> String {
+pub fn text(list: &FunctionBlocks, ascii: bool, page: Page) -> String {
     let dots = if ascii { "..." } else { "…" };
     let plural = if list.blocks.len() == 1 { "" } else { "s" };
     let mut out = format!("{}: {} block{plural}\n", list.function, list.blocks.len());
     let places: Vec<String> =
         list.blocks.iter().map(|b| format!("{}..{}", b.start, b.end)).collect();
     let wide = places.iter().map(String::len).max().unwrap_or(0).max("addresses".len());
-    let _ = writeln!(out, "     +N  {:<wide$}  instructions  loops  loop  code", "addresses");
+    let cells = |number: &str, place: &str, rest: [&str; 3]| {
+        let [count, depth, of] = rest;
+        [
+            (Worth::All, format!("{number:>7}")),
+            (Worth::Some, format!("  {place:<wide$}")),
+            (Worth::Little, format!("  {count:>12}")),
+            (Worth::Little, format!("  {depth:>5}")),
+            (Worth::Little, format!("  {of:>4}")),
+        ]
+    };
+    let head = Subject { after: "code", ..Subject::default() };
+    page.row(&mut out, &cells("+N", "addresses", ["instructions", "loops", "loop"]), head);
     for (block, place) in list.blocks.iter().zip(&places) {
         let number = format!("+{}", block.number);
         let code = match block.instructions {
@@ -21,8 +33,9 @@ pub fn text(list: &FunctionBlocks, ascii: bool) -> String {
         };
         let (count, depth) = (block.instructions, block.loop_depth);
         let of = block.innermost_loop.map_or(String::new(), |l| format!("@{l}"));
-        let _ =
-            writeln!(out, "{number:>7}  {place:<wide$}  {count:>12}  {depth:>5}  {of:>4}  {code}");
+        let rest = [&*count.to_string(), &depth.to_string(), &of];
+        let subject = Subject { name: &code, ..Subject::default() };
+        page.row(&mut out, &cells(&number, place, rest), subject);
     }
     if !list.loops.is_empty() {
         out += "     @N  first block  blocks\n";
@@ -31,7 +44,7 @@ pub fn text(list: &FunctionBlocks, ascii: bool) -> String {
         let (number, head) = (format!("@{}", one.number), format!("+{}", one.head));
         let _ = writeln!(out, "{number:>7}  {head:>11}  {:>6}", one.blocks.len());
     }
-    out
+    page.fitted(out)
 }
 
 /// A row for each block, below the columns.

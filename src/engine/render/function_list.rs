@@ -1,25 +1,31 @@
 //! The functions of a program as text and CSV.
 
 use super::csv;
+use super::page::{Page, Subject, Worth};
 use crate::function_list::FunctionList;
 use std::fmt::Write as _;
 
 /// One line per function.
-pub fn text(list: &FunctionList) -> String {
+pub fn text(list: &FunctionList, page: Page) -> String {
     let (file, count, shown) = (&list.file, list.count, list.functions.len());
     let which = if shown < count { format!(", the {shown} largest") } else { String::new() };
     let plural = if count == 1 { "" } else { "s" };
     let mut out = format!("{file}: {count} function{plural}{which}\n");
-    let _ = writeln!(out, "{:>10}  {:>7}  name", "address", "bytes");
+    let cells = |start: &str, bytes: &str| {
+        [(Worth::All, format!("{start:>10}")), (Worth::Some, format!("  {bytes:>7}"))]
+    };
+    let head = Subject { after: "name", ..Subject::default() };
+    page.row(&mut out, &cells("address", "bytes"), head);
     for one in &list.functions {
         let name = one.name.as_deref().unwrap_or("(no symbol)");
-        let _ = writeln!(out, "{:>10}  {:>7}  {name}", one.start, one.bytes);
+        let subject = Subject { name, ..Subject::default() };
+        page.row(&mut out, &cells(&one.start, &one.bytes.to_string()), subject);
     }
     let _ = writeln!(
         out,
         "tdtool block --list {file}:NAME, or {file}:0xADDRESS, lists the blocks of one"
     );
-    out
+    page.fitted(out)
 }
 
 /// A row for each function, below the columns.

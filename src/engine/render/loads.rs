@@ -1,14 +1,17 @@
 //! Loads as text.
 
 use super::allocations::sites;
+use super::page::{Cell, Page, Subject, Worth};
 use crate::documents::count::{Count, LoadClass, LoadRow};
 use std::fmt::Write as _;
 
 /// Rows in text.
 const MOST: usize = 40;
+/// Columns of a class of addresses.
+const CLASS: usize = 36;
 
 /// The loads that were executed most often: their classes, levels and latencies.
-pub(super) fn loads(document: &Count, out: &mut String) {
+pub(super) fn loads(document: &Count, page: Page, out: &mut String) {
     if document.loads.is_empty() {
         return;
     }
@@ -17,15 +20,25 @@ pub(super) fn loads(document: &Count, out: &mut String) {
         .into_iter()
         .filter(|name| document.loads.iter().any(|l| l.levels.iter().any(|s| s.level == *name)))
         .collect();
-    let _ = write!(out, "\n{:>14}", "executions");
-    shown.iter().for_each(|name| _ = write!(out, " {:>8}", format!("{name} %")));
-    let _ = writeln!(out, " {:>8} {:>8}  {:<36}  load", "mean ns", "p99 ns", "addresses");
+    let cells = |executions: &str, share: &dyn Fn(&str) -> String, rest: [&str; 3]| {
+        let [mean, most, class] = rest;
+        let mut cells: Vec<Cell> = vec![(Worth::All, format!("{executions:>14}"))];
+        cells.extend(shown.iter().map(|name| (Worth::Little, format!(" {:>8}", share(name)))));
+        cells.push((Worth::Some, format!(" {mean:>8}")));
+        cells.push((Worth::Little, format!(" {most:>8}")));
+        // The longest classes say by which load.
+        let class = if page.is_below(120) { page.cut(class, 20) } else { class.to_owned() };
+        let wide = if page.is_below(120) { 20 } else { CLASS };
+        cells.push((Worth::Some, format!("  {class:<wide$}")));
+        cells
+    };
+    out.push('\n');
+    let head = Subject { after: "load", ..Subject::default() };
+    let heads = ["mean ns", "p99 ns", "addresses"];
+    page.row(out, &cells("executions", &|name| format!("{name} %"), heads), head);
+    let below = if page.is_below(80) { 3 } else { 14 };
     for load in document.loads.iter().take(MOST) {
         let executions = load.executions.map_or("?".to_owned(), |n| n.to_string());
-        let _ = write!(out, "{executions:>14}");
-        for name in &shown {
-            let _ = write!(out, " {:>8}", share(load, name));
-        }
         let latency = |of: fn(&crate::documents::count::LoadLatency) -> f64| {
             load.latency.as_ref().map_or("?".to_owned(), |l| format!("{:.1}", of(l)))
         };
@@ -33,21 +46,22 @@ pub(super) fn loads(document: &Count, out: &mut String) {
         let (mean, most) = (latency(|l| l.mean), latency(|l| l.p99));
         let field = load.field.as_ref().map_or(String::new(), |field| format!(" ({field})"));
         let mark = if load.extents.is_some() { " *" } else { "" };
-        let place =
-            format!("{} {}: {}{field}{mark}", load.address, load.function, load.instruction);
-        let _ = writeln!(out, " {mean:>8} {most:>8}  {class:<36}  {place}");
+        let after = format!(": {}{field}{mark}", load.instruction);
+        let subject = Subject { place: &load.address, name: &load.function, after: &after };
+        let rest = [&*mean, &*most, &*class];
+        page.row(out, &cells(&executions, &|name| share(load, name), rest), subject);
         if let Some(text) = document.memory_of(load) {
-            let _ = writeln!(out, "{:>14} memory: {text}", "");
+            let _ = writeln!(out, "{:>below$} memory: {text}", "");
         }
         for reason in &load.reasons {
-            let _ = writeln!(out, "{:>14} {reason}", "");
+            let _ = writeln!(out, "{:>below$} {reason}", "");
         }
     }
     if document.loads.len() > MOST {
         let _ = writeln!(out, "{:>14}  loads more (all in JSON)", document.loads.len() - MOST);
     }
-    sites(document, out);
-    stores(document, out);
+    sites(document, page, out);
+    stores(document, page, out);
     let Some(timer) = &document.timer else { return };
     let caches: Vec<String> =
         timer.caches.iter().map(|one| format!("{} {:.1}", one.level, one.mean)).collect();
@@ -74,16 +88,22 @@ pub(super) fn loads(document: &Count, out: &mut String) {
 const STORES: usize = 10;
 
 /// The stores that were executed most often: their addresses.
-fn stores(document: &Count, out: &mut String) {
+fn stores(document: &Count, page: Page, out: &mut String) {
     if document.stores.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n{:>14}  {:<36}  store (not timed)", "executions", "addresses");
+    let cells = |executions: &str, class: &str| {
+        [(Worth::All, format!("{executions:>14}")), (Worth::Little, format!("  {class:<CLASS$}"))]
+    };
+    out.push('\n');
+    let head = Subject { after: "store (not timed)", ..Subject::default() };
+    page.row(out, &cells("executions", "addresses"), head);
     for store in document.stores.iter().take(STORES) {
         let executions = store.executions.map_or("?".to_owned(), |n| n.to_string());
         let class = store.class.as_ref().map_or("?".to_owned(), LoadClass::words);
-        let place = format!("{} {}: {}", store.address, store.function, store.instruction);
-        let _ = writeln!(out, "{executions:>14}  {class:<36}  {place}");
+        let after = format!(": {}", store.instruction);
+        let subject = Subject { place: &store.address, name: &store.function, after: &after };
+        page.row(out, &cells(&executions, &class), subject);
     }
     out.push('\n');
 }

@@ -1,5 +1,6 @@
 //! Modelled mispredictions as text.
 
+use super::page::{Cell, Page, Subject, Worth};
 use crate::documents::count::{BranchRow, Count};
 use profile::symbols::demangle::demangle_short;
 use std::cmp::Reverse;
@@ -9,7 +10,7 @@ use std::fmt::Write as _;
 const MOST: usize = 40;
 
 /// The branches with modelled mispredictions, most first; then those of which none are known.
-pub(super) fn branches(document: &Count, out: &mut String) {
+pub(super) fn branches(document: &Count, page: Page, out: &mut String) {
     let with = |row: &'_ BranchRow| row.mispredicted.as_ref().is_some_and(|m| m.high > 0.0);
     let mut rows: Vec<&BranchRow> = document.branches.iter().filter(|row| with(row)).collect();
     let is_unknown =
@@ -21,23 +22,20 @@ pub(super) fn branches(document: &Count, out: &mut String) {
     let value = |row: &BranchRow| row.mispredicted.as_ref().map_or(0.0, |m| m.value);
     rows.sort_by(|a, b| value(b).total_cmp(&value(a)).then(a.address.cmp(&b.address)));
     unknown.sort_by_key(|row| (Reverse(row.executions), &row.address));
-    let _ = writeln!(
-        out,
-        "\n{:>14}  {:>22}  {:>10}  {:>14}  branch",
-        "mispredicted", "95 %", "cycles", "executions"
-    );
+    out.push('\n');
+    let head = Subject { after: "branch", ..Subject::default() };
+    page.row(out, &cells("mispredicted", "95 %", "cycles", "executions"), head);
     for row in rows.iter().take(MOST) {
         let Some(found) = &row.mispredicted else { continue };
         let interval = format!("{:.0} … {:.0}", found.low, found.high);
         let cycles = found.cycles.map_or("?".to_owned(), |cycles| format!("{cycles:.3e}"));
         let learning = if found.is_learning { ": seen only while the model learnt" } else { "" };
-        let place = place(row);
-        let _ =
-            writeln!(out, "{:>14.0}  {interval:>22}  {cycles:>10}  {place}{learning}", found.value);
+        let value = format!("{:.0}", found.value);
+        branch(row, page, &cells(&value, &interval, &cycles, &executions(row)), learning, out);
     }
     for row in unknown.iter().take(MOST) {
-        let reason = row.reason.as_deref().unwrap_or_default();
-        let _ = writeln!(out, "{:>14}  {:>22}  {:>10}  {}: {reason}", "?", "?", "?", place(row));
+        let reason = format!(": {}", row.reason.as_deref().unwrap_or_default());
+        branch(row, page, &cells("?", "?", "?", &executions(row)), &reason, out);
     }
     let more = [rows.len(), unknown.len()].map(|n| n.saturating_sub(MOST)).iter().sum::<usize>();
     if more > 0 {
@@ -45,10 +43,22 @@ pub(super) fn branches(document: &Count, out: &mut String) {
     }
 }
 
-/// Executions, address, kind and function.
-fn place(row: &BranchRow) -> String {
-    let executions = row.executions.map_or("?".to_owned(), |n| n.to_string());
-    let name = demangle_short(&row.function);
+fn cells(mispredicted: &str, interval: &str, cycles: &str, executions: &str) -> [Cell; 4] {
+    [
+        (Worth::All, format!("{mispredicted:>14}")),
+        (Worth::Little, format!("  {interval:>22}")),
+        (Worth::Some, format!("  {cycles:>10}")),
+        (Worth::Little, format!("  {executions:>14}")),
+    ]
+}
+
+fn executions(row: &BranchRow) -> String {
+    row.executions.map_or("?".to_owned(), |n| n.to_string())
+}
+
+/// A row: address, function and kind after the cells.
+fn branch(row: &BranchRow, page: Page, cells: &[Cell], note: &str, out: &mut String) {
     let mark = if row.extents.is_some() { " *" } else { "" };
-    format!("{executions:>14}  {} {name}, {}{mark}", row.address, row.kind)
+    let (name, after) = (demangle_short(&row.function), format!(", {}{mark}{note}", row.kind));
+    page.row(out, cells, Subject { place: &row.address, name: &name, after: &after });
 }

@@ -1,6 +1,7 @@
 //! Prefetch advice as text and CSV.
 
 use super::csv::{number, row};
+use super::page::{Page, Subject, Worth};
 use super::prefetch_loop::iterations;
 use super::prefetch_summary;
 use crate::documents::prefetch::{AdviceRow, InFlightRow, Prefetch};
@@ -10,14 +11,14 @@ use std::fmt::Write as _;
 const SURE: u64 = 100;
 
 /// The document as text: `most` loads.
-pub fn text(document: &Prefetch, most: usize, ascii: bool) -> String {
+pub fn text(document: &Prefetch, most: usize, ascii: bool, page: Page) -> String {
     let mut out = prefetch_summary::summary(&document.advice);
     let advised: Vec<&AdviceRow> =
         document.advice.iter().filter(|row| row.refused.is_none()).collect();
     let several = document.events.iter().filter(|event| event.loads > 0).count() > 1;
     for one in advised.iter().take(most) {
         out.push('\n');
-        load(one, several, ascii, &mut out);
+        load(one, several, (ascii, page), &mut out);
     }
     let mut is_cut = advised.len() > most;
     for (title, undecided) in [("not decided", true), ("no prefetch", false)] {
@@ -31,9 +32,13 @@ pub fn text(document: &Prefetch, most: usize, ascii: bool) -> String {
             if number == 0 {
                 let _ = writeln!(out, "\n{title}:");
             }
-            let why = one.refused.as_deref().unwrap_or_default();
-            let event = event(one, several);
-            let _ = writeln!(out, "  {:>6}  {}{event}: {why}", share(one), place(one));
+            let after = {
+                let why = one.refused.as_deref().unwrap_or_default();
+                format!("{}{}: {why}", line(one), event(one, several))
+            };
+            let cells = [(Worth::All, format!("  {:>6}", share(one)))];
+            let name = one.function.as_deref().unwrap_or_default();
+            page.row(&mut out, &cells, Subject { place: &one.load, name, after: &after });
         }
     }
     if is_cut {
@@ -57,7 +62,7 @@ pub fn text(document: &Prefetch, most: usize, ascii: bool) -> String {
     for note in &document.notes {
         let _ = writeln!(out, "note: {note}");
     }
-    out
+    page.fitted(out)
 }
 
 /// Its share of the latency of all loads.
@@ -83,11 +88,9 @@ fn in_flight(host: &InFlightRow) -> String {
     )
 }
 
-fn place(one: &AdviceRow) -> String {
-    let mut text = one.load.clone();
-    if let Some(function) = &one.function {
-        let _ = write!(text, " {function}");
-    }
+/// The source line.
+fn line(one: &AdviceRow) -> String {
+    let mut text = String::new();
     if let Some(file) = one.file.as_ref().and_then(|file| file.rsplit('/').next()) {
         let line = one.line.map_or(String::new(), |line| format!(":{line}"));
         let _ = write!(text, " {file}{line}");
@@ -101,9 +104,13 @@ fn event(one: &AdviceRow, several: bool) -> String {
     event.map_or(String::new(), |number| format!(" (event {number})"))
 }
 
-fn load(one: &AdviceRow, several: bool, ascii: bool, out: &mut String) {
-    let (place, event) = (place(one), event(one, several));
-    let _ = writeln!(out, "{place}, {} of the latency of all loads{event}", share(one));
+fn load(one: &AdviceRow, several: bool, (ascii, page): (bool, Page), out: &mut String) {
+    let event = event(one, several);
+    let after = format!("{}, {} of the latency of all loads{event}", line(one), share(one));
+    let name = one.function.as_deref().unwrap_or_default();
+    let name = page.cut(name, page.width().unwrap_or(0) / 2);
+    let gap = if name.is_empty() { "" } else { " " };
+    let _ = writeln!(out, "{}{gap}{name}{after}", one.load);
     let _ = writeln!(out, "  {}", answer(one));
     let pattern = one.pattern.as_deref().unwrap_or("not known");
     let wraps = one.wraps.map_or(String::new(), |bytes| format!(", wraps at {bytes} bytes"));
@@ -133,7 +140,7 @@ fn load(one: &AdviceRow, several: bool, ascii: bool, out: &mut String) {
         let _ = writeln!(out, "  latency: mean {mean:.0} cycles of {} {what}", evidence.samples);
     }
     if let Some(inner) = &one.inner {
-        iterations(inner, ascii, out);
+        iterations(inner, ascii, page, out);
     }
     cycles(one, out);
     for (what, why) in unknown(one) {

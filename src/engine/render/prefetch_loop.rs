@@ -1,17 +1,19 @@
 //! Iterations of a loop as text: trips, a drawn histogram, peaks.
 
+use super::page::Page;
 use crate::documents::prefetch::LoopRow;
 use std::fmt::Write as _;
 
-/// Columns of the drawn histogram.
+/// Columns of the drawn histogram, also on a narrow page.
 const COLUMNS: usize = 48;
+const NARROW: usize = 16;
 /// Share of the iterations that are drawn; the slowest rest would squeeze the others together.
 const DRAWN: f64 = 0.995;
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const ASCII: [char; 9] = [' ', '.', '.', ':', ':', '+', '+', '#', '#'];
 
 /// Adds the lines of a loop.
-pub(super) fn iterations(one: &LoopRow, ascii: bool, out: &mut String) {
+pub(super) fn iterations(one: &LoopRow, ascii: bool, page: Page, out: &mut String) {
     let _ = write!(out, "  loop {}: {}", one.head, trips(one));
     if let Some(run) = one.runs_on {
         let _ = write!(out, ", but the addresses go on by a stride for {run:.0} executions");
@@ -25,7 +27,8 @@ pub(super) fn iterations(one: &LoopRow, ascii: bool, out: &mut String) {
         n => format!(" ({n} more with a misprediction)"),
     };
     let _ = writeln!(out, ", {} timed iterations{wrong}", one.iterations);
-    let Some((drawing, low, high)) = draw(one, ascii) else { return };
+    let wide = if page.is_below(80) { NARROW } else { COLUMNS };
+    let Some((drawing, low, high)) = draw(one, ascii, wide) else { return };
     let modes: Vec<String> = one
         .modes
         .iter()
@@ -46,7 +49,7 @@ fn trips(one: &LoopRow) -> String {
 }
 
 /// Iterations by cycles, and the ends of the axis.
-fn draw(one: &LoopRow, ascii: bool) -> Option<(String, u64, u64)> {
+fn draw(one: &LoopRow, ascii: bool, wide: usize) -> Option<(String, u64, u64)> {
     let low = one.histogram.first()?.0;
     let mut below = 0;
     let end = one.histogram.iter().find(|(_, n)| {
@@ -55,10 +58,10 @@ fn draw(one: &LoopRow, ascii: bool) -> Option<(String, u64, u64)> {
     });
     let highest = one.modes.last().map_or(0, |mode| mode.cycles);
     let high = end.map_or(low, |(cycles, _)| *cycles).max(highest).max(low + 1);
-    let mut columns = [0u64; COLUMNS];
+    let mut columns = vec![0u64; wide];
     for (cycles, n) in one.histogram.iter().filter(|(cycles, _)| *cycles <= high) {
-        let column = (cycles - low) as usize * (COLUMNS - 1) / (high - low) as usize;
-        columns[column.min(COLUMNS - 1)] += n;
+        let column = (cycles - low) as usize * (wide - 1) / (high - low) as usize;
+        columns[column.min(wide - 1)] += n;
     }
     let most = columns.iter().copied().max().unwrap_or(1).max(1);
     let signs = if ascii { ASCII } else { BLOCKS };

@@ -1,5 +1,6 @@
 //! Registers at the entries of blocks as text.
 
+use super::page::{Page, Subject, Worth};
 use crate::documents::count::Count;
 use crate::documents::values::{RegisterRow, ValueRow};
 use profile::symbols::demangle::demangle_short;
@@ -13,21 +14,30 @@ const ALL: f64 = 0.9995;
 const LARGE: i64 = 1 << 32;
 
 /// The blocks that were entered most often: what their registers held.
-pub(super) fn values(document: &Count, out: &mut String) {
+pub(super) fn values(document: &Count, page: Page, out: &mut String) {
     let rows = &document.values;
     if rows.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n{:>14}  {:>10}  registers at the entry of", "entries", "sampled");
+    let cells = |entries: &str, sampled: &str| {
+        [(Worth::All, format!("{entries:>14}")), (Worth::Some, format!("  {sampled:>10}"))]
+    };
+    out.push('\n');
+    let head = Subject { after: "registers at the entry of", ..Subject::default() };
+    page.row(out, &cells("entries", "sampled"), head);
+    // Registers are below the names, on narrow pages as far left as they can be read.
+    let indent = if page.is_below(80) { 4 } else { 28 };
     for row in rows.iter().take(MOST) {
         let entries = row.entries.map_or("?".to_owned(), |n| n.to_string());
         let mark = if row.extents.is_some() { " *" } else { "" };
-        let _ = writeln!(out, "{entries:>14}  {:>10}  {}{mark}", row.sampled, place(row));
+        let (name, after) = (demangle_short(&row.function), format!("{}{mark}", what(row)));
+        let subject = Subject { place: &row.block, name: &name, after: &after };
+        page.row(out, &cells(&entries, &row.sampled.to_string()), subject);
         for register in &row.registers {
-            let _ = writeln!(out, "{:>28}  {:<4}  {}", "", register.register, words(register));
+            let _ = writeln!(out, "{:>indent$}  {:<4}  {}", "", register.register, words(register));
         }
         if let Some(reason) = &row.reason {
-            let _ = writeln!(out, "{:>28}  ? {reason}", "");
+            let _ = writeln!(out, "{:>indent$}  ? {reason}", "");
         }
     }
     if rows.len() > MOST {
@@ -35,12 +45,11 @@ pub(super) fn values(document: &Count, out: &mut String) {
     }
 }
 
-fn place(row: &ValueRow) -> String {
-    let name = demangle_short(&row.function);
+fn what(row: &ValueRow) -> &'static str {
     match row.of.as_str() {
-        "loop" => format!("{} {name}, a loop: each iteration", row.block),
-        "function" => format!("{} {name}", row.block),
-        _ => format!("{} {name}, a block", row.block),
+        "loop" => ", a loop: each iteration",
+        "function" => "",
+        _ => ", a block",
     }
 }
 

@@ -1,5 +1,6 @@
 //! The built-in programs as text: a table of all, a description of one, the summary of a run.
 
+use super::page::Page;
 use std::fmt::Write as _;
 use workload::{DefaultSize, SizeParameter, Summary, Workload};
 
@@ -7,7 +8,7 @@ use workload::{DefaultSize, SizeParameter, Summary, Workload};
 const WIDTH: usize = 90;
 
 /// One line per program: its name, the node it stresses, what it does.
-pub fn table(workloads: &[Workload]) -> String {
+pub fn table(workloads: &[Workload], page: Page) -> String {
     let heads = ["name", "Intel node", "AMD node"];
     let cells = |w: &Workload| [w.name, leaf(w.expected.intel), leaf(w.expected.amd)];
     let width = |column: usize| {
@@ -15,16 +16,20 @@ pub fn table(workloads: &[Workload]) -> String {
         cells.chain([heads[column].len()]).max().unwrap_or(0)
     };
     let widths = [width(0), width(1), width(2)];
-    let line = |[a, b, c]: [&str; 3], text: &str| {
-        format!("{a:0$}  {b:1$}  {c:2$}  {text}\n", widths[0], widths[1], widths[2])
+    let is_narrow = page.is_below(widths.iter().sum::<usize>() + WIDTH / 3);
+    let line = |[a, b, c]: [&str; 3], text: &str| match is_narrow {
+        false => format!("{a:0$}  {b:1$}  {c:2$}  {text}\n", widths[0], widths[1], widths[2]),
+        // `tdtool workload list NAME` has the nodes.
+        true => format!("{a:0$}  {text}\n", widths[0]),
     };
     let mut text = line(heads, "what it does");
     for w in workloads {
         let absent = if w.available { "" } else { " (not on this architecture)" };
         text += &line(cells(w), &format!("{}{absent}", w.summary));
     }
-    text + "\n`tdtool workload list NAME` describes one; `tdtool workload run NAME --control` runs \
-            it without its bottleneck.\n"
+    text += "\n`tdtool workload list NAME` describes one; `tdtool workload run NAME --control` runs \
+             it without its bottleneck.\n";
+    page.fitted(text)
 }
 
 /// The most specific node.

@@ -1,5 +1,7 @@
 //! A function with its share of the samples.
 
+use crate::address_space::{AddressSpaces, ModuleAddress};
+use crate::symbols::Symbols;
 use serde::{Deserialize, Serialize};
 
 /// A function with samples.
@@ -47,3 +49,20 @@ pub struct HotLine {
 /// What identifies a function: its module and its start address; [`u64::MAX`] for the addresses of a
 /// module without a function.
 pub type FunctionKey = (usize, u64);
+
+/// The key of samples outside of all mappings.
+pub(super) const UNMAPPED: FunctionKey = (usize::MAX, 0);
+/// In place of a start address: no function is known.
+pub(super) const NO_FUNCTION: u64 = u64::MAX;
+
+/// The key of the function at a place.
+pub(super) fn key_at(
+    place: Option<ModuleAddress>,
+    spaces: &AddressSpaces,
+    symbols: &mut Symbols,
+) -> FunctionKey {
+    let Some(place) = place else { return UNMAPPED };
+    let module = &spaces.modules.all[place.module];
+    let function = symbols.function_at(module, place.address);
+    (place.module, function.map_or(NO_FUNCTION, |function| function.start))
+}

@@ -1,15 +1,12 @@
 //! Counts per address → functions with their shares.
 
-use super::function::{FunctionKey, HotFunction};
+use super::function::{FunctionKey, HotFunction, NO_FUNCTION, UNMAPPED};
 use super::gather::Gathered;
 use super::reads::Reads;
 use super::tally::Tally;
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::symbols::Symbols;
 use std::collections::{BTreeMap, HashMap};
-
-/// The key of samples outside of all mappings.
-const UNMAPPED: FunctionKey = (usize::MAX, 0);
 
 /// Functions with samples, hottest first; the lists have one entry per function.
 #[derive(Debug, Default)]
@@ -100,11 +97,7 @@ pub fn attribute(
         found.events.functions.push(sum.events.into_iter().map(Vec::from_iter).collect());
     }
     let reads = std::mem::take(&mut gathered.reads);
-    let mut known: HashMap<Option<ModuleAddress>, FunctionKey> = HashMap::new();
-    found.reads = reads.by_function(&found.keys, |place| {
-        let key = |place: ModuleAddress| function_at(place, spaces, symbols).0;
-        *known.entry(place).or_insert_with(|| place.map_or(UNMAPPED, key))
-    });
+    found.reads = reads.of(&found.keys);
     found
 }
 
@@ -135,7 +128,7 @@ fn function_at(
             gap: gap.or_else(|| Some("no function is known at this address".to_owned())),
             ..HotFunction::default()
         };
-        return ((place.module, u64::MAX), function);
+        return ((place.module, NO_FUNCTION), function);
     };
     let function = HotFunction {
         name: found.name,

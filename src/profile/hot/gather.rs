@@ -1,13 +1,15 @@
 //! Samples → counts per address, with the address spaces at the time of each sample.
 
 use super::filter::Filter;
+use super::function::key_at;
 use super::places::Places;
-use super::reads::Readings;
+use super::reads::{Readings, of_cpus};
 use super::tally::Tally;
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::record::Record;
 use crate::recording::Source;
 use crate::sample::{Context, Frame, Sample};
+use crate::symbols::Symbols;
 use std::collections::{BTreeSet, HashMap};
 use tma::Result;
 
@@ -31,7 +33,7 @@ pub struct Gathered {
     pub reads: Readings,
 }
 
-/// Reads a recording once. Returns the limits of its records, too.
+/// Reads a recording; `symbols` are needed where samples hold counts. Returns the limits of its records, too.
 ///
 /// # Errors
 /// Its records cannot be read.
@@ -39,10 +41,12 @@ pub fn gather(
     source: &dyn Source,
     filter: &Filter,
     spaces: &mut AddressSpaces,
+    symbols: &mut Symbols,
 ) -> Result<(Gathered, Vec<String>)> {
     let about = source.about();
-    let mut all = Gathered { reads: Readings::new(about), ..Gathered::default() };
     let event = filter.event.unwrap_or(0);
+    let reads = Readings::new(about, of_cpus(source, event)?);
+    let mut all = Gathered { reads, ..Gathered::default() };
     if about.events.len() > 1 {
         all.by_event.resize_with(about.events.len(), HashMap::new);
     }
@@ -55,7 +59,7 @@ pub fn gather(
             if passes(sample, filter, first, spaces) {
                 let place = all.add(sample, filter.chains, spaces);
                 all.count(*of, place, sample);
-                all.reads.take(sample, place);
+                all.reads.take(sample, place, || key_at(place, spaces, symbols));
             }
         }
         Record::Sample { event: of, sample } => {

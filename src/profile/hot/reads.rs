@@ -1,119 +1,144 @@
 //! Counts that samples read (`PERF_SAMPLE_READ`), attributed to where the sample is.
 //!
 //! A reading holds the counts of an event group so far; what came in since the previous reading of the same thread
-//! (or CPU, where whole CPUs are counted) is attributed to the place of the later one. That is biased: the thread may have been elsewhere for a part of the
-//! time. [`Read::same`] says whether it was in the same function at both ends.
+//! (or CPU, where whole CPUs are counted) is attributed to the function of the later one. That is biased: the thread
+//! may have been elsewhere for a part of the time. [`FunctionReads::same`] is of those that were in the same function
+//! at both ends.
+//!
+//! Readings are summed while they are read. Whether groups count whole CPUs is seen in all of them only: recordings
+//! that have groups are read once more before.
 
 use super::function::FunctionKey;
+use super::read_sums::{Median, Read, ReadSum};
 use crate::address_space::ModuleAddress;
-use crate::recording::About;
+use crate::record::Record;
+use crate::recording::{About, Source};
 use crate::sample::Sample;
+use pmu::records::format::{field, read};
 use std::collections::{HashMap, HashSet};
+use tma::Result;
+
+/// Ids of groups that count whole CPUs.
+pub(super) type OfCpus = HashSet<Option<u64>>;
+
+/// Groups that count whole CPUs: the readings of several threads go on from one another. Threads that inherit a group
+/// have its id, and counts of their own.
+///
+/// # Errors
+/// The records cannot be read.
+pub(super) fn of_cpus(source: &dyn Source, event: usize) -> Result<OfCpus> {
+    let reads_groups = source.about().events.get(event).is_some_and(|event| {
+        let format = &event.format;
+        format.sample_type & field::READ != 0 && format.read_format & read::GROUP != 0
+    });
+    if !reads_groups {
+        return Ok(OfCpus::new());
+    }
+    let mut last: HashMap<Option<u64>, (Option<u32>, u64)> = HashMap::new();
+    let (mut several, mut apart) = (HashSet::new(), HashSet::new());
+    source.each(&mut |record| {
+        let Record::Sample { event: of, sample } = record else { return };
+        let Some(readings) = sample.readings.as_ref().filter(|_| *of == event) else { return };
+        let id = readings.values.first().and_then(|value| value.id);
+        let enabled = readings.enabled.unwrap_or(0);
+        if let Some((tid, before)) = last.insert(id, (sample.tid, enabled))
+            && tid != sample.tid
+        {
+            several.insert(id);
+            if before > enabled {
+                apart.insert(id);
+            }
+        }
+    })?;
+    Ok(several.difference(&apart).copied().collect())
+}
 
 /// One reading.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Taken {
-    place: Option<ModuleAddress>,
-    tid: Option<u32>,
-    /// Id of the group's leader.
-    id: Option<u64>,
+    key: Option<FunctionKey>,
     enabled: u64,
     running: u64,
     values: Vec<u64>,
 }
 
-/// The readings of a recording, in order of time.
+/// The readings of a recording so far.
 #[derive(Debug, Default)]
 pub(super) struct Readings {
-    /// Names of the events; empty: samples hold no counts of several events.
-    events: Vec<String>,
-    all: Vec<Taken>,
-    /// Readings of other events than the first.
-    unlike: u64,
+    of_cpus: OfCpus,
     names: HashMap<u64, String>,
+    /// Functions of places.
+    keys: HashMap<Option<ModuleAddress>, FunctionKey>,
+    /// The last reading of each thread, or CPU, and group.
+    last: HashMap<(Option<u32>, Option<u64>), Taken>,
+    by_function: HashMap<FunctionKey, FunctionReads>,
+    intervals: Median,
+    /// All but the functions.
+    reads: Reads,
 }
 
 impl Readings {
-    pub(super) fn new(about: &About) -> Self {
+    pub(super) fn new(about: &About, of_cpus: OfCpus) -> Self {
         let sampled = about.events.iter().map(|event| (&event.name, &event.ids));
         let counted = about.counted.iter().map(|(name, ids)| (name, ids));
         let of = |(name, ids): (&String, &Vec<u64>)| {
             ids.iter().map(|id| (*id, name.clone())).collect::<Vec<_>>()
         };
-        Self { names: sampled.chain(counted).flat_map(of).collect(), ..Self::default() }
+        Self { of_cpus, names: sampled.chain(counted).flat_map(of).collect(), ..Self::default() }
     }
 
-    /// Takes the counts of a sample, if it has those of several events.
-    pub(super) fn take(&mut self, sample: &Sample, place: Option<ModuleAddress>) {
+    /// Takes the counts of a sample, if it has those of several events; `key` finds a place's function.
+    pub(super) fn take(
+        &mut self,
+        sample: &Sample,
+        place: Option<ModuleAddress>,
+        key: impl FnOnce() -> FunctionKey,
+    ) {
         let Some(readings) = sample.readings.as_ref().filter(|r| r.values.len() > 1) else {
             return;
         };
-        let unknown = || "unknown".to_owned();
-        let name = |id: Option<u64>| id.and_then(|id| self.names.get(&id).cloned());
-        let events: Vec<String> =
-            readings.values.iter().map(|v| name(v.id).unwrap_or_else(unknown)).collect();
-        if self.events.is_empty() {
-            self.events.clone_from(&events);
+        let name = |id: Option<u64>| id.and_then(|id| self.names.get(&id));
+        let events = readings.values.iter().map(|v| name(v.id).map_or("unknown", String::as_str));
+        if self.reads.events.is_empty() {
+            self.reads.events = events.clone().map(str::to_owned).collect();
         }
-        if events != self.events {
-            self.unlike += 1;
+        if !events.eq(self.reads.events.iter().map(String::as_str)) {
+            self.reads.unlike += 1;
             return;
         }
-        self.all.push(Taken {
-            place,
-            tid: sample.tid,
-            id: readings.values.first().and_then(|value| value.id),
+        let id = readings.values.first().and_then(|value| value.id);
+        // Of an event on several CPUs each has its own id.
+        let thread = sample.tid.filter(|_| !self.of_cpus.contains(&id));
+        let own = *self.keys.entry(place).or_insert_with(key);
+        let taken = Taken {
+            key: Some(own),
             enabled: readings.enabled.unwrap_or(0),
             running: readings.running.unwrap_or(0),
             values: readings.values.iter().map(|value| value.value).collect(),
-        });
+        };
+        let zero = || Taken { values: vec![0; taken.values.len()], ..Taken::default() };
+        let before = self.last.insert((thread, id), taken.clone()).unwrap_or_else(zero);
+        let Some((enabled, running, values)) = taken.since(&before) else {
+            self.reads.unlike += 1;
+            return;
+        };
+        let read = Read { enabled, running, values: &values };
+        let sums = self.by_function.entry(own).or_default();
+        sums.all.add(read);
+        if before.key == Some(own) {
+            sums.same.add(read);
+        }
+        self.intervals.add(enabled);
+        self.reads.readings += 1;
+        self.reads.enabled += enabled as f64;
     }
 
-    /// Ids of groups that count whole CPUs: the readings of several threads go on from one another. Threads that
-    /// inherit a group have its id, and counts of their own.
-    fn of_cpus(&self) -> HashSet<Option<u64>> {
-        let mut last: HashMap<Option<u64>, &Taken> = HashMap::new();
-        let (mut several, mut apart) = (HashSet::new(), HashSet::new());
-        for one in &self.all {
-            if let Some(before) = last.insert(one.id, one)
-                && before.tid != one.tid
-            {
-                several.insert(one.id);
-                if before.enabled > one.enabled {
-                    apart.insert(one.id);
-                }
-            }
-        }
-        several.difference(&apart).copied().collect()
-    }
-
-    /// What came in between readings, by function; `key` finds a place's function.
-    pub(super) fn by_function(
-        self,
-        keys: &[FunctionKey],
-        mut key: impl FnMut(Option<ModuleAddress>) -> FunctionKey,
-    ) -> Reads {
-        let index: HashMap<FunctionKey, usize> =
-            keys.iter().enumerate().map(|(index, key)| (*key, index)).collect();
-        let of_cpus = self.of_cpus();
-        let mut last: HashMap<(Option<u32>, Option<u64>), Taken> = HashMap::new();
-        let mut reads = Reads { events: self.events, all: Vec::new(), unlike: self.unlike };
-        for one in self.all {
-            // Of an event on several CPUs each has its own id.
-            let thread = one.tid.filter(|_| !of_cpus.contains(&one.id));
-            let before = last.insert((thread, one.id), one.clone());
-            let own = key(one.place);
-            let same = before.as_ref().is_some_and(|before| key(before.place) == own);
-            let zero = || Taken { values: vec![0; one.values.len()], ..Taken::default() };
-            match one.since(&before.unwrap_or_else(zero)) {
-                Some((enabled, running, values)) => {
-                    let function = index.get(&own).copied();
-                    reads.all.push(Read { function, same, enabled, running, values });
-                }
-                None => reads.unlike += 1,
-            }
-        }
-        reads
+    /// The readings of these functions.
+    pub(super) fn of(mut self, keys: &[FunctionKey]) -> Reads {
+        let mut own = |key: &FunctionKey| self.by_function.remove(key).unwrap_or_default();
+        self.reads.functions = keys.iter().map(&mut own).collect();
+        self.reads.interval = self.intervals.get();
+        self.reads
     }
 }
 
@@ -127,19 +152,13 @@ impl Taken {
     }
 }
 
-/// What came in between two readings of a thread.
+/// What came in between readings, by the function of the later one.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Read {
-    /// Index of the function of the later reading among those with samples; `None`: it has none.
-    pub function: Option<usize>,
-    /// Whether the earlier reading was in the same function.
-    pub same: bool,
-    /// Nanoseconds that the group was enabled.
-    pub enabled: u64,
-    /// Nanoseconds that it counted.
-    pub running: u64,
-    /// Counts, in the order of [`Reads::events`].
-    pub values: Vec<u64>,
+pub struct FunctionReads {
+    /// All.
+    pub all: ReadSum,
+    /// Those of which the earlier reading was in the same function.
+    pub same: ReadSum,
 }
 
 /// Counts that samples read.
@@ -147,8 +166,14 @@ pub struct Read {
 pub struct Reads {
     /// Names of the events.
     pub events: Vec<String>,
-    /// In order of time.
-    pub all: Vec<Read>,
+    /// Of each function with samples.
+    pub functions: Vec<FunctionReads>,
+    /// All readings.
+    pub readings: u64,
+    /// Nanoseconds that the groups were enabled between them.
+    pub enabled: f64,
+    /// Nanoseconds between two readings of a thread, median.
+    pub interval: f64,
     /// Readings left out: they went back, or hold other events.
     pub unlike: u64,
 }

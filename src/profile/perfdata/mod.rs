@@ -22,5 +22,6 @@ mod read;
 mod records;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 pub use read::{open, parse, read, recognise};

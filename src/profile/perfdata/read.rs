@@ -1,14 +1,11 @@
-//! Opens a file and reads its records, as often as needed.
+//! Opens a file, or a folder of `perf record --threads`, whose records are read as often as needed.
 
-use super::compressed::Expander;
 use super::header::Header;
-use super::records::{Damage, Records, events, take_feature, user};
+use super::records::{Records, events, take_feature};
+use super::walk::{Files, Part};
 use crate::input::Input;
 use crate::record::Scan;
-use crate::recording::{About, Raw, Recording, Replay, Stream, Take};
-use pmu::records::kind::USER_TYPE_START;
-use pmu::records::raw::Header as RawRecord;
-use std::ops::Range;
+use crate::recording::{About, Raw, Recording, Stream};
 use std::path::Path;
 use tma::{Error, Result};
 
@@ -33,12 +30,34 @@ pub fn open(path: &Path, chains: bool) -> Result<Stream> {
     let source = path.display().to_string();
     let failed = || Error::failed(format!("cannot read {source}"));
     if path.is_dir() {
-        return Err(failed()
-            .because("it is a folder: recordings of `perf record --threads` are not supported")
-            .hint("record without --threads"));
+        return folder(path, chains);
     }
     let input = Input::open(path).map_err(|e| failed().because(e))?;
-    stream(input, &source, chains)
+    stream(input, Vec::new(), &source, chains)
+}
+
+/// Opens a folder of `perf record --threads`: `data` has the header and what perf wrote itself, `data.0`, `data.1`,
+/// … what each of its threads read from ring buffers.
+fn folder(path: &Path, chains: bool) -> Result<Stream> {
+    let open = |name: &str| {
+        let path = path.join(name);
+        Input::open(&path).map_err(|e| {
+            Error::failed(format!("cannot read {}", path.display()))
+                .because(e)
+                .hint("a folder of `perf record --threads` has the files data, data.0, data.1, …")
+        })
+    };
+    let main = open("data")?;
+    let mut further = Vec::new();
+    for number in 0.. {
+        let name = format!("data.{number}");
+        if path.join(&name).symlink_metadata().is_err() {
+            break;
+        }
+        let input = open(&name)?;
+        further.push(Part { range: 0..input.length(), input, name });
+    }
+    stream(main, further, &path.display().to_string(), chains)
 }
 
 /// Reads a perf.data file that is already in memory; `source` names it in messages.
@@ -46,10 +65,11 @@ pub fn open(path: &Path, chains: bool) -> Result<Stream> {
 /// # Errors
 /// As [`read()`].
 pub fn parse(bytes: &[u8], source: &str) -> Result<Recording> {
-    stream(Input::of(bytes), source, true)?.whole()
+    stream(Input::of(bytes), Vec::new(), source, true)?.whole()
 }
 
-fn stream(input: Input, source: &str, chains: bool) -> Result<Stream> {
+/// Reads a file, and `further` ones that have only records.
+fn stream(input: Input, further: Vec<Part>, source: &str, chains: bool) -> Result<Stream> {
     let failed = |why: String| {
         Error::failed(format!("cannot read {source} as a perf.data file"))
             .because(why)
@@ -67,25 +87,27 @@ fn stream(input: Input, source: &str, chains: bool) -> Result<Stream> {
     }
     events.iter_mut().for_each(|event| event.format.leave_chains = !chains);
     let mut scan = Scan::new(&events);
-    let mut file = File { input, range, damage: None, source: source.to_owned() };
-    if let Err(damage) =
-        file.walk(&mut |record, otherwise| scan.take(record, otherwise), &mut |record| {
+    let parts = std::iter::once(Part { input, range, name: "the file".into() }).chain(further);
+    let (parts, source) = (parts.collect(), source.to_owned());
+    let mut files = Files { parts, damage: Vec::new(), source };
+    files.damage =
+        files.walk(&mut |record, otherwise| scan.take(record, otherwise), &mut |record| {
             if !is_stream {
                 take_feature(record, &mut features);
             }
-        })
-    {
+        });
+    for (part, damage) in files.parts.iter().zip(&files.damage) {
+        let Some(damage) = damage else { continue };
         if scan.samples == 0 {
             return Err(failed(format!("it is damaged before the first sample: {damage}")));
         }
-        let unread = file.range.end - damage.at;
+        let (name, unread) = (&part.name, part.range.end - damage.at);
         notes.push(format!(
-            "the file is damaged: {damage}; the {unread} bytes from there on are not read"
+            "{name} is damaged: {damage}; the {unread} bytes from there on are not read"
         ));
-        file.damage = Some(damage);
     }
     let about = About {
-        source: source.to_owned(),
+        source: files.source.clone(),
         events,
         counted: Vec::new(),
         build_ids: features.build_ids,
@@ -100,101 +122,5 @@ fn stream(input: Input, source: &str, chains: bool) -> Result<Stream> {
         notes,
     };
     let (decoder, bounds) = scan.finish();
-    Ok(Stream { about, records: Box::new(Raw { replay: file, decoder, bounds }) })
-}
-
-/// The records of a file.
-#[derive(Debug)]
-struct File {
-    input: Input,
-    range: Range<u64>,
-    /// Where it ends early, as found when it was opened.
-    damage: Option<Damage>,
-    source: String,
-}
-
-impl Replay for File {
-    fn replay(&self, take: Take<'_>) -> Result<()> {
-        match self.walk(take, &mut |_| {}).err() {
-            found if found == self.damage => Ok(()),
-            found => Err(Error::failed(format!("cannot read {} again", self.source))
-                .because(found.map_or("it has changed".to_owned(), |damage| damage.to_string()))),
-        }
-    }
-}
-
-impl File {
-    /// Reads all records up to the first damage; `other` takes those of perf itself.
-    fn walk(
-        &self,
-        take: Take<'_>,
-        other: &mut dyn FnMut(&RawRecord<'_>),
-    ) -> std::result::Result<(), Damage> {
-        let mut walk = Walk { rounds: Rounds::default(), take, other };
-        let mut records = Records::new(&self.input, self.range.clone());
-        let mut expander = Expander::new();
-        let mut last = 0;
-        let mut outcome = Ok(());
-        while let Some(next) = records.next() {
-            outcome = next.and_then(|(at, record)| {
-                last = at;
-                walk.take(&record, &mut expander).map_err(|why| Damage { at, why })
-            });
-            if outcome.is_err() {
-                break;
-            }
-        }
-        let rest = expander.finish(&mut |record: &RawRecord<'_>| walk.kernel_record(record));
-        outcome.and(rest.map_err(|why| Damage { at: last, why }))
-    }
-}
-
-/// A walk through the records.
-struct Walk<'a> {
-    rounds: Rounds,
-    take: Take<'a>,
-    other: &'a mut dyn FnMut(&RawRecord<'_>),
-}
-
-impl Walk<'_> {
-    fn take(
-        &mut self,
-        record: &RawRecord<'_>,
-        expander: &mut Expander,
-    ) -> std::result::Result<(), String> {
-        let sized = record.kind == user::COMPRESSED2;
-        match record.kind {
-            user::COMPRESSED | user::COMPRESSED2 => {
-                let mut take = |record: &RawRecord<'_>| self.kernel_record(record);
-                return expander.add(record.body, sized, &mut take);
-            }
-            user::FINISHED_ROUND => self.rounds.finish(),
-            kind if kind < USER_TYPE_START => self.kernel_record(record),
-            _ => (self.other)(record),
-        }
-        Ok(())
-    }
-
-    /// A record of the kernel.
-    fn kernel_record(&mut self, record: &RawRecord<'_>) {
-        let time = (self.take)(record, self.rounds.before_last);
-        self.rounds.now = self.rounds.now.max(time);
-    }
-}
-
-/// perf reads all ring buffers in rounds: no record is older than any record of the last round but one
-/// (perf's util/ordered-events.c and the comment on `process_finished_round`). So a record without a
-/// time is placed after the records of that round, and before later ones.
-#[derive(Default)]
-struct Rounds {
-    /// Latest time up to the last round but one, up to the last, and up to now.
-    before_last: u64,
-    last: u64,
-    now: u64,
-}
-
-impl Rounds {
-    fn finish(&mut self) {
-        (self.before_last, self.last) = (self.last, self.now);
-    }
+    Ok(Stream { about, records: Box::new(Raw { replay: files, decoder, bounds }) })
 }

@@ -5,7 +5,7 @@ use super::predicted::predicted;
 use super::requests::{Request, requests};
 use crate::cli::code::named::{Named, located};
 use crate::cli::code::program::{one_block, without_exit};
-use crate::cli::output::print;
+use crate::cli::output::{page, print};
 use crate::settings::Settings;
 use bench::Options;
 use engine::block_pair::compare;
@@ -59,12 +59,12 @@ pub fn run(
 }
 
 fn text(pair: &BlockPair, args: &BlockArgs, ascii: bool) -> String {
-    let mut text = render::pair(pair, ascii);
+    let mut text = render::pair(pair, ascii, page(None));
     for (name, report) in [("A", &pair.a), ("B", &pair.b)] {
         let shown = report.predictions.iter().filter(|p| args.ports || !p.measured_core);
         let shown: Vec<_> = shown.cloned().collect();
         if !shown.is_empty() {
-            text += &format!("\n{name}{}", render::predictions(&shown, ascii));
+            text += &format!("\n{name}{}", render::predictions(&shown, ascii, page(None)));
         }
     }
     text

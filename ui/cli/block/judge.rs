@@ -3,7 +3,7 @@
 use super::arguments::{BlockArgs, Format};
 use super::batch;
 use crate::cli::code::read::file;
-use crate::cli::output::print;
+use crate::cli::output::{page, print};
 use bench::Options;
 use engine::judge::judge;
 use engine::render::{json, model_errors};
@@ -38,7 +38,7 @@ pub fn batch(
     let found = judge(&results, &predictions)?;
     print(&match args.format {
         Format::Json => json::pretty(&found)?,
-        _ => model_errors::text(&found),
+        _ => page(None).fitted(model_errors::text(&found)),
     })?;
     Ok(code)
 }

@@ -7,7 +7,7 @@ use super::{against, current_step, judge};
 use crate::cli::code::program;
 use crate::cli::global::Global;
 use crate::cli::next::Next;
-use crate::cli::output::print;
+use crate::cli::output::{page, print};
 use crate::message::note;
 use crate::settings::Settings;
 use crate::subject::{BlockRequest, Subject};
@@ -95,7 +95,7 @@ fn measure(
 }
 
 fn text(args: &BlockArgs, reports: &[BlockReport], ascii: bool) -> Result<String> {
-    let style = Style { verbose: args.verbose, ascii, ..Style::default() };
+    let style = Style { verbose: args.verbose, ascii, ..Style::default() }.on(page(None));
     Ok(match args.format {
         Format::Text => paragraphs(args, reports, &style),
         Format::Json if reports.len() > 1 => json::pretty(&reports)?,
@@ -119,8 +119,8 @@ fn paragraphs(args: &BlockArgs, reports: &[BlockReport], style: &Style) -> Strin
         };
         let shown: Vec<_> =
             predictions.iter().filter(|p| args.ports || !p.measured_core).cloned().collect();
-        let predicted = render::predictions(&shown, style.ascii);
-        all.push(heading + &render::render(report, style) + &predicted);
+        let predicted = render::predictions(&shown, style.ascii, page(None));
+        all.push(page(None).fitted(heading + &render::render(report, style)) + &predicted);
     }
     all.join("\n")
 }
@@ -145,7 +145,7 @@ fn list(args: &BlockArgs, ascii: bool) -> Result<ExitCode> {
     if let Some(functions) = program::functions(given) {
         let listed = functions?;
         print(&match args.format {
-            Format::Text => function_list::text(&listed),
+            Format::Text => function_list::text(&listed, page(None)),
             Format::Json => json::pretty(&listed)?,
             Format::Csv => function_list::rows(&listed),
         })?;
@@ -153,7 +153,7 @@ fn list(args: &BlockArgs, ascii: bool) -> Result<ExitCode> {
     }
     let listed = program::list(given)?;
     print(&match args.format {
-        Format::Text => function_blocks::text(&listed, ascii),
+        Format::Text => function_blocks::text(&listed, ascii, page(None)),
         Format::Json => json::pretty(&listed)?,
         Format::Csv => function_blocks::rows(&listed),
     })?;

@@ -6,7 +6,7 @@ use crate::cli::code::initial_values::{self, Place};
 use crate::cli::code::named::{chosen, located};
 use crate::cli::code::program;
 use crate::cli::global::Global;
-use crate::cli::output::print;
+use crate::cli::output::{page, print};
 use crate::message::note;
 use engine::deps::{DepsAnalyser, DepsAsk};
 use engine::documents::deps::Document;
@@ -33,7 +33,7 @@ pub fn run(global: &Global, args: DepsArgs) -> Result<ExitCode> {
     };
     let documents: Result<Vec<Document>> = regions(&args)?.into_iter().map(analyse).collect();
     let documents = documents?;
-    let drawing = Drawing { ascii: global.ascii, every: args.arrows };
+    let drawing = Drawing { ascii: global.ascii, every: args.arrows, page: page(None) };
     print(&match args.format {
         Format::Text => documents.iter().map(|d| text(d, drawing)).collect::<Vec<_>>().join("\n"),
         Format::Dot => documents.iter().map(dot).collect(),

@@ -4,7 +4,7 @@ use super::arguments::{Effort, Format, MicrobenchArgs, What};
 use super::calibrate::calibrate;
 use crate::cli::code::named;
 use crate::cli::global::Global;
-use crate::cli::output::print;
+use crate::cli::output::{page, print};
 use bench::Status;
 use bench::microbench::{self, Catalog, Multiset};
 use engine::documents::microbench::{latencies, throughput};
@@ -41,7 +41,7 @@ fn run_throughput(global: &Global, multiset: &Multiset, effort: &Effort) -> Resu
     let model = global.settings()?.core_model()?;
     let report = throughput(&mut effort.bench(model.core.clone()), &model, multiset)?;
     print(&match effort.format {
-        Format::Text => render::render(&report),
+        Format::Text => page(None).fitted(render::render(&report)),
         Format::Json => json::pretty(&report)?,
         Format::Csv => format!("{}\n{}\n", render::HEADER, render::row(&report.result)),
     })?;
@@ -53,7 +53,7 @@ fn run_latency(global: &Global, form: &str, effort: &Effort) -> Result<ExitCode>
     let model = global.settings()?.core_model()?;
     let found = latencies(&mut effort.bench(model.core.clone()), &model, form)?;
     print(&match effort.format {
-        Format::Text => render::render_latencies(&found),
+        Format::Text => page(None).fitted(render::render_latencies(&found)),
         Format::Json => json::pretty(&found)?,
         Format::Csv => {
             format!("{}\n{}", render::LATENCY_HEADER, render::latency_rows(&found.result))
@@ -71,7 +71,7 @@ fn list(pattern: &str, refused: bool, format: Format) -> Result<ExitCode> {
             .hint(format!("use * in the pattern, for example 'VADDPD_*'{refused}")));
     }
     print(&match format {
-        Format::Text => render::render_list(&listed),
+        Format::Text => page(None).fitted(render::render_list(&listed)),
         Format::Json => json::pretty(&microbench::list_document(&listed))?,
         Format::Csv => render::list_rows(&listed),
     })?;

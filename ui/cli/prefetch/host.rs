@@ -1,13 +1,14 @@
 //! What advice without recordings rests on: counts by probes, and measurements of this host.
 
 use crate::cli::count::live;
-use crate::cli::progress::Progress;
+use crate::cli::progress::{self, Progress};
 use crate::settings::Settings;
 use bench::Profiler;
 use engine::count::{CountAsk, counted};
 use engine::documents::count::Count;
 use engine::hot::hottest::hottest;
 use engine::prefetch::{Cycles, Host, misses_in_flight};
+use engine::steps::Watch;
 use isa::code::Block;
 use pmu::Command;
 use std::io::Read as _;
@@ -20,8 +21,8 @@ const HOT: f64 = 0.9;
 /// Runs a command once sampled, and three times with probes: counts, addresses and latencies of its loads.
 pub fn counts(settings: &Settings, command: Command) -> Result<(Count, i32)> {
     let live = live(settings, &command, None)?;
-    let ask = CountAsk {
-        hot: Some(hottest(settings.machine(), settings.library, &live, HOT)?),
+    let mut ask = CountAsk {
+        hot: None,
         command,
         process: None,
         modules: Vec::new(),
@@ -30,7 +31,10 @@ pub fn counts(settings: &Settings, command: Command) -> Result<(Count, i32)> {
         loads: true,
         values: None,
         branches: None,
+        watch: Some(Watch::new(|step| _ = progress::step(step))),
     };
+    ask.begin_sampling();
+    ask.hot = Some(hottest(settings.machine(), settings.library, &live, HOT)?);
     let mut progress = Progress::new("analysing the code");
     let found = counted(&ask, &mut |done, all| progress.show(done, all))?;
     progress.end();

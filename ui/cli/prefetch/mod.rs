@@ -3,7 +3,8 @@
 mod host;
 
 use super::global::Global;
-use super::output::print;
+use super::output::{error_page, page, print};
+use super::progress::Clock;
 use super::search::SearchArgs;
 use crate::message;
 use crate::settings::Settings;
@@ -14,6 +15,7 @@ use engine::documents::prefetch::Prefetch;
 use engine::documents::prefetch_plan::Plan;
 use engine::files::write_whole;
 use engine::prefetch::prefetch_by_probes;
+use engine::render::page::Page;
 use engine::render::{count, json, prefetch, prefetch_plan};
 use host::{counts, cycles, host, known_counts};
 use pmu::Command;
@@ -82,7 +84,7 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
             if counts.interrupted.is_some() {
                 message::note("interrupted: no advice; what was counted until then:");
                 let text = match args.format {
-                    Format::Text => count::text(&counts),
+                    Format::Text => count::text(&counts, args.page()),
                     Format::Json | Format::Csv => json::pretty(&counts)?,
                 };
                 args.write(&text)?;
@@ -99,7 +101,7 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         write_whole(path, written(&plan, args.plan_format)?.as_bytes(), &args.files, "--plan")?;
     }
     args.write(&match args.format {
-        Format::Text => prefetch::text(&document, args.n, settings.ascii),
+        Format::Text => prefetch::text(&document, args.n, settings.ascii, args.page()),
         Format::Json => json::pretty(&document)?,
         Format::Csv => prefetch::csv(&document),
     })?;
@@ -120,11 +122,15 @@ impl PrefetchArgs {
         self.file().is_none() && self.format == Format::Text && !self.command.is_empty()
     }
 
+    fn page(&self) -> Page {
+        if self.is_beside() { error_page() } else { page(self.output.as_deref()) }
+    }
+
     fn write(&self, text: &str) -> Result<()> {
         match self.file() {
             Some(path) => write_whole(path, text.as_bytes(), &self.files, "--output"),
             None if self.is_beside() => {
-                message::plain(text);
+                message::plain(&tma::text::lines(text));
                 Ok(())
             }
             None => print(text),
@@ -143,6 +149,7 @@ fn profiler(settings: &Settings) -> Result<(Profiler, String)> {
 }
 
 fn by_probes(settings: &Settings, args: &PrefetchArgs, counts: &Count) -> Result<Prefetch> {
+    let _clock = Clock::start("measuring this host and hot loops", None, false);
     let (mut profiler, here) = profiler(settings)?;
     let host = host(settings, &mut profiler, counts)?;
     let mut measure = |code: &[u8]| cycles(&mut profiler, code);

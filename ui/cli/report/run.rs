@@ -4,6 +4,7 @@ use super::arguments::{Format, ReportArgs};
 use super::destination::Destination;
 use crate::cli::global::Global;
 use crate::cli::outcome::{note_blocked, note_remedy, status};
+use crate::cli::progress;
 use crate::cli::progress::{Clock, Progress};
 use crate::message::{self, note};
 use crate::settings::Settings;
@@ -15,7 +16,6 @@ use engine::hot::sampled::{of_files, of_live};
 use engine::record::SampleAsk;
 use engine::topdown::{ImportAsk, Update};
 use pmu::machine::this_cpu;
-use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use tma::Result;
 
@@ -142,15 +142,10 @@ fn estimate_ask(settings: &Settings, command: Option<&pmu::Command>) -> Result<E
     Ok(EstimateAsk { command, model: settings.own_core_model()?, progress: Watch::new(show_step) })
 }
 
-/// Shows a step of the estimate that begins: on a terminal each over the one before, else the first, which says
-/// what all will take.
+/// Shows a step of the estimate that begins: without a terminal the first, which says what all will take.
 fn show_step(step: &Step) {
-    let text = format!("{}, {:.0} s left", step.what, step.seconds_left.ceil());
-    match std::io::stderr().is_terminal() {
-        true if step.what.is_empty() => message::plain("\r\x1b[K"),
-        true => message::plain(&format!("\r{} of {}: {text}\x1b[K", step.number, step.of)),
-        false if step.number == 1 => note(&step.what),
-        false => {}
+    if !progress::step(step) && step.number == 1 {
+        note(&step.what);
     }
 }
 

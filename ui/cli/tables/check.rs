@@ -1,7 +1,7 @@
 //! `tdtool tables check [UARCH…]`
 
 use crate::cli::global::Global;
-use crate::cli::output::print;
+use crate::cli::output::print_text;
 use clap::Args;
 use engine::documents::table_check::{Checked, check};
 use engine::render::tables;
@@ -27,7 +27,7 @@ pub fn run(global: &Global, args: &CheckArgs) -> Result<ExitCode> {
         args.names.iter().map(|n| n.to_lowercase()).collect()
     };
     let checked = check(library, &names)?;
-    print(&tables::check(&checked, args.notes))?;
+    print_text(tables::check(&checked, args.notes))?;
     let bad = checked.iter().any(Checked::has_errors);
     Ok(if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -1,7 +1,7 @@
 //! `tdtool tables list`
 
 use crate::cli::global::Global;
-use crate::cli::output::print;
+use crate::cli::output::print_text;
 use engine::render::tables;
 use pmu::machine::choose;
 use std::process::ExitCode;
@@ -12,6 +12,6 @@ pub fn run(global: &Global) -> Result<ExitCode> {
     let library = settings.library;
     // A table that cannot be read has its error in its own line.
     let here = choose(settings.machine(), library, None).unwrap_or_default();
-    print(&tables::list(library, &here))?;
+    print_text(tables::list(library, &here))?;
     Ok(ExitCode::SUCCESS)
 }

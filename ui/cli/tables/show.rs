@@ -1,7 +1,7 @@
 //! `tdtool tables show UARCH [NODE…]`
 
 use crate::cli::global::Global;
-use crate::cli::output::print;
+use crate::cli::output::print_text;
 use clap::Args;
 use engine::render::tables;
 use std::process::ExitCode;
@@ -32,6 +32,6 @@ pub fn run(global: &Global, args: &ShowArgs) -> Result<ExitCode> {
         let nodes = nodes.into_iter().map(|n| &table.nodes[usize::from(n)]);
         nodes.map(|node| tables::node(library.texts(), &table, node)).collect()
     };
-    print(&text)?;
+    print_text(text)?;
     Ok(ExitCode::SUCCESS)
 }

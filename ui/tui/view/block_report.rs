@@ -19,6 +19,7 @@ pub fn lines(state: &State, columns: usize) -> Vec<Line> {
                 verbose,
                 ascii: state.look.ascii,
                 narrow: columns < WIDE,
+                width: columns,
                 more: state.keys.key(Command::Details),
             };
             for row in block::rows(report, &style) {

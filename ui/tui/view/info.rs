@@ -41,10 +41,10 @@ pub fn estimate_job(state: &State) -> Option<String> {
         EstimateJob::Offered(cost) => format!("{key}: estimate top-down without a PMU, {cost}"),
         EstimateJob::Running(None) => "estimating top-down …".to_owned(),
         EstimateJob::Running(Some(step)) => format!(
-            "estimating top-down: step {} of {}, about {:.0} s left: {}",
+            "estimating top-down: step {} of {}{}: {}",
             step.number,
             step.of,
-            step.seconds_left.ceil(),
+            step.seconds_left.map_or(String::new(), |s| format!(", about {:.0} s left", s.ceil())),
             step.what
         ),
         EstimateJob::Done => format!("{key}: back to the estimated top-down"),

@@ -48,7 +48,7 @@ pub fn rows(report: &Measurement, style: &Style) -> Vec<Row> {
 pub fn render(report: &Measurement, style: &Style) -> String {
     let mut out = String::new();
     for row in rows(report, style) {
-        labelled(&mut out, &row.label, &row.text);
+        labelled(&mut out, &row.label, &row.text, style.width);
     }
     if style.ascii { format::ascii(&out) } else { out }
 }

@@ -1,8 +1,9 @@
 //! Two blocks side by side.
 
-use super::layout::{REMEDY, labelled};
+use super::layout::{REMEDY, WIDTH, labelled};
 use crate::documents::block_pair::BlockPair;
 use crate::format;
+use crate::render::page::Page;
 use bench::{Measurement, Status};
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use std::collections::BTreeSet;
 const COLUMN: usize = 22;
 
 /// The pair as text.
-pub fn pair(pair: &BlockPair, ascii: bool) -> String {
+pub fn pair(pair: &BlockPair, ascii: bool, page: Page) -> String {
     let mut out = String::new();
     let (a, b) = (&pair.a.measurement, &pair.b.measurement);
     match (&pair.difference, &pair.reason) {
@@ -29,12 +30,12 @@ pub fn pair(pair: &BlockPair, ascii: bool) -> String {
                 100.0 * d.confidence,
                 d.pairs
             );
-            labelled(&mut out, "", &text);
+            labelled(&mut out, "", &text, WIDTH);
         }
         (None, why) => {
             let why = why.as_deref().unwrap_or("no reason");
-            labelled(&mut out, "not compared: ", why);
-            labelled(&mut out, "  try: ", REMEDY);
+            labelled(&mut out, "not compared: ", why, WIDTH);
+            labelled(&mut out, "  try: ", REMEDY, WIDTH);
         }
     }
     out.push('\n');
@@ -56,10 +57,10 @@ pub fn pair(pair: &BlockPair, ascii: bool) -> String {
             out.push_str(&format!("  {}\n", line.text));
         }
         for note in &measurement.notes {
-            labelled(&mut out, "  note: ", note);
+            labelled(&mut out, "  note: ", note, WIDTH);
         }
     }
-    if ascii { format::ascii(&out) } else { out }
+    page.fitted(if ascii { format::ascii(&out) } else { out })
 }
 
 fn row(out: &mut String, label: &str, a: &str, b: &str) {

@@ -1,5 +1,11 @@
 //! The report as rows that any page can lay out: a label, text to wrap after it, and its weight.
 
+use super::layout::WIDTH;
+use crate::render::page::Page;
+
+/// Fewest columns of a page that is not narrow.
+const NARROW: usize = 80;
+
 /// How to show a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Style {
@@ -9,13 +15,30 @@ pub struct Style {
     pub ascii: bool,
     /// For a page of few columns: short bars, no bytes of instructions.
     pub narrow: bool,
+    /// Columns of the page.
+    pub width: usize,
     /// How the reader asks for `verbose`: an option or a key.
     pub more: String,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self { verbose: false, ascii: false, narrow: false, more: "--verbose".to_owned() }
+        Self {
+            verbose: false,
+            ascii: false,
+            narrow: false,
+            width: WIDTH,
+            more: "--verbose".to_owned(),
+        }
+    }
+}
+
+impl Style {
+    /// For a page, with lines no longer than are read easily.
+    #[must_use]
+    pub fn on(self, page: Page) -> Self {
+        let width = page.width().map_or(WIDTH, |width| width.min(WIDTH));
+        Self { width, narrow: self.narrow || page.is_below(NARROW), ..self }
     }
 }
 

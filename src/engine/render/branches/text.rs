@@ -1,29 +1,36 @@
 //! Recorded branches as text.
 
 use crate::documents::branches::{Branches, EdgeRow, EventRow, TripsRow};
+use crate::render::page::{Cell, Page, Subject, Worth};
 use std::fmt::Write as _;
 
 /// Hard branches are shown however rare they are, but not more than these.
 const MOST_HARD: usize = 50;
 
 /// The document as text: of each event `most` edges, blocks and loops, and hard branches.
-pub fn text(document: &Branches, most: usize) -> String {
+pub fn text(document: &Branches, most: usize, page: Page) -> String {
     let mut out = String::new();
     for (number, event) in document.events.iter().enumerate() {
         if number > 0 {
             out.push('\n');
         }
         head(event, document.events.len() > 1, &mut out);
-        edges(document, event, most, &mut out);
-        blocks(document, event, most, &mut out);
-        loops(document, event, most, &mut out);
-        calls(document, event, most, &mut out);
-        indirect(document, event, most, &mut out);
+        edges(document, event, (most, page), &mut out);
+        blocks(document, event, (most, page), &mut out);
+        loops(document, event, (most, page), &mut out);
+        calls(document, event, (most, page), &mut out);
+        indirect(document, event, (most, page), &mut out);
     }
     for note in &document.notes {
         let _ = writeln!(out, "note: {note}");
     }
-    out
+    page.fitted(out)
+}
+
+/// A heading, which ends in the name of the rows.
+fn heading(out: &mut String, page: Page, cells: &[Cell], name: &str) {
+    out.push('\n');
+    page.row(out, cells, Subject { after: name, ..Subject::default() });
 }
 
 fn head(event: &EventRow, is_one_of_several: bool, out: &mut String) {
@@ -77,36 +84,43 @@ fn head(event: &EventRow, is_one_of_several: bool, out: &mut String) {
     }
 }
 
-/// The name of a function, after a blank.
-fn name(function: &Option<String>) -> String {
-    function.as_ref().map_or(String::new(), |name| format!(" {name}"))
-}
-
 fn cycles(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |v| format!("{v:.1}"))
 }
 
-fn edge_name(edge: &EdgeRow) -> String {
-    let part = |address: &Option<String>, function: &Option<String>| {
-        let address = address.as_deref().unwrap_or("outside");
-        function.as_ref().map_or(address.to_owned(), |name| format!("{address} {name}"))
+/// Columns of a name on a page that has not room for two.
+const ONE_OF_TWO: usize = 20;
+
+/// Where an edge leads to, and its kind.
+fn edge_end(edge: &EdgeRow, page: Page) -> String {
+    let to = edge.to.as_deref().unwrap_or("outside");
+    let name = edge.to_function.as_ref().filter(|name| Some(*name) != edge.from_function.as_ref());
+    let cut = |name: &String| match page.is_below(120) {
+        true => page.cut(name, ONE_OF_TWO),
+        false => name.clone(),
     };
-    let to = match edge.from_function == edge.to_function {
-        true => edge.to.clone().unwrap_or_else(|| "outside".to_owned()),
-        false => part(&edge.to, &edge.to_function),
-    };
+    let name = name.map_or(String::new(), |name| format!(" {}", cut(name)));
     let kind = edge.kind.as_ref().map_or(String::new(), |kind| format!("  {kind}"));
-    format!("{} → {to}{kind}", part(&edge.from, &edge.from_function))
+    format!(" → {to}{name}{kind}")
 }
 
-fn edges(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
+fn edge_cells(share: &str, count: &str, wrong: &str, cycles: &str) -> [Cell; 4] {
+    [
+        (Worth::All, format!("{share:>8}")),
+        (Worth::Some, format!("  {count:>8}")),
+        (Worth::Little, format!("  {wrong:>12}")),
+        (Worth::Little, format!("  {cycles:>6}")),
+    ]
+}
+
+fn edges(document: &Branches, event: &EventRow, (most, page): (usize, Page), out: &mut String) {
     let all: Vec<_> = document.edges.iter().filter(|e| e.event == event.event).collect();
-    let _ = writeln!(out, "\n   share     count  mispredicted  cycles  taken branch");
+    heading(out, page, &edge_cells("share", "count", "mispredicted", "cycles"), "taken branch");
     let (frequent, rest) = all.split_at(most.min(all.len()));
-    frequent.iter().for_each(|edge| edge_row(edge, out));
+    frequent.iter().for_each(|edge| edge_row(edge, page, out));
     let mut hard: Vec<_> = rest.iter().filter(|edge| edge.hard).collect();
     hard.sort_by_key(|edge| std::cmp::Reverse(edge.mispredicted));
-    hard.iter().take(MOST_HARD).for_each(|edge| edge_row(edge, out));
+    hard.iter().take(MOST_HARD).for_each(|edge| edge_row(edge, page, out));
     let left = rest.len() - hard.len().min(MOST_HARD);
     match hard.len().saturating_sub(MOST_HARD) {
         _ if left == 0 => {}
@@ -120,16 +134,16 @@ fn edges(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
     }
 }
 
-fn edge_row(edge: &EdgeRow, out: &mut String) {
-    let _ = writeln!(
-        out,
-        "{:6.1} %  {:>8}  {:>12}  {:>6}  {}",
-        100.0 * edge.share,
-        edge.count,
-        wrong(edge.mispredicted, edge.marked, edge.hard),
-        cycles(edge.cycles_median),
-        edge_name(edge)
+fn edge_row(edge: &EdgeRow, page: Page, out: &mut String) {
+    let cells = edge_cells(
+        &format!("{:.1} %", 100.0 * edge.share),
+        &edge.count.to_string(),
+        &wrong(edge.mispredicted, edge.marked, edge.hard),
+        &cycles(edge.cycles_median),
     );
+    let place = edge.from.as_deref().unwrap_or("outside");
+    let name = edge.from_function.as_deref().unwrap_or_default();
+    page.row(out, &cells, Subject { place, name, after: &edge_end(edge, page) });
 }
 
 /// The share of mispredictions among the executions that tell.
@@ -149,33 +163,46 @@ fn more(all: usize, most: usize, out: &mut String) {
     }
 }
 
-fn blocks(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
+fn blocks(document: &Branches, event: &EventRow, (most, page): (usize, Page), out: &mut String) {
     let all: Vec<_> = document.blocks.iter().filter(|b| b.event == event.event).collect();
     if all.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n   count  cycles: mean  median  block");
+    let cells = |count: &str, mean: &str, median: &str| {
+        [
+            (Worth::All, format!("{count:>8}")),
+            (Worth::Little, format!("  {mean:>12}")),
+            (Worth::Little, format!("  {median:>6}")),
+        ]
+    };
+    heading(out, page, &cells("count", "cycles: mean", "median"), "block");
     for block in all.iter().take(most) {
-        let _ = writeln!(
-            out,
-            "{:>8}  {:>12}  {:>6}  {}..{} {}",
-            block.count,
-            cycles(block.cycles_mean),
-            cycles(block.cycles_median),
-            block.start,
-            block.end,
-            block.function
-        );
+        let (mean, median) = (cycles(block.cycles_mean), cycles(block.cycles_median));
+        let place = format!("{}..{}", block.start, block.end);
+        let subject = Subject { place: &place, name: &block.function, after: "" };
+        page.row(out, &cells(&block.count.to_string(), &mean, &median), subject);
     }
     more(all.len(), most, out);
 }
 
-fn loops(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
+fn loops(document: &Branches, event: &EventRow, (most, page): (usize, Page), out: &mut String) {
     let all: Vec<_> = document.loops.iter().filter(|l| l.event == event.event).collect();
     if all.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n   taken   trips  iterations: timed    mean  median  modes   loop");
+    let cells = |taken: &str, trips: &str, rest: [&str; 4]| {
+        let [timed, mean, median, modes] = rest;
+        [
+            (Worth::All, format!("{taken:>8}")),
+            (Worth::Some, format!("  {trips:>6}")),
+            (Worth::Little, format!("  {timed:>17}")),
+            (Worth::Little, format!("  {mean:>6}")),
+            (Worth::Little, format!("  {median:>6}")),
+            (Worth::Little, format!("  {modes:<6}")),
+        ]
+    };
+    let heads = ["iterations: timed", "mean", "median", "modes"];
+    heading(out, page, &cells("taken", "trips", heads), "loop");
     for one in all.iter().take(most) {
         let trips = match &one.trips {
             TripsRow { always: Some(trips), .. } => trips.to_string(),
@@ -184,18 +211,13 @@ fn loops(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
             _ => "-".to_owned(),
         };
         let modes: Vec<String> = one.iterations.modes.iter().map(u64::to_string).collect();
-        let _ = writeln!(
-            out,
-            "{:>8}  {trips:>6}  {:>17}  {:>6}  {:>6}  {}  {} ← {}{}",
-            one.taken,
-            one.iterations.count,
-            cycles(one.iterations.mean),
-            cycles(one.iterations.median),
-            if modes.is_empty() { "-".to_owned() } else { modes.join(" ") },
-            one.head,
-            one.back,
-            name(&one.function)
-        );
+        let own = &one.iterations;
+        let modes = if modes.is_empty() { "-".to_owned() } else { modes.join(" ") };
+        let rest = [&*own.count.to_string(), &cycles(own.mean), &cycles(own.median), &modes];
+        let place = format!("{} ← {}", one.head, one.back);
+        let name = one.function.as_deref().unwrap_or_default();
+        let subject = Subject { place: &place, name, after: "" };
+        page.row(out, &cells(&one.taken.to_string(), &trips, rest), subject);
         if let Some(why) = &one.unknown {
             let _ = writeln!(out, "{:>8}  trips, iterations: unknown: {why}", "");
         }
@@ -203,49 +225,48 @@ fn loops(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
     more(all.len(), most, out);
 }
 
-fn calls(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
+fn calls(document: &Branches, event: &EventRow, (most, page): (usize, Page), out: &mut String) {
     let all: Vec<_> = document.calls.iter().filter(|c| c.event == event.event).collect();
     if all.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n   count  call or jump into another function");
+    let cells = |count: &str| [(Worth::All, format!("{count:>8}"))];
+    heading(out, page, &cells("count"), "call or jump into another function");
     for call in all.iter().take(most) {
-        let _ = writeln!(out, "{:>8}  {} → {}", call.count, call.from, call.to);
+        // Each name has half of what there is.
+        let half = page.width().map_or(usize::MAX, |width| (width - 13) / 2);
+        let after = format!(" → {}", page.cut(&call.to, half));
+        let subject = Subject { name: &page.cut(&call.from, half), after: &after, place: "" };
+        page.row(out, &cells(&call.count.to_string()), subject);
     }
     more(all.len(), most, out);
 }
 
-fn indirect(document: &Branches, event: &EventRow, most: usize, out: &mut String) {
+fn indirect(document: &Branches, event: &EventRow, (most, page): (usize, Page), out: &mut String) {
     let all: Vec<_> = document.indirect.iter().filter(|i| i.event == event.event).collect();
     if all.is_empty() {
         return;
     }
-    let _ = writeln!(
-        out,
-        "\n   count  mispredicted  indirect branch, and its targets with their shares"
-    );
+    let cells = |count: &str, wrong: &str| {
+        [(Worth::All, format!("{count:>8}")), (Worth::Some, format!("  {wrong:>12}"))]
+    };
+    let name = "indirect branch, and its targets with their shares";
+    heading(out, page, &cells("count", "mispredicted"), name);
     let (frequent, rest) = all.split_at(most.min(all.len()));
     let hard: Vec<_> = rest.iter().filter(|branch| branch.hard).take(MOST_HARD).collect();
     for branch in frequent.iter().chain(hard.iter().copied()) {
-        let _ = writeln!(
-            out,
-            "{:>8}  {:>12}  {}{}  {}",
-            branch.count,
-            wrong(branch.mispredicted, branch.marked, branch.hard),
-            branch.from,
-            name(&branch.function),
-            branch.kind
-        );
+        let function = branch.function.as_deref().unwrap_or_default();
+        let wrongly = wrong(branch.mispredicted, branch.marked, branch.hard);
+        let after = format!("  {}", branch.kind);
+        let subject = Subject { place: &branch.from, name: function, after: &after };
+        page.row(out, &cells(&branch.count.to_string(), &wrongly), subject);
         for target in branch.targets.iter().take(most) {
             let to = target.to.as_deref().unwrap_or("outside");
-            let _ = writeln!(
-                out,
-                "{:>8}  {:>12}    {:5.1} % → {to}{}",
-                target.count,
-                wrong(target.mispredicted, target.marked, false),
-                100.0 * target.share,
-                name(&target.function)
-            );
+            let wrongly = wrong(target.mispredicted, target.marked, false);
+            let place = format!("  {:5.1} % → {to}", 100.0 * target.share);
+            let name = target.function.as_deref().unwrap_or_default();
+            let subject = Subject { place: &place, name, after: "" };
+            page.row(out, &cells(&target.count.to_string(), &wrongly), subject);
         }
         if branch.targets.len() > most {
             let _ = writeln!(out, "{:>24} {} more targets", "", branch.targets.len() - most);

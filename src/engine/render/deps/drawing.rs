@@ -1,5 +1,7 @@
 //! How the text is drawn: options, wrapped lines.
 
+use crate::render::page::Page;
+
 /// How to draw.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Drawing {
@@ -7,9 +9,11 @@ pub struct Drawing {
     pub ascii: bool,
     /// Arrows for every dependency, not just those through memory and of the critical cycle.
     pub every: bool,
+    /// Where it is shown.
+    pub page: Page,
 }
 
-/// Columns of a line of prose; the code with its arrows takes what it needs.
+/// Columns of a line of prose; where any line has room, the code with its arrows takes what it needs.
 const WIDTH: usize = 80;
 
 /// Writes `line`, broken between words where it is too long; what follows is `indent` columns in.

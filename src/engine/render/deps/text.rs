@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 
 /// Most arrows side by side.
 const MOST_LANES: usize = 10;
+/// Columns that the arrows leave to an instruction, with the gaps around it.
+const CODE: usize = 24;
 /// Most lines of a list.
 const MOST_LINES: usize = 60;
 
@@ -31,7 +33,7 @@ pub fn text(document: &Document, drawing: Drawing) -> String {
         out.push('\n');
     }
     model(&mut out, document, &sources);
-    out
+    drawing.page.fitted(out)
 }
 
 /// Which dependencies get an arrow: the carriers of the critical cycle, then memory, then the
@@ -51,22 +53,26 @@ fn code(out: &mut String, document: &Document, drawing: Drawing) {
     let shown = shown(document, drawing.every);
     let arrows: Vec<Arrow> =
         shown.iter().map(|(_, d)| Arrow { from: d.indices[0], to: d.indices[1] }).collect();
-    let lanes = lanes(&arrows, MOST_LANES);
+    let long = document.instructions.iter().map(|i| i.address.len()).max().unwrap_or(0);
+    let page = drawing.page;
+    // An arrow takes two columns.
+    let most = page.width().map_or(MOST_LANES, |all| all.saturating_sub(long + CODE) / 2);
+    let lanes = lanes(&arrows, most.min(MOST_LANES));
     let drawn = gutter(&arrows, &lanes, document.instructions.len(), Signs::new(drawing.ascii));
     let width = document.instructions.iter().map(|i| i.text.chars().count()).max().unwrap_or(0);
-    let long = document.instructions.iter().map(|i| i.address.len()).max().unwrap_or(0);
+    let before = long + 2 + drawn.first().map_or(0, |row| row.chars().count());
+    let width = page.width().map_or(width, |all| width.min(all.saturating_sub(before)));
     for (number, instruction) in document.instructions.iter().enumerate() {
         let into: Vec<String> = (shown.iter().zip(&lanes))
             .filter(|((_, d), lane)| lane.is_some() && d.indices[1] == number)
             .map(|((index, d), _)| format!("{}{}", label(*index), back(d)))
             .collect();
-        let line = format!(
-            "{:>long$} {} {:<width$}  {}",
-            instruction.address,
-            drawn[number],
-            instruction.text,
-            into.join(" ")
-        );
+        let text = page.cut(&instruction.text, width);
+        let mut line = format!("{:>long$} {} {text:<width$}", instruction.address, drawn[number]);
+        let into = into.join(" ");
+        if !page.is_below(before + width + 2 + into.len()) {
+            let _ = write!(line, "  {into}");
+        }
         let _ = writeln!(out, "{}", line.trim_end());
     }
     if shown.iter().any(|(_, d)| d.delta > 0) {

@@ -1,13 +1,14 @@
 //! Two reports compared, as text.
 
 use super::cells::{Cells, cells};
-use super::code::{Table, tables};
+use super::code::{self, Table, tables};
 use super::gates;
 use crate::documents::diff::Diff;
+use crate::render::page::Page;
 use std::fmt::Write as _;
 
 /// The comparison as text.
-pub fn render(diff: &Diff, ascii: bool) -> String {
+pub fn render(diff: &Diff, ascii: bool, page: Page) -> String {
     let mut out = String::new();
     for (name, report) in ["A", "B"].iter().zip(&diff.reports) {
         let _ = writeln!(out, "{name}: {report}");
@@ -21,36 +22,82 @@ pub fn render(diff: &Diff, ascii: bool) -> String {
     let rows: Vec<Cells> = cells(diff, ascii);
     let indent = |row: &Cells| format!("{:i$}{}", "", row.name, i = row.indent);
     let width = rows.iter().map(|row| indent(row).chars().count()).max().unwrap_or(4).max(4);
+    if page.is_below(LEAST) {
+        below(&rows, page, &mut out);
+        tables(diff, ascii).iter().for_each(|table| code(table, page, &mut out));
+        return page.fitted(out);
+    }
+    // What the errors say is below a row that has no room for it.
+    let beside = !page.is_below(width + VALUES + JUDGEMENT);
+    let width = page.width().map_or(width, |all| width.min(all - VALUES));
     let _ = writeln!(out, "\n{:width$}  {:>16}  {:>16}  {:>12}", "", "A", "B", "B - A");
     for row in &rows {
         let (name, Cells { a, b, difference, judgement, .. }) = (indent(row), row);
-        let line = format!("{name:width$}  {a:>16}  {b:>16}  {difference:>12}  {judgement}");
+        let name = page.cut(&name, width);
+        let gap = match beside {
+            true => "  ".to_owned(),
+            false if judgement.is_empty() => String::new(),
+            false => format!("\n{:1$}", "", row.indent + 2),
+        };
+        let line = format!("{name:width$}  {a:>16}  {b:>16}  {difference:>12}{gap}{judgement}");
         let _ = writeln!(out, "{}", line.trim_end());
     }
-    for table in tables(diff, ascii) {
-        out += &code(&table);
-    }
-    out
+    tables(diff, ascii).iter().for_each(|table| code(table, page, &mut out));
+    page.fitted(out)
 }
 
-/// A table of functions, or of loops and blocks; names come last, as they may be long.
-fn code(table: &Table) -> String {
-    let mut out =
-        format!("\n{:>16}  {:>16}  {:>12}  {:9}  {}\n", "A", "B", "B - A", "", table.title);
-    for row in &table.rows {
-        let line = format!(
-            "{:>16}  {:>16}  {:>12}  {:9}  {}",
-            row.a, row.b, row.difference, row.judgement, row.name
-        );
-        let _ = writeln!(out, "{}", line.trim_end());
-        if !row.parts.is_empty() {
-            let _ = writeln!(out, "{:65}{}", "", row.parts);
+/// Columns of both values and their difference, and of the longest judgement.
+const VALUES: usize = 50;
+const JUDGEMENT: usize = 25;
+/// Fewest columns for a table; on narrower pages values are below the names.
+const LEAST: usize = VALUES + 20;
+
+/// Each row on lines of its own.
+fn below(rows: &[Cells], page: Page, out: &mut String) {
+    out.push('\n');
+    for Cells { name, indent, a, b, difference, judgement } in rows {
+        let most = page.width().map_or(usize::MAX, |width| width.saturating_sub(*indent));
+        let _ = writeln!(out, "{:indent$}{}", "", page.cut(name, most));
+        let values = format!("{:indent$}  A {a}, B {b}, {difference}", "");
+        let _ = writeln!(out, "{}", values.trim_end_matches([' ', ',']));
+        if !judgement.is_empty() {
+            let _ = writeln!(out, "{:indent$}  {judgement}", "");
+        }
+    }
+}
+
+/// Columns of the values of code, before its name.
+const BEFORE: usize = 65;
+
+/// A table of functions, or of loops and blocks; names come last, as they may be long, or on narrow pages above.
+fn code(table: &Table, page: Page, out: &mut String) {
+    if page.is_below(BEFORE + 20) {
+        let _ = writeln!(out, "\n{}: A, B, B - A", table.title);
+        for row in &table.rows {
+            let most = page.width().unwrap_or(usize::MAX);
+            let _ = writeln!(out, "{}", page.cut(&row.name, most));
+            let values = format!("  {}, {}, {}  {}", row.a, row.b, row.difference, row.judgement);
+            let _ = writeln!(out, "{}", values.trim_end());
+            if !row.parts.is_empty() {
+                let _ = writeln!(out, "    {}", row.parts);
+            }
+        }
+    } else {
+        let line = format!("{:>16}  {:>16}  {:>12}  {:9}  ", "A", "B", "B - A", "");
+        let _ = writeln!(out, "\n{line}{}", table.title);
+        for row in &table.rows {
+            let code::Cells { a, b, difference, judgement, .. } = row;
+            let name = page.cut(&row.name, page.width().map_or(usize::MAX, |all| all - BEFORE));
+            let line = format!("{a:>16}  {b:>16}  {difference:>12}  {judgement:9}  {name}");
+            let _ = writeln!(out, "{}", line.trim_end());
+            if !row.parts.is_empty() {
+                let _ = writeln!(out, "{:BEFORE$}{}", "", row.parts);
+            }
         }
     }
     if table.left > 0 {
-        let _ = writeln!(out, "{:61}{} more (--format json)", "", table.left);
+        let _ = writeln!(out, "{} more (--format json)", table.left);
     }
-    out
 }
 
 #[cfg(test)]
@@ -86,7 +133,7 @@ mod tests {
             gates: vec![],
             notes: vec![],
         };
-        let text = render(&diff, true);
+        let text = render(&diff, true, Page::default());
         assert!(text.contains("absent"), "{text}");
         assert!(text.starts_with("A: a.json: true\nB: b.json: false\n"), "{text}");
     }

@@ -1,14 +1,15 @@
 //! Loads and stores as text.
 
-use super::cells::{columns, cycles, level_cells, level_heads, more, shortened, source};
+use super::cells::{columns, cycles, heading, level_cells, more, shortened, source};
 use crate::documents::loads::{EventRow, LoadRow};
+use crate::render::page::{Cell, Page, Subject, Worth};
 use std::fmt::Write as _;
 
 pub(super) fn accesses(
     what: &str,
     event: &EventRow,
     all: &[LoadRow],
-    most: usize,
+    (most, page): (usize, Page),
     out: &mut String,
 ) {
     let all: Vec<&LoadRow> = all.iter().filter(|row| row.event == event.event).collect();
@@ -16,35 +17,41 @@ pub(super) fn accesses(
         return;
     }
     let columns = columns(all.iter().map(|row| &row.levels));
-    let heads = level_heads(&columns);
-    let _ = writeln!(out, "\n   share  samples{heads}  cycles: mean    p50    p99  {what}");
+    let cells = |share: &str, samples: &str, levels: Vec<Cell>, [mean, p50, p99]: [&str; 3]| {
+        let mut cells =
+            vec![(Worth::All, format!("{share:>8}")), (Worth::Some, format!("  {samples:>7}"))];
+        cells.extend(levels);
+        cells.push((Worth::Some, format!("  {mean:>12}")));
+        cells.extend([p50, p99].map(|one| (Worth::Little, format!("  {one:>5}"))));
+        cells
+    };
+    let heads = ["cycles: mean", "p50", "p99"];
+    out.push('\n');
+    heading(out, page, &cells("share", "samples", level_cells(&columns, None), heads), what);
+    let below = if page.is_below(80) { 4 } else { 18 };
     for load in all.iter().take(most) {
         let at = |value: Option<u32>| value.map_or("-".to_owned(), |v| v.to_string());
-        let _ = writeln!(
-            out,
-            "{:6.1} %  {:>7}{}  {:>12}  {:>5}  {:>5}  {}",
-            100.0 * load.share,
-            load.samples,
-            level_cells(&columns, &load.levels),
-            cycles(load.latency_mean),
-            at(load.latency_p50),
-            at(load.latency_p99),
-            place(load)
-        );
+        let share = format!("{:.1} %", 100.0 * load.share);
+        let levels = level_cells(&columns, Some(&load.levels));
+        let of_latency = [cycles(load.latency_mean), at(load.latency_p50), at(load.latency_p99)];
+        let of_latency = of_latency.each_ref().map(String::as_str);
+        let name = match &load.function {
+            Some(function) => function,
+            None if load.module.is_empty() => "outside all known mappings",
+            None => &load.module,
+        };
+        let subject = Subject { place: &load.address, name, after: &code(load) };
+        page.row(out, &cells(&share, &load.samples.to_string(), levels, of_latency), subject);
         for detail in details(load) {
-            let _ = writeln!(out, "{:18}{detail}", "");
+            let _ = writeln!(out, "{:below$}{detail}", "");
         }
     }
     more(all.len(), most, out);
 }
 
-fn place(load: &LoadRow) -> String {
-    let mut text = load.address.clone();
-    match &load.function {
-        Some(function) => _ = write!(text, " {function}"),
-        None if load.module.is_empty() => text += " outside all known mappings",
-        None => _ = write!(text, " {}", load.module),
-    }
+/// Source line and instruction.
+fn code(load: &LoadRow) -> String {
+    let mut text = String::new();
     if let Some(source) = source(load.file.as_ref(), load.line) {
         let _ = write!(text, " {source}");
     }

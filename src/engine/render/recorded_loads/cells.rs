@@ -1,6 +1,7 @@
 //! Cells of the tables: levels, latencies, source lines, addresses.
 
 use crate::documents::loads::LevelsRow;
+use crate::render::page::{Cell, Page, Subject, Worth};
 use std::fmt::Write as _;
 
 pub(super) fn more(all: usize, most: usize, out: &mut String) {
@@ -27,21 +28,24 @@ pub(super) fn columns<'a>(all: impl Iterator<Item = &'a LevelsRow> + Clone) -> V
     COLUMNS.into_iter().filter(|(_, of)| all.clone().any(|row| of(row) > 0)).collect()
 }
 
-pub(super) fn level_cells(columns: &[Column], levels: &LevelsRow) -> String {
-    let total: u64 = COLUMNS.iter().map(|(_, of)| of(levels)).sum();
+/// Shares of the levels; their headings without `levels`.
+pub(super) fn level_cells(columns: &[Column], levels: Option<&LevelsRow>) -> Vec<Cell> {
+    let total = |levels| COLUMNS.iter().map(|(_, of)| of(levels)).sum::<u64>();
     let cell = |(name, of): &Column| {
         let wide = name.len().max(5) + 2;
-        let text = match of(levels) {
-            0 => "-".to_owned(),
-            n => format!("{:.0} %", 100.0 * n as f64 / total.max(1) as f64),
+        let text = match levels.map(|levels| (of(levels), total(levels))) {
+            None => (*name).to_owned(),
+            Some((0, _)) => "-".to_owned(),
+            Some((n, total)) => format!("{:.0} %", 100.0 * n as f64 / total.max(1) as f64),
         };
-        format!("{text:>wide$}")
+        (Worth::Little, format!("{text:>wide$}"))
     };
     columns.iter().map(cell).collect()
 }
 
-pub(super) fn level_heads(columns: &[Column]) -> String {
-    columns.iter().map(|(name, _)| format!("{name:>wide$}", wide = name.len().max(5) + 2)).collect()
+/// Adds the heading of a table, which ends in the name of its rows.
+pub(super) fn heading(out: &mut String, page: Page, cells: &[Cell], name: &str) {
+    page.row(out, cells, Subject { after: name, ..Subject::default() });
 }
 
 pub(super) fn cycles(value: Option<f64>) -> String {

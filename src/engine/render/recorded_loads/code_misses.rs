@@ -1,10 +1,11 @@
 //! Lines of code that missed as text.
 
-use super::cells::more;
+use super::cells::{heading, more};
 use crate::documents::loads::Loads;
+use crate::render::page::{Page, Subject, Worth};
 use std::fmt::Write as _;
 
-pub(super) fn code_misses(document: &Loads, most: usize, out: &mut String) {
+pub(super) fn code_misses(document: &Loads, (most, page): (usize, Page), out: &mut String) {
     let all = &document.code_misses;
     if all.is_empty() {
         return;
@@ -13,16 +14,23 @@ pub(super) fn code_misses(document: &Loads, most: usize, out: &mut String) {
         out,
         "\nlines of code that missed, and blocks 27 to 200 cycles before: prefetch sites"
     );
-    let _ = writeln!(out, "   share  samples  line");
+    let cells = |share: &str, samples: &str| {
+        [(Worth::All, format!("{share:>8}")), (Worth::Some, format!("  {samples:>7}"))]
+    };
+    heading(out, page, &cells("share", "samples"), "line");
+    let below = if page.is_below(80) { 4 } else { 19 };
     for one in all.iter().take(most) {
         let of = one.function.as_deref().unwrap_or(&one.module);
-        let (share, samples) = (100.0 * one.share, one.samples);
-        let _ = writeln!(out, "{share:6.1} %  {samples:>7}  {} {of} ({})", one.address, one.name);
+        let (share, samples) = (format!("{:.1} %", 100.0 * one.share), one.samples.to_string());
+        let after = format!(" ({})", one.name);
+        let subject = Subject { place: &one.address, name: of, after: &after };
+        page.row(out, &cells(&share, &samples), subject);
         for site in &one.sites {
             let of = site.function.as_deref().unwrap_or(&site.module);
+            let of = page.cut(of, page.width().unwrap_or(0) / 3);
             let _ = writeln!(
                 out,
-                "{:19}before {:.0} % of them, {:.0} cycles: {} {of} (before {} missed lines)",
+                "{:below$}before {:.0} % of them, {:.0} cycles: {} {of} (before {} missed lines)",
                 "",
                 100.0 * site.coverage,
                 site.distance,
@@ -31,7 +39,8 @@ pub(super) fn code_misses(document: &Loads, most: usize, out: &mut String) {
             );
         }
         if one.reached == 0 {
-            let _ = writeln!(out, "{:19}no branch at this distance, or no cycles are recorded", "");
+            let _ =
+                writeln!(out, "{:below$}no branch at this distance, or no cycles are recorded", "");
         }
     }
     more(all.len(), most, out);

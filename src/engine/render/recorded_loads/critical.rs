@@ -1,10 +1,11 @@
 //! Critical loads and hard branches as text.
 
-use super::cells::{more, shortened};
+use super::cells::{heading, more, shortened};
 use crate::documents::loads::{CriticalRow, Loads};
+use crate::render::page::{Page, Subject, Worth};
 use std::fmt::Write as _;
 
-pub(super) fn critical(document: &Loads, most: usize, out: &mut String) {
+pub(super) fn critical(document: &Loads, (most, page): (usize, Page), out: &mut String) {
     if document.critical.is_empty() {
         return;
     }
@@ -13,17 +14,15 @@ pub(super) fn critical(document: &Loads, most: usize, out: &mut String) {
         "\ncritical loads: > 5 % of the loads, > 20 % of them miss the last cache, addresses neither constant \
          nor a stride (CRISP)"
     );
-    let _ = writeln!(out, "  of loads  misses  load");
+    let cells = |share: &str, misses: &str| {
+        [(Worth::All, format!("  {share:>8}")), (Worth::Some, format!("  {misses:>6}"))]
+    };
+    heading(out, page, &cells("of loads", "misses"), "load");
     for one in document.critical.iter().take(most) {
-        let _ = writeln!(
-            out,
-            "  {:6.1} %  {:>6}  {} {}{}",
-            100.0 * one.executed,
-            misses(one),
-            one.address,
-            one.function.as_deref().unwrap_or(&one.module),
-            critical_notes(one)
-        );
+        let cells = cells(&format!("{:.1} %", 100.0 * one.executed), &misses(one));
+        let name = one.function.as_deref().unwrap_or(&one.module);
+        let subject = Subject { place: &one.address, name, after: &critical_notes(one) };
+        page.row(out, &cells, subject);
     }
     more(document.critical.len(), most, out);
 }
@@ -61,7 +60,7 @@ fn critical_notes(one: &CriticalRow) -> String {
     format!(": {}", notes.join("; "))
 }
 
-pub(super) fn hard_branches(document: &Loads, most: usize, out: &mut String) {
+pub(super) fn hard_branches(document: &Loads, (most, page): (usize, Page), out: &mut String) {
     if document.hard_branches.is_empty() {
         return;
     }
@@ -69,17 +68,22 @@ pub(super) fn hard_branches(document: &Loads, most: usize, out: &mut String) {
         out,
         "\nhard branches: > 15 % of their executions mispredicted, where these are not known (-) of the taken ones"
     );
-    let _ = writeln!(out, "  mispredicted    taken  executions  branch");
+    let cells = |share: &str, taken: &str, executions: &str| {
+        [
+            (Worth::All, format!("  {share:>12}")),
+            (Worth::Some, format!("  {taken:>7}")),
+            (Worth::Little, format!("  {executions:>10}")),
+        ]
+    };
+    heading(out, page, &cells("mispredicted", "taken", "executions"), "branch");
     for one in document.hard_branches.iter().take(most) {
-        let _ = writeln!(
-            out,
-            "  {:10.1} %  {:>7}  {:>10}  {} {}",
-            100.0 * one.share,
-            one.taken,
-            one.executions.map_or("-".to_owned(), |n| n.to_string()),
-            one.address,
-            one.function.as_deref().unwrap_or(&one.module)
+        let cells = cells(
+            &format!("{:.1} %", 100.0 * one.share),
+            &one.taken.to_string(),
+            &one.executions.map_or("-".to_owned(), |n| n.to_string()),
         );
+        let name = one.function.as_deref().unwrap_or(&one.module);
+        page.row(out, &cells, Subject { place: &one.address, name, after: "" });
     }
     more(document.hard_branches.len(), most, out);
 }

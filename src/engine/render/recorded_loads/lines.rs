@@ -1,22 +1,23 @@
 //! Cache lines that threads share as text.
 
-use super::cells::{cycles, more, source};
+use super::cells::{cycles, heading, more, source};
 use crate::documents::loads::{LineAccessRow, LineRow, Loads};
+use crate::render::page::{Cell, Page, Subject, Worth};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-pub(super) fn lines(document: &Loads, most: usize, out: &mut String) {
+pub(super) fn lines(document: &Loads, (most, page): (usize, Page), out: &mut String) {
     if document.lines.is_empty() {
         return;
     }
     let _ = writeln!(out, "\ncache lines that several threads access, one of which writes");
     for line in document.lines.iter().take(most) {
-        line_text(line, out);
+        line_text(line, page, out);
     }
     more(document.lines.len(), most, out);
 }
 
-fn line_text(line: &LineRow, out: &mut String) {
+fn line_text(line: &LineRow, page: Page, out: &mut String) {
     let sharing = match line.sharing.as_str() {
         "false" => "false sharing: different bytes",
         "true" => "the same bytes",
@@ -39,12 +40,10 @@ fn line_text(line: &LineRow, out: &mut String) {
         line.writes,
         found_modified(line)
     );
-    let _ = writeln!(
-        out,
-        "    offset  bytes   loads  writes  HITM  of them  cycles  data, thread and code"
-    );
+    let heads = ["offset", "bytes", "loads", "writes", "HITM", "of them", "cycles"];
+    heading(out, page, &cells(heads), "data, thread and code");
     for one in line.accesses.iter().take(MOST_ACCESSES) {
-        access_text(one, line.modified, out);
+        access_text(one, line.modified, page, out);
     }
     if line.accesses.len() > MOST_ACCESSES {
         let _ = writeln!(out, "    {} more (all in JSON)", line.accesses.len() - MOST_ACCESSES);
@@ -62,7 +61,20 @@ fn found_modified(line: &LineRow) -> String {
     format!("{} found modified in another core's cache (HITM{remote}){share}", line.modified)
 }
 
-fn access_text(one: &LineAccessRow, modified: u64, out: &mut String) {
+fn cells(texts: [&str; 7]) -> [Cell; 7] {
+    let [offset, bytes, loads, writes, hitm, part, cycles] = texts;
+    [
+        (Worth::All, format!("    {offset:>6}")),
+        (Worth::Little, format!("  {bytes:>5}")),
+        (Worth::Some, format!("  {loads:>6}")),
+        (Worth::Some, format!("  {writes:>6}")),
+        (Worth::Some, format!("  {hitm:>4}")),
+        (Worth::Little, format!("  {part:>7}")),
+        (Worth::Little, format!("  {cycles:>6}")),
+    ]
+}
+
+fn access_text(one: &LineAccessRow, modified: u64, page: Page, out: &mut String) {
     let bytes = one.bytes.map_or("?".to_owned(), |bytes| bytes.to_string());
     let part = match one.modified {
         0 => "-".to_owned(),
@@ -76,18 +88,14 @@ fn access_text(one: &LineAccessRow, modified: u64, out: &mut String) {
         true => String::new(),
         false => format!(" on CPU {}", cpus.join(" ")),
     };
-    let function = one.function.as_ref().map_or(String::new(), |name| format!(" {name}"));
     let at = source(one.file.as_ref(), one.line).map_or(String::new(), |at| format!(" {at}"));
-    let _ = writeln!(
-        out,
-        "    {:>6}  {bytes:>5}  {:>6}  {:>6}  {:>4}  {part:>7}  {:>6}  {field}{thread}{name}{on}: {}{function}{at}",
-        one.offset,
-        one.loads,
-        one.writes,
-        one.modified,
-        cycles(one.latency_mean),
-        one.address
-    );
+    let place = format!("{field}{thread}{name}{on}: {}", one.address);
+    let numbers = [u64::from(one.offset), one.loads, one.writes, one.modified];
+    let [offset, loads, writes, hitm] = &numbers.map(|number| number.to_string());
+    let texts = [offset, &bytes, loads, writes, hitm, &part, &cycles(one.latency_mean)];
+    let function = one.function.as_deref().unwrap_or_default();
+    let subject = Subject { place: &place, name: function, after: &at };
+    page.row(out, &cells(texts.map(String::as_str)), subject);
 }
 
 /// Accesses shown of a line.

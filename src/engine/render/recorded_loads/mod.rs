@@ -20,30 +20,31 @@ mod lines;
 
 pub use csv::csv;
 
+use super::page::Page;
 use crate::documents::loads::{EventRow, Loads};
 use std::fmt::Write as _;
 
 /// The document as text: of each table `most` rows.
-pub fn text(document: &Loads, most: usize) -> String {
+pub fn text(document: &Loads, most: usize, page: Page) -> String {
     let mut out = String::new();
     for (number, event) in document.events.iter().enumerate() {
         if number > 0 {
             out.push('\n');
         }
         head(event, &mut out);
-        accesses::accesses("load", event, &document.loads, most, &mut out);
-        accesses::accesses("store", event, &document.stores, most, &mut out);
-        data::variables(event, &document.variables, most, &mut out);
-        data::fields(event, &document.fields, most, &mut out);
+        accesses::accesses("load", event, &document.loads, (most, page), &mut out);
+        accesses::accesses("store", event, &document.stores, (most, page), &mut out);
+        data::variables(event, &document.variables, (most, page), &mut out);
+        data::fields(event, &document.fields, (most, page), &mut out);
     }
-    lines::lines(document, most, &mut out);
-    critical::critical(document, most, &mut out);
-    critical::hard_branches(document, most, &mut out);
-    code_misses::code_misses(document, most, &mut out);
+    lines::lines(document, (most, page), &mut out);
+    critical::critical(document, (most, page), &mut out);
+    critical::hard_branches(document, (most, page), &mut out);
+    code_misses::code_misses(document, (most, page), &mut out);
     for note in &document.notes {
         let _ = writeln!(out, "note: {note}");
     }
-    out
+    page.fitted(out)
 }
 
 fn head(event: &EventRow, out: &mut String) {

@@ -1,0 +1,138 @@
+//! Where a text is shown: rows of tables become as narrow as the terminal.
+
+use super::fit::{columns, elided, fit};
+
+/// Fewest columns that text is fitted to.
+const NARROWEST: usize = 40;
+/// Columns that cells leave to the place and name after them.
+const AFTER_CELLS: usize = 24;
+/// Fewest columns of a name, where it has more.
+const NAME: usize = 12;
+
+/// A terminal of so many columns, or a file or pipe, where any line has room.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Page {
+    width: Option<usize>,
+}
+
+/// How much a cell of a row is worth: on a narrow page the least worth are left out first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Worth {
+    /// Shown on wide pages only.
+    Little,
+    /// Left out on narrow pages.
+    Some,
+    /// Never left out.
+    All,
+}
+
+/// A cell: its worth, and its text with the gap before it, as wide in all rows of a table.
+pub(crate) type Cell = (Worth, String);
+
+/// What follows the cells of a row: an address or range, a name that may lose its middle, and what is known of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Subject<'a> {
+    pub place: &'a str,
+    pub name: &'a str,
+    pub after: &'a str,
+}
+
+impl Page {
+    /// A terminal with these columns; `None`: anything else.
+    pub fn of(columns: Option<usize>) -> Self {
+        Self { width: columns.map(|width| width.max(NARROWEST)) }
+    }
+
+    /// Its columns, if it is a terminal.
+    pub fn width(self) -> Option<usize> {
+        self.width
+    }
+
+    /// Whether the page has no room for this many columns.
+    pub(crate) fn is_below(self, columns: usize) -> bool {
+        self.width.is_some_and(|width| width < columns)
+    }
+
+    /// The text, with no line wider than the page.
+    pub fn fitted(self, text: String) -> String {
+        match self.width {
+            Some(width) => fit(&text, width),
+            None => text,
+        }
+    }
+
+    /// A name with at most `most` columns, on a page that is one of a terminal.
+    pub(crate) fn cut(self, name: &str, most: usize) -> String {
+        match self.width {
+            Some(_) => elided(name, most),
+            None => name.to_owned(),
+        }
+    }
+
+    /// Adds a heading, or a row of a table.
+    pub(crate) fn row(self, out: &mut String, cells: &[Cell], subject: Subject<'_>) {
+        let before: String = self.kept(cells).map(|(_, text)| text.as_str()).collect();
+        let Subject { place, name, after } = subject;
+        let room = |place: &str| {
+            self.width.map(|width| {
+                let used = columns(&before) + 2 + columns(place) + usize::from(!place.is_empty());
+                width.saturating_sub(used)
+            })
+        };
+        let wanted = columns(name) + columns(after);
+        // Of a range the beginning is enough to find it.
+        let short = place.split_once("..").map_or(place, |(start, _)| start);
+        let has_room = |place: &&str| room(place).is_none_or(|room| room >= wanted.min(NAME));
+        let place = [place, short].into_iter().find(has_room).unwrap_or(short);
+        let name = match room(place) {
+            Some(room) if wanted > room => {
+                elided(name, room.saturating_sub(columns(after)).max(NAME).min(room.max(NAME)))
+            }
+            _ => name.to_owned(),
+        };
+        let gap = if place.is_empty() || name.is_empty() { "" } else { " " };
+        let line = format!("{before}  {place}{gap}{name}{after}");
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+
+    /// The cells that leave room for what follows them.
+    fn kept(self, cells: &[Cell]) -> impl Iterator<Item = &Cell> {
+        let all = |least: Worth| cells.iter().filter(move |(worth, _)| *worth >= least);
+        let fits = |least: &Worth| {
+            let taken: usize = all(*least).map(|(_, text)| columns(text)).sum();
+            self.width.is_none_or(|width| taken + AFTER_CELLS <= width)
+        };
+        let least = [Worth::Little, Worth::Some].into_iter().find(fits).unwrap_or(Worth::All);
+        all(least)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(width: Option<usize>, after: &str) -> String {
+        let cells = [(Worth::All, format!("{:>14}", 7)), (Worth::Little, "  derived ".to_owned())];
+        let name = format!("std::{}::push", "very_long::".repeat(9));
+        let mut out = String::new();
+        let page = Page::of(width);
+        page.row(&mut out, &cells, Subject { place: "0x401140..0x401152", name: &name, after });
+        page.fitted(out)
+    }
+
+    #[test]
+    fn a_row_loses_cells_and_the_middle_of_its_name_before_its_place() {
+        let whole = row(None, "");
+        assert!(whole.contains("very_long::".repeat(9).as_str()), "{whole}");
+        let wide = row(Some(80), "");
+        assert!(wide.contains("derived   0x401140..0x401152 std::very"), "{wide}");
+        assert!(wide.ends_with("::push\n") && wide.chars().count() == 81, "{wide}");
+        let narrow = row(Some(40), "");
+        assert_eq!(narrow, format!("{:>14}  0x401140 std::ver...:push\n", 7));
+        let noted =
+            row(Some(80), ": it has no known end, and a reason that needs more than one line");
+        assert!(noted.lines().all(|line| line.chars().count() <= 80), "{noted}");
+        assert!(noted.contains(" std::...push:") || noted.contains("::push:"), "{noted}");
+    }
+}

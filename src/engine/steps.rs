@@ -1,0 +1,83 @@
+//! Long work as steps, each shown as it begins, with the time that is left.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// What is called before each step.
+#[derive(Clone)]
+pub struct Watch(Arc<dyn Fn(&Step) + Send + Sync>);
+
+impl Watch {
+    /// Calls `show`.
+    pub fn new(show: impl Fn(&Step) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(show))
+    }
+
+    /// A step begins.
+    pub(crate) fn show(&self, step: &Step) {
+        (self.0)(step);
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watch")
+    }
+}
+
+/// A step that begins.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Step {
+    /// What it is: `counts`, `measuring loop 3 of 7`; empty at the end.
+    pub what: String,
+    /// Its number, from 1.
+    pub number: usize,
+    /// Steps in all, as far as known.
+    pub of: usize,
+    /// Seconds that are left, about, if the time of a run is known.
+    pub seconds_left: Option<f64>,
+}
+
+/// Times of a run with probes as multiples of the run without (docs/results/profiles.md).
+const COUNTS: f64 = 1.5;
+const BRANCHES: f64 = 2.0;
+const VALUES: f64 = 2.0;
+const ADDRESSES: f64 = 2.0;
+const LATENCIES: f64 = 1.6;
+/// Seconds of an isolated measurement with its explanation.
+const ISOLATED: f64 = 1.5;
+
+/// The steps that are left.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Left {
+    pub plain: bool,
+    pub counts: usize,
+    pub branches: bool,
+    pub values: bool,
+    pub loads: bool,
+    pub isolated: usize,
+}
+
+impl Left {
+    /// Runs of the command, or windows of a process.
+    pub fn runs(self) -> usize {
+        let once = [self.plain, self.branches, self.values].map(usize::from);
+        self.counts + once.iter().sum::<usize>() + 2 * usize::from(self.loads)
+    }
+
+    /// Seconds, from those of a run without probes.
+    pub fn seconds(self, plain: f64) -> f64 {
+        let once = |is_left: bool, times: f64| if is_left { times } else { 0.0 };
+        let runs = COUNTS * self.counts as f64
+            + once(self.plain, 1.0)
+            + once(self.branches, BRANCHES)
+            + once(self.values, VALUES)
+            + once(self.loads, ADDRESSES + LATENCIES);
+        runs * plain + ISOLATED * self.isolated as f64
+    }
+
+    /// Seconds of a run without probes, from those of one that counted.
+    pub fn plain_of(counted: f64) -> f64 {
+        counted / COUNTS
+    }
+}
