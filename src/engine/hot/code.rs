@@ -1,6 +1,6 @@
 //! A recording's hot functions and blocks, into a report.
 
-use super::annotated::annotated;
+use super::annotated::{annotated, hottest};
 use super::entries::{self, CountAsk};
 use super::isolated::measured;
 use super::located::Located;
@@ -51,6 +51,8 @@ pub struct CodeAsk {
     pub folded_nodes: bool,
     /// Where a flame graph goes.
     pub flame_graph: Option<PathBuf>,
+    /// Whether the report becomes a page, with call stacks and the source of the hottest functions.
+    pub page: bool,
     /// The function whose source lines are shown.
     pub annotate: Option<String>,
     /// A sampled event, or a node that one locates: functions and blocks are those of its samples.
@@ -74,6 +76,7 @@ impl Default for CodeAsk {
             folded: None,
             folded_nodes: false,
             flame_graph: None,
+            page: false,
             annotate: None,
             by: None,
             per_function: false,
@@ -200,7 +203,7 @@ pub(super) fn enter(
         lost: profile.lost,
         notes: profile.notes.clone(),
     });
-    let shows_stacks = ask.folded.is_some() || ask.flame_graph.is_some();
+    let shows_stacks = ask.folded.is_some() || ask.flame_graph.is_some() || ask.page;
     if (ask.callers.is_some() || shows_stacks) && profile.chains_are_cut() {
         let note = "most call chains end after one caller: the program keeps no frame pointers; compile \
                     it with -fno-omit-frame-pointer";
@@ -274,7 +277,10 @@ pub(super) fn enter(
     if let Some(name) = &ask.annotate {
         report.annotated = Some(annotated(profile, name, &ask.search)?);
     }
-    if ask.folded.is_some() || ask.flame_graph.is_some() {
+    if ask.page {
+        report.sources = hottest(profile, &ask.search);
+    }
+    if shows_stacks {
         let breakdown = match &trees {
             Some(trees) => breakdown(trees),
             None => located.breakdown(report, profile),
@@ -283,6 +289,7 @@ pub(super) fn enter(
             folded: ask.folded.as_deref(),
             nodes: ask.folded_nodes,
             flame_graph: ask.flame_graph.as_deref(),
+            page: ask.page,
         };
         stacks(report, profile, &to, &breakdown)?;
     }

@@ -20,6 +20,7 @@ mod markup;
 pub mod microbench;
 mod mispredicted;
 pub mod model_errors;
+pub mod page;
 pub mod prefetch;
 mod prefetch_loop;
 pub mod prefetch_plan;

@@ -79,8 +79,8 @@ impl CodeArgs {
         self.folded.as_ref().is_some_and(|path| path.as_os_str() == "-")
     }
 
-    /// The functions and blocks they ask for; `None` with `--no-code`.
-    pub fn ask(&self, settings: &Settings) -> Result<Option<CodeAsk>> {
+    /// The functions and blocks they ask for, for a page with their stacks and source; `None` with `--no-code`.
+    pub fn ask(&self, settings: &Settings, page: bool) -> Result<Option<CodeAsk>> {
         if self.no_code {
             return Ok(None);
         }
@@ -91,7 +91,7 @@ impl CodeArgs {
             threads: numbers.iter().filter_map(|n| n.parse().ok()).collect(),
             names: names.into_iter().cloned().collect(),
             time: self.time.as_deref().map(nanoseconds).transpose()?,
-            chains: self.wants_chains(),
+            chains: page || self.wants_chains(),
         };
         Ok(Some(CodeAsk {
             functions: self.functions,
@@ -106,6 +106,7 @@ impl CodeArgs {
             folded: self.folded.clone(),
             folded_nodes: self.folded_nodes,
             flame_graph: self.flamegraph.clone(),
+            page,
             annotate: self.annotate.clone(),
             by: self.order.clone(),
             per_function: self.per_function,

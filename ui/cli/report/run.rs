@@ -24,6 +24,7 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     let settings = global.settings()?;
     let outputs = [
         (&args.output, "--output"),
+        (&args.html, "--html"),
         (&args.code.folded, "--folded"),
         (&args.code.flamegraph, "--flamegraph"),
     ];
@@ -33,7 +34,7 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
         }
     }
     let destination = Destination::open(&args, settings.ascii)?;
-    let code = args.code.ask(&settings)?;
+    let code = args.code.ask(&settings, args.html.is_some())?;
     if args.files().is_empty() {
         of_measurement(&args, &settings, destination, code)
     } else {
@@ -67,6 +68,7 @@ fn of_recordings(
             destination.document(&report)?;
         }
     }
+    destination.finish()?;
     note_stacks(args);
     destination.note_file();
     Ok(ExitCode::SUCCESS)
@@ -90,7 +92,7 @@ fn of_measurement(
     }
     let mut failed = None;
     let sample = SampleAsk {
-        call_chains: args.code.wants_chains(),
+        call_chains: args.html.is_some() || args.code.wants_chains(),
         beside: args.code.order.iter().cloned().collect(),
         locate: args.code.locate,
         per_function: args.code.per_function,
@@ -124,6 +126,7 @@ fn of_measurement(
             note_remedy(&outcome);
         }
     }
+    destination.finish()?;
     note_stacks(args);
     destination.note_file();
     if let (true, Some(error)) = (ask.require_pmu, outcome.not_counted()) {
