@@ -157,6 +157,16 @@ impl Destination {
         self.document(report)
     }
 
+    /// Whether the page has documents of intervals only.
+    pub fn wants_whole(&self) -> bool {
+        self.page.as_ref().is_some_and(Page::has_intervals_only)
+    }
+
+    /// Takes the document of all intervals for the page.
+    pub fn whole(&mut self, report: &Report) {
+        self.page.iter_mut().for_each(|page| page.add(report));
+    }
+
     /// Writes the page of all documents, if it was asked for.
     pub fn finish(&self) -> Result<()> {
         self.page.as_ref().map_or(Ok(()), Page::write)

@@ -41,6 +41,11 @@ impl Page {
         self.reports.push(report.clone());
     }
 
+    /// Whether no document is of the whole.
+    pub fn has_intervals_only(&self) -> bool {
+        self.reports.len() > 1 && self.reports.iter().all(|report| report.interval.is_some())
+    }
+
     /// Writes the page. The last document is of the whole measurement, unless all are of intervals.
     pub fn write(&self) -> Result<()> {
         let Some((whole, before)) = self.reports.split_last() else { return Ok(()) };

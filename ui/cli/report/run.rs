@@ -48,7 +48,7 @@ fn of_recordings(
     mut destination: Destination,
     code: Option<CodeAsk>,
 ) -> Result<ExitCode> {
-    let ask = ImportAsk {
+    let mut ask = ImportAsk {
         files: args.files(),
         ask: args.measure.ask(),
         uarch: settings.uarch,
@@ -67,6 +67,11 @@ fn of_recordings(
         if !stacks_only {
             destination.document(&report)?;
         }
+    }
+    if destination.wants_whole() {
+        ask.intervals = false;
+        let reports = of_files(settings.library, &ask, code.as_ref(), &mut |_, _| {})?;
+        reports.iter().for_each(|report| destination.whole(report));
     }
     destination.finish()?;
     note_stacks(args);

@@ -65,24 +65,24 @@ fn branch(nodes: &[&NodeRow], node: &NodeRow, depth: usize, colour: &str) -> Str
     let drawn = node
         .value
         .map(|value| bar(value, node.error.map(|error| (value - error, value + error)), colour));
+    let class = if node.value.is_some() { "value" } else { "value missing" };
     let mark = if node.flagged { "<b title=\"over its threshold\">●</b> " } else { "" };
     let line = format!(
-        "<span class=\"name\" style=\"--depth:{depth}\">{mark}{}</span><span class=\"value\">{value}</span>{}\
+        "<span class=\"name\" style=\"--depth:{depth}\">{mark}{}</span><span class=\"{class}\">{value}</span>{}\
          <span class=\"marks\">{}</span>",
         xml(&node.label),
         drawn.unwrap_or_default(),
         xml(&marks(node).join(" · "))
     );
-    let mut below = String::new();
+    let mut below = counts(node);
     let children = nodes.iter().filter(|n| n.parent.as_ref() == Some(&node.id) && n.id != node.id);
     if depth < DEEPEST {
         children.for_each(|child| below += &branch(nodes, child, depth + 1, colour));
     }
-    below += &counts(node);
-    opening(class(node), node.flagged, &line, &below)
+    opening(row_class(node), node.flagged, &line, &below)
 }
 
-fn class(node: &NodeRow) -> &'static str {
+fn row_class(node: &NodeRow) -> &'static str {
     match (node.bottleneck, node.flagged) {
         (true, _) => "node flagged bottleneck",
         (_, true) => "node flagged",
@@ -134,6 +134,20 @@ fn counts(node: &NodeRow) -> String {
 fn metrics(name: &str, rows: Vec<&InfoRow>) -> String {
     if rows.is_empty() {
         return String::new();
+    }
+    let is_missing = |row: &&InfoRow| row.value.is_none();
+    let first = rows.first().and_then(|row| row.missing.as_ref());
+    if let (true, Some(reason)) = (rows.iter().all(is_missing), first)
+        && rows.iter().all(|row| row.missing.as_ref() == Some(reason))
+    {
+        let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
+        return format!(
+            "<p>{} {}: {}</p>\n<details class=\"counts\"><summary>which</summary><p>{}</p></details>\n",
+            rows.len(),
+            name.to_lowercase(),
+            xml(reason),
+            xml(&labels.join(", "))
+        );
     }
     let mut body = String::new();
     for row in rows {

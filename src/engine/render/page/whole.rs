@@ -11,7 +11,7 @@ const STYLE: &str = include_str!("page.css");
 
 /// The page of a report, and of the intervals that it is the whole of, if there are any.
 pub fn page(report: &Report, of_intervals: &[Report]) -> String {
-    let sections = [
+    let mut sections = [
         ("Tree", tree::trees(report)),
         ("Estimate", estimate::estimate(report)),
         ("Findings", findings(report)),
@@ -22,6 +22,10 @@ pub fn page(report: &Report, of_intervals: &[Report]) -> String {
         ("Software", software::software(report)),
         ("Notes", notes(report)),
     ];
+    if report.nodes.iter().all(|node| node.value.is_none()) {
+        // What there is comes before what there is not.
+        sections.swap(0, 1);
+    }
     let shown: Vec<&(&str, String)> =
         sections.iter().filter(|(_, body)| !body.is_empty()).collect();
     let link = |(name, body): &&(&str, String)| {
