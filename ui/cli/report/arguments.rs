@@ -134,7 +134,8 @@ impl ReportArgs {
                 &format!("{instead}; --measure works with recordings"),
             ));
         }
-        let outputs = [&self.output, &self.html, &self.code.folded, &self.code.flamegraph];
+        let outputs =
+            [&self.output, &self.html, &self.code.folded, &self.code.flamegraph, &self.code.pprof];
         outputs_are_apart(&outputs, self.command.first())?;
         let only_live = [
             ("--repeat", self.repeat > 1),
@@ -168,7 +169,7 @@ impl ReportArgs {
     /// Whether folded stacks or a flame graph are the only output asked for.
     pub fn stacks_only(&self) -> bool {
         let code = &self.code;
-        (code.folded.is_some() || code.flamegraph.is_some())
+        (code.folded.is_some() || code.flamegraph.is_some() || code.pprof.is_some())
             && self.html.is_none()
             && code.callers.is_none()
             && code.annotate.is_none()

@@ -27,6 +27,7 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
         (&args.html, "--html"),
         (&args.code.folded, "--folded"),
         (&args.code.flamegraph, "--flamegraph"),
+        (&args.code.pprof, "--pprof"),
     ];
     for (path, option) in outputs {
         if let Some(path) = path.as_ref().filter(|path| path.as_os_str() != "-") {
@@ -164,8 +165,11 @@ fn show_step(step: &Step) {
 
 /// Notes where the folded stacks and the flame graph are.
 fn note_stacks(args: &ReportArgs) {
-    let written =
-        [("folded stacks are", &args.code.folded), ("flame graph is", &args.code.flamegraph)];
+    let written = [
+        ("folded stacks are", &args.code.folded),
+        ("flame graph is", &args.code.flamegraph),
+        ("profile is", &args.code.pprof),
+    ];
     for (what, path) in written {
         if let Some(path) = path.as_ref().filter(|p| p.as_os_str() != "-" && p.exists()) {
             note(&format!("the {what} in {}", path.display()));
