@@ -36,7 +36,7 @@
 //! | [`files`] | files written whole, never over an input |
 //! | [`format`](mod@format) | numbers as people write them |
 //! | [`documents`] | reports, comparisons, dependency analyses and the others, as data |
-//! | [`render`] | text, CSV and graphs of the documents; JSON is their serde form |
+//! | [`render`] | text, CSV, pages and graphs of the documents; JSON is their serde form |
 //!
 //! Nothing here prints, touches a terminal or exits.
 

@@ -10,6 +10,7 @@ mod gate;
 mod hot_code;
 mod hot_rows;
 mod live_counts;
+mod page;
 mod per_function;
 mod recorded;
 mod stacks;

@@ -197,6 +197,17 @@ fn a_flame_graph_and_folded_stacks_have_the_dominating_node() {
     assert!((samples("computes;Retiring ") - 2640.0).abs() < 100.0, "{lines}");
     let all: f64 = lines.lines().filter_map(|l| l.rsplit(' ').next()?.parse::<f64>().ok()).sum();
     assert!((all - 5000.0).abs() < 150.0, "{all}");
+    // A sample type of pprof has the samples of the stacks that end in its node.
+    let profile = folder.file("profile.pb.gz");
+    report(&[&file, "--pprof", &profile]).succeeded();
+    let go = ["tool", "pprof", "-top", "-sample_index=Retiring", &profile];
+    if let Ok(output) = std::process::Command::new("go").args(go).output() {
+        let of_node = |line: &&str| line.contains(";Retiring ");
+        let samples = |line: &str| line.rsplit(' ').next()?.parse::<u64>().ok();
+        let all: u64 = lines.lines().filter(of_node).filter_map(samples).sum();
+        let seen = String::from_utf8_lossy(&output.stdout);
+        assert!(seen.contains(&format!("of {all} total")), "{all}: {seen}");
+    }
     let picture = folder.read("flame.svg");
     let colour = |name: &str| {
         let frame = picture.lines().find(|l| l.contains(&format!("data-name=\"{name}\"")));

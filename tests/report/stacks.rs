@@ -5,6 +5,7 @@ use crate::support::files::Folder;
 use crate::support::quiet::busy;
 use crate::support::run::tdtool;
 use std::collections::BTreeMap;
+use std::process::Command;
 
 /// A chain of calls; leaf functions keep their frames.
 const PROGRAM: &str = r#"
@@ -129,4 +130,28 @@ fn nothing_is_written_over_the_recording() {
     let refused = report(&[&session, "--folded", &both, "--flamegraph", &both]);
     assert!(refused.stderr.contains("named for two outputs"), "{}", refused.stderr);
     assert_eq!(folder.read("run.svg"), "not a recording, and not to be lost");
+}
+
+/// Read again by Go's pprof.
+#[test]
+fn a_profile_of_pprof_has_the_samples_of_the_folded_stacks() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(session) = recorded(&folder) else { return };
+    let (profile, folded) = (folder.file("profile.pb.gz"), folder.file("folded"));
+    let output = report(&[&session, "--pprof", &profile, "--folded", &folded]);
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    let lines = folder.read("folded");
+    let samples = |line: &str| line.rsplit(' ').next().and_then(|n| n.parse::<u64>().ok());
+    let all: u64 = lines.lines().filter_map(samples).sum();
+    let go = ["tool", "pprof", "-top", "-sample_index=samples", &profile];
+    let Ok(output) = Command::new("go").args(go).output() else {
+        return eprintln!("skipped: go is not installed");
+    };
+    let seen = String::from_utf8_lossy(&output.stdout);
+    assert!(seen.contains(&format!("of {all} total")), "{all}: {seen}");
+    // Cumulated: all but what the loader does is called by main.
+    let main = seen.lines().find(|line| line.ends_with(" main")).expect("main");
+    let below: u64 = lines.lines().filter(|l| l.contains(";main;")).filter_map(samples).sum();
+    assert_eq!(main.split_whitespace().nth(3), Some(below.to_string().as_str()), "{seen}");
 }

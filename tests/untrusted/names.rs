@@ -57,7 +57,7 @@ impl Shown {
 
     /// By what shows samples.
     fn by_all_of_samples(&mut self, file: &str) {
-        let commands: [&[&str]; 16] = [
+        let commands: [&[&str]; 17] = [
             &["report", file],
             &["report", file, "-v"],
             &["report", file, "--ascii"],
@@ -68,6 +68,7 @@ impl Shown {
             &["report", file, "--folded", "OUT", "--folded-nodes"],
             &["report", file, "--flamegraph", "OUT.svg"],
             &["report", file, "--flamegraph", "OUT.html"],
+            &["report", file, "--html", "OUT.html"],
             &["report", file, "--callers", EVIL],
             &["report", file, "--annotate", EVIL],
             &["report", file, "--thread", EVIL],

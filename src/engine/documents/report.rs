@@ -2,6 +2,7 @@
 
 use crate::documents::annotated::AnnotatedFunction;
 use crate::documents::estimate::Estimate;
+use crate::documents::flame::FlameGraph;
 use crate::documents::per_function::PerFunction;
 use crate::documents::report_code::{BlockRow, Callers, EventRow, FunctionRow, Sampled};
 use serde::{Deserialize, Serialize};
@@ -131,6 +132,12 @@ pub struct Report {
     /// The source of a function, if asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotated: Option<AnnotatedFunction>,
+    /// The source of the hottest functions, if a page is asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<AnnotatedFunction>,
+    /// The call stacks, if a page is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flame_graph: Option<FlameGraph>,
     /// Estimated top-down, if asked for; never of counted nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
@@ -318,6 +325,8 @@ impl Report {
             callers: None,
             per_function: None,
             annotated: None,
+            sources: Vec::new(),
+            flame_graph: None,
             estimate: None,
             findings: Vec::new(),
             notes: Vec::new(),

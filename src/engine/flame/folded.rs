@@ -28,17 +28,19 @@ pub fn folded(stacks: &[CallStack], breakdown: Option<&Breakdown>) -> Vec<(Strin
 }
 
 /// Whole samples of a function divided among nodes: over all its stacks none is more than one sample off.
-struct Divided {
+pub(super) struct Divided {
     /// Node, its share, and what it has not got yet.
     nodes: Vec<(String, f64, f64)>,
 }
 
 impl Divided {
-    fn new(shares: Vec<(String, f64)>) -> Self {
+    /// Nothing divided yet.
+    pub(super) fn new(shares: Vec<(String, f64)>) -> Self {
         Self { nodes: shares.into_iter().map(|(node, share)| (node, share, 0.0)).collect() }
     }
 
-    fn take(&mut self, samples: u64) -> Vec<(String, u64)> {
+    /// The next samples, by node.
+    pub(super) fn take(&mut self, samples: u64) -> Vec<(String, u64)> {
         let mut given = vec![0; self.nodes.len()];
         for (given, (_, share, open)) in given.iter_mut().zip(&mut self.nodes) {
             *open += *share * samples as f64;

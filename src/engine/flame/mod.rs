@@ -5,14 +5,17 @@
 //! | `breakdown` | [`Breakdown`]: shares of nodes in the time of each function |
 //! | `folded` | stacks as lines of text |
 //! | `graph` | stacks merged to a flame graph |
-//! | `write` | both, written to files |
+//! | `pprof` | stacks as a profile of pprof |
+//! | `write` | all of them, written to files |
 
 mod breakdown;
 mod folded;
 mod graph;
+mod pprof;
 mod write;
 
 pub use breakdown::Breakdown;
 pub use folded::folded;
 pub use graph::{About, graph};
-pub use write::{write_flame_graph, write_folded};
+pub use pprof::pprof;
+pub use write::{write_flame_graph, write_folded, write_pprof};

@@ -1,8 +1,10 @@
-//! Folded stacks and flame graphs, written to files.
+//! Folded stacks, flame graphs and profiles of pprof, written to files.
 
 use crate::documents::flame::FlameGraph;
 use crate::files::write_whole;
 use crate::render::flame;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
@@ -38,4 +40,16 @@ pub fn write_flame_graph(graph: &FlameGraph, path: &Path) -> Result<()> {
     let is_page = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("html"));
     let text = if is_page { flame::html(graph) } else { flame::svg(graph) };
     write_whole(path, text.as_bytes(), &[], "--flamegraph")
+}
+
+/// Writes a profile of pprof, compressed.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_pprof(profile: &[u8], path: &Path) -> Result<()> {
+    let mut out = GzEncoder::new(Vec::new(), Compression::default());
+    let compressed = out.write_all(profile).and_then(|()| out.finish());
+    let compressed =
+        compressed.map_err(|e| Error::failed("cannot compress the profile").because(e))?;
+    write_whole(path, &compressed, &[], "--pprof")
 }

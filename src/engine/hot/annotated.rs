@@ -12,6 +12,10 @@ use tma::Result;
 /// A file and line; `None`: not known.
 type Place = Option<(String, u32)>;
 
+/// Most functions whose source a page shows, and the least share of the samples of each.
+const FUNCTIONS: usize = 5;
+const LEAST: f64 = 0.01;
+
 /// The function called `name`, line by line. Sources are looked for where the program names them, and below the
 /// folders of `search`.
 ///
@@ -23,6 +27,20 @@ pub(super) fn annotated(
     search: &SearchPaths,
 ) -> Result<AnnotatedFunction> {
     let index = function(profile, name)?.ok_or_else(|| none_called(profile, name))?;
+    Ok(of_function(profile, index, search))
+}
+
+/// The hottest functions that have code, line by line.
+pub(super) fn hottest(profile: &mut Profile, search: &SearchPaths) -> Vec<AnnotatedFunction> {
+    let is_worth = |index: &usize| {
+        let of = &profile.functions[*index];
+        of.share >= LEAST && of.gap.is_none()
+    };
+    let found: Vec<usize> = (0..profile.functions.len()).filter(is_worth).take(FUNCTIONS).collect();
+    found.into_iter().map(|index| of_function(profile, index, search)).collect()
+}
+
+fn of_function(profile: &mut Profile, index: usize, search: &SearchPaths) -> AnnotatedFunction {
     let code = profile.annotate(index);
     let of = &code.function;
     let mut sources = Sources::new(&search.roots, &of.path);
@@ -51,7 +69,7 @@ pub(super) fn annotated(
     }
     found.missing.extend(sources.missing());
     found.notes.extend(sources.notes());
-    Ok(found)
+    found
 }
 
 /// Lines in order: those of the function's own file, then inlined ones of others, then what has no line.

@@ -1,12 +1,12 @@
 //! A recording's hot functions and blocks, into a report.
 
-use super::annotated::annotated;
+use super::annotated::{annotated, hottest};
 use super::entries::{self, CountAsk};
 use super::isolated::measured;
 use super::located::Located;
 use super::named::{function, none_called};
 use super::per_function::{breakdown, per_function};
-use super::stacks::{Outputs, stacks};
+use super::stacks::{Outputs, estimated, stacks};
 use super::with_values::Loops;
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
@@ -51,6 +51,10 @@ pub struct CodeAsk {
     pub folded_nodes: bool,
     /// Where a flame graph goes.
     pub flame_graph: Option<PathBuf>,
+    /// Where a profile of pprof goes.
+    pub pprof: Option<PathBuf>,
+    /// Whether the report becomes a page, with call stacks and the source of the hottest functions.
+    pub page: bool,
     /// The function whose source lines are shown.
     pub annotate: Option<String>,
     /// A sampled event, or a node that one locates: functions and blocks are those of its samples.
@@ -74,6 +78,8 @@ impl Default for CodeAsk {
             folded: None,
             folded_nodes: false,
             flame_graph: None,
+            pprof: None,
+            page: false,
             annotate: None,
             by: None,
             per_function: false,
@@ -200,7 +206,8 @@ pub(super) fn enter(
         lost: profile.lost,
         notes: profile.notes.clone(),
     });
-    let shows_stacks = ask.folded.is_some() || ask.flame_graph.is_some();
+    let shows_stacks =
+        ask.folded.is_some() || ask.flame_graph.is_some() || ask.pprof.is_some() || ask.page;
     if (ask.callers.is_some() || shows_stacks) && profile.chains_are_cut() {
         let note = "most call chains end after one caller: the program keeps no frame pointers; compile \
                     it with -fno-omit-frame-pointer";
@@ -274,15 +281,21 @@ pub(super) fn enter(
     if let Some(name) = &ask.annotate {
         report.annotated = Some(annotated(profile, name, &ask.search)?);
     }
-    if ask.folded.is_some() || ask.flame_graph.is_some() {
-        let breakdown = match &trees {
-            Some(trees) => breakdown(trees),
-            None => located.breakdown(report, profile),
+    if ask.page {
+        report.sources = hottest(profile, &ask.search);
+    }
+    if shows_stacks {
+        let breakdown = match (&trees, &report.estimate) {
+            (Some(trees), _) => breakdown(trees),
+            (None, Some(estimate)) => estimated(estimate),
+            (None, None) => located.breakdown(report, profile),
         };
         let to = Outputs {
             folded: ask.folded.as_deref(),
             nodes: ask.folded_nodes,
             flame_graph: ask.flame_graph.as_deref(),
+            pprof: ask.pprof.as_deref(),
+            page: ask.page,
         };
         stacks(report, profile, &to, &breakdown)?;
     }

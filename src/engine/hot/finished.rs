@@ -50,6 +50,7 @@ fn needs_recording(ask: &ImportAsk, code: Option<&CodeAsk>) -> Option<&'static s
             ("--measure", ask.measure.is_some()),
             ("--folded", ask.folded.is_some()),
             ("--flamegraph", ask.flame_graph.is_some()),
+            ("--pprof", ask.pprof.is_some()),
             ("--annotate", ask.annotate.is_some()),
             ("--by", ask.by.is_some()),
             ("--per-function", ask.per_function),

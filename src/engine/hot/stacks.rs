@@ -1,6 +1,7 @@
-//! Folded stacks and flame graphs of a profile.
+//! Folded stacks and flame graphs of a profile, for files and pages.
 
 use crate::documents::Report;
+use crate::documents::estimate::Estimate;
 use crate::flame::{self, Breakdown};
 use profile::hot::Profile;
 use std::path::Path;
@@ -14,6 +15,24 @@ pub(super) struct Outputs<'a> {
     pub nodes: bool,
     /// As a flame graph.
     pub flame_graph: Option<&'a Path>,
+    /// As a profile of pprof.
+    pub pprof: Option<&'a Path>,
+    /// As a flame graph in the report.
+    pub page: bool,
+}
+
+/// What the time of functions goes to, as estimated.
+pub(super) fn estimated(estimate: &Estimate) -> Breakdown {
+    let mut breakdown = Breakdown::of("estimated");
+    for row in &estimate.functions {
+        let parts = row.parts.all().into_iter();
+        let shares: Vec<(String, f64)> =
+            parts.map(|(label, part)| (label.to_owned(), part.value)).collect();
+        // Frames have the file's name.
+        let module = row.module.rsplit('/').next().unwrap_or_default();
+        breakdown.insert(&row.name, module, &shares);
+    }
+    breakdown
 }
 
 /// Writes folded stacks and a flame graph, where they are asked for.
@@ -28,7 +47,7 @@ pub(super) fn stacks(
         let lines = flame::folded(&stacks, to.nodes.then_some(breakdown));
         flame::write_folded(&lines, path)?;
     }
-    if let Some(path) = to.flame_graph {
+    if to.flame_graph.is_some() || to.pprof.is_some() || to.page {
         let mut notes = profile.notes.clone();
         if !profile.has_chains() {
             notes.push("the samples have no call chains: every stack is one function".to_owned());
@@ -36,7 +55,14 @@ pub(super) fn stacks(
         let title =
             report.command.as_ref().map_or_else(|| report.subject.join(" "), |c| c.join(" "));
         let about = flame::About { title, event: profile.event.clone(), notes };
-        flame::write_flame_graph(&flame::graph(&stacks, breakdown, about), path)?;
+        if let Some(path) = to.pprof {
+            flame::write_pprof(&flame::pprof(&stacks, breakdown, &about), path)?;
+        }
+        let graph = flame::graph(&stacks, breakdown, about);
+        if let Some(path) = to.flame_graph {
+            flame::write_flame_graph(&graph, path)?;
+        }
+        report.flame_graph = to.page.then_some(graph);
     }
     if breakdown.is_empty() && to.nodes {
         let note =

@@ -25,6 +25,7 @@ pub mod prefetch;
 mod prefetch_loop;
 pub mod prefetch_plan;
 mod prefetch_summary;
+pub(crate) mod protobuf;
 pub mod recorded_loads;
 pub mod report;
 pub mod tables;

@@ -59,6 +59,9 @@ pub struct ReportArgs {
     /// Write the report to FILE (-: standard output)
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub output: Option<PathBuf>,
+    /// Write a page with tree, code, stacks and --interval chart to FILE; no report
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub html: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -131,7 +134,8 @@ impl ReportArgs {
                 &format!("{instead}; --measure works with recordings"),
             ));
         }
-        let outputs = [&self.output, &self.code.folded, &self.code.flamegraph];
+        let outputs =
+            [&self.output, &self.html, &self.code.folded, &self.code.flamegraph, &self.code.pprof];
         outputs_are_apart(&outputs, self.command.first())?;
         let only_live = [
             ("--repeat", self.repeat > 1),
@@ -165,7 +169,8 @@ impl ReportArgs {
     /// Whether folded stacks or a flame graph are the only output asked for.
     pub fn stacks_only(&self) -> bool {
         let code = &self.code;
-        (code.folded.is_some() || code.flamegraph.is_some())
+        (code.folded.is_some() || code.flamegraph.is_some() || code.pprof.is_some())
+            && self.html.is_none()
             && code.callers.is_none()
             && code.annotate.is_none()
             && !code.measure
@@ -173,6 +178,11 @@ impl ReportArgs {
             && self.format == Format::Text
             && self.interval.is_none()
             && !self.verbose
+    }
+
+    /// Whether a page is all that is asked for.
+    pub fn page_only(&self) -> bool {
+        self.html.is_some() && self.output.is_none() && self.format == Format::Text && !self.verbose
     }
 
     /// The recordings to read.

@@ -60,18 +60,24 @@ pub struct CodeArgs {
     /// Write a flame graph to FILE (.svg or .html), by node where known; no report
     #[arg(long, value_name = "FILE", value_parser = picture, help_heading = CODE)]
     pub flamegraph: Option<PathBuf>,
+    /// Write a profile for pprof to FILE, a sample type per node where known; no report
+    #[arg(long, value_name = "FILE", help_heading = CODE)]
+    pub pprof: Option<PathBuf>,
     /// Show the source lines of FUNCTION with their samples and assembly
     #[arg(long, value_name = "FUNCTION", help_heading = CODE)]
     pub annotate: Option<String>,
     /// Show no functions and blocks; do not sample a live measurement
-    #[arg(long, conflicts_with_all = ["callers", "measure", "counts", "estimate", "folded", "flamegraph", "annotate", "order", "locate", "per_function"], help_heading = CODE)]
+    #[arg(long, conflicts_with_all = ["callers", "measure", "counts", "estimate", "folded", "flamegraph", "pprof", "annotate", "order", "locate", "per_function"], help_heading = CODE)]
     pub no_code: bool,
 }
 
 impl CodeArgs {
     /// Whether a live measurement needs call chains.
     pub fn wants_chains(&self) -> bool {
-        self.callers.is_some() || self.folded.is_some() || self.flamegraph.is_some()
+        self.callers.is_some()
+            || self.folded.is_some()
+            || self.flamegraph.is_some()
+            || self.pprof.is_some()
     }
 
     /// Whether folded stacks go to standard output.
@@ -79,8 +85,8 @@ impl CodeArgs {
         self.folded.as_ref().is_some_and(|path| path.as_os_str() == "-")
     }
 
-    /// The functions and blocks they ask for; `None` with `--no-code`.
-    pub fn ask(&self, settings: &Settings) -> Result<Option<CodeAsk>> {
+    /// The functions and blocks they ask for, for a page with their stacks and source; `None` with `--no-code`.
+    pub fn ask(&self, settings: &Settings, page: bool) -> Result<Option<CodeAsk>> {
         if self.no_code {
             return Ok(None);
         }
@@ -91,7 +97,7 @@ impl CodeArgs {
             threads: numbers.iter().filter_map(|n| n.parse().ok()).collect(),
             names: names.into_iter().cloned().collect(),
             time: self.time.as_deref().map(nanoseconds).transpose()?,
-            chains: self.wants_chains(),
+            chains: page || self.wants_chains(),
         };
         Ok(Some(CodeAsk {
             functions: self.functions,
@@ -106,6 +112,8 @@ impl CodeArgs {
             folded: self.folded.clone(),
             folded_nodes: self.folded_nodes,
             flame_graph: self.flamegraph.clone(),
+            pprof: self.pprof.clone(),
+            page,
             annotate: self.annotate.clone(),
             by: self.order.clone(),
             per_function: self.per_function,

@@ -1,6 +1,7 @@
 //! Where the report goes, and its form there.
 
 use super::arguments::{Format, ReportArgs};
+use super::page::Page;
 use crate::message::note;
 use crate::terminal;
 use engine::documents::Report;
@@ -27,6 +28,10 @@ pub struct Destination {
     /// There are several documents: JSON is then one per line.
     stream: bool,
     documents: usize,
+    /// The page of `--html`.
+    page: Option<Page>,
+    /// Nothing is shown but the page.
+    page_only: bool,
     /// The file still has its old content.
     untouched: bool,
 }
@@ -64,6 +69,7 @@ impl Destination {
     /// Opens the destination before anything runs, so that a long measurement does not end in
     /// "permission denied". A file keeps its content until the first document is written.
     pub fn open(args: &ReportArgs, ascii: bool) -> Result<Self> {
+        let page = args.html.as_deref().map(Page::open).transpose()?;
         let path = args.output.as_ref().filter(|p| p.as_os_str() != "-");
         // Standard output is the command's, as with `perf stat`.
         let beside =
@@ -103,11 +109,27 @@ impl Destination {
         };
         let stream = args.interval.is_some();
         let name = path.cloned();
-        Ok(Self { to, name, format: args.format, style, stream, documents: 0, untouched: true })
+        Ok(Self {
+            to,
+            name,
+            format: args.format,
+            style,
+            stream,
+            documents: 0,
+            page,
+            page_only: args.page_only(),
+            untouched: true,
+        })
     }
 
     /// Writes one document and flushes it.
     pub fn document(&mut self, report: &Report) -> Result<()> {
+        if let Some(page) = &mut self.page {
+            page.add(report);
+        }
+        if self.page_only {
+            return Ok(());
+        }
         let text = match self.format {
             Format::Text => {
                 let gap = if self.documents > 0 { "\n" } else { "" };
@@ -128,14 +150,33 @@ impl Destination {
 
     /// Writes the report of the whole measurement; after intervals it is the summary.
     pub fn last(&mut self, report: &Report) -> Result<()> {
-        if self.stream && self.documents > 0 && self.format == Format::Text {
+        let is_shown = !self.page_only;
+        if is_shown && self.stream && self.documents > 0 && self.format == Format::Text {
             self.write("\nSummary of all intervals\n")?;
         }
         self.document(report)
     }
 
+    /// Whether the page has documents of intervals only.
+    pub fn wants_whole(&self) -> bool {
+        self.page.as_ref().is_some_and(Page::has_intervals_only)
+    }
+
+    /// Takes the document of all intervals for the page.
+    pub fn whole(&mut self, report: &Report) {
+        self.page.iter_mut().for_each(|page| page.add(report));
+    }
+
+    /// Writes the page of all documents, if it was asked for.
+    pub fn finish(&self) -> Result<()> {
+        self.page.as_ref().map_or(Ok(()), Page::write)
+    }
+
     /// Notes where the report is, if it is in a file.
     pub fn note_file(&self) {
+        if let Some(page) = &self.page {
+            note(&format!("the page is in {}", page.path().display()));
+        }
         if let Some(path) = &self.name {
             note(&format!("the report is in {}", path.display()));
         }
@@ -143,7 +184,7 @@ impl Destination {
 
     /// Whether the report is text that is read where notes are.
     pub fn is_read_here(&self) -> bool {
-        self.format == Format::Text && matches!(self.to, To::Stream(..))
+        !self.page_only && self.format == Format::Text && matches!(self.to, To::Stream(..))
     }
 
     /// Where it goes, in words.

@@ -3,6 +3,7 @@
 mod arguments;
 mod code_options;
 mod destination;
+mod page;
 mod run;
 
 pub use arguments::ReportArgs;

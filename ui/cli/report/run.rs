@@ -24,8 +24,10 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     let settings = global.settings()?;
     let outputs = [
         (&args.output, "--output"),
+        (&args.html, "--html"),
         (&args.code.folded, "--folded"),
         (&args.code.flamegraph, "--flamegraph"),
+        (&args.code.pprof, "--pprof"),
     ];
     for (path, option) in outputs {
         if let Some(path) = path.as_ref().filter(|path| path.as_os_str() != "-") {
@@ -33,7 +35,7 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
         }
     }
     let destination = Destination::open(&args, settings.ascii)?;
-    let code = args.code.ask(&settings)?;
+    let code = args.code.ask(&settings, args.html.is_some())?;
     if args.files().is_empty() {
         of_measurement(&args, &settings, destination, code)
     } else {
@@ -47,7 +49,7 @@ fn of_recordings(
     mut destination: Destination,
     code: Option<CodeAsk>,
 ) -> Result<ExitCode> {
-    let ask = ImportAsk {
+    let mut ask = ImportAsk {
         files: args.files(),
         ask: args.measure.ask(),
         uarch: settings.uarch,
@@ -67,6 +69,12 @@ fn of_recordings(
             destination.document(&report)?;
         }
     }
+    if destination.wants_whole() {
+        ask.intervals = false;
+        let reports = of_files(settings.library, &ask, code.as_ref(), &mut |_, _| {})?;
+        reports.iter().for_each(|report| destination.whole(report));
+    }
+    destination.finish()?;
     note_stacks(args);
     destination.note_file();
     Ok(ExitCode::SUCCESS)
@@ -90,7 +98,7 @@ fn of_measurement(
     }
     let mut failed = None;
     let sample = SampleAsk {
-        call_chains: args.code.wants_chains(),
+        call_chains: args.html.is_some() || args.code.wants_chains(),
         beside: args.code.order.iter().cloned().collect(),
         locate: args.code.locate,
         per_function: args.code.per_function,
@@ -124,6 +132,7 @@ fn of_measurement(
             note_remedy(&outcome);
         }
     }
+    destination.finish()?;
     note_stacks(args);
     destination.note_file();
     if let (true, Some(error)) = (ask.require_pmu, outcome.not_counted()) {
@@ -151,8 +160,11 @@ fn show_step(step: &Step) {
 
 /// Notes where the folded stacks and the flame graph are.
 fn note_stacks(args: &ReportArgs) {
-    let written =
-        [("folded stacks are", &args.code.folded), ("flame graph is", &args.code.flamegraph)];
+    let written = [
+        ("folded stacks are", &args.code.folded),
+        ("flame graph is", &args.code.flamegraph),
+        ("profile is", &args.code.pprof),
+    ];
     for (what, path) in written {
         if let Some(path) = path.as_ref().filter(|p| p.as_os_str() != "-" && p.exists()) {
             note(&format!("the {what} in {}", path.display()));

@@ -2,58 +2,8 @@
 //! mispredicted ones and samples by instruction.
 
 use crate::documents::branches::{Branches, EventRow};
-use std::collections::{BTreeMap, HashMap};
-
-/// A message of protocol buffers (protobuf.dev/programming-guides/encoding): only what profile.proto needs.
-#[derive(Default)]
-struct Message(Vec<u8>);
-
-impl Message {
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
-    }
-
-    fn number(&mut self, field: u64, value: u64) {
-        if value != 0 {
-            self.varint(field << 3);
-            self.varint(value);
-        }
-    }
-
-    fn bytes(&mut self, field: u64, bytes: &[u8]) {
-        self.varint(field << 3 | 2);
-        self.varint(bytes.len() as u64);
-        self.0.extend_from_slice(bytes);
-    }
-
-    fn message(&mut self, field: u64, of: &[(u64, u64)]) {
-        let mut inner = Self::default();
-        of.iter().for_each(|(field, value)| inner.number(*field, *value));
-        self.bytes(field, &inner.0);
-    }
-}
-
-/// The strings of a profile; the first is empty.
-struct Strings {
-    all: Vec<String>,
-    numbers: HashMap<String, u64>,
-}
-
-impl Strings {
-    fn number(&mut self, text: &str) -> u64 {
-        if let Some(number) = self.numbers.get(text) {
-            return *number;
-        }
-        let number = self.all.len() as u64;
-        self.all.push(text.to_owned());
-        self.numbers.insert(text.to_owned(), number);
-        number
-    }
-}
+use crate::render::protobuf::{Message, Strings};
+use std::collections::BTreeMap;
 
 /// What is known of an instruction.
 #[derive(Default)]
@@ -68,8 +18,7 @@ struct Place<'a> {
 pub fn pprof(document: &Branches, event: &EventRow) -> Vec<u8> {
     let places = places(document, event);
     let mut out = Message::default();
-    let mut strings = Strings { all: Vec::new(), numbers: HashMap::new() };
-    strings.number("");
+    let mut strings = Strings::new();
     let mut types = vec!["branches"];
     types.extend(event.has_predictions.then_some("mispredicted"));
     types.extend(event.samples.map(|_| "samples"));
@@ -111,16 +60,14 @@ pub fn pprof(document: &Branches, event: &EventRow) -> Vec<u8> {
     }
     let comment = strings.number(&format!("{}: {}; {}", event.source, event.name, event.bias));
     out.number(13, comment);
-    strings.all.iter().for_each(|text| out.bytes(6, text.as_bytes()));
+    strings.write(6, &mut out);
     out.0
 }
 
 fn sample(out: &mut Message, location: u64, values: impl Iterator<Item = u64>) {
-    let (mut of, mut packed) = (Message::default(), Message::default());
+    let mut of = Message::default();
     of.number(1, location);
-    // They are of type int64.
-    values.for_each(|value| packed.varint(value.min(i64::MAX as u64)));
-    of.bytes(2, &packed.0);
+    of.packed(2, values);
     out.bytes(2, &of.0);
 }
 

@@ -28,6 +28,12 @@ const HEAT: [(f64, &str, &str); 5] = [
     (0.5, "#dd5a3c", "50 % and more"),
 ];
 
+/// The colour of a node by its label; `None`: it has none of its own.
+pub(in crate::render) fn of_node(label: &str) -> Option<&'static str> {
+    let lower = label.to_lowercase();
+    NODES.iter().find(|(word, _)| lower.contains(word)).map(|(_, colour)| *colour)
+}
+
 /// One line of a legend.
 pub(super) struct Entry {
     pub colour: &'static str,
@@ -47,9 +53,7 @@ impl Colours {
             if label == FlameGraph::UNKNOWN {
                 return UNKNOWN;
             }
-            let lower = label.to_lowercase();
-            let known = NODES.iter().find(|(word, _)| lower.contains(word)).map(|(_, c)| *c);
-            known.or_else(|| others.next().copied()).unwrap_or(UNKNOWN)
+            of_node(label).or_else(|| others.next().copied()).unwrap_or(UNKNOWN)
         };
         let nodes = match graph.source {
             Some(_) => graph.nodes.iter().map(|node| colour(&node.label)).collect(),

@@ -4,10 +4,14 @@
 //! | file | concern |
 //! |---|---|
 //! | `colours` | the colour of a frame, and the legend |
+//! | `page` | the graph as part of a larger page |
 //! | `picture` | the SVG |
 //! | `flame.js`, `flame.css` | its script and style |
 
 mod colours;
+mod page;
 mod picture;
 
+pub(super) use colours::of_node;
+pub(super) use page::{STYLE as FIGURE_STYLE, figure};
 pub use picture::{html, svg};

@@ -6,18 +6,18 @@ use crate::render::markup::xml;
 use std::fmt::Write as _;
 
 /// Pixels of the frames in all.
-const WIDTH: f64 = 1180.0;
+pub(super) const WIDTH: f64 = 1180.0;
 /// Pixels left and right of them.
-const LEFT: f64 = 10.0;
+pub(super) const LEFT: f64 = 10.0;
 /// Pixels from one frame to the next.
-const ROW: f64 = 17.0;
+pub(super) const ROW: f64 = 17.0;
 /// Pixels of a letter.
-const LETTER: f64 = 7.2;
+pub(super) const LETTER: f64 = 7.2;
 /// Pixels from one line of text to the next.
 const LINE: f64 = 18.0;
 
-const STYLE: &str = include_str!("flame.css");
-const SCRIPT: &str = include_str!("flame.js");
+pub(super) const STYLE: &str = include_str!("flame.css");
+pub(super) const SCRIPT: &str = include_str!("flame.js");
 
 /// The graph as an SVG file.
 pub fn svg(graph: &FlameGraph) -> String {
@@ -83,7 +83,7 @@ fn picture(graph: &FlameGraph) -> String {
     out
 }
 
-fn subtitle(graph: &FlameGraph) -> String {
+pub(super) fn subtitle(graph: &FlameGraph) -> String {
     let mut text = format!("{} samples of {}; width: share of them", graph.samples, graph.event);
     if graph.omitted > 0 {
         let least = 100.0 * FlameGraph::NARROWEST;
@@ -92,7 +92,7 @@ fn subtitle(graph: &FlameGraph) -> String {
     text
 }
 
-fn drawn(out: &mut String, graph: &FlameGraph, frame: &Frame, y: f64, colour: &str) {
+pub(super) fn drawn(out: &mut String, graph: &FlameGraph, frame: &Frame, y: f64, colour: &str) {
     let (x, wide) = (LEFT + frame.from * WIDTH, frame.share * WIDTH);
     let name = xml(&frame.name);
     let _ = writeln!(

@@ -1,0 +1,135 @@
+//! Hot functions and blocks, where several events are, and callers.
+
+use super::pieces::{bar, section, share, share_with_error, stacked, xml};
+use crate::documents::report::Report;
+use crate::documents::report_code::{BlockRow, FunctionRow};
+use std::fmt::Write as _;
+
+/// Functions, blocks, events and callers; nothing without samples.
+pub(super) fn code(report: &Report) -> String {
+    let Some(sampled) = &report.sampled else { return String::new() };
+    let lost = match sampled.lost {
+        0 => String::new(),
+        lost => format!(", {lost} records lost"),
+    };
+    let mut body = format!("<p>{} samples of {}{lost}</p>\n", sampled.samples, xml(&sampled.event));
+    body += &functions(report);
+    body += &events(report);
+    body += &blocks(&report.blocks);
+    if let Some(callers) = &report.callers {
+        let _ = writeln!(body, "<h3>Callers of {}</h3>", xml(&callers.function));
+        let row = |c: &profile::hot::Caller| {
+            line(c.share, "", &c.name, &format!("{} samples", c.samples))
+        };
+        body += &table(callers.callers.iter().map(row));
+    }
+    let skid = (sampled.samples > 0).then_some(&sampled.skid);
+    for note in skid.into_iter().chain(&sampled.notes) {
+        let _ = writeln!(body, "<p class=\"remark\"><b>note:</b> {}</p>", xml(note));
+    }
+    section("code", "Hot code", &body)
+}
+
+fn table(rows: impl Iterator<Item = String>) -> String {
+    format!("<table class=\"hot\">\n{}</table>\n", rows.collect::<String>())
+}
+
+/// A row: share, bar, name in full, and what else is known of it.
+fn line(of: f64, parts: &str, name: &str, about: &str) -> String {
+    let parts = if parts.is_empty() { bar(of, None, "var(--bar)") } else { parts.to_owned() };
+    format!(
+        "<tr><td class=\"number\">{}</td><td>{parts}</td><td><code>{}</code><small>{}</small></td></tr>\n",
+        share(of),
+        xml(name),
+        xml(about)
+    )
+}
+
+fn functions(report: &Report) -> String {
+    if report.functions.is_empty() {
+        return String::new();
+    }
+    let row = |row: &FunctionRow| {
+        let place = match (&row.gap, &row.hottest) {
+            (Some(gap), _) => Some(gap.clone()),
+            (None, Some(hot)) => Some(format!("{}:{}", hot.file, hot.line)),
+            (None, None) => row.file.as_ref().map(|file| at(file, row.line)),
+        };
+        let about = [Some(row.module.clone()), place, Some(samples(row.samples))];
+        let about: Vec<String> = about.into_iter().flatten().collect();
+        line(row.share, &parts(report, row), &row.name, &about.join(" · "))
+    };
+    format!("<h3>Functions</h3>\n{}", table(report.functions.iter().map(row)))
+}
+
+/// Level 1 of a function as a bar, where it was counted and is trusted.
+fn parts(report: &Report, row: &FunctionRow) -> String {
+    let trees = report.per_function.iter().flat_map(|of| &of.functions);
+    let mut own =
+        trees.filter(|tree| tree.trusted && tree.name == row.name && tree.module == row.module);
+    own.next().map_or_else(String::new, |tree| {
+        stacked(tree.nodes.iter().filter_map(|n| Some((n.label.as_str(), n.value?))))
+    })
+}
+
+fn blocks(rows: &[BlockRow]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let row = |row: &BlockRow| {
+        let depth = match row.loop_depth {
+            0 => None,
+            depth => Some(format!("loop depth {depth}")),
+        };
+        let place = row.file.as_ref().map(|file| at(file, row.line));
+        let inlined = row.inlined.as_ref().map(|name| format!("inlined {name}"));
+        let cycles = row.cycles_per_entry.map(|cycles| format!("{cycles:.2} cycles per entry"));
+        let isolated = row.measured.as_ref().and_then(|m| m.cycles);
+        let isolated = isolated.map(|cycles| format!("{cycles:.2} cycles in isolation"));
+        let about = [Some(row.module.clone()), depth, place, inlined, cycles, isolated];
+        let about: Vec<String> =
+            about.into_iter().flatten().chain([samples(row.samples)]).collect();
+        line(
+            row.share,
+            "",
+            &format!("{}..{} {}", row.start, row.end, row.function),
+            &about.join(" · "),
+        )
+    };
+    format!("<h3>Blocks</h3>\n{}", table(rows.iter().map(row)))
+}
+
+/// Where the samples of each of several events are.
+fn events(report: &Report) -> String {
+    let mut out = String::new();
+    for row in &report.events {
+        let locates = match row.labels.as_slice() {
+            [] => String::new(),
+            labels => format!(", locates {}", labels.join(", ")),
+        };
+        let _ = writeln!(
+            out,
+            "<h3>{}</h3>",
+            xml(&format!("{}{locates}: {}", row.name, samples(row.samples)))
+        );
+        let of = |f: &crate::documents::report_code::EventFunction| {
+            format!(
+                "<tr><td class=\"number\">{}</td><td><code>{}</code></td></tr>\n",
+                share_with_error(f.share, Some(f.error)),
+                xml(&f.name)
+            )
+        };
+        let _ =
+            writeln!(out, "<table>\n{}</table>", row.functions.iter().map(of).collect::<String>());
+    }
+    out
+}
+
+fn at(file: &str, line: Option<u32>) -> String {
+    line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"))
+}
+
+fn samples(number: u64) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} sample{plural}")
+}

@@ -1,0 +1,117 @@
+//! The estimated tree, with its functions, loops and blocks.
+
+use super::pieces::{bar, colour, legend, opening, remark, section, share, stacked, xml};
+use super::source::columns;
+use crate::documents::estimate::{Estimate, Node, Row};
+use crate::documents::estimate_code::Instruction;
+use crate::documents::report::Report;
+use crate::format;
+use std::fmt::Write as _;
+
+/// The estimate; nothing if it was not asked for.
+pub(super) fn estimate(report: &Report) -> String {
+    let Some(estimate) = &report.estimate else { return String::new() };
+    let run = |run: &crate::documents::estimate::Run| {
+        format!("{} {}", run.run, format::seconds(run.seconds))
+    };
+    let runs: Vec<String> = estimate.runs.iter().map(run).collect();
+    let mut body = format!(
+        "<p>{} of the time; runs: {}</p>\n<div class=\"tree\">\n",
+        share(estimate.covered),
+        xml(&runs.join(", "))
+    );
+    estimate.program.parts.tree().iter().for_each(|one| body += &node(one));
+    body += "</div>\n";
+    body += &said(&estimate.program);
+    body += &legend(estimate.program.parts.all().iter().map(|(label, _)| *label));
+    for (heading, rows) in kinds(estimate) {
+        if !rows.is_empty() {
+            let _ = writeln!(body, "<h3>{heading}</h3>");
+            rows.iter().for_each(|of| body += &row(of, heading == "Functions"));
+        }
+    }
+    estimate.notes.iter().for_each(|note| body += &remark("note:", note));
+    section("estimate", "Estimated top-down", &body)
+}
+
+fn kinds(estimate: &Estimate) -> [(&'static str, &[Row]); 3] {
+    [("Functions", &estimate.functions), ("Loops", &estimate.loops), ("Blocks", &estimate.blocks)]
+}
+
+fn node(node: &Node) -> String {
+    let of = &node.share;
+    let line = format!(
+        "<span class=\"name\" style=\"--depth:{}\">{}</span><span class=\"value\">{} <small>{:.0}–{:.0}</small>\
+         </span>{}<span class=\"marks\">{}</span>",
+        node.depth,
+        xml(node.label),
+        share(of.value),
+        100.0 * of.low,
+        100.0 * of.high,
+        bar(of.value, Some((of.low, of.high)), colour(node.label)),
+        xml(&of.source)
+    );
+    let why = of.reason.as_ref().map(|why| remark("or:", why)).unwrap_or_default();
+    opening("node", false, &line, &why)
+}
+
+fn row(of: &Row, is_function: bool) -> String {
+    let place = match is_function || of.start.is_empty() {
+        true => of.name.clone(),
+        false => format!("{}..{} {}", of.start, of.end, of.name),
+    };
+    let cycles = of.cycles_per_entry.map(|cycles| format!("{cycles:.2} cycles"));
+    let isolated = of.isolated.map(|cycles| format!("{cycles:.2} in isolation"));
+    let trips = of.trips.map(|trips| format!("{trips:.1} iterations an entry"));
+    let about: Vec<String> = [cycles, isolated, trips].into_iter().flatten().collect();
+    let line = format!(
+        "<span class=\"value\">{}</span>{}<span class=\"what\"><code>{}</code> <small>{}</small></span>",
+        share(of.share),
+        stacked(of.parts.all().into_iter().map(|(label, part)| (label, part.value))),
+        xml(&place),
+        xml(&about.join(", "))
+    );
+    let mut below = said(of);
+    below += &of.memory.as_ref().map(|text| remark("memory:", text)).unwrap_or_default();
+    below += &code(&of.code, of.share);
+    for line in &of.lines {
+        let at = format!("{}:{}", line.file.rsplit('/').next().unwrap_or_default(), line.line);
+        let shown = columns(1, line.share, &at, line.text.as_deref().unwrap_or_default());
+        let _ = writeln!(
+            below,
+            "<div class=\"source\"><div class=\"instruction line\">{shown}</div></div>"
+        );
+    }
+    opening("estimated", false, &line, &below)
+}
+
+/// What a row says, and what to do next.
+fn said(of: &Row) -> String {
+    let mut out = String::new();
+    if !of.sentence.is_empty() {
+        let _ = writeln!(out, "<p>{}</p>", xml(&of.sentence));
+    }
+    if !of.next.is_empty() {
+        out += &remark("next:", &of.next);
+    }
+    out
+}
+
+/// Instructions with their share of the row's time.
+fn code(all: &[Instruction], whole: f64) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut out = "<div class=\"source\">\n".to_owned();
+    for one in all {
+        let part = if whole > 0.0 { one.share / whole } else { 0.0 };
+        let mark = if one.critical { "● " } else { "" };
+        let shown = columns(one.samples, part, &one.address, &format!("{mark}{}", one.text));
+        let _ = writeln!(out, "<div class=\"instruction line\">{shown}</div>");
+    }
+    out += "</div>\n";
+    if all.iter().any(|one| one.critical) {
+        out += &remark("●", "on the loop-carried critical path");
+    }
+    out
+}

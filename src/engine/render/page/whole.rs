@@ -1,0 +1,117 @@
+//! The page: head, sections in order of what a reader looks for, findings and notes.
+
+use super::pieces::{remark, section, xml};
+use super::{code, estimate, intervals, software, source, tree};
+use crate::documents::report::{Finding, Report};
+use crate::format;
+use crate::render::flame;
+use std::fmt::Write as _;
+
+const STYLE: &str = include_str!("page.css");
+
+/// The page of a report, and of the intervals that it is the whole of, if there are any.
+pub fn page(report: &Report, of_intervals: &[Report]) -> String {
+    let mut sections = [
+        ("Tree", tree::trees(report)),
+        ("Estimate", estimate::estimate(report)),
+        ("Findings", findings(report)),
+        ("Intervals", intervals::intervals(of_intervals)),
+        ("Code", code::code(report)),
+        ("Flame graph", flame_graph(report)),
+        ("Source", source::sources(report)),
+        ("Software", software::software(report)),
+        ("Notes", notes(report)),
+    ];
+    if report.nodes.iter().all(|node| node.value.is_none()) {
+        // What there is comes before what there is not.
+        sections.swap(0, 1);
+    }
+    let shown: Vec<&(&str, String)> =
+        sections.iter().filter(|(_, body)| !body.is_empty()).collect();
+    let link = |(name, body): &&(&str, String)| {
+        // Every section begins with its id.
+        let id = body.split('"').nth(1).unwrap_or_default();
+        format!("<a href=\"#{id}\">{name}</a>\n")
+    };
+    let links: String = shown.iter().map(link).collect();
+    let bodies: String = shown.iter().map(|(_, body)| body.as_str()).collect();
+    // The policy forbids the page to load anything.
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n\
+         <title>{}</title>\n<style>\n{}{STYLE}</style></head>\n<body>\n{}<nav>{links}</nav>\n<main>\n{bodies}</main>\n\
+         <footer>tdtool {}</footer>\n</body></html>\n",
+        xml(&title(report)),
+        flame::FIGURE_STYLE,
+        head(report),
+        xml(&report.tool)
+    )
+}
+
+/// The command, or what was measured.
+fn title(report: &Report) -> String {
+    match &report.command {
+        Some(words) => format::command(words),
+        None => report.subject.join(" "),
+    }
+}
+
+fn head(report: &Report) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    parts
+        .extend([report.uarch.clone(), report.title.clone()].into_iter().filter(|t| !t.is_empty()));
+    parts.push(report.source.label().to_owned());
+    if report.command.is_some() {
+        let title = title(report);
+        parts.extend(report.subject.iter().filter(|s| **s != title).cloned());
+    }
+    parts.extend(report.duration.map(format::seconds));
+    if report.repeats > 1 {
+        parts.push(format!("{} runs", report.repeats));
+    }
+    format!(
+        "<header><h1>{}</h1>\n<p>{}</p></header>\n",
+        xml(&title(report)),
+        xml(&parts.join(" · "))
+    )
+}
+
+fn findings(report: &Report) -> String {
+    let body: String = report.findings.iter().map(finding).collect();
+    if body.is_empty() { body } else { section("findings", "Findings", &body) }
+}
+
+fn finding(of: &Finding) -> String {
+    let mut out = format!("<p><b>{}</b></p>\n", xml(&of.text));
+    let parts = [("means:", &of.meaning), ("causes:", &of.causes), ("next:", &of.next)];
+    for (word, text) in parts {
+        if let Some(text) = text {
+            out += &remark(word, text);
+        }
+    }
+    out
+}
+
+fn flame_graph(report: &Report) -> String {
+    match &report.flame_graph {
+        Some(graph) if !graph.frames.is_empty() => {
+            section("flame", "Flame graph", &flame::figure(graph))
+        }
+        _ => String::new(),
+    }
+}
+
+fn notes(report: &Report) -> String {
+    let mut body: String = report.notes.iter().map(|note| remark("note:", note)).collect();
+    if !report.unread.is_empty() {
+        let _ = writeln!(body, "<h3>Not understood: {} lines</h3>", report.unread.len());
+        for line in report.unread.iter() {
+            let text = format!("{}:{}: {}: {}", line.file, line.line, line.why, line.text);
+            let _ = writeln!(body, "<p>{}</p>", xml(&text));
+        }
+    }
+    if body.is_empty() { body } else { section("notes", "Notes", &body) }
+}

@@ -1,0 +1,171 @@
+//! The report as a page of HTML: what the document has, nothing that its names bring in, and nothing loaded.
+
+use super::{compiled, report};
+use crate::support::files::{Folder, fixture, text};
+use crate::support::quiet::busy;
+use serde_json::{Value, json};
+
+/// Two functions that take about as long; frames are kept.
+const PROGRAM: &str = r#"
+#include <stdio.h>
+__attribute__((noinline)) unsigned first(unsigned n, unsigned x) {
+    for (unsigned i = 0; i < n; i++) x = x * 1664525u + 1013904223u;
+    return x;
+}
+__attribute__((noinline)) unsigned second(unsigned n, unsigned x) {
+    for (unsigned i = 0; i < n; i++) x = x / 3u + 1013904223u;
+    return x;
+}
+int main(void) {
+    unsigned x = 0;
+    for (unsigned i = 0; i < 100; i++) x += first(1000000, i) + second(1000000, i);
+    printf("%u\n", x);
+}
+"#;
+
+/// Nothing is loaded, and every script is ours.
+fn is_self_contained(page: &str) {
+    for loads in
+        ["http:", "https:", "//", "src=", "href=\"h", "url(", "@import", "import(", "fetch("]
+    {
+        let found = page.find(loads).filter(|at| {
+            // Comments of the script begin with two slashes and a blank.
+            loads != "//" || !page[*at..].starts_with("// ")
+        });
+        assert_eq!(found.map(|at| &page[at..at + 40]), None, "{loads}");
+    }
+    assert!(page.contains("default-src 'none'"), "a policy that forbids to load");
+    assert!(page.contains("prefers-color-scheme:dark") && page.contains("width=device-width"));
+}
+
+/// A finished report with one function of this name, everywhere that a name is.
+fn document(folder: &Folder, name: &str) -> String {
+    let line = json!({
+        "file": name, "line": 1, "text": name, "share": 0.5, "error": 0.1, "samples": 2, "hottest": true,
+        "instructions": [{"address": "0x1", "text": name, "share": 0.5, "samples": 2}]
+    });
+    let frame = json!({
+        "name": name, "module": name, "depth": 0, "from": 0.0, "share": 1.0, "samples": 4, "own": 1.0, "parts": []
+    });
+    let document = json!({
+        "tool": name, "uarch": name, "title": name, "source": "no_pmu",
+        "subject": [name], "command": [name], "exit": null, "duration": 1.0, "level": 1, "nodes": [{
+            "id": name, "label": name, "parent": null, "level": 1, "value": 0.4321, "error": null, "no_error": name,
+            "running": null, "over": true, "flagged": true, "bottleneck": true, "mismeasured": false, "split": false,
+            "missing": null, "estimate": name, "domain": null, "related": [name], "locate": [],
+            "counts": [{"event": name, "value": null, "running": null, "missing": name}],
+            "core": name, "scope": name, "interval": null
+        }],
+        "bottlenecks": [], "info": [{
+            "id": name, "label": name, "value": 1.0, "unit": name, "error": null, "running": null, "over": null,
+            "missing": null, "core": name, "scope": name, "interval": null
+        }],
+        "software": {name: 1.0, "x": null}, "software_missing": {"x": name},
+        "findings": [{"kind": "nothing", "node": null, "text": name, "meaning": name, "causes": name, "next": name,
+            "core": null, "scope": null, "interval": null}],
+        "notes": [name], "unread": [{"file": name, "line": 1, "text": name, "why": name}],
+        "sampled": {"event": name, "skid": name, "samples": 4, "lost": 0, "notes": [name]},
+        "events": [{"name": name, "samples": 4, "nodes": [name], "labels": [name], "functions": [
+            {"name": name, "short": name, "module": name, "share": 0.5, "error": 0.1, "samples": 2}]}],
+        "functions": [{"name": name, "module": name, "share": 0.1234, "samples": 4, "file": name, "line": 1,
+            "gap": name}],
+        "blocks": [{"function": name, "module": name, "path": name, "start": name, "end": name, "share": 0.5,
+            "samples": 2, "loop_depth": 1, "file": name, "line": 1, "inlined": name}],
+        "sources": [{"function": name, "module": name, "start": name, "end": name, "share": 0.5, "samples": 2,
+            "missing": [name], "notes": [name], "lines": [line]}],
+        "flame_graph": {"title": name, "event": name, "samples": 4, "source": name,
+            "nodes": [{"label": name, "share": 1.0}], "frames": [frame], "omitted": 0, "notes": [name]}
+    });
+    // A document is recognised by its first key.
+    let text = document.to_string().replacen('{', "{\"schema\":\"tdtool.report/1\",", 1);
+    folder.write("report.json", text)
+}
+
+#[test]
+fn a_page_escapes_every_name() {
+    let folder = Folder::new();
+    let name = "operator<<(\"a\" & 'b')</title></script><script>alert(1)</script><img src=x onerror=alert(2)>\u{1b}";
+    let (file, page) = (document(&folder, name), folder.file("page.html"));
+    report(&[&file, "--html", &page]).succeeded();
+    let page = folder.read("page.html");
+    let ours = page.matches("<script>").count();
+    assert_eq!((ours, page.matches("</script>").count()), (1, 1), "our own script only");
+    assert!(!page.contains("<img") && !page.contains('\u{1b}') && !page.contains("operator<<"));
+    assert_eq!(page.matches("</title>").count(), 1 + page.matches("<title>").count() - 1);
+    let escaped = "operator&lt;&lt;(&quot;a&quot; &amp; &#39;b&#39;)";
+    assert!(page.matches(escaped).count() > 40, "{}", page.matches(escaped).count());
+    for shown in ["<data value=\"0.1234\">12.3 %</data>", "<data value=\"0.4321\">43.2 %</data>"] {
+        assert!(page.contains(shown), "{shown}");
+    }
+}
+
+#[test]
+fn a_page_has_every_function_with_its_share() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, PROGRAM, &["-fno-omit-frame-pointer"]) else { return };
+    let (page, document) = (folder.file("page.html"), folder.file("report.json"));
+    let ran = report(&["--html", &page, "--format", "json", "-o", &document, "--", &program]);
+    ran.succeeded();
+    let (page, document) = (folder.read("page.html"), folder.read("report.json"));
+    let document: Value = serde_json::from_str(&document).expect("a document");
+    is_self_contained(&page);
+    let functions = document["functions"].as_array().expect("functions");
+    if functions.is_empty() {
+        eprintln!("skipped: no samples here");
+        return;
+    }
+    for function in functions {
+        let (name, share) = (function["name"].as_str().unwrap(), &function["share"]);
+        let name = name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let cell = format!("<data value=\"{share}\">");
+        let row = page.lines().find(|line| {
+            line.starts_with("<tr>")
+                && line.contains(&cell)
+                && line.contains(&format!("<code>{name}</code>"))
+        });
+        assert!(row.is_some(), "{name} {share}");
+    }
+    for name in document["software"].as_object().expect("software counts").keys() {
+        let label = name.trim_end_matches("_ms").replace('_', " ");
+        assert!(page.contains(&format!("<tr><td>{label}</td>")), "{label}");
+    }
+    assert!(page.contains("x * 1664525u + 1013904223u"), "the source of the first function");
+    assert!(page.contains("<svg class=\"flame\""), "a flame graph");
+}
+
+#[test]
+fn a_page_of_intervals_has_a_chart_and_the_tree_of_the_whole() {
+    let folder = Folder::new();
+    let (counts, page) = (fixture("import/zen4-two-intervals.csv"), folder.file("page.html"));
+    let shown =
+        report(&[text(&counts), "--uarch", "zen4", "--interval", "--html", &page]).succeeded();
+    assert!(shown.stdout.is_empty(), "{}", shown.stdout);
+    let page = folder.read("page.html");
+    is_self_contained(&page);
+    // As the text report of both intervals together says, and each of its own.
+    let whole = super::json(&[text(&counts), "--uarch", "zen4"]);
+    for node in whole["nodes"].as_array().expect("nodes").iter().filter(|n| !n["value"].is_null()) {
+        assert!(page.contains(&format!("<data value=\"{}\">", node["value"])), "{node}");
+    }
+    let numbers = page.split("<summary>the numbers</summary>").nth(1).expect("a table");
+    let rows = numbers.split("</table>").next().expect("its rows").matches("<tr><td>").count();
+    assert_eq!(rows, 2, "{numbers}");
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_refused_before_anything_runs() {
+    let folder = Folder::new();
+    let (nowhere, ran) = (folder.file("none/page.html"), folder.file("ran"));
+    let refused = report(&["--html", &nowhere, "--", "touch", &ran]);
+    assert_eq!(refused.code(), Some(1), "{refused:?}");
+    assert!(
+        refused.stderr.contains("there is no folder") && refused.stderr.contains("--html"),
+        "{refused:?}"
+    );
+    assert!(!std::path::Path::new(&ran).exists(), "the command ran");
+    let file = document(&folder, "f");
+    let refused = report(&[&file, "--html", &file]);
+    assert_eq!(refused.code(), Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("is also the input"), "{}", refused.stderr);
+}
