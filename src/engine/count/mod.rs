@@ -17,7 +17,7 @@ mod choice;
 mod extents;
 mod first;
 mod hot;
-mod program;
+pub(crate) mod program;
 mod rows;
 
 use crate::documents::Exit;

@@ -25,6 +25,7 @@ mod prefetch_loop;
 pub mod prefetch_plan;
 mod prefetch_summary;
 pub mod recorded_loads;
+pub mod regions;
 pub mod report;
 pub mod tables;
 mod values;

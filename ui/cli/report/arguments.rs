@@ -47,6 +47,13 @@ pub struct ReportArgs {
     #[arg(long, conflicts_with_all = ["level", "nodes", "no_multiplex"], help_heading = MEASUREMENT)]
     pub drilldown: bool,
 
+    /// Show the regions that the command marks (tdtool.h): entries, times, nesting
+    #[arg(long, conflicts_with_all = ["interval", "repeat", "no_multiplex", "drilldown", "counts", "estimate", "measure", "import"], help_heading = MEASUREMENT)]
+    pub regions: bool,
+    /// With --regions: ELF file with markers, repeatable [default: the program]
+    #[arg(long, value_name = "FILE", requires = "regions", help_heading = MEASUREMENT)]
+    pub module: Vec<PathBuf>,
+
     #[command(flatten)]
     pub code: CodeArgs,
 

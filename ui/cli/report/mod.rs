@@ -3,6 +3,7 @@
 mod arguments;
 mod code_options;
 mod destination;
+mod regions;
 mod run;
 
 pub use arguments::ReportArgs;
