@@ -2,7 +2,7 @@
 
 use probe::count::Wanted;
 use probe::facts::static_probes;
-use probe::regions::{Edge, Label, Site};
+use probe::regions::{Edge, Label, Site, libraries};
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};
 
@@ -11,21 +11,21 @@ const PROVIDER: &str = "tdtool";
 /// Bytes of a marker's nop.
 const NOP: u64 = 5;
 
-/// The markers of these files, of the program if there are none.
+/// The markers of these files; of the program and its libraries if there are none.
 ///
 /// # Errors
 /// There are none.
 pub(super) fn sites(program: &Path, modules: &[PathBuf]) -> Result<Vec<Site>> {
-    let mut sites = Vec::new();
+    let (mut sites, mut failed) = (Vec::new(), None);
+    let linked = if modules.is_empty() { libraries(program) } else { Vec::new() };
     let own = [program.to_owned()];
     let files = if modules.is_empty() { &own[..] } else { modules };
-    for path in files {
+    for path in files.iter().chain(&linked) {
         let path = path.canonicalize().unwrap_or_else(|_| path.clone());
-        let found = static_probes(&path).map_err(|why| {
-            Error::failed(format!("{} has no markers", path.display())).because(why).hint(
-                "--module FILE names the ELF file with markers, if the command only starts it",
-            )
-        })?;
+        let found = static_probes(&path).unwrap_or_else(|why| {
+            failed.get_or_insert(why);
+            Vec::new()
+        });
         let own = found.iter().filter(|probe| probe.provider == PROVIDER);
         sites.extend(own.filter_map(|probe| {
             let edge = match probe.name.as_str() {
@@ -41,7 +41,9 @@ pub(super) fn sites(program: &Path, modules: &[PathBuf]) -> Result<Vec<Site>> {
         true => {
             let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
             Err(Error::failed(format!("{} has no markers", names.join(", ")))
-                .because("there are no notes (.note.stapsdt) of the provider tdtool in it")
+                .because(failed.unwrap_or_else(|| {
+                    "it has no notes (.note.stapsdt) of the provider tdtool".to_owned()
+                }))
                 .hint(
                     "mark regions with src/markers/tdtool.h (C, C++) or the crate tdtool-markers (Rust); \
                      --module FILE names another file, such as a library",

@@ -8,6 +8,10 @@ use std::collections::BTreeMap;
 /// An entry must be so many times as long as the probes of its markers, or it has no time.
 const LEAST: u64 = 20;
 
+/// And so many times as long as those inside it, as about half of what a probe costs the program is not in the time that
+/// it logs itself.
+const LEAST_INSIDE: u64 = 10;
+
 /// The regions, each after the one around it, in the order of their first entries.
 pub(super) fn regions(tree: &Tree, hz: f64) -> Vec<Region> {
     let mut inside: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
@@ -43,10 +47,11 @@ fn times(of: &Stats, hz: f64) -> Times {
     let timed = of.timed();
     let reason = if timed == 0 {
         Some("it never ended".to_owned())
-    } else if of.time < LEAST * of.edges {
-        let (mean, cost) = (of.time as f64 / timed as f64, of.edges as f64 / timed as f64);
+    } else if of.time < LEAST * of.edges || of.time < LEAST_INSIDE * of.inside {
+        let each = |ticks: u64| ticks as f64 / timed as f64;
+        let (mean, cost) = (each(of.time), each(of.edges + of.inside));
         Some(format!(
-            "too short to time: {} per entry, and the probes of its markers take {}",
+            "too short to time: {} per entry, and the probes of its markers and those inside take {}",
             seconds(mean / hz),
             seconds(cost / hz)
         ))
@@ -102,7 +107,8 @@ pub(super) fn notes(document: &Regions, tree: &Tree) -> Vec<String> {
     }
     if document.regions.iter().any(|row| row.all.reason.as_ref().is_some_and(|r| r.starts_with("too"))) {
         notes.push(
-            "a region has no time where its entries take less than 20 times what their probes take"
+            "a region has no time where its entries take less than 20 times what their probes take, or 10 \
+             times what the probes inside take"
                 .to_owned(),
         );
     }

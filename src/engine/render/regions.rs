@@ -37,12 +37,12 @@ pub fn text(document: &Regions) -> String {
     out
 }
 
-/// By thread, if one has not all of it.
+/// Regions of several threads, by thread.
 fn threads(document: &Regions, out: &mut String) {
     if document.regions.iter().all(|row| row.threads.len() < 2) {
         return;
     }
-    let _ = writeln!(out, "\nBy thread");
+    let _ = writeln!(out, "\nRegions of several threads, whose times are added up above");
     let rows = |row: &Region| -> Vec<String> {
         let path = row.inside.iter().chain([&row.name]).map(|n| name(n)).collect::<Vec<_>>().join(" > ");
         let each = row.threads.iter().map(|own| {
@@ -54,7 +54,8 @@ fn threads(document: &Regions, out: &mut String) {
         });
         each.collect()
     };
-    let all: Vec<String> = document.regions.iter().flat_map(rows).collect();
+    let several = document.regions.iter().filter(|row| row.threads.len() > 1);
+    let all: Vec<String> = several.flat_map(rows).collect();
     all.iter().take(MOST).for_each(|row| _ = writeln!(out, "{row}"));
     if all.len() > MOST {
         let _ = writeln!(out, "{:>14}  rows more (all in JSON)", all.len() - MOST);

@@ -5,12 +5,15 @@ use super::names::Names;
 use super::request::{Edge, Label, Marked, Site};
 use super::tree::{Times, Tree};
 use crate::emit::{emit_observer, most};
-use crate::facts::Function;
+use crate::facts::{Addresses, Function};
 use crate::patch::{Code, Patcher, Probes, Shared, Target, WORD, Written};
 use crate::plan::{Observation, Room, What, Wish, observe};
 use crate::process::Followed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// The instruction of `tdtool`'s own markers (src/markers).
+const NOP: [u8; 5] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
 
 /// The sites of a run, and what they have logged.
 pub(super) struct Marking<'a> {
@@ -145,7 +148,12 @@ impl Probes for Marking<'_> {
     ) -> Observation {
         let wishes: Vec<Wish> =
             self.wishes(target, index).into_iter().map(|(wish, _)| wish).collect();
-        observe(facts, &wishes, room, most)
+        if facts.bytes != NOP {
+            return observe(facts, &wishes, room, most);
+        }
+        // Nothing leads into our own nop, whatever looks like an address in it.
+        let facts = Function { fixed: Addresses::default(), ..facts.clone() };
+        observe(&facts, &wishes, room, most)
     }
 
     fn write(

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `request` | where regions begin and end |
 //! | `marking` | the probes: each logs when it is executed |
+//! | `libraries` | the libraries of a program, which may have markers, too |
 //! | `journal` | the log of an image, read while it runs |
 //! | `names` | names in the memory of the program |
 //! | `tree` | events, in order → regions inside one another |
@@ -12,6 +13,7 @@
 //! forked process by a number that is written into its copy of the code.
 
 mod journal;
+mod libraries;
 mod marking;
 mod names;
 mod request;
@@ -24,6 +26,7 @@ use pmu::Command;
 use pmu::perf::Signals;
 use tma::{Error, Result};
 
+pub use libraries::libraries;
 pub use request::{Edge, Label, Marked, Site};
 pub use tree::{Node, Stats, Thread, Tree};
 
