@@ -1,5 +1,7 @@
 //! Regions that programs mark: entries, nesting and threads are what their source says.
 
+mod functions;
+
 use crate::support::files::{Folder, root, text};
 use crate::support::run::{Ran, tdtool};
 use crate::support::tools::gcc;
@@ -158,9 +160,8 @@ fn threads_and_processes_have_their_own_regions() {
     assert_eq!(rows(&threads), [row("task", [36, 0, 0]), row("task>inner", [72, 0, 0])]);
     let of = |row: &Value| -> Vec<(u64, u64)> {
         let own = row["threads"].as_array().unwrap().iter();
-        let mut all: Vec<_> = own
-            .map(|t| (t["entries"].as_u64().unwrap(), t["thread"].as_u64().unwrap()))
-            .collect();
+        let mut all: Vec<_> =
+            own.map(|t| (t["entries"].as_u64().unwrap(), t["thread"].as_u64().unwrap())).collect();
         all.sort_unstable();
         all
     };
@@ -185,8 +186,7 @@ fn what_never_ends_is_counted_and_has_no_time() {
     let folder = Folder::new();
     let Some(program) = marked(&folder, PROGRAM, &["-O1"]) else { return };
     let Some(open) = regions(&program, &[], "open") else { return };
-    let expected =
-        [row("outer", [1, 0, 0]), row("outer>never", [1, 0, 1]), row("last", [1, 0, 1])];
+    let expected = [row("outer", [1, 0, 0]), row("outer>never", [1, 0, 1]), row("last", [1, 0, 1])];
     assert_eq!(rows(&open), expected);
     assert_eq!(open["regions"][1]["time"], Value::Null);
     assert_eq!(open["regions"][1]["reason"], "it never ended");
@@ -255,10 +255,23 @@ fn markers_of_other_files_are_found_by_name() {
     let library = gcc(folder.path(), source, &["-shared", "-fPIC", &header], "libwork.so");
     let Some(library) = library else { return };
     let source = "void work(void); int main(void) { work(); work(); return 5; }";
-    let Some(program) = gcc(folder.path(), source, &["-Wl,--no-as-needed", text(&library)], "user") else { return };
+    let Some(program) = gcc(folder.path(), source, &["-Wl,--no-as-needed", text(&library)], "user")
+    else {
+        return;
+    };
     let command = [
-        "report", "--regions", "--module", text(&library), "--output", "-", "--format", "json", "--",
-        "sh", "-c", &format!("{0}; {0}", text(&program)),
+        "report",
+        "--regions",
+        "--module",
+        text(&library),
+        "--output",
+        "-",
+        "--format",
+        "json",
+        "--",
+        "sh",
+        "-c",
+        &format!("{0}; {0}", text(&program)),
     ];
     let Some(ran) = permitted(tdtool(command)) else { return };
     assert_eq!(rows(&ran.json()), [row("work", [4, 0, 0])]);
@@ -274,6 +287,9 @@ fn the_crate_leaves_the_same_notes_as_the_header() {
     let found = probe::facts::static_probes(&program).unwrap();
     for name in ["begin", "end"] {
         let own = found.iter().filter(|p| p.provider == "tdtool" && p.name == name);
-        assert!(own.clone().count() > 0 && own.clone().all(|p| p.register().is_some()), "{found:?}");
+        assert!(
+            own.clone().count() > 0 && own.clone().all(|p| p.register().is_some()),
+            "{found:?}"
+        );
     }
 }

@@ -24,6 +24,8 @@ pub struct RegionsAsk {
     pub command: Command,
     /// Files with markers; the command's own program and its libraries if none.
     pub modules: Vec<PathBuf>,
+    /// Functions, or pairs of static probes, that are regions, too.
+    pub named: Vec<String>,
 }
 
 /// Runs the command once. With the document, the exit status that a shell would give.
@@ -32,7 +34,7 @@ pub struct RegionsAsk {
 /// It has no markers, or cannot be started or traced.
 pub fn regions(ask: &RegionsAsk) -> Result<(Regions, i32)> {
     let program = program::program(&ask.command)?;
-    let sites = find::sites(&program, &ask.modules)?;
+    let sites = find::sites(&program, ask)?;
     let hz = tsc_hz_here().ok_or_else(|| {
         Error::not_possible("regions cannot be timed here")
             .because("the frequency of the time stamp counter is not known")

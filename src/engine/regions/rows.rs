@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 /// An entry must be so many times as long as the probes of its markers, or it has no time.
 const LEAST: u64 = 20;
 
-/// And so many times as long as those inside it, as about half of what a probe costs the program is not in the time that
-/// it logs itself.
+/// And so many times as long as those inside it, as a part of what a probe costs the program (an eighth to a half) is not in the
+/// time that it logs itself.
 const LEAST_INSIDE: u64 = 10;
 
 /// The regions, each after the one around it, in the order of their first entries.
@@ -105,7 +105,11 @@ pub(super) fn notes(document: &Regions, tree: &Tree) -> Vec<String> {
             first.reason
         ));
     }
-    if document.regions.iter().any(|row| row.all.reason.as_ref().is_some_and(|r| r.starts_with("too"))) {
+    if document
+        .regions
+        .iter()
+        .any(|row| row.all.reason.as_ref().is_some_and(|r| r.starts_with("too")))
+    {
         notes.push(
             "a region has no time where its entries take less than 20 times what their probes take, or 10 \
              times what the probes inside take"

@@ -28,7 +28,8 @@ pub fn text(document: &Regions) -> String {
     }
     for row in &document.regions {
         let indent = "  ".repeat(row.inside.len());
-        let _ = writeln!(out, "{}  {indent}{}{}", numbers(&row.all), name(&row.name), more(&row.all));
+        let _ =
+            writeln!(out, "{}  {indent}{}{}", numbers(&row.all), name(&row.name), more(&row.all));
     }
     threads(document, &mut out);
     for note in &document.notes {
@@ -44,7 +45,8 @@ fn threads(document: &Regions, out: &mut String) {
     }
     let _ = writeln!(out, "\nRegions of several threads, whose times are added up above");
     let rows = |row: &Region| -> Vec<String> {
-        let path = row.inside.iter().chain([&row.name]).map(|n| name(n)).collect::<Vec<_>>().join(" > ");
+        let path =
+            row.inside.iter().chain([&row.name]).map(|n| name(n)).collect::<Vec<_>>().join(" > ");
         let each = row.threads.iter().map(|own| {
             let thread = match own.thread {
                 Some(tid) => format!("thread {tid}"),

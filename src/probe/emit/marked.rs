@@ -23,8 +23,7 @@ pub const MOST_EVENTS: u64 = 1 << 20;
 /// What is on the stack where the entry is written, from the stack pointer on: number of the event, time,
 /// flags, rdx, rcx and rax.
 const TIME: i64 = 8;
-const SAVED: [(Register, i64); 3] =
-    [(Register::RDX, 24), (Register::RCX, 32), (Register::RAX, 40)];
+const SAVED: [(Register, i64); 3] = [(Register::RDX, 24), (Register::RCX, 32), (Register::RAX, 40)];
 /// What the stack pointer is below its value in the program there.
 const BELOW: i64 = RED_ZONE + 48;
 

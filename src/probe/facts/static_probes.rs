@@ -26,8 +26,8 @@ impl StaticProbe {
     /// The number (in encodings) of the register that holds its first argument.
     pub fn register(&self) -> Option<u8> {
         const NAMES: [&str; 16] = [
-            "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
-            "r13", "r14", "r15",
+            "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11",
+            "r12", "r13", "r14", "r15",
         ];
         let register = self.arguments.split(' ').next()?.strip_prefix("8@%")?;
         let number = NAMES.iter().position(|name| *name == register)?;

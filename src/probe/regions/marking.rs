@@ -15,9 +15,14 @@ use std::sync::Arc;
 /// The instruction of `tdtool`'s own markers (src/markers).
 const NOP: [u8; 5] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
 
+/// The number of rsp in encodings.
+const STACK: u8 = 4;
+
 /// The sites of a run, and what they have logged.
 pub(super) struct Marking<'a> {
     sites: &'a [Site],
+    /// Of each site, the number of its code in the request.
+    of: Vec<usize>,
     refused: Vec<Option<String>>,
     /// Targets that were patched.
     patched: BTreeSet<usize>,
@@ -38,10 +43,11 @@ struct Seen<'a> {
 }
 
 impl<'a> Marking<'a> {
-    pub fn new(sites: &'a [Site]) -> Self {
+    pub fn new(sites: &'a [Site], of: Vec<usize>) -> Self {
         let (names, tree, threads) = (Names::default(), Tree::default(), BTreeMap::new());
         Self {
             sites,
+            of,
             refused: vec![None; sites.len()],
             patched: BTreeSet::new(),
             journals: Vec::new(),
@@ -52,12 +58,13 @@ impl<'a> Marking<'a> {
 
     /// The wishes of a member of a target, with the numbers of their sites.
     fn wishes(&self, target: &Target, index: usize) -> Vec<(Wish, u32)> {
-        let code = &self.sites[target.functions[index].number].code;
-        let own = (0..).zip(self.sites).filter(|(_, site)| site.code == *code);
-        own.map(|(number, site)| {
+        let member = target.functions[index].number;
+        let own = (0..).zip(self.sites).zip(&self.of).filter(|(_, of)| **of == member);
+        own.map(|((number, site), _)| {
             let argument = match site.label {
                 Label::Register(register) => Some(register),
                 Label::Fixed(_) => None,
+                Label::Function(_) => Some(STACK),
             };
             (Wish { at: site.at, what: What::Marked { argument, process: 0 } }, number)
         })
@@ -106,7 +113,7 @@ impl Seen<'_> {
         let all = &mut self.tree.names;
         let name = match &site.label {
             Label::Register(_) => self.names.at(process, event.value, all),
-            Label::Fixed(name) => self.names.number(name, all),
+            Label::Fixed(name) | Label::Function(name) => self.names.number(name, all),
         };
         let key = (image, process, event.base);
         let thread = match self.threads.get(&key) {
@@ -118,8 +125,9 @@ impl Seen<'_> {
             }
         };
         let times = Times(event.times.0, event.times.1);
+        let stack = matches!(site.label, Label::Function(_)).then_some(event.value);
         match site.edge {
-            Edge::Begin => self.tree.begin(thread, name, times),
+            Edge::Begin => self.tree.begin(thread, (name, stack), times),
             Edge::End => self.tree.end(thread, name, times),
         }
     }

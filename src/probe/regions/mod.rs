@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `request` | where regions begin and end |
 //! | `marking` | the probes: each logs when it is executed |
+//! | `functions` | where a function begins and ends |
 //! | `libraries` | the libraries of a program, which may have markers, too |
 //! | `journal` | the log of an image, read while it runs |
 //! | `names` | names in the memory of the program |
@@ -12,6 +13,7 @@
 //! All events of an image are in one log, in order. A thread is known by the base of its own memory (fs), a
 //! forked process by a number that is written into its copy of the code.
 
+mod functions;
 mod journal;
 mod libraries;
 mod marking;
@@ -19,13 +21,15 @@ mod names;
 mod request;
 mod tree;
 
-use crate::patch::{Patcher, targets};
+use crate::patch::{Patcher, Wanted, targets};
 use crate::process::follow;
 use marking::Marking;
 use pmu::Command;
 use pmu::perf::Signals;
+use std::collections::BTreeMap;
 use tma::{Error, Result};
 
+pub use functions::function_sites;
 pub use libraries::libraries;
 pub use request::{Edge, Label, Marked, Site};
 pub use tree::{Node, Stats, Thread, Tree};
@@ -44,9 +48,18 @@ pub fn mark(command: &Command, sites: &[Site], signals: &Signals) -> Result<Mark
             .because("the kernel does not permit the instruction rdfsbase")
             .hint("Linux 5.9 or later does, without the option nofsgsbase"));
     }
-    let wanted: Vec<_> = sites.iter().map(|site| site.code.clone()).collect();
-    let targets = targets(&wanted, &[]);
-    let mut patcher = Patcher::new(Marking::new(sites), targets);
+    // Several may be of one function.
+    let (mut code, mut known): (Vec<Wanted>, _) = (Vec::new(), BTreeMap::new());
+    let of = sites.iter().map(|site| {
+        let Wanted { path, range } = &site.code;
+        *known.entry((path, range.start, range.end)).or_insert_with(|| {
+            code.push(site.code.clone());
+            code.len() - 1
+        })
+    });
+    let of: Vec<usize> = of.collect();
+    let targets = targets(&code, &[]);
+    let mut patcher = Patcher::new(Marking::new(sites, of), targets);
     let followed = follow(command, &mut patcher, signals)?;
     Ok(marking::marked(patcher, &followed))
 }

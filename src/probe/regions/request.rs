@@ -20,6 +20,8 @@ pub enum Label {
     Register(u8),
     /// It is this.
     Fixed(String),
+    /// It is this function: what is further down the stack at its entry, and not ended, was left otherwise.
+    Function(String),
 }
 
 /// An instruction before which a region begins or ends.

@@ -83,6 +83,8 @@ pub struct Thread {
 struct Open {
     node: usize,
     name: usize,
+    /// The stack pointer at the entry of a function.
+    stack: Option<u64>,
     /// When it began.
     since: u64,
     /// In its first probe.
@@ -139,10 +141,15 @@ impl Tree {
         Some(self.nodes.len() - 1)
     }
 
-    /// A region begins.
-    pub fn begin(&mut self, thread: usize, name: usize, times: Times) {
+    /// A region begins; of a function, with the stack pointer.
+    pub fn begin(&mut self, thread: usize, (name, stack): (usize, Option<u64>), times: Times) {
         self.events += 1;
         self.ticks += times.ticks();
+        if let Some(stack) = stack {
+            // Functions that were left by an exception or longjmp(3).
+            let open = &mut self.threads[thread].open;
+            while open.pop_if(|last| last.stack.is_some_and(|own| own <= stack)).is_some() {}
+        }
         let open = &self.threads[thread].open;
         let same = open.iter().rev().find(|open| open.name == name).map(|open| open.node);
         let parent = open.last().map(|open| open.node);
@@ -160,7 +167,7 @@ impl Tree {
         // Until it ends.
         stats.unfinished += u64::from(!is_recursive);
         let (since, edge) = (times.1, times.ticks());
-        thread.open.push(Open { node, name, since, edge, inside: 0, is_recursive });
+        thread.open.push(Open { node, name, stack, since, edge, inside: 0, is_recursive });
     }
 
     /// The innermost region with this name ends; those inside it never did.
@@ -217,10 +224,10 @@ mod tests {
         let mut tree = Tree::default();
         let thread = tree.thread(7);
         let at = |time: u64| Times(time, time + 10);
-        tree.begin(thread, 0, at(0));
-        tree.begin(thread, 1, at(100));
+        tree.begin(thread, (0, None), at(0));
+        tree.begin(thread, (1, None), at(100));
         tree.end(thread, 1, at(150));
-        tree.begin(thread, 0, at(200));
+        tree.begin(thread, (0, None), at(200));
         tree.end(thread, 0, at(300));
         tree.end(thread, 0, at(400));
         tree.end(thread, 1, at(500));
@@ -246,10 +253,10 @@ mod tests {
     fn what_never_ends_has_entries_and_no_time() {
         let mut tree = Tree::default();
         let thread = tree.thread(7);
-        tree.begin(thread, 0, Times(0, 10));
-        tree.begin(thread, 1, Times(20, 30));
+        tree.begin(thread, (0, None), Times(0, 10));
+        tree.begin(thread, (1, None), Times(20, 30));
         tree.end(thread, 0, Times(100, 110));
-        tree.begin(thread, 1, Times(120, 130));
+        tree.begin(thread, (1, None), Times(120, 130));
         tree.leave(thread, 8);
         let stats = &tree.threads[thread].stats;
         assert_eq!((stats[&0].time, stats[&0].unfinished), (80, 0));

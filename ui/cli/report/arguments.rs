@@ -50,8 +50,11 @@ pub struct ReportArgs {
     /// Show the regions that the command marks (tdtool.h): entries, times, nesting
     #[arg(long, conflicts_with_all = ["interval", "repeat", "no_multiplex", "drilldown", "counts", "estimate", "measure", "import"], help_heading = MEASUREMENT)]
     pub regions: bool,
+    /// Also a function, or from one USDT probe to another (lib:start..lib:end)
+    #[arg(long, value_name = "FUNCTION", help_heading = MEASUREMENT)]
+    pub region: Vec<String>,
     /// With --regions: ELF file with markers, repeatable [default: the program]
-    #[arg(long, value_name = "FILE", requires = "regions", help_heading = MEASUREMENT)]
+    #[arg(long, value_name = "FILE", help_heading = MEASUREMENT)]
     pub module: Vec<PathBuf>,
 
     #[command(flatten)]

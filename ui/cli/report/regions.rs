@@ -27,7 +27,8 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let beside = args.output.is_none() && args.format == Format::Text;
     let stdout_to_stderr = file.is_none() && !beside;
     let command = Command { argv: args.command.clone(), stdout_to_stderr };
-    let (document, code) = regions(&RegionsAsk { command, modules: args.module.clone() })?;
+    let (document, code) =
+        regions(&RegionsAsk { command, modules: args.module.clone(), named: args.region.clone() })?;
     let text = match args.format {
         Format::Json => json::pretty(&document)?,
         _ => text::text(&document),
