@@ -163,11 +163,7 @@ fn event(bytes: &[u8; EVENT as usize], number: u64) -> Option<Event> {
         *word = u64::from_le_bytes(*bytes);
     }
     let [head, begin, end, base, value, of, ..] = words;
-    (head == number + 1).then(|| Event {
-        site: of as u32,
-        process: (of >> 32) as i32,
-        base,
-        times: (begin, end),
-        value,
-    })
+    let (site, process) = (of as u32, (of >> 32) as i32);
+    let event = Event { site, process, base, times: (begin, end), value };
+    (head == number + 1).then_some(event)
 }
