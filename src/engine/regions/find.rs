@@ -1,6 +1,6 @@
 //! Where regions begin and end in files: their markers, and what is asked for by name.
 
-use super::RegionsAsk;
+use super::ask::RegionsAsk;
 use crate::function_name;
 use probe::count::Wanted;
 use probe::facts::{Named, StaticProbe, functions, static_probes};

@@ -2,31 +2,22 @@
 //!
 //! | file | concern |
 //! |---|---|
+//! | `ask` | which regions |
 //! | `find` | the markers of files, and what is asked for by name |
 //! | `rows` | entries and times as rows |
 
+mod ask;
 mod find;
 mod rows;
 
 use crate::count::program;
 use crate::documents::Exit;
 use crate::documents::regions::{NotProbed, Regions, SCHEMA};
-use pmu::Command;
 use pmu::perf::{Signals, tsc_hz_here};
 use probe::regions::{Marked, Site, mark};
-use std::path::PathBuf;
 use tma::{Error, Result};
 
-/// Which regions.
-#[derive(Debug, Clone)]
-pub struct RegionsAsk {
-    /// The command.
-    pub command: Command,
-    /// Files with markers; the command's own program and its libraries if none.
-    pub modules: Vec<PathBuf>,
-    /// Functions, or pairs of static probes, that are regions, too.
-    pub named: Vec<String>,
-}
+pub use ask::RegionsAsk;
 
 /// Runs the command once. With the document, the exit status that a shell would give.
 ///
