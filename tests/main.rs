@@ -32,6 +32,8 @@ mod prefetch;
 mod probe;
 mod profile;
 mod record;
+#[cfg(target_arch = "x86_64")]
+mod regions;
 mod report;
 mod schedule;
 mod session;

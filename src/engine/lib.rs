@@ -24,6 +24,7 @@
 //! | [`compared`] | two reports or recordings compared |
 //! | [`interleaved`] | two commands measured alternately |
 //! | `recursion`, `nesting` | functions that may call themselves; their calls and returns |
+//! | [`regions`] | regions that a program marks |
 //! | [`function_name`], [`function_list`] | functions by the names that people write; the largest of a file |
 //! | [`block`] | a block measured and explained |
 //! | [`block_pair`] | two blocks measured in turn |
@@ -73,6 +74,7 @@ pub mod record;
 pub mod recorded_loads;
 mod recorded_trips;
 mod recursion;
+pub mod regions;
 pub mod render;
 pub mod steps;
 mod subject;

@@ -7,6 +7,7 @@
 //! | [`count`] | exact entry counts, by jumps patched into the running program |
 //! | [`facts`] | what is known of the code that is patched |
 //! | [`plan`] | where each block's count goes |
+//! | [`regions`] | regions that the program marks: entries, nesting, times |
 //! | [`emit`] | probes as machine code |
 //! | `patch` | probes in the files that a command maps, whatever they are for |
 //! | `process` | the process side: traced threads, breakpoints, memory and mappings |
@@ -25,3 +26,5 @@ mod patch;
 pub mod plan;
 #[cfg(target_arch = "x86_64")]
 mod process;
+#[cfg(target_arch = "x86_64")]
+pub mod regions;

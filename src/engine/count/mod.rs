@@ -18,7 +18,7 @@ mod choice;
 mod extents;
 mod first;
 mod hot;
-mod program;
+pub(crate) mod program;
 mod rows;
 mod steps;
 

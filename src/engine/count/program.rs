@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use tma::{Error, Result};
 
 /// What a user must know of a program that is traced, not only run.
-pub(super) fn notes(command: &Command) -> Vec<String> {
+pub(crate) fn notes(command: &Command) -> Vec<String> {
     let mut all = Vec::new();
     if is_setuid(command) {
         all.push("the program is setuid or setgid: traced, it has the privileges of its caller");
@@ -62,7 +62,7 @@ pub(super) fn executable(pid: i32) -> Result<PathBuf> {
 ///
 /// # Errors
 /// It cannot, as execvp(3) reports it.
-pub(super) fn program(command: &Command) -> Result<PathBuf> {
+pub(crate) fn program(command: &Command) -> Result<PathBuf> {
     let name = command.argv.first().cloned().unwrap_or_default();
     let check = |path: &Path| match path.is_dir() {
         true => Err(Errno::EACCES),

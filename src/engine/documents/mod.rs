@@ -18,6 +18,7 @@
 //! | [`code_shape`] | what remains of a block where code moves |
 //! | [`count`] | exact counts of functions, `tdtool.count/1` |
 //! | [`values`] | its part about registers |
+//! | [`regions`] | regions that a program marks, `tdtool.regions/1` |
 //! | [`deps`] | dependencies of a block, `tdtool.deps/1` |
 //! | [`microbench`] | throughput and latency of instructions, `tdtool.kernel/1` |
 //! | [`report_file`] | a report read back from JSON |
@@ -60,6 +61,7 @@ pub mod per_function;
 pub mod prediction;
 pub mod prefetch;
 pub mod prefetch_plan;
+pub mod regions;
 pub mod report;
 pub mod report_code;
 pub mod report_file;

@@ -27,6 +27,7 @@ pub mod prefetch_plan;
 mod prefetch_summary;
 pub(crate) mod protobuf;
 pub mod recorded_loads;
+pub mod regions;
 pub mod report;
 pub mod tables;
 mod values;

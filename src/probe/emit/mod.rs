@@ -3,6 +3,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `allocated` | the part that logs what a function that gives memory returns |
+//! | `marked` | the part that logs a marker |
 //! | `labelled` | instructions with jumps among them |
 //! | `records` | records in shared memory, and the code that writes one |
 //! | `copied` | displaced instructions at their new place |
@@ -15,6 +16,7 @@
 mod allocated;
 mod copied;
 mod labelled;
+mod marked;
 mod observer;
 mod pieces;
 mod records;
@@ -23,6 +25,7 @@ mod timed;
 mod trampoline;
 
 pub use allocated::{ENTRIES, ENTRY, LIMIT, LOG, LOGGED};
+pub use marked::{EVENT, EVENTS, MOST_EVENTS};
 pub use observer::{Observing, emit_observer, most};
 pub use records::{PART, RECORD, RECORDS};
 pub use timed::{MOST_BITS, MOST_TIMED, count, countdown};

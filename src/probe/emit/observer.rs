@@ -8,6 +8,7 @@
 
 use super::allocated::allocated;
 use super::labelled::Labelled;
+use super::marked::marked;
 use super::pieces::{OVERFLOW, RED_ZONE, goes_on, jump, memory, stack};
 use super::records::take;
 use super::registers::registers;
@@ -65,6 +66,9 @@ pub fn emit_observer(
                 }
                 What::Allocated { call } => {
                     allocated(&mut all, call, *number, shared).map_err(failed)?;
+                }
+                What::Marked { argument, process } => {
+                    marked(&mut all, (argument, process), *number, shared).map_err(failed)?;
                 }
                 what => {
                     let value = value(what, &instruction)?.map_err(failed)?;
@@ -198,9 +202,10 @@ fn value(
             };
             Ok(code())
         }
-        What::Latency { .. } | What::Registers { .. } | What::Allocated { .. } => {
-            Err("it has a record of its own".to_owned())
-        }
+        What::Latency { .. }
+        | What::Registers { .. }
+        | What::Allocated { .. }
+        | What::Marked { .. } => Err("it has a record of its own".to_owned()),
     }
 }
 

@@ -15,7 +15,7 @@ use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 const SAVED: i64 = 3 * 8;
 
 /// The general registers, by their numbers in encodings.
-const GENERAL: [Register; 16] = [
+pub(super) const GENERAL: [Register; 16] = [
     Register::RAX,
     Register::RCX,
     Register::RDX,

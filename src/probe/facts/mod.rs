@@ -15,6 +15,7 @@
 //! | `flags` | which flags an instruction, or other code, reads and replaces |
 //! | `landings` | where its unknown jumps may lead to |
 //! | `live` | which flags are live before each instruction of a function |
+//! | `static_probes` | the static probes (USDT) of a file |
 
 mod addresses;
 mod allocators;
@@ -29,6 +30,7 @@ mod landings;
 mod live;
 mod module;
 mod names;
+mod static_probes;
 
 pub use addresses::Addresses;
 pub use allocators::{Allocator, Call, allocators};
@@ -38,3 +40,4 @@ pub use frames::{Base, Frame, Frames};
 pub use function::{Function, Loop};
 pub use module::Module;
 pub use names::{Named, functions};
+pub use static_probes::{StaticProbe, static_probes};

@@ -23,6 +23,8 @@ pub struct Instance<P: Probes> {
     pub(super) ranges: Vec<Range<u64>>,
     /// Addresses of the prefixes of all counts.
     pub(super) prefixes: Vec<u64>,
+    /// Address of the number of the process.
+    pub(super) process: Option<u64>,
     /// Its code.
     pub code: Patched,
     /// What the parts of trampolines stand for, until they are asked for.
@@ -38,6 +40,15 @@ impl<P: Probes> Instance<P> {
     /// Some are not.
     pub fn lock(&self, memory: &Memory) -> Result<(), String> {
         lock(memory, &self.prefixes).map_err(|e| format!("its counts cannot be made atomic: {e}"))
+    }
+
+    /// Tells the trampolines in a copy of a process which one it is.
+    ///
+    /// # Errors
+    /// They do not know it.
+    pub fn number(&self, memory: &Memory, process: i32) -> Result<(), String> {
+        let write = |at| memory.write_alive(at, &process.to_le_bytes());
+        self.process.map_or(Ok(()), write).map_err(|e| format!("a child cannot be told apart: {e}"))
     }
 
     /// How many probes it has.

@@ -36,4 +36,4 @@ pub use origins::Trampolines;
 pub use patcher::Patcher;
 pub use probes::Probes;
 pub use target::{Member, Target, Wanted, targets};
-pub use written::{Code, Written};
+pub use written::{Code, WORD, Written};

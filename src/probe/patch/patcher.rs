@@ -202,7 +202,8 @@ impl<P: Probes> Follower for Patcher<P> {
     }
 
     fn created(&mut self, parent: i32, process: i32) {
-        if process != parent && !shares(parent, process) {
+        let is_copy = process != parent && !shares(parent, process);
+        if is_copy {
             self.probes.forked(parent);
         }
         let Some(of) = self.processes.get_mut(&parent) else { return };
@@ -224,10 +225,16 @@ impl<P: Probes> Follower for Patcher<P> {
             for memory in memories.iter().flatten().filter(|_| !was_locked) {
                 failed.extend(instance.lock(memory).err());
             }
+            let own = copy.memory.as_ref().filter(|_| is_copy);
+            failed.extend(own.and_then(|memory| instance.number(memory, process).err()));
             refused.extend(failed.first().map(|why| (instance.target, why.clone())));
         }
         self.processes.entry(process).or_insert(copy);
         refused.into_iter().for_each(|(target, why)| self.refuse(target, why));
+    }
+
+    fn left(&mut self, process: i32, tid: i32, base: u64) {
+        self.probes.left(process, tid, base);
     }
 
     fn executed(&mut self, process: i32) {

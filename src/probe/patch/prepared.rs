@@ -29,6 +29,8 @@ pub struct Prepared<P: Probes> {
     pieces: Vec<(u64, Vec<u8>)>,
     /// Addresses of the prefixes of all counts, ascending.
     prefixes: Vec<u64>,
+    /// Address of the number of the process.
+    process: Option<u64>,
     origins: Vec<(Range<u64>, u64)>,
     code: Patched,
     /// What an earlier run has left.
@@ -95,6 +97,7 @@ impl<P: Probes> Prepared<P> {
         let pieces = written.pieces(&code);
         let code = Patched::new(before, written.jumps)?;
         let (mut prefixes, mut origins) = (written.prefixes, written.origins);
+        let process = written.process;
         prefixes.sort_unstable();
         // Here, and not while the process stands still.
         origins.sort_by_key(|(range, _)| range.start);
@@ -105,6 +108,7 @@ impl<P: Probes> Prepared<P> {
             plans,
             pieces,
             prefixes,
+            process,
             origins,
             code,
             leftovers,
@@ -211,7 +215,7 @@ impl<P: Probes> Prepared<P> {
             self.map(tracee, memory, common)?;
         }
         let written = self.fill(memory, None);
-        let Self { target, plans, prefixes, origins, code, leftovers, .. } = self;
+        let Self { target, plans, prefixes, process, origins, code, leftovers, .. } = self;
         let written = written
             .and_then(|_| leftovers.restore(memory).map_err(unwritten))
             .and_then(|()| code.write(memory));
@@ -224,7 +228,7 @@ impl<P: Probes> Prepared<P> {
         }
         let Mapped { shared, ranges } = mapped;
         let (shared, restored) = (Arc::new(shared), leftovers.number());
-        Ok(Instance { target, plans, shared, ranges, prefixes, code, origins, restored })
+        Ok(Instance { target, plans, shared, ranges, prefixes, process, code, origins, restored })
     }
 }
 

@@ -39,6 +39,9 @@ pub trait Probes: Sized {
     /// Called when a process has made another one with a copy of its memory.
     fn forked(&mut self, _process: i32) {}
 
+    /// Called when a thread is about to end, with the base of its own memory (fs).
+    fn left(&mut self, _process: i32, _tid: i32, _base: u64) {}
+
     /// Called when all threads of a process are about to end, and its memory is still there.
     fn ending(&mut self, _process: i32) {}
 

@@ -4,6 +4,9 @@ use super::patched::Jump;
 use crate::plan::PAGE;
 use std::ops::Range;
 
+/// Bytes of the number of a process, with what follows it aligned.
+pub const WORD: usize = 16;
+
 /// Where the code of a process and its shared memory are.
 pub struct Code {
     /// Added to a p_vaddr.
@@ -22,6 +25,8 @@ pub struct Written {
     /// Those of puns, with their addresses.
     pub(super) far: Vec<(u64, Vec<u8>)>,
     pub(super) prefixes: Vec<u64>,
+    /// Where the number of the process is.
+    pub(super) process: Option<u64>,
     pub(super) jumps: Vec<Jump>,
     /// What the parts of trampolines stand for: addresses in the process → p_vaddr.
     pub origins: Vec<(Range<u64>, u64)>,
@@ -32,6 +37,16 @@ impl Written {
     pub fn place(&self, code: &Code, far: Option<u64>) -> u64 {
         let next = code.trampolines + self.trampolines.len() as u64;
         far.map_or(next, |at| code.bias.wrapping_add(at))
+    }
+
+    /// Where the trampolines find the number of their process, of 4 bytes: 0, but in a process that is forked. It is
+    /// to be asked for before there are any.
+    pub fn process(&mut self, code: &Code) -> u64 {
+        *self.process.get_or_insert_with(|| {
+            let at = code.trampolines + self.trampolines.len() as u64;
+            self.trampolines.extend([0; WORD]);
+            at
+        })
     }
 
     /// Adds a trampoline at its place, and the jump there from the p_vaddr `at`. `prefixes` are where

@@ -49,6 +49,13 @@ pub enum What {
         /// Which function it is.
         call: Call,
     },
+    /// Each execution of a marker, in a log of its own.
+    Marked {
+        /// The number (in encodings) of the register with its argument.
+        argument: Option<u8>,
+        /// Where the number of the process is: an address in it.
+        process: u64,
+    },
 }
 
 impl What {
@@ -59,13 +66,17 @@ impl What {
             // 122 bytes, and at most 28 for each of them.
             What::Registers { mask } => 1 + (mask.count_ones() as usize).div_ceil(4),
             What::Allocated { .. } => 5,
+            What::Marked { .. } => 2,
             _ => 1,
         }
     }
 
     /// Whether it is seen before the instruction, which need not be executed in the trampoline.
     fn is_before(self) -> bool {
-        matches!(self, What::Registers { .. } | What::Entered | What::Allocated { .. })
+        matches!(
+            self,
+            What::Registers { .. } | What::Entered | What::Allocated { .. } | What::Marked { .. }
+        )
     }
 }
 

@@ -30,6 +30,8 @@ pub trait Follower {
     fn created(&mut self, parent: i32, process: i32);
     /// A process executes another program: nothing of the old one is left.
     fn executed(&mut self, process: i32);
+    /// A thread is about to end; the base of its own memory is in fs.
+    fn left(&mut self, _process: i32, _tid: i32, _base: u64) {}
     /// All threads of a process are about to end; its memory is still there.
     fn ending(&mut self, process: i32);
     /// Called every 100 µs or more often.
@@ -199,6 +201,9 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
 
     fn ending(&mut self, tid: i32, process: i32) {
         self.ending.insert(tid);
+        if let Ok(registers) = ptrace::getregs(Pid::from_raw(tid)) {
+            self.follower.left(process, tid, registers.fs_base);
+        }
         let mut of = self.tasks.iter().filter(|(_, of)| **of == process);
         if of.all(|(tid, _)| self.ending.contains(tid)) {
             self.follower.ending(process);

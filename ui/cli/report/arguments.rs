@@ -11,6 +11,29 @@ use std::time::Duration;
 use tma::Result;
 
 const OUTPUT: &str = "Output";
+/// Options of other measurements than that of regions.
+const NOT_OF_REGIONS: [&str; 20] = [
+    "import",
+    "level",
+    "nodes",
+    "bottlenecks",
+    "delay",
+    "duration",
+    "per_thread",
+    "no_inherit",
+    "user",
+    "require_pmu",
+    "interval",
+    "repeat",
+    "no_multiplex",
+    "drilldown",
+    "counts",
+    "estimate",
+    "measure",
+    "locate",
+    "folded",
+    "flamegraph",
+];
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -46,6 +69,16 @@ pub struct ReportArgs {
     /// Measure level 1, then only below flagged nodes, down to a leaf
     #[arg(long, conflicts_with_all = ["level", "nodes", "no_multiplex"], help_heading = MEASUREMENT)]
     pub drilldown: bool,
+
+    /// Show the regions that the command marks (tdtool.h): entries, times, nesting
+    #[arg(long, conflicts_with_all = NOT_OF_REGIONS, help_heading = MEASUREMENT)]
+    pub regions: bool,
+    /// Also a function, or from one USDT probe to another (lib:start..lib:end)
+    #[arg(long, value_name = "FUNCTION", conflicts_with_all = NOT_OF_REGIONS, help_heading = MEASUREMENT)]
+    pub region: Vec<String>,
+    /// With --regions: ELF file with markers, repeatable [default: the program]
+    #[arg(long, value_name = "FILE", help_heading = MEASUREMENT)]
+    pub module: Vec<PathBuf>,
 
     #[command(flatten)]
     pub code: CodeArgs,
@@ -114,6 +147,12 @@ fn outputs_are_apart(outputs: &[&Option<PathBuf>], program: Option<&OsString>) -
 impl ReportArgs {
     /// Refuses contradictory options.
     pub fn check(&self) -> Result<()> {
+        if !self.module.is_empty() {
+            return Err(usage(
+                "--module names files with markers",
+                "tdtool report --regions --module FILE -- COMMAND",
+            ));
+        }
         self.measure.check()?;
         let live = self.measure.targets() > 0;
         let import = !self.files().is_empty();

@@ -4,6 +4,7 @@ mod arguments;
 mod code_options;
 mod destination;
 mod page;
+mod regions;
 mod run;
 
 pub use arguments::ReportArgs;

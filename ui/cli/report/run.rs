@@ -20,6 +20,9 @@ use std::process::ExitCode;
 use tma::Result;
 
 pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
+    if args.regions || !args.region.is_empty() {
+        return super::regions::run(&args);
+    }
     args.check()?;
     let settings = global.settings()?;
     let outputs = [

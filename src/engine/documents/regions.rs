@@ -1,0 +1,97 @@
+//! Regions that a program marks, `tdtool.regions/1`.
+
+use super::Exit;
+use serde::{Deserialize, Serialize};
+
+/// The schema of [`Regions`].
+pub const SCHEMA: &str = "tdtool.regions/1";
+
+/// The regions of a command. Times are of a run whose markers were probed, nothing else; the time of the
+/// probes is subtracted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Regions {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The command.
+    pub command: Vec<String>,
+    /// How it ended.
+    pub exit: Option<Exit>,
+    /// The signal that interrupted it.
+    pub interrupted: Option<i32>,
+    /// Seconds from its start to its end.
+    pub duration: f64,
+    /// Markers that were executed.
+    pub markers: u64,
+    /// Markers that were executed and not logged: all numbers are too low then.
+    pub lost: u64,
+    /// What a pair of markers took with its probes, on average, in seconds.
+    pub pair_cost: Option<f64>,
+    /// Regions, each after the one around it.
+    pub regions: Vec<Region>,
+    /// Markers that were found, or asked for, and not probed.
+    pub not_probed: Vec<NotProbed>,
+    /// Remarks.
+    pub notes: Vec<String>,
+}
+
+/// A region: all entries of a name inside the same other regions.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Region {
+    /// Its name.
+    pub name: String,
+    /// The names around it, the outermost first.
+    pub inside: Vec<String>,
+    /// What it has in all threads.
+    #[serde(flatten)]
+    pub all: Times,
+    /// What it has in each, in the order of their first markers.
+    pub threads: Vec<ThreadRow>,
+}
+
+/// Entries and times of a region.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// How often it began.
+    pub entries: u64,
+    /// Of them, inside itself: they have no times of their own.
+    pub recursive: u64,
+    /// Entries that never ended: they have none either.
+    pub unfinished: u64,
+    /// Seconds from begin to end, all together; null if `reason` says why.
+    pub time: Option<f64>,
+    /// Of one entry.
+    pub mean: Option<f64>,
+    /// The shortest.
+    pub min: Option<f64>,
+    /// The longest.
+    pub max: Option<f64>,
+    /// Seconds in the probes of markers inside, which are not in `time`.
+    pub probes_inside: f64,
+    /// Why there are no times.
+    pub reason: Option<String>,
+}
+
+/// A region in one thread.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ThreadRow {
+    /// The process.
+    pub process: i32,
+    /// The thread; null if its end was not seen.
+    pub thread: Option<i32>,
+    /// Its number among threads with markers, from 0.
+    pub number: usize,
+    /// What it has there.
+    #[serde(flatten)]
+    pub of: Times,
+}
+
+/// A marker without a probe.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct NotProbed {
+    /// Path of the file.
+    pub module: String,
+    /// Its address, `0x…`.
+    pub address: String,
+    /// Why.
+    pub reason: String,
+}

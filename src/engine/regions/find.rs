@@ -1,0 +1,142 @@
+//! Where regions begin and end in files: their markers, and what is asked for by name.
+
+use super::ask::RegionsAsk;
+use crate::function_name;
+use probe::count::Wanted;
+use probe::facts::{Named, StaticProbe, functions, static_probes};
+use probe::regions::{Edge, Label, Site, function_sites, libraries};
+use std::path::{Path, PathBuf};
+use tma::{Error, Result};
+
+/// Who defines markers, in their notes.
+const PROVIDER: &str = "tdtool";
+/// Bytes of a marker's nop.
+const NOP: u64 = 5;
+
+/// A file, with its static probes.
+struct Searched {
+    path: PathBuf,
+    probes: std::result::Result<Vec<StaticProbe>, String>,
+}
+
+/// The markers of the files that are named, else of the program and its libraries, and the regions that are
+/// asked for by name.
+///
+/// # Errors
+/// There are none.
+pub(super) fn sites(program: &Path, ask: &RegionsAsk) -> Result<Vec<Site>> {
+    let mut files = ask.modules.clone();
+    if files.is_empty() {
+        files.push(program.to_owned());
+        files.extend(libraries(program));
+    }
+    let searched = |path: &PathBuf| {
+        let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+        Searched { probes: static_probes(&path), path }
+    };
+    let searched: Vec<Searched> = files.iter().map(searched).collect();
+    let mut sites: Vec<Site> = searched.iter().flat_map(markers).collect();
+    for name in &ask.named {
+        sites.extend(match name.split_once("..") {
+            Some((begin, end)) => between(&searched, name, (begin, end))?,
+            None => function(&searched, name)?,
+        });
+    }
+    // One range of code cannot be probed twice: a marker is one of the function that is asked for.
+    let wide: Vec<Wanted> = sites.iter().map(|site| site.code.clone()).collect();
+    for site in &mut sites {
+        let is_around = |one: &&Wanted| {
+            one.path == site.code.path
+                && one.range.start <= site.code.range.start
+                && site.code.range.end <= one.range.end
+        };
+        if let Some(around) =
+            wide.iter().filter(is_around).max_by_key(|w| w.range.end - w.range.start)
+        {
+            site.code = around.clone();
+        }
+    }
+    match searched.iter().find_map(|of| of.probes.as_ref().err()).filter(|_| sites.is_empty()) {
+        None if !sites.is_empty() => Ok(sites),
+        why => Err(Error::failed(format!("{} has no markers", program.display()))
+            .because(why.cloned().unwrap_or_else(|| {
+                "it has no notes (.note.stapsdt) of the provider tdtool".to_owned()
+            }))
+            .hint(
+                "mark regions with src/markers/tdtool.h (C, C++) or the crate tdtool-markers (Rust); \
+                 --module FILE names another file, such as a library; --region FUNCTION needs no marker",
+            )),
+    }
+}
+
+/// The markers of a file.
+fn markers(of: &Searched) -> Vec<Site> {
+    let own = of.probes.iter().flatten().filter(|probe| probe.provider == PROVIDER);
+    own.filter_map(|probe| {
+        let edge = match probe.name.as_str() {
+            "begin" => Edge::Begin,
+            "end" => Edge::End,
+            _ => return None,
+        };
+        let code = Wanted { path: of.path.clone(), range: probe.at..probe.at + NOP };
+        Some(Site { code, at: probe.at, edge, label: Label::Register(probe.register()?) })
+    })
+    .collect()
+}
+
+/// From each static probe with the one name to those with the other one.
+fn between(files: &[Searched], name: &str, edges: (&str, &str)) -> Result<Vec<Site>> {
+    let mut all = Vec::new();
+    for of in files {
+        let known = functions(&of.path).unwrap_or_default();
+        for probe in of.probes.iter().flatten() {
+            let own = format!("{}:{}", probe.provider, probe.name);
+            let edge = match own.as_str() {
+                own if own == edges.0 => Edge::Begin,
+                own if own == edges.1 => Edge::End,
+                _ => continue,
+            };
+            let around = known.iter().find(|one| one.range.contains(&probe.at));
+            let range = around.map_or(probe.at..probe.at + 1, |one| one.range.clone());
+            let code = Wanted { path: of.path.clone(), range };
+            all.push(Site { code, at: probe.at, edge, label: Label::Fixed(name.to_owned()) });
+        }
+    }
+    let has = |edge| all.iter().any(|site: &Site| site.edge == edge);
+    match (has(Edge::Begin), has(Edge::End)) {
+        (true, true) => Ok(all),
+        (begins, _) => {
+            let missing = if begins { edges.1 } else { edges.0 };
+            Err(Error::failed(format!("there is no static probe `{missing}`"))
+                .because("no note (.note.stapsdt) of the searched files has it")
+                .hint("`readelf -n FILE` lists them; --module FILE names the file that has them"))
+        }
+    }
+}
+
+/// The functions with this name.
+fn function(files: &[Searched], name: &str) -> Result<Vec<Site>> {
+    let is = |one: &Named| one.name.iter().chain(&one.aliases).any(|n| function_name::is(n, name));
+    let mut all = Vec::new();
+    let mut names = Vec::new();
+    for of in files {
+        for one in functions(&of.path).unwrap_or_default() {
+            if is(&one) {
+                let code = Wanted { path: of.path.clone(), range: one.range };
+                all.extend(function_sites(&code, name).map_err(|why| {
+                    Error::failed(format!("`{name}` cannot be a region"))
+                        .because(why)
+                        .hint("mark what matters in it with src/markers/tdtool.h")
+                })?);
+            } else {
+                names.extend(one.name);
+            }
+        }
+    }
+    if all.is_empty() {
+        let near = function_name::did_you_mean(names.iter().map(String::as_str), name);
+        let hint = near.unwrap_or_else(|| "--module FILE names the file that has it".to_owned());
+        return Err(Error::failed(format!("there is no function `{name}`")).hint(hint));
+    }
+    Ok(all)
+}

@@ -1,0 +1,123 @@
+//! Entries and times as rows.
+
+use crate::documents::regions::{Region, Regions, ThreadRow, Times};
+use crate::format::seconds;
+use probe::regions::{Stats, Tree};
+use std::collections::BTreeMap;
+
+/// An entry must be so many times as long as the probes of its markers, or it has no time.
+const LEAST: u64 = 20;
+
+/// And so many times as long as those inside it, as a part of what a probe costs the program (an eighth to a half) is not in the
+/// time that it logs itself.
+const LEAST_INSIDE: u64 = 10;
+
+/// The regions, each after the one around it, in the order of their first entries.
+pub(super) fn regions(tree: &Tree, hz: f64) -> Vec<Region> {
+    let mut inside: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
+    for (number, node) in tree.nodes.iter().enumerate() {
+        inside.entry(node.parent).or_default().push(number);
+    }
+    let mut rows = Vec::new();
+    let mut pending: Vec<usize> = inside.get(&None).into_iter().flatten().rev().copied().collect();
+    while let Some(number) = pending.pop() {
+        rows.push(region(tree, number, hz));
+        pending.extend(inside.get(&Some(number)).into_iter().flatten().rev());
+    }
+    rows
+}
+
+fn region(tree: &Tree, number: usize, hz: f64) -> Region {
+    let mut all = Stats::default();
+    let mut threads = Vec::new();
+    for (index, thread) in tree.threads.iter().enumerate() {
+        let Some(own) = thread.stats.get(&number) else { continue };
+        all.add(own);
+        let (process, of) = (thread.process, times(own, hz));
+        threads.push(ThreadRow { process, thread: thread.tid, number: index, of });
+    }
+    let name = |number: usize| tree.names[tree.nodes[number].name].clone();
+    let around = std::iter::successors(tree.nodes[number].parent, |n| tree.nodes[*n].parent);
+    let mut inside: Vec<String> = around.map(name).collect();
+    inside.reverse();
+    Region { name: name(number), inside, all: times(&all, hz), threads }
+}
+
+fn times(of: &Stats, hz: f64) -> Times {
+    let timed = of.timed();
+    let reason = if timed == 0 {
+        Some("it never ended".to_owned())
+    } else if of.time < LEAST * of.edges || of.time < LEAST_INSIDE * of.inside {
+        let each = |ticks: u64| ticks as f64 / timed as f64;
+        let (mean, cost) = (each(of.time), each(of.edges + of.inside));
+        Some(format!(
+            "too short to time: {} per entry, and the probes of its markers and those inside take {}",
+            seconds(mean / hz),
+            seconds(cost / hz)
+        ))
+    } else {
+        None
+    };
+    let time = |ticks: u64| reason.is_none().then_some(ticks as f64 / hz);
+    Times {
+        entries: of.entries,
+        recursive: of.recursive,
+        unfinished: of.unfinished,
+        time: time(of.time),
+        mean: time(of.time).map(|time| time / timed.max(1) as f64),
+        min: time(of.shortest),
+        max: time(of.longest),
+        probes_inside: of.inside as f64 / hz,
+        reason,
+    }
+}
+
+/// What a reader must know.
+pub(super) fn notes(document: &Regions, tree: &Tree) -> Vec<String> {
+    let mut notes = Vec::new();
+    if document.markers == 0 {
+        notes.push("no marker was executed".to_owned());
+    }
+    if document.lost > 0 {
+        notes.push(format!(
+            "{} of {} markers were not logged, as they came faster than they can be read: entries \
+             and times are too low, and what was open then counts as never ended",
+            document.lost, document.markers
+        ));
+    }
+    if tree.left_out > 0 {
+        notes.push(format!("{} entries were left out: too many regions", tree.left_out));
+    }
+    let mut stray: BTreeMap<&str, u64> = BTreeMap::new();
+    for (name, number) in tree.threads.iter().flat_map(|thread| &thread.stray) {
+        *stray.entry(&tree.names[*name]).or_default() += number;
+    }
+    notes.extend(stray.into_iter().take(10).map(|(name, number)| {
+        format!("`{name}` ended {number} times without a begin in the same thread")
+    }));
+    if !document.not_probed.is_empty() {
+        let first = &document.not_probed[0];
+        notes.push(format!(
+            "{} markers were not probed, the first at {} of {}: {}",
+            document.not_probed.len(),
+            first.address,
+            first.module,
+            first.reason
+        ));
+    }
+    if document
+        .regions
+        .iter()
+        .any(|row| row.all.reason.as_ref().is_some_and(|r| r.starts_with("too")))
+    {
+        notes.push(
+            "a region has no time where its entries take less than 20 times what their probes take, or 10 \
+             times what the probes inside take"
+                .to_owned(),
+        );
+    }
+    if document.interrupted.is_some() {
+        notes.push("interrupted: regions are of the run until then".to_owned());
+    }
+    notes
+}

@@ -1,0 +1,169 @@
+//! The log of an image: a ring in memory that is shared with the program, read while it runs.
+
+use crate::emit::{EVENT, EVENTS, LIMIT, LOGGED, MOST_EVENTS};
+use crate::patch::Shared;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Events that are read at once.
+const MANY: u64 = 1 << 12;
+
+/// A marker that was executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// Number of its site.
+    pub site: u32,
+    /// The process, if it was forked; else 0.
+    pub process: i32,
+    /// The base of the thread's own memory.
+    pub base: u64,
+    /// When its probe began, and ended.
+    pub times: (u64, u64),
+    /// The argument.
+    pub value: u64,
+}
+
+/// What is in the log, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    Event(Event),
+    /// So many events are missing.
+    Lost(u64),
+    /// A thread of a process has ended: the base of its own memory may be another's from now on.
+    Left {
+        process: i32,
+        base: u64,
+        tid: i32,
+    },
+}
+
+/// The log of one image.
+pub struct Journal {
+    shared: Arc<Shared>,
+    /// The process whose image it is; those that it forks write here, too.
+    pub process: i32,
+    /// Events that were read.
+    read: u64,
+    /// Threads that have ended, each after so many events.
+    left: VecDeque<(u64, Entry)>,
+    /// Events from here on have no room.
+    limit: u64,
+    /// Events that had none, in order.
+    gaps: VecDeque<Range<u64>>,
+}
+
+/// Bytes of shared memory that are needed.
+pub fn needs() -> u64 {
+    EVENTS + MOST_EVENTS * EVENT
+}
+
+impl Journal {
+    /// An empty one. If its memory cannot be written, there is no room for an event, and all are lost.
+    pub fn new(shared: Arc<Shared>, process: i32) -> Self {
+        let _ = shared.write(&MOST_EVENTS.to_le_bytes(), LIMIT);
+        let (left, gaps) = (VecDeque::new(), VecDeque::new());
+        Self { shared, process, read: 0, left, limit: MOST_EVENTS, gaps }
+    }
+
+    /// Markers that were executed until now.
+    fn logged(&self) -> u64 {
+        let mut word = [0; 8];
+        self.shared.read(&mut word, LOGGED).map_or(0, |()| u64::from_le_bytes(word))
+    }
+
+    /// A thread of a process is about to end.
+    pub fn leave(&mut self, process: i32, base: u64, tid: i32) {
+        let entry = Entry::Left { process, base, tid };
+        self.left.push_back((self.logged(), entry));
+    }
+
+    /// Reads all that is complete, in order.
+    pub fn read(&mut self, see: &mut dyn FnMut(Entry)) {
+        loop {
+            while let Some((after, entry)) = self.left.front().copied()
+                && after <= self.read
+            {
+                self.left.pop_front();
+                see(entry);
+            }
+            // Those that have ended before it.
+            let until = self.left.front().map_or(u64::MAX, |(after, _)| *after);
+            if self.some(until, see) == 0 && !self.skip(see) {
+                return;
+            }
+        }
+    }
+
+    /// Reads some events of those before `until`; how many.
+    fn some(&mut self, until: u64, see: &mut dyn FnMut(Entry)) -> u64 {
+        let slot = self.read % MOST_EVENTS;
+        let next_gap = self.gaps.front().map_or(u64::MAX, |gap| gap.start);
+        let end = self.logged().min(until).min(next_gap);
+        let most = end.saturating_sub(self.read).min(MANY).min(MOST_EVENTS - slot);
+        let mut bytes = vec![0; (most * EVENT) as usize];
+        if most == 0 || self.shared.read(&mut bytes, EVENTS + slot * EVENT).is_err() {
+            return 0;
+        }
+        let before = self.read;
+        for bytes in bytes.as_chunks::<{ EVENT as usize }>().0 {
+            // One that is not written yet ends it.
+            let Some(event) = event(bytes, self.read) else { break };
+            see(Entry::Event(event));
+            self.read += 1;
+        }
+        self.make_room();
+        self.read - before
+    }
+
+    /// Permits as many events as the ring has free entries. Those that came before this, and had no room, are lost.
+    fn make_room(&mut self) {
+        let logged = self.logged();
+        if logged > self.limit {
+            self.gaps.push_back(self.limit..logged);
+        }
+        self.limit = self.read + MOST_EVENTS;
+        let _ = self.shared.write(&self.limit.to_le_bytes(), LIMIT);
+    }
+
+    /// Goes on after events that had no room, if those are next.
+    fn skip(&mut self, see: &mut dyn FnMut(Entry)) -> bool {
+        let Some(gap) = self.gaps.front().filter(|gap| gap.start <= self.read).cloned() else {
+            return false;
+        };
+        self.gaps.pop_front();
+        if gap.end > self.read {
+            see(Entry::Lost(gap.end - self.read));
+            self.read = gap.end;
+            self.make_room();
+        }
+        true
+    }
+
+    /// Reads the rest of an image that does not run any more.
+    pub fn finish(mut self, see: &mut dyn FnMut(Entry)) {
+        self.make_room();
+        let logged = self.logged();
+        loop {
+            self.read(see);
+            if self.read >= logged {
+                return;
+            }
+            // Its thread was killed before it was complete.
+            see(Entry::Lost(1));
+            self.read += 1;
+        }
+    }
+}
+
+/// An entry as the trampolines write it, if it is of this event.
+fn event(bytes: &[u8; EVENT as usize], number: u64) -> Option<Event> {
+    let mut words = [0; EVENT as usize / 8];
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    let [head, begin, end, base, value, of, ..] = words;
+    let (site, process) = (of as u32, (of >> 32) as i32);
+    let event = Event { site, process, base, times: (begin, end), value };
+    (head == number + 1).then_some(event)
+}

@@ -1,0 +1,277 @@
+//! Sites as probes, and the events that they log.
+
+use super::journal::{Entry, Event, Journal, needs};
+use super::names::Names;
+use super::request::{Edge, Label, Marked, Site};
+use super::tree::{Times, Tree};
+use crate::emit::{emit_observer, most};
+use crate::facts::{Addresses, Function};
+use crate::patch::{Code, Patcher, Probes, Shared, Target, WORD, Written};
+use crate::plan::{Observation, Room, What, Wish, observe};
+use crate::process::Followed;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The instruction of `tdtool`'s own markers (src/markers).
+const NOP: [u8; 5] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
+
+/// The number of rsp in encodings.
+const STACK: u8 = 4;
+
+/// The sites of a run, and what they have logged.
+pub(super) struct Marking<'a> {
+    sites: &'a [Site],
+    /// Of each site, the number of its code in the request.
+    of: Vec<usize>,
+    refused: Vec<Option<String>>,
+    /// Targets that were patched.
+    patched: BTreeSet<usize>,
+    journals: Vec<(usize, Journal)>,
+    /// Images that had a log.
+    images: usize,
+    seen: Seen<'a>,
+}
+
+/// What was read of the logs.
+struct Seen<'a> {
+    sites: &'a [Site],
+    names: Names,
+    tree: Tree,
+    /// Image, process, and the base of a thread's own memory → thread.
+    threads: BTreeMap<(usize, i32, u64), usize>,
+    lost: u64,
+}
+
+impl<'a> Marking<'a> {
+    pub fn new(sites: &'a [Site], of: Vec<usize>) -> Self {
+        let (names, tree, threads) = (Names::default(), Tree::default(), BTreeMap::new());
+        Self {
+            sites,
+            of,
+            refused: vec![None; sites.len()],
+            patched: BTreeSet::new(),
+            journals: Vec::new(),
+            images: 0,
+            seen: Seen { sites, names, tree, threads, lost: 0 },
+        }
+    }
+
+    /// The wishes of a member of a target, with the numbers of their sites.
+    fn wishes(&self, target: &Target, index: usize) -> Vec<(Wish, u32)> {
+        let member = target.functions[index].number;
+        let own = (0..).zip(self.sites).zip(&self.of).filter(|(_, of)| **of == member);
+        own.map(|((number, site), _)| {
+            let argument = match site.label {
+                Label::Register(register) => Some(register),
+                Label::Fixed(_) => None,
+                Label::Function(_) => Some(STACK),
+            };
+            (Wish { at: site.at, what: What::Marked { argument, process: 0 } }, number)
+        })
+        .collect()
+    }
+
+    /// The log of a process, its own or that of the one that it was forked from.
+    fn journal(&mut self, process: i32) -> Option<&mut Journal> {
+        let own = self.journals.iter().rposition(|(_, journal)| journal.process == process);
+        let image = own.or_else(|| {
+            // That of the last event of this process.
+            let of = self.seen.threads.keys().rev().find(|(_, other, _)| *other == process)?.0;
+            self.journals.iter().position(|(image, _)| *image == of)
+        });
+        image.and_then(|at| self.journals.get_mut(at)).map(|(_, journal)| journal)
+    }
+
+    fn read(&mut self) {
+        for (image, journal) in &mut self.journals {
+            let process = journal.process;
+            journal.read(&mut |entry| self.seen.see((*image, process), entry));
+        }
+    }
+}
+
+impl Seen<'_> {
+    fn see(&mut self, of: (usize, i32), entry: Entry) {
+        match entry {
+            Entry::Event(event) => self.event(of, event),
+            Entry::Left { process, base, tid } => {
+                if let Some(thread) = self.threads.remove(&(of.0, process, base)) {
+                    self.tree.leave(thread, tid);
+                }
+            }
+            Entry::Lost(number) => {
+                self.lost += number;
+                let own = self.threads.iter().filter(|((image, ..), _)| *image == of.0);
+                self.tree.lose(own.map(|(_, thread)| *thread));
+            }
+        }
+    }
+
+    fn event(&mut self, (image, first): (usize, i32), event: Event) {
+        let Some(site) = self.sites.get(event.site as usize) else { return };
+        let process = if event.process == 0 { first } else { event.process };
+        let all = &mut self.tree.names;
+        let name = match &site.label {
+            Label::Register(_) => self.names.at(process, event.value, all),
+            Label::Fixed(name) | Label::Function(name) => self.names.number(name, all),
+        };
+        let key = (image, process, event.base);
+        let thread = match self.threads.get(&key) {
+            Some(thread) => *thread,
+            None => {
+                let new = self.tree.thread(process);
+                self.threads.insert(key, new);
+                new
+            }
+        };
+        let times = Times(event.times.0, event.times.1);
+        let stack = matches!(site.label, Label::Function(_)).then_some(event.value);
+        match site.edge {
+            Edge::Begin => self.tree.begin(thread, (name, stack), times),
+            Edge::End => self.tree.end(thread, name, times),
+        }
+    }
+}
+
+impl Probes for Marking<'_> {
+    type Plan = Observation;
+    const IS_COMMON: bool = true;
+
+    fn needs(&self, (_, target): (usize, &Target)) -> (u64, u64) {
+        let trampolines = target.functions.iter().enumerate().map(|(index, member)| {
+            let Ok(facts) = &member.facts else { return 0 };
+            let parts = self.wishes(target, index).iter().map(|(wish, _)| wish.what.parts()).sum();
+            let instructions: usize = facts.blocks.iter().map(|b| b.instructions.len()).sum();
+            // An instruction may be executed for its own block and for the one before.
+            most(parts, 2 * instructions)
+        });
+        (needs(), trampolines.sum::<u64>() + WORD as u64)
+    }
+
+    fn plan(
+        &self,
+        (_, target, index): (usize, &Target, usize),
+        facts: &Function,
+        room: &mut Room,
+    ) -> Observation {
+        let wishes: Vec<Wish> =
+            self.wishes(target, index).into_iter().map(|(wish, _)| wish).collect();
+        if facts.bytes != NOP {
+            return observe(facts, &wishes, room, most);
+        }
+        // Nothing leads into our own nop, whatever looks like an address in it.
+        let facts = Function { fixed: Addresses::default(), ..facts.clone() };
+        observe(&facts, &wishes, room, most)
+    }
+
+    fn write(
+        &self,
+        code: &Code,
+        (_, target, index): (usize, &Target, usize),
+        facts: &Function,
+        plan: &mut Observation,
+        written: &mut Written,
+    ) {
+        let wishes = self.wishes(target, index);
+        let process = written.process(code);
+        for observer in std::mem::take(&mut plan.observers) {
+            let own = observer.wishes.iter().map(|n| {
+                let (mut wish, number) = wishes[*n];
+                if let What::Marked { argument, .. } = wish.what {
+                    wish.what = What::Marked { argument, process };
+                }
+                (wish, number)
+            });
+            let own: Vec<(Wish, u32)> = own.collect();
+            let bytes = &facts.bytes[(observer.at - facts.range.start) as usize..];
+            let to = written.place(code, observer.trampoline);
+            match emit_observer(&observer, bytes, code.bias, &own, code.shared, to) {
+                Ok(bytes) => {
+                    let place = (observer.trampoline, observer.at);
+                    written.add(code, place, (bytes.trampoline, bytes.jump), &[]);
+                    plan.observers.push(observer);
+                }
+                Err(why) => plan.refused.extend(observer.wishes.iter().map(|n| (*n, why.clone()))),
+            }
+        }
+    }
+
+    fn patched(&mut self, process: i32, shared: &Arc<Shared>) {
+        if !shared.is_copy {
+            self.seen.names.forget(process);
+            self.seen.names.open(process);
+            self.journals.push((self.images, Journal::new(Arc::clone(shared), process)));
+            self.images += 1;
+        }
+    }
+
+    fn left(&mut self, process: i32, tid: i32, base: u64) {
+        self.read();
+        if let Some(journal) = self.journal(process) {
+            journal.leave(process, base, tid);
+        }
+    }
+
+    fn ending(&mut self, _process: i32) {
+        // Names are still there.
+        self.read();
+    }
+
+    fn closed(
+        &mut self,
+        (number, target): (usize, &Target),
+        plans: Vec<Result<Observation, String>>,
+        _: &Shared,
+        _: usize,
+    ) -> Result<(), String> {
+        self.patched.insert(number);
+        self.read();
+        for (index, plan) in plans.into_iter().enumerate() {
+            let own: Vec<u32> = self.wishes(target, index).into_iter().map(|(_, n)| n).collect();
+            match plan {
+                Err(why) => own.iter().for_each(|n| self.refuse(*n, why.clone())),
+                Ok(plan) => {
+                    let refused = plan.refused.into_iter();
+                    refused.for_each(|(n, why)| self.refuse(own[n], why));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self) {
+        self.read();
+    }
+}
+
+impl Marking<'_> {
+    fn refuse(&mut self, site: u32, why: String) {
+        self.refused[site as usize] = Some(why);
+    }
+}
+
+/// All that was marked.
+pub(super) fn marked(mut patcher: Patcher<Marking<'_>>, followed: &Followed) -> Marked {
+    patcher.finish();
+    let Patcher { probes: mut marking, refused, targets, .. } = patcher;
+    for (number, target) in targets.iter().enumerate() {
+        let is_patched = marking.patched.contains(&number);
+        let never = (!is_patched).then(|| "its file was not mapped".to_owned());
+        let Some(why) = refused[number].first().cloned().or(never) else { continue };
+        for index in 0..target.functions.len() {
+            marking.wishes(target, index).iter().for_each(|(_, n)| marking.refuse(*n, why.clone()));
+        }
+    }
+    for (image, journal) in std::mem::take(&mut marking.journals) {
+        let process = journal.process;
+        journal.finish(&mut |entry| marking.seen.see((image, process), entry));
+    }
+    Marked {
+        tree: marking.seen.tree,
+        refused: marking.refused,
+        lost: marking.seen.lost,
+        wall: followed.wall,
+        exit: followed.exit,
+        interrupted: followed.interrupted,
+    }
+}

@@ -1,0 +1,268 @@
+//! Events of threads, in order → regions inside one another.
+//!
+//! A region that is entered again inside itself is the same region: its entries count, its time does not count
+//! twice. The time of the probes inside a region is subtracted from its own.
+
+use std::collections::BTreeMap;
+
+/// Most regions; what is entered beyond them counts for the region around it.
+const MOST: usize = 20_000;
+/// Deepest stack of open regions of a thread.
+const DEEPEST: usize = 1 << 20;
+
+/// A region: a name inside other regions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Its name: index in [`Tree::names`].
+    pub name: usize,
+    /// The region around it: index in [`Tree::nodes`].
+    pub parent: Option<usize>,
+}
+
+/// What a thread did in a region. Times are ticks of the time stamp counter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// How often it was entered.
+    pub entries: u64,
+    /// Of them, inside itself.
+    pub recursive: u64,
+    /// Entries that never ended.
+    pub unfinished: u64,
+    /// From begin to end, without probes, of those that ended and were not inside itself.
+    pub time: u64,
+    /// The shortest of them.
+    pub shortest: u64,
+    /// The longest.
+    pub longest: u64,
+    /// In the probes at its begins and ends, outside of `time`.
+    pub edges: u64,
+    /// In the probes of other markers inside it, which was subtracted.
+    pub inside: u64,
+}
+
+impl Stats {
+    /// Entries with a time.
+    pub fn timed(&self) -> u64 {
+        self.entries.saturating_sub(self.recursive).saturating_sub(self.unfinished)
+    }
+
+    /// Adds those of another thread.
+    pub fn add(&mut self, other: &Self) {
+        let shortest = match (self.timed(), other.timed()) {
+            (0, _) => other.shortest,
+            (_, 0) => self.shortest,
+            _ => self.shortest.min(other.shortest),
+        };
+        self.entries += other.entries;
+        self.recursive += other.recursive;
+        self.unfinished += other.unfinished;
+        self.time += other.time;
+        self.longest = self.longest.max(other.longest);
+        self.edges += other.edges;
+        self.inside += other.inside;
+        self.shortest = shortest;
+    }
+}
+
+/// A thread with regions.
+#[derive(Debug, Clone, Default)]
+pub struct Thread {
+    /// Its process.
+    pub process: i32,
+    /// Its number, if its end was seen.
+    pub tid: Option<i32>,
+    /// By region.
+    pub stats: BTreeMap<usize, Stats>,
+    open: Vec<Open>,
+    /// Ends that had no begin, by name.
+    pub stray: BTreeMap<usize, u64>,
+}
+
+/// A region that was entered.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    node: usize,
+    name: usize,
+    /// The stack pointer at the entry of a function.
+    stack: Option<u64>,
+    /// When it began.
+    since: u64,
+    /// In its first probe.
+    edge: u64,
+    /// In probes inside it.
+    inside: u64,
+    is_recursive: bool,
+}
+
+/// When a marker was executed, from and to.
+#[derive(Debug, Clone, Copy)]
+pub struct Times(pub u64, pub u64);
+
+impl Times {
+    fn ticks(self) -> u64 {
+        self.1.saturating_sub(self.0)
+    }
+}
+
+/// All regions.
+#[derive(Debug, Clone, Default)]
+pub struct Tree {
+    /// Their names.
+    pub names: Vec<String>,
+    /// Each after the one around it.
+    pub nodes: Vec<Node>,
+    /// In order of their first event.
+    pub threads: Vec<Thread>,
+    known: BTreeMap<(Option<usize>, usize), usize>,
+    /// Executed markers.
+    pub events: u64,
+    /// Ticks in their probes.
+    pub ticks: u64,
+    /// Begins that were left out, because there were too many regions.
+    pub left_out: u64,
+}
+
+impl Tree {
+    /// A new thread; its number.
+    pub fn thread(&mut self, process: i32) -> usize {
+        self.threads.push(Thread { process, ..Thread::default() });
+        self.threads.len() - 1
+    }
+
+    fn node(&mut self, parent: Option<usize>, name: usize) -> Option<usize> {
+        if let Some(known) = self.known.get(&(parent, name)) {
+            return Some(*known);
+        }
+        if self.nodes.len() >= MOST {
+            return None;
+        }
+        self.nodes.push(Node { name, parent });
+        self.known.insert((parent, name), self.nodes.len() - 1);
+        Some(self.nodes.len() - 1)
+    }
+
+    /// A region begins; of a function, with the stack pointer.
+    pub fn begin(&mut self, thread: usize, (name, stack): (usize, Option<u64>), times: Times) {
+        self.events += 1;
+        self.ticks += times.ticks();
+        if let Some(stack) = stack {
+            // Functions that were left by an exception or longjmp(3).
+            let open = &mut self.threads[thread].open;
+            while open.pop_if(|last| last.stack.is_some_and(|own| own <= stack)).is_some() {}
+        }
+        let open = &self.threads[thread].open;
+        let same = open.iter().rev().find(|open| open.name == name).map(|open| open.node);
+        let parent = open.last().map(|open| open.node);
+        let is_full = open.len() >= DEEPEST;
+        let node = same.or_else(|| self.node(parent, name)).filter(|_| !is_full);
+        let Some(node) = node else {
+            self.left_out += 1;
+            return;
+        };
+        let is_recursive = same.is_some();
+        let thread = &mut self.threads[thread];
+        let stats = thread.stats.entry(node).or_default();
+        stats.entries += 1;
+        stats.recursive += u64::from(is_recursive);
+        // Until it ends.
+        stats.unfinished += u64::from(!is_recursive);
+        let (since, edge) = (times.1, times.ticks());
+        thread.open.push(Open { node, name, stack, since, edge, inside: 0, is_recursive });
+    }
+
+    /// The innermost region with this name ends; those inside it never did.
+    pub fn end(&mut self, thread: usize, name: usize, times: Times) {
+        self.events += 1;
+        self.ticks += times.ticks();
+        let thread = &mut self.threads[thread];
+        let Some(at) = thread.open.iter().rposition(|open| open.name == name) else {
+            *thread.stray.entry(name).or_default() += 1;
+            // What is around it has this probe inside.
+            thread.open.iter_mut().rev().take(1).for_each(|open| open.inside += times.ticks());
+            return;
+        };
+        let cut: u64 = thread.open[at + 1..].iter().map(|open| open.edge + open.inside).sum();
+        thread.open.truncate(at + 1);
+        let Some(open) = thread.open.pop() else { return };
+        let inside = open.inside + cut;
+        let edges = open.edge + times.ticks();
+        if let Some(around) = thread.open.last_mut() {
+            around.inside += inside + edges;
+        }
+        if open.is_recursive {
+            return;
+        }
+        let took = times.0.saturating_sub(open.since).saturating_sub(inside);
+        let stats = thread.stats.entry(open.node).or_default();
+        stats.shortest = if stats.timed() == 0 { took } else { stats.shortest.min(took) };
+        stats.unfinished -= 1;
+        stats.time += took;
+        stats.longest = stats.longest.max(took);
+        stats.edges += edges;
+        stats.inside += inside;
+    }
+
+    /// Events are missing: what is open in these threads may have ended.
+    pub fn lose(&mut self, threads: impl Iterator<Item = usize>) {
+        threads.for_each(|thread| self.threads[thread].open.clear());
+    }
+
+    /// A thread has ended.
+    pub fn leave(&mut self, thread: usize, tid: i32) {
+        self.threads[thread].tid = Some(tid);
+        self.threads[thread].open = Vec::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: names 0 and 1; each probe takes 10 ticks.
+    #[test]
+    fn probes_inside_a_region_are_not_of_its_time() {
+        let mut tree = Tree::default();
+        let thread = tree.thread(7);
+        let at = |time: u64| Times(time, time + 10);
+        tree.begin(thread, (0, None), at(0));
+        tree.begin(thread, (1, None), at(100));
+        tree.end(thread, 1, at(150));
+        tree.begin(thread, (0, None), at(200));
+        tree.end(thread, 0, at(300));
+        tree.end(thread, 0, at(400));
+        tree.end(thread, 1, at(500));
+        let stats = &tree.threads[thread].stats;
+        let outer = Stats {
+            entries: 2,
+            recursive: 1,
+            time: 390 - 40,
+            shortest: 350,
+            longest: 350,
+            edges: 20,
+            inside: 40,
+            ..Stats::default()
+        };
+        assert_eq!(stats[&0], outer);
+        assert_eq!((stats[&1].time, stats[&1].entries), (40, 1));
+        assert_eq!(tree.threads[thread].stray[&1], 1);
+        assert_eq!(tree.nodes[1], Node { name: 1, parent: Some(0) });
+        assert_eq!((tree.events, tree.ticks), (7, 70));
+    }
+
+    #[test]
+    fn what_never_ends_has_entries_and_no_time() {
+        let mut tree = Tree::default();
+        let thread = tree.thread(7);
+        tree.begin(thread, (0, None), Times(0, 10));
+        tree.begin(thread, (1, None), Times(20, 30));
+        tree.end(thread, 0, Times(100, 110));
+        tree.begin(thread, (1, None), Times(120, 130));
+        tree.leave(thread, 8);
+        let stats = &tree.threads[thread].stats;
+        assert_eq!((stats[&0].time, stats[&0].unfinished), (80, 0));
+        assert_eq!((stats[&1].time, stats[&1].unfinished, stats[&1].entries), (0, 1, 1));
+        // The second one is not inside the first region.
+        assert_eq!(tree.nodes.len(), 3);
+        assert_eq!((stats[&2].unfinished, stats[&2].timed()), (1, 0));
+    }
+}

@@ -1,0 +1,90 @@
+//! Functions, and static probes of others, as regions.
+
+use super::{marked, permitted, regions, row, rows};
+use crate::support::files::{Folder, text};
+use crate::support::run::tdtool;
+use crate::support::tools::{available, build};
+
+const PROGRAM: &str = r#"
+#include "tdtool.h"
+#include <setjmp.h>
+#include <stdlib.h>
+static jmp_buf out;
+__attribute__((noipa)) long leaf(long n) {
+    long all = 0;
+    for (long i = 0; i < n; i++) { all += i * n; __asm__ volatile("" : "+r"(all)); }
+    return all;
+}
+/* Calls for tree(6): 2^7 - 1. */
+__attribute__((noipa)) long tree(long n) {
+    if (n == 0) return leaf(3);
+    long a = tree(n - 1), b = tree(n - 1);
+    __asm__ volatile("" : "+r"(b));
+    return a + b;
+}
+/* A jump out of it at every third call. */
+__attribute__((noipa)) long leaps(long n) {
+    long a = leaf(n);
+    if (n % 3 == 0) longjmp(out, 1);
+    return a + leaf(n + 1);
+}
+int main(void) {
+    tdtool_begin("main");
+    volatile long n = 0;
+    volatile long all = tree(6);
+    while (n < 9) {
+        if (setjmp(out) == 0) all += leaps(n);
+        n = n + 1;
+    }
+    tdtool_end("main");
+    return 5;
+}
+"#;
+
+#[test]
+fn functions_are_regions_without_markers_also_if_left_by_a_jump() {
+    let folder = Folder::new();
+    for options in [&["-O1"][..], &["-O2", "-fno-pie", "-no-pie"]] {
+        let Some(program) = marked(&folder, PROGRAM, options) else { return };
+        let more = ["--region", "tree", "--region", "leaps"];
+        let Some(found) = regions(&program, &more, "") else { return };
+        // leaps(0), (3) and (6) are left by longjmp.
+        let expected =
+            [row("main", [1, 0, 0]), row("main>tree", [127, 126, 0]), row("main>leaps", [9, 0, 3])];
+        assert_eq!(rows(&found), expected, "{options:?} {found}");
+        assert_eq!(found["not_probed"], serde_json::json!([]));
+        let ran = tdtool(["report", "--region", "trees", "--", text(&program)]);
+        assert_eq!(ran.code(), Some(1));
+        assert!(ran.stderr.contains("there is no function `trees`"), "{}", ran.stderr);
+    }
+}
+
+/// Probes of a C++ runtime or any other library are plain one-byte nops, as sys/sdt.h has them.
+#[test]
+fn static_probes_of_others_are_ends_of_regions() {
+    if !available("gcc") {
+        return;
+    }
+    let folder = Folder::new();
+    let probe = |name: &str| {
+        format!(
+            "__asm__ volatile(\"990: nop\\n.pushsection .note.stapsdt,\\\"\\\",\\\"note\\\"\\n\
+             .balign 4\\n.4byte 992f-991f, 994f-993f, 3\\n991: .asciz \\\"stapsdt\\\"\\n992: .balign 4\\n\
+             993: .8byte 990b, 0, 0\\n.asciz \\\"mine\\\"\\n.asciz \\\"{name}\\\"\\n.asciz \\\"\\\"\\n\
+             994: .balign 4\\n.popsection\");"
+        )
+    };
+    let source = format!(
+        "static volatile long sink;\n__attribute__((noipa)) void work(long n) {{ {}\n\
+         for (long i = 0; i < n; i++) sink += i * 3;\n{}\nsink = sink + 1000; }}\n\
+         int main(void) {{ for (int i = 0; i < 6; i++) work(i); return 5; }}",
+        probe("start"),
+        probe("stop")
+    );
+    let Some(program) = build(folder.path(), "gcc", &source, &["-O1"], "mine") else { return };
+    let Some(found) = regions(&program, &["--region", "mine:start..mine:stop"], "") else { return };
+    assert_eq!(rows(&found), [row("mine:start..mine:stop", [6, 0, 0])], "{found}");
+    let ran = tdtool(["report", "--region", "mine:start..mine:end", "--", text(&program)]);
+    let Some(ran) = permitted(ran) else { return };
+    assert!(ran.stderr.contains("there is no static probe `mine:end`"), "{}", ran.stderr);
+}
