@@ -4,7 +4,7 @@
 use branches::stacks::{Analysis, analyse, of_counts};
 use engine::documents::branches::Branches;
 use engine::render::branches as render;
-use engine::render::page::Page;
+use engine::render::width::Page;
 use profile::files::{Program, SearchPaths};
 use profile::text::{self, Counts, Kind};
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use crate::terminal;
 use engine::files::write_whole;
-use engine::render::page::Page;
+use engine::render::width::Page;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};

@@ -1,6 +1,6 @@
 //! A table of the calls that allocated the memory that loads read.
 
-use super::page::{Page, Subject, Worth};
+use super::width::{Page, Subject, Worth};
 use crate::documents::count::{AllocationSite, Count};
 use std::fmt::Write as _;
 

@@ -2,8 +2,8 @@
 
 use super::loads::loads;
 use super::mispredicted::branches;
-use super::page::{Page, Subject, Worth};
 use super::values::values;
+use super::width::{Page, Subject, Worth};
 use crate::documents::count::{BlockRow, Count, LoopRow, Refused, Trips};
 use profile::symbols::demangle::demangle_short;
 use std::collections::{BTreeMap, BTreeSet};

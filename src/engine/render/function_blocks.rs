@@ -1,7 +1,7 @@
 //! The blocks of a function as text and CSV.
 
 use super::csv;
-use super::page::{Page, Subject, Worth};
+use super::width::{Page, Subject, Worth};
 use isa::code::FunctionBlocks;
 use std::fmt::Write as _;
 

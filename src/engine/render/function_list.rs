@@ -1,7 +1,7 @@
 //! The functions of a program as text and CSV.
 
 use super::csv;
-use super::page::{Page, Subject, Worth};
+use super::width::{Page, Subject, Worth};
 use crate::function_list::FunctionList;
 use std::fmt::Write as _;
 

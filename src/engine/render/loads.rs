@@ -1,7 +1,7 @@
 //! Loads as text.
 
 use super::allocations::sites;
-use super::page::{Cell, Page, Subject, Worth};
+use super::width::{Cell, Page, Subject, Worth};
 use crate::documents::count::{Count, LoadClass, LoadRow};
 use std::fmt::Write as _;
 

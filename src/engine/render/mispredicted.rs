@@ -1,6 +1,6 @@
 //! Modelled mispredictions as text.
 
-use super::page::{Cell, Page, Subject, Worth};
+use super::width::{Cell, Page, Subject, Worth};
 use crate::documents::count::{BranchRow, Count};
 use profile::symbols::demangle::demangle_short;
 use std::cmp::Reverse;

@@ -31,4 +31,5 @@ pub mod regions;
 pub mod report;
 pub mod tables;
 mod values;
+pub mod width;
 pub mod workload;

@@ -1,9 +1,9 @@
 //! Prefetch advice as text and CSV.
 
 use super::csv::{number, row};
-use super::page::{Page, Subject, Worth};
 use super::prefetch_loop::iterations;
 use super::prefetch_summary;
+use super::width::{Page, Subject, Worth};
 use crate::documents::prefetch::{AdviceRow, InFlightRow, Prefetch};
 use std::fmt::Write as _;
 

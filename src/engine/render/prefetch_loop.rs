@@ -1,6 +1,6 @@
 //! Iterations of a loop as text: trips, a drawn histogram, peaks.
 
-use super::page::Page;
+use super::width::Page;
 use crate::documents::prefetch::LoopRow;
 use std::fmt::Write as _;
 

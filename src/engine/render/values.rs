@@ -1,6 +1,6 @@
 //! Registers at the entries of blocks as text.
 
-use super::page::{Page, Subject, Worth};
+use super::width::{Page, Subject, Worth};
 use crate::documents::count::Count;
 use crate::documents::values::{RegisterRow, ValueRow};
 use profile::symbols::demangle::demangle_short;

@@ -1,6 +1,6 @@
 //! The built-in programs as text: a table of all, a description of one, the summary of a run.
 
-use super::page::Page;
+use super::width::Page;
 use std::fmt::Write as _;
 use workload::{DefaultSize, SizeParameter, Summary, Workload};
 

@@ -15,7 +15,7 @@ use engine::documents::prefetch::Prefetch;
 use engine::documents::prefetch_plan::Plan;
 use engine::files::write_whole;
 use engine::prefetch::prefetch_by_probes;
-use engine::render::page::Page;
+use engine::render::width::Page;
 use engine::render::{count, json, prefetch, prefetch_plan};
 use host::{counts, cycles, host, known_counts};
 use pmu::Command;

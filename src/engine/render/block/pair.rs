@@ -3,7 +3,7 @@
 use super::layout::{REMEDY, WIDTH, labelled};
 use crate::documents::block_pair::BlockPair;
 use crate::format;
-use crate::render::page::Page;
+use crate::render::width::Page;
 use bench::{Measurement, Status};
 use std::collections::BTreeSet;
 

@@ -3,7 +3,7 @@
 use super::layout::{WIDTH, labelled};
 use crate::documents::prediction::{Prediction, Pressure};
 use crate::format;
-use crate::render::page::Page;
+use crate::render::width::Page;
 use std::fmt::Write as _;
 
 /// Fewest columns of an instruction.

@@ -1,7 +1,7 @@
 //! The report as rows that any page can lay out: a label, text to wrap after it, and its weight.
 
 use super::layout::WIDTH;
-use crate::render::page::Page;
+use crate::render::width::Page;
 
 /// Fewest columns of a page that is not narrow.
 const NARROW: usize = 80;

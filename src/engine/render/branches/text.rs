@@ -1,7 +1,7 @@
 //! Recorded branches as text.
 
 use crate::documents::branches::{Branches, EdgeRow, EventRow, TripsRow};
-use crate::render::page::{Cell, Page, Subject, Worth};
+use crate::render::width::{Cell, Page, Subject, Worth};
 use std::fmt::Write as _;
 
 /// Hard branches are shown however rare they are, but not more than these.

@@ -1,6 +1,6 @@
 //! How the text is drawn: options, wrapped lines.
 
-use crate::render::page::Page;
+use crate::render::width::Page;
 
 /// How to draw.
 #[derive(Debug, Clone, Copy, Default)]

@@ -4,7 +4,7 @@ use super::cells::{Cells, cells};
 use super::code::{self, Table, tables};
 use super::gates;
 use crate::documents::diff::Diff;
-use crate::render::page::Page;
+use crate::render::width::Page;
 use std::fmt::Write as _;
 
 /// The comparison as text.

@@ -2,7 +2,7 @@
 
 use super::cells::{columns, cycles, heading, level_cells, more, shortened, source};
 use crate::documents::loads::{EventRow, LoadRow};
-use crate::render::page::{Cell, Page, Subject, Worth};
+use crate::render::width::{Cell, Page, Subject, Worth};
 use std::fmt::Write as _;
 
 pub(super) fn accesses(

@@ -1,7 +1,7 @@
 //! Cells of the tables: levels, latencies, source lines, addresses.
 
 use crate::documents::loads::LevelsRow;
-use crate::render::page::{Cell, Page, Subject, Worth};
+use crate::render::width::{Cell, Page, Subject, Worth};
 use std::fmt::Write as _;
 
 pub(super) fn more(all: usize, most: usize, out: &mut String) {

@@ -2,7 +2,7 @@
 
 use super::cells::{heading, more, shortened};
 use crate::documents::loads::{CriticalRow, Loads};
-use crate::render::page::{Page, Subject, Worth};
+use crate::render::width::{Page, Subject, Worth};
 use std::fmt::Write as _;
 
 pub(super) fn critical(document: &Loads, (most, page): (usize, Page), out: &mut String) {

@@ -2,7 +2,7 @@
 
 use super::cells::{columns, cycles, heading, level_cells, more};
 use crate::documents::loads::{EventRow, FieldRow, VariableRow};
-use crate::render::page::{Cell, Page, Subject, Worth};
+use crate::render::width::{Cell, Page, Subject, Worth};
 use std::fmt::Write as _;
 
 /// The cells of a row; of its heading those that it is given.

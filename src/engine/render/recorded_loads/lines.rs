@@ -2,7 +2,7 @@
 
 use super::cells::{cycles, heading, more, source};
 use crate::documents::loads::{LineAccessRow, LineRow, Loads};
-use crate::render::page::{Cell, Page, Subject, Worth};
+use crate::render::width::{Cell, Page, Subject, Worth};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

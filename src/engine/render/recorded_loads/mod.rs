@@ -20,7 +20,7 @@ mod lines;
 
 pub use csv::csv;
 
-use super::page::Page;
+use super::width::Page;
 use crate::documents::loads::{EventRow, Loads};
 use std::fmt::Write as _;
 
