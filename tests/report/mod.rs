@@ -13,6 +13,7 @@ mod live_counts;
 mod per_function;
 mod recorded;
 mod stacks;
+mod unwound;
 mod with_values;
 
 use crate::support::files::{Folder, text};

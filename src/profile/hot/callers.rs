@@ -45,8 +45,12 @@ impl Profile {
         !self.gathered.stacks.is_empty()
     }
 
-    /// Whether most samples of user code have at most one caller in their chain.
+    /// Whether most samples of user code have at most one caller in their chain, though chains are recorded by
+    /// frame pointers.
     pub fn chains_are_cut(&self) -> bool {
+        if !self.gathered.unwound.is_empty() {
+            return false;
+        }
         let stacks = &self.gathered.stacks;
         let samples = |short: bool| -> u64 {
             let of = stacks.iter().filter(|((_, stack), _)| !short || stack.len() <= 2);

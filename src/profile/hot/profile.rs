@@ -71,7 +71,7 @@ impl Profile {
         let recording = source.about();
         let mut spaces = AddressSpaces::new(search.clone(), &recording.build_ids);
         let mut symbols = Symbols::new(search).with_origin(origin(recording));
-        let (mut gathered, notes) = gather(source, filter, &mut spaces)?;
+        let (mut gathered, notes) = gather(source, filter, &mut spaces, &mut symbols)?;
         let found = attribute(&mut gathered, &spaces, &mut symbols);
         let event = recording.events.get(filter.event.unwrap_or(0));
         let summary = Summary {

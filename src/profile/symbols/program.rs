@@ -5,6 +5,7 @@ use super::objects::{DataObject, Objects};
 use super::table::Table;
 use super::{debug_file, elf};
 use crate::files::{Files, Layout, Place};
+use crate::unwind;
 use isa::flow::Image;
 use object::Object as _;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub(super) struct Program {
     debug: Option<Option<Arc<Vec<u8>>>>,
     lines: Option<Lines>,
     objects: Option<Objects>,
+    unwind: Option<Option<unwind::Table>>,
     image: Option<Result<Arc<ProgramImage>, String>>,
 }
 
@@ -29,7 +31,16 @@ impl Program {
     /// The ELF file `data`, found at `place`.
     pub fn new(data: Vec<u8>, place: Place, layout: Layout) -> Self {
         let (data, layout) = (Arc::new(data), Arc::new(layout));
-        Self { data, place, layout, debug: None, lines: None, objects: None, image: None }
+        Self {
+            data,
+            place,
+            layout,
+            debug: None,
+            lines: None,
+            objects: None,
+            unwind: None,
+            image: None,
+        }
     }
 
     /// Its functions.
@@ -55,6 +66,27 @@ impl Program {
             self.objects = Some(Objects::new(&file, debug.as_ref()));
         }
         self.objects.as_ref()?.at(address)
+    }
+
+    /// Its unwind tables: its own, or else those of its debug file.
+    pub fn unwind_table(&mut self, files: &Files) -> Option<&mut unwind::Table> {
+        if self.unwind.is_none() {
+            let table = self.read_unwind_table(files);
+            self.unwind = Some(table);
+        }
+        self.unwind.as_mut()?.as_mut()
+    }
+
+    fn read_unwind_table(&mut self, files: &Files) -> Option<unwind::Table> {
+        let data = Arc::clone(&self.data);
+        let file = object::File::parse(&**data).ok()?;
+        let mut own = unwind::Table::new(&file, None);
+        if !own.is_empty() {
+            return Some(own);
+        }
+        let debug = self.debug(files, &file)?;
+        let debug = object::File::parse(&**debug).ok()?;
+        Some(unwind::Table::new(&file, Some(&debug)))
     }
 
     /// Its lines, from itself or its debug file.
