@@ -196,3 +196,78 @@ fn how_chains_are_recorded_is_checked() {
         assert_eq!(refused.code(), Some(2), "{wrong}: {}", refused.stderr);
     }
 }
+
+/// Two levels of inlined functions: of a caller, and of the function with the samples.
+const INLINED: &str = r#"
+#include <stdio.h>
+static volatile unsigned rounds = 3000000;
+static inline __attribute__((always_inline)) unsigned step(unsigned x) {
+    return x * 1664525u + 1013904223u;
+}
+static inline __attribute__((always_inline)) unsigned repeat(unsigned x) {
+    for (unsigned i = 0, n = rounds; i < n; i++) x = step(x);
+    return x;
+}
+__attribute__((noinline)) unsigned leaf(unsigned x) { return repeat(x) ^ 5; }
+static inline __attribute__((always_inline)) unsigned inner(unsigned x) { return leaf(x) * 3; }
+static inline __attribute__((always_inline)) unsigned outer(unsigned x) { return inner(x + 1) + 5; }
+__attribute__((noinline)) unsigned holder(unsigned x) { return outer(x) ^ 77; }
+int main(void) {
+    unsigned x = 1;
+    for (int round = 0; round < 60; round++) x = holder(x);
+    printf("%u\n", x);
+}
+"#;
+
+#[test]
+fn inlined_functions_are_frames_of_call_chains() {
+    need!(sampling(), "no perf events here");
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(work) = gcc(folder.path(), INLINED, &["-O2", "-g"], "work") else { return };
+    let (chains, _) = recorded(&folder, &work, "dwarf", "0");
+    let whole = "main;holder;outer (inlined);inner (inlined);leaf;repeat (inlined);step (inlined)";
+    assert!(chains.keys().any(|stack| stack.ends_with(whole)), "{chains:#?}");
+    let session = folder.file("run.tds");
+    let plain = report(&[&session, "--folded", "-", "--no-inline"]).succeeded().stdout;
+    assert!(plain.contains(";main;holder;leaf ") && !plain.contains("inlined"), "{plain}");
+    let callers = report(&[&session, "--callers", "leaf"]).succeeded().stdout;
+    assert!(callers.contains("inner (inlined)"), "{callers}");
+    let callers = report(&[&session, "--callers", "inner"]).succeeded().stdout;
+    assert!(callers.contains("outer (inlined)"), "{callers}");
+}
+
+/// The frames of each address that has samples, as addr2line has them.
+#[test]
+fn inlined_functions_are_those_of_addr2line() {
+    need!(sampling(), "no perf events here");
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(work) = gcc(folder.path(), INLINED, &["-O2", "-g", "-no-pie"], "work") else { return };
+    let (chains, _) = recorded(&folder, &work, "dwarf", "0");
+    let recording = profile::session::load_recording(&folder.path().join("run.tds")).expect("it");
+    let mut expected: BTreeMap<String, u64> = BTreeMap::new();
+    for sample in crate::profile::samples(&recording) {
+        let address = format!("{:#x}", sample.ip.expect("an address"));
+        let Some(listed) = tool("addr2line", &["-fi", "-e", text(&work), &address]) else { return };
+        // Function and line of each frame, the innermost first.
+        let mut names: Vec<&str> = listed.lines().step_by(2).collect();
+        names.reverse();
+        if names[0] == "leaf" {
+            *expected.entry(names.join(";")).or_default() += 1;
+        }
+    }
+    let mut found: BTreeMap<String, u64> = BTreeMap::new();
+    for (stack, samples) in &chains {
+        let Some((_, inner)) = stack.split_once("inner (inlined);") else { continue };
+        let user = inner
+            .split(';')
+            .take_while(|name| ["leaf", "repeat (inlined)", "step (inlined)"].contains(name));
+        let names: Vec<&str> = user.map(|name| name.trim_end_matches(" (inlined)")).collect();
+        // Samples in the kernel have other addresses.
+        if names.len() == inner.split(';').count() {
+            *found.entry(names.join(";")).or_default() += samples;
+        }
+    }
+    assert_eq!(found, expected);
+}
