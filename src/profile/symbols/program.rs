@@ -3,7 +3,7 @@
 use super::dwarf::Lines;
 use super::objects::{DataObject, Objects};
 use super::table::Table;
-use super::{debug_file, elf};
+use super::{debug_file, elf, mini};
 use crate::files::{Files, Layout, Place};
 use crate::unwind;
 use isa::flow::Image;
@@ -51,8 +51,11 @@ impl Program {
         let data = Arc::clone(&self.data);
         let file = object::File::parse(&**data).map_err(|error| error.to_string())?;
         let debug = if file.symbol_table().is_none() { self.debug(files, &file) } else { None };
+        let is_bare = file.symbol_table().is_none() && debug.is_none();
         let debug = debug.as_ref().and_then(|data| object::File::parse(&***data).ok());
-        Ok(elf::table(&file, &self.layout, debug.as_ref()))
+        let mini = if is_bare { mini::read(&file, files) } else { None };
+        let mini = mini.as_ref().and_then(|data| object::File::parse(&**data).ok());
+        Ok(elf::table(&file, &self.layout, debug.as_ref(), mini.as_ref()))
     }
 
     /// The static variable at `address`.
@@ -111,7 +114,7 @@ impl Program {
         let file = debug.as_ref().unwrap_or(program);
         let shared = debug_file::find_shared(files, file, &self.place);
         let shared = shared.as_ref().and_then(|data| object::File::parse(&**data).ok());
-        Some(Lines::new(program, file, shared.as_ref(), files))
+        Some(Lines::new(&self.place, program, file, shared.as_ref(), files))
     }
 
     fn debug(&mut self, files: &Files, file: &object::File<'_>) -> Option<Arc<Vec<u8>>> {
