@@ -65,6 +65,7 @@ fn parts(data: &[u8]) {
         branch_sample_type: u64::from(head[9]) << 12,
         regs_user: u64::from(head[10]),
         regs_intr: u64::from(head[11]),
+        stack_user: 0,
         sample_id_all: head[12] & 1 != 0,
         leave_chains: head[12] & 2 != 0,
     };
@@ -72,7 +73,7 @@ fn parts(data: &[u8]) {
     match sample::decode(body, misc, &format) {
         Ok(s) => {
             let items = s.chain.len() + 3 * s.branches.len();
-            assert!(8 * items + s.raw.len() + s.unread <= body.len());
+            assert!(8 * items + s.raw.len() + s.stack.len() + s.unread <= body.len());
         }
         Err(error) => assert!(!error.field.is_empty() && !error.why.is_empty()),
     }

@@ -9,6 +9,7 @@ mod modules;
 #[cfg(target_arch = "x86_64")]
 mod perf;
 mod perf_data;
+mod split;
 mod symbols;
 
 use profile::record::Record;

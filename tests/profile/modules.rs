@@ -7,10 +7,15 @@ use crate::support::files::{Folder, shared, text};
 use crate::support::quiet::busy;
 use crate::support::tools::{build, tool};
 use isa::flow::Memory as _;
+use pmu::records::format::SampleFormat;
 use profile::address_space::AddressSpaces;
+use profile::event::Event;
 use profile::files::{Gap, SearchPaths};
+use profile::hot::{Filter, Profile};
 use profile::module::{Module, ModuleKind};
 use profile::record::{Mapping, Record};
+use profile::recording::{About, Recording};
+use profile::sample;
 use profile::symbols::{Origin, Symbols};
 use proptest::prelude::*;
 use std::fs;
@@ -260,6 +265,56 @@ fn use_all(data: &[u8]) {
         Mapping { pid: 1, length: u64::MAX, path: text(&path).into(), ..Mapping::default() };
     spaces.apply(&Record::Map { time: None, mapping: mapping.into() });
     let _ = spaces.resolve(1, 0x1200, Some(true));
+    unwind_all(&path);
+}
+
+/// Call chains from copies of the stack, from a few hundred addresses of a file.
+fn unwind_all(path: &Path) {
+    const START: u64 = 0x7000_0000_0000;
+    let mapping = Mapping {
+        pid: 1,
+        tid: 1,
+        start: START,
+        length: 0x4000,
+        path: text(path).into(),
+        ..Mapping::default()
+    };
+    let mut records = vec![Record::Map { time: None, mapping: mapping.into() }];
+    // PERF_SAMPLE_IP, TID, CALLCHAIN, REGS_USER, STACK_USER; registers as perf numbers those of x86-64.
+    let format = SampleFormat {
+        sample_type: 1 | 1 << 1 | 1 << 5 | 1 << 12 | 1 << 13,
+        regs_user: 0xff_01ff,
+        stack_user: 512,
+        ..SampleFormat::default()
+    };
+    for address in (0x1000..0x2000).step_by(13) {
+        let mut words = vec![START + address, 1 << 32 | 1, 0, 2];
+        let stack = 0x7fff_0000_0000_u64;
+        words.extend((0..24).filter(|n| 0xff_01ff >> n & 1 == 1).map(|number| match number {
+            8 => START + address,
+            _ => stack + number * 16,
+        }));
+        words.push(512);
+        words.extend(
+            (0..64).map(|n| if n % 2 == 0 { stack + 8 * n + 64 } else { START + 0x1000 + 7 * n }),
+        );
+        words.push(512);
+        let body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let sample = sample::decode(&body, 2, &format).expect("a sample");
+        assert_eq!(sample.stack.len(), 512);
+        records.push(Record::Sample { event: 0, sample });
+    }
+    let about = About {
+        events: vec![Event { format, ..Event::default() }],
+        architecture: Some("x86_64".into()),
+        ..About::default()
+    };
+    let recording = Recording { about, records };
+    let filter = Filter { chains: true, ..Filter::default() };
+    let mut profile = Profile::new(&recording, &filter, SearchPaths::default()).expect("a profile");
+    assert!(
+        profile.stacks().iter().all(|stack| !stack.frames.is_empty() && stack.frames.len() <= 4200)
+    );
 }
 
 #[test]

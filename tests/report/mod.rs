@@ -14,6 +14,7 @@ mod page;
 mod per_function;
 mod recorded;
 mod stacks;
+mod unwound;
 mod with_values;
 
 use crate::support::files::{Folder, text};

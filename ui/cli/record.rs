@@ -11,6 +11,7 @@ use engine::record::{SampleAsk, Sampled, record};
 use engine::render::report::text::{Style, render};
 use engine::topdown::{LiveAsk, Update};
 use pmu::perf::Rate;
+use pmu::sampling::CallChains;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -60,9 +61,9 @@ pub struct SampleArgs {
     /// Read the counts of level 1 at each sample, for a tree per function
     #[arg(long, conflicts_with_all = ["branches", "loads"], help_heading = SAMPLING)]
     pub per_function: bool,
-    /// Record call chains
-    #[arg(short = 'g', long, help_heading = SAMPLING)]
-    pub call_graph: bool,
+    /// Record call chains by frame pointers (fp), or by unwind tables (dwarf[,BYTES])
+    #[arg(short = 'g', long, value_name = "HOW", num_args = 0..=1, default_missing_value = "fp", value_parser = call_chains, help_heading = SAMPLING)]
+    pub call_graph: Option<CallChains>,
     /// Record user-mode registers
     #[arg(long, help_heading = SAMPLING)]
     pub registers: bool,
@@ -83,13 +84,29 @@ impl SampleArgs {
             beside: Vec::new(),
             locate: false,
             per_function: self.per_function,
-            call_chains: self.call_graph,
+            call_chains: self.call_graph.unwrap_or_default(),
             registers: self.registers,
             branches: self.branches,
             loads: self.loads,
             period: self.period,
             ring: usize::try_from(self.ring).unwrap_or(512) << 10,
         })
+    }
+}
+
+/// `fp`, `dwarf` or `dwarf,BYTES`, as perf has them.
+fn call_chains(text: &str) -> std::result::Result<CallChains, String> {
+    let size = match text.split_once(',') {
+        None if text == "fp" => return Ok(CallChains::FramePointers),
+        None if text == "dwarf" => return Ok(CallChains::Stacks(CallChains::USUAL)),
+        Some(("dwarf", size)) => size,
+        _ => return Err("call chains are fp or dwarf[,BYTES]".to_owned()),
+    };
+    let largest = CallChains::LARGEST;
+    match size.parse::<u16>() {
+        // The kernel copies whole words.
+        Ok(bytes) if (8..=largest).contains(&bytes) => Ok(CallChains::Stacks(bytes & !7)),
+        _ => Err(format!("the copy of the stack has 8 to {largest} bytes")),
     }
 }
 

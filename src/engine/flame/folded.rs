@@ -13,7 +13,7 @@ pub fn folded(stacks: &[CallStack], breakdown: Option<&Breakdown>) -> Vec<(Strin
         let names = stack.thread.iter().chain(stack.frames.iter().map(|frame| &frame.name));
         let line: Vec<String> = names.map(|name| clean(name)).collect();
         let line = line.join(";");
-        let Some((breakdown, leaf)) = breakdown.zip(stack.frames.last()) else {
+        let Some((breakdown, leaf)) = breakdown.zip(stack.function()) else {
             *lines.entry(line).or_default() += stack.samples;
             continue;
         };

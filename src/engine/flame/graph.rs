@@ -61,7 +61,7 @@ pub fn graph(stacks: &[CallStack], breakdown: &Breakdown, about: About) -> Flame
 impl Merged {
     fn add(&mut self, stack: &CallStack, breakdown: &Breakdown) {
         let Some(leaf) = stack.frames.last() else { return };
-        let parts = self.parts(leaf, breakdown);
+        let parts = self.parts(stack.function().unwrap_or(leaf), breakdown);
         *self.own.entry(leaf.clone()).or_default() += stack.weight;
         let thread = stack
             .thread

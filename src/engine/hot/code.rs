@@ -209,8 +209,8 @@ pub(super) fn enter(
     let shows_stacks =
         ask.folded.is_some() || ask.flame_graph.is_some() || ask.pprof.is_some() || ask.page;
     if (ask.callers.is_some() || shows_stacks) && profile.chains_are_cut() {
-        let note = "most call chains end after one caller: the program keeps no frame pointers; compile \
-                    it with -fno-omit-frame-pointer";
+        let note = "most call chains end after one caller: the program keeps no frame pointers; record \
+                    with --call-graph dwarf, or compile it with -fno-omit-frame-pointer";
         report.notes.push(note.to_owned());
     }
     if let Some((from, to)) = ask.filter.time {

@@ -86,7 +86,7 @@ pub fn hottest(machine: &Machine, library: &Library, ask: &LiveAsk, share: f64) 
                 .hint("try again while it works, or longer: --seconds N"),
         });
     }
-    let recording = session::open(path)?;
+    let recording = session::open(path, false)?;
     let mut profile = Profile::new(&recording, &Filter::default(), SearchPaths::default())?;
     (found.event, found.samples) = (profile.event.clone(), profile.samples);
     found.period = profile.period();

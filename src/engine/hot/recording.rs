@@ -88,7 +88,7 @@ fn kind_of_input() -> Result<FileKind> {
 /// It cannot be read, or is damaged before its first record.
 pub fn stream(path: &Path, chains: bool) -> Result<Option<Stream>> {
     match kind(path)? {
-        FileKind::Session => session::open(path).map(Some),
+        FileKind::Session => session::open(path, chains).map(Some),
         FileKind::PerfData => perfdata::open(path, chains).map(Some),
         FileKind::Document | FileKind::Other => Ok(None),
     }

@@ -136,7 +136,7 @@ pub fn of_live(
         }
         return Ok(outcome);
     }
-    let recording = session::open(path)?;
+    let recording = session::open(path, code.filter.chains)?;
     let mut code = code.clone();
     // Whoever ended the measurement waits for its report, not for further runs.
     if outcome.interrupted.is_some() && code.count.take().is_some() {

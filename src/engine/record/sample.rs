@@ -8,7 +8,8 @@ use nix::errno::Errno;
 use pmu::machine::{Encoding, Finding, Machine};
 use pmu::perf::{Rate, code, software};
 use pmu::sampling::{
-    Ability, Extra, FREQUENCY, Plan, RING, SampledEvent, ability, with_supported_precision,
+    Ability, CallChains, Extra, FREQUENCY, Plan, RING, SampledEvent, ability,
+    with_supported_precision,
 };
 use tma::error::{Error, Result};
 use tma::tables::Table;
@@ -29,7 +30,7 @@ pub struct SampleAsk {
     /// Read the counts of level 1 at samples of cycles.
     pub per_function: bool,
     /// Record call chains.
-    pub call_chains: bool,
+    pub call_chains: CallChains,
     /// Record user registers.
     pub registers: bool,
     /// Record the last branches taken before each sample.
@@ -52,7 +53,7 @@ impl Default for SampleAsk {
             beside: Vec::new(),
             locate: false,
             per_function: false,
-            call_chains: false,
+            call_chains: CallChains::None,
             registers: false,
             branches: false,
             loads: None,

@@ -150,6 +150,7 @@ fn builder<'a>(opening: &Opening<'a>) -> Builder<'a> {
     (attr.sample_type, attr.read_format) = (format.sample_type, format.read_format);
     attr.branch_sample_type = format.branch_sample_type;
     attr.sample_regs_user = format.regs_user;
+    attr.sample_stack_user = format.stack_user;
     attr.set_precise_ip(opening.precise.into());
     attr.set_watermark(1);
     attr.__bindgen_anon_2.wakeup_watermark = opening.watermark;
@@ -186,6 +187,8 @@ fn builder<'a>(opening: &Opening<'a>) -> Builder<'a> {
         .exclude_kernel(user_only)
         .exclude_hv(user_only)
         .exclude_callchain_kernel(user_only)
+        // Callers in user mode come from the copy of the stack.
+        .exclude_callchain_user(format.stack_user > 0)
         .exclude_user(kernel_only);
     builder
 }

@@ -18,11 +18,19 @@ pub struct SampleFormat {
     pub regs_user: u64,
     /// Registers of a REGS_INTR field, a bit each.
     pub regs_intr: u64,
+    /// Bytes of the user stack that a STACK_USER field holds.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub stack_user: u32,
     /// Whether other records than samples end in the sample's ids.
     pub sample_id_all: bool,
-    /// Skip call chains when decoding: they are most of a sample's size.
+    /// Skip call chains and copies of stacks when decoding: they are most of a sample's size.
     #[serde(skip)]
     pub leave_chains: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// `PERF_SAMPLE_*`.

@@ -24,7 +24,7 @@ mod synthesis;
 
 pub use ability::{Ability, ability};
 pub use output::{Attached, Batch, MappedFile, Output, Sink, Summary};
-pub use plan::{CountedEvent, Extra, FREQUENCY, Plan, RING, SampledEvent};
+pub use plan::{CallChains, CountedEvent, Extra, FREQUENCY, Plan, RING, SampledEvent};
 pub use precision::{reads_inherited, with_supported_precision};
 pub use run_hooks::{Attachment, NoHooks, RunHooks};
 pub use sampler::Sampler;

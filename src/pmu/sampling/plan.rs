@@ -95,13 +95,40 @@ impl SampledEvent {
     }
 }
 
+/// Whether and how callers are recorded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CallChains {
+    /// Not at all.
+    #[default]
+    None,
+    /// By frame pointers, by the kernel.
+    FramePointers,
+    /// By a copy of the top of the stack, of so many bytes, and unwind tables later.
+    Stacks(u16),
+}
+
+impl CallChains {
+    /// Bytes of the stack that are copied: what perf copies by default.
+    pub const USUAL: u16 = 8192;
+    /// The most that the kernel copies: a record has less than 64 KiB, in words of 8 bytes.
+    pub const LARGEST: u16 = 65528;
+
+    /// Bytes of the stack that are copied.
+    fn copied(self) -> u32 {
+        match self {
+            Self::Stacks(bytes) => bytes.into(),
+            Self::None | Self::FramePointers => 0,
+        }
+    }
+}
+
 /// What to sample; the kernel is known to accept it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// The events, at least one.
     pub events: Vec<SampledEvent>,
     /// Call chains with every sample.
-    pub call_chains: bool,
+    pub call_chains: CallChains,
     /// User registers with every sample.
     pub registers: bool,
     /// User mode only.
@@ -121,16 +148,22 @@ impl Plan {
     pub fn format(&self) -> SampleFormat {
         let mut sample_type =
             field::IDENTIFIER | field::IP | field::TID | field::TIME | field::CPU | field::PERIOD;
-        if self.call_chains {
+        let copied = self.call_chains.copied();
+        let registers = self.registers || copied > 0;
+        if self.call_chains != CallChains::None {
             sample_type |= field::CALLCHAIN;
         }
-        if self.registers {
+        if copied > 0 {
+            sample_type |= field::STACK_USER;
+        }
+        if registers {
             sample_type |= field::REGS_USER;
         }
         SampleFormat {
             sample_type,
             read_format: if self.ability.lost { FORMAT_LOST } else { 0 },
-            regs_user: if self.registers { REGISTERS } else { 0 },
+            regs_user: if registers { REGISTERS } else { 0 },
+            stack_user: copied,
             sample_id_all: true,
             ..SampleFormat::default()
         }

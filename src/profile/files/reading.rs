@@ -4,9 +4,10 @@
 
 use super::place::Place;
 use super::search::SearchPaths;
-use std::cell::Cell;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read as _, Result};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tma::files::{LONGEST_PROGRAM, read_open};
 
 /// Most bytes of all programs and debug files that one recording names.
@@ -18,13 +19,14 @@ const PART: usize = 1 << 18;
 #[derive(Debug, Clone)]
 pub(crate) struct Files {
     pub search: SearchPaths,
-    left: Cell<u64>,
+    /// Shared by copies of this.
+    left: Arc<AtomicU64>,
 }
 
 impl Files {
     /// Nothing has been read yet.
     pub fn new(search: SearchPaths) -> Self {
-        Self { search, left: Cell::new(MOST) }
+        Self { search, left: Arc::new(AtomicU64::new(MOST)) }
     }
 
     /// The bytes of an open file.
@@ -41,13 +43,13 @@ impl Files {
     /// # Errors
     /// The limit is reached.
     pub fn take(&self, bytes: u64) -> Result<()> {
-        let left = self.left.get().checked_sub(bytes).ok_or_else(|| {
+        let take = |left: u64| left.checked_sub(bytes);
+        let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        taken.map(|_| ()).map_err(|_| {
             let why =
                 format!("the files that the recording names have more than {} GiB", MOST >> 30);
             Error::new(ErrorKind::FileTooLarge, why)
-        })?;
-        self.left.set(left);
-        Ok(())
+        })
     }
 
     /// The file at a place, if it has this checksum (CRC-32), which is computed before anything is kept.

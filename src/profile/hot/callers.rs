@@ -1,12 +1,13 @@
 //! Call chains: callers of a function, all stacks.
 
 use super::function::HotFunction;
-use super::functions::names_at;
 use super::profile::Profile;
 use super::tally::Tally;
-use crate::address_space::ModuleAddress;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
+
+/// What follows the name of an inlined function, as perf prints it.
+pub(super) const INLINED: &str = " (inlined)";
 
 /// A caller of a function.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -45,8 +46,12 @@ impl Profile {
         !self.gathered.stacks.is_empty()
     }
 
-    /// Whether most samples of user code have at most one caller in their chain.
+    /// Whether most samples of user code have at most one caller in their chain, though chains are recorded by
+    /// frame pointers.
     pub fn chains_are_cut(&self) -> bool {
+        if !self.gathered.unwound.is_empty() {
+            return false;
+        }
         let stacks = &self.gathered.stacks;
         let samples = |short: bool| -> u64 {
             let of = stacks.iter().filter(|((_, stack), _)| !short || stack.len() <= 2);
@@ -68,7 +73,7 @@ impl Profile {
         let mut sums: [BTreeMap<Named, Tally>; 2] = Default::default();
         let mut all = Tally::default();
         for ((_, stack), tally) in &stacks {
-            let stack: Vec<_> = stack.iter().map(|p| self.named(*p, &mut names)).collect();
+            let stack = self.functions_of(stack, &mut names);
             let mut found: [Vec<Named>; 2] = Default::default();
             for (i, function) in stack.iter().enumerate().filter(|(_, one)| one.is(name)) {
                 found[0].push(stack.get(i + 1).cloned().unwrap_or_else(Named::top));
@@ -111,11 +116,9 @@ impl Profile {
         let mut names = HashMap::new();
         let mut sums: BTreeMap<(Option<String>, Vec<StackFrame>), Tally> = BTreeMap::new();
         for ((thread, stack), tally) in &gathered {
-            let frame = |place: &Option<ModuleAddress>| {
-                let named = self.named(*place, &mut names);
-                StackFrame { name: named.name, module: named.module }
-            };
-            let frames = stack.iter().rev().map(frame).collect();
+            let functions = self.functions_of(stack, &mut names).into_iter().rev();
+            let frame = |named: Named| StackFrame { name: named.name, module: named.module };
+            let frames = functions.map(frame).collect();
             sums.entry((Some(thread.clone()), frames)).or_default().add(*tally);
         }
         self.gathered.stacks = gathered;
@@ -126,23 +129,6 @@ impl Profile {
             weight: tally.weight,
         };
         sums.into_iter().map(stack).collect()
-    }
-
-    /// Function and module at a place.
-    fn named(
-        &mut self,
-        place: Option<ModuleAddress>,
-        names: &mut HashMap<ModuleAddress, Named>,
-    ) -> Named {
-        let Some(place) = place else { return Named::only("[unknown]") };
-        if let Some(known) = names.get(&place) {
-            return known.clone();
-        }
-        let module = self.spaces.modules.all[place.module].name().to_owned();
-        let (name, short) = names_at(place, &self.spaces, &mut self.symbols);
-        let found = Named { name, short, module };
-        names.insert(place, found.clone());
-        found
     }
 }
 
@@ -160,15 +146,15 @@ fn by_share(sums: BTreeMap<Named, Tally>, all: Tally) -> Vec<Caller> {
 
 /// A function in a chain.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Named {
-    name: String,
+pub(super) struct Named {
+    pub name: String,
     /// Without parameters.
-    short: String,
-    module: String,
+    pub short: String,
+    pub module: String,
 }
 
 impl Named {
-    fn only(name: &str) -> Self {
+    pub fn only(name: &str) -> Self {
         Self { name: name.to_owned(), ..Self::default() }
     }
 
@@ -201,10 +187,17 @@ pub struct CallStack {
     pub weight: f64,
 }
 
+impl CallStack {
+    /// The function that the innermost code is of; the last frames may be functions inlined into it.
+    pub fn function(&self) -> Option<&StackFrame> {
+        self.frames.iter().rfind(|frame| !frame.name.ends_with(INLINED))
+    }
+}
+
 /// A function in a call stack.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackFrame {
-    /// Demangled name.
+    /// Demangled name; `(inlined)` follows that of an inlined function.
     pub name: String,
     /// Name of its module.
     pub module: String,

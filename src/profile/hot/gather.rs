@@ -10,6 +10,7 @@ use crate::record::Record;
 use crate::recording::Source;
 use crate::sample::{Context, Frame, Sample};
 use crate::symbols::Symbols;
+use crate::unwind;
 use std::collections::{BTreeSet, HashMap};
 use tma::Result;
 
@@ -25,6 +26,8 @@ pub struct Gathered {
     pub places: Places,
     /// By call chain, if samples have them.
     pub stacks: HashMap<Stack, Tally>,
+    /// How the chains end that come from copies of the stack.
+    pub unwound: unwind::Statistics,
     /// Targets of sampled branches, by module.
     pub targets: HashMap<usize, BTreeSet<u64>>,
     /// For recordings of several events: by event and address.
@@ -50,6 +53,7 @@ pub fn gather(
     if about.events.len() > 1 {
         all.by_event.resize_with(about.events.len(), HashMap::new);
     }
+    let architecture = about.architecture.as_deref();
     let mut first = None;
     let mut notes = source.each(&mut |record| match record {
         Record::Sample { event: of, sample } if *of == event => {
@@ -57,7 +61,10 @@ pub fn gather(
                 first = sample.time;
             }
             if passes(sample, filter, first, spaces) {
-                let place = all.add(sample, filter.chains, spaces);
+                let place = all.add(sample, spaces);
+                if filter.chains {
+                    all.add_stack(sample, place, architecture, spaces, symbols);
+                }
                 all.count(*of, place, sample);
                 all.reads.take(sample, place, || key_at(place, spaces, symbols));
             }
@@ -74,6 +81,7 @@ pub fn gather(
         }
     })?;
     notes.extend(spaces.notes());
+    notes.extend(all.unwound.notes(spaces));
     Ok((all, notes))
 }
 
@@ -118,12 +126,7 @@ impl Gathered {
     }
 
     /// Adds a sample of the selected event and returns its address.
-    fn add(
-        &mut self,
-        sample: &Sample,
-        chains: bool,
-        spaces: &mut AddressSpaces,
-    ) -> Option<ModuleAddress> {
+    fn add(&mut self, sample: &Sample, spaces: &mut AddressSpaces) -> Option<ModuleAddress> {
         let tally = tally(sample);
         self.total.add(tally);
         let pid = sample.pid.unwrap_or(u32::MAX);
@@ -133,18 +136,40 @@ impl Gathered {
                 self.targets.entry(target.module).or_default().insert(target.address);
             }
         }
-        if sample.chain.is_empty() || !chains {
-            return place;
+        place
+    }
+
+    /// Adds the call chain of a sample at `place`, if it has one.
+    fn add_stack(
+        &mut self,
+        sample: &Sample,
+        place: Option<ModuleAddress>,
+        architecture: Option<&str>,
+        spaces: &mut AddressSpaces,
+        symbols: &mut Symbols,
+    ) {
+        let unwound = unwind::callers(sample, architecture, spaces, symbols);
+        if sample.chain.is_empty() && unwound.is_none() {
+            return;
         }
+        let pid = sample.pid.unwrap_or(u32::MAX);
         let name = thread_name(sample, spaces).unwrap_or("[unknown]").to_owned();
         let mut stack = vec![place];
         for frame in callers(sample) {
             let user = mode(frame.context);
+            if user == Some(true) && unwound.is_some() {
+                continue;
+            }
             // The call, not the return address, which may be in the next function.
             stack.push(spaces.resolve(pid, frame.ip.saturating_sub(1), user));
         }
-        self.stacks.entry((name, stack)).or_default().add(tally);
-        place
+        if let Some(unwound) = unwound {
+            self.unwound.take(sample, unwound.end);
+            // The first is the sample's own, unless that is of kernel mode.
+            let own = usize::from(sample.user != Some(false));
+            stack.extend(unwound.frames.into_iter().skip(own));
+        }
+        self.stacks.entry((name, stack)).or_default().add(tally(sample));
     }
 }
 

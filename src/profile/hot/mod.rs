@@ -11,6 +11,7 @@
 //! | `code`, `annotate` | one function: its blocks and instructions with their samples |
 //! | `hottest_line` | the source lines with most samples |
 //! | `callers` | call chains: callers of a function, all stacks |
+//! | `inlined` | the functions at each place of a call chain |
 //! | `events` | recordings of several events: the share of each in some code |
 //! | `reads` | counts that samples read, by function |
 //! | `threads` | [`Overview`]: which threads have samples, and what else samples have |
@@ -27,6 +28,7 @@ mod function;
 mod functions;
 mod gather;
 mod hottest_line;
+mod inlined;
 mod places;
 mod profile;
 mod read_sums;

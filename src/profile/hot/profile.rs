@@ -51,6 +51,8 @@ pub struct Profile {
     pub(super) events_of: ByEvent,
     /// Counts that samples read.
     pub(super) reads: Reads,
+    /// Whether call chains show inlined functions.
+    pub(super) shows_inlined: bool,
 }
 
 impl Deref for Profile {
@@ -86,7 +88,18 @@ impl Profile {
         };
         let (keys, addresses) = (found.keys, found.addresses);
         let (events_of, reads) = (found.events, found.reads);
-        Ok(Self { summary, spaces, symbols, gathered, keys, addresses, events_of, reads })
+        let shows_inlined = !filter.leave_inlined;
+        Ok(Self {
+            summary,
+            spaces,
+            symbols,
+            gathered,
+            keys,
+            addresses,
+            events_of,
+            reads,
+            shows_inlined,
+        })
     }
 
     /// Counts that samples read, by function.

@@ -46,6 +46,7 @@ pub fn parse(bytes: &[u8]) -> Option<Event> {
             read_format: at(32),
             branch_sample_type: at(72),
             regs_user: at(80),
+            stack_user: at(88) as u32,
             regs_intr: at(96),
             sample_id_all: flags & SAMPLE_ID_ALL != 0,
             leave_chains: false,

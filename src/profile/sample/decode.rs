@@ -9,8 +9,7 @@ use super::{chain, readings, registers};
 use pmu::records::format::{SampleFormat, field, misc as header};
 
 /// Decodes the body of a sample (what follows the 8 bytes of its header) whose header has this
-/// `misc`. Little endian. Copies of the user stack and the output of a hardware trace are skipped;
-/// the bytes of fields unknown to this version are counted in `unread`.
+/// `misc`. Little endian. The output of a hardware trace is skipped; the bytes of fields unknown to this version are counted in `unread`.
 ///
 /// # Errors
 /// The body ends inside a field, or a field claims more than there is.
@@ -139,9 +138,13 @@ fn context(
     }
     if has(field::STACK_USER) {
         let size = body.u64("STACK_USER")?;
-        body.bytes(size, "STACK_USER")?;
+        let copy = body.bytes(size, "STACK_USER")?;
         if size != 0 {
-            body.u64("STACK_USER")?; // bytes of it that are valid
+            let valid = body.u64("STACK_USER")?;
+            if !format.leave_chains {
+                let valid = usize::try_from(valid).unwrap_or(usize::MAX).min(copy.len());
+                s.details().stack = copy[..valid].to_vec();
+            }
         }
     }
     Ok(true)

@@ -137,6 +137,8 @@ pub struct Details {
     pub recorded: Recorded,
     /// User registers.
     pub registers: Option<Registers>,
+    /// A copy of the user stack, from the stack pointer on (STACK_USER).
+    pub stack: Vec<u8>,
     /// Registers at the interrupt (REGS_INTR).
     pub interrupt_registers: Option<Registers>,
     /// Latency (WEIGHT).
@@ -166,6 +168,7 @@ static NONE: Details = Details {
     branches: Vec::new(),
     recorded: Recorded::Sampled,
     registers: None,
+    stack: Vec::new(),
     interrupt_registers: None,
     weight: None,
     data_source: None,

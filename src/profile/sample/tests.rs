@@ -20,6 +20,7 @@ fn every_field_stands_where_the_kernel_writes_it() {
         branch_sample_type: 0,
         regs_user: 0b1_0000_0001,
         regs_intr: 0b10,
+        stack_user: 8,
         sample_id_all: true,
         leave_chains: false,
     };
@@ -47,7 +48,7 @@ fn every_field_stands_where_the_kernel_writes_it() {
         108, // REGS_USER
         8,
         0x5555,
-        8, // STACK_USER
+        6, // STACK_USER: size, bytes, how many of them are valid
         0x0003_0002_0000_00e1,
         0x118_6810_0242,
         6, // WEIGHT_STRUCT, DATA_SRC, TRANSACTION
@@ -70,6 +71,7 @@ fn every_field_stands_where_the_kernel_writes_it() {
     assert_eq!(s.raw, [1, 2, 3, 4]);
     assert_eq!((s.branches[0].cycles, s.branches[0].mispredicted), (Some(5), Some(false)));
     assert_eq!(s.registers, Some(Registers { wide: true, values: vec![(0, 100), (8, 108)] }));
+    assert_eq!(s.stack, [0x55, 0x55, 0, 0, 0, 0], "the valid bytes");
     assert_eq!(s.interrupt_registers, Some(Registers { wide: false, values: vec![(1, 55)] }));
     assert_eq!(s.weight, Some(Weight { total: 225, parts: Some((2, 3)) }));
     assert_eq!((s.data_source, s.transaction), (Some(0x118_6810_0242), Some(6)));

@@ -31,7 +31,7 @@ pub fn has_samples(path: &Path) -> Result<bool> {
 /// # Errors
 /// As [`Reader`]; the session has no samples.
 pub fn load_recording(path: &Path) -> Result<Recording> {
-    open(path)?.whole()
+    open(path, true)?.whole()
 }
 
 /// As [`load_recording`], from bytes in memory; `name` names them in messages.
@@ -39,21 +39,21 @@ pub fn load_recording(path: &Path) -> Result<Recording> {
 /// # Errors
 /// As [`load_recording`].
 pub fn recording_from(bytes: &[u8], name: &str) -> Result<Recording> {
-    stream(Input::of(bytes), name)?.whole()
+    stream(Input::of(bytes), name, true)?.whole()
 }
 
-/// Opens the session `path`, to read its samples one by one.
+/// Opens the session `path`, to read its samples one by one; without `chains`, call chains are left out.
 ///
 /// # Errors
 /// As [`load_recording`].
-pub fn open(path: &Path) -> Result<Stream> {
+pub fn open(path: &Path, chains: bool) -> Result<Stream> {
     let name = path.display().to_string();
     let input =
         Input::open(path).map_err(|e| Error::failed(format!("cannot read {name}")).because(e))?;
-    stream(input, &name)
+    stream(input, &name, chains)
 }
 
-fn stream(input: Input, name: &str) -> Result<Stream> {
+fn stream(input: Input, name: &str, chains: bool) -> Result<Stream> {
     let file = Session { input, name: name.to_owned() };
     let mut reader = file.reader()?;
     let mut about = About { source: name.to_owned(), ..About::default() };
@@ -75,6 +75,7 @@ fn stream(input: Input, name: &str) -> Result<Stream> {
             }
             Chunk::SampledEvents(events) => {
                 about.events = events.to_events();
+                about.events.iter_mut().for_each(|event| event.format.leave_chains = !chains);
                 about.counted = events.counted();
                 about.notes.extend(events.notes);
                 (scan, last, cut) = (Scan::new(&about.events), Last::default(), 0);

@@ -2,12 +2,12 @@
 
 use super::demangle::demangle;
 use super::function::Line;
-use super::reader::Reader;
+use super::reader::{Reader, section};
 use super::source_point::{SourcePoint, find};
+use super::split::Split;
 use super::types::{DataTypes, Untyped, Variable};
-use crate::files::Files;
-use gimli::{EndianArcSlice, RunTimeEndian};
-use object::{Object as _, ObjectSection as _};
+use crate::files::{Files, Place};
+use object::Object as _;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -18,6 +18,7 @@ pub(super) struct Lines {
     /// `None`: the file has no DWARF, or none that can be read.
     context: Option<addr2line::Context<Reader>>,
     known: HashMap<u64, Vec<Line>>,
+    split: Split,
     types: Option<DataTypes>,
 }
 
@@ -25,14 +26,12 @@ pub(super) struct Lines {
 const MOST_KNOWN: usize = 1 << 20;
 /// Largest number of inlined frames at one address; compilers inline dozens deep.
 const DEEPEST: usize = 256;
-/// Largest ratio by which a compressed section may claim to expand: zlib's maximum is 1032, that of
-/// debug information some dozen.
-const MOST_SHRUNK: u64 = 1100;
 
 impl Lines {
     /// The lines of `file`, the debug file of `program` or itself; `shared` is the file that dwz moved common
-    /// parts to. Only the list of units is parsed now.
+    /// parts to; units may be in files of their own near `place`. Only the list of units is parsed now.
     pub fn new(
+        place: &Place,
         program: &object::File<'_>,
         file: &object::File<'_>,
         shared: Option<&object::File<'_>>,
@@ -49,7 +48,8 @@ impl Lines {
             addr2line::Context::from_arc_dwarf(dwarf).map(|context| (context, types))
         });
         let (context, types) = context.ok().unzip();
-        Self { context, known: HashMap::new(), types: types.flatten() }
+        let split = Split::new(place.clone(), files.clone());
+        Self { context, known: HashMap::new(), split, types: types.flatten() }
     }
 
     /// The lines at `address` (p_vaddr), the innermost inlined function first.
@@ -57,10 +57,10 @@ impl Lines {
         if self.known.len() >= MOST_KNOWN {
             self.known.clear();
         }
-        let context = self.context.as_ref();
+        let (context, split) = (self.context.as_ref(), &mut self.split);
         self.known
             .entry(address)
-            .or_insert_with(|| context.map(|c| frames(c, address)).unwrap_or_default())
+            .or_insert_with(|| context.map(|c| frames(c, split, address)).unwrap_or_default())
     }
 
     /// The instruction at `address` as sample profiles name it; `None` if it is inlined, or DWARF does not tell.
@@ -93,27 +93,13 @@ impl fmt::Debug for Lines {
     }
 }
 
-fn section(file: &object::File<'_>, name: &str, files: &Files) -> Reader {
-    let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
-    let data = file.section_by_name(name).and_then(|section| {
-        let compressed = section.compressed_data().ok()?;
-        let most = (compressed.data.len() as u64).saturating_mul(MOST_SHRUNK);
-        if compressed.uncompressed_size > most {
-            return None;
-        }
-        files.take(compressed.uncompressed_size).ok()?;
-        compressed.decompress().ok()
-    });
-    EndianArcSlice::new(Arc::from(&*data.unwrap_or_default()), endian)
-}
-
 /// Inlined frames, as far as they can be read.
-fn frames(context: &addr2line::Context<Reader>, address: u64) -> Vec<Line> {
+fn frames(context: &addr2line::Context<Reader>, split: &mut Split, address: u64) -> Vec<Line> {
     // addr2line computes `address + 1`.
     if address == u64::MAX {
         return Vec::new();
     }
-    let Ok(mut frames) = context.find_frames(address).skip_all_loads() else { return Vec::new() };
+    let Ok(mut frames) = split.resolve(context.find_frames(address)) else { return Vec::new() };
     let mut lines: Vec<Line> = Vec::new();
     while let Ok(Some(frame)) = frames.next() {
         let place = frame.location;

@@ -9,13 +9,15 @@ use object::{
 };
 use std::collections::HashMap;
 
-/// The functions of `file`; `debug` is its separate debug file.
+/// The functions of `file`; `debug` is its separate debug file, `mini` the one inside of it.
 ///
-/// Symbols are those of `.symtab`, if stripped those of the debug file, else those of `.dynsym`.
+/// Symbols are those of `.symtab`, if stripped those of the debug file, else those of `.dynsym` and of `mini`,
+/// which leaves those out.
 pub(super) fn table(
     file: &object::File<'_>,
     layout: &Layout,
     debug: Option<&object::File<'_>>,
+    mini: Option<&object::File<'_>>,
 ) -> Table {
     let mut symbols = symbols(file, file.symbols());
     if let Some(debug) = debug.filter(|_| symbols.is_empty()) {
@@ -23,6 +25,7 @@ pub(super) fn table(
     }
     if symbols.is_empty() {
         symbols = self::symbols(file, file.dynamic_symbols());
+        symbols.extend(mini.into_iter().flat_map(|mini| self::symbols(mini, mini.symbols())));
     }
     symbols.extend(stubs(file));
     Table::new(symbols, unwound(file), code(file, layout))

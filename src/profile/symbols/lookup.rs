@@ -11,6 +11,7 @@ use super::table::Table;
 use crate::address_space::ModuleAddress;
 use crate::files::{Files, Gap, SearchPaths};
 use crate::module::Module;
+use crate::unwind;
 use pmu::machine::Root;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -138,6 +139,12 @@ impl Symbols {
     /// Whether a module lies at the same addresses in every process (it is not position independent).
     pub fn is_fixed(&mut self, module: &Module) -> bool {
         self.loaded(module).program.as_ref().is_some_and(Program::is_fixed)
+    }
+
+    /// Unwind tables of a module; `None` without a file.
+    pub(crate) fn unwind_table(&mut self, module: &Module) -> Option<&mut unwind::Table> {
+        let number = self.number(module);
+        self.loaded[number].program.as_mut()?.unwind_table(&self.files)
     }
 
     /// DWARF of a module.

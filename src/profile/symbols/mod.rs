@@ -7,7 +7,7 @@
 //! | `table` | symbols → the function at an address |
 //! | `elf` | symbols, PLT stubs, unwind entries and sections of an ELF file |
 //! | `objects` | static variables of an ELF file |
-//! | `debug_file` | separate debug files |
+//! | `debug_file`, `mini`, `split` | separate debug files; symbols of stripped files; split DWARF |
 //! | `dwarf`, `reader` | lines and inlined functions; how sections are read |
 //! | `types` | types of data: members of variables |
 //! | `source_point` | instructions as sample profiles of compilers name them |
@@ -28,11 +28,13 @@ mod function;
 mod jit;
 mod kernel;
 mod lookup;
+mod mini;
 mod objects;
 mod origin;
 mod program;
 mod reader;
 mod source_point;
+mod split;
 mod table;
 mod typed;
 mod types;

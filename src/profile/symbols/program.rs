@@ -3,8 +3,9 @@
 use super::dwarf::Lines;
 use super::objects::{DataObject, Objects};
 use super::table::Table;
-use super::{debug_file, elf};
+use super::{debug_file, elf, mini};
 use crate::files::{Files, Layout, Place};
+use crate::unwind;
 use isa::flow::Image;
 use object::Object as _;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub(super) struct Program {
     debug: Option<Option<Arc<Vec<u8>>>>,
     lines: Option<Lines>,
     objects: Option<Objects>,
+    unwind: Option<Option<unwind::Table>>,
     image: Option<Result<Arc<ProgramImage>, String>>,
 }
 
@@ -29,7 +31,16 @@ impl Program {
     /// The ELF file `data`, found at `place`.
     pub fn new(data: Vec<u8>, place: Place, layout: Layout) -> Self {
         let (data, layout) = (Arc::new(data), Arc::new(layout));
-        Self { data, place, layout, debug: None, lines: None, objects: None, image: None }
+        Self {
+            data,
+            place,
+            layout,
+            debug: None,
+            lines: None,
+            objects: None,
+            unwind: None,
+            image: None,
+        }
     }
 
     /// Its functions.
@@ -40,8 +51,11 @@ impl Program {
         let data = Arc::clone(&self.data);
         let file = object::File::parse(&**data).map_err(|error| error.to_string())?;
         let debug = if file.symbol_table().is_none() { self.debug(files, &file) } else { None };
+        let is_bare = file.symbol_table().is_none() && debug.is_none();
         let debug = debug.as_ref().and_then(|data| object::File::parse(&***data).ok());
-        Ok(elf::table(&file, &self.layout, debug.as_ref()))
+        let mini = if is_bare { mini::read(&file, files) } else { None };
+        let mini = mini.as_ref().and_then(|data| object::File::parse(&**data).ok());
+        Ok(elf::table(&file, &self.layout, debug.as_ref(), mini.as_ref()))
     }
 
     /// The static variable at `address`.
@@ -55,6 +69,27 @@ impl Program {
             self.objects = Some(Objects::new(&file, debug.as_ref()));
         }
         self.objects.as_ref()?.at(address)
+    }
+
+    /// Its unwind tables: its own, or else those of its debug file.
+    pub fn unwind_table(&mut self, files: &Files) -> Option<&mut unwind::Table> {
+        if self.unwind.is_none() {
+            let table = self.read_unwind_table(files);
+            self.unwind = Some(table);
+        }
+        self.unwind.as_mut()?.as_mut()
+    }
+
+    fn read_unwind_table(&mut self, files: &Files) -> Option<unwind::Table> {
+        let data = Arc::clone(&self.data);
+        let file = object::File::parse(&**data).ok()?;
+        let mut own = unwind::Table::new(&file, None);
+        if !own.is_empty() {
+            return Some(own);
+        }
+        let debug = self.debug(files, &file)?;
+        let debug = object::File::parse(&**debug).ok()?;
+        Some(unwind::Table::new(&file, Some(&debug)))
     }
 
     /// Its lines, from itself or its debug file.
@@ -79,7 +114,7 @@ impl Program {
         let file = debug.as_ref().unwrap_or(program);
         let shared = debug_file::find_shared(files, file, &self.place);
         let shared = shared.as_ref().and_then(|data| object::File::parse(&**data).ok());
-        Some(Lines::new(program, file, shared.as_ref(), files))
+        Some(Lines::new(&self.place, program, file, shared.as_ref(), files))
     }
 
     fn debug(&mut self, files: &Files, file: &object::File<'_>) -> Option<Arc<Vec<u8>>> {

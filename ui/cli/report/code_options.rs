@@ -22,6 +22,9 @@ pub struct CodeArgs {
     /// Show the callers of FUNCTION (needs call chains: record -g)
     #[arg(long, value_name = "FUNCTION", help_heading = CODE)]
     pub callers: Option<String>,
+    /// Leave inlined functions out of call chains: faster with much debug information
+    #[arg(long, help_heading = CODE)]
+    pub no_inline: bool,
     /// Measure hot blocks in isolation, loops with values of further runs (output too)
     #[arg(long, help_heading = CODE)]
     pub measure: bool,
@@ -98,6 +101,7 @@ impl CodeArgs {
             names: names.into_iter().cloned().collect(),
             time: self.time.as_deref().map(nanoseconds).transpose()?,
             chains: page || self.wants_chains(),
+            leave_inlined: self.no_inline,
         };
         Ok(Some(CodeAsk {
             functions: self.functions,

@@ -16,6 +16,7 @@ use engine::hot::sampled::{of_files, of_live};
 use engine::record::SampleAsk;
 use engine::topdown::{ImportAsk, Update};
 use pmu::machine::this_cpu;
+use pmu::sampling::CallChains;
 use std::process::ExitCode;
 use tma::Result;
 
@@ -101,7 +102,10 @@ fn of_measurement(
     }
     let mut failed = None;
     let sample = SampleAsk {
-        call_chains: args.html.is_some() || args.code.wants_chains(),
+        call_chains: match args.html.is_some() || args.code.wants_chains() {
+            true => CallChains::FramePointers,
+            false => CallChains::None,
+        },
         beside: args.code.order.iter().cloned().collect(),
         locate: args.code.locate,
         per_function: args.code.per_function,

@@ -200,7 +200,8 @@ fn sample(
     queue: &Queue,
     on_update: &mut dyn FnMut(Update),
 ) -> tma::Result<(Outcome, Option<Stream>)> {
-    let sample = SampleAsk { call_chains: true, ..SampleAsk::default() };
+    let sample =
+        SampleAsk { call_chains: pmu::sampling::CallChains::FramePointers, ..SampleAsk::default() };
     let recorded = record(machine, settings.library, ask, Some(&sample), path, on_update)?;
     let recording = recording::stream(path, true)?;
     if recording.is_none() {

@@ -1,0 +1,44 @@
+//! Functions at a place of a call chain: the one that the code is of, and those inlined there.
+
+use super::callers::{INLINED, Named};
+use super::functions::names_at;
+use super::profile::Profile;
+use crate::address_space::ModuleAddress;
+use std::collections::HashMap;
+
+impl Profile {
+    /// The functions of a call chain, the innermost first: of each place those inlined there, then the one that its
+    /// code is of.
+    pub(super) fn functions_of(
+        &mut self,
+        chain: &[Option<ModuleAddress>],
+        known: &mut HashMap<ModuleAddress, Vec<Named>>,
+    ) -> Vec<Named> {
+        let mut functions = Vec::with_capacity(chain.len());
+        for place in chain {
+            match place {
+                None => functions.push(Named::only("[unknown]")),
+                Some(place) => functions.extend_from_slice(
+                    known.entry(*place).or_insert_with(|| self.functions_at(*place)),
+                ),
+            }
+        }
+        functions
+    }
+
+    fn functions_at(&mut self, place: ModuleAddress) -> Vec<Named> {
+        let module = &self.spaces.modules.all[place.module];
+        let of = |name, short| Named { name, short, module: module.name().to_owned() };
+        let mut functions = Vec::new();
+        if self.shows_inlined {
+            // The last line is of the function itself.
+            for line in self.symbols.lines(module, place) {
+                let inlined = line.inlined;
+                functions.extend(inlined.map(|name| of(format!("{name}{INLINED}"), name)));
+            }
+        }
+        let (name, short) = names_at(place, &self.spaces, &mut self.symbols);
+        functions.push(of(name, short));
+        functions
+    }
+}
