@@ -180,12 +180,19 @@ fn a_file_in_which_all_probes_are_puns_is_counted() {
     let folder = Folder::new();
     let options = ["-O1", "-fno-pie", "-no-pie"];
     let Some(program) = gcc(folder.path(), ONLY_PUNS, &options, "puns") else { return };
-    let Some(counts) = counted(&[super::name(&program)], &[function(&program, "f")]) else {
-        return;
-    };
-    assert_eq!(counts.exit, Some(pmu::Exit::Status(0)));
-    let f = counts.functions[0].as_ref().unwrap();
-    assert_eq!(f.blocks[0].count, Ok(1), "{f:?}");
+    // Where a pun leads depends on its bytes; in some runs the heap lies there.
+    let mut run = 0;
+    loop {
+        run += 1;
+        let Some(counts) = counted(&[super::name(&program)], &[function(&program, "f")]) else {
+            return;
+        };
+        assert_eq!(counts.exit, Some(pmu::Exit::Status(0)));
+        match &counts.functions[0] {
+            Ok(f) => break assert_eq!(f.blocks[0].count, Ok(1), "{f:?}"),
+            Err(why) => assert!(run < 8 && why.to_string().contains("no probe fits"), "{why}"),
+        }
+    }
 }
 
 /// A copy of a program whose header lets it write its code: `PF_W` of the executable segments (ELF

@@ -129,7 +129,7 @@ mod tests {
         assert!(wide.contains("derived   0x401140..0x401152 std::very"), "{wide}");
         assert!(wide.ends_with("::push\n") && wide.chars().count() == 81, "{wide}");
         let narrow = row(Some(40), "");
-        assert_eq!(narrow, format!("{:>14}  0x401140 std::ver...:push\n", 7));
+        assert_eq!(narrow, format!("{:>14}  0x401140 std::v...::push\n", 7));
         let noted =
             row(Some(80), ": it has no known end, and a reason that needs more than one line");
         assert!(noted.lines().all(|line| line.chars().count() <= 80), "{noted}");

@@ -10,7 +10,7 @@ const HANGING: usize = 4;
 /// it began. A word longer than a line stays whole.
 pub fn labelled(out: &mut String, label: &str, text: &str, width: usize) {
     let begin = label.chars().count();
-    let indent = if 2 * begin > width { HANGING } else { begin };
+    let indent = if 3 * begin > 2 * width { HANGING } else { begin };
     out.push_str(label);
     let mut column = begin;
     for (i, word) in text.split(' ').filter(|w| !w.is_empty()).enumerate() {
