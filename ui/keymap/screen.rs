@@ -25,7 +25,7 @@ pub enum Screen {
     Comparison,
     /// The loops and blocks of one of them.
     ComparedCode,
-    /// Who calls a function, and whom it calls.
+    /// Callers and callees of a function.
     Calls,
 }
 

@@ -204,8 +204,8 @@ mod tests {
         assert_eq!(got, Ok(own));
         let before = ptrace::getregs(Pid::from_raw(tid)).unwrap();
         let at = |n: u64| own + (16 + 2 * n) * page;
-        // How many calls it takes is the scheduler's: on a busy machine the thread may be through
-        // before it is told to stop, so one more row of ranges is mapped until it was not.
+        // How many calls it takes is the scheduler's: on a busy machine the thread may have finished
+        // before it is interrupted, so one more row of ranges is mapped until it was not.
         let mut calls = 0;
         for row in 0..64 {
             let ranges: Vec<Range<u64>> =

@@ -25,7 +25,7 @@ pub struct Caller {
 /// The name of a function among its own callees: samples in its own code.
 pub const SELF: &str = "[self]";
 
-/// Who calls a function, and whom it calls.
+/// Callers and callees of a function.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Calls {
     /// Share of all samples that are in it or in what it calls.

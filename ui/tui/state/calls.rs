@@ -1,4 +1,4 @@
-//! Who calls a function, and whom it calls.
+//! Callers and callees of a function.
 
 use super::list::List;
 use super::load::Load;
