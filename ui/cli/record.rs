@@ -61,7 +61,7 @@ pub struct SampleArgs {
     /// Read the counts of level 1 at each sample, for a tree per function
     #[arg(long, conflicts_with_all = ["branches", "loads"], help_heading = SAMPLING)]
     pub per_function: bool,
-    /// Record call chains by frame pointers (fp), or by unwind tables (dwarf or dwarf,BYTES)
+    /// Record call chains: by frame pointers (fp) or unwind tables (dwarf, dwarf,BYTES)
     #[arg(short = 'g', long, value_name = "HOW", num_args = 0..=1, default_missing_value = "fp", value_parser = call_chains, help_heading = SAMPLING)]
     pub call_graph: Option<CallChains>,
     /// Record user-mode registers
