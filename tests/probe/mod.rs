@@ -11,6 +11,7 @@ mod captured;
 mod counted_code;
 mod counts;
 mod ends;
+mod interrupted;
 mod killed;
 mod large;
 mod live_records;

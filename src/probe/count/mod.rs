@@ -7,8 +7,10 @@
 //! | `counting` | the probes: a counter for every block |
 //! | `tally` | what was counted by images that have ended |
 //! | `result` | counters → counts |
+//! | `faults` | blocks that signals of the processor may have left before their probes |
 
 mod counting;
+mod faults;
 mod live;
 mod request;
 mod result;

@@ -1,6 +1,7 @@
 //! Counters → counts of blocks and edges, of all processes together.
 
 use super::counting::{Counting, first};
+use super::faults::Faults;
 use super::request::{BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount};
 use crate::facts::{Block, Function, Loop};
 use crate::patch::{Member, Patcher, Target, Wanted, notes};
@@ -77,7 +78,8 @@ fn function(
     if let Some(why) = patcher.refused[number].first() {
         return Err(why.clone());
     }
-    let slack = run.slack;
+    let faults = Faults::of(&patcher.faults[number], facts);
+    let slack = run.slack + faults.number();
     let mut result = FunctionCounts { slack, ..FunctionCounts::default() };
     let mut any = false;
     for tally in patcher.probes.tallies.iter().filter(|tally| tally.target == number) {
@@ -94,6 +96,7 @@ fn function(
             .collect();
         let solved = solve(facts, &counted, slack.cast_signed());
         add(&mut result, (facts, &planned.placements, &solved), run.is_window);
+        faults.refuse(&mut result, &planned.placements);
         any = true;
     }
     if !any {

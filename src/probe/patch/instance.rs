@@ -1,6 +1,7 @@
 //! One file in one process: where its shared memory and trampolines are, and what was patched.
 
 use super::mapped::Shared;
+use super::origins::Trampolines;
 use super::patched::Patched;
 use super::probes::Probes;
 use crate::plan::PAGE;
@@ -17,6 +18,8 @@ pub struct Instance<P: Probes> {
     pub target: usize,
     /// By function of the target; none where it was not patched.
     pub plans: Vec<Result<P::Plan, String>>,
+    /// What its addresses are more than those in the file.
+    pub bias: u64,
     /// What its trampolines write.
     pub shared: Arc<Shared>,
     /// All memory of ours.
@@ -49,6 +52,15 @@ impl<P: Probes> Instance<P> {
     pub fn number(&self, memory: &Memory, process: i32) -> Result<(), String> {
         let write = |at| memory.write_alive(at, &process.to_le_bytes());
         self.process.map_or(Ok(()), write).map_err(|e| format!("a child cannot be told apart: {e}"))
+    }
+
+    /// The address in the file of an instruction that is executed at this one, if it is of this file: in its code, or in
+    /// a trampoline for it.
+    pub(super) fn original(&self, address: u64, trampolines: &[Trampolines]) -> Option<u64> {
+        if self.ranges.iter().any(|range| range.contains(&address)) {
+            return trampolines.iter().find_map(|of| of.original(address));
+        }
+        self.code.has(address).then(|| address.wrapping_sub(self.bias))
     }
 
     /// How many probes it has.

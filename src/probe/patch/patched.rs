@@ -53,6 +53,13 @@ impl Patched {
         }
     }
 
+    /// Whether an address is in one of the functions.
+    pub fn has(&self, address: u64) -> bool {
+        let next = self.before.partition_point(|(start, _)| *start <= address);
+        let last = next.checked_sub(1).and_then(|last| self.before.get(last));
+        last.is_some_and(|(start, code)| address - start < code.len() as u64)
+    }
+
     /// Whether the code is as it was, by a function that reads so many bytes from an address on.
     pub fn is_before(&self, read: impl Fn(u64, usize) -> Vec<u8>) -> bool {
         self.spans().all(|span| {

@@ -54,6 +54,8 @@ pub struct Patcher<P: Probes> {
     pub trampolines: Vec<Trampolines>,
     /// By target: why a process with it was not counted whole.
     pub refused: Vec<Vec<String>>,
+    /// By target: instructions (p_vaddr) that the processor has interrupted by a signal, which one, and how often.
+    pub faults: Vec<BTreeMap<u64, (i32, u64)>>,
     /// What is to be put into a live process, by target.
     pub(super) prepared: Vec<Option<Result<Prepared<P>, String>>>,
     /// Probes of earlier runs that were taken back.
@@ -72,6 +74,7 @@ impl<P: Probes> Patcher<P> {
     /// Nothing is patched yet.
     pub fn new(probes: P, targets: Vec<Target>) -> Self {
         let refused = targets.iter().map(|_| Vec::new()).collect();
+        let faults = targets.iter().map(|_| BTreeMap::new()).collect();
         let (processes, trampolines, prepared) = (BTreeMap::new(), Vec::new(), Vec::new());
         Self {
             probes,
@@ -79,6 +82,7 @@ impl<P: Probes> Patcher<P> {
             processes,
             trampolines,
             refused,
+            faults,
             prepared,
             restored: 0,
             has_left: false,
@@ -231,6 +235,15 @@ impl<P: Probes> Follower for Patcher<P> {
         }
         self.processes.entry(process).or_insert(copy);
         refused.into_iter().for_each(|(target, why)| self.refuse(target, why));
+    }
+
+    fn faulted(&mut self, process: i32, at: u64, signal: i32) {
+        let Some(of) = self.processes.get(&process).filter(|_| !self.has_left) else { return };
+        for instance in &of.instances {
+            if let Some(original) = instance.original(at, &self.trampolines) {
+                self.faults[instance.target].entry(original).or_insert((signal, 0)).1 += 1;
+            }
+        }
     }
 
     fn left(&mut self, process: i32, tid: i32, base: u64) {

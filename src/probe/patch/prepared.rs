@@ -24,6 +24,8 @@ pub struct Prepared<P: Probes> {
     target: usize,
     /// Where its anchor is.
     address: u64,
+    /// What addresses in the process are more than those in the file.
+    bias: u64,
     plans: Vec<Result<P::Plan, String>>,
     /// Trampolines, by address.
     pieces: Vec<(u64, Vec<u8>)>,
@@ -105,6 +107,7 @@ impl<P: Probes> Prepared<P> {
         Ok(Self {
             target: number,
             address,
+            bias,
             plans,
             pieces,
             prefixes,
@@ -215,7 +218,7 @@ impl<P: Probes> Prepared<P> {
             self.map(tracee, memory, common)?;
         }
         let written = self.fill(memory, None);
-        let Self { target, plans, prefixes, process, origins, code, leftovers, .. } = self;
+        let Self { target, bias, plans, prefixes, process, origins, code, leftovers, .. } = self;
         let written = written
             .and_then(|_| leftovers.restore(memory).map_err(unwritten))
             .and_then(|()| code.write(memory));
@@ -228,7 +231,18 @@ impl<P: Probes> Prepared<P> {
         }
         let Mapped { shared, ranges } = mapped;
         let (shared, restored) = (Arc::new(shared), leftovers.number());
-        Ok(Instance { target, plans, shared, ranges, prefixes, process, code, origins, restored })
+        Ok(Instance {
+            target,
+            plans,
+            bias,
+            shared,
+            ranges,
+            prefixes,
+            process,
+            code,
+            origins,
+            restored,
+        })
     }
 }
 

@@ -21,6 +21,8 @@ const AWAKE: Duration = Duration::from_millis(5);
 const POLL: Duration = Duration::from_micros(100);
 /// Signals that stop a process (signal(7)).
 const STOPPING: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+/// Signals by which the processor interrupts an instruction (signal(7)).
+const FAULTS: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
 /// What is done at the events of a followed command.
 pub trait Follower {
@@ -30,6 +32,8 @@ pub trait Follower {
     fn created(&mut self, parent: i32, process: i32);
     /// A process executes another program: nothing of the old one is left.
     fn executed(&mut self, process: i32);
+    /// The processor has interrupted a thread by a signal, such as SIGFPE, at this instruction.
+    fn faulted(&mut self, _process: i32, _at: u64, _signal: i32) {}
     /// A thread is about to end; the base of its own memory is in fs.
     fn left(&mut self, _process: i32, _tid: i32, _base: u64) {}
     /// All threads of a process are about to end; its memory is still there.
@@ -105,6 +109,16 @@ pub fn follow(
     Ok(Followed { wall, exit, interrupted, tasks })
 }
 
+/// The instruction at which a thread has stopped for a signal that the processor raised, not another
+/// process.
+fn fault(tid: i32, signal: i32) -> Option<u64> {
+    let pid = Pid::from_raw(tid);
+    // Codes of signals that a process has sent are not above 0 (sigaction(2)).
+    let is_raised = || ptrace::getsiginfo(pid).is_ok_and(|info| info.si_code > 0);
+    let is_fault = FAULTS.contains(&signal) && is_raised();
+    is_fault.then(|| ptrace::getregs(pid).ok().map(|registers| registers.rip)).flatten()
+}
+
 /// Waits a little, if the `last` stop was some time ago.
 pub(super) fn rest(last: Instant) {
     if last.elapsed() > AWAKE {
@@ -125,12 +139,20 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
     pub fn poll(&mut self) -> bool {
         let mut any = false;
         for tid in self.tasks.keys().copied().collect::<Vec<_>>() {
-            if let Some(stop) = stop(tid, self.leader) {
-                any = true;
-                self.handle(tid, stop);
+            let Some(stop) = stop(tid, self.leader) else { continue };
+            // Its end while threads are left: one of them may execute a program under its id.
+            if stop == Stop::Ended && tid == self.leader && self.has_threads(tid) {
+                continue;
             }
+            any = true;
+            self.handle(tid, stop);
         }
         any
+    }
+
+    /// Whether there are other threads of a process than its first.
+    fn has_threads(&self, process: i32) -> bool {
+        self.tasks.iter().any(|(tid, of)| *of == process && *tid != process)
     }
 
     fn handle(&mut self, tid: i32, stop: Stop) {
@@ -152,6 +174,9 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
                 // A stop by such a signal interrupts without a tracer, too.
                 if !STOPPING.contains(&signal) {
                     restart(tid);
+                }
+                if let Some(at) = fault(tid, signal) {
+                    self.follower.faulted(process, at, signal);
                 }
                 return Some(Resume::Continue(signal));
             }

@@ -126,6 +126,10 @@ impl Traced {
         let mut any = false;
         for tid in self.running(|_| true) {
             let Some(stop) = stop(tid, self.child.pid) else { continue };
+            // A thread that is left may still execute a program under its id.
+            if stop == Stop::Ended && tid == self.child.pid {
+                continue;
+            }
             any = true;
             match self.handle(tid, stop) {
                 Handled::Resume(how) => self.go(tid, how),
