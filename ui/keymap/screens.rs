@@ -16,14 +16,12 @@ pub const LINES: &[Screen] = &[Screen::Blocks, Screen::EstimatedCode, Screen::Es
 pub const MEASURED: &[Screen] = &[Screen::Tree, Screen::Functions, Screen::Blocks];
 pub const CALLED: &[Screen] = &joined::<4>(&[CODE, ESTIMATED_CODE]);
 pub const FILTERED: &[Screen] = &joined::<7>(&[COMPARED, MEASURED, ESTIMATED_CODE]);
-pub const HOT: &[Screen] =
-    &joined::<8>(&[COMPARED, MEASURED, &[Screen::Estimate], ESTIMATED_CODE]);
+pub const HOT: &[Screen] = &joined::<8>(&[COMPARED, MEASURED, &[Screen::Estimate], ESTIMATED_CODE]);
 /// A measurement and its estimate.
 pub const ESTIMATED: &[Screen] = &joined::<8>(&[MEASURED, ESTIMATE]);
 /// Those with a level below the selected row.
 pub const DOWNWARD: &[Screen] = &joined::<10>(&[ESTIMATED, &[Screen::Comparison, Screen::Calls]]);
-pub const ALL: &[Screen] =
-    &joined::<12>(&[MEASURED, BLOCK, ESTIMATE, COMPARED, &[Screen::Calls]]);
+pub const ALL: &[Screen] = &joined::<12>(&[MEASURED, BLOCK, ESTIMATE, COMPARED, &[Screen::Calls]]);
 
 const COMPARED: &[Screen] = &[Screen::Comparison, Screen::ComparedCode];
 const ESTIMATED_CODE: &[Screen] = &[Screen::EstimatedFunctions, Screen::EstimatedCode];
