@@ -1,8 +1,8 @@
 //! What only the hardware can record: the last branches before a sample (LBR), loads with their
 //! address, origin and latency (PEBS of Intel, IBS of AMD).
 
+use super::chooser::Chooser;
 use super::names::PRECISE;
-use super::sample::Chooser;
 use nix::errno::Errno;
 use pmu::machine::{Encoding, Pmu};
 use pmu::perf::Rate;

@@ -1,6 +1,6 @@
 //! The events that locate nodes.
 
-use super::sample::Chooser;
+use super::chooser::Chooser;
 use pmu::sampling::SampledEvent;
 use tma::error::{ErrorKind, Result};
 use tma::tables::select;

@@ -1,6 +1,6 @@
 //! Samples that read the counts of level 1: for a tree of each function.
 
-use super::sample::Chooser;
+use super::chooser::Chooser;
 use pmu::perf::code;
 use pmu::sampling::{CountedEvent, Extra, SampledEvent, reads_inherited};
 use tma::schedule::{self, Budget, to_level};
