@@ -11,6 +11,9 @@ use tma::tables::Table;
 
 impl Chooser<'_> {
     /// The event that a user has named.
+    ///
+    /// # Errors
+    /// There is no such event or modifier, or it cannot be sampled here.
     pub fn by_name(&mut self, text: &str) -> Result<Vec<SampledEvent>> {
         let (base, modifiers) = self.split(text)?;
         let found = self.known(base).map_err(|why| {

@@ -21,6 +21,7 @@ pub(super) struct Chooser<'a> {
 }
 
 impl Chooser<'_> {
+    /// An event at the chosen rate, on all CPUs, with nothing more in its records.
     pub fn event(&self, name: &str, encoding: Encoding, precise: u8) -> SampledEvent {
         let rate = self.rate;
         let (name, extra) = (name.to_owned(), Extra::default());
@@ -36,6 +37,10 @@ impl Chooser<'_> {
         }
     }
 
+    /// The event with the highest precision up to its own that the kernel takes.
+    ///
+    /// # Errors
+    /// The kernel refuses it with any.
     pub fn settled(&self, event: SampledEvent) -> std::result::Result<SampledEvent, Errno> {
         with_supported_precision(event, self.ability.user_only)
     }
@@ -58,6 +63,7 @@ impl Chooser<'_> {
     }
 
     /// An event of a core's table; `None` if it has none of this name.
+    /// The inner error says why it cannot be sampled here.
     pub fn of_table(
         &self,
         core: &CountedCore,

@@ -38,6 +38,7 @@ pub(super) struct Observing {
 }
 
 impl Observing {
+    /// The wishes of all functions whose code is known; `is_live`: in code that has been running.
     pub fn new(
         targets: &[Target],
         wishes: &dyn Fn(usize, &Function) -> Vec<Wish>,

@@ -45,6 +45,7 @@ struct Seen<'a> {
 }
 
 impl<'a> Marking<'a> {
+    /// Nothing logged yet; `of`: of each site, the number of its code in the request.
     pub fn new(sites: &'a [Site], of: Vec<usize>) -> Self {
         let (names, tree, threads) = (Names::default(), Tree::default(), BTreeMap::new());
         Self {
