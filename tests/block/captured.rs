@@ -99,11 +99,8 @@ fn what_cannot_be_captured_is_an_error_with_its_remedy() {
 fn measured(source: &str, folder: &Folder) -> Option<Value> {
     let program = gcc(folder.path(), source, &["-O1"], "program")?;
     let place = format!("{}:f@0", text(&program));
-    let Some(captured) =
-        traced(block([&*place, "--quick", "--budget", "50", "--format", "json", "--", "x"]))
-    else {
-        return None;
-    };
+    let options = ["--quick", "--budget", "50", "--format", "json", "--", "x"];
+    let captured = traced(block([&[&*place][..], &options].concat()))?;
     Some(captured.json())
 }
 
