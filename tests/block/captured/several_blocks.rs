@@ -33,11 +33,11 @@ fn a_loop_of_several_blocks_runs_with_the_values_of_its_program() {
         let captured = captured.json();
         let notes = notes(&captured);
         assert!(notes.contains("captured at entry 1037 of the block"), "{notes}");
-        // Of several executions one may not be timed where the machine is busy.
+        // Where the machine is busy an execution may not be timed: the document is then of the next one.
         if !notes.contains("executions not measured") {
             assert!(notes.contains("47 iterations with the program's registers"), "{notes}");
+            assert_eq!(registers(&captured)[2], 47, "{captured}");
         }
-        assert_eq!(registers(&captured)[2], 47, "{captured}");
         assert!(captured["block"]["name"].as_str().unwrap().contains("@0, a loop of 3 blocks"));
     }
 }
