@@ -5,7 +5,7 @@ mod blocks;
 
 use crate::core_model;
 use crate::predicting;
-use crate::record::sample::{self, SampleAsk};
+use crate::record::{SampleAsk, sample};
 use pmu::machine::{Finding, Level, Load, Machine, Root, TableMatch, Ticks};
 use pmu::perf;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Two commands measured alternately, so that what else the machine does meets both alike.
 
+use crate::documents::Exit;
 use crate::documents::Report;
-use crate::documents::report::Exit;
 use crate::topdown::{LiveAsk, Outcome, Update, live};
 use pmu::machine::Machine;
 use tma::tables::Library;

@@ -13,13 +13,13 @@ use engine::documents::diff::several::mean;
 use engine::interleaved::{self, InterleavedAsk, Runs};
 use engine::topdown::{Ask, LiveAsk};
 use nix::unistd::{dup, dup2_stdout};
-use pmu::{Aggregate, Command, Target};
+use pmu::Command;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tma::{Error, Result};
 
 #[derive(Args)]
@@ -103,22 +103,11 @@ fn sides(words: &[OsString]) -> Result<(&[OsString], &[OsString])> {
 
 fn live(args: &BenchArgs, settings: &Settings, words: &[OsString]) -> Result<LiveAsk> {
     Ok(LiveAsk {
-        ask: Ask { level: Some(args.level), nodes: None, bottlenecks: false },
+        ask: Ask { level: Some(args.level), ..Ask::default() },
         uarch: settings.uarch.clone(),
-        core: settings.core()?,
-        target: Target::Command,
         command: Some(Command { argv: workload::resolve(words), stdout_to_stderr: false }),
         typed: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        aggregate: Aggregate::All,
-        inherit: true,
-        user_only: false,
-        multiplex: true,
-        drilldown: false,
-        repeats: 1,
-        delay: Duration::ZERO,
-        duration: None,
-        interval: None,
-        require_pmu: false,
+        ..LiveAsk::of(settings.core()?)
     })
 }
 

@@ -12,7 +12,7 @@ use engine::hot::hottest::hottest;
 use engine::render::{count, json};
 use engine::steps::Watch;
 use engine::topdown::{Ask, LiveAsk};
-use pmu::{Aggregate, Command, Target};
+use pmu::{Command, Target};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -118,20 +118,11 @@ pub(super) fn live(
         // One level needs no counters that others wait for.
         ask: Ask { level: Some(1), ..Ask::default() },
         uarch: settings.uarch.clone(),
-        core: settings.core()?,
         target: process.map_or(Target::Command, |(pid, _)| Target::Process(pid)),
         command: process.is_none().then(|| command.clone()),
         typed: command.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
-        aggregate: Aggregate::All,
-        inherit: true,
-        user_only: false,
-        multiplex: true,
-        drilldown: false,
-        repeats: 1,
-        delay: Duration::ZERO,
         duration: process.map(|(_, window)| window),
-        interval: None,
-        require_pmu: false,
+        ..LiveAsk::of(settings.core()?)
     })
 }
 

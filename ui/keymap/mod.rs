@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `command` | what a key can mean |
 //! | `screen` | the screens of the drill-down |
+//! | `screens` | sets of them on which a key does the same |
 //! | `table` | the keys as they come |
 //! | `bindings` | the keys as configured, looked up by key or command |
 //! | `key` | a key as terminals send it and as people write it |
@@ -17,6 +18,7 @@ mod docs;
 mod key;
 mod prompt;
 mod screen;
+mod screens;
 mod table;
 
 pub use bindings::{Bound, Keymap};

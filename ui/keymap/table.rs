@@ -3,6 +3,10 @@
 use super::command::Command;
 use super::key::Key;
 use super::screen::Screen;
+use super::screens::{
+    ALL, BLOCK, BLOCKS, CALLED, CODE, DETAILED, DOWNWARD, ESTIMATED, FILTERED, FOLDED, FUNCTIONS,
+    HOT, LINES, LIVE, MEASURED, SORTED, TREE,
+};
 use crossterm::event::KeyCode;
 
 /// What some keys do on some screens.
@@ -57,75 +61,6 @@ const fn bind(
 ) -> Binding {
     Binding { command, keys, screens, hint, help }
 }
-
-const ALL: &[Screen] = &[
-    Screen::Tree,
-    Screen::Functions,
-    Screen::Blocks,
-    Screen::Block,
-    Screen::Estimate,
-    Screen::EstimatedFunctions,
-    Screen::EstimatedCode,
-    Screen::EstimatedSource,
-    Screen::EstimatedBlock,
-    Screen::Comparison,
-    Screen::ComparedCode,
-    Screen::Calls,
-];
-const DOWNWARD: &[Screen] = &[
-    Screen::Tree,
-    Screen::Functions,
-    Screen::Blocks,
-    Screen::Estimate,
-    Screen::EstimatedFunctions,
-    Screen::EstimatedCode,
-    Screen::EstimatedSource,
-    Screen::EstimatedBlock,
-    Screen::Comparison,
-    Screen::Calls,
-];
-const ESTIMATED: &[Screen] = &[
-    Screen::Tree,
-    Screen::Functions,
-    Screen::Blocks,
-    Screen::Estimate,
-    Screen::EstimatedFunctions,
-    Screen::EstimatedCode,
-    Screen::EstimatedSource,
-    Screen::EstimatedBlock,
-];
-const CALLED: &[Screen] =
-    &[Screen::Functions, Screen::Blocks, Screen::EstimatedFunctions, Screen::EstimatedCode];
-const HOT: &[Screen] = &[
-    Screen::Comparison,
-    Screen::ComparedCode,
-    Screen::Tree,
-    Screen::Functions,
-    Screen::Blocks,
-    Screen::Estimate,
-    Screen::EstimatedFunctions,
-    Screen::EstimatedCode,
-];
-const FILTERED: &[Screen] = &[
-    Screen::Comparison,
-    Screen::ComparedCode,
-    Screen::Tree,
-    Screen::Functions,
-    Screen::Blocks,
-    Screen::EstimatedFunctions,
-    Screen::EstimatedCode,
-];
-const MEASURED: &[Screen] = &[Screen::Tree, Screen::Functions, Screen::Blocks];
-const FOLDED: &[Screen] = &[Screen::Tree, Screen::Blocks, Screen::EstimatedSource];
-const LINES: &[Screen] = &[Screen::Blocks, Screen::EstimatedCode, Screen::EstimatedSource];
-const SORTED: &[Screen] = &[Screen::Tree, Screen::Functions];
-const CODE: &[Screen] = &[Screen::Functions, Screen::Blocks];
-const DETAILED: &[Screen] = &[Screen::Tree, Screen::Block];
-const TREE: &[Screen] = &[Screen::Tree];
-const FUNCTIONS: &[Screen] = &[Screen::Functions];
-const LIVE: &[Screen] = &[Screen::Tree, Screen::Functions];
-const BLOCKS: &[Screen] = &[Screen::Blocks];
-const BLOCK: &[Screen] = &[Screen::Block];
 
 /// Every key, the most useful in the footer first.
 pub static KEYMAP: &[Binding] = &[

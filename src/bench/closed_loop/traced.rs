@@ -8,7 +8,7 @@ use crate::harness::loop_counter::LoopCounter;
 use crate::harness::required_state::RequiredState;
 use crate::initial::discover::run_once;
 use crate::initial::run_setup::RunSetup;
-use crate::initial::trace::{Slot, needed};
+use crate::initial::slots::{Slot, needed};
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::{Ended, layout as at};
 use crate::timing::measure::{Closed, EIGHTHS};

@@ -5,7 +5,7 @@ use super::required_state::Width;
 use super::unlocked_exchange::unlocked_exchange;
 use crate::harness::program::{Program, Shape};
 use crate::harness::region::Region;
-use crate::initial::trace::{self, Slot};
+use crate::initial::slots::{Slot, needed};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;
 use iced_x86::Register;
@@ -89,7 +89,7 @@ impl<'a> Builder<'a> {
         let instructions = &self.shape.block.instructions;
         let needed: Vec<_> = instructions
             .iter()
-            .map(|i| if traced { trace::needed(i) } else { Default::default() })
+            .map(|i| if traced { needed(i) } else { Default::default() })
             .collect();
         self.origins.reserve(copies.len() * instructions.len());
         let first = copies.start;

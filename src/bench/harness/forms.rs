@@ -36,15 +36,26 @@ pub fn replay(shape: &Shape<'_>) -> Program {
     let mut builder = Builder::new(shape);
     builder.prologue();
     builder.code.warm_up(2);
-    let head = builder.code.here();
-    builder.restore();
-    builder.code.fence_and_align();
-    builder.copies(0..shape.copies, false);
-    builder.code.fence();
-    builder.code.decrement(at::CONTEXT + context::LEFT);
-    builder.code.jump_if_not_zero(head);
+    repetitions(&mut builder, shape.copies);
     builder.store_registers();
     builder.finish()
+}
+
+/// Repetitions of all copies between fences, each from the initial state. Returns where they begin.
+fn repetitions(builder: &mut Builder<'_>, copies: usize) -> usize {
+    let head = builder.code.here();
+    fenced(builder, copies);
+    builder.code.decrement(at::CONTEXT + context::LEFT);
+    builder.code.jump_if_not_zero(head);
+    head
+}
+
+/// All copies between fences, from the initial state.
+fn fenced(builder: &mut Builder<'_>, copies: usize) {
+    builder.restore();
+    builder.code.fence_and_align();
+    builder.copies(0..copies, false);
+    builder.code.fence();
 }
 
 /// The copies once with alignment checks: RFLAGS.AC is set on the worker's stack, before registers get
@@ -54,10 +65,7 @@ pub fn checked(shape: &Shape<'_>) -> Program {
     builder.prologue();
     builder.code.raw(&[0x68, 0x02, 0x02, 0x04, 0x00]); // push 0x40202: RFLAGS.AC, interrupts
     builder.code.raw(&[0x9d]); // popfq
-    builder.restore();
-    builder.code.fence_and_align();
-    builder.copies(0..shape.copies, false);
-    builder.code.fence();
+    fenced(&mut builder, shape.copies);
     builder.finish()
 }
 
@@ -76,13 +84,7 @@ pub fn unrolled(shape: &Shape<'_>) -> Program {
     let mut builder = Builder::new(shape);
     builder.prologue();
     builder.code.warm_up(WARM);
-    let head = builder.code.here();
-    builder.restore();
-    builder.code.fence_and_align();
-    builder.copies(0..shape.copies, false);
-    builder.code.fence();
-    builder.code.decrement(at::CONTEXT + context::LEFT);
-    builder.code.jump_if_not_zero(head);
+    let head = repetitions(&mut builder, shape.copies);
     builder.code.timed_again(head);
     builder.finish()
 }

@@ -9,6 +9,7 @@
 //! | `hill_climbing`, `proposals` | one change at a time, by what the failing instruction depends on |
 //! | `cache_fit` | values that keep a runnable block within the L1 data cache |
 //! | `traced_run`, `completed_run` | one traced run, and what it shows |
+//! | `slots` | the registers that are traced |
 //! | `trace`, `failure` | memory accesses of a run, why it failed |
 
 #[cfg(target_arch = "x86_64")]
@@ -26,6 +27,7 @@ pub(crate) mod init;
 pub(crate) mod proposals;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod run_setup;
+pub(crate) mod slots;
 pub(crate) mod snapshot;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod trace;

@@ -33,6 +33,7 @@ struct Prediction {
 }
 
 impl Direction {
+    /// One that has seen no branch.
     pub fn new(history: &History) -> Self {
         Self { bimodal: vec![0; BIMODAL], banks: Banks::new(history), trust_alternative: 0 }
     }

@@ -40,6 +40,7 @@ pub(super) struct Target {
 }
 
 impl Target {
+    /// One that has seen no branch, and takes targets by `rule`.
     pub fn new(history: &History, rule: Rule) -> Self {
         Self { last: vec![Seen::default(); LAST], banks: Banks::new(history), rule }
     }

@@ -123,6 +123,7 @@ pub struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// Follows a branch that was taken; what it completes goes to `calls`.
     pub fn step(&mut self, step: &Step, calls: &mut dyn Calls) {
         let from_inside = self.shape.has(step.from);
         self.fall_in(from_inside);

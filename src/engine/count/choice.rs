@@ -97,6 +97,7 @@ pub(super) struct Names {
 }
 
 impl Names {
+    /// Those of the file at `path`, which is read when the first is asked for.
     pub fn new(path: &Path) -> Self {
         let module = Module {
             path: path.display().to_string(),

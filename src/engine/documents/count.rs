@@ -3,7 +3,7 @@
 mod branches;
 mod loads;
 
-use super::report::Exit;
+use super::exit::Exit;
 use super::values::ValueRow;
 use serde::{Deserialize, Serialize};
 use std::path::Path;

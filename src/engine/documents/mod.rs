@@ -21,6 +21,7 @@
 //! | [`regions`] | regions that a program marks, `tdtool.regions/1` |
 //! | [`deps`] | dependencies of a block, `tdtool.deps/1` |
 //! | [`microbench`] | throughput and latency of instructions, `tdtool.kernel/1` |
+//! | [`exit`] | how a command ended |
 //! | [`report_file`] | a report read back from JSON |
 //! | [`shown`] | a report with what an interactive screen shows |
 //! | [`explanations`] | texts, formulas and thresholds of a report's nodes |
@@ -51,6 +52,7 @@ pub mod estimate_code;
 pub mod estimate_lines;
 pub mod estimate_parts;
 pub mod evaluation;
+pub mod exit;
 pub mod explanations;
 pub mod flame;
 mod load_data;
@@ -72,4 +74,5 @@ pub mod values;
 pub mod workload;
 
 pub use build::{Part, Selection, findings, parts};
-pub use report::{Exit, Finding, FindingKind, InfoRow, NodeRow, Report, SCHEMA, Source};
+pub use exit::Exit;
+pub use report::{Finding, FindingKind, InfoRow, NodeRow, Report, SCHEMA, Source};

@@ -1,6 +1,6 @@
 //! Regions that a program marks, `tdtool.regions/1`.
 
-use super::Exit;
+use super::exit::Exit;
 use serde::{Deserialize, Serialize};
 
 /// The schema of [`Regions`].

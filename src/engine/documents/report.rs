@@ -2,6 +2,7 @@
 
 use crate::documents::annotated::AnnotatedFunction;
 use crate::documents::estimate::Estimate;
+use crate::documents::exit::Exit;
 use crate::documents::flame::FlameGraph;
 use crate::documents::per_function::PerFunction;
 use crate::documents::report_code::{BlockRow, Callers, EventRow, FunctionRow, Sampled};
@@ -33,35 +34,6 @@ impl Source {
             Source::Imported => "imported counts",
             Source::Session => "recorded session",
             Source::NoPmu => "no core PMU",
-        }
-    }
-}
-
-/// How the measured command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Exit {
-    /// With this status.
-    Status(i32),
-    /// Killed by this signal.
-    Signal(i32),
-}
-
-impl Exit {
-    /// The exit status of a shell: the status, or 128 + the signal.
-    pub fn code(self) -> i32 {
-        match self {
-            Exit::Status(status) => status,
-            Exit::Signal(signal) => 128 + signal,
-        }
-    }
-}
-
-impl From<pmu::Exit> for Exit {
-    fn from(exit: pmu::Exit) -> Self {
-        match exit {
-            pmu::Exit::Status(status) => Exit::Status(status),
-            pmu::Exit::Signal(signal) => Exit::Signal(signal),
         }
     }
 }

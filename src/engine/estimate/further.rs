@@ -3,7 +3,6 @@
 use super::ask::EstimateAsk;
 use super::functions::Functions;
 use crate::count::{CountAsk, First};
-use crate::documents::Exit;
 use crate::documents::count::{BlockRow, Count};
 use crate::documents::estimate::Run;
 use pmu::perf::Signals;
@@ -126,12 +125,4 @@ fn same(one: &Count, other: &Count) -> bool {
         rows
     };
     sorted(one) == sorted(other)
-}
-
-/// An end as probes report it.
-pub(super) fn ended(exit: Exit) -> pmu::Exit {
-    match exit {
-        Exit::Status(status) => pmu::Exit::Status(status),
-        Exit::Signal(signal) => pmu::Exit::Signal(signal),
-    }
 }

@@ -5,7 +5,7 @@ use super::counted::Counted;
 use super::evidence::Context;
 use super::footprint::Footprint;
 use super::functions::{Functions, choose};
-use super::further::{Further, Wanted, ended};
+use super::further::{Further, Wanted};
 use super::interrupt::interruptible;
 use super::listing;
 use super::machine::{clock, width};
@@ -76,7 +76,7 @@ pub fn estimate(
     document.runs.push(Run { run: "samples".to_owned(), seconds: plain });
     let core = &*ask.model.core;
     let (width, ghz) = (width(core)?, clock(&ask.model)?);
-    let found = choose(profile, report.exit.map(ended), plain);
+    let found = choose(profile, report.exit.map(pmu::Exit::from), plain);
     let task = report.software.get("task_clock_ms").copied().flatten();
     let cycles = task.unwrap_or(plain * 1e3) * ghz * 1e6;
     let shared = Shared { core, width, cycles, samples: found.hot.samples, ghz };

@@ -1,10 +1,11 @@
 //! A recording's hot functions and blocks, into a report.
 
 use super::annotated::{annotated, hottest};
+use super::callers::callers;
 use super::entries::{self, CountAsk};
+use super::gaps::{NO_TREES, no_trees, not_here, without_blocks};
 use super::isolated::measured;
 use super::located::Located;
-use super::named::{function, none_called};
 use super::per_function::{breakdown, per_function};
 use super::stacks::{Outputs, estimated, stacks};
 use super::with_values::Loops;
@@ -17,12 +18,11 @@ use crate::estimate::{EstimateAsk, estimate};
 use bench::Options;
 use pmu::Command;
 use profile::files::SearchPaths;
-use profile::hot::{Filter, HotBlock, Profile, overview};
-use profile::recording::Source;
+use profile::hot::{Filter, HotBlock, Profile};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tma::{Error, Result};
+use tma::Result;
 
 /// Which functions and blocks to report.
 #[derive(Debug, Clone)]
@@ -87,103 +87,8 @@ impl Default for CodeAsk {
     }
 }
 
-/// Share of the samples from which a missing program is noted.
-const WORTH_A_NOTE: f64 = 0.01;
-
 /// How long a block may wait for a core that nothing else uses.
 const BUDGET: Duration = Duration::from_secs(2);
-
-/// Attributes the samples of a recording as asked.
-///
-/// # Errors
-/// An event or thread that the recording does not have; it cannot be read.
-pub fn profile(source: &dyn Source, ask: &CodeAsk) -> Result<Profile> {
-    let recording = source.about();
-    if let Some(event) = ask.filter.event
-        && event >= recording.events.len()
-    {
-        let names: Vec<&str> = recording.events.iter().map(|e| e.name.as_str()).collect();
-        return Err(Error::usage(format!("the recording has no event {event}")).because(format!(
-            "it has {}: {}",
-            names.len(),
-            names.join(", ")
-        )));
-    }
-    known_threads(source, &ask.filter)?;
-    let mut profile = Profile::new(source, &ask.filter, ask.search.clone())?;
-    profile.find_lines(ask.functions);
-    profile.find_hottest_lines(ask.functions);
-    Ok(profile)
-}
-
-/// Refuses a thread without samples, and lists those that have some.
-fn known_threads(source: &dyn Source, filter: &Filter) -> Result<()> {
-    /// Names that an error lists.
-    const TOLD: usize = 12;
-    if filter.names.is_empty() && filter.threads.is_empty() {
-        return Ok(());
-    }
-    let found = overview(source)?;
-    let threads = &found.threads;
-    let missing = |number: &&u32| {
-        !threads.iter().any(|t| t.tid == **number) && !found.processes.contains(*number)
-    };
-    // A thread may have had the name before its last sample: only one that no thread record has.
-    let unnamed =
-        |name: &&String| !threads.iter().any(|t| t.name == **name) && !found.names.contains(*name);
-    let number = filter.threads.iter().find(missing).map(u32::to_string);
-    let Some(wanted) = number.or_else(|| filter.names.iter().find(unnamed).cloned()) else {
-        return Ok(());
-    };
-    let mut names: Vec<&str> = threads.iter().map(|t| t.name.as_str()).collect();
-    names.retain(|name| !name.is_empty());
-    let mut told: Vec<&str> = Vec::new();
-    for name in names.iter().copied() {
-        if !told.contains(&name) {
-            told.push(name);
-        }
-    }
-    let more =
-        if told.len() > TOLD { format!(" and {} more", told.len() - TOLD) } else { String::new() };
-    told.truncate(TOLD);
-    let error = Error::failed(format!("no samples of a thread {wanted}"));
-    let error = match told.is_empty() {
-        true => error.because("its threads have no names"),
-        false => error.because(format!("it has samples of {}{more}", told.join(", "))),
-    };
-    Err(match tma::error::nearest(&wanted, names) {
-        Some(other) => error.hint(format!("did you mean `{other}`?")),
-        None => error,
-    })
-}
-
-/// Why the hottest function of a file has no blocks, if so: it is for another processor, say.
-fn without_blocks(profile: &mut Profile, blocks: &[HotBlock]) -> Option<String> {
-    let first = profile.functions.first()?;
-    let is_file = first.gap.is_none() && first.path.starts_with('/');
-    if !is_file || blocks.iter().any(|block| block.function == 0) {
-        return None;
-    }
-    let name = first.short.clone();
-    let found = profile.annotate(0);
-    let why = found.notes.first().filter(|_| found.blocks.is_empty())?;
-    Some(format!("{name} has no blocks: {why}"))
-}
-
-/// What to do about programs that are not where they were recorded.
-fn not_here(functions: &[FunctionRow]) -> Option<String> {
-    let is_away = |row: &&FunctionRow| {
-        let gap = row.gap.as_deref().unwrap_or_default();
-        row.share >= WORTH_A_NOTE && gap.ends_with("is not here")
-    };
-    let first = functions.iter().find(is_away)?;
-    Some(format!(
-        "{} has {:.1} % of the samples and is not here: --symfs DIR looks for it under DIR, --binary FILE \
-         is it",
-        first.module,
-        100.0 * first.share
-    ))
-}
 
 /// Enters functions, blocks and callers into a report. `progress` gets the number of measured
 /// blocks and of all. The signal that interrupted the counting of entries, if one did.
@@ -247,28 +152,7 @@ pub(super) fn enter(
         row.events = parts(profile, block.function, block.start..block.end);
     }
     if let Some(model) = &ask.measure {
-        let options = Options { budget: BUDGET, ..Options::default() };
-        let mut measurer = Measurer::new(options, model);
-        let of = |command| Loops::new(model, command, report.duration);
-        let mut loops = ask.command.as_ref().map(of);
-        for (number, block) in blocks.iter().enumerate() {
-            progress(number, blocks.len());
-            let row = &mut report.blocks[number];
-            row.measured = Some(measured(&mut measurer, profile, block)?);
-            if let Some(loops) = &mut loops {
-                row.with_values = loops.measured(Path::new(&row.path), block)?;
-            }
-        }
-        if let Some(runs @ 1..) = loops.map(|loops| loops.runs) {
-            let plural = if runs == 1 { "" } else { "s" };
-            report.notes.push(format!(
-                "values of loops are of {runs} further run{plural} of the command, ended there"
-            ));
-        }
-        progress(blocks.len(), blocks.len());
-        let new = |note: &&String| !report.notes.contains(note);
-        let new: Vec<String> = model.notes.iter().filter(new).cloned().collect();
-        report.notes.extend(new);
+        measure(report, profile, &blocks, (model, ask.command.as_ref()), progress)?;
     }
     if let Some(count) = &ask.count {
         interrupted = entries::enter(report, profile, &blocks, count, progress)?;
@@ -305,6 +189,39 @@ pub(super) fn enter(
     Ok(interrupted)
 }
 
+/// Measures the hottest blocks in isolation, and the loops around them with the command's values if there is one.
+fn measure(
+    report: &mut Report,
+    profile: &mut Profile,
+    blocks: &[HotBlock],
+    (model, command): (&CoreModel, Option<&Command>),
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<()> {
+    let options = Options { budget: BUDGET, ..Options::default() };
+    let mut measurer = Measurer::new(options, model);
+    let of = |command| Loops::new(model, command, report.duration);
+    let mut loops = command.map(of);
+    for (number, block) in blocks.iter().enumerate() {
+        progress(number, blocks.len());
+        let row = &mut report.blocks[number];
+        row.measured = Some(measured(&mut measurer, profile, block)?);
+        if let Some(loops) = &mut loops {
+            row.with_values = loops.measured(Path::new(&row.path), block)?;
+        }
+    }
+    if let Some(runs @ 1..) = loops.map(|loops| loops.runs) {
+        let plural = if runs == 1 { "" } else { "s" };
+        report.notes.push(format!(
+            "values of loops are of {runs} further run{plural} of the command, ended there"
+        ));
+    }
+    progress(blocks.len(), blocks.len());
+    let new = |note: &&String| !report.notes.contains(note);
+    let new: Vec<String> = model.notes.iter().filter(new).cloned().collect();
+    report.notes.extend(new);
+    Ok(())
+}
+
 /// The instructions of a block without addresses; `None` where its code is not here.
 fn shape_of(profile: &mut Profile, block: &HotBlock) -> Option<String> {
     let bytes = profile.code(block).ok()?;
@@ -312,41 +229,7 @@ fn shape_of(profile: &mut Profile, block: &HotBlock) -> Option<String> {
     Some(shape(block.instructions.iter().map(|one| one.text.as_str())))
 }
 
-/// How the note of a missing tree per function begins; recording writes one, too.
-pub(crate) const NO_TREES: &str = "no tree per function";
-
-/// Why there is no tree per function.
-fn no_trees(profile: &Profile) -> String {
-    match profile.reads().events.is_empty() {
-        true => format!("{NO_TREES}: the samples hold no counts"),
-        false => {
-            let events = profile.reads().events.join(", ");
-            format!("{NO_TREES}: level 1 cannot be computed from {events}")
-        }
-    }
-}
-
 /// The share of each event in addresses of a function, if there are several events.
 fn parts(profile: &Profile, function: usize, range: Range<u64>) -> Vec<EventPart> {
     profile.event_shares(function, &[range]).into_iter().map(EventPart::from).collect()
-}
-
-fn callers(profile: &mut Profile, name: &str) -> Result<Vec<profile::hot::Caller>> {
-    if !profile.has_chains() {
-        return Err(Error::failed(format!("the callers of {name} are unknown"))
-            .because("the samples have no call chains")
-            .hint("record with -g"));
-    }
-    let found = profile.callers(name);
-    if !found.is_empty() {
-        return Ok(found);
-    }
-    let found = match function(profile, name)? {
-        Some(index) => profile.callers(&profile.functions[index].name.clone()),
-        None => found,
-    };
-    if found.is_empty() {
-        return Err(none_called(profile, name));
-    }
-    Ok(found)
 }

@@ -5,6 +5,9 @@
 //! | [`sampled`] | reports with hot code: of a recording, or of a live measurement |
 //! | [`recording`] | a recording with samples, from whatever file it is in |
 //! | [`code`] | its hot functions and blocks, into a report |
+//! | `attributed` | its samples, as far as it has what is asked for |
+//! | `gaps` | what a report does not have of its code, and why |
+//! | `callers` | the callers of a function |
 //! | `stacks` | its folded stacks and flame graph |
 //! | `finished` | reports that are documents already |
 //! | `isolated` | hot blocks in isolation |
@@ -18,9 +21,12 @@
 //! | [`entries`] | how often hot blocks are entered |
 
 mod annotated;
+mod attributed;
+mod callers;
 pub mod code;
 pub mod entries;
 mod finished;
+mod gaps;
 pub mod hottest;
 mod isolated;
 mod located;

@@ -1,5 +1,6 @@
 //! Reports with hot code: of a recording, or of a live measurement with samples.
 
+use super::attributed::profile;
 use super::code::{self, CodeAsk};
 use super::finished;
 use super::located::Located;
@@ -88,7 +89,7 @@ fn enter(
     located: &Located,
     progress: Progress<'_>,
 ) -> Result<Option<i32>> {
-    let mut profile = code::profile(recording, ask)?;
+    let mut profile = profile(recording, ask)?;
     // The counts of the same file have noted these already.
     // So has the tree that there is no core PMU.
     let why = |node: &NodeRow| node.missing.as_ref().is_some_and(|why| why.contains(NO_PMU));

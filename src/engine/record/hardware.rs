@@ -1,8 +1,8 @@
 //! What only the hardware can record: the last branches before a sample (LBR), loads with their
 //! address, origin and latency (PEBS of Intel, IBS of AMD).
 
+use super::chooser::Chooser;
 use super::names::PRECISE;
-use super::sample::Chooser;
 use nix::errno::Errno;
 use pmu::machine::{Encoding, Pmu};
 use pmu::perf::Rate;
@@ -19,6 +19,9 @@ const BRANCHES: u64 = 4;
 
 impl Chooser<'_> {
     /// `events`, or taken branches if there are none, with the last branches taken in user mode.
+    ///
+    /// # Errors
+    /// The hardware or the kernel records no branches here.
     pub fn with_branches(
         &mut self,
         events: Vec<SampledEvent>,
@@ -58,6 +61,9 @@ impl Chooser<'_> {
     }
 
     /// The events that sample loads of at least `least` cycles, one for each kind of core.
+    ///
+    /// # Errors
+    /// The hardware or the kernel samples no loads here.
     pub fn loads(&mut self, least: u64) -> Result<Vec<SampledEvent>> {
         if let Some(why) = self.no_pmu() {
             return Err(no_loads(why));

@@ -1,6 +1,6 @@
 //! The events that locate nodes.
 
-use super::sample::Chooser;
+use super::chooser::Chooser;
 use pmu::sampling::SampledEvent;
 use tma::error::{ErrorKind, Result};
 use tma::tables::select;
@@ -14,6 +14,9 @@ type Found = std::result::Result<Vec<SampledEvent>, String>;
 impl Chooser<'_> {
     /// The events that locate a node, one for each kind of core; the inner error says why there
     /// are none here.
+    ///
+    /// # Errors
+    /// No table has such a node.
     pub fn for_node(&mut self, node: &str) -> Result<Found> {
         let mut events = Vec::new();
         let mut why = format!("no event is known to locate {node}");
@@ -49,6 +52,9 @@ impl Chooser<'_> {
     }
 
     /// The events that `name` means: a node's, or an event by its name.
+    ///
+    /// # Errors
+    /// There is neither such a node nor such an event.
     pub fn beside(&mut self, name: &str) -> Result<Found> {
         match self.for_node(name) {
             Ok(found) => Ok(found),

@@ -1,12 +1,27 @@
 //! A live measurement whose counts and samples go to a session file while it runs.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `sample_ask` | [`SampleAsk`]: what a user asks to be sampled |
+//! | `sample` | what is sampled: that, what locates nodes, else cycles or the CPU clock |
+//! | `chooser` | events as the kernel takes them |
+//! | `names`, `by_name` | events that a user has named |
+//! | `locating` | events that locate nodes |
+//! | `hardware` | records of branches and loads |
+//! | `per_function` | counts of level 1 at samples |
+//! | `session`, `shared_file` | the session file |
 
+mod by_name;
+mod chooser;
 mod hardware;
 mod locating;
 mod names;
 mod per_function;
 pub(crate) mod sample;
+mod sample_ask;
 mod session;
 mod shared_file;
 
-pub use sample::{NO_PMU, SampleAsk};
+pub use chooser::NO_PMU;
+pub use sample_ask::SampleAsk;
 pub use session::{Recorded, Sampled, record};

@@ -1,6 +1,6 @@
 //! Samples that read the counts of level 1: for a tree of each function.
 
-use super::sample::Chooser;
+use super::chooser::Chooser;
 use pmu::perf::code;
 use pmu::sampling::{CountedEvent, Extra, SampledEvent, reads_inherited};
 use tma::schedule::{self, Budget, to_level};
@@ -8,6 +8,9 @@ use tma::schedule::{self, Budget, to_level};
 impl Chooser<'_> {
     /// Samples of cycles (else of the CPU clock) that read the counts of level 1, for each kind of core; else why
     /// there are none here.
+    ///
+    /// # Errors
+    /// That reason.
     pub fn with_counts(&mut self) -> Result<Vec<SampledEvent>, String> {
         if let Some(why) = self.no_pmu() {
             return Err(why);

@@ -1,73 +1,18 @@
 //! What to sample: the event that locates a node, else cycles, else the CPU clock; and why.
 
-use super::names::{
-    CPU_CLOCK, HARDWARE, HARDWARE_EVENTS, Modifiers, PRECISE, RAW, SOFTWARE_EVENTS, raw,
-};
+use super::chooser::{Chooser, NO_PMU};
+use super::names::PRECISE;
+use super::sample_ask::SampleAsk;
 use crate::topdown::live::CountedCore;
 use nix::errno::Errno;
-use pmu::machine::{Encoding, Finding, Machine};
-use pmu::perf::{Rate, code, software};
-use pmu::sampling::{
-    Ability, CallChains, Extra, FREQUENCY, Plan, RING, SampledEvent, ability,
-    with_supported_precision,
-};
+use pmu::machine::{Finding, Machine};
+use pmu::perf::Rate;
+use pmu::sampling::{Plan, SampledEvent, ability};
 use tma::error::{Error, Result};
-use tma::tables::Table;
-
-/// What to sample.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SampleAsk {
-    /// Samples a second, for each event and CPU.
-    pub frequency: u64,
-    /// Events by perf's or the table's name, with perf's modifiers u, k, p and P.
-    pub events: Vec<String>,
-    /// Nodes whose events are to be sampled.
-    pub nodes: Vec<String>,
-    /// Nodes or events to sample beside cycles (or the CPU clock).
-    pub beside: Vec<String>,
-    /// Sample beside cycles what locates the nodes of the tree.
-    pub locate: bool,
-    /// Read the counts of level 1 at samples of cycles.
-    pub per_function: bool,
-    /// Record call chains.
-    pub call_chains: CallChains,
-    /// Record user registers.
-    pub registers: bool,
-    /// Record the last branches taken before each sample.
-    pub branches: bool,
-    /// Sample loads with their address, origin and latency: those that took at least so many cycles;
-    /// 0: all.
-    pub loads: Option<u64>,
-    /// Events between samples, instead of `frequency`.
-    pub period: Option<u64>,
-    /// Bytes of the ring of each CPU.
-    pub ring: usize,
-}
-
-impl Default for SampleAsk {
-    fn default() -> Self {
-        Self {
-            frequency: FREQUENCY,
-            events: Vec::new(),
-            nodes: Vec::new(),
-            beside: Vec::new(),
-            locate: false,
-            per_function: false,
-            call_chains: CallChains::None,
-            registers: false,
-            branches: false,
-            loads: None,
-            period: None,
-            ring: RING,
-        }
-    }
-}
-
-/// Why no hardware event can be counted or sampled.
-pub const NO_PMU: &str = "no core PMU";
 
 /// Where the kernel keeps its limit on samples a second.
 const LIMIT: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
+
 /// A plan and its notes; no plan if nothing can be sampled here.
 pub(crate) struct Chosen {
     pub plan: Option<Plan>,
@@ -167,15 +112,6 @@ fn nothing(machine: &Machine, ask: &SampleAsk, errno: Errno) -> Result<Chosen> {
     Ok(Chosen { plan: None, notes: vec![format!("{what}: {cause}")] })
 }
 
-pub(super) struct Chooser<'a> {
-    pub machine: &'a Machine,
-    pub cores: &'a [CountedCore],
-    pub blocked: Option<&'a Finding>,
-    pub ability: Ability,
-    pub rate: Rate,
-    pub notes: Vec<String>,
-}
-
 impl Chooser<'_> {
     /// `hertz`, or what the kernel allows.
     fn limited(&mut self, hertz: u64) -> u64 {
@@ -190,136 +126,6 @@ impl Chooser<'_> {
             }
             _ => hertz,
         }
-    }
-
-    pub fn event(&self, name: &str, encoding: Encoding, precise: u8) -> SampledEvent {
-        let rate = self.rate;
-        let (name, extra) = (name.to_owned(), Extra::default());
-        SampledEvent {
-            name,
-            encoding,
-            precise,
-            rate,
-            cpus: None,
-            extra,
-            group: Vec::new(),
-            inherits: true,
-        }
-    }
-
-    pub fn settled(&self, event: SampledEvent) -> std::result::Result<SampledEvent, Errno> {
-        with_supported_precision(event, self.ability.user_only)
-    }
-
-    /// The event that a user has named.
-    pub fn by_name(&mut self, text: &str) -> Result<Vec<SampledEvent>> {
-        let (base, modifiers) = self.split(text)?;
-        let found = self.known(base).map_err(|why| {
-            Error::not_possible(format!("`{base}` cannot be sampled here")).because(why)
-        })?;
-        if found.is_empty() {
-            return Err(self.unknown(base));
-        }
-        let mut events = Vec::new();
-        for mut event in found {
-            event.encoding.user_only |= modifiers.user_only;
-            event.encoding.kernel_only |= modifiers.kernel_only;
-            event.precise = modifiers.precise;
-            let settled = self.settled(event).map_err(|errno| self.refused(text, errno))?;
-            if settled.precise < modifiers.precise && !modifiers.any {
-                let (got, asked) = (settled.precise, modifiers.precise);
-                let note = format!("`{base}` can be sampled with precise_ip {got}, not {asked}");
-                self.notes.push(note);
-            }
-            events.push(settled);
-        }
-        Ok(events)
-    }
-
-    fn refused(&self, text: &str, errno: Errno) -> Error {
-        let error = Error::not_possible(format!("`{text}` cannot be sampled here"));
-        let no_pmu = self.blocked.map(|f| f.what.clone());
-        let cause = no_pmu.filter(|_| errno != Errno::EACCES).unwrap_or(errno.desc().into());
-        error.because(cause).hint("omit -e to sample cycles, or cpu-clock without a PMU")
-    }
-
-    /// The name and its modifiers. Names in tables may contain a colon.
-    fn split<'t>(&self, text: &'t str) -> Result<(&'t str, Modifiers)> {
-        let is_known = self.cores.iter().any(|c| c.table.event(text).is_some());
-        match text.rsplit_once(':') {
-            Some((base, letters)) if !is_known => match Modifiers::parse(letters) {
-                Some(modifiers) => Ok((base, modifiers)),
-                None => Err(Error::usage(format!("`{letters}` in `{text}` is not a modifier"))
-                    .hint("u user mode, k kernel mode, p to ppp precise, P most precise")),
-            },
-            _ => Ok((text, Modifiers::default())),
-        }
-    }
-
-    /// Events by this name: of the tables, of the kernel, or raw (`r1c2`).
-    fn known(&self, base: &str) -> std::result::Result<Vec<SampledEvent>, String> {
-        let number = |all: &[(&str, u64)]| all.iter().find(|(n, _)| *n == base).map(|(_, c)| *c);
-        if let Some(config) = number(&SOFTWARE_EVENTS) {
-            return Ok(vec![self.event(base, software(config), 0)]);
-        }
-        if let Some(config) = number(&HARDWARE_EVENTS) {
-            return Ok(self.hardware(base, config, 0));
-        }
-        if let Some(config) = raw(base) {
-            let encoding = Encoding { kind: RAW, config, ..Encoding::default() };
-            return Ok(vec![self.event(base, encoding, 0)]);
-        }
-        let mut why = None;
-        let mut events = Vec::new();
-        for core in self.cores {
-            match self.of_table(core, base) {
-                Some(Ok(event)) => events.push(event),
-                Some(Err(reason)) => why = Some(reason),
-                None => {}
-            }
-        }
-        match why {
-            Some(why) if events.is_empty() => Err(why),
-            _ => Ok(events),
-        }
-    }
-
-    /// A generic hardware event, on every kind of core.
-    pub fn hardware(&self, name: &str, config: u64, precise: u8) -> Vec<SampledEvent> {
-        let pmus: Vec<_> = self.machine.core_pmus().collect();
-        if pmus.len() < 2 {
-            let encoding = Encoding { kind: HARDWARE, config, ..Encoding::default() };
-            return vec![self.event(name, encoding, precise)];
-        }
-        // PERF_PMU_TYPE_SHIFT: the PMU of a hybrid in the upper half (linux/perf_event.h).
-        let of = |pmu: &&pmu::machine::Pmu| {
-            let config = config | u64::from(pmu.kind) << 32;
-            let encoding = Encoding { kind: HARDWARE, config, ..Encoding::default() };
-            let name = format!("{}/{name}/", pmu.name);
-            SampledEvent { cpus: pmu.cpus.clone(), ..self.event(&name, encoding, precise) }
-        };
-        pmus.iter().map(of).collect()
-    }
-
-    /// An event of a core's table; `None` if it has none of this name.
-    pub fn of_table(
-        &self,
-        core: &CountedCore,
-        name: &str,
-    ) -> Option<std::result::Result<SampledEvent, String>> {
-        let id = core.table.event(name)?;
-        let pmu = core.pmu.as_ref().and_then(|n| self.machine.pmu(n));
-        let Some(pmu) = pmu.filter(|_| self.blocked.is_none()) else {
-            let why = self.blocked.map_or(NO_PMU, |f| f.what.as_str());
-            return Some(Err(why.to_owned()));
-        };
-        let coded = match code(&core.table, id, pmu, self.machine.topology.smt) {
-            Ok(coded) => coded,
-            Err(why) => return Some(Err(why.to_string())),
-        };
-        let precise = core.table.events[usize::from(id)].spec.precise;
-        let event = self.event(name, coded.encoding, if precise { PRECISE } else { 0 });
-        Some(Ok(SampledEvent { cpus: pmu.cpus.clone(), ..event }))
     }
 
     /// Cycles where they can be counted, else the CPU clock; and why.
@@ -356,26 +162,4 @@ impl Chooser<'_> {
         }
         events
     }
-
-    /// The CPU clock.
-    pub fn clock(&self) -> SampledEvent {
-        self.event("cpu-clock", software(CPU_CLOCK), 0)
-    }
-
-    fn unknown(&self, base: &str) -> Error {
-        let tables = self.cores.iter().flat_map(|c| table_names(&c.table));
-        let generic = SOFTWARE_EVENTS.iter().chain(&HARDWARE_EVENTS).map(|(n, _)| *n);
-        let near = tma::error::nearest(base, tables.chain(generic));
-        let hint = match near {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "perf's names such as cycles and cpu-clock, those of the table, or raw: \
-                     r01c2"
-                .into(),
-        };
-        Error::usage(format!("there is no event `{base}`")).hint(hint)
-    }
-}
-
-fn table_names(table: &Table) -> impl Iterator<Item = &str> {
-    table.events.iter().map(|e| e.name.as_str())
 }

@@ -1,6 +1,7 @@
 //! Measures, and writes counts and samples to the session file as they arrive.
 
-use super::sample::{self, Chosen, SampleAsk};
+use super::sample::{self, Chosen};
+use super::sample_ask::SampleAsk;
 use super::shared_file::{CountsWriter, SharedFile};
 use crate::files::check_output;
 use crate::topdown::live::{CountedCore, LiveAsk, Outcome, Update, measure_beside, prepare};

@@ -38,6 +38,7 @@ pub(crate) struct Sampled<'a> {
 }
 
 impl<'a> Sampled<'a> {
+    /// What the samples of an event are, by its number or name.
     pub fn of(event: &'a Event) -> Self {
         let name = event.name.to_ascii_lowercase();
         let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));

@@ -34,10 +34,12 @@ pub(super) struct Numbers<T> {
 }
 
 impl<T: Clone + Eq + std::hash::Hash> Numbers<T> {
+    /// None.
     pub fn new() -> Self {
         Self { all: Vec::new(), of: HashMap::new() }
     }
 
+    /// The number of a value, from 0 in order of appearance.
     pub fn number(&mut self, value: &T) -> usize {
         if let Some(number) = self.of.get(value) {
             return *number;
@@ -60,6 +62,7 @@ pub(super) struct Objects {
 }
 
 impl Objects {
+    /// No objects yet.
     pub fn new() -> Self {
         let (statics, stack) = (HashMap::new(), HashMap::new());
         Self { objects: Numbers::new(), members: Numbers::new(), statics, stack }

@@ -1,6 +1,7 @@
 //! Omitting the call, return or indirect jump that ends a block, so that the rest can be run.
 
-use super::decode::{Block, Inst};
+use super::decode::Block;
+use super::inst::Inst;
 use iced_x86::FlowControl;
 
 impl Block {

@@ -14,6 +14,7 @@
 //! | `preferred`, `nameless` | the name of code that has several, or none |
 //! | `binary` | raw machine code and files with IACA markers |
 //! | `markers`, `region` | region markers; extracting a region from an object file |
+//! | `inst` | one instruction |
 //! | `decode` | bytes → [`Block`] |
 //! | `refusal` | instructions that are refused, with the reason |
 //! | `revealing` | instructions from which a block could learn addresses |
@@ -30,6 +31,7 @@ mod elf_function;
 mod exit;
 mod function_blocks;
 mod hex;
+mod inst;
 mod listing;
 mod location;
 mod loop_region;
@@ -44,12 +46,13 @@ mod unwind;
 
 pub use assemble::{Syntax, assemble};
 pub use binary::read_binary;
-pub(crate) use decode::InstBuilder;
-pub use decode::{Block, Inst, text};
+pub use decode::Block;
 pub use directives::check as check_directives;
 pub use elf::{Located, function_around, read_location, read_path, read_ranges};
 pub use function_blocks::{BlockLine, FunctionBlocks, LoopLine, list_blocks};
 pub use hex::parse_hex;
+pub(crate) use inst::InstBuilder;
+pub use inst::{Inst, text};
 pub use listing::{MAX_LISTING_BYTES, listing_syntax, read_listing};
 pub use location::{Location, LoopName, split as split_location};
 pub use loop_region::{Around, loop_around, loop_region};

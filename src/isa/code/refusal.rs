@@ -2,7 +2,8 @@
 //! belong to a feature listed below and not be one of the exceptions, so new or unknown instructions
 //! are refused.
 
-use super::decode::{Block, Inst};
+use super::decode::Block;
+use super::inst::Inst;
 use iced_x86::{Code, CpuidFeature, FlowControl, Mnemonic};
 use serde::Serialize;
 

@@ -3,7 +3,8 @@
 //! What is refused ([`refusal`](super::refusal)) reveals nothing, since it never runs: `call`, `fxsave`,
 //! `xsave`, `sgdt`, `rdfsbase`, `rdpmc` and their like.
 
-use super::decode::{Block, Inst};
+use super::decode::Block;
+use super::inst::Inst;
 use iced_x86::Mnemonic;
 
 impl Block {

@@ -42,10 +42,12 @@ pub(super) struct Motion {
 }
 
 impl Motion {
+    /// A single term.
     pub fn one(term: Term) -> Self {
         Self { terms: vec![term], ..Self::default() }
     }
 
+    /// Adds another value.
     pub fn add(&mut self, other: Self) {
         self.terms.extend(other.terms);
         self.constant = self.constant.wrapping_add(other.constant);
@@ -63,10 +65,12 @@ impl Motion {
         self.terms.iter().map(of).max().unwrap_or(Ahead::Directly)
     }
 
+    /// Whether all its terms are.
     pub fn is_known(&self) -> bool {
         !self.terms.contains(&Term::Unknown)
     }
 
+    /// How the addresses of `load` are made, if it is their motion from one iteration to the next.
     pub fn class(&self, load: u64, rings: &Rings) -> Class<u64> {
         let moves = |term: &&Term| !matches!(term, Term::Step(_) | Term::Steady);
         let others: Vec<&Term> = self.terms.iter().filter(moves).collect();
@@ -116,6 +120,7 @@ impl Motion {
         self
     }
 
+    /// Bytes that it advances in an iteration, apart from other terms.
     pub fn step(&self) -> i64 {
         let step = |term: &Term| if let Term::Step(step) = term { *step } else { 0 };
         self.terms.iter().map(step).fold(0, i64::wrapping_add)
@@ -127,6 +132,7 @@ impl Motion {
 pub(super) struct Rings(pub BTreeSet<u64>);
 
 impl Rings {
+    /// Whether the load at this address is one of them.
     pub fn has(&self, load: u64) -> bool {
         self.0.contains(&load)
     }

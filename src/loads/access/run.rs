@@ -24,10 +24,12 @@ pub(super) struct Made {
 }
 
 impl Made {
+    /// A value that no instruction has computed.
     pub fn of(value: Value) -> Self {
         Self { value, sites: Sites::new() }
     }
 
+    /// `value`, computed from this one and by `more` instructions.
     pub fn with(mut self, value: Value, more: &Sites) -> Self {
         self.value = value;
         self.sites.extend(more);

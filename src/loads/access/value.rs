@@ -47,10 +47,12 @@ pub(super) enum Value {
 }
 
 impl Value {
+    /// A number.
     pub fn constant(value: i64) -> Self {
         Self::Sum(Vec::new(), value)
     }
 
+    /// The number that it is, if it is one.
     pub fn as_constant(&self) -> Option<i64> {
         match self {
             Self::Sum(terms, constant) if terms.is_empty() => Some(*constant),
@@ -74,12 +76,14 @@ impl Value {
         Self::Sum(merged, constant)
     }
 
+    /// Its sum with another.
     pub fn plus(&self, other: &Self) -> Self {
         let ((mut terms, constant), (more, further)) = (self.terms(), other.terms());
         terms.extend(more);
         Self::sum(terms, constant.wrapping_add(further)).reduced()
     }
 
+    /// A multiple.
     pub fn times(&self, factor: i64) -> Self {
         let (mut terms, constant) = self.terms();
         terms.iter_mut().for_each(|term| term.1 = term.1.wrapping_mul(factor));
@@ -95,10 +99,12 @@ impl Value {
         }
     }
 
+    /// What the instruction at `site` loads from `address`.
     pub fn load(site: u64, address: Self) -> Self {
         Self::Load(site, Rc::new(address)).reduced()
     }
 
+    /// The result of an operation on others.
     pub fn computed(how: Operation, from: Vec<Self>) -> Self {
         Self::Computed(how, Rc::new(from)).reduced()
     }

@@ -73,6 +73,9 @@ const MEASURED: f64 = 1.25;
 /// 2. the sampled latencies: each higher mode lies above the lowest one by a sampled latency less a hit's. If
 ///    the lowest one were a miss, they would lie above it by the difference of two latencies.
 /// 3. the block, measured without misses.
+///
+/// # Errors
+/// No mode stands out, or nothing confirms that the lowest one is without misses.
 pub fn iteration_cost(
     modes: &[Peak],
     sampled: &Sampled,

@@ -3,9 +3,11 @@
 use super::gate::Gate;
 use super::heap::needs;
 use super::request::{Observed, Pace, Recorded};
-use crate::emit::{MOST_TIMED, count, countdown, emit_observer, most};
+use crate::emit::{MOST_TIMED, count, countdown, most};
 use crate::facts::Function;
-use crate::patch::{Code, Patcher, Probes, Shared, Target, Written};
+use crate::patch::{
+    Code, Patcher, Probes, Shared, Target, Written, most_of, refusal, write_observers,
+};
 use crate::plan::{Observation, Room, What, Wish, observe, observe_live};
 use crate::process::Followed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,6 +38,7 @@ pub(super) struct Observing {
 }
 
 impl Observing {
+    /// The wishes of all functions whose code is known; `is_live`: in code that has been running.
     pub fn new(
         targets: &[Target],
         wishes: &dyn Fn(usize, &Function) -> Vec<Wish>,
@@ -99,10 +102,7 @@ impl Probes for Observing {
             let wishes = self.wishes((number, index)).1;
             let parts = wishes.iter().map(|wish| wish.what.parts()).sum();
             let facts = member.facts.as_ref().ok().filter(|_| parts > 0);
-            let blocks = facts.iter().flat_map(|f| &f.blocks);
-            let instructions: usize = blocks.map(|b| b.instructions.len()).sum();
-            // An instruction may be executed for its own block and for the one before.
-            most(parts, 2 * instructions) + 5 * wishes.len() as u64
+            facts.map_or(most(0, 0), |facts| most_of(facts, parts)) + 5 * wishes.len() as u64
         });
         let log = if self.logs() { needs() } else { 0 };
         (Gate::needs(&self.pace).max(log), trampolines.sum())
@@ -130,20 +130,8 @@ impl Probes for Observing {
         written: &mut Written,
     ) {
         let (first, wishes) = self.wishes((number, index));
-        for observer in std::mem::take(&mut plan.observers) {
-            let own: Vec<(Wish, u32)> =
-                observer.wishes.iter().map(|n| (wishes[*n], (first + n) as u32)).collect();
-            let bytes = &facts.bytes[(observer.at - facts.range.start) as usize..];
-            let to = written.place(code, observer.trampoline);
-            match emit_observer(&observer, bytes, code.bias, &own, code.shared, to) {
-                Ok(bytes) => {
-                    let place = (observer.trampoline, observer.at);
-                    written.add(code, place, (bytes.trampoline, bytes.jump), &[]);
-                    plan.observers.push(observer);
-                }
-                Err(why) => plan.refused.extend(observer.wishes.iter().map(|n| (*n, why.clone()))),
-            }
-        }
+        let wish = |number: usize| (wishes[number], (first + number) as u32);
+        write_observers(code, facts, plan, written, &wish);
     }
 
     fn patched(&mut self, process: i32, shared: &Arc<Shared>) {
@@ -210,8 +198,7 @@ pub(super) fn recorded(mut patcher: Patcher<Observing>, followed: &Followed) -> 
     for (of, (first, length)) in &observing.of {
         let own = &mut observing.observed[*first..*first + *length];
         let is_patched = observing.patched.contains(&of.0);
-        let never = (!is_patched).then(|| "its file was not mapped".to_owned());
-        if let Some(why) = refused[of.0].first().cloned().or(never) {
+        if let Some(why) = refusal(&refused[of.0], is_patched) {
             own.iter_mut().for_each(|o| o.refused = Some(why.clone()));
         }
     }

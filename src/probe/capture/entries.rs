@@ -26,6 +26,9 @@ const NOTICE: Duration = Duration::from_millis(100);
 
 /// Runs the command and calls `take` at the entries to capture; the result of the one that counts, and of
 /// further executions of the loop.
+///
+/// # Errors
+/// The place is not in the file; the command cannot be started or traced, ends before the entry, or `take` fails.
 pub fn visit<T: AsRef<Walk>>(
     request: &Request,
     take: impl FnMut(&mut Stopped<'_>) -> Result<T>,

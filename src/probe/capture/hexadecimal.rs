@@ -29,10 +29,18 @@ fn read<'de, D: Deserializer<'de>>(text: &str) -> Result<u64, D::Error> {
 pub mod number {
     use serde::{Deserialize as _, Deserializer, Serializer};
 
+    /// Writes it.
+    ///
+    /// # Errors
+    /// That of the serializer.
     pub fn serialize<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{value:#x}"))
     }
 
+    /// Reads it.
+    ///
+    /// # Errors
+    /// It is not `0x` and hexadecimal digits.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
         super::read::<D>(&String::deserialize(deserializer)?)
     }
@@ -43,10 +51,18 @@ pub mod numbers {
     use super::read;
     use serde::{Deserialize as _, Deserializer, Serializer};
 
+    /// Writes them.
+    ///
+    /// # Errors
+    /// That of the serializer.
     pub fn serialize<S: Serializer>(values: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(values.iter().map(|value| format!("{value:#x}")))
     }
 
+    /// Reads them.
+    ///
+    /// # Errors
+    /// One is not `0x` and hexadecimal digits.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
         let texts = Vec::<String>::deserialize(deserializer)?;
         texts.iter().map(|text| read::<D>(text)).collect()
@@ -59,6 +75,10 @@ pub mod arrays {
     use serde::de::Error as _;
     use serde::{Deserialize as _, Deserializer, Serializer};
 
+    /// Writes them, two digits for each byte.
+    ///
+    /// # Errors
+    /// That of the serializer.
     pub fn serialize<S: Serializer, const N: usize>(
         all: &[[u8; N]],
         serializer: S,
@@ -66,6 +86,10 @@ pub mod arrays {
         serializer.collect_seq(all.iter().map(|bytes| digits(bytes)))
     }
 
+    /// Reads them.
+    ///
+    /// # Errors
+    /// One does not have two digits for each of `N` bytes.
     pub fn deserialize<'de, D: Deserializer<'de>, const N: usize>(
         deserializer: D,
     ) -> Result<Vec<[u8; N]>, D::Error> {

@@ -19,6 +19,7 @@ pub(super) struct Counting {
 }
 
 impl Counting {
+    /// Nothing counted yet; `is_live`: in code that has been running.
     pub fn new(is_live: bool) -> Self {
         Self { is_live, tallies: Vec::new() }
     }

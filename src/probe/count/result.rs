@@ -4,7 +4,7 @@ use super::counting::{Counting, first};
 use super::faults::Faults;
 use super::request::{BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount};
 use crate::facts::{Block, Function, Loop};
-use crate::patch::{Member, Patcher, Target, Wanted, notes};
+use crate::patch::{Member, NOT_MAPPED, Patcher, Target, Wanted, notes};
 use crate::plan::{Kind, Placement, Site, Solved, solve};
 use crate::process::{Followed, Watched};
 use std::time::Duration;
@@ -51,7 +51,7 @@ impl Run {
 /// All that was counted.
 pub(super) fn counts(mut patcher: Patcher<Counting>, wanted: &[Wanted], run: Run) -> Counts {
     patcher.finish();
-    let never = || Err("its file was not mapped".to_owned());
+    let never = || Err(NOT_MAPPED.to_owned());
     let mut functions: Vec<Result<FunctionCounts, String>> =
         wanted.iter().map(|_| never()).collect();
     for (number, target) in patcher.targets.iter().enumerate() {
@@ -100,7 +100,7 @@ fn function(
         any = true;
     }
     if !any {
-        return Err("its file was not mapped".to_owned());
+        return Err(NOT_MAPPED.to_owned());
     }
     result.branches =
         facts.blocks.iter().filter_map(|block| branch(&result, facts, block)).collect();

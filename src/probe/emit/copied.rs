@@ -22,6 +22,9 @@ impl Copied {
     }
 
     /// Adds the distance to `target` of what ends `more` bytes after it.
+    ///
+    /// # Errors
+    /// It is more than 2 GiB.
     pub fn distance(&mut self, target: u64, more: usize) -> Result<(), String> {
         let end = self.start.wrapping_add((self.bytes.len() + 4 + more) as u64);
         let distance = i32::try_from(target.wrapping_sub(end).cast_signed());
@@ -31,12 +34,18 @@ impl Copied {
     }
 
     /// Adds a jump.
+    ///
+    /// # Errors
+    /// Its target is more than 2 GiB away.
     pub fn jump(&mut self, target: u64) -> Result<(), String> {
         self.add(&[0xe9]);
         self.distance(target, 0)
     }
 
     /// Adds instructions with these bytes, which were at `at`; `before` is called before each of them.
+    ///
+    /// # Errors
+    /// One of them cannot be encoded here, or `before` fails.
     pub fn copy(
         &mut self,
         code: &[u8],

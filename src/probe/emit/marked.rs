@@ -6,7 +6,7 @@
 
 use super::allocated::{LIMIT, LOGGED};
 use super::labelled::Labelled;
-use super::pieces::{OVERFLOW, RED_ZONE, stack};
+use super::pieces::{RED_ZONE, pop_flags, push_flags, stack};
 use super::records::RECORDS;
 use super::registers::GENERAL;
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
@@ -35,7 +35,7 @@ pub(super) fn marked(
     number: u32,
     shared: u64,
 ) -> Result<(), IcedError> {
-    use Register::{AL, EAX, RAX, RCX, RDX, RIP, RSP};
+    use Register::{EAX, RAX, RCX, RDX, RIP, RSP};
     let near = |at: u64| MemoryOperand::with_base_displ(RIP, at.cast_signed());
     let at = |base, displacement| MemoryOperand::with_base_displ(base, displacement);
     let load = |to, from| Instruction::with2(Code::Mov_r64_rm64, to, from);
@@ -45,11 +45,7 @@ pub(super) fn marked(
     for register in [RAX, RCX, RDX] {
         all.add(Instruction::with1(Code::Push_r64, register)?);
     }
-    all.extend([
-        Instruction::with(Code::Lahf),
-        Instruction::with1(Code::Seto_rm8, AL)?,
-        Instruction::with1(Code::Push_r64, RAX)?,
-    ]);
+    all.extend(push_flags()?);
     time(all)?;
     all.extend([
         Instruction::with1(Code::Push_r64, RAX)?,
@@ -97,11 +93,7 @@ pub(super) fn marked(
     ]);
     all.mark(full);
     all.add(stack(16)?);
-    all.extend([
-        Instruction::with1(Code::Pop_r64, RAX)?,
-        Instruction::with2(Code::Add_rm8_imm8, AL, OVERFLOW)?,
-        Instruction::with(Code::Sahf),
-    ]);
+    all.extend(pop_flags()?);
     for register in [RDX, RCX, RAX] {
         all.add(Instruction::with1(Code::Pop_r64, register)?);
     }

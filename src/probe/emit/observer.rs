@@ -9,7 +9,7 @@
 use super::allocated::allocated;
 use super::labelled::Labelled;
 use super::marked::marked;
-use super::pieces::{OVERFLOW, RED_ZONE, goes_on, jump, memory, stack};
+use super::pieces::{RED_ZONE, goes_on, jump, memory, pop_flags, push_flags, stack};
 use super::records::take;
 use super::registers::registers;
 use super::timed::time;
@@ -108,7 +108,7 @@ fn record(
     number: u32,
     shared: u64,
 ) -> Result<(), IcedError> {
-    use Register::{AL, RAX, RCX, RIP, RSP};
+    use Register::{RAX, RCX, RIP, RSP};
     let wanted = MemoryOperand::with_base_displ(RIP, shared.cast_signed());
     let saved = MemoryOperand::with_base_displ(RSP, 8);
     let closed = all.label();
@@ -120,21 +120,12 @@ fn record(
         Instruction::with1(Code::Push_r64, RAX)?,
         Instruction::with2(Code::Mov_r64_rm64, RCX, saved)?,
     ];
-    let save = [
-        Instruction::with1(Code::Push_r64, RAX)?,
-        Instruction::with(Code::Lahf),
-        Instruction::with1(Code::Seto_rm8, AL)?,
-        Instruction::with1(Code::Push_r64, RAX)?,
-    ];
-    all.extend(gate.into_iter().chain(value.iter().copied()).chain(save));
+    all.extend(gate.into_iter().chain(value.iter().copied()));
+    all.add(Instruction::with1(Code::Push_r64, RAX)?);
+    all.extend(push_flags()?);
     take(all, number, shared, 8)?;
-    all.extend([
-        Instruction::with1(Code::Pop_r64, RAX)?,
-        Instruction::with2(Code::Add_rm8_imm8, AL, OVERFLOW)?,
-        Instruction::with(Code::Sahf),
-        stack(8)?,
-        Instruction::with1(Code::Pop_r64, RAX)?,
-    ]);
+    all.extend(pop_flags()?);
+    all.extend([stack(8)?, Instruction::with1(Code::Pop_r64, RAX)?]);
     all.mark(closed);
     all.extend([Instruction::with1(Code::Pop_r64, RCX)?, stack(RED_ZONE)?]);
     Ok(())

@@ -7,12 +7,30 @@ use std::ops::Range;
 /// Bytes below the stack pointer that a leaf function may use (System V ABI, AMD64, 3.2.2).
 pub(super) const RED_ZONE: i64 = 128;
 /// Makes an addition to `seto`'s 0 or 1 set the overflow flag again: 1 + 127 overflows a byte.
-pub(super) const OVERFLOW: i32 = 127;
+const OVERFLOW: i32 = 127;
 
 /// Moves the stack pointer; flags stay.
 pub(super) fn stack(distance: i64) -> Result<Instruction, IcedError> {
     let moved = MemoryOperand::with_base_displ(Register::RSP, distance);
     Instruction::with2(Code::Lea_r64_m, Register::RSP, moved)
+}
+
+/// Pushes the arithmetic flags. Changes rax.
+pub(super) fn push_flags() -> Result<[Instruction; 3], IcedError> {
+    Ok([
+        Instruction::with(Code::Lahf),
+        Instruction::with1(Code::Seto_rm8, Register::AL)?,
+        Instruction::with1(Code::Push_r64, Register::RAX)?,
+    ])
+}
+
+/// Takes them from the stack again. Changes rax.
+pub(super) fn pop_flags() -> Result<[Instruction; 3], IcedError> {
+    Ok([
+        Instruction::with1(Code::Pop_r64, Register::RAX)?,
+        Instruction::with2(Code::Add_rm8_imm8, Register::AL, OVERFLOW)?,
+        Instruction::with(Code::Sahf),
+    ])
 }
 
 /// Whether control may pass from the last of these instructions to what follows it.

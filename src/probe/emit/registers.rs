@@ -6,7 +6,7 @@
 //! records of one that is entered rarely, and all records of an entry are consecutive.
 
 use super::labelled::Labelled;
-use super::pieces::{OVERFLOW, RED_ZONE, stack};
+use super::pieces::{RED_ZONE, pop_flags, push_flags, stack};
 use super::records::{PART, RECORD, RECORDS};
 use super::timed::{MOST_TIMED, countdown};
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
@@ -48,7 +48,7 @@ pub(super) fn registers(
 }
 
 fn recorded(all: &mut Labelled, mask: u16, number: u32, shared: u64) -> Result<(), IcedError> {
-    use Register::{AL, CX, EAX, ECX, RAX, RCX, RIP, RSP};
+    use Register::{CX, EAX, ECX, RAX, RCX, RIP, RSP};
     let near = |offset: u64| MemoryOperand::with_base_displ(RIP, (shared + offset).cast_signed());
     let at = |base, displacement| MemoryOperand::with_base_displ(base, displacement);
     let (wanted, left) = (near(0), near(countdown(number)));
@@ -66,9 +66,9 @@ fn recorded(all: &mut Labelled, mask: u16, number: u32, shared: u64) -> Result<(
         Instruction::with2(Code::Lea_r32_m, ECX, at(RCX, -1))?,
         Instruction::with2(Code::Mov_rm16_r16, left, CX)?,
         Instruction::with1(Code::Push_r64, RAX)?,
-        Instruction::with(Code::Lahf),
-        Instruction::with1(Code::Seto_rm8, AL)?,
-        Instruction::with1(Code::Push_r64, RAX)?,
+    ]);
+    all.extend(push_flags()?);
+    all.extend([
         Instruction::with2(Code::Mov_rm64_imm32, RAX, -several)?,
         {
             let mut add = Instruction::with2(Code::Xadd_rm64_r64, wanted, RAX)?;
@@ -112,12 +112,8 @@ fn recorded(all: &mut Labelled, mask: u16, number: u32, shared: u64) -> Result<(
     // The rest of the records is too few.
     all.add(Instruction::with2(Code::Mov_rm64_imm32, wanted, 0)?);
     all.mark(done);
-    all.extend([
-        Instruction::with1(Code::Pop_r64, RAX)?,
-        Instruction::with2(Code::Add_rm8_imm8, AL, OVERFLOW)?,
-        Instruction::with(Code::Sahf),
-        Instruction::with1(Code::Pop_r64, RAX)?,
-    ]);
+    all.extend(pop_flags()?);
+    all.add(Instruction::with1(Code::Pop_r64, RAX)?);
     all.mark(closed);
     all.extend([Instruction::with1(Code::Pop_r64, RCX)?, stack(RED_ZONE)?]);
     Ok(())

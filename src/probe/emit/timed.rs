@@ -13,7 +13,7 @@
 //! each load how many executions it is until the next one is timed.
 
 use super::labelled::Labelled;
-use super::pieces::{OVERFLOW, RED_ZONE, memory, stack};
+use super::pieces::{RED_ZONE, memory, pop_flags, push_flags, stack};
 use super::records::{RECORDS, take};
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
@@ -66,7 +66,7 @@ fn timed(
     number: u32,
     shared: u64,
 ) -> Result<(), IcedError> {
-    use Register::{AL, CH, CX, EAX, ECX, R8, R8D, R9, R9D, RAX, RCX, RDX, RIP, RSP};
+    use Register::{CH, CX, EAX, ECX, R8, R8D, R9, R9D, RAX, RCX, RDX, RIP, RSP};
     let near = |offset: u64| MemoryOperand::with_base_displ(RIP, (shared + offset).cast_signed());
     let at = |base, displacement| MemoryOperand::with_base_displ(base, displacement);
     let (wanted, seed, left) = (near(0), near(SEED), near(countdown(number)));
@@ -93,11 +93,9 @@ fn timed(
         Instruction::with_branch(Code::Jmp_rel32_64, closed)?,
     ]);
     all.mark(armed);
+    all.add(Instruction::with1(Code::Push_r64, RAX)?);
+    all.extend(push_flags()?);
     all.extend([
-        Instruction::with1(Code::Push_r64, RAX)?,
-        Instruction::with(Code::Lahf),
-        Instruction::with1(Code::Seto_rm8, AL)?,
-        Instruction::with1(Code::Push_r64, RAX)?,
         Instruction::with1(Code::Push_r64, RDX)?,
         Instruction::with1(Code::Push_r64, R8)?,
         Instruction::with1(Code::Push_r64, R9)?,
@@ -157,11 +155,9 @@ fn timed(
         Instruction::with1(Code::Pop_r64, R9)?,
         Instruction::with1(Code::Pop_r64, R8)?,
         Instruction::with1(Code::Pop_r64, RDX)?,
-        Instruction::with1(Code::Pop_r64, RAX)?,
-        Instruction::with2(Code::Add_rm8_imm8, AL, OVERFLOW)?,
-        Instruction::with(Code::Sahf),
-        Instruction::with1(Code::Pop_r64, RAX)?,
     ]);
+    all.extend(pop_flags()?);
+    all.add(Instruction::with1(Code::Pop_r64, RAX)?);
     all.mark(closed);
     all.extend([Instruction::with1(Code::Pop_r64, RCX)?, stack(RED_ZONE)?]);
     Ok(())

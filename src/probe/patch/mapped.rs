@@ -24,6 +24,9 @@ pub fn pages(bytes: u64) -> u64 {
 
 /// Refuses a process whose system calls are filtered, as ours could end it, and one that would have too
 /// many mappings with `more` of them.
+///
+/// # Errors
+/// The reason for that, or why its status cannot be read.
 pub fn permitted(tid: i32, mappings: usize, more: usize) -> Result<(), String> {
     let mode = seccomp(tid).map_err(|e| format!("its status: {e}"))?;
     if mode != 0 {

@@ -10,6 +10,7 @@
 //! | `instance` | one file in one process: mapped, patched, its shared memory |
 //! | `mapped` | memory of the program's own for results and trampolines |
 //! | `written` | trampolines and jumps before they are written |
+//! | `observed` | observers as such trampolines and jumps |
 //! | `patched` | the code of that process: written over, checked, put back |
 //! | `origins` | from trampolines to the original code |
 //! | `patcher` | what is done at the events of the command |
@@ -20,6 +21,7 @@ mod instance;
 mod leftovers;
 mod live;
 mod mapped;
+mod observed;
 mod origins;
 mod patched;
 mod patcher;
@@ -32,6 +34,7 @@ mod written;
 
 pub use live::{Progress, Window, notes, watched};
 pub use mapped::Shared;
+pub use observed::{NOT_MAPPED, most_of, refusal, write_observers};
 pub use origins::Trampolines;
 pub use patcher::Patcher;
 pub use probes::Probes;

@@ -5,7 +5,7 @@
 //! from one of 64. A called function is taken to read none and to overwrite those that the System V ABI lets
 //! it (AMD64, 3.2.1). What only passes to it, or is only saved for the caller, is not live.
 
-use super::observe::{What, Wish};
+use super::wish::{What, Wish};
 use crate::facts::{Block, Function};
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 

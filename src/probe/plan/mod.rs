@@ -10,11 +10,14 @@
 //! | `conservation` | what enters a block leaves it: derived counts, and the check of all |
 //! | `spare` | hot blocks that need no probe |
 //! | `choose` | blocks → [`Placement`] of their counts |
-//! | `loads` | the loads and stores of a function |
+//! | `wish` | what is to be seen of an instruction |
+//! | `branches`, `loads` | the branches, loads and stores of a function |
 //! | `entries` | registers that are live at the entries of blocks |
 //! | `follows` | blocks that no jump fits into |
+//! | `spans` | the ways to observe the wishes of a block |
 //! | `observe` | [`Wish`]es → [`Observer`]s of single instructions |
 
+mod branches;
 mod bytes;
 mod candidates;
 mod choose;
@@ -26,14 +29,18 @@ mod loads;
 mod observe;
 mod room;
 mod site;
+mod spans;
 mod spare;
 #[cfg(test)]
 mod tests;
+mod wish;
 
+pub use branches::branches;
 pub use choose::{LONGEST, Placement, Planned, derive, plan, plan_live};
 pub use conservation::{Solved, solve};
 pub use entries::{AtEntry, LiveRegister, at_entries};
 pub use loads::{Load, loads, stores};
-pub use observe::{Observation, Observer, What, Wish, branches, observe, observe_live};
+pub use observe::{Observation, Observer, observe, observe_live};
 pub use room::{PAGE, Room};
 pub use site::{Kind, Site, Then};
+pub use wish::{What, Wish};

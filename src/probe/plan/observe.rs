@@ -5,89 +5,13 @@
 //! there up to that instruction. So one probe serves all wishes of a block.
 
 use super::bytes::Bytes;
-use super::candidates::{can_move, is_free};
 use super::follows::{follows, refusal};
 use super::room::Room;
-use super::site::{JUMP, Kind};
-use crate::facts::{Block, Call, Function};
+use super::site::Kind;
+use super::spans::{Ask, Span, candidates};
+use super::wish::Wish;
+use crate::facts::Function;
 use std::ops::Range;
-
-/// What is observed of an instruction, each time it is executed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum What {
-    /// Whether a conditional jump is taken.
-    Outcome,
-    /// Where an indirect jump or call goes.
-    Target,
-    /// Where a load loads from.
-    Address,
-    /// What a load of so many bytes loads.
-    Value {
-        /// 1, 2, 4 or 8.
-        width: u32,
-    },
-    /// What a load takes between fences, in ticks, of one in 1 to 2^`bits` executions, at random; in the
-    /// upper half what a load from the first cache took right before.
-    Latency {
-        /// Bytes that it loads.
-        width: u32,
-        /// 1 to 14.
-        bits: u8,
-    },
-    /// At the entry of a function: the bytes of the stack pointer in reverse, and in the lower 16 bits, which
-    /// are 0 then, those of the return address.
-    Entered,
-    /// What general registers hold before the instruction, of as many executions as a budget allows that
-    /// is filled up now and then.
-    Registers {
-        /// Bit n: the register with number n in encodings.
-        mask: u16,
-    },
-    /// At the entry of a function that gives memory: each of its calls, in a log of its own. Of several wishes of an
-    /// instruction it is the first.
-    Allocated {
-        /// Which function it is.
-        call: Call,
-    },
-    /// Each execution of a marker, in a log of its own.
-    Marked {
-        /// The number (in encodings) of the register with its argument.
-        argument: Option<u8>,
-        /// Where the number of the process is: an address in it.
-        process: u64,
-    },
-}
-
-impl What {
-    /// How much code it needs, in multiples of that of a plain record.
-    pub fn parts(self) -> usize {
-        match self {
-            What::Latency { .. } => 3,
-            // 122 bytes, and at most 28 for each of them.
-            What::Registers { mask } => 1 + (mask.count_ones() as usize).div_ceil(4),
-            What::Allocated { .. } => 5,
-            What::Marked { .. } => 2,
-            _ => 1,
-        }
-    }
-
-    /// Whether it is seen before the instruction, which need not be executed in the trampoline.
-    fn is_before(self) -> bool {
-        matches!(
-            self,
-            What::Registers { .. } | What::Entered | What::Allocated { .. } | What::Marked { .. }
-        )
-    }
-}
-
-/// An instruction, and what to observe of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Wish {
-    /// Its address (p_vaddr).
-    pub at: u64,
-    /// What is observed.
-    pub what: What,
-}
 
 /// One probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,7 +40,7 @@ pub struct Observation {
 }
 
 /// Plans probes for all wishes. `length` bounds the bytes of a trampoline of so many parts
-/// ([`What::parts`]) and instructions.
+/// ([`super::What::parts`]) and instructions.
 pub fn observe(
     function: &Function,
     wishes: &[Wish],
@@ -174,16 +98,6 @@ fn observe_with(
     found
 }
 
-/// What is to be planned.
-struct Ask<'a> {
-    function: &'a Function,
-    wishes: &'a [Wish],
-    /// Blocks that are executed after the one before.
-    joined: &'a [usize],
-    /// Kinds of probes that may be taken.
-    is_allowed: &'a dyn Fn(Kind) -> bool,
-}
-
 /// Probes for the wishes of each block, and the blocks that none fits into.
 fn planned(
     ask: &Ask,
@@ -238,110 +152,6 @@ fn block_of(function: &Function, at: u64) -> Option<usize> {
     let block = function.blocks.partition_point(|b| b.start <= at).checked_sub(1)?;
     let found = &function.blocks[block];
     (found.is_reached && found.instructions.iter().any(|i| i.ip() == at)).then_some(block)
-}
-
-/// A way to observe a block.
-struct Span {
-    at: u64,
-    next: u64,
-    until: u64,
-    kind: Kind,
-    /// The last block of which something is executed in the trampoline.
-    last: usize,
-    /// How many instructions are.
-    instructions: usize,
-}
-
-/// All ways to observe a block's wishes, the best first.
-fn candidates(ask: &Ask, block: usize, open: &[Vec<usize>]) -> Vec<Span> {
-    let first = open[block].first().map(|number| ask.wishes[*number].at);
-    let Some(own) = ask.function.blocks.get(block) else { return Vec::new() };
-    let first = first.unwrap_or(own.end);
-    let starts = (0..own.instructions.len()).filter(|at| own.instructions[*at].ip() <= first);
-    let mut all: Vec<Span> = starts
-        .flat_map(|at| [false, true].map(|pun| span(ask, (block, at), pun, open)))
-        .flatten()
-        .filter(|span| (ask.is_allowed)(span.kind))
-        .collect();
-    all.sort_by_key(|span| (span.last, span.kind, span.instructions));
-    all
-}
-
-/// The probe whose jump begins at an instruction.
-fn span(ask: &Ask, (block, first): (usize, usize), pun: bool, open: &[Vec<usize>]) -> Option<Span> {
-    let Ask { function, wishes, joined, .. } = *ask;
-    let start = function.blocks[block].instructions[first].ip();
-    let length = function.blocks[block].instructions[first].len() as u64;
-    let kind = match (pun, length < JUMP) {
-        (true, true) => Kind::Pun,
-        (true, false) => return None,
-        (false, true) => Kind::Multi,
-        (false, false) => Kind::Single,
-    };
-    if kind == Kind::Multi && !function.is_complete {
-        return None;
-    }
-    let mut next = None;
-    let (mut last, mut at, mut instructions) = (block, first, 0);
-    loop {
-        let of = &function.blocks[last];
-        let wish = open[last].last().map(|number| wishes[*number]);
-        let goes_on = joined.contains(&(last + 1)) && !open[last + 1].is_empty();
-        if let Some(until) = end(of, at, wish, next).filter(|_| !goes_on) {
-            let next = next?;
-            let written = start..if kind == Kind::Pun { next } else { start + JUMP };
-            let free = is_free(function, written);
-            return free.then_some(Span { at: start, next, until, kind, last, instructions });
-        }
-        match of.instructions.get(at) {
-            Some(instruction) if can_move(instruction) => {
-                at += 1;
-                instructions += 1;
-                let end = instruction.next_ip();
-                if next.is_none() && (kind == Kind::Pun || end - start >= JUMP) {
-                    next = Some(end);
-                }
-            }
-            Some(_) => return None,
-            None => {
-                let following = function.blocks.get(last + 1)?;
-                let falls = of.successors.contains(&(last + 1)) && following.start == of.end;
-                // Its own probe would never be reached.
-                let is_taken =
-                    wishes.iter().any(|w| (following.start..following.end).contains(&w.at))
-                        && open[last + 1].is_empty();
-                if !falls || is_taken || function.fixed.contains(&following.start) {
-                    return None;
-                }
-                (last, at) = (last + 1, 0);
-            }
-        }
-    }
-}
-
-/// Where the trampoline may end, if it may end before instruction `at`: after the last wish of the
-/// block and what is written over. A call is not executed in the trampoline: it is seen before.
-fn end(block: &Block, at: usize, wish: Option<Wish>, next: Option<u64>) -> Option<u64> {
-    next?;
-    let address = block.instructions.get(at).map_or(block.end, |i| i.ip());
-    let Some(wish) = wish else { return Some(address) };
-    let is_call = block.instructions.get(at).is_some_and(|i| i.is_call_near_indirect());
-    let is_seen = wish.at < address || (wish.at == address && (is_call || wish.what.is_before()));
-    is_seen.then_some(address)
-}
-
-/// The branches of a function whose outcome or target is not always the same.
-pub fn branches(function: &Function) -> Vec<Wish> {
-    let wish = |block: &Block| {
-        let last = block.instructions.last()?;
-        let what = match last {
-            i if i.is_jcc_short_or_near() => What::Outcome,
-            i if i.is_jmp_near_indirect() || i.is_call_near_indirect() => What::Target,
-            _ => return None,
-        };
-        Some(Wish { at: last.ip(), what })
-    };
-    function.blocks.iter().filter(|block| block.is_reached).filter_map(wish).collect()
 }
 
 impl Observer {

@@ -25,6 +25,9 @@ pub enum Kind {
 const INT3: u8 = 0xcc;
 
 /// Sets the debug registers of a stopped thread, if they differ.
+///
+/// # Errors
+/// The thread is not stopped, or the hardware refuses the addresses.
 pub fn set(tid: i32, task: &mut Task, slots: [Option<u64>; 4]) -> Result<()> {
     if task.slots != slots {
         thread::set_debug_registers(tid, slots)?;
@@ -34,6 +37,9 @@ pub fn set(tid: i32, task: &mut Task, slots: [Option<u64>; 4]) -> Result<()> {
 }
 
 /// Puts `int3` where a process is to stop, and removes it elsewhere.
+///
+/// # Errors
+/// `EIO`: its memory cannot be opened or written.
 pub fn patch(pid: i32, process: &mut Process, wanted: &[u64]) -> Result<()> {
     let is_wanted = |(address, _): &(u64, u8)| wanted.contains(address);
     if process.patched.len() == wanted.len() && process.patched.iter().all(is_wanted) {

@@ -101,6 +101,9 @@ impl<'a> Halting<'a> {
 
     /// Stops all threads; why not all of them could be. One that waits in the kernel where nothing wakes it
     /// (a parent in vfork(2)) stops before it comes back to its code, and is not waited for.
+    ///
+    /// # Errors
+    /// Not all have stopped after `most`, or one cannot be stopped.
     pub fn halt(&mut self, most: Duration) -> Result<(), Refusal> {
         let begin = Instant::now();
         let (mut asked, mut last) = (BTreeSet::new(), begin);

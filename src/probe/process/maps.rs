@@ -58,6 +58,9 @@ pub struct Image {
 
 impl Image {
     /// The file at `path`.
+    ///
+    /// # Errors
+    /// There is no such file, or it may not be looked at.
     pub fn new(path: &Path) -> std::io::Result<Self> {
         let path = path.canonicalize()?;
         let metadata = path.metadata()?;

@@ -13,6 +13,9 @@ pub struct Memory(File);
 
 impl Memory {
     /// Opens the memory of a process.
+    ///
+    /// # Errors
+    /// The process has ended, or may not be traced by this one.
     pub fn open(pid: i32) -> io::Result<Self> {
         OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem")).map(Self)
     }
@@ -43,11 +46,17 @@ impl Memory {
     }
 
     /// Writes bytes, also to code that is mapped read-only (a private copy of the pages).
+    ///
+    /// # Errors
+    /// It is not mapped, or the process has ended.
     pub fn write_all(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
         self.0.write_all_at(bytes, address)
     }
 
     /// The same, and nothing if the process has ended.
+    ///
+    /// # Errors
+    /// It is not mapped.
     pub fn write_alive(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
         self.write_all(address, bytes).or_else(|error| match error.kind() {
             io::ErrorKind::WriteZero => Ok(()),
@@ -56,6 +65,9 @@ impl Memory {
     }
 
     /// Writes one byte, also to code that is mapped read-only (a private copy of the page).
+    ///
+    /// # Errors
+    /// It is not mapped, or the process has ended.
     pub fn write(&self, address: u64, byte: u8) -> io::Result<()> {
         self.0.write_all_at(&[byte], address)
     }

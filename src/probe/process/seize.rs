@@ -20,6 +20,9 @@ pub const TASKS: Options = Options::PTRACE_O_TRACEEXEC
     .union(Options::PTRACE_O_TRACESYSGOOD);
 
 /// Begins to trace a thread, which goes on running.
+///
+/// # Errors
+/// As of ptrace(2): it has ended, is traced by another, or may not be traced.
 pub fn seize(tid: i32, options: Options) -> nix::Result<()> {
     ptrace::seize(Pid::from_raw(tid), options)
 }

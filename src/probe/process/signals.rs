@@ -13,6 +13,9 @@ const GET_RSEQ: libc::c_uint = 0x420f;
 const SEQUENCE: u64 = 8;
 
 /// The signals that a stopped thread has blocked; in sigsuspend(2) and the like those it blocks otherwise.
+///
+/// # Errors
+/// `ESRCH`: it is not stopped, or has ended.
 pub fn mask(tid: i32) -> Result<u64> {
     let mut mask = 0_u64;
     // SAFETY: the kernel writes as many bytes as the third argument says to where the last one points.
@@ -21,6 +24,9 @@ pub fn mask(tid: i32) -> Result<u64> {
 }
 
 /// Blocks these signals, and no others, in a stopped thread.
+///
+/// # Errors
+/// `ESRCH`: it is not stopped, or has ended.
 pub fn set_mask(tid: i32, mask: u64) -> Result<()> {
     // SAFETY: the kernel reads as many bytes as the third argument says from where the last one points.
     let got = unsafe { libc::ptrace(SET_MASK, tid, size_of::<u64>(), &raw const mask) };

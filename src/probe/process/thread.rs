@@ -23,6 +23,9 @@ pub struct Registers {
 const DEBUG_FLAGS: u64 = 1 << 16 | 1 << 8;
 
 /// The registers of a thread.
+///
+/// # Errors
+/// `ESRCH`: it is not stopped, or has ended.
 pub fn registers(tid: i32) -> Result<Registers> {
     let r = ptrace::getregs(Pid::from_raw(tid))?;
     Ok(Registers {
@@ -38,6 +41,9 @@ pub fn registers(tid: i32) -> Result<Registers> {
 }
 
 /// Moves the instruction pointer.
+///
+/// # Errors
+/// `ESRCH`: it is not stopped, or has ended.
 pub fn set_pointer(tid: i32, address: u64) -> Result<()> {
     let mut registers = ptrace::getregs(Pid::from_raw(tid))?;
     registers.rip = address;
@@ -46,6 +52,9 @@ pub fn set_pointer(tid: i32, address: u64) -> Result<()> {
 
 /// Lets the next instruction run although a debug register holds its address: sets RF (Intel SDM
 /// vol. 3, 19.3.1.1).
+///
+/// # Errors
+/// `ESRCH`: it is not stopped, or has ended.
 pub fn skip_breakpoint(tid: i32) -> Result<()> {
     let mut registers = ptrace::getregs(Pid::from_raw(tid))?;
     registers.eflags |= 1 << 16;
@@ -75,6 +84,9 @@ pub fn trap(tid: i32) -> Trap {
 }
 
 /// Sets the execution breakpoints of a thread in its debug registers 0 to 3.
+///
+/// # Errors
+/// `ESRCH`: it is not stopped, or has ended; else as the hardware refuses them: all are in use, say.
 pub fn set_debug_registers(tid: i32, addresses: [Option<u64>; 4]) -> Result<()> {
     let write = |register: usize, value: u64| {
         let offset = std::mem::offset_of!(libc::user, u_debugreg) + register * 8;

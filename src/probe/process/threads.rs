@@ -23,6 +23,9 @@ const LEAVING: Duration = Duration::from_secs(10);
 const PARTING: Duration = Duration::from_millis(100);
 
 /// Traces all threads of a process that have not ended.
+///
+/// # Errors
+/// One of them may not be traced: none is then.
 pub fn seize_all(pid: i32) -> Result<BTreeMap<i32, i32>> {
     let mut tasks = BTreeMap::new();
     for _ in 0..MOST_SEARCHES {
@@ -73,6 +76,9 @@ pub fn untraced(following: &Following<'_, dyn Watcher + '_>, tid: i32, process: 
 
 /// Stops all that has the memory of the followed processes, also what was created untraced
 /// (CLONE_UNTRACED); why not all of it could be.
+///
+/// # Errors
+/// The reason.
 pub fn halt_all(halting: &mut Halting<'_>) -> std::result::Result<(), String> {
     for _ in 0..MOST_SEARCHES {
         halting.halt(LEAVING).map_err(|of| of.why)?;

@@ -28,11 +28,17 @@ impl Tracee {
     }
 
     /// Its memory.
+    ///
+    /// # Errors
+    /// As [`Memory::open`].
     pub fn memory(&self) -> std::io::Result<Memory> {
         Memory::open(self.tid)
     }
 
     /// A file that it has open, for reading and writing. Its first thread may have ended.
+    ///
+    /// # Errors
+    /// It has no such file, or one that cannot be opened again.
     pub fn open(&self, descriptor: u64) -> io::Result<File> {
         let path = format!("/proc/{}/fd/{descriptor}", self.tid);
         OpenOptions::new().read(true).write(true).open(path)
@@ -67,6 +73,9 @@ impl Tracee {
     }
 
     /// Makes a system call in it.
+    ///
+    /// # Errors
+    /// That of the system call, or of ptrace(2).
     pub fn call(
         &self,
         memory: &Memory,
@@ -78,6 +87,9 @@ impl Tracee {
 }
 
 /// How the system calls of a thread are filtered: 0 if not (proc_pid_status(5)).
+///
+/// # Errors
+/// The thread has ended.
 pub fn seccomp(tid: i32) -> io::Result<u32> {
     let status = fs::read_to_string(format!("/proc/{tid}/status"))?;
     let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));

@@ -32,6 +32,9 @@ pub struct Vectors {
 }
 
 /// Those of a stopped thread.
+///
+/// # Errors
+/// `ESRCH`: it is not stopped, or has ended.
 pub fn vectors(tid: i32) -> Result<Vectors, Errno> {
     Ok(decode(&area(tid)?, component))
 }

@@ -4,9 +4,11 @@ use super::journal::{Entry, Event, Journal, needs};
 use super::names::Names;
 use super::request::{Edge, Label, Marked, Site};
 use super::tree::{Times, Tree};
-use crate::emit::{emit_observer, most};
+use crate::emit::most;
 use crate::facts::{Addresses, Function};
-use crate::patch::{Code, Patcher, Probes, Shared, Target, WORD, Written};
+use crate::patch::{
+    Code, Patcher, Probes, Shared, Target, WORD, Written, most_of, refusal, write_observers,
+};
 use crate::plan::{Observation, Room, What, Wish, observe};
 use crate::process::Followed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +45,7 @@ struct Seen<'a> {
 }
 
 impl<'a> Marking<'a> {
+    /// Nothing logged yet; `of`: of each site, the number of its code in the request.
     pub fn new(sites: &'a [Site], of: Vec<usize>) -> Self {
         let (names, tree, threads) = (Names::default(), Tree::default(), BTreeMap::new());
         Self {
@@ -141,9 +144,7 @@ impl Probes for Marking<'_> {
         let trampolines = target.functions.iter().enumerate().map(|(index, member)| {
             let Ok(facts) = &member.facts else { return 0 };
             let parts = self.wishes(target, index).iter().map(|(wish, _)| wish.what.parts()).sum();
-            let instructions: usize = facts.blocks.iter().map(|b| b.instructions.len()).sum();
-            // An instruction may be executed for its own block and for the one before.
-            most(parts, 2 * instructions)
+            most_of(facts, parts)
         });
         (needs(), trampolines.sum::<u64>() + WORD as u64)
     }
@@ -174,26 +175,14 @@ impl Probes for Marking<'_> {
     ) {
         let wishes = self.wishes(target, index);
         let process = written.process(code);
-        for observer in std::mem::take(&mut plan.observers) {
-            let own = observer.wishes.iter().map(|n| {
-                let (mut wish, number) = wishes[*n];
-                if let What::Marked { argument, .. } = wish.what {
-                    wish.what = What::Marked { argument, process };
-                }
-                (wish, number)
-            });
-            let own: Vec<(Wish, u32)> = own.collect();
-            let bytes = &facts.bytes[(observer.at - facts.range.start) as usize..];
-            let to = written.place(code, observer.trampoline);
-            match emit_observer(&observer, bytes, code.bias, &own, code.shared, to) {
-                Ok(bytes) => {
-                    let place = (observer.trampoline, observer.at);
-                    written.add(code, place, (bytes.trampoline, bytes.jump), &[]);
-                    plan.observers.push(observer);
-                }
-                Err(why) => plan.refused.extend(observer.wishes.iter().map(|n| (*n, why.clone()))),
+        let wish = |number: usize| {
+            let (mut wish, number) = wishes[number];
+            if let What::Marked { argument, .. } = wish.what {
+                wish.what = What::Marked { argument, process };
             }
-        }
+            (wish, number)
+        };
+        write_observers(code, facts, plan, written, &wish);
     }
 
     fn patched(&mut self, process: i32, shared: &Arc<Shared>) {
@@ -256,8 +245,7 @@ pub(super) fn marked(mut patcher: Patcher<Marking<'_>>, followed: &Followed) -> 
     let Patcher { probes: mut marking, refused, targets, .. } = patcher;
     for (number, target) in targets.iter().enumerate() {
         let is_patched = marking.patched.contains(&number);
-        let never = (!is_patched).then(|| "its file was not mapped".to_owned());
-        let Some(why) = refused[number].first().cloned().or(never) else { continue };
+        let Some(why) = refusal(&refused[number], is_patched) else { continue };
         for index in 0..target.functions.len() {
             marking.wishes(target, index).iter().for_each(|(_, n)| marking.refuse(*n, why.clone()));
         }

@@ -4,14 +4,12 @@
 //! numbered so that the most restricted come first: the greedy pass then nearly always finds the
 //! matching at once and the search for augmenting paths is rarely needed.
 
+use super::allowed::{FIXED_SHIFT, counters_of, fixed_bit, is_slots, slots_event};
 use super::bits::Bits;
 use super::budget::{Budget, FIXED_CYCLES, FIXED_SLOTS, extra_limit};
-use crate::tables::{EventId, ExtraRegister, PmuKind, Table};
+use super::matching::owners;
+use crate::tables::{EventId, ExtraRegister, Table};
 use std::collections::BTreeMap;
-
-const FIXED_SHIFT: u32 = 32;
-const UNOWNED: u16 = u16::MAX;
-const WATCHDOG: u16 = u16::MAX - 1;
 
 /// What counts an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -180,7 +178,7 @@ impl Universe {
     pub(super) fn fits(&self, set: &Bits) -> bool {
         self.weight(set) <= self.general
             && self.extras.iter().all(|x| x.different(set) <= x.limit)
-            && self.owners(set).is_some()
+            && owners(set, &self.masks, self.free, self.watchdog).is_some()
     }
 
     /// The counter of each member of `set`, in ascending order of members.
@@ -188,7 +186,7 @@ impl Universe {
         if !self.fits(set) {
             return None;
         }
-        let owners = self.owners(set)?;
+        let owners = owners(set, &self.masks, self.free, self.watchdog)?;
         let place = |i: usize| {
             if let Some(index) = self.metrics[i] {
                 return Some(Counter::Metric(index));
@@ -201,21 +199,6 @@ impl Universe {
             })
         };
         set.iter().map(|i| Some((self.ids[i], place(i)?))).collect()
-    }
-
-    /// Who owns each counter in a matching that serves all of `set` and the watchdog.
-    fn owners(&self, set: &Bits) -> Option<[u16; 64]> {
-        let mut matching = Matching { owner: [UNOWNED; 64], free: self.free, universe: self };
-        for i in set.iter() {
-            let mask = self.masks[i];
-            if mask != 0 && !matching.place(i as u16, mask) {
-                return None;
-            }
-        }
-        if self.watchdog != 0 && !matching.place(WATCHDOG, self.watchdog) {
-            return None;
-        }
-        Some(matching.owner)
     }
 }
 
@@ -233,105 +216,6 @@ impl Extra {
     }
 }
 
-struct Matching<'a> {
-    owner: [u16; 64],
-    free: u64,
-    universe: &'a Universe,
-}
-
-impl Matching<'_> {
-    /// Gives event `i` a counter of `mask`, moving others if that is what it takes.
-    fn place(&mut self, i: u16, mask: u64) -> bool {
-        let open = mask & self.free;
-        if open != 0 {
-            // The highest: a fixed counter where there is one, and the low general counters,
-            // which most restricted events ask for, stay free.
-            self.take(63 - open.leading_zeros() as usize, i);
-            return true;
-        }
-        let mut tried = 0;
-        self.augment(i, mask, &mut tried)
-    }
-
-    fn take(&mut self, counter: usize, i: u16) {
-        self.owner[counter] = i;
-        self.free &= !(1 << counter);
-    }
-
-    fn augment(&mut self, i: u16, mask: u64, tried: &mut u64) -> bool {
-        let open = mask & self.free;
-        if open != 0 {
-            self.take(63 - open.leading_zeros() as usize, i);
-            return true;
-        }
-        loop {
-            let next = mask & !*tried;
-            if next == 0 {
-                return false;
-            }
-            let counter = next.trailing_zeros() as usize;
-            *tried |= 1 << counter;
-            let other = self.owner[counter];
-            if other == UNOWNED {
-                continue; // a counter outside the budget
-            }
-            let others_mask = match other {
-                WATCHDOG => self.universe.watchdog,
-                e => self.universe.masks[usize::from(e)],
-            };
-            if self.augment(other, others_mask, tried) {
-                self.owner[counter] = i;
-                return true;
-            }
-        }
-    }
-}
-
-/// The counters that can count `event` in isolation, or why none can. 0 for a metric event.
-fn counters_of(table: &Table, budget: &Budget, event: EventId) -> Result<u64, String> {
-    let spec = &table.events[usize::from(event)].spec;
-    if spec.pmu != PmuKind::Core {
-        return Err("the core's counters do not count it".into());
-    }
-    if let Some(index) = spec.metric {
-        let levels = u32::from(index) / 4 + 1;
-        if levels > budget.topdown_levels || budget.fixed >> FIXED_SLOTS & 1 == 0 {
-            return Err("the fixed top-down metrics are not available".into());
-        }
-        if slots_event(table).is_none() {
-            return Err("the table has no slots event to lead its group".into());
-        }
-        return Ok(0);
-    }
-    let named = spec.counters.as_ref();
-    let named = named.map(|list| list.iter().filter(|c| **c < 32).fold(0u32, |m, c| m | 1 << c));
-    let general = if spec.fixed_only { 0 } else { named.unwrap_or(u32::MAX) & budget.general };
-    let fixed = spec.fixed.filter(|f| *f < 32).map_or(0, |f| budget.fixed & 1 << f);
-    let mask = u64::from(general) | u64::from(fixed) << FIXED_SHIFT;
-    if mask == 0 {
-        return Err(match (spec.fixed, spec.fixed_only) {
-            (Some(f), true) => format!("it needs fixed counter {f}, which is not available"),
-            _ => "no counter that can count it is available".into(),
-        });
-    }
-    Ok(mask)
-}
-
-fn fixed_bit(index: u8) -> u64 {
-    1 << (FIXED_SHIFT + u32::from(index))
-}
-
 fn register_key(register: ExtraRegister) -> u8 {
     register as u8
-}
-
-/// Whether `event` counts slots on the fixed slots counter.
-pub(super) fn is_slots(table: &Table, event: EventId) -> bool {
-    let spec = &table.events[usize::from(event)].spec;
-    spec.fixed == Some(FIXED_SLOTS) && spec.fixed_only && spec.metric.is_none()
-}
-
-/// The table's slots event.
-fn slots_event(table: &Table) -> Option<EventId> {
-    (0..table.events.len()).map(|i| i as EventId).find(|e| is_slots(table, *e))
 }

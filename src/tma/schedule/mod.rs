@@ -26,9 +26,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod allowed;
 mod bits;
 mod budget;
 mod counters;
+mod matching;
 mod needs;
 mod pack;
 mod plan;

@@ -1,8 +1,9 @@
 //! The plan: the groups that serve the chosen nodes, and where each node is counted.
 
+use super::allowed::is_slots;
 use super::bits::Bits;
 use super::budget::Budget;
-use super::counters::{Counter, Universe, is_slots};
+use super::counters::{Counter, Universe};
 use super::{needs, pack};
 use crate::tables::{EventId, NodeId, PmuKind, Table};
 use std::cmp::Reverse;

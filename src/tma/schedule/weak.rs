@@ -1,7 +1,7 @@
 //! Splitting a group that never gets all its counters although it should fit.
 
+use super::allowed::is_slots;
 use super::budget::Budget;
-use super::counters::is_slots;
 use super::plan::{Group, sort_for_opening};
 use crate::tables::{EventId, Table};
 

@@ -1,18 +1,25 @@
 //! Where tables come from: embedded at build time, added or overridden by a directory.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `names` | tables by the names that people type |
+//! | `processors` | [`Head`]: which processors a table is for |
+//! | `event_names` | which tables have events of given names |
+
+mod event_names;
+mod names;
+mod processors;
 
 use super::Table;
-use super::embedded::{Bundle, Embedded, plain_name};
-use super::schema::CoreKind;
+use super::embedded::{Bundle, Embedded};
 use super::texts::Texts;
-use super::titles;
-use crate::error::{Error, Result, nearest};
+use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Fewest letters of a processor's name that is searched for in titles.
-const SHORTEST: usize = 4;
+pub use processors::Head;
 
 /// All known tables; each is decoded when it is asked for.
 ///
@@ -62,20 +69,6 @@ impl From<Source> for Known {
 enum Source {
     Embedded(&'static Embedded),
     File(PathBuf),
-}
-
-/// What a table is for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Head {
-    /// CPUID vendor string, or `any`.
-    pub vendor: String,
-    /// Kind of core on hybrids.
-    pub core: Option<CoreKind>,
-    /// Name of the core PMU.
-    pub pmu: String,
-    /// How closely it describes a processor of this family, model and stepping: by stepping 2 or
-    /// 3, by model 1, by family 0; `None`: not at all.
-    pub rank: Option<u8>,
 }
 
 impl Library {
@@ -152,106 +145,6 @@ impl Library {
         Ok(known.table.get_or_init(|| Arc::new(table)).clone())
     }
 
-    /// What table `name` is for, and how well it describes a processor of this `family`, `model`
-    /// and `stepping`.
-    ///
-    /// # Errors
-    /// As [`Library::text`].
-    pub fn head(&self, name: &str, (family, model, stepping): (u32, u32, u32)) -> Result<Head> {
-        let rank = |rules: &mut dyn Iterator<Item = (u32, &[u32], &[u32])>| {
-            rules
-                .filter(|(own, models, steppings)| {
-                    *own == family
-                        && (models.is_empty() || models.contains(&model))
-                        && (steppings.is_empty() || steppings.contains(&stepping))
-                })
-                .map(|(_, models, steppings)| {
-                    u8::from(!models.is_empty()) + u8::from(!steppings.is_empty())
-                })
-                .max()
-        };
-        if let Source::Embedded(table) = self.known(name)?.0.source {
-            let mut rules = table.rules.iter().map(|r| (r.family, r.models, r.steppings));
-            return Ok(Head {
-                vendor: table.vendor.to_owned(),
-                core: table.core,
-                pmu: table.pmu.to_owned(),
-                rank: rank(&mut rules),
-            });
-        }
-        let (text, origin) = self.text(name)?;
-        let file = Table::read(&text, &origin)?;
-        let mut rules = file.matches.iter().map(|r| (r.family, &r.models[..], &r.steppings[..]));
-        let rank = rank(&mut rules);
-        Ok(Head { vendor: file.vendor, core: file.core, pmu: file.pmu, rank })
-    }
-
-    /// The table of the same vendor for the model of the same family that is nearest by its number.
-    ///
-    /// # Errors
-    /// As [`Library::text`].
-    pub fn nearest(&self, vendor: &str, family: u32, model: u32) -> Result<Option<String>> {
-        let mut best: Option<(u32, String)> = None;
-        for name in self.names() {
-            let rules: Vec<(u32, Vec<u32>)> = match self.known(name)?.0.source {
-                Source::Embedded(t) if t.vendor == vendor => {
-                    t.rules.iter().map(|r| (r.family, r.models.to_vec())).collect()
-                }
-                Source::Embedded(_) => continue,
-                Source::File(_) => {
-                    let (text, origin) = self.text(name)?;
-                    let file = Table::read(&text, &origin)?;
-                    let rules = file.matches.into_iter().map(|r| (r.family, r.models));
-                    rules.filter(|_| file.vendor == vendor).collect()
-                }
-            };
-            for (_, models) in rules.into_iter().filter(|(own, _)| *own == family) {
-                let distance = models.iter().map(|m| m.abs_diff(model)).min().unwrap_or(0);
-                if best.as_ref().is_none_or(|(least, _)| distance < *least) {
-                    best = Some((distance, name.to_owned()));
-                }
-            }
-        }
-        Ok(best.map(|(_, name)| name))
-    }
-
-    /// How many of these event names, written as tables write them, each table has.
-    pub fn knowing<'l>(&'l self, names: &[&str]) -> Vec<(usize, &'l str)> {
-        self.counted(self.bundle.event_names, names, |table, name| table.event(name).is_some())
-    }
-
-    /// How many of these plain event names ([`plain_name`]) each table has.
-    pub fn knowing_plain<'l>(&'l self, names: &[&str]) -> Vec<(usize, &'l str)> {
-        self.counted(self.bundle.plain_names, names, |table, name| {
-            table.events.iter().any(|e| plain_name(&e.name).as_deref() == Some(name))
-        })
-    }
-
-    fn counted<'l>(
-        &'l self,
-        index: &[(&str, u64)],
-        names: &[&str],
-        has: impl Fn(&Table, &str) -> bool,
-    ) -> Vec<(usize, &'l str)> {
-        let masks: Vec<u64> = names
-            .iter()
-            .filter_map(|name| Some(index[index.binary_search_by_key(name, |e| e.0).ok()?].1))
-            .collect();
-        let bit = |name: &str| self.bundle.tables.iter().position(|t| t.name == name);
-        let count = |(name, known): (&'l String, &Known)| {
-            let known = match &known.source {
-                Source::Embedded(_) => {
-                    bit(name).map_or(0, |n| masks.iter().filter(|m| **m >> n & 1 == 1).count())
-                }
-                Source::File(_) => self
-                    .load(name)
-                    .map_or(0, |table| names.iter().filter(|name| has(&table, name)).count()),
-            };
-            (known, name.as_str())
-        };
-        self.tables.iter().map(count).collect()
-    }
-
     /// The text of the file of latencies called `name`, and where it comes from.
     ///
     /// # Errors
@@ -283,62 +176,6 @@ impl Library {
                 "`ports` under [facts] names a file of events/ports or of DIR/ports of --tables DIR",
             )),
         }
-    }
-
-    /// The tables whose titles contain `name`, such as `cove` in *Golden Cove*; `whole`: have it as one of
-    /// the names that they list.
-    fn titled(&self, name: &str, whole: bool) -> Vec<&str> {
-        let wanted = titles::bare(name);
-        let is_title = |title: &str| match whole {
-            true => titles::names(title).any(|own| own == wanted),
-            false => wanted.len() >= SHORTEST && titles::bare(title).contains(&wanted),
-        };
-        self.names()
-            .filter(|table| self.load(table).is_ok_and(|table| is_title(&table.title)))
-            .collect()
-    }
-
-    /// The name of the table that `name` is, or that has `name` among the families and products of its
-    /// title: `skl` of `skylake`.
-    ///
-    /// # Errors
-    /// There is none, or there are several.
-    pub fn resolved(&self, name: &str) -> Result<&str> {
-        let lower = name.to_lowercase();
-        if let Some((own, _)) =
-            self.tables.get_key_value(&lower).or_else(|| self.tables.get_key_value(name))
-        {
-            return Ok(own);
-        }
-        let error = Error::usage(format!("unknown microarchitecture `{name}`"));
-        let titled = match self.titled(&lower, true).as_slice() {
-            [only] => return Ok(only),
-            [] => self.titled(&lower, false),
-            several => several.to_vec(),
-        };
-        let near = nearest(&lower, self.names());
-        let meant = if titled.is_empty() { near.into_iter().collect() } else { titled };
-        let meant: Vec<String> = meant.iter().map(|name| format!("`--uarch {name}`")).collect();
-        let list = "`tdtool tables list` lists them";
-        Err(error.hint(match meant.is_empty() {
-            true => list.to_owned(),
-            false => format!("did you mean {}? {list}", meant.join(" or ")),
-        }))
-    }
-
-    fn known(&self, name: &str) -> Result<(&Known, String)> {
-        // A name of a title is looked up in all tables: only where no table has it as its own.
-        let lower = name.to_lowercase();
-        let own = match self.tables.contains_key(&lower) {
-            true => &lower,
-            false => self.resolved(name)?,
-        };
-        let known = &self.tables[own];
-        let origin = match &known.source {
-            Source::Embedded(_) => format!("{own} (built in)"),
-            Source::File(path) => path.display().to_string(),
-        };
-        Ok((known, origin))
     }
 }
 

@@ -16,11 +16,11 @@ use engine::documents::explanations::explain;
 use engine::hot::recording;
 use engine::hot::temporary::Temporary;
 use engine::record::{SampleAsk, record};
-use engine::topdown::{Ask, LiveAsk, Outcome, Update, live};
+use engine::topdown::{LiveAsk, Outcome, Update, live};
 use nix::sys::pthread::pthread_kill;
 use nix::sys::signal::Signal;
 use pmu::machine::Machine;
-use pmu::{Aggregate, Command, Target};
+use pmu::{Command, Target};
 use profile::recording::Stream;
 use std::ffi::OsString;
 use std::os::unix::thread::JoinHandleExt;
@@ -222,21 +222,11 @@ fn ask(what: &What, settings: &Settings) -> tma::Result<LiveAsk> {
     };
     let argv = command.map(|command| workload::resolve(command));
     Ok(LiveAsk {
-        ask: Ask { level: None, nodes: None, bottlenecks: false },
         uarch: settings.uarch.clone(),
-        core: settings.core()?,
         target,
         command: argv.map(|argv| Command { argv, stdout_to_stderr: false }),
         typed: command.into_iter().flatten().map(|a| a.to_string_lossy().into_owned()).collect(),
-        aggregate: Aggregate::All,
-        inherit: true,
-        user_only: false,
-        multiplex: true,
-        drilldown: false,
-        repeats: 1,
-        delay: Duration::ZERO,
-        duration: None,
         interval: Some(INTERVAL),
-        require_pmu: false,
+        ..LiveAsk::of(settings.core()?)
     })
 }

@@ -157,14 +157,9 @@ fn pair(a: Vec<Side>, b: Vec<Side>) -> Vec<DiffRow> {
 mod tests {
     use super::*;
 
-    fn side(value: Option<f64>, error: Option<f64>) -> Side {
-        let (unit, place) = ("ratio".to_owned(), Place::default());
-        Side { id: "X".into(), label: "X".into(), level: 1, value, error, unit, place }
-    }
-
     #[test]
     fn a_node_of_b_alone_is_kept() {
-        let rows = pair(vec![], vec![side(Some(0.1), None)]);
+        let rows = pair(vec![], vec![Side { id: "X".into(), value: Some(0.1), ..Side::default() }]);
         assert_eq!(rows.len(), 1);
         assert_eq!(rows[0].a, None);
     }

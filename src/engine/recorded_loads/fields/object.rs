@@ -50,6 +50,9 @@ pub(crate) struct Field {
 
 impl Object {
     /// The member at its offset, and the member's type.
+    ///
+    /// # Errors
+    /// Why its type or the member there is not known.
     pub fn field(
         &self,
         module: usize,

@@ -45,6 +45,31 @@ pub struct LiveAsk {
     pub require_pmu: bool,
 }
 
+impl LiveAsk {
+    /// One run of a command, counted from its start to its end with its children, in both modes; where no table is
+    /// forced, no level chosen and no command given.
+    pub fn of(core: Arc<Core>) -> Self {
+        Self {
+            ask: Ask::default(),
+            uarch: None,
+            core,
+            target: Target::Command,
+            command: None,
+            typed: Vec::new(),
+            aggregate: Aggregate::All,
+            inherit: true,
+            user_only: false,
+            multiplex: true,
+            drilldown: false,
+            repeats: 1,
+            delay: Duration::ZERO,
+            duration: None,
+            interval: None,
+            require_pmu: false,
+        }
+    }
+}
+
 /// An update while a measurement runs.
 #[derive(Debug, Clone)]
 pub enum Update {

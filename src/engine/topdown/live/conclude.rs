@@ -6,7 +6,7 @@ use crate::documents::{self, Report, Source};
 use crate::topdown::advise::advise;
 use crate::topdown::{repeats, software};
 use pmu::machine::Finding;
-use pmu::{Exit, Interval, Measurement, Target};
+use pmu::{Interval, Measurement, Target};
 use tma::counts::Counts;
 use tma::tables::Const;
 use tma::tree::Evaluator;
@@ -32,10 +32,7 @@ pub(super) fn conclude(
         software::enter_errors(&mut report, &measured.runs);
         report.notes.push(repeats::note(measured.runs.len()));
     }
-    report.exit = measured.exit.map(|e| match e {
-        Exit::Status(status) => documents::Exit::Status(status),
-        Exit::Signal(signal) => documents::Exit::Signal(signal),
-    });
+    report.exit = measured.exit.map(documents::Exit::from);
     notes(&mut report, cores, measured);
     report.findings.extend(blocked.as_ref().map(not_measured));
     Outcome { report, exit: measured.exit, interrupted: measured.interrupted, blocked }

@@ -1,0 +1,115 @@
+//! Code that waits: critical loads, branches that are mispredicted often, misses of the instruction cache.
+
+use serde::{Deserialize, Serialize};
+
+/// A critical load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CriticalRow {
+    /// Event.
+    pub event: usize,
+    /// Its module.
+    pub module: String,
+    /// Its address.
+    pub address: String,
+    /// Its function.
+    pub function: Option<String>,
+    /// Its share of all executed loads, or of all sampled ones.
+    pub executed: f64,
+    /// `executions` (from a recording of branches) or `samples`.
+    pub executed_of: String,
+    /// Share of its executions, or samples, that missed the last cache.
+    pub misses: f64,
+    /// `executions` or `samples`.
+    pub misses_of: String,
+    /// Whether `misses` is the least that it can be: the event counts randomly selected loads.
+    #[serde(default)]
+    pub misses_at_least: bool,
+    /// Its class, in the innermost loop in which it is irregular; absent where not known.
+    pub class: Option<String>,
+    /// The instructions of that loop that compute its address.
+    pub slice: Option<Vec<String>>,
+    /// Misses under way at the same time, on average: as recorded (IBS), else in the innermost loop over its
+    /// cycles (Σ latency of misses / cycles), which is the least it can be; absent: not known.
+    pub parallel: Option<f64>,
+    /// `recorded` or `cycles`.
+    pub parallel_of: Option<String>,
+    /// Whether it is known to be irregular; `false`: critical only if it is.
+    pub certain: bool,
+}
+
+/// A branch that is mispredicted often.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BranchRow {
+    /// Event.
+    pub event: usize,
+    /// Its module.
+    pub module: String,
+    /// Its address.
+    pub address: String,
+    /// Its function.
+    pub function: Option<String>,
+    /// Recorded executions that took it and tell their prediction.
+    pub taken: u64,
+    /// Mispredicted ones of them.
+    pub mispredicted: u64,
+    /// Executions of the block that it ends, where known: those that are not taken, too.
+    #[serde(default)]
+    pub executions: Option<u64>,
+    /// Share of the taken ones.
+    pub share: f64,
+}
+
+/// An event with branch stacks.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BranchesRow {
+    /// Its number: over all recordings, in their order.
+    pub event: usize,
+    /// Its recording.
+    pub source: String,
+    /// perf's name for it.
+    pub name: String,
+    /// Samples with branches.
+    pub samples: u64,
+    /// Loads executed in the whole run, estimated; absent if the event's periods do not tell.
+    pub executed_loads: Option<f64>,
+}
+
+/// A line of code that missed the instruction cache or its TLB.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CodeMissRow {
+    /// Event.
+    pub event: usize,
+    /// perf's name for it.
+    pub name: String,
+    /// Its module.
+    pub module: String,
+    /// Its first byte.
+    pub address: String,
+    /// The function of its first sample.
+    pub function: Option<String>,
+    /// Samples.
+    pub samples: u64,
+    /// Share of the event's samples.
+    pub share: f64,
+    /// Samples whose branch stack reaches back far enough for a site; 0 if it has no cycles.
+    pub reached: u64,
+    /// Blocks that ran 27 to 200 cycles before, where a prefetch could be: those before most misses first.
+    pub sites: Vec<SiteRow>,
+}
+
+/// Where a prefetch of a line of code could be.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SiteRow {
+    /// Module of the block.
+    pub module: String,
+    /// Its first address.
+    pub address: String,
+    /// Its function.
+    pub function: Option<String>,
+    /// Share of the line's samples that it came before.
+    pub coverage: f64,
+    /// Mean cycles between it and the miss.
+    pub distance: f64,
+    /// Missed lines that it comes before: a prefetch of one of them is in vain where another follows.
+    pub fan_out: usize,
+}

@@ -1,0 +1,70 @@
+//! The samples of a recording attributed to its code, as far as the recording has what is asked for.
+
+use super::code::CodeAsk;
+use profile::hot::{Filter, Profile, overview};
+use profile::recording::Source;
+use tma::{Error, Result};
+
+/// Attributes the samples of a recording as asked.
+///
+/// # Errors
+/// An event or thread that the recording does not have; it cannot be read.
+pub fn profile(source: &dyn Source, ask: &CodeAsk) -> Result<Profile> {
+    let recording = source.about();
+    if let Some(event) = ask.filter.event
+        && event >= recording.events.len()
+    {
+        let names: Vec<&str> = recording.events.iter().map(|e| e.name.as_str()).collect();
+        return Err(Error::usage(format!("the recording has no event {event}")).because(format!(
+            "it has {}: {}",
+            names.len(),
+            names.join(", ")
+        )));
+    }
+    known_threads(source, &ask.filter)?;
+    let mut profile = Profile::new(source, &ask.filter, ask.search.clone())?;
+    profile.find_lines(ask.functions);
+    profile.find_hottest_lines(ask.functions);
+    Ok(profile)
+}
+
+/// Refuses a thread without samples, and lists those that have some.
+fn known_threads(source: &dyn Source, filter: &Filter) -> Result<()> {
+    /// Names that an error lists.
+    const TOLD: usize = 12;
+    if filter.names.is_empty() && filter.threads.is_empty() {
+        return Ok(());
+    }
+    let found = overview(source)?;
+    let threads = &found.threads;
+    let missing = |number: &&u32| {
+        !threads.iter().any(|t| t.tid == **number) && !found.processes.contains(*number)
+    };
+    // A thread may have had the name before its last sample: only one that no thread record has.
+    let unnamed =
+        |name: &&String| !threads.iter().any(|t| t.name == **name) && !found.names.contains(*name);
+    let number = filter.threads.iter().find(missing).map(u32::to_string);
+    let Some(wanted) = number.or_else(|| filter.names.iter().find(unnamed).cloned()) else {
+        return Ok(());
+    };
+    let mut names: Vec<&str> = threads.iter().map(|t| t.name.as_str()).collect();
+    names.retain(|name| !name.is_empty());
+    let mut told: Vec<&str> = Vec::new();
+    for name in names.iter().copied() {
+        if !told.contains(&name) {
+            told.push(name);
+        }
+    }
+    let more =
+        if told.len() > TOLD { format!(" and {} more", told.len() - TOLD) } else { String::new() };
+    told.truncate(TOLD);
+    let error = Error::failed(format!("no samples of a thread {wanted}"));
+    let error = match told.is_empty() {
+        true => error.because("its threads have no names"),
+        false => error.because(format!("it has samples of {}{more}", told.join(", "))),
+    };
+    Err(match tma::error::nearest(&wanted, names) {
+        Some(other) => error.hint(format!("did you mean `{other}`?")),
+        None => error,
+    })
+}

@@ -1,0 +1,144 @@
+//! One instruction, with what a measurement needs to know about it.
+
+use iced_x86::{
+    Decoder, DecoderOptions, Formatter, Instruction, InstructionInfoFactory, IntelFormatter,
+    OpAccess, OpKind, Register, UsedMemory, UsedRegister,
+};
+
+/// One instruction of a block.
+#[derive(Debug, Clone)]
+pub struct Inst {
+    /// Offset from the start of the block, in bytes.
+    pub offset: usize,
+    /// Its encoding.
+    pub bytes: Vec<u8>,
+    /// Intel syntax.
+    pub text: String,
+    /// The decoded instruction, at address [`Inst::offset`].
+    pub decoded: Instruction,
+    /// Registers read or written.
+    pub registers: Vec<UsedRegister>,
+    /// Memory read or written.
+    pub memory: Vec<UsedMemory>,
+    /// Offset within the instruction of the displacement of a `[rip+displacement]` operand.
+    pub rip_displacement: Option<usize>,
+}
+
+impl Inst {
+    /// The flags that it writes whatever its operands are (bits of [`iced_x86::RflagsBits`]).
+    pub fn flags_written(&self) -> u32 {
+        let decoded = &self.decoded;
+        // A shift count of 0 leaves the flags unchanged.
+        let counted = (1..decoded.op_count()).any(|i| {
+            decoded.op_kind(i) == OpKind::Register && decoded.op_register(i) == Register::CL
+        });
+        let prefixed = decoded.has_rep_prefix() || decoded.has_repne_prefix();
+        let repeated = prefixed && decoded.is_string_instruction();
+        if counted || repeated { 0 } else { decoded.rflags_modified() }
+    }
+
+    /// Whether `access` reads. A conditional write counts: it may leave the old value in place.
+    pub fn reads(access: OpAccess) -> bool {
+        matches!(
+            access,
+            OpAccess::Read
+                | OpAccess::CondRead
+                | OpAccess::ReadWrite
+                | OpAccess::ReadCondWrite
+                | OpAccess::CondWrite
+        )
+    }
+
+    /// Whether `access` writes, always or conditionally.
+    pub fn writes(access: OpAccess) -> bool {
+        matches!(
+            access,
+            OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+        )
+    }
+
+    /// Whether it loads or stores.
+    pub fn touches_memory(&self) -> bool {
+        self.memory.iter().any(|m| Self::reads(m.access()) || Self::writes(m.access()))
+    }
+
+    /// Whether it stores.
+    pub fn writes_memory(&self) -> bool {
+        self.memory.iter().any(|m| Self::writes(m.access()))
+    }
+
+    /// Whether it does SSE or AVX floating-point arithmetic.
+    pub fn computes_float(&self) -> bool {
+        let name = format!("{:?}", self.decoded.mnemonic()).to_lowercase();
+        let typed = ["ss", "sd", "ps", "pd", "ph", "sh"].iter().any(|suffix| {
+            name.ends_with(suffix)
+                || name.ends_with(&format!("{suffix}2dq"))
+                || name.contains(&format!("{suffix}2"))
+        });
+        typed
+            && self.registers.iter().any(|r| r.register().is_vector_register())
+            && !name.contains("mov")
+            && !name.starts_with("vbroadcast")
+            && !name.contains("shuf")
+            && !name.contains("unpck")
+    }
+}
+
+/// The instruction in Intel syntax.
+pub fn text(instruction: &Instruction) -> String {
+    let mut text = String::new();
+    intel().format(instruction, &mut text);
+    text
+}
+
+/// Builds [`Inst`]s; reuses iced-x86's formatter and buffers.
+pub(crate) struct InstBuilder {
+    formatter: IntelFormatter,
+    facts: InstructionInfoFactory,
+}
+
+impl Default for InstBuilder {
+    fn default() -> Self {
+        Self { formatter: intel(), facts: InstructionInfoFactory::new() }
+    }
+}
+
+impl InstBuilder {
+    /// The instruction `decoded` from `bytes`, which are at `offset` of its block.
+    pub fn inst(&mut self, decoded: Instruction, bytes: &[u8], offset: usize) -> Inst {
+        let info = self.facts.info(&decoded);
+        let mut text = String::new();
+        self.formatter.format(&decoded, &mut text);
+        Inst {
+            offset,
+            bytes: bytes.to_vec(),
+            text,
+            decoded,
+            registers: info.used_registers().to_vec(),
+            memory: info.used_memory().to_vec(),
+            rip_displacement: rip_displacement(bytes, &decoded),
+        }
+    }
+}
+
+/// Offset of the displacement of a `[rip+displacement]` operand. iced-x86 gives it only right after
+/// decoding.
+fn rip_displacement(bytes: &[u8], decoded: &Instruction) -> Option<usize> {
+    decoded.is_ip_rel_memory_operand().then(|| {
+        let mut decoder = Decoder::with_ip(64, bytes, decoded.ip(), DecoderOptions::NONE);
+        let decoded = decoder.decode();
+        decoder.get_constant_offsets(&decoded).displacement_offset()
+    })
+}
+
+fn intel() -> IntelFormatter {
+    let mut formatter = IntelFormatter::new();
+    let options = formatter.options_mut();
+    options.set_space_after_operand_separator(false);
+    options.set_hex_prefix("0x");
+    options.set_hex_suffix("");
+    options.set_uppercase_hex(false);
+    options.set_small_hex_numbers_in_decimal(true);
+    options.set_branch_leading_zeros(false);
+    formatter
+}

@@ -1,0 +1,46 @@
+//! Planned observers as trampolines and jumps, and what runs with observers say of files without any.
+
+use super::written::{Code, Written};
+use crate::emit::{emit_observer, most};
+use crate::facts::Function;
+use crate::plan::{Observation, Wish};
+
+/// Why nothing is known of the functions of a file that no process mapped.
+pub const NOT_MAPPED: &str = "its file was not mapped";
+
+/// Why nothing is known of the functions of a file: `refused` by a process with it, or never patched.
+pub fn refusal(refused: &[String], is_patched: bool) -> Option<String> {
+    let never = || (!is_patched).then(|| NOT_MAPPED.to_owned());
+    refused.first().cloned().or_else(never)
+}
+
+/// Most bytes of the trampolines of a function with wishes of so many parts in all.
+pub fn most_of(facts: &Function, parts: usize) -> u64 {
+    let instructions: usize = facts.blocks.iter().map(|b| b.instructions.len()).sum();
+    // An instruction may be executed for its own block and for the one before.
+    most(parts, 2 * instructions)
+}
+
+/// Encodes the observers of a plan. `wish` gives the wish with a number in the plan, and its number in the records.
+/// What cannot be encoded is refused in the plan.
+pub fn write_observers(
+    code: &Code,
+    facts: &Function,
+    plan: &mut Observation,
+    written: &mut Written,
+    wish: &dyn Fn(usize) -> (Wish, u32),
+) {
+    for observer in std::mem::take(&mut plan.observers) {
+        let own: Vec<(Wish, u32)> = observer.wishes.iter().map(|number| wish(*number)).collect();
+        let bytes = &facts.bytes[(observer.at - facts.range.start) as usize..];
+        let to = written.place(code, observer.trampoline);
+        match emit_observer(&observer, bytes, code.bias, &own, code.shared, to) {
+            Ok(bytes) => {
+                let place = (observer.trampoline, observer.at);
+                written.add(code, place, (bytes.trampoline, bytes.jump), &[]);
+                plan.observers.push(observer);
+            }
+            Err(why) => plan.refused.extend(observer.wishes.iter().map(|n| (*n, why.clone()))),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The branches of a function, as wishes.
+
+use super::wish::{What, Wish};
+use crate::facts::{Block, Function};
+
+/// The branches of a function whose outcome or target is not always the same.
+pub fn branches(function: &Function) -> Vec<Wish> {
+    let wish = |block: &Block| {
+        let last = block.instructions.last()?;
+        let what = match last {
+            i if i.is_jcc_short_or_near() => What::Outcome,
+            i if i.is_jmp_near_indirect() || i.is_call_near_indirect() => What::Target,
+            _ => return None,
+        };
+        Some(Wish { at: last.ip(), what })
+    };
+    function.blocks.iter().filter(|block| block.is_reached).filter_map(wish).collect()
+}

@@ -1,0 +1,107 @@
+//! The ways to observe the wishes of a block: which instruction becomes the jump to the trampoline, and how far that
+//! executes the code.
+
+use super::candidates::{can_move, is_free};
+use super::site::{JUMP, Kind};
+use super::wish::Wish;
+use crate::facts::{Block, Function};
+
+/// What is to be planned.
+pub(super) struct Ask<'a> {
+    pub function: &'a Function,
+    pub wishes: &'a [Wish],
+    /// Blocks that are executed after the one before.
+    pub joined: &'a [usize],
+    /// Kinds of probes that may be taken.
+    pub is_allowed: &'a dyn Fn(Kind) -> bool,
+}
+
+/// A way to observe a block.
+pub(super) struct Span {
+    pub at: u64,
+    pub next: u64,
+    pub until: u64,
+    pub kind: Kind,
+    /// The last block of which something is executed in the trampoline.
+    pub last: usize,
+    /// How many instructions are.
+    pub instructions: usize,
+}
+
+/// All ways to observe a block's wishes, the best first.
+pub(super) fn candidates(ask: &Ask, block: usize, open: &[Vec<usize>]) -> Vec<Span> {
+    let first = open[block].first().map(|number| ask.wishes[*number].at);
+    let Some(own) = ask.function.blocks.get(block) else { return Vec::new() };
+    let first = first.unwrap_or(own.end);
+    let starts = (0..own.instructions.len()).filter(|at| own.instructions[*at].ip() <= first);
+    let mut all: Vec<Span> = starts
+        .flat_map(|at| [false, true].map(|pun| span(ask, (block, at), pun, open)))
+        .flatten()
+        .filter(|span| (ask.is_allowed)(span.kind))
+        .collect();
+    all.sort_by_key(|span| (span.last, span.kind, span.instructions));
+    all
+}
+
+/// The probe whose jump begins at an instruction.
+fn span(ask: &Ask, (block, first): (usize, usize), pun: bool, open: &[Vec<usize>]) -> Option<Span> {
+    let Ask { function, wishes, joined, .. } = *ask;
+    let start = function.blocks[block].instructions[first].ip();
+    let length = function.blocks[block].instructions[first].len() as u64;
+    let kind = match (pun, length < JUMP) {
+        (true, true) => Kind::Pun,
+        (true, false) => return None,
+        (false, true) => Kind::Multi,
+        (false, false) => Kind::Single,
+    };
+    if kind == Kind::Multi && !function.is_complete {
+        return None;
+    }
+    let mut next = None;
+    let (mut last, mut at, mut instructions) = (block, first, 0);
+    loop {
+        let of = &function.blocks[last];
+        let wish = open[last].last().map(|number| wishes[*number]);
+        let goes_on = joined.contains(&(last + 1)) && !open[last + 1].is_empty();
+        if let Some(until) = end(of, at, wish, next).filter(|_| !goes_on) {
+            let next = next?;
+            let written = start..if kind == Kind::Pun { next } else { start + JUMP };
+            let free = is_free(function, written);
+            return free.then_some(Span { at: start, next, until, kind, last, instructions });
+        }
+        match of.instructions.get(at) {
+            Some(instruction) if can_move(instruction) => {
+                at += 1;
+                instructions += 1;
+                let end = instruction.next_ip();
+                if next.is_none() && (kind == Kind::Pun || end - start >= JUMP) {
+                    next = Some(end);
+                }
+            }
+            Some(_) => return None,
+            None => {
+                let following = function.blocks.get(last + 1)?;
+                let falls = of.successors.contains(&(last + 1)) && following.start == of.end;
+                // Its own probe would never be reached.
+                let is_taken =
+                    wishes.iter().any(|w| (following.start..following.end).contains(&w.at))
+                        && open[last + 1].is_empty();
+                if !falls || is_taken || function.fixed.contains(&following.start) {
+                    return None;
+                }
+                (last, at) = (last + 1, 0);
+            }
+        }
+    }
+}
+
+/// Where the trampoline may end, if it may end before instruction `at`: after the last wish of the
+/// block and what is written over. A call is not executed in the trampoline: it is seen before.
+fn end(block: &Block, at: usize, wish: Option<Wish>, next: Option<u64>) -> Option<u64> {
+    next?;
+    let address = block.instructions.get(at).map_or(block.end, |i| i.ip());
+    let Some(wish) = wish else { return Some(address) };
+    let is_call = block.instructions.get(at).is_some_and(|i| i.is_call_near_indirect());
+    let is_seen = wish.at < address || (wish.at == address && (is_call || wish.what.is_before()));
+    is_seen.then_some(address)
+}
