@@ -42,10 +42,13 @@ pub fn counted(ask: &CountAsk, progress: Progress<'_>) -> Result<(Count, i32)> {
         progress(0, 1);
     }
     if let Some(signal) = ask.hot.as_ref().and_then(|found| found.interrupted) {
-        return Ok((nothing(ask, signal), 128 + signal));
+        return Ok((nothing(ask, signal, "while the command was sampled"), 128 + signal));
     }
     let signals = Signals::catch()?;
     let mut first = First::of(ask, &signals, progress)?;
+    if let (Some(signal), true, None) = (first.counts.interrupted, first.counts.wall.is_zero(), ask.process) {
+        return Ok((nothing(ask, signal, "before the command ran with probes"), 128 + signal));
+    }
     let interrupted = first.further(ask, &signals, progress)?;
     let First { mut document, remains, status, .. } = first;
     extents::mark(&mut document);
@@ -59,13 +62,13 @@ pub fn counted(ask: &CountAsk, progress: Progress<'_>) -> Result<(Count, i32)> {
     Ok((document, interrupted.map_or(own, |signal| 128 + signal)))
 }
 
-/// The document of a command that was interrupted while it was sampled.
-fn nothing(ask: &CountAsk, signal: i32) -> Count {
+/// The document of a command that was interrupted before anything was counted.
+fn nothing(ask: &CountAsk, signal: i32, when: &str) -> Count {
     Count {
         schema: SCHEMA.to_owned(),
         command: ask.command.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
         interrupted: Some(signal),
-        notes: vec!["interrupted while the command was sampled: nothing was counted".to_owned()],
+        notes: vec![format!("interrupted {when}: nothing was counted")],
         ..Count::default()
     }
 }
