@@ -29,6 +29,7 @@ use probe::count::Progress;
 use tma::Result;
 
 pub use ask::CountAsk;
+use choice::chosen;
 pub(crate) use first::First;
 
 /// Runs the command and counts, or counts in a live process, whose analysis is reported to `progress`.
@@ -45,8 +46,22 @@ pub fn counted(ask: &CountAsk, progress: Progress<'_>) -> Result<(Count, i32)> {
         return Ok((nothing(ask, signal, "while the command was sampled"), 128 + signal));
     }
     let signals = Signals::catch()?;
-    let mut first = First::of(ask, &signals, progress)?;
-    if let (Some(signal), true, None) = (first.counts.interrupted, first.counts.wall.is_zero(), ask.process) {
+    let functions = match ask.hot {
+        Some(_) => None,
+        None => {
+            // Names of a large program take seconds.
+            let of = ask.clone();
+            let Some(found) = signals.unless_one_comes(move || chosen(&of)) else {
+                let signal = signals.next().map_or(0, |(signal, _)| signal);
+                return Ok((nothing(ask, signal, "while functions were looked for"), 128 + signal));
+            };
+            Some(found?)
+        }
+    };
+    let mut first = First::of(ask, functions, &signals, progress)?;
+    if let (Some(signal), true, None) =
+        (first.counts.interrupted, first.counts.wall.is_zero(), ask.process)
+    {
         return Ok((nothing(ask, signal, "before the command ran with probes"), 128 + signal));
     }
     let interrupted = first.further(ask, &signals, progress)?;

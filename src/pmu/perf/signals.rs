@@ -105,6 +105,24 @@ impl Signals {
         })
     }
 
+    /// What `work` gives; `None` as soon as a signal comes, which stays the next one. The work then goes on in its
+    /// thread, and what it gives is dropped: it must change nothing that others see.
+    pub fn unless_one_comes<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let working = std::thread::spawn(work);
+        while !working.is_finished() {
+            if self.wait(NOTICE) {
+                return None;
+            }
+        }
+        match working.join() {
+            Ok(found) => Some(found),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
     /// Forwards the next signal to process `pid`, unless the terminal has sent it to both, and
     /// returns its number.
     pub fn forward(&self, pid: i32) -> Option<i32> {

@@ -10,7 +10,7 @@ use super::prepared::Prepared;
 use super::probes::Probes;
 use super::target::Target;
 use super::work::Work;
-use crate::process::{Followed, Follower, MOST_CALLS, follow, Memory, Tracee, mappings, shares};
+use crate::process::{Followed, Follower, MOST_CALLS, Memory, Tracee, follow, mappings, shares};
 use pmu::Command;
 use pmu::perf::Signals;
 use std::collections::{BTreeMap, BTreeSet};

@@ -56,11 +56,7 @@ impl Member {
 
 /// The files, with their functions, as far as they are analysed when a signal comes. `samples` are those of blocks,
 /// by function; none if not sampled.
-pub fn targets(
-    wanted: &[Wanted],
-    samples: &[Vec<(u64, u64)>],
-    signals: &Signals,
-) -> Vec<Target> {
+pub fn targets(wanted: &[Wanted], samples: &[Vec<(u64, u64)>], signals: &Signals) -> Vec<Target> {
     let work = Work::default();
     signals.during(|| work.cancel(), || targets_with(wanted, samples, &work))
 }
