@@ -21,6 +21,8 @@ mod deps;
 mod fuzz;
 mod import;
 #[cfg(target_arch = "x86_64")]
+mod interrupted;
+#[cfg(target_arch = "x86_64")]
 mod loads;
 mod machine;
 #[cfg(target_arch = "x86_64")]

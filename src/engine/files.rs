@@ -4,8 +4,17 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tma::files::is_open_already;
 use tma::{Error, Result};
+
+/// Held while a file is being replaced.
+static REPLACING: Mutex<()> = Mutex::new(());
+
+/// Waits until no file is half-written; none is written until this is dropped, or the process ends.
+pub fn between_writes() -> MutexGuard<'static, ()> {
+    REPLACING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Writes `bytes` to `path`. A file of that name is replaced at once, when the new one is complete, and keeps its
 /// content if anything fails; only where it cannot be replaced it is written in place. `option` is named in the remedy.
@@ -90,6 +99,7 @@ fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     if is_open_already(path) || is_foreign {
         return in_place(path, bytes);
     }
+    let _replacing = between_writes();
     let Ok(mut file) = OpenOptions::new().write(true).create_new(true).open(&beside) else {
         return in_place(path, bytes);
     };

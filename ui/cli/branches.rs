@@ -1,6 +1,8 @@
 //! `tdtool branches`: what the branch stacks of a recording tell.
 
 use super::output::{page, write_or_print, write_or_print_bytes};
+use super::present::present;
+use super::reading::reading;
 use super::search::SearchArgs;
 use clap::{Args, ValueEnum};
 use engine::documents::branches::Branches;
@@ -56,7 +58,16 @@ enum Format {
     Pprof,
 }
 
+/// How what is read here is made.
+const MAKE: &str = "to record branches: tdtool record --branches -o FILE -- COMMAND, or perf record -b; \
+                    without a PMU: tdtool count --branches -- COMMAND";
+
 pub fn run(args: &BranchesArgs) -> Result<ExitCode> {
+    present(&args.files, MAKE)?;
+    reading(&args.files, || report(args))
+}
+
+fn report(args: &BranchesArgs) -> Result<ExitCode> {
     let search = args.search.paths()?;
     let document = engine::branches::branches(&args.files, args.event_number, &search)?;
     let text = match args.format {

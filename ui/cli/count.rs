@@ -155,6 +155,11 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
     let mut progress = Progress::new("analysing the code");
     let (document, code) = counted(&ask, &mut |done, all| progress.show(done, all))?;
     progress.end();
+    if beside && document.interrupted.is_some() && document.blocks.is_empty() {
+        // Nothing to make a table of.
+        document.notes.iter().for_each(|text| message::note(text));
+        return Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)));
+    }
     let text = match args.format {
         Format::Text if beside => count::text(&document, error_page()),
         Format::Text => count::text(&document, page(args.output.as_deref())),

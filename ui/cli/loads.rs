@@ -1,6 +1,8 @@
 //! `tdtool loads`: what the load samples of recordings tell.
 
 use super::output::{page, write_or_print};
+use super::present::present;
+use super::reading::reading;
 use super::search::SearchArgs;
 use clap::{Args, ValueEnum};
 use engine::render::{json, recorded_loads};
@@ -33,7 +35,16 @@ enum Format {
     Csv,
 }
 
+/// How what is read here is made.
+const MAKE: &str = "to record loads: tdtool record --loads -o FILE -- COMMAND, or perf mem record; \
+                    without a PMU: tdtool count --loads -- COMMAND";
+
 pub fn run(args: &LoadsArgs) -> Result<ExitCode> {
+    present(&args.files, MAKE)?;
+    reading(&args.files, || report(args))
+}
+
+fn report(args: &LoadsArgs) -> Result<ExitCode> {
     let search = args.search.paths()?;
     let document = engine::recorded_loads::loads(&args.files, &search)?;
     let text = match args.format {

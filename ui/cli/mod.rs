@@ -9,6 +9,8 @@
 //! | `drill` | `tdtool`, `tdtool FILE`, `tdtool -- CMD` |
 //! | `measure`, `outcome` | what `report` and `record` share |
 //! | `code` | blocks and initial values named on the command line |
+//! | `present` | recordings that are not there |
+//! | `reading` | commands that read for long, and signals |
 //! | `output` | standard output, files of `--output` |
 //! | `search` | where recorded programs are looked for |
 
@@ -30,8 +32,10 @@ mod next;
 mod outcome;
 mod output;
 mod prefetch;
+mod present;
 mod progress;
 mod quoted;
+mod reading;
 mod record;
 mod report;
 mod run;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use tma::{Error, Result};
 
 /// A function to count, with its name.
-pub(super) struct Chosen {
+pub(crate) struct Chosen {
     pub name: String,
     pub aliases: Vec<String>,
     pub wanted: Wanted,

@@ -36,11 +36,16 @@ pub(crate) struct First {
 }
 
 impl First {
-    /// Counts as asked.
+    /// Counts as asked, in these functions if they are not those of samples.
     ///
     /// # Errors
     /// As [`counted`](super::counted).
-    pub fn of(ask: &CountAsk, signals: &Signals, progress: Progress<'_>) -> Result<Self> {
+    pub fn of(
+        ask: &CountAsk,
+        functions: Option<Vec<Chosen>>,
+        signals: &Signals,
+        progress: Progress<'_>,
+    ) -> Result<Self> {
         let mut samples = Vec::new();
         let (chosen, hot_functions) = match &ask.hot {
             Some(found) => {
@@ -51,7 +56,7 @@ impl First {
                 };
                 (all.into_iter().map(&mut one).collect(), Some(rows))
             }
-            None => (chosen(ask)?, None),
+            None => (functions.map_or_else(|| chosen(ask), Ok)?, None),
         };
         super::at::check(ask.values.as_deref().unwrap_or_default(), &chosen)?;
         let mut steps = Steps::new(ask);

@@ -29,6 +29,7 @@ use probe::count::Progress;
 use tma::Result;
 
 pub use ask::CountAsk;
+use choice::chosen;
 pub(crate) use first::First;
 
 /// Runs the command and counts, or counts in a live process, whose analysis is reported to `progress`.
@@ -42,10 +43,27 @@ pub fn counted(ask: &CountAsk, progress: Progress<'_>) -> Result<(Count, i32)> {
         progress(0, 1);
     }
     if let Some(signal) = ask.hot.as_ref().and_then(|found| found.interrupted) {
-        return Ok((nothing(ask, signal), 128 + signal));
+        return Ok((nothing(ask, signal, "while the command was sampled"), 128 + signal));
     }
     let signals = Signals::catch()?;
-    let mut first = First::of(ask, &signals, progress)?;
+    let functions = match ask.hot {
+        Some(_) => None,
+        None => {
+            // Names of a large program take seconds.
+            let of = ask.clone();
+            let Some(found) = signals.unless_one_comes(move || chosen(&of)) else {
+                let signal = signals.next().map_or(0, |(signal, _)| signal);
+                return Ok((nothing(ask, signal, "while functions were looked for"), 128 + signal));
+            };
+            Some(found?)
+        }
+    };
+    let mut first = First::of(ask, functions, &signals, progress)?;
+    if let (Some(signal), true, None) =
+        (first.counts.interrupted, first.counts.wall.is_zero(), ask.process)
+    {
+        return Ok((nothing(ask, signal, "before the command ran with probes"), 128 + signal));
+    }
     let interrupted = first.further(ask, &signals, progress)?;
     let First { mut document, remains, status, .. } = first;
     extents::mark(&mut document);
@@ -59,13 +77,13 @@ pub fn counted(ask: &CountAsk, progress: Progress<'_>) -> Result<(Count, i32)> {
     Ok((document, interrupted.map_or(own, |signal| 128 + signal)))
 }
 
-/// The document of a command that was interrupted while it was sampled.
-fn nothing(ask: &CountAsk, signal: i32) -> Count {
+/// The document of a command that was interrupted before anything was counted.
+fn nothing(ask: &CountAsk, signal: i32, when: &str) -> Count {
     Count {
         schema: SCHEMA.to_owned(),
         command: ask.command.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
         interrupted: Some(signal),
-        notes: vec!["interrupted while the command was sampled: nothing was counted".to_owned()],
+        notes: vec![format!("interrupted {when}: nothing was counted")],
         ..Count::default()
     }
 }

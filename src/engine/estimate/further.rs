@@ -43,7 +43,7 @@ impl Further {
             branches: None,
             watch: None,
         };
-        let mut first = First::of(&ask, &signals, &mut |_, _| {})?;
+        let mut first = First::of(&ask, None, &signals, &mut |_, _| {})?;
         let interrupted = first.further(&ask, &signals, &mut |_, _| {})?;
         Ok(Self { ask, signals, first, interrupted })
     }
@@ -91,7 +91,7 @@ impl Further {
     /// # Errors
     /// As [`Further::branches`].
     pub fn repeated(&mut self) -> Result<Option<bool>> {
-        let mut second = First::of(&self.ask, &self.signals, &mut |_, _| {})?;
+        let mut second = First::of(&self.ask, None, &self.signals, &mut |_, _| {})?;
         self.interrupted = second.further(&self.ask, &self.signals, &mut |_, _| {})?;
         let cost = second.document.cost.iter().filter(|cost| cost.run == "counts").cloned();
         self.first.document.cost.extend(cost);

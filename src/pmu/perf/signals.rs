@@ -3,12 +3,15 @@
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 use tma::error::{Error, Result};
 
 /// The signals that end a measurement.
 pub(super) const ENDING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+
+/// Time until the end of the work is noticed that a signal may stop.
+const NOTICE: Duration = Duration::from_millis(20);
 
 /// Where the handler writes; -1 while no measurement runs.
 static PIPE: AtomicI32 = AtomicI32::new(-1);
@@ -84,6 +87,42 @@ impl Signals {
         ppoll(&mut fds, Some(longest.into()), None) == Ok(1)
     }
 
+    /// Does `work`, and calls `stop` from another thread if a signal comes meanwhile, which stays the next one
+    /// unless `stop` takes it.
+    pub fn during<T>(&self, stop: impl FnOnce() + Send, work: impl FnOnce() -> T) -> T {
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            // Also after a panic, as the scope waits for its thread.
+            let _done = Done(&done);
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    if self.wait(NOTICE) {
+                        return stop();
+                    }
+                }
+            });
+            work()
+        })
+    }
+
+    /// What `work` gives; `None` as soon as a signal comes, which stays the next one. The work then goes on in its
+    /// thread, and what it gives is dropped: it must change nothing that others see.
+    pub fn unless_one_comes<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let working = std::thread::spawn(work);
+        while !working.is_finished() {
+            if self.wait(NOTICE) {
+                return None;
+            }
+        }
+        match working.join() {
+            Ok(found) => Some(found),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
     /// Forwards the next signal to process `pid`, unless the terminal has sent it to both, and
     /// returns its number.
     pub fn forward(&self, pid: i32) -> Option<i32> {
@@ -102,5 +141,13 @@ impl Drop for Signals {
             let _ = unsafe { sigaction(*signal, old) };
         }
         PIPE.store(-1, Ordering::SeqCst);
+    }
+}
+
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }

@@ -24,7 +24,6 @@ mod request;
 use crate::facts::Function;
 use crate::patch::{Patcher, Wanted, targets};
 use crate::plan::Wish;
-use crate::process::follow;
 use observing::Observing;
 use pmu::Command;
 use pmu::perf::Signals;
@@ -48,9 +47,9 @@ pub fn record(
     pace: Pace,
     signals: &Signals,
 ) -> Result<Recorded> {
-    let targets = targets(wanted, &[]);
+    let targets = targets(wanted, &[], signals);
     let observing = Observing::new(&targets, wishes, (pace, false));
     let mut patcher = Patcher::new(observing, targets);
-    let followed = follow(command, &mut patcher, signals)?;
+    let followed = patcher.follow(command, signals)?;
     Ok(observing::recorded(patcher, &followed))
 }

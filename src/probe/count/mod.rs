@@ -17,7 +17,6 @@ mod result;
 mod tally;
 
 use crate::patch::{Patcher, targets};
-use crate::process::follow;
 use counting::Counting;
 use pmu::Command;
 use pmu::perf::Signals;
@@ -47,7 +46,7 @@ pub fn count_sampled(
     samples: &[Vec<(u64, u64)>],
     signals: &Signals,
 ) -> Result<Counts> {
-    let mut patcher = Patcher::new(Counting::new(false), targets(wanted, samples));
-    let followed = follow(command, &mut patcher, signals)?;
+    let mut patcher = Patcher::new(Counting::new(false), targets(wanted, samples, signals));
+    let followed = patcher.follow(command, signals)?;
     Ok(result::counts(patcher, wanted, Run::of_command(&followed)))
 }

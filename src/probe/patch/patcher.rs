@@ -10,10 +10,14 @@ use super::prepared::Prepared;
 use super::probes::Probes;
 use super::target::Target;
 use super::work::Work;
-use crate::process::{Follower, MOST_CALLS, Memory, Tracee, mappings, shares};
+use crate::process::{Followed, Follower, MOST_CALLS, Memory, Tracee, follow, mappings, shares};
+use pmu::Command;
+use pmu::perf::Signals;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
+use tma::Result;
 
 /// Images whose trampolines are reported.
 const MOST_MAPS: usize = 16;
@@ -57,7 +61,7 @@ pub struct Patcher<P: Probes> {
     /// By target: instructions (p_vaddr) that the processor has interrupted by a signal, which one, and how often.
     pub faults: Vec<BTreeMap<u64, (i32, u64)>>,
     /// What is to be put into a live process, by target.
-    pub(super) prepared: Vec<Option<Result<Prepared<P>, String>>>,
+    pub(super) prepared: Vec<Option<std::result::Result<Prepared<P>, String>>>,
     /// Probes of earlier runs that were taken back.
     pub restored: usize,
     /// Files with code in processes that have ended.
@@ -68,6 +72,8 @@ pub struct Patcher<P: Probes> {
     pub(super) unused: Vec<Mapped>,
     /// The code of all processes is as it was: what ends from now on says nothing of its counts.
     pub(super) has_left: bool,
+    /// The analysis of what is mapped.
+    work: Arc<Work>,
 }
 
 impl<P: Probes> Patcher<P> {
@@ -89,14 +95,25 @@ impl<P: Probes> Patcher<P> {
             files: BTreeSet::new(),
             early: None,
             unused: Vec::new(),
+            work: Arc::default(),
         }
+    }
+
+    /// Patches the command from its start and follows it to its end. A signal ends an analysis, too, while which the
+    /// command stands still.
+    ///
+    /// # Errors
+    /// The command cannot be started or traced.
+    pub fn follow(&mut self, command: &Command, signals: &Signals) -> Result<Followed> {
+        let work = Arc::clone(&self.work);
+        signals.during(|| work.cancel(), || follow(command, self, signals))
     }
 
     /// The same for a live process, with what is to be put into it, by target.
     pub fn live(
         probes: P,
         targets: Vec<Target>,
-        prepared: Vec<Option<Result<Prepared<P>, String>>>,
+        prepared: Vec<Option<std::result::Result<Prepared<P>, String>>>,
     ) -> Self {
         Self { prepared, ..Self::new(probes, targets) }
     }
@@ -181,7 +198,7 @@ impl<P: Probes> Follower for Patcher<P> {
                 Some(prepared) => prepared,
                 None => {
                     let (of, at) = ((tracee.tid, &**memory), (opened, address));
-                    let others = (&[][..], &Work::default());
+                    let others = (&[][..], &*self.work);
                     Prepared::new(&self.probes, of, (number, target), at, others)
                 }
             };

@@ -3,6 +3,7 @@
 use super::work::Work;
 use crate::facts::{Function, Module};
 use crate::process::Image;
+use pmu::perf::Signals;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -53,9 +54,11 @@ impl Member {
     }
 }
 
-/// The files, with their functions. `samples` are those of blocks, by function; none if not sampled.
-pub fn targets(wanted: &[Wanted], samples: &[Vec<(u64, u64)>]) -> Vec<Target> {
-    targets_with(wanted, samples, &Work::default())
+/// The files, with their functions, as far as they are analysed when a signal comes. `samples` are those of blocks,
+/// by function; none if not sampled.
+pub fn targets(wanted: &[Wanted], samples: &[Vec<(u64, u64)>], signals: &Signals) -> Vec<Target> {
+    let work = Work::default();
+    signals.during(|| work.cancel(), || targets_with(wanted, samples, &work))
 }
 
 /// The same as a part of some work.

@@ -77,7 +77,7 @@ pub(super) struct Following<'a, F: Follower + ?Sized = dyn Follower + 'a> {
 /// What is traced: all tasks that are created, what they execute, their ends.
 pub(super) const OPTIONS: Options = TASKS.union(Options::PTRACE_O_TRACEEXIT);
 
-/// Runs a command to its end.
+/// Runs a command to its end. After a signal it is not started.
 ///
 /// # Errors
 /// It cannot be started or traced.
@@ -86,6 +86,10 @@ pub fn follow(
     follower: &mut dyn Follower,
     signals: &Signals,
 ) -> Result<Followed> {
+    if let Some((signal, _)) = signals.next() {
+        let (wall, interrupted) = (Duration::ZERO, Some(signal));
+        return Ok(Followed { wall, exit: None, interrupted, tasks: 0 });
+    }
     let mut child = Child::prepare(command)?;
     let leader = child.pid;
     seize(leader, OPTIONS).map_err(|errno| refused("the command", leader, errno))?;

@@ -22,7 +22,6 @@ mod request;
 mod tree;
 
 use crate::patch::{Patcher, Wanted, targets};
-use crate::process::follow;
 use marking::Marking;
 use pmu::Command;
 use pmu::perf::Signals;
@@ -58,9 +57,9 @@ pub fn mark(command: &Command, sites: &[Site], signals: &Signals) -> Result<Mark
         })
     });
     let of: Vec<usize> = of.collect();
-    let targets = targets(&code, &[]);
+    let targets = targets(&code, &[], signals);
     let mut patcher = Patcher::new(Marking::new(sites, of), targets);
-    let followed = follow(command, &mut patcher, signals)?;
+    let followed = patcher.follow(command, signals)?;
     Ok(marking::marked(patcher, &followed))
 }
 

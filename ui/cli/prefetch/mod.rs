@@ -4,7 +4,9 @@ mod host;
 
 use super::global::Global;
 use super::output::{error_page, page, print};
+use super::present::present;
 use super::progress::Clock;
+use super::reading::reading;
 use super::search::SearchArgs;
 use crate::message;
 use crate::settings::Settings;
@@ -71,6 +73,14 @@ enum PlanFormat {
 }
 
 pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
+    present(&args.files, "without a recording: tdtool prefetch -- COMMAND")?;
+    match args.command.is_empty() {
+        true => reading(&args.files, || advise(global, args)),
+        false => advise(global, args),
+    }
+}
+
+fn advise(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
     let settings = global.settings()?;
     let known = known_counts(&args.files)?;
     let (document, code) = match (known, args.command.is_empty()) {

@@ -6,6 +6,7 @@ use crate::cli::global::Global;
 use crate::cli::outcome::{note_blocked, note_remedy, status};
 use crate::cli::progress;
 use crate::cli::progress::{Clock, Progress};
+use crate::cli::reading::reading;
 use crate::message::{self, note};
 use crate::settings::Settings;
 use engine::estimate::{EstimateAsk, Step, Watch};
@@ -43,7 +44,7 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     if args.files().is_empty() {
         of_measurement(&args, &settings, destination, code)
     } else {
-        of_recordings(&args, settings, destination, code)
+        reading(&args.files(), || of_recordings(&args, settings, destination, code))
     }
 }
 
