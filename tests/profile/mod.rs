@@ -3,6 +3,7 @@
 mod binutils;
 mod cut_off;
 mod damage;
+mod jit;
 pub mod large;
 pub mod made;
 mod modules;

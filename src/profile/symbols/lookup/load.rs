@@ -5,11 +5,11 @@ use super::super::kernel::{self, Kernel};
 use super::super::program::Program;
 use super::{LoadedModule, Symbols};
 use crate::files::{Gap, Layout, Place, hexadecimal, locate, same_id};
+use crate::jitdump::{self, JitProgram, owned};
 use crate::module::{Module, ModuleKind};
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tma::files::{LONGEST_TEXT, read_open};
 
 impl Symbols {
@@ -19,6 +19,7 @@ impl Symbols {
             ModuleKind::Kernel | ModuleKind::KernelModule => self.load_kernel(module),
             ModuleKind::Vdso => self.load_vdso(module),
             ModuleKind::Anonymous => self.load_jit(module),
+            ModuleKind::Jitdump => self.load_dump(module),
             ModuleKind::Unknown => LoadedModule::without(Gap::NoCode),
         };
         let number = self.loaded.len();
@@ -48,7 +49,7 @@ impl Symbols {
         match program.table(&self.files) {
             Ok(table) => {
                 let table = table.of_file(module.name());
-                LoadedModule { gap: None, table, program: Some(program) }
+                LoadedModule { table, program: Some(program), ..LoadedModule::default() }
             }
             Err(reason) => LoadedModule::without(Gap::Unreadable(reason)),
         }
@@ -102,7 +103,7 @@ impl Symbols {
         let mut gap = Gap::NoFile(format!("/{inside}"));
         let mut found: Vec<File> = below.collect();
         if here || self.origin.live {
-            match map_of(pid, Path::new("/").join(&inside)) {
+            match owned(pid, &Path::new("/").join(&inside)) {
                 Ok(file) => found.push(file),
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => gap = Gap::Unreadable(format!("/{inside}: {error}")),
@@ -120,22 +121,25 @@ impl Symbols {
         }
         LoadedModule::without(gap)
     }
-}
 
-/// The perf map file of a process. Everyone may write to `/tmp`: only the owner of the process may name its
-/// functions, or, where it has ended, this user and root.
-fn map_of(pid: u32, path: PathBuf) -> std::io::Result<File> {
-    let file = tma::files::open(&path)?;
-    let owner = file.metadata()?.uid();
-    let may = match std::fs::metadata(format!("/proc/{pid}")) {
-        Ok(process) => owner == process.uid(),
-        Err(_) => owner == nix::unistd::geteuid().as_raw() || owner == 0,
-    };
-    match may {
-        true => Ok(file),
-        false => Err(std::io::Error::new(
-            ErrorKind::PermissionDenied,
-            "it is another user's than the process",
-        )),
+    /// Code, names and lines of a jitdump.
+    fn load_dump(&self, module: &Module) -> LoadedModule {
+        let pid = module.pid.unwrap_or(u32::MAX);
+        let file = || {
+            let file = jitdump::open(&self.files.search, &module.path, pid);
+            file.map_err(|error| error.to_string())
+        };
+        let (functions, lines) = match file().and_then(JitProgram::read) {
+            Ok(found) => found,
+            Err(reason) => return LoadedModule::without(Gap::Unreadable(reason)),
+        };
+        let code = file().and_then(jitdump::elf);
+        let program = code.ok().filter(|code| self.files.take(code.len() as u64).is_ok());
+        let program = program.and_then(|code| {
+            let layout = Layout::read(&*code).ok()?;
+            Some(Program::new(code, Place::here(&module.path), layout))
+        });
+        let compiled = Some(lines);
+        LoadedModule { gap: None, table: jit::table(functions), program, compiled }
     }
 }
