@@ -103,7 +103,8 @@ impl AddressSpaces {
         let lost = (count > 0).then(|| {
             format!("{count} processes have lost the mappings of their parents: there are too many")
         });
-        lost.into_iter().chain(self.compiled.notes.iter().cloned()).collect()
+        let servers = self.search.servers.iter().flat_map(|servers| servers.notes());
+        lost.into_iter().chain(self.compiled.notes.iter().cloned()).chain(servers).collect()
     }
 
     /// Applies a record; those that change no address space are ignored.

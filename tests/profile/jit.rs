@@ -11,7 +11,6 @@ use profile::record::{Mapping, Record};
 use profile::recording::About;
 use profile::symbols::{Line, Symbols};
 use proptest::prelude::*;
-use std::fs;
 use std::process::Stdio;
 
 /// `e_machine` of x86-64 and the code of the made functions: `nop; ret`, and `xor eax, eax; ret`.
@@ -71,10 +70,7 @@ fn made(flags: u64) -> Vec<u8> {
 /// Mappings of process 77: code without a file, and a jitdump, in this folder.
 fn spaces(folder: &Folder, dump: &[u8], monotonic: bool) -> AddressSpaces {
     let path = folder.write("jit-77.dump", dump);
-    let about = About {
-        events: vec![Event { monotonic, ..Event::default() }],
-        ..About::default()
-    };
+    let about = About { events: vec![Event { monotonic, ..Event::default() }], ..About::default() };
     let mut spaces = AddressSpaces::of(&about, search(folder));
     for (start, length, path) in [(0x1000, 0x4000, "//anon"), (0x9000, 0x1000, path.as_str())] {
         let path = path.to_owned();
@@ -225,7 +221,8 @@ fn functions_of_node_have_the_samples_that_perf_inject_gives_them() {
     let expected = printed.lines().filter(|line| line.contains("*busy ")).count();
     assert!(expected > 0, "{printed}");
 
-    let report = tdtool(["report", "--format", "json", &data]).succeeded().json();
+    let report =
+        tdtool(["report", "--functions", "100000", "--format", "json", &data]).succeeded().json();
     let rows = report["functions"].as_array().unwrap_or_else(|| panic!("{report}"));
     let own = rows.iter().filter(|row| row["name"].as_str().is_some_and(|n| n.contains("*busy ")));
     let found: u64 = own.map(|row| row["samples"].as_u64().unwrap()).sum();

@@ -2,7 +2,8 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `search` | [`SearchPaths`]: folders to search |
+//! | `search` | [`SearchPaths`]: folders to search, and caches of files by build-id |
+//! | `debuginfod`, `http` | files from servers |
 //! | `gap` | [`Gap`]: why a module is unavailable |
 //! | `build_id` | comparing build-ids |
 //! | `layout` | program headers: file offset ↔ address |
@@ -13,7 +14,10 @@
 //! | `placed` | the mappings of a program at a known address |
 
 mod build_id;
+mod debuginfod;
 mod gap;
+#[cfg(feature = "debuginfod")]
+mod http;
 mod layout;
 mod locate;
 mod missing;
@@ -23,6 +27,7 @@ mod reading;
 mod search;
 
 pub(crate) use build_id::{hexadecimal, same_id};
+pub use debuginfod::{Debuginfod, Limits};
 pub use gap::Gap;
 pub(crate) use layout::{Layout, Segment};
 pub(crate) use locate::locate;
@@ -30,4 +35,5 @@ pub use missing::missing;
 pub(crate) use place::Place;
 pub use placed::Program;
 pub(crate) use reading::Files;
-pub use search::SearchPaths;
+pub(crate) use search::Part;
+pub use search::{Cache, SearchPaths};

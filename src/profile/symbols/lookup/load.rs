@@ -3,8 +3,9 @@
 use super::super::jit;
 use super::super::kernel::{self, Kernel};
 use super::super::program::Program;
+use super::super::table::Table;
 use super::{LoadedModule, Symbols};
-use crate::files::{Gap, Layout, Place, hexadecimal, locate, same_id};
+use crate::files::{Gap, Layout, Part, Place, hexadecimal, locate, same_id};
 use crate::jitdump::{self, JitProgram, owned};
 use crate::module::{Module, ModuleKind};
 use std::fs::File;
@@ -58,7 +59,10 @@ impl Symbols {
     fn load_kernel(&mut self, module: &Module) -> LoadedModule {
         let own_id = module.build_id.as_deref().filter(|_| module.kind == ModuleKind::Kernel);
         if let Err(gap) = kernel::is_recorded(own_id, &self.origin, &self.root) {
-            return LoadedModule::without(gap);
+            return match self.cached_kernel(module) {
+                Some(table) => LoadedModule { table, ..LoadedModule::default() },
+                None => LoadedModule::without(gap),
+            };
         }
         let kernel = self.kernel.get_or_insert_with(|| Kernel::read(&self.root));
         let kernel = kernel.as_ref().map_err(Clone::clone);
@@ -81,12 +85,38 @@ impl Symbols {
             let place = Place::here(&module.path);
             return self.load_program(module, Program::new(data, place, layout));
         }
+        if let Some(program) = self.cached_vdso(module) {
+            return self.load_program(module, program);
+        }
         match &module.build_id {
             Some(recorded) => {
                 LoadedModule::without(Gap::Changed(hexadecimal(recorded), hexadecimal(&found)))
             }
             None => absent(),
         }
+    }
+
+    /// The recorded kernel's page, from a cache.
+    fn cached_vdso(&self, module: &Module) -> Option<Program> {
+        let recorded = module.build_id.as_deref()?;
+        let places = self.files.search.cached(recorded, Part::Vdso);
+        places.into_iter().find_map(|place| {
+            let data = self.files.read(&place.open().ok()?).ok()?;
+            let layout = Layout::read(&*data).ok()?;
+            let same = layout.build_id.as_deref().is_some_and(|own| same_id(recorded, own));
+            same.then(|| Program::new(data, place, layout))
+        })
+    }
+
+    /// Symbols of the recorded kernel, from a cache: perf copies them from `/proc/kallsyms`.
+    fn cached_kernel(&self, module: &Module) -> Option<Table> {
+        let recorded = module.build_id.as_deref().filter(|_| module.kind == ModuleKind::Kernel)?;
+        let places = self.files.search.cached(recorded, Part::Symbols);
+        places.into_iter().find_map(|place| {
+            let text = read_open(&place.open().ok()?, LONGEST_TEXT).ok()?;
+            let kernel = Kernel::of(&String::from_utf8_lossy(&text)).ok()?;
+            kernel.table(module, &self.root, false).ok()
+        })
     }
 
     /// Functions of a JIT from its perf map file; the one in `/tmp` unless the recording is known to be
