@@ -286,5 +286,6 @@ fn kernel_module(mapping: &Mapping) -> Module {
 
 mod compiled;
 mod data;
+mod dumps;
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,9 @@
 
 use super::build_id::{hexadecimal, same_id};
 use super::layout::Layout;
+use super::part::Part;
 use super::place::Place;
-use super::search::Part;
+use super::request::{Failure, Limits};
 use object::ReadCache;
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -17,15 +18,6 @@ use std::time::{Duration, Instant};
 const LONGEST_ID: usize = 64;
 /// All files together may take so many times the limit of one.
 const ALL: u32 = 10;
-
-/// How long a file may take, and how large it may be.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Time for a file.
-    pub time: Duration,
-    /// Bytes of a file.
-    pub bytes: u64,
-}
 
 /// The servers, and what they have answered.
 #[derive(Debug)]
@@ -44,17 +36,6 @@ struct State {
     /// Time spent so far.
     spent: Duration,
     notes: Vec<String>,
-}
-
-/// Why a file was not got.
-#[cfg_attr(not(feature = "debuginfod"), expect(dead_code, reason = "there is no client"))]
-pub(super) enum Failure {
-    /// The server does not have it.
-    Absent,
-    /// The file, or what was sent in place of it, is not kept: the reason.
-    File(String),
-    /// The server does not answer: the reason.
-    Server(String),
 }
 
 impl Debuginfod {

@@ -1,6 +1,6 @@
 //! Receiving a file by HTTP.
 
-use super::debuginfod::{Failure, Limits};
+use super::request::{Failure, Limits};
 use std::fs::File;
 use std::io::{self, Read as _};
 use ureq::Agent;

@@ -3,8 +3,9 @@
 use super::build_id::{hexadecimal, same_id};
 use super::gap::Gap;
 use super::layout::Layout;
+use super::part::Part;
 use super::place::Place;
-use super::search::{Part, SearchPaths};
+use super::search::SearchPaths;
 use crate::module::{Module, ModuleKind};
 use object::ReadCache;
 use std::fs::File;

@@ -2,6 +2,7 @@
 
 use super::build_id::hexadecimal;
 use super::debuginfod::Debuginfod;
+use super::part::Part;
 use super::place::Place;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,18 +31,6 @@ pub enum Cache {
     Perf(PathBuf),
     /// Of debuginfod clients: `BUILDID/debuginfo`, `BUILDID/executable`.
     Debuginfod(PathBuf),
-}
-
-/// A file that belongs to a build-id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// The program.
-    Program,
-    /// Its debug file.
-    Debug,
-    /// A kernel's symbols, or its page in user space.
-    Symbols,
-    Vdso,
 }
 
 impl SearchPaths {
@@ -74,25 +63,5 @@ impl SearchPaths {
             }
         }
         all
-    }
-}
-
-impl Part {
-    fn of_perf(self) -> &'static str {
-        match self {
-            Self::Program => "elf",
-            Self::Debug => "debug",
-            Self::Symbols => "kallsyms",
-            Self::Vdso => "vdso",
-        }
-    }
-
-    /// Its name on servers and in caches of debuginfod (debuginfod(8)).
-    pub fn of_debuginfod(self) -> Option<&'static str> {
-        match self {
-            Self::Program => Some("executable"),
-            Self::Debug => Some("debuginfo"),
-            Self::Symbols | Self::Vdso => None,
-        }
     }
 }
