@@ -5,7 +5,7 @@ use crate::support::files::{Folder, text};
 use crate::support::run::{program, run};
 use crate::support::tools::{available, build, tool};
 use profile::files::{Cache, Gap, SearchPaths};
-use profile::module::Module;
+use profile::module::{Module, ModuleKind};
 use profile::symbols::Symbols;
 use std::fs;
 use std::path::Path;
@@ -64,6 +64,29 @@ fn programs_are_found_in_the_cache_of_perf() {
     // A file that is another one by its build-id.
     let other = Module { build_id: Some(vec![0x76; 20]), ..module };
     assert_eq!(found(by_cache, &other, helper), Err(gone));
+}
+
+/// `perf archive` has the symbols of the kernel that ran, which may have been elsewhere in memory.
+#[test]
+fn the_kernel_of_a_recording_is_found_in_the_cache_of_perf() {
+    let folder = Folder::new();
+    let place = format!(".build-id/{}/{}/kallsyms", &ID[..2], &ID[2..]);
+    let symbols =
+        "ffffffff81000000 T _text\nffffffff81000100 T do_work\nffffffff81000200 t after\n";
+    folder.write(&place, symbols);
+    let bytes = (0..ID.len()).step_by(2).map(|at| u8::from_str_radix(&ID[at..at + 2], 16).unwrap());
+    let kernel = Module {
+        path: "[kernel.kallsyms]".into(),
+        kind: ModuleKind::Kernel,
+        build_id: Some(bytes.collect()),
+        reference: Some(("_text".into(), 0xffff_ffff_9100_0000)),
+        ..Module::default()
+    };
+    let mut symbols = Symbols::new(caches(Cache::Perf(folder.path().into()), &folder));
+    let found = symbols.function(&kernel, at(0xffff_ffff_9100_0110)).unwrap();
+    assert_eq!((found.name.as_str(), found.start), ("do_work", 0xffff_ffff_9100_0100));
+    let other = Module { build_id: Some(vec![7; 20]), ..kernel };
+    assert_eq!(symbols.function(&other, at(0xffff_ffff_9100_0110)), None);
 }
 
 #[test]
