@@ -1,5 +1,6 @@
 //! The user's folders: <https://specifications.freedesktop.org/basedir-spec/latest/>.
 
+use profile::files::Cache;
 use std::path::PathBuf;
 
 /// `$XDG_CACHE_HOME`, else `~/.cache`.
@@ -10,6 +11,22 @@ pub fn cache() -> Option<PathBuf> {
 /// `$XDG_CONFIG_HOME`, else `~/.config`.
 pub fn config() -> Option<PathBuf> {
     absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))
+}
+
+/// Files by build-id that perf and debuginfod's clients have collected; perf's are in `$PERF_BUILDID_DIR` or
+/// `~/.debug`.
+pub fn by_build_id() -> Vec<Cache> {
+    let perf = absolute("PERF_BUILDID_DIR").or_else(|| Some(absolute("HOME")?.join(".debug")));
+    perf.map(Cache::Perf).into_iter().chain(debuginfod().map(Cache::Debuginfod)).collect()
+}
+
+/// The cache of debuginfod's clients: `$DEBUGINFOD_CACHE_PATH`, `~/.debuginfod_client_cache` if it exists, or
+/// `debuginfod_client` in the cache folder (debuginfod_find_debuginfo(3)).
+pub fn debuginfod() -> Option<PathBuf> {
+    let old =
+        || Some(absolute("HOME")?.join(".debuginfod_client_cache")).filter(|old| old.is_dir());
+    let usual = || Some(cache()?.join("debuginfod_client"));
+    absolute("DEBUGINFOD_CACHE_PATH").or_else(old).or_else(usual)
 }
 
 /// The folder in an environment variable; the specification ignores relative paths.

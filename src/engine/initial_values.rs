@@ -107,7 +107,7 @@ pub fn snapshot(
     let recording = recording::stream(path, false)?.ok_or_else(|| {
         failed().because("it has no samples").hint("tdtool record --registers -o FILE -- COMMAND")
     })?;
-    let mut spaces = AddressSpaces::new(SearchPaths::default(), &recording.about.build_ids);
+    let mut spaces = AddressSpaces::of(&recording.about, SearchPaths::default());
     let (mut found, mut registers) = (Vec::new(), 0usize);
     let (mut sampled, mut same) = (BTreeMap::<u64, usize>::new(), HashMap::new());
     recording.records.each(&mut |record| {
@@ -115,6 +115,7 @@ pub fn snapshot(
             spaces.apply(&record);
             return;
         };
+        spaces.advance(sample.time);
         registers += usize::from(sample.registers.is_some());
         let Some(address) = address(sample, &mut spaces, file, &mut same) else { return };
         if address == range.start {

@@ -5,9 +5,12 @@
 //! thousand forks cost ten thousand pointers.
 
 use crate::files::{Layout, SearchPaths, locate};
+use crate::jitdump::is_dump;
 use crate::module::{Module, ModuleKind, Modules};
 use crate::ranges::RangeMap;
 use crate::record::{Mapping, Record};
+use crate::recording::About;
+use compiled::Compiled;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -64,6 +67,8 @@ pub struct AddressSpaces {
     copied: usize,
     /// Forked processes whose mappings were not copied.
     left_out: usize,
+    /// Code of just-in-time compilers.
+    compiled: Compiled,
 }
 
 /// Most mappings that are copied for forked processes, some 60 bytes each: 10,000 processes with 400 mappings.
@@ -85,12 +90,21 @@ impl AddressSpaces {
         Self { search, build_ids, ..Self::default() }
     }
 
+    /// Those of a recording.
+    pub fn of(about: &About, search: SearchPaths) -> Self {
+        let mut spaces = Self::new(search, &about.build_ids);
+        spaces.compiled.is_monotonic = about.is_monotonic();
+        spaces
+    }
+
     /// Limits that a report must state.
-    pub fn notes(&self) -> Option<String> {
+    pub fn notes(&self) -> Vec<String> {
         let count = self.left_out;
-        (count > 0).then(|| {
+        let lost = (count > 0).then(|| {
             format!("{count} processes have lost the mappings of their parents: there are too many")
-        })
+        });
+        let servers = self.search.servers.iter().flat_map(|servers| servers.notes());
+        lost.into_iter().chain(self.compiled.notes.iter().cloned()).chain(servers).collect()
     }
 
     /// Applies a record; those that change no address space are ignored.
@@ -100,6 +114,7 @@ impl AddressSpaces {
             Record::Name { pid, tid, name, exec, .. } => {
                 if *exec {
                     self.processes.insert(*pid, Process::default());
+                    self.compiled.forget(*pid);
                 }
                 self.names.insert((*pid, *tid), name.as_str().into());
             }
@@ -134,6 +149,11 @@ impl AddressSpaces {
             // The main thread has ended and maps again: another process with the same pid, whose
             // fork was lost.
             *process = Process::default();
+            self.compiled.forget(mapping.pid);
+        }
+        if is_dump(&mapping.path) {
+            self.map_dump(mapping.pid, &mapping.path);
+            return;
         }
         if Arc::get_mut(&mut process.regions).is_none() {
             self.copied += process.regions.len();
@@ -166,6 +186,7 @@ impl AddressSpaces {
             Some(0) => Arc::default(),
             _ => self.processes.get(&parent.0).map(|p| Arc::clone(&p.regions)).unwrap_or_default(),
         };
+        self.compiled.forget(child.0);
         self.processes.insert(child.0, Process { regions, ended: false });
     }
 
@@ -174,7 +195,11 @@ impl AddressSpaces {
     pub fn resolve(&mut self, pid: u32, ip: u64, user: Option<bool>) -> Option<ModuleAddress> {
         let in_process = || self.processes.get(&pid).and_then(|p| p.regions.get(ip));
         let region = if user == Some(false) { None } else { in_process() };
-        if let Some(region) = region.cloned() {
+        let region = region.cloned();
+        if let Some(place) = self.compiled_at(pid, ip, user, region.as_ref()) {
+            return Some(place);
+        }
+        if let Some(region) = region {
             return Some(self.address_in(&region, ip));
         }
         if user == Some(true) || (user.is_none() && ip < KERNEL_HALF) {
@@ -259,6 +284,8 @@ fn kernel_module(mapping: &Mapping) -> Module {
     }
 }
 
+mod compiled;
 mod data;
+mod dumps;
 #[cfg(test)]
 mod tests;

@@ -23,4 +23,6 @@ pub struct Event {
     pub period: u64,
     /// Whether `period` is a frequency.
     pub by_frequency: bool,
+    /// Whether times are those of `CLOCK_MONOTONIC`.
+    pub monotonic: bool,
 }

@@ -28,7 +28,14 @@ impl Input {
     /// # Errors
     /// It cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = tma::files::open(path)?;
+        Self::of_file(tma::files::open(path)?)
+    }
+
+    /// Those of an open file, as long as it is now.
+    ///
+    /// # Errors
+    /// Its length cannot be read.
+    pub fn of_file(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         Ok(Self { place: Place::File(Arc::new(file)), length })
     }

@@ -12,6 +12,7 @@
 //! | [`session`] | the session file of `tdtool record` |
 //! | [`text`] | branches in text of other tools: `perf script`, traces, counts |
 //! | [`counts`] | recorded counts: `perf stat`, toplev, CSV, sessions |
+//! | `jitdump` | code that just-in-time compilers wrote down as they made it |
 //! | [`module`](mod@module) | modules: files and other memory that code is mapped from |
 //! | [`files`] | files of modules: location, layout, build-id |
 //! | `ranges` | address ranges that replace what they overlap |
@@ -30,6 +31,7 @@ pub mod event;
 pub mod files;
 pub mod hot;
 pub mod input;
+mod jitdump;
 pub mod module;
 pub mod perfdata;
 mod ranges;

@@ -15,6 +15,8 @@ pub enum ModuleKind {
     Vdso,
     /// Anonymous memory: code of a JIT, possibly with a perf map file.
     Anonymous,
+    /// A jitdump: code of a JIT; addresses are offsets in it.
+    Jitdump,
     /// Unknown.
     #[default]
     Unknown,

@@ -38,6 +38,13 @@ pub struct About {
     pub notes: Vec<String>,
 }
 
+impl About {
+    /// Whether times are those of `CLOCK_MONOTONIC`, which just-in-time compilers note.
+    pub fn is_monotonic(&self) -> bool {
+        self.events.first().is_some_and(|event| event.monotonic)
+    }
+}
+
 /// The records of a recording, which can be read several times.
 pub trait Records: std::fmt::Debug + Send + Sync {
     /// Calls `visit` with samples, mappings, thread names, starts and ends, in order of time. Returns the

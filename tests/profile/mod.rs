@@ -1,8 +1,12 @@
 //! Recordings of samples: perf.data files, address maps, symbols and source lines.
 
 mod binutils;
+mod caches;
 mod cut_off;
 mod damage;
+#[cfg(feature = "debuginfod")]
+mod debuginfod;
+mod jit;
 pub mod large;
 pub mod made;
 mod modules;

@@ -86,7 +86,7 @@ pub fn analyse(
     wanted: Option<usize>,
     search: &SearchPaths,
 ) -> Result<(Vec<Option<Analysis>>, Vec<String>)> {
-    let spaces = || AddressSpaces::new(search.clone(), &stream.about.build_ids);
+    let spaces = || AddressSpaces::of(&stream.about, search.clone());
     let is_wanted = |event: usize| wanted.is_none_or(|wanted| wanted == event);
     let mut sums = Growing::new(stream.about.events.len());
     let (mut first, mut edges, mut kept) = (spaces(), Edges::default(), Kept::default());

@@ -105,6 +105,9 @@ pub(super) fn numbered(
     let mut window = Window::default();
     stream.records.each(&mut |record| match record {
         Record::Sample { event, sample } => {
+            if spaces.advance(sample.time) {
+                edges.forget();
+            }
             let pid = sample.pid.unwrap_or(u32::MAX);
             window.place = sample.ip.and_then(|ip| spaces.resolve(pid, ip, sample.user));
             window.fill(&sample, &mut |branch| {

@@ -62,12 +62,13 @@ pub(crate) fn accesses(
     visit: &mut dyn FnMut(&Found<'_>, &mut AddressSpaces),
 ) -> Result<(Vec<Module>, Vec<String>)> {
     let sampled: Vec<Sampled> = stream.about.events.iter().map(Sampled::of).collect();
-    let mut spaces = AddressSpaces::new(search.clone(), &stream.about.build_ids);
+    let mut spaces = AddressSpaces::of(&stream.about, search.clone());
     let notes = stream.records.each(&mut |record| {
         let Record::Sample { event, sample } = &record else {
             spaces.apply(&record);
             return;
         };
+        spaces.advance(sample.time);
         let Some(of) = sampled.get(*event) else { return };
         let found = found(*event, of, sample, &mut spaces);
         visit(&found, &mut spaces);

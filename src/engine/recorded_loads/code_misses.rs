@@ -31,7 +31,7 @@ pub(super) fn rows(
     if !is_wanted.contains(&true) {
         return Ok(Vec::new());
     }
-    let mut spaces = AddressSpaces::new(search.clone(), &stream.about.build_ids);
+    let mut spaces = AddressSpaces::of(&stream.about, search.clone());
     let mut all = vec![CodeMisses::default(); events.len()];
     windows(stream, &mut spaces, &mut |event, window| {
         if is_wanted.get(event) == Some(&true) && window.entries > 0 {

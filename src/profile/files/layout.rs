@@ -1,6 +1,6 @@
 //! What the loader reads of an ELF file: program headers, and the build-id in the notes.
 
-use object::read::elf::{FileHeader, ProgramHeader as _};
+use object::read::elf::{FileHeader, NoteIterator, ProgramHeader as _, SectionHeader as _};
 use object::{Endianness, FileKind, ReadRef, elf};
 
 /// A segment of the file that is loaded into memory.
@@ -40,6 +40,8 @@ const AARCH64: u16 = 183;
 const PAGE: u64 = 4096;
 /// Larger note segments are not searched for a build-id; no linker writes them.
 const MOST_NOTES: u64 = 1 << 16;
+/// The same of sections; debug files have some dozens.
+const MOST_SECTIONS: u32 = 1 << 16;
 
 impl Layout {
     /// Reads the headers of `data`.
@@ -125,18 +127,40 @@ where
             elf::PT_GNU_RELRO => layout.relro.push((address, memory_size)),
             elf::PT_DYNAMIC => layout.dynamic = Some((offset, file_size)),
             elf::PT_NOTE if layout.build_id.is_none() && file_size <= MOST_NOTES => {
-                let notes = program.notes(endian, data).ok().flatten();
-                layout.build_id = notes
-                    .into_iter()
-                    .flatten()
-                    .map_while(Result::ok)
-                    .find(|n| n.name() == b"GNU" && n.n_type(endian) == elf::NT_GNU_BUILD_ID)
-                    .map(|note| note.desc().to_vec());
+                layout.build_id = identity(program.notes(endian, data).ok().flatten(), endian);
             }
             _ => {}
         }
     }
+    if layout.build_id.is_none() {
+        layout.build_id = in_section(header, endian, data);
+    }
     Ok(layout)
+}
+
+/// The build-id of a file without program headers, such as those that dwz writes.
+fn in_section<'data, E, R>(header: &E, endian: Endianness, data: R) -> Option<Vec<u8>>
+where
+    E: FileHeader<Endian = Endianness>,
+    R: ReadRef<'data>,
+{
+    if header.shnum(endian, data).ok()? > MOST_SECTIONS {
+        return None;
+    }
+    let sections = header.sections(endian, data).ok()?;
+    let (_, section) = sections.section_by_name(endian, b".note.gnu.build-id")?;
+    let is_small = section.sh_size(endian).into() <= MOST_NOTES;
+    identity(is_small.then(|| section.notes(endian, data).ok().flatten())?, endian)
+}
+
+/// The build-id among notes.
+fn identity<E>(notes: Option<NoteIterator<'_, E>>, endian: Endianness) -> Option<Vec<u8>>
+where
+    E: FileHeader<Endian = Endianness>,
+{
+    let mut notes = notes.into_iter().flatten().map_while(Result::ok);
+    let own = notes.find(|n| n.name() == b"GNU" && n.n_type(endian) == elf::NT_GNU_BUILD_ID);
+    own.map(|note| note.desc().to_vec())
 }
 
 #[cfg(test)]

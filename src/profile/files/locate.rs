@@ -3,9 +3,10 @@
 use super::build_id::{hexadecimal, same_id};
 use super::gap::Gap;
 use super::layout::Layout;
+use super::part::Part;
 use super::place::Place;
 use super::search::SearchPaths;
-use crate::module::Module;
+use crate::module::{Module, ModuleKind};
 use object::ReadCache;
 use std::fs::File;
 use std::io;
@@ -22,7 +23,8 @@ pub(crate) struct Found {
 /// Appended by the kernel to the path of a deleted file.
 const DELETED: &str = " (deleted)";
 
-/// Finds the file of `module`: its whole path below the roots, its name alone there, then its path.
+/// Finds the file of `module`: its whole path below the roots, its name alone there, its path, then in
+/// caches, then from servers.
 /// Takes the first with the recorded build-id.
 ///
 /// # Errors
@@ -31,7 +33,10 @@ pub(crate) fn locate(search: &SearchPaths, module: &Module) -> Result<Found, Gap
     let path = module.path.strip_suffix(DELETED).unwrap_or(&module.path);
     let deleted = path.len() != module.path.len();
     let mut gap = Gap::NoFile(module.path.clone());
-    for candidate in candidates(search, module, path) {
+    let id = module.build_id.as_deref().filter(|_| module.kind == ModuleKind::File);
+    let fetched = || search.fetched(id?, Part::Program);
+    let fetched = std::iter::once_with(fetched).flatten();
+    for candidate in candidates(search, module, path).into_iter().chain(fetched) {
         let file = match candidate.open() {
             Ok(file) => file,
             Err(error) => {
@@ -68,6 +73,8 @@ fn candidates(search: &SearchPaths, module: &Module, path: &str) -> Vec<Place> {
     all.extend(search.roots.iter().map(|root| Place::below(root, inside)));
     all.extend(search.roots.iter().map(|root| Place::below(root, name)));
     all.push(Place::here(path));
+    let id = module.build_id.as_deref().unwrap_or_default();
+    all.extend(search.cached(id, Part::Program));
     all
 }
 

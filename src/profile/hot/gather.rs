@@ -55,29 +55,36 @@ pub fn gather(
     }
     let architecture = about.architecture.as_deref();
     let mut first = None;
-    let mut notes = source.each(&mut |record| match record {
-        Record::Sample { event: of, sample } if *of == event => {
-            if first.is_none() {
-                first = sample.time;
-            }
-            if passes(sample, filter, first, spaces) {
-                let place = all.add(sample, spaces);
-                if filter.chains {
-                    all.add_stack(sample, place, architecture, spaces, symbols);
-                }
-                all.count(*of, place, sample);
-                all.reads.take(sample, place, || key_at(place, spaces, symbols));
-            }
-        }
-        Record::Sample { event: of, sample } => {
-            if passes(sample, filter, first, spaces) {
-                let place = place(sample, spaces);
-                all.count(*of, place, sample);
-            }
-        }
-        other => {
-            spaces.apply(other);
+    let mut notes = source.each(&mut |record| {
+        if let Record::Sample { sample, .. } = record
+            && spaces.advance(sample.time)
+        {
             all.places.forget();
+        }
+        match record {
+            Record::Sample { event: of, sample } if *of == event => {
+                if first.is_none() {
+                    first = sample.time;
+                }
+                if passes(sample, filter, first, spaces) {
+                    let place = all.add(sample, spaces);
+                    if filter.chains {
+                        all.add_stack(sample, place, architecture, spaces, symbols);
+                    }
+                    all.count(*of, place, sample);
+                    all.reads.take(sample, place, || key_at(place, spaces, symbols));
+                }
+            }
+            Record::Sample { event: of, sample } => {
+                if passes(sample, filter, first, spaces) {
+                    let place = place(sample, spaces);
+                    all.count(*of, place, sample);
+                }
+            }
+            other => {
+                spaces.apply(other);
+                all.places.forget();
+            }
         }
     })?;
     notes.extend(spaces.notes());

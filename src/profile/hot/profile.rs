@@ -71,7 +71,7 @@ impl Profile {
     /// The recording cannot be read.
     pub fn new(source: &dyn Source, filter: &Filter, search: SearchPaths) -> Result<Self> {
         let recording = source.about();
-        let mut spaces = AddressSpaces::new(search.clone(), &recording.build_ids);
+        let mut spaces = AddressSpaces::of(recording, search.clone());
         let mut symbols = Symbols::new(search).with_origin(origin(recording));
         let (mut gathered, notes) = gather(source, filter, &mut spaces, &mut symbols)?;
         let found = attribute(&mut gathered, &spaces, &mut symbols);

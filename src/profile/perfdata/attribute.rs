@@ -13,6 +13,10 @@ const PRECISE_SHIFT: u32 = 15;
 /// `sample_id_all`, bit 18.
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 
+/// `use_clockid`, bit 25, and the clock of `perf record -k mono` (linux/time.h).
+const USE_CLOCKID: u64 = 1 << 25;
+const CLOCK_MONOTONIC: u32 = 1;
+
 /// The 64-bit word at offset `at`; `None` if `bytes` end before it does.
 pub fn word(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
@@ -54,6 +58,7 @@ pub fn parse(bytes: &[u8]) -> Option<Event> {
         ids: Vec::new(),
         period: at(16),
         by_frequency: flags & FREQUENCY != 0,
+        monotonic: flags & USE_CLOCKID != 0 && half(bytes, 92) == Some(CLOCK_MONOTONIC),
     })
 }
 

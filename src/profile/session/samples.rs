@@ -78,6 +78,7 @@ impl SampledEvent {
             ids: self.ids.clone(),
             period: self.period,
             by_frequency: self.by_frequency,
+            monotonic: true,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Separate debug files: by build-id, by `.gnu_debuglink`, and those shared by several (dwz).
 
-use crate::files::{Files, Layout, Place, hexadecimal, same_id};
+use crate::files::{Files, Layout, Part, Place, hexadecimal, same_id};
 use object::{Object as _, ReadCache};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,10 @@ pub(super) fn find(
     build_id: Option<&[u8]>,
 ) -> Option<Vec<u8>> {
     let found = build_id.and_then(|id| by_build_id(files, id));
-    found.or_else(|| by_link(files, file, place))
+    found.or_else(|| by_link(files, file, place)).or_else(|| {
+        let fetched = files.search.fetched(build_id?, Part::Debug)?;
+        with_build_id(files, &fetched, build_id?)
+    })
 }
 
 /// The file that the debug file at `place` shares with others (`.gnu_debugaltlink`).
@@ -41,11 +44,14 @@ fn below_folders<'a>(files: &'a Files, inside: &'a Path) -> impl Iterator<Item =
     own.chain(below).chain(here)
 }
 
-/// `FOLDER/.build-id/xx/yyyy.debug`.
+/// `FOLDER/.build-id/xx/yyyy.debug`, or in a cache.
 fn by_build_id(files: &Files, build_id: &[u8]) -> Option<Vec<u8>> {
     let (first, rest) = build_id.split_first()?;
     let inside = PathBuf::from(format!(".build-id/{first:02x}/{}.debug", hexadecimal(rest)));
-    below_folders(files, &inside).find_map(|place| with_build_id(files, &place, build_id))
+    let cached = files.search.cached(build_id, Part::Debug);
+    below_folders(files, &inside)
+        .chain(cached)
+        .find_map(|place| with_build_id(files, &place, build_id))
 }
 
 /// The file at a place, if it has this build-id.

@@ -1,7 +1,8 @@
-//! perf map files: functions compiled by a JIT, one `START SIZE NAME` per line, hexadecimal
-//! (tools/perf/Documentation/jit-interface.txt).
+//! Functions of just-in-time compilers: of jitdumps, and of perf map files, which have one `START SIZE NAME` per
+//! line, hexadecimal (tools/perf/Documentation/jit-interface.txt).
 
 use super::table::{Binding, Symbol, Table};
+use crate::jitdump;
 use crate::ranges::RangeMap;
 
 /// The functions in `text`. JITs reuse memory: for an address, the last line holds. Malformed lines
@@ -20,6 +21,19 @@ pub(super) fn parse(text: &[u8]) -> Table {
         binding: Binding::Global,
         label: false,
         name: (*name).into(),
+    });
+    Table::new(symbols.collect(), Vec::new(), Vec::new()).verbatim()
+}
+
+/// The functions of a jitdump.
+pub(super) fn table(functions: Vec<jitdump::Function>) -> Table {
+    let symbols = functions.into_iter().filter(|function| !function.name.is_empty());
+    let symbols = symbols.map(|function| Symbol {
+        start: function.start,
+        size: function.size,
+        binding: Binding::Global,
+        label: false,
+        name: function.name,
     });
     Table::new(symbols.collect(), Vec::new(), Vec::new()).verbatim()
 }

@@ -36,7 +36,14 @@ impl Kernel {
     /// # Errors
     /// It cannot be read, or its addresses are hidden.
     pub fn read(root: &Root) -> Result<Self, Gap> {
-        let text = root.text("proc/kallsyms").unwrap_or_default();
+        Self::of(&root.text("proc/kallsyms").unwrap_or_default())
+    }
+
+    /// Of the text of `/proc/kallsyms`.
+    ///
+    /// # Errors
+    /// Its addresses are hidden.
+    pub fn of(text: &str) -> Result<Self, Gap> {
         let mut symbols: Vec<KernelSymbol> = text.lines().filter_map(line).collect();
         if symbols.iter().all(|symbol| symbol.address == 0) {
             return Err(Gap::Unreadable(

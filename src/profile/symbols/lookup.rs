@@ -10,6 +10,7 @@ use super::source_point::SourcePoint;
 use super::table::Table;
 use crate::address_space::ModuleAddress;
 use crate::files::{Files, Gap, SearchPaths};
+use crate::jitdump::JitProgram;
 use crate::module::Module;
 use crate::unwind;
 use pmu::machine::Root;
@@ -22,6 +23,8 @@ struct LoadedModule {
     gap: Option<Gap>,
     table: Table,
     program: Option<Program>,
+    /// Lines of code that was compiled just in time.
+    compiled: Option<JitProgram>,
 }
 
 impl LoadedModule {
@@ -116,7 +119,13 @@ impl Symbols {
     /// The source lines at an address of `module`, the innermost inlined function first.
     pub fn lines(&mut self, module: &Module, place: ModuleAddress) -> Vec<Line> {
         let number = self.number(module);
-        let program = self.loaded[number].program.as_mut();
+        let loaded = &mut self.loaded[number];
+        if let Some(compiled) = &loaded.compiled {
+            let function = loaded.table.function(place.address);
+            let line = function.and_then(|own| compiled.line(own.start, place.address));
+            return line.into_iter().collect();
+        }
+        let program = loaded.program.as_mut();
         let lines = program.and_then(|program| program.lines(&self.files));
         lines.map(|lines| lines.at(place.address).to_vec()).unwrap_or_default()
     }

@@ -13,7 +13,7 @@
 //! | `source_point` | instructions as sample profiles of compilers name them |
 //! | `program` | one ELF file with everything read from it so far |
 //! | `kernel` | symbols of the running kernel, the vdso |
-//! | `jit` | perf map files |
+//! | `jit` | jitdumps and perf map files |
 //! | `lookup` | [`Symbols`]: symbols of all modules, cached; `lookup/load`: reading those of one |
 //! | `typed` | the same: types of data |
 //!

@@ -3,13 +3,14 @@
 use super::super::jit;
 use super::super::kernel::{self, Kernel};
 use super::super::program::Program;
+use super::super::table::Table;
 use super::{LoadedModule, Symbols};
-use crate::files::{Gap, Layout, Place, hexadecimal, locate, same_id};
+use crate::files::{Gap, Layout, Part, Place, hexadecimal, locate, same_id};
+use crate::jitdump::{self, JitProgram, owned};
 use crate::module::{Module, ModuleKind};
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tma::files::{LONGEST_TEXT, read_open};
 
 impl Symbols {
@@ -19,6 +20,7 @@ impl Symbols {
             ModuleKind::Kernel | ModuleKind::KernelModule => self.load_kernel(module),
             ModuleKind::Vdso => self.load_vdso(module),
             ModuleKind::Anonymous => self.load_jit(module),
+            ModuleKind::Jitdump => self.load_dump(module),
             ModuleKind::Unknown => LoadedModule::without(Gap::NoCode),
         };
         let number = self.loaded.len();
@@ -48,7 +50,7 @@ impl Symbols {
         match program.table(&self.files) {
             Ok(table) => {
                 let table = table.of_file(module.name());
-                LoadedModule { gap: None, table, program: Some(program) }
+                LoadedModule { table, program: Some(program), ..LoadedModule::default() }
             }
             Err(reason) => LoadedModule::without(Gap::Unreadable(reason)),
         }
@@ -57,7 +59,10 @@ impl Symbols {
     fn load_kernel(&mut self, module: &Module) -> LoadedModule {
         let own_id = module.build_id.as_deref().filter(|_| module.kind == ModuleKind::Kernel);
         if let Err(gap) = kernel::is_recorded(own_id, &self.origin, &self.root) {
-            return LoadedModule::without(gap);
+            return match self.cached_kernel(module) {
+                Some(table) => LoadedModule { table, ..LoadedModule::default() },
+                None => LoadedModule::without(gap),
+            };
         }
         let kernel = self.kernel.get_or_insert_with(|| Kernel::read(&self.root));
         let kernel = kernel.as_ref().map_err(Clone::clone);
@@ -80,12 +85,38 @@ impl Symbols {
             let place = Place::here(&module.path);
             return self.load_program(module, Program::new(data, place, layout));
         }
+        if let Some(program) = self.cached_vdso(module) {
+            return self.load_program(module, program);
+        }
         match &module.build_id {
             Some(recorded) => {
                 LoadedModule::without(Gap::Changed(hexadecimal(recorded), hexadecimal(&found)))
             }
             None => absent(),
         }
+    }
+
+    /// The recorded kernel's page, from a cache.
+    fn cached_vdso(&self, module: &Module) -> Option<Program> {
+        let recorded = module.build_id.as_deref()?;
+        let places = self.files.search.cached(recorded, Part::Vdso);
+        places.into_iter().find_map(|place| {
+            let data = self.files.read(&place.open().ok()?).ok()?;
+            let layout = Layout::read(&*data).ok()?;
+            let same = layout.build_id.as_deref().is_some_and(|own| same_id(recorded, own));
+            same.then(|| Program::new(data, place, layout))
+        })
+    }
+
+    /// Symbols of the recorded kernel, from a cache: perf copies them from `/proc/kallsyms`.
+    fn cached_kernel(&self, module: &Module) -> Option<Table> {
+        let recorded = module.build_id.as_deref().filter(|_| module.kind == ModuleKind::Kernel)?;
+        let places = self.files.search.cached(recorded, Part::Symbols);
+        places.into_iter().find_map(|place| {
+            let text = read_open(&place.open().ok()?, LONGEST_TEXT).ok()?;
+            let kernel = Kernel::of(&String::from_utf8_lossy(&text)).ok()?;
+            kernel.table(module, &self.root, false).ok()
+        })
     }
 
     /// Functions of a JIT from its perf map file; the one in `/tmp` unless the recording is known to be
@@ -102,7 +133,7 @@ impl Symbols {
         let mut gap = Gap::NoFile(format!("/{inside}"));
         let mut found: Vec<File> = below.collect();
         if here || self.origin.live {
-            match map_of(pid, Path::new("/").join(&inside)) {
+            match owned(pid, &Path::new("/").join(&inside)) {
                 Ok(file) => found.push(file),
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => gap = Gap::Unreadable(format!("/{inside}: {error}")),
@@ -120,22 +151,25 @@ impl Symbols {
         }
         LoadedModule::without(gap)
     }
-}
 
-/// The perf map file of a process. Everyone may write to `/tmp`: only the owner of the process may name its
-/// functions, or, where it has ended, this user and root.
-fn map_of(pid: u32, path: PathBuf) -> std::io::Result<File> {
-    let file = tma::files::open(&path)?;
-    let owner = file.metadata()?.uid();
-    let may = match std::fs::metadata(format!("/proc/{pid}")) {
-        Ok(process) => owner == process.uid(),
-        Err(_) => owner == nix::unistd::geteuid().as_raw() || owner == 0,
-    };
-    match may {
-        true => Ok(file),
-        false => Err(std::io::Error::new(
-            ErrorKind::PermissionDenied,
-            "it is another user's than the process",
-        )),
+    /// Code, names and lines of a jitdump.
+    fn load_dump(&self, module: &Module) -> LoadedModule {
+        let pid = module.pid.unwrap_or(u32::MAX);
+        let file = || {
+            let file = jitdump::open(&self.files.search, &module.path, pid);
+            file.map_err(|error| error.to_string())
+        };
+        let (functions, lines) = match file().and_then(JitProgram::read) {
+            Ok(found) => found,
+            Err(reason) => return LoadedModule::without(Gap::Unreadable(reason)),
+        };
+        let code = file().and_then(jitdump::elf);
+        let program = code.ok().filter(|code| self.files.take(code.len() as u64).is_ok());
+        let program = program.and_then(|code| {
+            let layout = Layout::read(&*code).ok()?;
+            Some(Program::new(code, Place::here(&module.path), layout))
+        });
+        let compiled = Some(lines);
+        LoadedModule { gap: None, table: jit::table(functions), program, compiled }
     }
 }

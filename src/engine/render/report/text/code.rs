@@ -98,7 +98,10 @@ impl Renderer<'_> {
                 self.paragraph("                   with the program's values: ", &text)?;
             }
         }
-        match rows.iter().find(|r| r.path.starts_with('/')) {
+        // Only programs have blocks to measure in isolation, not jitdumps.
+        let is_program =
+            |row: &&BlockRow| row.path.starts_with('/') && !row.path.ends_with(".dump");
+        match rows.iter().find(is_program) {
             Some(row) if rows.iter().all(|r| r.measured.is_none()) => {
                 // In a loop it may be one block of several, which only the program's values bring together.
                 let its_loop = format!(

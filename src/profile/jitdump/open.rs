@@ -1,0 +1,62 @@
+//! Which files are jitdumps, and whose file may name the functions of a process.
+
+use crate::files::{Place, SearchPaths};
+use std::fs::File;
+use std::io::{Error, ErrorKind, Result};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// Whether a mapping is the mark of a jitdump: the agent maps a page of `jit-PID.dump`, so that recordings name it.
+pub(crate) fn is_dump(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let number = name.strip_prefix("jit-").and_then(|rest| rest.strip_suffix(".dump"));
+    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|digit| digit.is_ascii_digit()))
+}
+
+/// The jitdump of process `pid` at `path`: below the roots, else here.
+///
+/// # Errors
+/// There is none, or it is another user's.
+pub(crate) fn open(search: &SearchPaths, path: &str, pid: u32) -> Result<File> {
+    let inside = path.trim_start_matches('/');
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let roots = search.roots.iter();
+    let below = roots.flat_map(|root| [Place::below(root, inside), Place::below(root, name)]);
+    let found = below.filter_map(|place| place.open().ok()).next();
+    found.map_or_else(|| owned(pid, Path::new(path)), Ok)
+}
+
+/// A file that names the functions of a process. Everyone may write to `/tmp`: only the owner of the process may
+/// name its functions, or, where it has ended, this user and root.
+pub(crate) fn owned(pid: u32, path: &Path) -> Result<File> {
+    let file = tma::files::open(path)?;
+    let owner = file.metadata()?.uid();
+    let may = match std::fs::metadata(format!("/proc/{pid}")) {
+        Ok(process) => owner == process.uid(),
+        Err(_) => owner == nix::unistd::geteuid().as_raw() || owner == 0,
+    };
+    match may {
+        true => Ok(file),
+        false => {
+            let why = "it is another user's than the process";
+            Err(Error::new(ErrorKind::PermissionDenied, why))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mark_is_a_files_name() {
+        for path in ["/tmp/jit-1.dump", "jit-4242.dump", "/home/a/.debug/jit/x.1/jit-7.dump"] {
+            assert!(is_dump(path), "{path}");
+        }
+        for path in
+            ["/tmp/jit-.dump", "/tmp/jit-1.dump.old", "/jit-1.dump/a", "//anon", "jit-x.dump"]
+        {
+            assert!(!is_dump(path), "{path}");
+        }
+    }
+}
