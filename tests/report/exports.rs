@@ -105,10 +105,19 @@ fn a_trace_has_counters_and_phases() {
     let level: Vec<&Value> = of("C").into_iter().filter(|e| e["name"] == "Level 1 (%)").collect();
     let times: Vec<f64> = level.iter().filter_map(|e| e["ts"].as_f64()).collect();
     assert_eq!(times, (0..=20).map(|s| f64::from(s) * 1e6).collect::<Vec<_>>());
-    for event in &level {
-        let shares = event["args"].as_object().expect("shares");
-        let sum: f64 = shares.values().filter_map(Value::as_f64).sum();
-        assert!((sum - 100.0).abs() < 1.0, "level 1 is of all slots: {event}");
+    // The shares of the other form of the same reports.
+    let reports = report(&[&counts, "--uarch", "zen4", "--interval", "--format", "json"]);
+    let reports = reports.succeeded().stdout;
+    let reports: Vec<Value> =
+        reports.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    for (event, report) in level.iter().zip(&reports) {
+        let nodes = report["nodes"].as_array().expect("nodes").iter();
+        for node in nodes.filter(|node| node["level"] == 1 && !node["value"].is_null()) {
+            let label = node["label"].as_str().expect("a label");
+            let shown = event["args"][label].as_f64().expect("a share");
+            let share = node["value"].as_f64().expect("counted");
+            assert!((shown - 100.0 * share).abs() < 0.006, "{label}: {shown} and {share}");
+        }
     }
     let phases: Vec<(f64, f64)> =
         of("X").iter().filter_map(|e| Some((e["ts"].as_f64()?, e["dur"].as_f64()?))).collect();

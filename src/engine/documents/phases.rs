@@ -41,19 +41,3 @@ pub struct PhaseFunction {
     /// Half width of its 95 % interval: sampling error, if samples are independent of one another.
     pub error: f64,
 }
-
-impl Phase {
-    /// Its values in words, the largest shares first.
-    pub fn text(&self) -> String {
-        let mut values: Vec<&PhaseValue> = self.values.iter().collect();
-        if values.iter().all(|value| value.is_share) {
-            values.sort_by(|a, b| b.value.unwrap_or(-1.0).total_cmp(&a.value.unwrap_or(-1.0)));
-        }
-        let text = |of: &PhaseValue| match of.value {
-            None => format!("{} not measured", of.label),
-            Some(value) if of.is_share => format!("{} {:.1} %", of.label, 100.0 * value),
-            Some(value) => format!("{} {}", of.label, crate::format::number(value)),
-        };
-        values.into_iter().map(text).collect::<Vec<_>>().join(", ")
-    }
-}

@@ -44,3 +44,32 @@ pub fn timed(taken: Taken, breakdown: &Breakdown, about: &About) -> Timeline {
     (timeline.nodes, timeline.node_of) = (nodes, node_of);
     timeline
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use profile::hot::TimedSample;
+
+    #[test]
+    fn the_samples_of_a_function_are_divided_among_its_nodes() {
+        let frame = |name: &str| StackFrame { name: name.to_owned(), module: "m".to_owned() };
+        let sample = |time: u64| TimedSample { time, thread: 0, stack: u32::from(time >= 100) };
+        let taken = Taken {
+            // The innermost function was inlined: the time is of the one around it.
+            frames: vec![frame("main"), frame("f"), frame("g (inlined)")],
+            stacks: vec![vec![0, 1, 2], vec![0]],
+            samples: (0..120).map(sample).collect(),
+            every: 1,
+            ..Taken::default()
+        };
+        let mut breakdown = Breakdown::of("counted");
+        breakdown.insert("f", "m", &[("Memory".into(), 0.75), ("Retiring".into(), 0.25)]);
+        let timeline = timed(taken, &breakdown, &About::default());
+        let of = |name: &str| {
+            let number = timeline.nodes.iter().position(|node| node == name);
+            timeline.node_of.iter().filter(|node| **node == number).count()
+        };
+        // By hand: 100 samples of f, 20 of main, of which nothing is known.
+        assert_eq!((of("Memory"), of("Retiring"), of("not known")), (75, 25, 20));
+    }
+}

@@ -1,6 +1,7 @@
 //! A report for the Firefox Profiler: samples with their times, categories by node, intervals as tracks. The form is
 //! that of processed profiles, which `fxprof-processed-profile` writes.
 
+use super::phases;
 use crate::documents::report::Report;
 use crate::documents::series::{Series, level_1, software};
 use crate::documents::timeline::Timeline;
@@ -55,7 +56,7 @@ fn profile(whole: &Report, intervals: &[Report]) -> Profile {
     for series in level_1(intervals).into_iter().chain(software(intervals)) {
         track(&mut profile, threads[0], &series);
     }
-    phases(&mut profile, threads[0], whole);
+    phase_markers(&mut profile, threads[0], whole);
     profile
 }
 
@@ -178,6 +179,10 @@ fn track(profile: &mut Profile, thread: ThreadHandle, series: &Series) {
         color: colour(label).map(|(_, graph)| graph),
     };
     let labels = || series.labels.iter().enumerate();
+    // A bar of nothing would hide that it was not measured.
+    let is_measured = |(number, _): &(usize, &String)| {
+        series.intervals.iter().any(|i| i.values.get(*number).copied().flatten().is_some())
+    };
     let kind = profile.register_marker_type(RuntimeSchemaMarkerSchema {
         type_name: format!("tdtool {}", series.title),
         description: Some(format!("{} of each interval", series.title)),
@@ -186,7 +191,7 @@ fn track(profile: &mut Profile, thread: ThreadHandle, series: &Series) {
         tooltip_label: None,
         table_label: None,
         fields: labels().map(field).collect(),
-        graphs: labels().map(graph).collect(),
+        graphs: labels().filter(is_measured).map(graph).collect(),
     });
     let name = profile.intern_string(&series.title);
     for interval in &series.intervals {
@@ -201,7 +206,7 @@ fn track(profile: &mut Profile, thread: ThreadHandle, series: &Series) {
 }
 
 /// A marker for each phase.
-fn phases(profile: &mut Profile, thread: ThreadHandle, whole: &Report) {
+fn phase_markers(profile: &mut Profile, thread: ThreadHandle, whole: &Report) {
     if whole.phases.is_empty() {
         return;
     }
@@ -225,7 +230,7 @@ fn phases(profile: &mut Profile, thread: ThreadHandle, whole: &Report) {
     });
     let name = profile.intern_string("phase");
     for phase in &whole.phases {
-        let text = Some(profile.intern_string(&phase.text()));
+        let text = Some(profile.intern_string(&phases::text(phase)));
         let timing = MarkerTiming::Interval(at(phase.from), at(phase.to));
         profile.add_marker(thread, timing, Span { kind, name, numbers: Vec::new(), text });
     }

@@ -23,6 +23,7 @@ pub mod microbench;
 mod mispredicted;
 pub mod model_errors;
 pub mod page;
+mod phases;
 pub mod prefetch;
 mod prefetch_loop;
 pub mod prefetch_plan;

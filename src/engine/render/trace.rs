@@ -1,6 +1,7 @@
 //! Intervals in the Trace Event Format, for Perfetto (ui.perfetto.dev) and chrome://tracing: counter tracks, and
 //! slices for phases.
 
+use super::phases;
 use crate::documents::report::Report;
 use crate::documents::series::{Series, level_1, software};
 use serde_json::{Map, Value, json};
@@ -23,7 +24,7 @@ pub fn json(whole: &Report, intervals: &[Report]) -> Vec<u8> {
             .map(|f| (format!("{} ({})", f.name, f.module), json!(percent(f.share))))
             .collect();
         events.push(json!({
-            "name": format!("phase {}: {}", number + 1, phase.text()),
+            "name": format!("phase {}: {}", number + 1, phases::text(phase)),
             "cat": "phase", "ph": "X", "pid": PROCESS, "tid": PHASES,
             "ts": micros(phase.from), "dur": micros(phase.to - phase.from),
             "args": {"percent of the samples": functions},

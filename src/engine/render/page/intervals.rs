@@ -6,6 +6,7 @@ use super::software::label;
 use crate::documents::phases::Phase;
 use crate::documents::report::Report;
 use crate::documents::series::{Interval, Series, level_1, software};
+use crate::render::phases;
 use std::fmt::Write as _;
 
 /// Pixels of the chart; the page scales it.
@@ -49,13 +50,15 @@ fn of_phase(number: usize, phase: &Phase, all: &[Series]) -> String {
         phase.from,
         phase.to,
         phase.intervals,
-        xml(&phase.text())
+        xml(&phases::text(phase))
     );
     if all.iter().all(|series| series.intervals.len() <= ZOOMED) {
         for series in all {
             let within = |one: &&Interval| one.span.0 >= phase.from && one.span.1 <= phase.to;
             let part: Vec<Interval> = series.intervals.iter().filter(within).cloned().collect();
-            out += &chart(&title(series), series, &part, &[]);
+            let title = title(series);
+            let _ = writeln!(out, "<p class=\"remark\">{}</p>", xml(&title));
+            out += &chart(&title, series, &part, &[]);
         }
     }
     if !phase.functions.is_empty() {
