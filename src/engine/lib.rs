@@ -6,6 +6,7 @@
 //! | [`record`] | a live measurement recorded in a session file |
 //! | [`hot`] | samples → hot functions and blocks |
 //! | [`flame`] | call stacks, with what their time goes to: folded, or a flame graph |
+//! | [`phases`] | intervals → phases of a run |
 //! | [`trials`] | counts from rows `trial,event,value` |
 //! | [`initial_values`] | register and memory values for a dependency analysis |
 //! | [`captured`] | a block with the values of its running program |
@@ -67,6 +68,7 @@ mod loop_path;
 mod mispredicted;
 mod missing_code;
 mod nesting;
+pub mod phases;
 pub mod predict;
 mod predicting;
 pub mod prefetch;

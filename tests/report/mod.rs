@@ -6,6 +6,7 @@ mod command;
 pub mod compared;
 mod counts;
 mod estimate;
+mod exports;
 mod gate;
 mod hot_code;
 mod hot_rows;

@@ -153,6 +153,34 @@ fn a_page_of_intervals_has_a_chart_and_the_tree_of_the_whole() {
     assert_eq!(rows, 2, "{numbers}");
 }
 
+/// Ten intervals like the first of a recording, then ten like its second.
+pub(super) fn two_phases(folder: &Folder) -> String {
+    let recorded = std::fs::read_to_string(fixture("import/zen4-two-intervals.csv")).expect("read");
+    let of = |number: usize| {
+        let like = if number <= 10 { "1.000000000," } else { "2.000000000," };
+        let lines = recorded.lines().filter_map(move |line| line.trim().strip_prefix(like));
+        lines.map(|line| format!("{number}.000000000,{line}\n")).collect::<String>()
+    };
+    folder.write("phases.csv", (1..=20).map(of).collect::<String>())
+}
+
+#[test]
+fn a_page_of_intervals_has_their_phases() {
+    let folder = Folder::new();
+    let (counts, page) = (two_phases(&folder), folder.file("page.html"));
+    report(&[&counts, "--uarch", "zen4", "--interval", "--html", &page]).succeeded();
+    let page = folder.read("page.html");
+    // The shares are those of the two intervals in the text report.
+    assert_eq!(page.matches("<summary>Phase ").count(), 2, "{page}");
+    for phase in [
+        "Phase 1: 0.00 s to 10.00 s, 10 intervals: Backend Bound 80.8 %, Retiring 14.9 %",
+        "Phase 2: 10.00 s to 20.00 s, 10 intervals: Retiring 74.5 %, Backend Bound 21.5 %",
+    ] {
+        assert!(page.contains(phase), "{phase}");
+    }
+    assert_eq!(page.matches("<title>phase 2 begins</title>").count(), 1);
+}
+
 #[test]
 fn a_page_that_cannot_be_written_is_refused_before_anything_runs() {
     let folder = Folder::new();

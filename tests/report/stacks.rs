@@ -24,7 +24,7 @@ int main(void) {
 const FRAMES: [&str; 2] = ["-O0", "-fno-omit-frame-pointer"];
 
 /// A recording of it with call chains; `None`, with a message, where that cannot be.
-fn recorded(folder: &Folder) -> Option<String> {
+pub(super) fn recorded(folder: &Folder) -> Option<String> {
     let program = compiled(folder, PROGRAM, &FRAMES)?;
     let session = folder.file("run.tds");
     let recorded = tdtool(["record", "-g", "-o", &session, "--", &program]);

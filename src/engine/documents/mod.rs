@@ -7,6 +7,9 @@
 //! | [`annotated`] | its part about the source of one function |
 //! | [`per_function`] | its part about the tree of each function |
 //! | [`flame`] | a flame graph |
+//! | [`timeline`] | samples with their times |
+//! | [`series`], [`phases`] | what intervals show over time; the phases found in it |
+//! | [`callgrind`] | costs of functions and calls, for callgrind's format |
 //! | [`estimate`], [`estimate_parts`] | its estimated top-down |
 //! | [`estimate_code`], [`estimate_lines`] | instructions and source lines of it |
 //! | [`build`] | evaluations → rows and findings of the report |
@@ -41,6 +44,7 @@ pub mod block;
 pub mod block_pair;
 pub mod branches;
 pub mod build;
+pub mod callgrind;
 pub mod census;
 pub mod code_shape;
 pub mod count;
@@ -60,6 +64,7 @@ pub mod loads;
 pub mod microbench;
 pub mod model_errors;
 pub mod per_function;
+pub mod phases;
 pub mod prediction;
 pub mod prefetch;
 pub mod prefetch_plan;
@@ -67,9 +72,11 @@ pub mod regions;
 pub mod report;
 pub mod report_code;
 pub mod report_file;
+pub mod series;
 pub mod shown;
 pub mod table_check;
 pub mod table_plan;
+pub mod timeline;
 pub mod values;
 pub mod workload;
 

@@ -5,7 +5,9 @@ use crate::documents::estimate::Estimate;
 use crate::documents::exit::Exit;
 use crate::documents::flame::FlameGraph;
 use crate::documents::per_function::PerFunction;
+use crate::documents::phases::Phase;
 use crate::documents::report_code::{BlockRow, Callers, EventRow, FunctionRow, Sampled};
+use crate::documents::timeline::Timeline;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 
@@ -110,6 +112,12 @@ pub struct Report {
     /// The call stacks, if a page is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flame_graph: Option<FlameGraph>,
+    /// Samples with their times, if a profile for the Firefox Profiler or the functions of phases are asked for.
+    #[serde(skip)]
+    pub timeline: Option<Timeline>,
+    /// The phases of a run with intervals; none of fewer than two.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<Phase>,
     /// Estimated top-down, if asked for; never of counted nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
@@ -299,6 +307,8 @@ impl Report {
             annotated: None,
             sources: Vec::new(),
             flame_graph: None,
+            timeline: None,
+            phases: Vec::new(),
             estimate: None,
             findings: Vec::new(),
             notes: Vec::new(),

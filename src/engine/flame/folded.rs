@@ -60,6 +60,19 @@ impl Divided {
     }
 }
 
+/// Of each stack its samples by node; nothing where no node is known.
+pub(super) fn divided(stacks: &[CallStack], breakdown: &Breakdown) -> Vec<Vec<(String, u64)>> {
+    let mut of: HashMap<StackFrame, Divided> = HashMap::new();
+    let mut parts = |stack: &CallStack| match stack.function().filter(|_| !breakdown.is_empty()) {
+        None => Vec::new(),
+        Some(leaf) => {
+            let shares = || Divided::new(breakdown.shares(&leaf.name, &leaf.module));
+            of.entry(leaf.clone()).or_insert_with(shares).take(stack.samples)
+        }
+    };
+    stacks.iter().map(&mut parts).collect()
+}
+
 /// A name without separators of folded stacks.
 fn clean(name: &str) -> String {
     name.chars().map(|c| if c == ';' || c.is_control() { '_' } else { c }).collect()

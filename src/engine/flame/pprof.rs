@@ -2,7 +2,7 @@
 //! that time goes to.
 
 use super::breakdown::Breakdown;
-use super::folded::Divided;
+use super::folded::divided;
 use super::graph::About;
 use crate::render::protobuf::{Message, Strings};
 use profile::hot::{CallStack, StackFrame};
@@ -60,20 +60,6 @@ pub fn pprof(stacks: &[CallStack], breakdown: &Breakdown, about: &About) -> Vec<
     }
     strings.write(STRING, &mut out);
     out.0
-}
-
-/// Of each stack its samples by node; nothing where no node is known.
-fn divided(stacks: &[CallStack], breakdown: &Breakdown) -> Vec<Vec<(String, u64)>> {
-    let mut of: HashMap<StackFrame, Divided> = HashMap::new();
-    let mut parts = |stack: &CallStack| match stack.frames.last().filter(|_| !breakdown.is_empty())
-    {
-        None => Vec::new(),
-        Some(leaf) => {
-            let shares = || Divided::new(breakdown.shares(&leaf.name, &leaf.module));
-            of.entry(leaf.clone()).or_insert_with(shares).take(stack.samples)
-        }
-    };
-    stacks.iter().map(&mut parts).collect()
 }
 
 /// A location, a function and, by module, a mapping for each frame.

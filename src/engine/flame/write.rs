@@ -1,8 +1,9 @@
 //! Folded stacks, flame graphs and profiles of pprof, written to files.
 
+use crate::documents::callgrind::Costs;
 use crate::documents::flame::FlameGraph;
 use crate::files::write_whole;
-use crate::render::flame;
+use crate::render::{callgrind, flame};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::fmt::Write as _;
@@ -52,4 +53,12 @@ pub fn write_pprof(profile: &[u8], path: &Path) -> Result<()> {
     let compressed =
         compressed.map_err(|e| Error::failed("cannot compress the profile").because(e))?;
     write_whole(path, &compressed, &[], "--pprof")
+}
+
+/// Writes costs in callgrind's format.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_callgrind(costs: &Costs, path: &Path) -> Result<()> {
+    write_whole(path, callgrind::text(costs).as_bytes(), &[], "--callgrind")
 }

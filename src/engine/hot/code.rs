@@ -53,6 +53,8 @@ pub struct CodeAsk {
     pub flame_graph: Option<PathBuf>,
     /// Where a profile of pprof goes.
     pub pprof: Option<PathBuf>,
+    /// Where costs in callgrind's format go.
+    pub callgrind: Option<PathBuf>,
     /// Whether the report becomes a page, with call stacks and the source of the hottest functions.
     pub page: bool,
     /// The function whose source lines are shown.
@@ -79,6 +81,7 @@ impl Default for CodeAsk {
             folded_nodes: false,
             flame_graph: None,
             pprof: None,
+            callgrind: None,
             page: false,
             annotate: None,
             by: None,
@@ -111,8 +114,8 @@ pub(super) fn enter(
         lost: profile.lost,
         notes: profile.notes.clone(),
     });
-    let shows_stacks =
-        ask.folded.is_some() || ask.flame_graph.is_some() || ask.pprof.is_some() || ask.page;
+    let files = [&ask.folded, &ask.flame_graph, &ask.pprof, &ask.callgrind];
+    let shows_stacks = ask.page || ask.filter.timeline || files.iter().any(|path| path.is_some());
     if (ask.callers.is_some() || shows_stacks) && profile.chains_are_cut() {
         let note = "most call chains end after one caller: the program keeps no frame pointers; record \
                     with --call-graph dwarf, or compile it with -fno-omit-frame-pointer";
@@ -179,6 +182,8 @@ pub(super) fn enter(
             nodes: ask.folded_nodes,
             flame_graph: ask.flame_graph.as_deref(),
             pprof: ask.pprof.as_deref(),
+            callgrind: ask.callgrind.as_deref(),
+            timeline: ask.filter.timeline,
             page: ask.page,
         };
         stacks(report, profile, &to, &breakdown)?;

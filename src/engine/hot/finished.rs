@@ -44,13 +44,18 @@ fn needs_recording(ask: &ImportAsk, code: Option<&CodeAsk>) -> Option<&'static s
         ("--uarch", ask.uarch.is_some()),
     ];
     let of_code = |ask: &CodeAsk| {
-        let plain = Filter { chains: ask.filter.chains, ..Filter::default() };
+        let plain = Filter {
+            chains: ask.filter.chains,
+            timeline: ask.filter.timeline,
+            ..Filter::default()
+        };
         [
             ("--callers", ask.callers.is_some()),
             ("--measure", ask.measure.is_some()),
             ("--folded", ask.folded.is_some()),
             ("--flamegraph", ask.flame_graph.is_some()),
             ("--pprof", ask.pprof.is_some()),
+            ("--callgrind", ask.callgrind.is_some()),
             ("--annotate", ask.annotate.is_some()),
             ("--by", ask.by.is_some()),
             ("--per-function", ask.per_function),

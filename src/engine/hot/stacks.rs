@@ -17,6 +17,10 @@ pub(super) struct Outputs<'a> {
     pub flame_graph: Option<&'a Path>,
     /// As a profile of pprof.
     pub pprof: Option<&'a Path>,
+    /// In callgrind's format.
+    pub callgrind: Option<&'a Path>,
+    /// As samples over time in the report.
+    pub timeline: bool,
     /// As a flame graph in the report.
     pub page: bool,
 }
@@ -47,7 +51,8 @@ pub(super) fn stacks(
         let lines = flame::folded(&stacks, to.nodes.then_some(breakdown));
         flame::write_folded(&lines, path)?;
     }
-    if to.flame_graph.is_some() || to.pprof.is_some() || to.page {
+    let is_other = to.pprof.is_some() || to.callgrind.is_some() || to.timeline;
+    if to.flame_graph.is_some() || to.page || is_other {
         let mut notes = profile.notes.clone();
         if !profile.has_chains() {
             notes.push("the samples have no call chains: every stack is one function".to_owned());
@@ -57,6 +62,14 @@ pub(super) fn stacks(
         let about = flame::About { title, event: profile.event.clone(), notes };
         if let Some(path) = to.pprof {
             flame::write_pprof(&flame::pprof(&stacks, breakdown, &about), path)?;
+        }
+        if let Some(path) = to.callgrind {
+            let costs = flame::calls(profile, &stacks, breakdown, &about);
+            flame::write_callgrind(&costs, path)?;
+        }
+        if to.timeline {
+            let taken = profile.timeline();
+            report.timeline = Some(flame::timed(taken, breakdown, &about));
         }
         let graph = flame::graph(&stacks, breakdown, about);
         if let Some(path) = to.flame_graph {

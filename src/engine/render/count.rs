@@ -1,9 +1,11 @@
 //! Exact counts as text and in callgrind's format.
 
+use super::callgrind;
 use super::loads::loads;
 use super::mispredicted::branches;
 use super::values::values;
 use super::width::{Page, Subject, Worth};
+use crate::documents::callgrind::{Costs, FunctionCosts, FunctionId, LineCosts};
 use crate::documents::count::{BlockRow, Count, LoopRow, Refused, Trips};
 use profile::symbols::demangle::demangle_short;
 use std::collections::{BTreeMap, BTreeSet};
@@ -200,25 +202,27 @@ fn summary(document: &Count, out: &mut String) {
     }
 }
 
-/// The document in callgrind's format (Valgrind manual, "Callgrind Format Specification"), for
-/// callgrind_annotate and kcachegrind. A block's instructions are at its first address.
+/// The document in callgrind's format. A block's instructions are at its first address.
 pub fn callgrind(document: &Count) -> String {
-    let mut out = String::from("# callgrind format\nversion: 1\ncreator: tdtool\n");
-    let _ = writeln!(out, "cmd: {}", document.command.join(" "));
-    out += "positions: instr\nevents: Ir Entries\n";
-    let sum = |of: &dyn Fn(&BlockRow) -> u64| document.blocks.iter().map(of).sum::<u64>();
     let instructions = |b: &BlockRow| b.count * b.instructions as u64;
-    let _ = writeln!(out, "summary: {} {}", sum(&instructions), sum(&|b| b.count));
-    let (mut module, mut function) = ("", "");
+    let mut functions: Vec<FunctionCosts> = Vec::new();
     for block in document.blocks.iter().filter(|b| b.count > 0) {
-        if block.module != module {
-            let _ = writeln!(out, "\nob={}\nfl=???", block.module);
+        let (object, name) = (block.module.clone(), block.function.clone());
+        let id = FunctionId { object, file: None, name };
+        let costs = vec![instructions(block), block.count];
+        let line = LineCosts { file: None, position: block.start.clone(), costs };
+        match functions.last_mut().filter(|last| last.id == id) {
+            Some(last) => last.lines.push(line),
+            None => functions.push(FunctionCosts { id, lines: vec![line], calls: Vec::new() }),
         }
-        if block.function != function || block.module != module {
-            let _ = writeln!(out, "fn={}", block.function);
-        }
-        (module, function) = (&block.module, &block.function);
-        let _ = writeln!(out, "{} {} {}", block.start, instructions(block), block.count);
     }
-    out
+    let sum = |of: &dyn Fn(&BlockRow) -> u64| document.blocks.iter().map(of).sum::<u64>();
+    callgrind::text(&Costs {
+        command: document.command.join(" "),
+        remarks: Vec::new(),
+        positions: "instr",
+        events: vec!["Ir".to_owned(), "Entries".to_owned()],
+        summary: vec![sum(&instructions), sum(&|b| b.count)],
+        functions,
+    })
 }

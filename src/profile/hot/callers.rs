@@ -190,7 +190,7 @@ pub struct CallStack {
 impl CallStack {
     /// The function that the innermost code is of; the last frames may be functions inlined into it.
     pub fn function(&self) -> Option<&StackFrame> {
-        self.frames.iter().rfind(|frame| !frame.name.ends_with(INLINED))
+        self.frames.iter().rfind(|frame| !frame.is_inlined())
     }
 }
 
@@ -204,6 +204,11 @@ pub struct StackFrame {
 }
 
 impl StackFrame {
+    /// Whether it is inlined into the next outer function.
+    pub fn is_inlined(&self) -> bool {
+        self.name.ends_with(INLINED)
+    }
+
     fn of(name: &str, module: &str) -> Self {
         Self { name: name.to_owned(), module: module.to_owned() }
     }

@@ -2,6 +2,7 @@
 
 use super::filter::Filter;
 use super::function::key_at;
+use super::moments::Moments;
 use super::places::Places;
 use super::reads::{Readings, of_cpus};
 use super::tally::Tally;
@@ -34,6 +35,8 @@ pub struct Gathered {
     pub by_event: Vec<HashMap<Option<ModuleAddress>, Tally>>,
     /// Counts that samples read.
     pub reads: Readings,
+    /// Times of samples, if they are asked for.
+    pub(super) moments: Moments,
 }
 
 /// Reads a recording; `symbols` are needed where samples hold counts. Returns the limits of its records, too.
@@ -68,8 +71,17 @@ pub fn gather(
                 }
                 if passes(sample, filter, first, spaces) {
                     let place = all.add(sample, spaces);
-                    if filter.chains {
-                        all.add_stack(sample, place, architecture, spaces, symbols);
+                    let chain = filter
+                        .chains
+                        .then(|| all.chain(sample, place, architecture, spaces, symbols))
+                        .flatten();
+                    if filter.timeline {
+                        let moment = chain.clone().unwrap_or_else(|| vec![place]);
+                        all.moments.add(sample, moment, spaces);
+                    }
+                    if let Some(chain) = chain {
+                        let name = thread_name(sample, spaces).unwrap_or("[unknown]").to_owned();
+                        all.stacks.entry((name, chain)).or_default().add(tally(sample));
                     }
                     all.count(*of, place, sample);
                     all.reads.take(sample, place, || key_at(place, spaces, symbols));
@@ -146,21 +158,20 @@ impl Gathered {
         place
     }
 
-    /// Adds the call chain of a sample at `place`, if it has one.
-    fn add_stack(
+    /// The call chain of a sample at `place`, the innermost first, if it has one.
+    fn chain(
         &mut self,
         sample: &Sample,
         place: Option<ModuleAddress>,
         architecture: Option<&str>,
         spaces: &mut AddressSpaces,
         symbols: &mut Symbols,
-    ) {
+    ) -> Option<Vec<Option<ModuleAddress>>> {
         let unwound = unwind::callers(sample, architecture, spaces, symbols);
         if sample.chain.is_empty() && unwound.is_none() {
-            return;
+            return None;
         }
         let pid = sample.pid.unwrap_or(u32::MAX);
-        let name = thread_name(sample, spaces).unwrap_or("[unknown]").to_owned();
         let mut stack = vec![place];
         for frame in callers(sample) {
             let user = mode(frame.context);
@@ -176,7 +187,7 @@ impl Gathered {
             let own = usize::from(sample.user != Some(false));
             stack.extend(unwound.frames.into_iter().skip(own));
         }
-        self.stacks.entry((name, stack)).or_default().add(tally(sample));
+        Some(stack)
     }
 }
 

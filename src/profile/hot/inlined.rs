@@ -6,13 +6,16 @@ use super::profile::Profile;
 use crate::address_space::ModuleAddress;
 use std::collections::HashMap;
 
+/// Functions by place, those that were looked up.
+pub(super) type Known = HashMap<ModuleAddress, Vec<Named>>;
+
 impl Profile {
     /// The functions of a call chain, the innermost first: of each place those inlined there, then the one that its
     /// code is of.
     pub(super) fn functions_of(
         &mut self,
         chain: &[Option<ModuleAddress>],
-        known: &mut HashMap<ModuleAddress, Vec<Named>>,
+        known: &mut Known,
     ) -> Vec<Named> {
         let mut functions = Vec::with_capacity(chain.len());
         for place in chain {

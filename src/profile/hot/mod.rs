@@ -9,11 +9,13 @@
 //! | `function`, `functions` | counts per address → functions with their shares |
 //! | `profile` | [`Profile`]: what a recording shows about the code, queried lazily |
 //! | `code`, `annotate` | one function: its blocks and instructions with their samples |
+//! | `own_lines` | samples of a function by source line |
 //! | `hottest_line` | the source lines with most samples |
 //! | `callers` | call chains: callers of a function, all stacks |
 //! | `inlined` | the functions at each place of a call chain |
 //! | `events` | recordings of several events: the share of each in some code |
 //! | `reads` | counts that samples read, by function |
+//! | `moments`, `timeline` | samples with their times, while they are read; resolved |
 //! | `threads` | [`Overview`]: which threads have samples, and what else samples have |
 //!
 //! Shares are of the weight of all samples that pass the filter: of their periods if every sample
@@ -29,6 +31,8 @@ mod functions;
 mod gather;
 mod hottest_line;
 mod inlined;
+mod moments;
+mod own_lines;
 mod places;
 mod profile;
 mod read_sums;
@@ -36,15 +40,18 @@ mod reads;
 mod skid;
 mod tally;
 mod threads;
+mod timeline;
 
 pub use callers::{CallStack, Caller, Calls, SELF, StackFrame};
 pub use code::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
 pub use events::EventShare;
 pub use filter::Filter;
 pub use function::{HotFunction, HotLine};
+pub use moments::{TimedSample, TimedThread};
 pub use profile::{Profile, Summary, origin};
 pub use read_sums::{Part, ReadSum};
 pub use reads::{FunctionReads, Reads};
 pub use skid::Skid;
 pub use tally::half_width;
 pub use threads::{Overview, Thread, overview};
+pub use timeline::Timeline;

@@ -12,7 +12,7 @@ use tma::Result;
 
 const OUTPUT: &str = "Output";
 /// Options of other measurements than that of regions.
-const NOT_OF_REGIONS: [&str; 20] = [
+const NOT_OF_REGIONS: [&str; 25] = [
     "import",
     "level",
     "nodes",
@@ -33,6 +33,11 @@ const NOT_OF_REGIONS: [&str; 20] = [
     "locate",
     "folded",
     "flamegraph",
+    "pprof",
+    "callgrind",
+    "firefox",
+    "trace",
+    "html",
 ];
 
 #[derive(Args)]
@@ -95,6 +100,12 @@ pub struct ReportArgs {
     /// Write a page with tree, code, stacks and --interval chart to FILE; no report
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub html: Option<PathBuf>,
+    /// Write samples and intervals to FILE for the Firefox Profiler; no report
+    #[arg(long, value_name = "FILE", conflicts_with = "no_code", help_heading = OUTPUT)]
+    pub firefox: Option<PathBuf>,
+    /// Write --interval as counters to FILE for Perfetto, chrome://tracing; no report
+    #[arg(long, value_name = "FILE", requires = "interval", help_heading = OUTPUT)]
+    pub trace: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -173,8 +184,7 @@ impl ReportArgs {
                 &format!("{instead}; --measure works with recordings"),
             ));
         }
-        let outputs =
-            [&self.output, &self.html, &self.code.folded, &self.code.flamegraph, &self.code.pprof];
+        let outputs = self.outputs().map(|(path, _)| path);
         outputs_are_apart(&outputs, self.command.first())?;
         let only_live = [
             ("--repeat", self.repeat > 1),
@@ -205,11 +215,32 @@ impl ReportArgs {
         Ok(())
     }
 
+    /// The files to write, and their options.
+    pub fn outputs(&self) -> [(&Option<PathBuf>, &'static str); 8] {
+        let code = &self.code;
+        [
+            (&self.output, "--output"),
+            (&self.html, "--html"),
+            (&self.firefox, "--firefox"),
+            (&self.trace, "--trace"),
+            (&code.folded, "--folded"),
+            (&code.flamegraph, "--flamegraph"),
+            (&code.pprof, "--pprof"),
+            (&code.callgrind, "--callgrind"),
+        ]
+    }
+
+    /// Whether files are written when all documents of the measurement are there.
+    pub fn collects(&self) -> bool {
+        self.html.is_some() || self.firefox.is_some() || self.trace.is_some()
+    }
+
     /// Whether folded stacks or a flame graph are the only output asked for.
     pub fn stacks_only(&self) -> bool {
         let code = &self.code;
-        (code.folded.is_some() || code.flamegraph.is_some() || code.pprof.is_some())
-            && self.html.is_none()
+        let files = [&code.folded, &code.flamegraph, &code.pprof, &code.callgrind];
+        files.iter().any(|path| path.is_some())
+            && !self.collects()
             && code.callers.is_none()
             && code.annotate.is_none()
             && !code.measure
@@ -219,9 +250,9 @@ impl ReportArgs {
             && !self.verbose
     }
 
-    /// Whether a page is all that is asked for.
+    /// Whether a page, or a file for another tool, is all that is asked for.
     pub fn page_only(&self) -> bool {
-        self.html.is_some() && self.output.is_none() && self.format == Format::Text && !self.verbose
+        self.collects() && self.output.is_none() && self.format == Format::Text && !self.verbose
     }
 
     /// The recordings to read.

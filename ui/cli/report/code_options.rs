@@ -66,11 +66,14 @@ pub struct CodeArgs {
     /// Write a profile for pprof to FILE, a sample type per node where known; no report
     #[arg(long, value_name = "FILE", help_heading = CODE)]
     pub pprof: Option<PathBuf>,
+    /// Write samples to FILE for callgrind_annotate and kcachegrind; no report
+    #[arg(long, value_name = "FILE", help_heading = CODE)]
+    pub callgrind: Option<PathBuf>,
     /// Show the source lines of FUNCTION with their samples and assembly
     #[arg(long, value_name = "FUNCTION", help_heading = CODE)]
     pub annotate: Option<String>,
     /// Show no functions and blocks; do not sample a live measurement
-    #[arg(long, conflicts_with_all = ["callers", "measure", "counts", "estimate", "folded", "flamegraph", "pprof", "annotate", "order", "locate", "per_function"], help_heading = CODE)]
+    #[arg(long, conflicts_with_all = ["callers", "measure", "counts", "estimate", "folded", "flamegraph", "pprof", "callgrind", "annotate", "order", "locate", "per_function"], help_heading = CODE)]
     pub no_code: bool,
 }
 
@@ -81,6 +84,7 @@ impl CodeArgs {
             || self.folded.is_some()
             || self.flamegraph.is_some()
             || self.pprof.is_some()
+            || self.callgrind.is_some()
     }
 
     /// Whether folded stacks go to standard output.
@@ -89,7 +93,8 @@ impl CodeArgs {
     }
 
     /// The functions and blocks they ask for, for a page with their stacks and source; `None` with `--no-code`.
-    pub fn ask(&self, settings: &Settings, page: bool) -> Result<Option<CodeAsk>> {
+    /// With `timeline` samples keep their times.
+    pub fn ask(&self, settings: &Settings, page: bool, timeline: bool) -> Result<Option<CodeAsk>> {
         if self.no_code {
             return Ok(None);
         }
@@ -100,7 +105,8 @@ impl CodeArgs {
             threads: numbers.iter().filter_map(|n| n.parse().ok()).collect(),
             names: names.into_iter().cloned().collect(),
             time: self.time.as_deref().map(nanoseconds).transpose()?,
-            chains: page || self.wants_chains(),
+            chains: page || timeline || self.wants_chains(),
+            timeline,
             leave_inlined: self.no_inline,
         };
         Ok(Some(CodeAsk {
@@ -117,6 +123,7 @@ impl CodeArgs {
             folded_nodes: self.folded_nodes,
             flame_graph: self.flamegraph.clone(),
             pprof: self.pprof.clone(),
+            callgrind: self.callgrind.clone(),
             page,
             annotate: self.annotate.clone(),
             by: self.order.clone(),

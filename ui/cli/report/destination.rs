@@ -1,7 +1,7 @@
 //! Where the report goes, and its form there.
 
 use super::arguments::{Format, ReportArgs};
-use super::page::Page;
+use super::collected::Collected;
 use crate::message::note;
 use crate::terminal;
 use engine::documents::Report;
@@ -28,9 +28,9 @@ pub struct Destination {
     /// There are several documents: JSON is then one per line.
     stream: bool,
     documents: usize,
-    /// The page of `--html`.
-    page: Option<Page>,
-    /// Nothing is shown but the page.
+    /// Files written when all documents are there.
+    collected: Collected,
+    /// Nothing is shown but these files.
     page_only: bool,
     /// The file still has its old content.
     untouched: bool,
@@ -69,7 +69,7 @@ impl Destination {
     /// Opens the destination before anything runs, so that a long measurement does not end in
     /// "permission denied". A file keeps its content until the first document is written.
     pub fn open(args: &ReportArgs, ascii: bool) -> Result<Self> {
-        let page = args.html.as_deref().map(Page::open).transpose()?;
+        let collected = Collected::open(args)?;
         let path = args.output.as_ref().filter(|p| p.as_os_str() != "-");
         // Standard output is the command's, as with `perf stat`.
         let beside =
@@ -116,7 +116,7 @@ impl Destination {
             style,
             stream,
             documents: 0,
-            page,
+            collected,
             page_only: args.page_only(),
             untouched: true,
         })
@@ -124,9 +124,7 @@ impl Destination {
 
     /// Writes one document and flushes it.
     pub fn document(&mut self, report: &Report) -> Result<()> {
-        if let Some(page) = &mut self.page {
-            page.add(report);
-        }
+        self.collected.add(report);
         if self.page_only {
             return Ok(());
         }
@@ -157,26 +155,24 @@ impl Destination {
         self.document(report)
     }
 
-    /// Whether the page has documents of intervals only.
+    /// Whether files that need the whole have documents of intervals only.
     pub fn wants_whole(&self) -> bool {
-        self.page.as_ref().is_some_and(Page::has_intervals_only)
+        self.collected.has_intervals_only()
     }
 
-    /// Takes the document of all intervals for the page.
+    /// Takes the document of all intervals for these files.
     pub fn whole(&mut self, report: &Report) {
-        self.page.iter_mut().for_each(|page| page.add(report));
+        self.collected.add(report);
     }
 
-    /// Writes the page of all documents, if it was asked for.
-    pub fn finish(&self) -> Result<()> {
-        self.page.as_ref().map_or(Ok(()), Page::write)
+    /// Writes the files that are of all documents.
+    pub fn finish(&mut self) -> Result<()> {
+        self.collected.write()
     }
 
     /// Notes where the report is, if it is in a file.
     pub fn note_file(&self) {
-        if let Some(page) = &self.page {
-            note(&format!("the page is in {}", page.path().display()));
-        }
+        self.collected.note_files();
         if let Some(path) = &self.name {
             note(&format!("the report is in {}", path.display()));
         }

@@ -2,8 +2,8 @@
 
 mod arguments;
 mod code_options;
+mod collected;
 mod destination;
-mod page;
 mod regions;
 mod run;
 

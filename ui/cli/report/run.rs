@@ -27,20 +27,15 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     }
     args.check()?;
     let settings = global.settings()?;
-    let outputs = [
-        (&args.output, "--output"),
-        (&args.html, "--html"),
-        (&args.code.folded, "--folded"),
-        (&args.code.flamegraph, "--flamegraph"),
-        (&args.code.pprof, "--pprof"),
-    ];
-    for (path, option) in outputs {
+    for (path, option) in args.outputs() {
         if let Some(path) = path.as_ref().filter(|path| path.as_os_str() != "-") {
             check_output(path, &args.files(), option)?;
         }
     }
     let destination = Destination::open(&args, settings.ascii)?;
-    let code = args.code.ask(&settings, args.html.is_some())?;
+    // The functions of phases need the time of each sample.
+    let timeline = args.firefox.is_some() || args.collects() && args.interval.is_some();
+    let code = args.code.ask(&settings, args.html.is_some(), timeline)?;
     if args.files().is_empty() {
         of_measurement(&args, &settings, destination, code)
     } else {
@@ -103,7 +98,7 @@ fn of_measurement(
     }
     let mut failed = None;
     let sample = SampleAsk {
-        call_chains: match args.html.is_some() || args.code.wants_chains() {
+        call_chains: match args.collects() || args.code.wants_chains() {
             true => CallChains::FramePointers,
             false => CallChains::None,
         },
@@ -172,6 +167,7 @@ fn note_stacks(args: &ReportArgs) {
         ("folded stacks are", &args.code.folded),
         ("flame graph is", &args.code.flamegraph),
         ("profile is", &args.code.pprof),
+        ("costs are", &args.code.callgrind),
     ];
     for (what, path) in written {
         if let Some(path) = path.as_ref().filter(|p| p.as_os_str() != "-" && p.exists()) {

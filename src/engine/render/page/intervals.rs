@@ -1,109 +1,105 @@
-//! Intervals as a chart: level 1 stacked over time, or software counts where there is no tree; its numbers in a table.
+//! Intervals as a chart: level 1 stacked over time, or software counts where there is no tree; the phases found in
+//! them, each with a chart of its own; the numbers in a table.
 
 use super::pieces::{colour, legend, section, xml};
 use super::software::label;
+use crate::documents::phases::Phase;
 use crate::documents::report::Report;
+use crate::documents::series::{Interval, Series, level_1, software};
+use crate::render::phases;
 use std::fmt::Write as _;
 
 /// Pixels of the chart; the page scales it.
 const WIDE: f64 = 1000.0;
 const HIGH: f64 = 200.0;
-/// The software counts that are drawn, where there is no tree.
-const SOFTWARE: [&str; 3] = ["cpus_used", "page_faults", "context_switches"];
+/// Most intervals that are drawn a second time, in the charts of phases.
+const ZOOMED: usize = 5000;
 
-/// One interval: begin, end, and its values in the order of the labels.
-struct Interval {
-    span: (f64, f64),
-    values: Vec<Option<f64>>,
-}
-
-/// The chart of all intervals; nothing of fewer than two.
-pub(super) fn intervals(reports: &[Report]) -> String {
-    let spans: Vec<(&Report, (f64, f64))> =
-        reports.iter().filter_map(|report| Some((report, report.interval?))).collect();
-    if spans.len() < 2 {
-        return String::new();
+/// The charts of all intervals and of their phases; nothing of fewer than two.
+pub(super) fn intervals(whole: &Report, reports: &[Report]) -> String {
+    let all = level_1(reports).map_or_else(|| software(reports), |tree| vec![tree]);
+    let mut body: String = all.iter().map(|series| drawn(series, &whole.phases)).collect();
+    if body.is_empty() {
+        return body;
     }
-    let nodes = level_1(reports);
-    let tree: Vec<Interval> = spans
-        .iter()
-        .map(|(report, span)| Interval {
-            span: *span,
-            values: nodes.iter().map(|(id, _)| share_of(report, id)).collect(),
-        })
-        .collect();
-    let is_counted = tree.iter().any(|interval| interval.values.iter().any(Option::is_some));
-    let body = if is_counted {
-        let labels: Vec<&str> = nodes.iter().map(|(_, label)| *label).collect();
-        let legend = legend(labels.iter().copied());
-        chart("Level 1", &labels, &tree, 1.0, true) + &legend + &table(&labels, &tree, true)
-    } else {
-        software(&spans)
-    };
+    for (number, phase) in whole.phases.iter().enumerate() {
+        body += &of_phase(number + 1, phase, &all);
+    }
     section("intervals", "Intervals", &body)
 }
 
-/// Ids and labels of level 1, of all places together.
-fn level_1(reports: &[Report]) -> Vec<(&str, &str)> {
-    let mut found: Vec<(&str, &str)> = Vec::new();
-    for node in reports.iter().flat_map(|r| &r.nodes).filter(|node| node.level == 1) {
-        if !found.iter().any(|(id, _)| *id == node.id) {
-            found.push((&node.id, &node.label));
+/// A chart with its legend and numbers.
+fn drawn(series: &Series, phases: &[Phase]) -> String {
+    let title = title(series);
+    let chart = chart(&title, series, &series.intervals, phases);
+    let legend = match series.labels.len() {
+        1 => String::new(),
+        _ => legend(series.labels.iter().map(String::as_str)),
+    };
+    format!("<h3>{}</h3>\n{chart}{legend}{}", xml(&title), table(series))
+}
+
+fn title(series: &Series) -> String {
+    if series.is_share { series.title.clone() } else { label(&series.title) }
+}
+
+/// A phase: its means, its functions, and its part of the charts.
+fn of_phase(number: usize, phase: &Phase, all: &[Series]) -> String {
+    let mut out = format!(
+        "<details class=\"counts phase\"><summary>Phase {number}: {:.2} s to {:.2} s, {} intervals: {}</summary>\n",
+        phase.from,
+        phase.to,
+        phase.intervals,
+        xml(&phases::text(phase))
+    );
+    if all.iter().all(|series| series.intervals.len() <= ZOOMED) {
+        for series in all {
+            let within = |one: &&Interval| one.span.0 >= phase.from && one.span.1 <= phase.to;
+            let part: Vec<Interval> = series.intervals.iter().filter(within).cloned().collect();
+            let title = title(series);
+            let _ = writeln!(out, "<p class=\"remark\">{}</p>", xml(&title));
+            out += &chart(&title, series, &part, &[]);
         }
     }
-    found
-}
-
-/// A node's share where an interval has one of it; of several cores none stands for all.
-fn share_of(report: &Report, id: &str) -> Option<f64> {
-    let mut found = report.nodes.iter().filter(|node| node.id == id);
-    let first = found.next()?;
-    if found.next().is_some() { None } else { first.value }
-}
-
-/// Charts of software counts.
-fn software(spans: &[(&Report, (f64, f64))]) -> String {
-    let drawn = SOFTWARE.iter().filter(|name| {
-        spans
-            .iter()
-            .any(|(r, _)| r.software.get(**name).copied().flatten().is_some_and(|v| v > 0.0))
-    });
-    let mut out = String::new();
-    for name in drawn {
-        let all: Vec<Interval> = spans
-            .iter()
-            .map(|(report, span)| Interval {
-                span: *span,
-                values: vec![report.software.get(*name).copied().flatten()],
-            })
-            .collect();
-        let most = all.iter().filter_map(|i| i.values[0]).fold(0.0, f64::max);
-        let label = label(name);
-        out += &chart(&label, &[&label], &all, most, false);
-        out += &table(&[&label], &all, false);
+    if !phase.functions.is_empty() {
+        out += "<table>\n<tr><th>of its samples</th><th>function</th></tr>\n";
     }
-    out
+    for function in &phase.functions {
+        let _ = writeln!(
+            out,
+            "<tr><td class=\"number\">{:.1} % ±{:.1}</td><td>{} <small>{}</small></td></tr>",
+            100.0 * function.share,
+            100.0 * function.error,
+            xml(&function.name),
+            xml(&function.module)
+        );
+    }
+    if !phase.functions.is_empty() {
+        out += "</table>\n";
+    }
+    out + "</details>\n"
 }
 
-/// Values stacked from below; `top` is the value at the upper edge.
-fn chart(title: &str, labels: &[&str], all: &[Interval], top: f64, is_share: bool) -> String {
+/// Values stacked from below, and the begins of phases.
+fn chart(title: &str, series: &Series, all: &[Interval], phases: &[Phase]) -> String {
     let (Some(first), Some(last)) = (all.first(), all.last()) else { return String::new() };
+    let most = || series.intervals.iter().filter_map(|i| i.values[0]).fold(0.0, f64::max);
+    let top = if series.is_share { 1.0 } else { most() };
     let (begin, length) = (first.span.0, (last.span.1 - first.span.0).max(f64::MIN_POSITIVE));
     let x = |time: f64| (time - begin) / length * WIDE;
     let mut out = format!(
-        "<h3>{}</h3>\n<div class=\"chart\"><span class=\"axis\">{}</span><svg class=\"chart\" viewBox=\"0 0 {WIDE} \
+        "<div class=\"chart\"><span class=\"axis\">{}</span><svg class=\"chart\" viewBox=\"0 0 {WIDE} \
          {HIGH}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{} over time\">\n",
-        xml(title),
-        written(top, is_share),
+        written(top, series.is_share),
         xml(title)
     );
     for interval in all {
         let (from, to) = (x(interval.span.0), x(interval.span.1));
         let mut told = format!("{:.2} s to {:.2} s", interval.span.0, interval.span.1);
         let (mut shapes, mut below) = (String::new(), 0.0);
-        for (label, value) in labels.iter().zip(&interval.values) {
-            let Some(value) = value.filter(|value| value.is_finite()) else { continue };
-            let _ = write!(told, "\n{label} {}", written(value, is_share));
+        for (label, value) in series.labels.iter().zip(&interval.values) {
+            let Some(value) = value else { continue };
+            let _ = write!(told, "\n{label} {}", written(*value, series.is_share));
             let high = (value.max(0.0) / top).min(1.0 - below);
             let _ = write!(
                 shapes,
@@ -117,6 +113,15 @@ fn chart(title: &str, labels: &[&str], all: &[Interval], top: f64, is_share: boo
         }
         let _ = writeln!(out, "<g><title>{}</title>{shapes}</g>", xml(&told));
     }
+    for (number, phase) in phases.iter().enumerate().skip(1) {
+        let at = x(phase.from);
+        let _ = writeln!(
+            out,
+            "<line class=\"phase\" x1=\"{at:.2}\" x2=\"{at:.2}\" y1=\"0\" y2=\"{HIGH}\"><title>phase {} \
+             begins</title></line>",
+            number + 1
+        );
+    }
     let _ = writeln!(
         out,
         "</svg><span class=\"axis ends\"><span>{:.1} s</span><span>{:.1} s</span></span></div>",
@@ -126,16 +131,18 @@ fn chart(title: &str, labels: &[&str], all: &[Interval], top: f64, is_share: boo
 }
 
 /// The numbers of a chart, closed.
-fn table(labels: &[&str], all: &[Interval], is_share: bool) -> String {
-    let head: String = labels.iter().map(|label| format!("<th>{}</th>", xml(label))).collect();
+fn table(series: &Series) -> String {
+    let head: String =
+        series.labels.iter().map(|label| format!("<th>{}</th>", xml(label))).collect();
     let mut out = format!(
         "<details class=\"counts\"><summary>the numbers</summary><div class=\"wide\"><table>\n<tr><th>seconds</th>\
          {head}</tr>\n"
     );
-    for interval in all {
+    for interval in &series.intervals {
         let _ = write!(out, "<tr><td>{:.2}–{:.2}</td>", interval.span.0, interval.span.1);
         for value in &interval.values {
-            let text = value.map_or_else(|| "not measured".to_owned(), |v| written(v, is_share));
+            let text =
+                value.map_or_else(|| "not measured".to_owned(), |v| written(v, series.is_share));
             let _ = write!(out, "<td class=\"number\">{text}</td>");
         }
         out += "</tr>\n";

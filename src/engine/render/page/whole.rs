@@ -15,7 +15,7 @@ pub fn page(report: &Report, of_intervals: &[Report]) -> String {
         ("Tree", tree::trees(report)),
         ("Estimate", estimate::estimate(report)),
         ("Findings", findings(report)),
-        ("Intervals", intervals::intervals(of_intervals)),
+        ("Intervals", intervals::intervals(report, of_intervals)),
         ("Code", code::code(report)),
         ("Flame graph", flame_graph(report)),
         ("Source", source::sources(report)),

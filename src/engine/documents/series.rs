@@ -1,0 +1,77 @@
+//! What intervals show over time: the shares of level 1, or software counts.
+
+use super::report::Report;
+
+/// Software counts that are shown over time.
+const SOFTWARE: [&str; 3] = ["cpus_used", "page_faults", "context_switches"];
+
+/// Values over time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Series {
+    /// What they are.
+    pub title: String,
+    /// What each value of an interval is.
+    pub labels: Vec<String>,
+    /// Whether they are shares of a whole, 0 to 1.
+    pub is_share: bool,
+    /// The intervals in order.
+    pub intervals: Vec<Interval>,
+}
+
+/// One interval.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Interval {
+    /// Begin and end in seconds.
+    pub span: (f64, f64),
+    /// Its values in the order of the labels; `None`: not measured.
+    pub values: Vec<Option<f64>>,
+}
+
+/// The shares of level 1 in reports of intervals; `None` where none was measured, or there are fewer than two.
+pub fn level_1(reports: &[Report]) -> Option<Series> {
+    let mut nodes: Vec<(&str, &str)> = Vec::new();
+    for node in reports.iter().flat_map(|r| &r.nodes).filter(|node| node.level == 1) {
+        if !nodes.iter().any(|(id, _)| *id == node.id) {
+            nodes.push((&node.id, &node.label));
+        }
+    }
+    let labels: Vec<String> = nodes.iter().map(|(_, label)| (*label).to_owned()).collect();
+    let of = |report: &Report| nodes.iter().map(|(id, _)| share_of(report, id)).collect();
+    series("Level 1".to_owned(), labels, true, reports, &of)
+}
+
+/// The software counts in reports of intervals, those that are not always 0.
+pub fn software(reports: &[Report]) -> Vec<Series> {
+    let value = |report: &Report, name: &str| report.software.get(name).copied().flatten();
+    let is_shown = |name: &&str| reports.iter().any(|r| value(r, *name).is_some_and(|v| v > 0.0));
+    let of = |name: &str| {
+        let title = name.replace('_', " ");
+        series(title.clone(), vec![title], false, reports, &|report| vec![value(report, name)])
+    };
+    SOFTWARE.into_iter().filter(is_shown).filter_map(of).collect()
+}
+
+fn series(
+    title: String,
+    labels: Vec<String>,
+    is_share: bool,
+    reports: &[Report],
+    of: &dyn Fn(&Report) -> Vec<Option<f64>>,
+) -> Option<Series> {
+    let interval = |report: &Report| {
+        let is_finite = |value: Option<f64>| value.filter(|v| v.is_finite());
+        let values = of(report).into_iter().map(is_finite).collect();
+        Some(Interval { span: report.interval?, values })
+    };
+    let intervals: Vec<Interval> = reports.iter().filter_map(interval).collect();
+    let is_measured = intervals.iter().any(|i| i.values.iter().any(Option::is_some));
+    let is_shown = intervals.len() > 1 && is_measured;
+    is_shown.then_some(Series { title, labels, is_share, intervals })
+}
+
+/// A node's share where an interval has one of it; of several cores none stands for all.
+fn share_of(report: &Report, id: &str) -> Option<f64> {
+    let mut found = report.nodes.iter().filter(|node| node.id == id);
+    let first = found.next()?;
+    if found.next().is_some() { None } else { first.value }
+}
