@@ -3,18 +3,21 @@
 //! | file | concern |
 //! |---|---|
 //! | `breakdown` | [`Breakdown`]: shares of nodes in the time of each function |
+//! | `differential` | stacks of two sides merged to one flame graph |
 //! | `folded` | stacks as lines of text |
 //! | `graph` | stacks merged to a flame graph |
 //! | `pprof` | stacks as a profile of pprof |
 //! | `write` | all of them, written to files |
 
 mod breakdown;
+mod differential;
 mod folded;
 mod graph;
 mod pprof;
 mod write;
 
 pub use breakdown::Breakdown;
+pub use differential::{StackSide, differential};
 pub use folded::folded;
 pub use graph::{About, graph};
 pub use pprof::pprof;
