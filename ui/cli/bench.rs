@@ -118,6 +118,7 @@ fn live(args: &BenchArgs, settings: &Settings, words: &[OsString]) -> Result<Liv
         delay: Duration::ZERO,
         duration: None,
         interval: None,
+        control: None,
         require_pmu: false,
     })
 }

@@ -131,6 +131,7 @@ pub(super) fn live(
         delay: Duration::ZERO,
         duration: process.map(|(_, window)| window),
         interval: None,
+        control: None,
         require_pmu: false,
     })
 }

@@ -237,6 +237,7 @@ fn ask(what: &What, settings: &Settings) -> tma::Result<LiveAsk> {
         delay: Duration::ZERO,
         duration: None,
         interval: Some(INTERVAL),
+        control: None,
         require_pmu: false,
     })
 }
