@@ -1,5 +1,6 @@
 //! Regions that programs mark: entries, nesting and threads are what their source says.
 
+mod attached;
 mod functions;
 
 use crate::support::files::{Folder, root, text};
@@ -242,7 +243,7 @@ fn a_program_without_markers_is_an_error_that_says_what_to_do() {
     for part in ["has no markers", "tdtool.h", "tdtool-markers", "--module"] {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }
-    let ran = tdtool(["report", "--regions", "-p", "1"]);
+    let ran = tdtool(["report", "--regions", "-a"]);
     assert_eq!(ran.code(), Some(2), "{}", ran.stderr);
 }
 

@@ -92,6 +92,11 @@ pub(super) fn notes(document: &Regions, tree: &Tree) -> Vec<String> {
     for (name, number) in tree.threads.iter().flat_map(|thread| &thread.stray) {
         *stray.entry(&tree.names[*name]).or_default() += number;
     }
+    if document.process.is_some() {
+        // One of each thread may have begun before the window.
+        let threads = tree.threads.len() as u64;
+        stray.retain(|_, number| *number > threads);
+    }
     notes.extend(stray.into_iter().take(10).map(|(name, number)| {
         format!("`{name}` ended {number} times without a begin in the same thread")
     }));
@@ -116,7 +121,13 @@ pub(super) fn notes(document: &Regions, tree: &Tree) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if document.interrupted.is_some() {
+    if document.process.is_some() {
+        notes.push(
+            "of a window: what had begun before it does not count, and what had not ended has no time"
+                .to_owned(),
+        );
+    }
+    if document.interrupted.is_some() && document.process.is_none() {
         notes.push("interrupted: regions are of the run until then".to_owned());
     }
     notes

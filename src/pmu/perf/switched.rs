@@ -7,6 +7,9 @@ use super::state::Counting;
 use crate::kernel::Order;
 use std::time::Duration;
 
+/// The pipe as notes on a run name it.
+pub const CONTROL: &str = "the control pipe";
+
 /// Whether events count, and how long they did.
 #[derive(Debug, Default)]
 pub(super) struct Switched {
@@ -114,9 +117,9 @@ impl Run<'_, '_> {
         let times = self.switched.times;
         let [on, all] = [self.switched.clock(at), at].map(|t| t.saturating_sub(self.begin));
         let mut notes = vec![match times {
-            0 => "nothing was counted: no `enable` came through the control pipe".to_owned(),
+            0 => format!("nothing was counted: no `enable` came through {CONTROL}"),
             _ => format!(
-                "counted while the control pipe had it enabled: {:.3} s of {:.3} s, enabled {times} time{}",
+                "counted while {CONTROL} had it enabled: {:.3} s of {:.3} s, enabled {times} time{}",
                 on.as_secs_f64(),
                 all.as_secs_f64(),
                 if times == 1 { "" } else { "s" }
@@ -124,7 +127,7 @@ impl Run<'_, '_> {
         }];
         if self.switched.unknown > 0 {
             notes.push(format!(
-                "{} lines of the control pipe are no commands: enable, disable and ping are",
+                "{} lines of {CONTROL} are no commands: enable, disable and ping are",
                 self.switched.unknown
             ));
         }

@@ -12,14 +12,13 @@ use tma::Result;
 
 const OUTPUT: &str = "Output";
 /// Options of other measurements than that of regions.
-const NOT_OF_REGIONS: [&str; 21] = [
+const NOT_OF_REGIONS: [&str; 20] = [
     "import",
     "level",
     "nodes",
     "bottlenecks",
     "delay",
     "control",
-    "duration",
     "per_thread",
     "no_inherit",
     "user",
