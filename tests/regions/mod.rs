@@ -77,6 +77,8 @@ int main(int count, char **arguments) {
         printf("%.9f %.9f\n", end - begin, now() - before);
     } else if (!strcmp(what, "many")) {
         for (int i = 0; i < 20000; i++) { tdtool_begin("tiny"); tdtool_end("tiny"); }
+    } else if (!strcmp(what, "flood")) {
+        for (int i = 0; i < 700000; i++) { tdtool_begin("tiny"); tdtool_end("tiny"); }
     } else if (!strcmp(what, "name")) {
         tdtool_begin("a\x1b[31m\nb");
         tdtool_end("a\x1b[31m\nb");
@@ -223,6 +225,19 @@ fn times_are_between_those_that_the_program_takes_itself_and_short_ones_are_refu
     assert_eq!(many["regions"][0]["time"], Value::Null);
     let why = many["regions"][0]["reason"].as_str().unwrap();
     assert!(why.starts_with("too short to time"), "{why}");
+}
+
+/// More than the log has room for: markers wait until it was read. A reader that does not run for a second loses some.
+#[test]
+fn markers_wait_for_room_in_the_log() {
+    let folder = Folder::new();
+    let Some(program) = marked(&folder, PROGRAM, &["-O1"]) else { return };
+    let Some(flood) = regions(&program, &[], "flood") else { return };
+    assert_eq!(flood["markers"], 1_400_000);
+    match flood["lost"].as_u64().unwrap() {
+        0 => assert_eq!(rows(&flood), [row("tiny", [700_000, 0, 0])]),
+        lost => assert!(flood["notes"].to_string().contains("were not logged"), "{lost} {flood}"),
+    }
 }
 
 #[test]

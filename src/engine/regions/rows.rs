@@ -80,8 +80,8 @@ pub(super) fn notes(document: &Regions, tree: &Tree) -> Vec<String> {
     }
     if document.lost > 0 {
         notes.push(format!(
-            "{} of {} markers were not logged, as they came faster than they can be read: entries \
-             and times are too low, and what was open then counts as never ended",
+            "{} of {} markers were not logged, as there was no room for a second: entries and times are too low, \
+             and what was open then counts as never ended",
             document.lost, document.markers
         ));
     }

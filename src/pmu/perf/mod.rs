@@ -10,7 +10,7 @@
 //! | `opened` | open groups, and what could not be opened |
 //! | `fit`, `starved`, `whole` | splitting groups that do not fit or get no counters; counting them whole again |
 //! | `run`, `watch`, `end` | one run: start; the readings; end |
-//! | `switched` | counting that a control pipe turns on and off |
+//! | `switched`, `controlled` | counting that a control pipe turns on and off |
 //! | `turns`, `deck` | many groups take turns in a random order |
 //! | `state` | what opening and counting remember of groups |
 //! | `outcome`, `refused` | what a run leaves; why nothing can be counted |
@@ -29,6 +29,7 @@ mod child;
 mod clock;
 mod coded;
 mod control;
+mod controlled;
 mod deck;
 mod end;
 mod events;
