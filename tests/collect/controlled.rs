@@ -58,7 +58,7 @@ fn only_what_is_enabled_is_counted() {
     assert_eq!(intervals, [(50, 0.05e9), (250, 0.25e9), (50, 0.05e9), (250, 0.25e9)]);
     let notes = measured.notes.join("\n");
     assert!(notes.contains("0.600 s of 1.000 s, enabled 2 times"), "{notes}");
-    assert!(notes.contains("1 lines of the control pipe are no commands"), "{notes}");
+    assert!(notes.contains("that are no commands (enable, disable and ping are): 1"), "{notes}");
 }
 
 #[test]
@@ -70,6 +70,7 @@ fn what_is_never_enabled_is_not_0() {
     let (measured, _) = run(&mut kernel(), &request);
     let why = count(&measured, 0, 1).expect_err("not counted");
     assert!(!matches!(why, Missing::NotPermitted(_)), "{why:?}");
+    assert!(matches!(measured.software.task_clock, Err(Missing::NotMeasured(_))));
     assert!(measured.notes.iter().any(|n| n.contains("no `enable` came")), "{:?}", measured.notes);
 }
 

@@ -97,7 +97,7 @@ impl Run<'_, '_> {
         }];
         if self.switched.unknown > 0 {
             notes.push(format!(
-                "{} lines of {CONTROL} are no commands: enable, disable and ping are",
+                "lines of {CONTROL} that are no commands (enable, disable and ping are): {}",
                 self.switched.unknown
             ));
         }

@@ -8,14 +8,15 @@ use super::parts::Part;
 use super::place::{Places, Spot, nothing_left};
 use super::software;
 use super::state::{Counting, How, Kind};
-use super::switched::Switched;
+use super::switched::{CONTROL, Switched};
 use crate::kernel::{Event, Kernel, Subject};
 use crate::sampling::{Attachment, RunHooks};
-use crate::{Progress, Request, Target};
+use crate::{Progress, Request, Software, Target};
 use nix::errno::Errno;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tma::error::Result;
+use tma::quantity::Missing;
 
 /// First period between readings.
 pub(super) const FIRST: Duration = Duration::from_millis(4);
@@ -137,7 +138,12 @@ impl<'k, 'r> Run<'k, 'r> {
             // That of the whole command.
             let usage = ended.map(|(_, usage)| usage).filter(|_| !self.is_controlled());
             let wall = self.switched.clock(end.at).saturating_sub(whole.clock);
-            let software = software.between(&whole.software, &totals, wall, usage);
+            let software = match self.is_controlled() && self.switched.times == 0 {
+                true => Software::missing(&Missing::NotMeasured(format!(
+                    "no `enable` came through {CONTROL}"
+                ))),
+                false => software.between(&whole.software, &totals, wall, usage),
+            };
             self.result(&opened, &whole.frames.finish(), software, &end, ended.map(|(e, _)| e))
         });
         if result.is_err() {
