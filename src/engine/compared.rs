@@ -3,12 +3,16 @@
 use crate::documents::diff::compare::code;
 use crate::documents::diff::several::mean;
 use crate::documents::diff::{Diff, diff};
+use crate::documents::flame::FlameGraph;
 use crate::documents::{Report, report_file};
+use crate::flame::{StackSide, differential};
+use crate::hot::attributed;
 use crate::hot::code::CodeAsk;
-use crate::hot::recording::{FileKind, kind};
+use crate::hot::recording::{FileKind, kind, stream};
 use crate::hot::sampled::of_files;
 use crate::topdown::ImportAsk;
 use profile::files::SearchPaths;
+use profile::hot::Filter;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use tma::tables::Library;
@@ -63,12 +67,48 @@ pub fn files(library: &Library, ask: &CompareAsk, [a, b]: [&[PathBuf]; 2]) -> Re
     let read = |files: &[PathBuf]| -> Result<Vec<Report>> {
         files.iter().map(|file| report(library, ask, file)).collect()
     };
-    let names = |files: &[PathBuf]| {
-        let shown: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-        shown.join(", ")
-    };
     let (of_a, of_b) = (read(a)?, read(b)?);
     let mut compared = diff((&names(a), &*mean(&of_a)?), (&names(b), &*mean(&of_b)?));
     compared.code = code(&of_a, &of_b);
     Ok(compared)
+}
+
+/// The call stacks of the runs of A and B as one flame graph.
+///
+/// # Errors
+/// A file is no recording with samples, or cannot be read.
+pub fn flame_graph(ask: &CompareAsk, [a, b]: [&[PathBuf]; 2]) -> Result<FlameGraph> {
+    Ok(differential(&[stacks(ask, a)?, stacks(ask, b)?]))
+}
+
+/// The stacks of one side.
+fn stacks(ask: &CompareAsk, files: &[PathBuf]) -> Result<StackSide> {
+    let mut side = StackSide { name: names(files), runs: files.len(), ..StackSide::default() };
+    let filter = Filter { chains: true, ..Filter::default() };
+    let search = ask.search.clone();
+    let wanted = CodeAsk { functions: 0, filter, search, ..CodeAsk::default() };
+    for file in files {
+        let name = file.display();
+        let recording = stream(file, wanted.filter.chains)?.ok_or_else(|| {
+            Error::usage(format!("{name} has no call stacks"))
+                .because("a differential flame graph is of recordings with samples")
+                .hint("tdtool record -g -o a.session -- CMD, or perf.data of perf record -g")
+        })?;
+        let mut of = attributed::profile(&recording, &wanted)?;
+        if !of.has_chains() {
+            side.notes.push(format!("{name} has no call chains: every stack is one function"));
+        }
+        side.stacks.extend(of.stacks());
+        if !side.event.is_empty() && side.event != of.event {
+            return Err(Error::usage(format!("{} were sampled on different events", side.name))
+                .because(format!("{} and {}", side.event, of.event)));
+        }
+        side.event.clone_from(&of.event);
+    }
+    Ok(side)
+}
+
+fn names(files: &[PathBuf]) -> String {
+    let shown: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    shown.join(", ")
 }

@@ -3,7 +3,7 @@
 //! [`super::perf::Live`] is the real one; [`super::scripted::Scripted`] is simulated, so that all
 //! decisions of the collector are tested without a PMU, without sleeping, and reproducibly.
 
-use super::{Command, Exit};
+use super::{Command, Control, Exit};
 use crate::machine::Encoding;
 use nix::errno::Errno;
 use std::path::Path;
@@ -44,6 +44,19 @@ pub struct Event {
     pub group_read: bool,
 }
 
+/// A command through the control pipe, in perf's words (`perf stat --control`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Events count and sample from now on.
+    Enable,
+    /// They do not.
+    Disable,
+    /// Only an acknowledgement is asked for.
+    Ping,
+    /// Another word.
+    Unknown,
+}
+
 /// What ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
@@ -53,6 +66,8 @@ pub enum Wake {
     Exited,
     /// The watched process has ended.
     TargetEnded,
+    /// A command came through the control pipe.
+    Control(Order),
     /// A signal to this process; from a terminal the command has received it as well.
     Signal {
         /// Its number.
@@ -116,6 +131,10 @@ pub trait Kernel {
     fn prepare(&mut self, command: &Command) -> Result<i32>;
     /// Lets the child exec; errors are those of exec.
     fn start(&mut self) -> Result<()>;
+    /// Makes waits end when a command comes through this pipe.
+    fn listen(&mut self, control: &Control) -> Result<()>;
+    /// Acknowledges a command of the control pipe that was carried out, if that is asked for.
+    fn acknowledge(&mut self);
     /// Makes waits end when this process has ended.
     fn watch(&mut self, process: i32) -> Result<()>;
     /// Waits for an event of [`Wake`], at most until `until`.

@@ -55,6 +55,15 @@ pub struct Command {
     pub stdout_to_stderr: bool,
 }
 
+/// Named pipes that turn counting on and off, as of `perf stat --control`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Control {
+    /// Where commands come from, one a line.
+    pub commands: PathBuf,
+    /// Where `ack` goes when one was carried out.
+    pub ack: Option<PathBuf>,
+}
+
 /// What to count on one kind of core.
 #[derive(Debug, Clone)]
 pub struct CorePlan<'a> {
@@ -94,6 +103,8 @@ pub struct Request<'a> {
     pub duration: Option<Duration>,
     /// Length of an interval for the stream of [`Interval`]s.
     pub interval: Option<Duration>,
+    /// What turns counting on and off; it begins off then.
+    pub control: Option<Control>,
 }
 
 impl<'a> Request<'a> {
@@ -112,6 +123,7 @@ impl<'a> Request<'a> {
             delay: Duration::ZERO,
             duration: None,
             interval: None,
+            control: None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The live collector: against a scripted kernel, on made-up machines, and on the one at hand.
 
+mod controlled;
 mod counting;
 mod coverage;
 mod live;

@@ -5,6 +5,7 @@
 //! machine a recording may be unlucky, so what is compared with a number may be tried again.
 
 pub mod busy;
+mod controlled;
 mod interruption;
 mod permission;
 mod samples;

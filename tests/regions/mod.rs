@@ -1,5 +1,6 @@
 //! Regions that programs mark: entries, nesting and threads are what their source says.
 
+mod attached;
 mod functions;
 
 use crate::support::files::{Folder, root, text};
@@ -76,6 +77,8 @@ int main(int count, char **arguments) {
         printf("%.9f %.9f\n", end - begin, now() - before);
     } else if (!strcmp(what, "many")) {
         for (int i = 0; i < 20000; i++) { tdtool_begin("tiny"); tdtool_end("tiny"); }
+    } else if (!strcmp(what, "flood")) {
+        for (int i = 0; i < 700000; i++) { tdtool_begin("tiny"); tdtool_end("tiny"); }
     } else if (!strcmp(what, "name")) {
         tdtool_begin("a\x1b[31m\nb");
         tdtool_end("a\x1b[31m\nb");
@@ -224,6 +227,19 @@ fn times_are_between_those_that_the_program_takes_itself_and_short_ones_are_refu
     assert!(why.starts_with("too short to time"), "{why}");
 }
 
+/// More than the log has room for: markers wait until it was read. A reader that does not run for a second loses some.
+#[test]
+fn markers_wait_for_room_in_the_log() {
+    let folder = Folder::new();
+    let Some(program) = marked(&folder, PROGRAM, &["-O1"]) else { return };
+    let Some(flood) = regions(&program, &[], "flood") else { return };
+    assert_eq!(flood["markers"], 1_400_000);
+    match flood["lost"].as_u64().unwrap() {
+        0 => assert_eq!(rows(&flood), [row("tiny", [700_000, 0, 0])]),
+        lost => assert!(flood["notes"].to_string().contains("were not logged"), "{lost} {flood}"),
+    }
+}
+
 #[test]
 fn text_escapes_names_and_leaves_the_output_to_the_command() {
     let folder = Folder::new();
@@ -242,7 +258,7 @@ fn a_program_without_markers_is_an_error_that_says_what_to_do() {
     for part in ["has no markers", "tdtool.h", "tdtool-markers", "--module"] {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }
-    let ran = tdtool(["report", "--regions", "-p", "1"]);
+    let ran = tdtool(["report", "--regions", "-a"]);
     assert_eq!(ran.code(), Some(2), "{}", ran.stderr);
 }
 

@@ -4,6 +4,8 @@ use crate::support::files::Folder;
 use crate::support::run::{Ran, tdtool};
 use crate::support::tools::available;
 use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Command;
 
 /// A report as `report --format json` writes it, of one run with these milliseconds and this share.
 fn report(folder: &Folder, name: &str, wall_ms: f64, backend: f64) -> String {
@@ -144,4 +146,49 @@ fn commands_that_run_alternately_are_compared() {
     assert_eq!(failed.code(), Some(1));
     assert!(failed.stderr.contains("its exit status is 1"), "{}", failed.stderr);
     assert_eq!(tdtool(["bench", "true"]).code(), Some(2));
+}
+
+/// The workflow in docs/reference/commands.md: a parser of YAML reads it, and a shell runs its commands.
+#[test]
+fn the_documented_workflow_is_valid_and_its_commands_run() {
+    const COMMANDS: &str = include_str!("../../docs/reference/commands.md");
+    const READ: &str =
+        "import json, sys, yaml; print(json.dumps(yaml.load(sys.stdin, yaml.BaseLoader)))";
+    let example = COMMANDS.split("In GitHub Actions").nth(1).expect("an example");
+    let lines = example.lines().skip_while(|line| !line.starts_with("    "));
+    let yaml: String = lines
+        .take_while(|line| line.starts_with("    "))
+        .map(|line| format!("{}\n", &line[4..]))
+        .collect();
+    let folder = Folder::new();
+    let input = std::fs::File::open(folder.write("workflow.yml", &yaml)).expect("a file");
+    let read = Command::new("python3").args(["-c", READ]).stdin(input).output().expect("python3");
+    if String::from_utf8_lossy(&read.stderr).contains("No module named") {
+        return eprintln!("skipped: python3 has no yaml");
+    }
+    let workflow: Value = serde_json::from_slice(&read.stdout).expect(&yaml);
+    assert_eq!(workflow["on"], "pull_request");
+    let steps = workflow["jobs"]["performance"]["steps"].as_array().expect("steps");
+    assert!(steps.iter().all(|step| step["uses"].is_string() != step["run"].is_string()));
+    for side in ["base", "head"] {
+        std::fs::create_dir(folder.path().join(side)).expect("a folder");
+        folder.write(&format!("{side}/Makefile"), "prog:\n\tcp /bin/true prog\n");
+    }
+    let tdtool = Path::new(env!("CARGO_BIN_EXE_tdtool")).parent().expect("a folder");
+    let path = format!("{}:{}", tdtool.display(), std::env::var("PATH").expect("a path"));
+    let summary = folder.file("summary");
+    for step in steps.iter().filter_map(|step| step["run"].as_str()) {
+        let mut shell = Command::new("sh");
+        shell.args(["-e", "-c", step]).current_dir(folder.path()).env("PATH", &path);
+        let ran = shell.env("GITHUB_STEP_SUMMARY", &summary).output().expect("sh");
+        // The same program on both sides: a busy machine may make one slower.
+        let is_gate = step.contains("--fail-if") && ran.status.code() == Some(4);
+        assert!(ran.status.success() || is_gate, "{step}: {ran:?}");
+    }
+    let summary = folder.read("summary");
+    assert!(summary.contains("| wall_ms |") || summary.contains("wall"), "{summary}");
+    assert!(
+        summary.lines().any(|line| line.starts_with("|--") || line.starts_with("| --")),
+        "{summary}"
+    );
 }

@@ -25,7 +25,11 @@ const FRAMES: [&str; 2] = ["-O0", "-fno-omit-frame-pointer"];
 
 /// A recording of it with call chains; `None`, with a message, where that cannot be.
 pub(super) fn recorded(folder: &Folder) -> Option<String> {
-    let program = compiled(folder, PROGRAM, &FRAMES)?;
+    recorded_of(folder, PROGRAM)
+}
+
+fn recorded_of(folder: &Folder, source: &str) -> Option<String> {
+    let program = compiled(folder, source, &FRAMES)?;
     let session = folder.file("run.tds");
     let recorded = tdtool(["record", "-g", "-o", &session, "--", &program]);
     if recorded.stderr.contains("cannot sample") {
@@ -111,6 +115,38 @@ fn a_flame_graph_is_one_file_that_loads_nothing() {
     }
     let refused = report(&[&session, "--flamegraph", &folder.file("flame.png")]);
     assert!(!refused.status.success() && refused.stderr.contains(".svg or .html"), "{refused:?}");
+}
+
+/// Twenty times the calls: what is called has more time of its own, and its callers have it through it.
+#[test]
+fn a_differential_flame_graph_colours_the_function_that_gained_time() {
+    let _busy = busy();
+    let (folder, other) = (Folder::new(), Folder::new());
+    let fewer = PROGRAM.replace("i < 100;", "i < 10;");
+    let more = PROGRAM.replace("i < 100;", "i < 200;");
+    let Some(a) = recorded_of(&folder, &fewer) else { return };
+    let Some(b) = recorded_of(&other, &more) else { return };
+    // The legend's colours of more and of less than 5 % of A's time.
+    for (from, to, colour) in [(&a, &b, "#d6604d"), (&b, &a, "#4393c3")] {
+        for name in ["diff.svg", "diff.html"] {
+            let ran = tdtool(["diff", from, to, "--flamegraph", &folder.file(name)]).succeeded();
+            assert!(ran.stdout.contains("leaf"), "{}", ran.stdout);
+            let picture = folder.read(name);
+            let of = |function: &str| {
+                let at = picture.find(&format!("data-name=\"{function}\"")).expect(function);
+                picture[at..].split("</g>").next().expect("a frame").to_owned()
+            };
+            assert!(of("leaf").contains(&format!("fill=\"{colour}\"")), "{}", of("leaf"));
+            assert!(!of("main").contains(&format!("fill=\"{colour}\"")), "{}", of("main"));
+            assert!(of("main").contains("with callees: "), "{}", of("main"));
+            assert!(picture.contains("over 5 %") && picture.contains("width: share of B"));
+        }
+    }
+    let refused = tdtool(["diff", &a, &b, "--flamegraph", &a]);
+    assert_eq!(refused.code(), Some(2), "{refused:?}");
+    let report = folder.write("a.json", "{\"schema\":\"tdtool.report/1\"}");
+    let refused = tdtool(["diff", &report, &b, "--flamegraph", &folder.file("no.svg")]);
+    assert!(refused.stderr.contains("has no call stacks"), "{}", refused.stderr);
 }
 
 #[test]

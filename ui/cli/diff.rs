@@ -1,15 +1,16 @@
 //! `tdtool diff A B`: reports or recordings compared, and lines that the differences must not cross.
 
 use super::global::Global;
-use super::output::{page, print};
+use super::output::{page, picture, print};
 use super::search::SearchArgs;
 use crate::message;
 use clap::{Args, ValueEnum};
-use engine::compared::files;
+use engine::compared::{files, flame_graph};
 use engine::documents::diff::Diff;
 use engine::documents::diff::gate::{Condition, Crossing, conditions};
 use engine::documents::diff::judge::judge;
 use engine::files::{check_output, write_whole};
+use engine::flame::write_flame_graph;
 use engine::render::{diff as render, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,7 +23,7 @@ const CROSSED: u8 = 4;
 #[command(after_help = "\
 Examples:
   tdtool diff old.json new.json
-  tdtool diff old.session new.session
+  tdtool diff old.session new.session --flamegraph diff.svg
   tdtool diff old*.json --to new*.json --fail-if 'time > +5%, Backend_Bound > +3, sum > +10%'")]
 pub struct DiffArgs {
     /// A and B: reports (`report --format json`) or recordings; with --to, runs of A
@@ -33,6 +34,9 @@ pub struct DiffArgs {
     to: Vec<PathBuf>,
     #[command(flatten)]
     search: SearchArgs,
+    /// Also write B's flame graph to FILE (.svg or .html), coloured by the change
+    #[arg(long, value_name = "FILE", value_parser = picture)]
+    flamegraph: Option<PathBuf>,
     #[command(flatten)]
     form: FormArgs,
 }
@@ -68,6 +72,14 @@ pub fn run(global: &Global, args: DiffArgs) -> Result<ExitCode> {
     let conditions = args.form.check(&inputs)?;
     let settings = global.settings()?;
     let ask = settings.comparison(args.search.paths()?);
+    if let Some(path) = &args.flamegraph {
+        check_output(path, &inputs, "--flamegraph")?;
+        if args.form.output.as_ref() == Some(path) {
+            return Err(Error::usage(format!("{} is named for two outputs", path.display()))
+                .hint("give --output and --flamegraph different files"));
+        }
+        write_flame_graph(&flame_graph(&ask, [files_a, files_b])?, path)?;
+    }
     let compared = files(settings.library, &ask, [files_a, files_b])?;
     args.form.show(compared, &conditions, global.ascii)
 }

@@ -5,7 +5,7 @@ use crate::settings::Settings;
 use clap::Args;
 use engine::topdown::{Ask, LiveAsk};
 use pmu::machine::parse_cpu_list;
-use pmu::{Aggregate, Command, Target};
+use pmu::{Aggregate, Command, Control, Target};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -50,6 +50,9 @@ pub struct MeasureArgs {
     /// Stop counting after S seconds
     #[arg(long, value_name = "S", help_heading = MEASUREMENT)]
     pub duration: Option<f64>,
+    /// Count while enabled by a named pipe, as perf: PATH[,ACK] or fd:N[,ACK]
+    #[arg(long, value_name = "FIFO", value_parser = control, help_heading = MEASUREMENT)]
+    pub control: Option<Control>,
     /// One tree per CPU (with -a, -C), or per thread that exists at the start
     #[arg(long, group = "by", help_heading = MEASUREMENT)]
     pub per_thread: bool,
@@ -94,6 +97,27 @@ fn tid(text: &str) -> std::result::Result<i32, String> {
     number.ok_or_else(|| "a thread is given by its number; `ps -eL` lists them".to_owned())
 }
 
+/// A value of `--control`: `[fifo:]PATH[,ACK]` or `fd:N[,ACK]`, as of `perf stat`.
+fn control(text: &str) -> std::result::Result<Control, String> {
+    let (is_number, names) = match (text.strip_prefix("fd:"), text.strip_prefix("fifo:")) {
+        (Some(names), _) => (true, names),
+        (None, names) => (false, names.unwrap_or(text)),
+    };
+    let path = |name: &str| match (name, is_number) {
+        ("", _) => Err("the pipe has no name; try --control fifo:PATH[,ACK]".to_owned()),
+        (name, false) => Ok(PathBuf::from(name)),
+        // A descriptor that we have inherited.
+        (name, true) => match name.parse::<u32>() {
+            Ok(number) => Ok(PathBuf::from(format!("/proc/self/fd/{number}"))),
+            Err(_) => Err(format!("`{name}` is no number of an open file; try fd:3")),
+        },
+    };
+    match names.split_once(',') {
+        None => Ok(Control { commands: path(names)?, ack: None }),
+        Some((commands, ack)) => Ok(Control { commands: path(commands)?, ack: Some(path(ack)?) }),
+    }
+}
+
 impl MeasureArgs {
     /// Number of targets given, not counting a command.
     pub fn targets(&self) -> usize {
@@ -108,8 +132,9 @@ impl MeasureArgs {
     }
 
     /// Options that only a live measurement has, and whether they are given.
-    pub fn only_live(&self) -> [(&'static str, bool); 8] {
+    pub fn only_live(&self) -> [(&'static str, bool); 9] {
         [
+            ("--control", self.control.is_some()),
             ("--per-thread", self.per_thread),
             ("--per-core", self.per_core),
             ("--per-socket", self.per_socket),
@@ -127,6 +152,12 @@ impl MeasureArgs {
             return Err(usage(
                 "-p, -t, -a, -C and --cgroup exclude each other",
                 "choose one of them; a command after -- then only sets how long to measure",
+            ));
+        }
+        if self.control.is_some() && self.delay > 0 {
+            return Err(usage(
+                "--control and --delay exclude each other",
+                "with --control counting begins when `enable` comes",
             ));
         }
         if let Some(seconds) = self.duration
@@ -191,6 +222,7 @@ impl MeasureArgs {
             delay: Duration::from_millis(self.delay),
             duration: self.duration.map(Duration::from_secs_f64),
             interval: None,
+            control: self.control.clone(),
             require_pmu: self.require_pmu,
         })
     }

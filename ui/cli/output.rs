@@ -55,3 +55,13 @@ pub fn write_or_print_bytes(path: Option<&Path>, bytes: &[u8], inputs: &[PathBuf
         None => print_bytes(bytes),
     }
 }
+
+/// A file for a flame graph; the error includes the remedy.
+pub fn picture(text: &str) -> std::result::Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let known = |e: &std::ffi::OsStr| ["svg", "html"].iter().any(|k| e.eq_ignore_ascii_case(k));
+    match path.extension().is_some_and(known) {
+        true => Ok(path),
+        false => Err("a flame graph is .svg or .html; try --flamegraph flame.svg".to_owned()),
+    }
+}

@@ -44,7 +44,7 @@ fn is_setuid(command: &Command) -> bool {
 ///
 /// # Errors
 /// There is no such process, or it is another user's.
-pub(super) fn executable(pid: i32) -> Result<PathBuf> {
+pub(crate) fn executable(pid: i32) -> Result<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/exe")).map_err(|error| {
         let failed = Error::not_possible(format!("process {pid} cannot be counted"));
         match error.kind() {

@@ -22,6 +22,22 @@ pub struct FlameGraph {
     pub omitted: usize,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
+    /// What it is compared with; absent where it is of one side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compared: Option<Compared>,
+}
+
+/// The sides of a differential flame graph. Widths are of B.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    /// Names of A and B.
+    pub sides: [String; 2],
+    /// Time of A and of B, of one run on average.
+    pub totals: [f64; 2],
+    /// Unit of times: `s`, the sampled event, or `ratio` where both sides are scaled to 1.
+    pub unit: String,
+    /// Time of A in stacks that B has not: they are not drawn.
+    pub gone: f64,
 }
 
 impl FlameGraph {
@@ -59,4 +75,28 @@ pub struct Frame {
     pub own: f64,
     /// What its time goes to: number in `nodes`, and share of its time, the largest first.
     pub parts: Vec<(usize, f64)>,
+    /// How it changed; absent where the graph is of one side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<Change>,
+}
+
+/// A frame in A and B, in the unit of [`Compared`]. Margins are half widths of 95 % intervals of the differences.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// Time of the function itself, called from these callers.
+    pub own: [f64; 2],
+    /// Margin of its difference.
+    pub own_margin: f64,
+    /// The same with callees.
+    pub all: [f64; 2],
+    /// Margin of its difference.
+    pub all_margin: f64,
+}
+
+impl Change {
+    /// What the function itself gained, or lost if negative; 0 within the margin.
+    pub fn own_beyond_margin(&self) -> f64 {
+        let change = self.own[1] - self.own[0];
+        if change.abs() > self.own_margin { change } else { 0.0 }
+    }
 }

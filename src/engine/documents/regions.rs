@@ -6,19 +6,22 @@ use serde::{Deserialize, Serialize};
 /// The schema of [`Regions`].
 pub const SCHEMA: &str = "tdtool.regions/1";
 
-/// The regions of a command. Times are of a run whose markers were probed, nothing else; the time of the
+/// The regions of a command or process. Times are of a run whose markers were probed, nothing else; the time of the
 /// probes is subtracted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Regions {
     /// [`SCHEMA`].
     pub schema: String,
-    /// The command.
+    /// The command, or that of the process.
     pub command: Vec<String>,
+    /// The process, if it ran already: all is of a window of its life.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<i32>,
     /// How it ended.
     pub exit: Option<Exit>,
     /// The signal that interrupted it.
     pub interrupted: Option<i32>,
-    /// Seconds from its start to its end.
+    /// Seconds from its start to its end, or of the window.
     pub duration: f64,
     /// Markers that were executed.
     pub markers: u64,

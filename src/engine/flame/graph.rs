@@ -127,6 +127,7 @@ impl Merged {
                 samples: sum.samples,
                 own: self.own.get(&sum.frame).map_or(0.0, |w| w / total),
                 parts,
+                change: None,
             });
             let mut right = from;
             let mut children = Vec::new();

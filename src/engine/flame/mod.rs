@@ -3,6 +3,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `breakdown` | [`Breakdown`]: shares of nodes in the time of each function |
+//! | `differential` | stacks of two sides merged to one flame graph |
 //! | `folded` | stacks as lines of text |
 //! | `graph` | stacks merged to a flame graph |
 //! | `calls` | stacks as costs of functions and calls |
@@ -12,6 +13,7 @@
 
 mod breakdown;
 mod calls;
+mod differential;
 mod folded;
 mod graph;
 mod pprof;
@@ -20,6 +22,7 @@ mod write;
 
 pub use breakdown::Breakdown;
 pub use calls::calls;
+pub use differential::{StackSide, differential};
 pub use folded::folded;
 pub use graph::{About, graph};
 pub use pprof::pprof;

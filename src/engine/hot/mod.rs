@@ -21,7 +21,7 @@
 //! | [`entries`] | how often hot blocks are entered |
 
 mod annotated;
-mod attributed;
+pub mod attributed;
 mod callers;
 pub mod code;
 pub mod entries;

@@ -243,6 +243,9 @@ fn stored(attached: Attached, user_only: bool, format: SampleFormat) -> SampledE
 fn end(file: &SharedFile, outcome: &Outcome, sampled: Option<&Sampled>) {
     let mut end =
         json!({ "status": outcome.exit.map(|e| e.code()), "interrupted": outcome.interrupted });
+    // Times and counts are not of the whole run then.
+    let of_control = |note: &&String| note.contains(pmu::perf::CONTROL);
+    end["notes"] = outcome.report.notes.iter().filter(of_control).cloned().collect();
     if let Some(Sampled { summary, .. }) = sampled {
         let files = summary.files.iter().map(|f| BuildId::new(&f.path, &f.build_id));
         file.append(&Chunk::BuildIds(files.collect()));

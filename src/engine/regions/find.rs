@@ -1,10 +1,11 @@
 //! Where regions begin and end in files: their markers, and what is asked for by name.
 
-use super::ask::RegionsAsk;
+use super::ask::{Followed, RegionsAsk};
 use crate::function_name;
 use probe::count::Wanted;
 use probe::facts::{Named, StaticProbe, functions, static_probes};
 use probe::regions::{Edge, Label, Site, function_sites, libraries};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};
 
@@ -28,7 +29,10 @@ pub(super) fn sites(program: &Path, ask: &RegionsAsk) -> Result<Vec<Site>> {
     let mut files = ask.modules.clone();
     if files.is_empty() {
         files.push(program.to_owned());
-        files.extend(libraries(program));
+        files.extend(match ask.of {
+            Followed::Command(_) => libraries(program),
+            Followed::Process(pid, _) => mapped(pid),
+        });
     }
     let searched = |path: &PathBuf| {
         let path = path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -67,6 +71,19 @@ pub(super) fn sites(program: &Path, ask: &RegionsAsk) -> Result<Vec<Site>> {
                  --module FILE names another file, such as a library; --region FUNCTION needs no marker",
             )),
     }
+}
+
+/// The files whose code a process has mapped (proc_pid_maps(5)).
+fn mapped(pid: i32) -> Vec<PathBuf> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let file = |line: &str| {
+        let is_code = line.split(' ').nth(1)?.contains('x');
+        let path = PathBuf::from(&line[line.find('/')?..]);
+        (is_code && path.is_file()).then_some(path)
+    };
+    let own = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let all: BTreeSet<PathBuf> = maps.lines().filter_map(file).collect();
+    all.into_iter().filter(|path| Some(path) != own.as_ref()).collect()
 }
 
 /// The markers of a file.

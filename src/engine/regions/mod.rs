@@ -1,4 +1,4 @@
-//! A command's regions: its markers found, probed in one run, and what they logged as a document.
+//! The regions of a command or process: its markers found, probed in one run or window, and what they logged as a document.
 //!
 //! | file | concern |
 //! |---|---|
@@ -14,30 +14,62 @@ use crate::count::program;
 use crate::documents::Exit;
 use crate::documents::regions::{NotProbed, Regions, SCHEMA};
 use pmu::perf::{Signals, tsc_hz_here};
-use probe::regions::{Marked, Site, mark};
+use probe::regions::{Marked, Progress, Site, Window, mark, mark_process};
+use std::path::PathBuf;
 use tma::{Error, Result};
 
-pub use ask::RegionsAsk;
+pub use ask::{Followed, RegionsAsk};
 
-/// Runs the command once. With the document, the exit status that a shell would give.
+/// Runs the command once, or watches the process. With the document, the exit status that a shell would give; it is 1
+/// where probes remain in a process.
 ///
 /// # Errors
 /// It has no markers, or cannot be started or traced.
-pub fn regions(ask: &RegionsAsk) -> Result<(Regions, i32)> {
-    let program = program::program(&ask.command)?;
+pub fn regions(ask: &RegionsAsk, progress: Progress<'_>) -> Result<(Regions, i32)> {
+    let program = match &ask.of {
+        Followed::Command(command) => program::program(command)?,
+        Followed::Process(pid, _) => running(*pid)?,
+    };
     let sites = find::sites(&program, ask)?;
     let hz = tsc_hz_here().ok_or_else(|| {
         Error::not_possible("regions cannot be timed here")
             .because("the frequency of the time stamp counter is not known")
     })?;
     let signals = Signals::catch()?;
-    let marked = mark(&ask.command, &sites, &signals)?;
+    let marked = match &ask.of {
+        Followed::Command(command) => mark(command, &sites, &signals)?,
+        Followed::Process(pid, length) => {
+            let window = Window { pid: *pid, length: *length, signals: &signals };
+            mark_process(&window, &sites, progress)?
+        }
+    };
     let document = document(ask, &sites, &marked, hz);
     let code = match (marked.interrupted, marked.exit) {
+        _ if marked.remains => 1,
         (Some(signal), _) => 128 + signal,
         (None, exit) => exit.map_or(0, |exit| Exit::from(exit).code()),
     };
     Ok((document, code))
+}
+
+/// The program of a process, by a path that leads to it also where the file was replaced since.
+fn running(pid: i32) -> Result<PathBuf> {
+    let path = program::executable(pid)?;
+    Ok(if path.is_file() { path } else { PathBuf::from(format!("/proc/{pid}/exe")) })
+}
+
+/// The words of what is followed.
+fn words(ask: &RegionsAsk) -> Vec<String> {
+    match &ask.of {
+        Followed::Command(command) => {
+            command.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect()
+        }
+        Followed::Process(pid, _) => {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let words = line.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+            words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+        }
+    }
 }
 
 fn document(ask: &RegionsAsk, sites: &[Site], marked: &Marked, hz: f64) -> Regions {
@@ -53,7 +85,11 @@ fn document(ask: &RegionsAsk, sites: &[Site], marked: &Marked, hz: f64) -> Regio
     let pair = 2.0 * tree.ticks as f64 / tree.events.max(1) as f64 / hz;
     let mut document = Regions {
         schema: SCHEMA.to_owned(),
-        command: ask.command.argv.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
+        command: words(ask),
+        process: match ask.of {
+            Followed::Command(_) => None,
+            Followed::Process(pid, _) => Some(pid),
+        },
         exit: marked.exit.map(Exit::from),
         interrupted: marked.interrupted,
         duration: marked.wall.as_secs_f64(),
@@ -62,7 +98,10 @@ fn document(ask: &RegionsAsk, sites: &[Site], marked: &Marked, hz: f64) -> Regio
         pair_cost: (tree.events > 0).then_some(pair),
         regions: rows::regions(tree, hz),
         not_probed: refused.collect(),
-        notes: program::notes(&ask.command),
+        notes: match &ask.of {
+            Followed::Command(command) => program::notes(command),
+            Followed::Process(..) => marked.notes.clone(),
+        },
     };
     document.notes.extend(rows::notes(&document, tree));
     document

@@ -80,8 +80,8 @@ pub(super) fn notes(document: &Regions, tree: &Tree) -> Vec<String> {
     }
     if document.lost > 0 {
         notes.push(format!(
-            "{} of {} markers were not logged, as they came faster than they can be read: entries \
-             and times are too low, and what was open then counts as never ended",
+            "{} of {} markers were not logged, as there was no room for a second: entries and times are too low, \
+             and what was open then counts as never ended",
             document.lost, document.markers
         ));
     }
@@ -91,6 +91,11 @@ pub(super) fn notes(document: &Regions, tree: &Tree) -> Vec<String> {
     let mut stray: BTreeMap<&str, u64> = BTreeMap::new();
     for (name, number) in tree.threads.iter().flat_map(|thread| &thread.stray) {
         *stray.entry(&tree.names[*name]).or_default() += number;
+    }
+    if document.process.is_some() {
+        // One of each thread may have begun before the window.
+        let threads = tree.threads.len() as u64;
+        stray.retain(|_, number| *number > threads);
     }
     notes.extend(stray.into_iter().take(10).map(|(name, number)| {
         format!("`{name}` ended {number} times without a begin in the same thread")
@@ -116,7 +121,13 @@ pub(super) fn notes(document: &Regions, tree: &Tree) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if document.interrupted.is_some() {
+    if document.process.is_some() {
+        notes.push(
+            "of a window: what had begun before it does not count, and what had not ended has no time"
+                .to_owned(),
+        );
+    }
+    if document.interrupted.is_some() && document.process.is_none() {
         notes.push("interrupted: regions are of the run until then".to_owned());
     }
     notes

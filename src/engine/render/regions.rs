@@ -14,8 +14,9 @@ pub fn text(document: &Regions) -> String {
     let cost = document.pair_cost.map_or("?".to_owned(), seconds);
     let _ = writeln!(
         out,
-        "Regions of {}: {}, {} markers; a pair of probes takes {cost}, subtracted",
+        "Regions of {}{}: {}, {} markers; a pair of probes takes {cost}, subtracted",
         name(&crate::format::command(&document.command)),
+        document.process.map_or(String::new(), |pid| format!(" (process {pid})")),
         seconds(document.duration),
         count(document.markers as f64),
     );

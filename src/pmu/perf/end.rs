@@ -19,7 +19,14 @@ impl Run<'_, '_> {
             self.kernel.signal(libc::SIGTERM);
             let mut deadline = Some(self.kernel.now() + TERM_TIMEOUT);
             // Kills it after the timeout or another signal.
-            while let wake @ (Wake::Signal { .. } | Wake::Time) = self.kernel.wait(deadline) {
+            while let wake @ (Wake::Signal { .. } | Wake::Time | Wake::Control(_)) =
+                self.kernel.wait(deadline)
+            {
+                if matches!(wake, Wake::Control(_)) {
+                    // Whoever waits for its acknowledgement may be the command.
+                    self.kernel.acknowledge();
+                    continue;
+                }
                 self.kernel.signal(libc::SIGKILL);
                 self.killed |= wake == Wake::Time;
                 deadline = None;
@@ -38,6 +45,7 @@ impl Run<'_, '_> {
     ) -> RunResult {
         let counts = result::counts(self.request, opened, frames, &self.unread, software.wall);
         let mut notes = opened.notes.clone();
+        notes.extend(self.control_notes(end.at));
         if self.rejoined {
             notes
                 .push("counters became free: groups that had been split were counted whole".into());

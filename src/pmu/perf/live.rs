@@ -1,13 +1,14 @@
 //! The real kernel: events, waits and processes.
 
 use super::child::{Child, pidfd};
+use super::control::Pipe;
 use super::events::Events;
 use super::proc_stat::{busy, switches};
 use super::signals::Signals;
 use super::software_event::DUMMY;
 use crate::kernel::{Event, Handle, Kernel, Subject, Usage, Wake};
 use crate::machine::{Machine, Probe, encode};
-use crate::{Command, Exit};
+use crate::{Command, Control, Exit};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -26,6 +27,7 @@ pub struct Live {
     cgroups: Vec<File>,
     child: Option<Child>,
     watched: Option<(i32, Option<OwnedFd>)>,
+    control: Option<Pipe>,
     signals: Signals,
 }
 
@@ -41,6 +43,7 @@ impl Live {
             cgroups: Vec::new(),
             child: None,
             watched: None,
+            control: None,
             signals: Signals::catch()?,
         })
     }
@@ -153,6 +156,15 @@ impl Kernel for Live {
         self.child.as_mut().map_or(Ok(()), Child::start)
     }
 
+    fn listen(&mut self, control: &Control) -> Result<()> {
+        self.control = Some(Pipe::open(control)?);
+        Ok(())
+    }
+
+    fn acknowledge(&mut self) {
+        self.control.iter_mut().for_each(Pipe::acknowledge);
+    }
+
     fn watch(&mut self, process: i32) -> Result<()> {
         self.watched = Some((process, pidfd(process)));
         Ok(())
@@ -168,6 +180,9 @@ impl Kernel for Live {
             }
             if self.watched.as_ref().is_some_and(|(pid, fd)| has_ended(*pid, fd.as_ref())) {
                 return Wake::TargetEnded;
+            }
+            if let Some(order) = self.control.as_mut().and_then(Pipe::next) {
+                return Wake::Control(order);
             }
             let left = until.map(|u| u.saturating_sub(self.origin.elapsed()));
             if left == Some(Duration::ZERO) {
@@ -218,6 +233,7 @@ impl Live {
         for fd in [child.flatten(), watched.flatten()].into_iter().flatten() {
             fds.push(PollFd::new(fd.as_fd(), PollFlags::POLLIN));
         }
+        fds.extend(self.control.iter().map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::POLLIN)));
         let period = Duration::from_millis(5);
         let left = match (left, polled) {
             (Some(left), true) => Some(left.min(period)),

@@ -121,6 +121,11 @@ pub fn check(request: &Request<'_>) -> Result<()> {
             .because("-r and --no-multiplex start it several times")
             .hint("give a command after --, or leave the option out"));
     }
+    if request.control.is_some() && (again || !request.delay.is_zero()) {
+        return Err(Error::usage("a control pipe is for one run, without a delay")
+            .because("counting begins when `enable` comes")
+            .hint("leave out -r, --no-multiplex, --drilldown and --delay"));
+    }
     if request.target.is_by_cpu() {
         return Ok(());
     }

@@ -10,6 +10,7 @@
 //! | `opened` | open groups, and what could not be opened |
 //! | `fit`, `starved`, `whole` | splitting groups that do not fit or get no counters; counting them whole again |
 //! | `run`, `watch`, `end` | one run: start; the readings; end |
+//! | `switched`, `controlled` | counting that a control pipe turns on and off |
 //! | `turns`, `deck` | many groups take turns in a random order |
 //! | `state` | what opening and counting remember of groups |
 //! | `outcome`, `refused` | what a run leaves; why nothing can be counted |
@@ -20,12 +21,15 @@
 //! | `breakpoint` | execute breakpoints |
 //! | `trace` | traced threads: their stops, and how they are resumed |
 //! | `sampled`, `ring` | events that write records, and their ring buffers |
+//! | `control` | the control pipe |
 //! | `events`, `live`, `child`, `signals`, `clock` | the real kernel; with the four above the only `unsafe` |
 
 mod breakpoint;
 mod child;
 mod clock;
 mod coded;
+mod control;
+mod controlled;
 mod deck;
 mod end;
 mod events;
@@ -52,6 +56,7 @@ mod software;
 mod software_event;
 mod starved;
 mod state;
+mod switched;
 mod trace;
 mod turns;
 mod watch;
@@ -70,4 +75,5 @@ pub use ring::Ring;
 pub use sampled::{FORMAT_LOST, Opening, Rate, Sampled, SampledTasks};
 pub use signals::Signals;
 pub use software_event::{DUMMY, software};
+pub use switched::CONTROL;
 pub use trace::{Resume, Stop, release, resume, seize, stop};

@@ -41,4 +41,6 @@ pub(super) struct Readings {
     pub(super) frames: Frames,
     pub(super) software: software::Totals,
     pub(super) since: Duration,
+    /// How long events had counted then.
+    pub(super) clock: Duration,
 }

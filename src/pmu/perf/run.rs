@@ -8,13 +8,15 @@ use super::parts::Part;
 use super::place::{Places, Spot, nothing_left};
 use super::software;
 use super::state::{Counting, How, Kind};
+use super::switched::{CONTROL, Switched};
 use crate::kernel::{Event, Kernel, Subject};
 use crate::sampling::{Attachment, RunHooks};
-use crate::{Progress, Request, Target};
+use crate::{Progress, Request, Software, Target};
 use nix::errno::Errno;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tma::error::Result;
+use tma::quantity::Missing;
 
 /// First period between readings.
 pub(super) const FIRST: Duration = Duration::from_millis(4);
@@ -44,6 +46,8 @@ pub struct Run<'k, 'r> {
     pub(super) next_trial: Duration,
     /// The order of many groups.
     pub(super) turns: Turns,
+    /// Whether counting is on.
+    pub(super) switched: Switched,
     /// Groups were counted whole again.
     pub(super) rejoined: bool,
     /// CPUs that went offline.
@@ -82,6 +86,7 @@ impl<'k, 'r> Run<'k, 'r> {
             tried: 0,
             next_trial: Duration::ZERO,
             turns: Turns::default(),
+            switched: Switched::default(),
             rejoined: false,
             left: BTreeSet::new(),
             late_readings: false,
@@ -91,11 +96,15 @@ impl<'k, 'r> Run<'k, 'r> {
 
     /// Whether exec starts the counting.
     pub(super) fn enable_on_exec(&self) -> bool {
-        self.request.target == Target::Command && self.request.delay.is_zero()
+        let is_command = self.request.target == Target::Command;
+        is_command && self.request.delay.is_zero() && !self.is_controlled()
     }
 
     /// Makes the run.
     pub fn go(&mut self, on_progress: &mut dyn FnMut(Progress)) -> Result<RunResult> {
+        if let Some(control) = &self.request.control {
+            self.kernel.listen(control)?;
+        }
         let command = self.request.command.as_ref();
         let pid = command.map(|c| self.kernel.prepare(c)).transpose()?;
         let opened = self.open(pid);
@@ -126,9 +135,15 @@ impl<'k, 'r> Run<'k, 'r> {
         let result = done.map(|(whole, end)| {
             let totals = end.software.unwrap_or_else(|| software.totals(self.kernel));
             let ended = self.finish_command(&end);
-            let usage = ended.map(|(_, usage)| usage);
-            let wall = end.at.saturating_sub(self.begin);
-            let software = software.between(&whole.software, &totals, wall, usage);
+            // That of the whole command.
+            let usage = ended.map(|(_, usage)| usage).filter(|_| !self.is_controlled());
+            let wall = self.switched.clock(end.at).saturating_sub(whole.clock);
+            let software = match self.is_controlled() && self.switched.times == 0 {
+                true => Software::missing(&Missing::NotMeasured(format!(
+                    "no `enable` came through {CONTROL}"
+                ))),
+                false => software.between(&whole.software, &totals, wall, usage),
+            };
             self.result(&opened, &whole.frames.finish(), software, &end, ended.map(|(e, _)| e))
         });
         if result.is_err() {
@@ -217,16 +232,21 @@ impl<'k, 'r> Run<'k, 'r> {
         if !with_exec && end.is_none() {
             // Some have counted while it was tested whether they get counters.
             self.read(opened);
-            self.enable(opened);
-            software.enable(self.kernel);
-            self.hooks.enable();
+            if self.is_controlled() {
+                self.begin_off(software);
+            } else {
+                self.enable(opened);
+                software.enable(self.kernel);
+                self.hooks.enable();
+            }
         }
         let (begin, totals) = match with_exec {
             true => (self.kernel.now(), [None; 5]),
             false => self.software_now(software),
         };
         self.begin = begin;
-        let mut whole = Readings { frames: Frames::new(), software: totals, since: begin };
+        let clock = self.switched.clock(begin);
+        let mut whole = Readings { frames: Frames::new(), software: totals, since: begin, clock };
         if !delayed {
             self.kernel.start()?;
         }

@@ -38,6 +38,10 @@ pub struct Counters {
     tasks: Vec<i32>,
     /// Last reading of the context switches of each of their threads.
     switched: BTreeMap<i32, u64>,
+    /// Non-idle time of whole CPUs when counting was turned off, if it is.
+    off: Option<u64>,
+    /// That of the times in which it was off.
+    passed: u64,
 }
 
 /// Totals since counting started; `None` where nothing could be opened.
@@ -63,8 +67,18 @@ impl Counters {
         let whole = |s: &Spot| s.cpu.filter(|_| s.subject == Subject::AllTasks);
         let whole = places.spots.iter().filter_map(whole).collect();
         let (words, by_cpu, switched) = (Vec::new(), places.by_cpu, BTreeMap::new());
-        let mut all =
-            Self { handles, words, by_cpu, whole, user_only, denied, switched, tasks: Vec::new() };
+        let mut all = Self {
+            handles,
+            words,
+            by_cpu,
+            whole,
+            user_only,
+            denied,
+            switched,
+            tasks: Vec::new(),
+            off: None,
+            passed: 0,
+        };
         if (user_only || !any) && !by_cpu {
             let task = |s: &Spot| match s.subject {
                 Subject::Task(task) => Some(task),
@@ -81,10 +95,32 @@ impl Counters {
     }
 
     /// Starts them.
-    pub fn enable(&self, kernel: &mut dyn Kernel) {
+    pub fn enable(&mut self, kernel: &mut dyn Kernel) {
+        if let Some((off, now)) = self.off.take().zip(self.busy(kernel)) {
+            self.passed += now.saturating_sub(off);
+        }
         for handle in self.handles.iter().flatten().flatten() {
             let _ = kernel.enable(*handle);
         }
+    }
+
+    /// Stops them.
+    pub fn disable(&mut self, kernel: &mut dyn Kernel) {
+        for handle in self.handles.iter().flatten().flatten() {
+            let _ = kernel.disable(*handle);
+        }
+        self.off = self.busy(kernel);
+    }
+
+    /// Leaves out what is counted otherwise than by events, and cannot be turned off.
+    pub fn only_events(&mut self) {
+        self.tasks.clear();
+    }
+
+    /// Non-idle time of whole CPUs in nanoseconds.
+    fn busy(&self, kernel: &mut dyn Kernel) -> Option<u64> {
+        let busy = kernel.busy(&self.whole).filter(|_| !self.whole.is_empty());
+        busy.and_then(|time| u64::try_from(time.as_nanos()).ok())
     }
 
     /// Reads the totals.
@@ -101,8 +137,8 @@ impl Counters {
             }
         }
         if !self.whole.is_empty() {
-            let busy = kernel.busy(&self.whole);
-            totals[0] = busy.and_then(|time| u64::try_from(time.as_nanos()).ok());
+            let busy = self.off.or_else(|| self.busy(kernel));
+            totals[0] = busy.map(|busy| busy.saturating_sub(self.passed));
         }
         if !self.tasks.is_empty() {
             totals[1] = self.switches(kernel);

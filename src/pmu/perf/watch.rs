@@ -42,14 +42,20 @@ impl Run<'_, '_> {
             // Nothing to read: do not wake up for it.
             self.period = NEVER;
         }
-        let first = Readings { frames: Frames::new(), software: whole.software, since: self.begin };
+        let (since, clock) = (self.begin, whole.clock);
+        let first = Readings { frames: Frames::new(), software: whole.software, since, clock };
         let mut current = length.map(|_| first);
-        let mut tick = self.begin + self.period;
+        let mut tick = self.begin + if self.switched.is_on() { self.period } else { NEVER };
         loop {
             let boundary = current.as_ref().zip(length).map(|(c, l)| self.boundary(c.since, l));
             let until = [Some(tick), boundary, finish].into_iter().flatten().min();
             let until = until.unwrap_or(tick);
             let mut end = self.sleep(until, &mut interrupted, on_progress);
+            if let Some(order) = self.switched.asked.take() {
+                let all = (opened, &mut *software);
+                tick = self.carry_out(order, all, (tick, self.begin + NEVER));
+                continue;
+            }
             let now = self.kernel.now();
             if end.is_none() && finish.is_some_and(|f| now >= f) {
                 end = Some(End { at: now, software: None, interrupted, forced: true });
@@ -63,7 +69,7 @@ impl Run<'_, '_> {
                 self.disable(opened);
             }
             self.read(opened);
-            if end.is_none() {
+            if end.is_none() && self.switched.is_on() {
                 self.try_wholes(opened, now);
             }
             let merged = whole.frames.push(&self.delta);
@@ -86,7 +92,9 @@ impl Run<'_, '_> {
             }
             let spent = self.kernel.now().saturating_sub(now);
             self.pace(spent, merged, &mut whole.frames);
-            tick = self.take_turns(opened, now);
+            if self.switched.is_on() {
+                tick = self.take_turns(opened, now);
+            }
         }
     }
 
@@ -128,6 +136,10 @@ impl Run<'_, '_> {
         let at = self.kernel.now();
         match wake {
             Wake::Time => None,
+            Wake::Control(order) => {
+                self.switched.asked = Some(order);
+                None
+            }
             Wake::Exited | Wake::TargetEnded => {
                 Some(End { at, software: None, interrupted: *interrupted, forced: false })
             }
@@ -165,7 +177,12 @@ impl Run<'_, '_> {
         (at, totals): (Duration, software::Totals),
         on_progress: &mut dyn FnMut(Progress),
     ) -> Readings {
-        let wall = at.saturating_sub(readings.since);
+        let clock = self.switched.clock(at);
+        let wall = clock.saturating_sub(readings.clock);
+        let next = Readings { frames: Frames::new(), software: totals, since: at, clock };
+        if wall.is_zero() && self.is_controlled() {
+            return next;
+        }
         let span = (readings.since - self.begin, at - self.begin);
         let frames = readings.frames.finish();
         let mut counts = result::counts(self.request, opened, &frames, &self.unread, wall);
@@ -173,7 +190,7 @@ impl Run<'_, '_> {
         let software = software.between(&readings.software, &totals, wall, None);
         let run = self.number;
         on_progress(Progress::Interval(Box::new(Interval { run, span, counts, software })));
-        Readings { frames: Frames::new(), software: totals, since: at }
+        next
     }
 
     pub(super) fn enable(&mut self, opened: &Opened) {

@@ -27,6 +27,8 @@ pub trait RunHooks {
     fn attach(&mut self, to: &Attachment<'_>) -> Result<()>;
     /// Counting starts now, unless exec starts it.
     fn enable(&mut self);
+    /// Counting is turned off, until it is enabled again.
+    fn disable(&mut self);
     /// The run has ended. Called once per run, even if it failed.
     fn finish(&mut self);
 }
@@ -40,5 +42,6 @@ impl RunHooks for NoHooks {
         Ok(())
     }
     fn enable(&mut self) {}
+    fn disable(&mut self) {}
     fn finish(&mut self) {}
 }

@@ -119,9 +119,13 @@ impl RunHooks for Sampler<'_> {
         self.events.iter_mut().flatten().for_each(Sampled::enable);
     }
 
-    fn finish(&mut self) {
+    fn disable(&mut self) {
         self.events.iter_mut().flatten().for_each(Sampled::disable);
         self.counted.iter_mut().flatten().flatten().for_each(Sampled::disable);
+    }
+
+    fn finish(&mut self) {
+        RunHooks::disable(self);
         self.tracking.iter_mut().for_each(Sampled::disable);
         let Some(drain) = self.drain.take() else { return };
         let mut statistics = drain.finish();

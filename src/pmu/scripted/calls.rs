@@ -2,7 +2,7 @@
 
 use super::{Scripted, State};
 use crate::kernel::{Event, Handle, Kernel, Usage, Wake};
-use crate::{Command, Exit};
+use crate::{Command, Control, Exit};
 use nix::errno::Errno;
 use std::path::Path;
 use std::time::Duration;
@@ -139,6 +139,14 @@ impl Kernel for Scripted {
         Ok(())
     }
 
+    fn listen(&mut self, _: &Control) -> Result<()> {
+        Ok(())
+    }
+
+    fn acknowledge(&mut self) {
+        self.acknowledged += 1;
+    }
+
     fn watch(&mut self, _: i32) -> Result<()> {
         self.so_far.began = Some(self.so_far.now);
         Ok(())
@@ -150,7 +158,9 @@ impl Kernel for Scripted {
         }
         let end = self.so_far.began.map(|b| b + self.lifetime);
         let signal = self.signals.first().map(|s| s.0.max(self.so_far.now));
-        let next = [until, end, signal].into_iter().flatten().min().unwrap_or(self.so_far.now);
+        let order = self.orders.first().map(|order| order.0.max(self.so_far.now));
+        let next = [until, end, signal, order].into_iter().flatten().min();
+        let next = next.unwrap_or(self.so_far.now);
         self.advance(next);
         if let Some((from, length)) = self.stalls.first().copied()
             && next >= from
@@ -164,6 +174,9 @@ impl Kernel for Scripted {
                 self.so_far.ended = Some(Exit::Signal(number));
             }
             return Wake::Signal { number, from_terminal };
+        }
+        if order == Some(next) {
+            return Wake::Control(self.orders.remove(0).1);
         }
         if end == Some(next) {
             if !self.threads.is_empty() {

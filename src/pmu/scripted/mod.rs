@@ -9,7 +9,7 @@ mod calls;
 mod model;
 
 use crate::Exit;
-use crate::kernel::{Event, Handle};
+use crate::kernel::{Event, Handle, Order};
 use nix::errno::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -78,6 +78,10 @@ pub struct Scripted {
     pub reaped_elsewhere: bool,
     /// Signals to this process: when, which, from a terminal.
     pub signals: Vec<(Duration, i32, bool)>,
+    /// Commands of the control pipe: when, which.
+    pub orders: Vec<(Duration, Order)>,
+    /// How many of them were acknowledged.
+    pub acknowledged: usize,
     /// Times in which this process is not scheduled: from when, and for how long. A wait that ends in
     /// one returns late.
     pub stalls: Vec<(Duration, Duration)>,
@@ -155,6 +159,8 @@ impl Default for Scripted {
             deaf: false,
             reaped_elsewhere: false,
             signals: Vec::new(),
+            orders: Vec::new(),
+            acknowledged: 0,
             stalls: Vec::new(),
             files: (1024, 1024),
             opened: Vec::new(),

@@ -1,7 +1,7 @@
 //! The part of a trampoline that logs a marker: when, in which thread, with which argument.
 //!
 //! The shared memory has a ring with an entry of [`EVENT`] bytes for each marker, as that of
-//! [`super::allocated`]. What the log itself takes is timed from the trampoline's first to nearly its last
+//! [`super::allocated`]. A marker waits for room while somebody reads. What the log itself takes is timed from the trampoline's first to nearly its last
 //! instruction, so that it can be subtracted.
 
 use super::allocated::{LIMIT, LOGGED};
@@ -20,6 +20,13 @@ pub const EVENT: u64 = 64;
 /// Entries of the ring: 64 MiB.
 pub const MOST_EVENTS: u64 = 1 << 20;
 
+/// Where in the shared memory it is how often a marker looks for room before it is lost: 0 if nobody reads.
+pub const PATIENCE: u64 = 32;
+/// That often where somebody reads: about a second.
+pub const MOST_LOOKS: u32 = 1 << 25;
+/// Room for markers of other threads that have looked, too.
+const SLACK: i64 = 64;
+
 /// What is on the stack where the entry is written, from the stack pointer on: number of the event, time,
 /// flags, rdx, rcx and rax.
 const TIME: i64 = 8;
@@ -35,12 +42,12 @@ pub(super) fn marked(
     number: u32,
     shared: u64,
 ) -> Result<(), IcedError> {
-    use Register::{EAX, RAX, RCX, RDX, RIP, RSP};
+    use Register::{EAX, ECX, RAX, RCX, RDX, RIP, RSP};
     let near = |at: u64| MemoryOperand::with_base_displ(RIP, at.cast_signed());
     let at = |base, displacement| MemoryOperand::with_base_displ(base, displacement);
     let load = |to, from| Instruction::with2(Code::Mov_r64_rm64, to, from);
     let store = |to, from| Instruction::with2(Code::Mov_rm64_r64, to, from);
-    let full = all.label();
+    let [full, look, given_up, room] = std::array::from_fn(|_| all.label());
     all.add(stack(-RED_ZONE)?);
     for register in [RAX, RCX, RDX] {
         all.add(Instruction::with1(Code::Push_r64, register)?);
@@ -49,6 +56,24 @@ pub(super) fn marked(
     time(all)?;
     all.extend([
         Instruction::with1(Code::Push_r64, RAX)?,
+        Instruction::with2(Code::Mov_r32_rm32, ECX, near(shared + PATIENCE))?,
+    ]);
+    all.mark(look);
+    all.extend([
+        load(RAX, near(shared + LOGGED))?,
+        Instruction::with2(Code::Lea_r64_m, RAX, at(RAX, SLACK))?,
+        Instruction::with2(Code::Cmp_r64_rm64, RAX, near(shared + LIMIT))?,
+        Instruction::with_branch(Code::Jb_rel8_64, room)?,
+        // The time of this is the probe's.
+        Instruction::with2(Code::Sub_rm32_imm8, ECX, 1)?,
+        Instruction::with_branch(Code::Jb_rel8_64, given_up)?,
+        Instruction::with(Code::Pause),
+        Instruction::with_branch(Code::Jmp_rel8_64, look)?,
+    ]);
+    all.mark(given_up);
+    all.add(Instruction::with2(Code::Mov_rm32_imm32, near(shared + PATIENCE), 0)?);
+    all.mark(room);
+    all.extend([
         Instruction::with2(Code::Mov_r32_imm32, EAX, 1)?,
         {
             let mut add = Instruction::with2(Code::Xadd_rm64_r64, near(shared + LOGGED), RAX)?;

@@ -25,7 +25,7 @@ mod timed;
 mod trampoline;
 
 pub use allocated::{ENTRIES, ENTRY, LIMIT, LOG, LOGGED};
-pub use marked::{EVENT, EVENTS, MOST_EVENTS};
+pub use marked::{EVENT, EVENTS, MOST_EVENTS, MOST_LOOKS, PATIENCE};
 pub use observer::{Observing, emit_observer, most};
 pub use records::{PART, RECORD, RECORDS};
 pub use timed::{MOST_BITS, MOST_TIMED, count, countdown};

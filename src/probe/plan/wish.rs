@@ -56,7 +56,7 @@ impl What {
             // 122 bytes, and at most 28 for each of them.
             What::Registers { mask } => 1 + (mask.count_ones() as usize).div_ceil(4),
             What::Allocated { .. } => 5,
-            What::Marked { .. } => 2,
+            What::Marked { .. } => 3,
             _ => 1,
         }
     }

@@ -1,6 +1,6 @@
 //! The log of an image: a ring in memory that is shared with the program, read while it runs.
 
-use crate::emit::{EVENT, EVENTS, LIMIT, LOGGED, MOST_EVENTS};
+use crate::emit::{EVENT, EVENTS, LIMIT, LOGGED, MOST_EVENTS, MOST_LOOKS, PATIENCE};
 use crate::patch::Shared;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -61,7 +61,7 @@ pub fn needs() -> u64 {
 impl Journal {
     /// An empty one. If its memory cannot be written, there is no room for an event, and all are lost.
     pub fn new(shared: Arc<Shared>, process: i32) -> Self {
-        let _ = shared.write(&MOST_EVENTS.to_le_bytes(), LIMIT);
+        permit(&shared, MOST_EVENTS);
         let (left, gaps) = (VecDeque::new(), VecDeque::new());
         Self { shared, process, read: 0, left, limit: MOST_EVENTS, gaps }
     }
@@ -123,7 +123,7 @@ impl Journal {
             self.gaps.push_back(self.limit..logged);
         }
         self.limit = self.read + MOST_EVENTS;
-        let _ = self.shared.write(&self.limit.to_le_bytes(), LIMIT);
+        permit(&self.shared, self.limit);
     }
 
     /// Goes on after events that had no room, if those are next.
@@ -154,6 +154,12 @@ impl Journal {
             self.read += 1;
         }
     }
+}
+
+/// Permits events with lower numbers; others wait for room from now on.
+fn permit(shared: &Shared, limit: u64) {
+    let _ = shared.write(&limit.to_le_bytes(), LIMIT);
+    let _ = shared.write(&MOST_LOOKS.to_le_bytes(), PATIENCE);
 }
 
 /// An entry as the trampolines write it, if it is of this event.

@@ -9,8 +9,7 @@ use crate::facts::{Addresses, Function};
 use crate::patch::{
     Code, Patcher, Probes, Shared, Target, WORD, Written, most_of, refusal, write_observers,
 };
-use crate::plan::{Observation, Room, What, Wish, observe};
-use crate::process::Followed;
+use crate::plan::{Observation, Room, What, Wish, observe, observe_live};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -21,8 +20,8 @@ const NOP: [u8; 5] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
 const STACK: u8 = 4;
 
 /// The sites of a run, and what they have logged.
-pub(super) struct Marking<'a> {
-    sites: &'a [Site],
+pub(super) struct Marking {
+    sites: Arc<[Site]>,
     /// Of each site, the number of its code in the request.
     of: Vec<usize>,
     refused: Vec<Option<String>>,
@@ -31,12 +30,14 @@ pub(super) struct Marking<'a> {
     journals: Vec<(usize, Journal)>,
     /// Images that had a log.
     images: usize,
-    seen: Seen<'a>,
+    seen: Seen,
+    /// The process runs already.
+    is_live: bool,
 }
 
 /// What was read of the logs.
-struct Seen<'a> {
-    sites: &'a [Site],
+struct Seen {
+    sites: Arc<[Site]>,
     names: Names,
     tree: Tree,
     /// Image, process, and the base of a thread's own memory → thread.
@@ -44,25 +45,26 @@ struct Seen<'a> {
     lost: u64,
 }
 
-impl<'a> Marking<'a> {
-    /// Nothing logged yet; `of`: of each site, the number of its code in the request.
-    pub fn new(sites: &'a [Site], of: Vec<usize>) -> Self {
+impl Marking {
+    pub fn new(sites: &[Site], of: Vec<usize>, is_live: bool) -> Self {
+        let sites: Arc<[Site]> = sites.into();
         let (names, tree, threads) = (Names::default(), Tree::default(), BTreeMap::new());
         Self {
-            sites,
             of,
             refused: vec![None; sites.len()],
             patched: BTreeSet::new(),
             journals: Vec::new(),
             images: 0,
-            seen: Seen { sites, names, tree, threads, lost: 0 },
+            seen: Seen { sites: Arc::clone(&sites), names, tree, threads, lost: 0 },
+            sites,
+            is_live,
         }
     }
 
     /// The wishes of a member of a target, with the numbers of their sites.
     fn wishes(&self, target: &Target, index: usize) -> Vec<(Wish, u32)> {
         let member = target.functions[index].number;
-        let own = (0..).zip(self.sites).zip(&self.of).filter(|(_, of)| **of == member);
+        let own = (0..).zip(&*self.sites).zip(&self.of).filter(|(_, of)| **of == member);
         own.map(|((number, site), _)| {
             let argument = match site.label {
                 Label::Register(register) => Some(register),
@@ -93,7 +95,7 @@ impl<'a> Marking<'a> {
     }
 }
 
-impl Seen<'_> {
+impl Seen {
     fn see(&mut self, of: (usize, i32), entry: Entry) {
         match entry {
             Entry::Event(event) => self.event(of, event),
@@ -136,7 +138,7 @@ impl Seen<'_> {
     }
 }
 
-impl Probes for Marking<'_> {
+impl Probes for Marking {
     type Plan = Observation;
     const IS_COMMON: bool = true;
 
@@ -158,7 +160,10 @@ impl Probes for Marking<'_> {
         let wishes: Vec<Wish> =
             self.wishes(target, index).into_iter().map(|(wish, _)| wish).collect();
         if facts.bytes != NOP {
-            return observe(facts, &wishes, room, most);
+            return match self.is_live {
+                true => observe_live(facts, &wishes, room, most),
+                false => observe(facts, &wishes, room, most),
+            };
         }
         // Nothing leads into our own nop, whatever looks like an address in it.
         let facts = Function { fixed: Addresses::default(), ..facts.clone() };
@@ -233,14 +238,14 @@ impl Probes for Marking<'_> {
     }
 }
 
-impl Marking<'_> {
+impl Marking {
     fn refuse(&mut self, site: u32, why: String) {
         self.refused[site as usize] = Some(why);
     }
 }
 
-/// All that was marked.
-pub(super) fn marked(mut patcher: Patcher<Marking<'_>>, followed: &Followed) -> Marked {
+/// All that was marked; how the run went is for the caller.
+pub(super) fn marked(mut patcher: Patcher<Marking>) -> Marked {
     patcher.finish();
     let Patcher { probes: mut marking, refused, targets, .. } = patcher;
     for (number, target) in targets.iter().enumerate() {
@@ -258,8 +263,6 @@ pub(super) fn marked(mut patcher: Patcher<Marking<'_>>, followed: &Followed) -> 
         tree: marking.seen.tree,
         refused: marking.refused,
         lost: marking.seen.lost,
-        wall: followed.wall,
-        exit: followed.exit,
-        interrupted: followed.interrupted,
+        ..Marked::default()
     }
 }

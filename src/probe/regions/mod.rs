@@ -21,13 +21,15 @@ mod names;
 mod request;
 mod tree;
 
-use crate::patch::{Patcher, Wanted, targets};
+use crate::patch::{Patcher, Target, Wanted, notes, targets, watched};
+use crate::process::{Followed, Watched};
 use marking::Marking;
 use pmu::Command;
 use pmu::perf::Signals;
 use std::collections::BTreeMap;
 use tma::{Error, Result};
 
+pub use crate::patch::{Progress, Window};
 pub use functions::function_sites;
 pub use libraries::libraries;
 pub use request::{Edge, Label, Marked, Site};
@@ -42,12 +44,41 @@ const AT_HWCAP2: u64 = 26;
 /// # Errors
 /// The command cannot be started or traced; a program cannot see which thread it is.
 pub fn mark(command: &Command, sites: &[Site], signals: &Signals) -> Result<Marked> {
-    if !can_read_base() {
-        return Err(Error::not_possible("regions cannot be told apart by thread here")
-            .because("the kernel does not permit the instruction rdfsbase")
-            .hint("Linux 5.9 or later does, without the option nofsgsbase"));
-    }
-    // Several may be of one function.
+    can_read_base()?;
+    let (code, of) = code(sites);
+    let targets = targets(&code, &[], signals);
+    let mut patcher = Patcher::new(Marking::new(sites, of, false), targets);
+    let followed = patcher.follow(command, signals)?;
+    let Followed { wall, exit, interrupted, .. } = followed;
+    Ok(Marked { wall, exit, interrupted, ..marking::marked(patcher) })
+}
+
+/// Follows the regions of these sites in a process that runs already, for a window of its life, and in the processes
+/// that it forks meanwhile. Its code is as it was afterwards.
+///
+/// # Errors
+/// The process cannot be traced or stopped, or has ended before; it cannot see which thread it is.
+pub fn mark_process(window: &Window<'_>, sites: &[Site], progress: Progress<'_>) -> Result<Marked> {
+    can_read_base()?;
+    let (code, of) = code(sites);
+    let collect = |patcher: Patcher<Marking>, watched: &Watched| Marked {
+        wall: watched.wall,
+        interrupted: watched.interrupted,
+        notes: notes(watched, patcher.restored),
+        remains: watched.remains.is_some() && !watched.ended,
+        ..marking::marked(patcher)
+    };
+    let make = |_: &[Target]| Marking::new(sites, of, true);
+    let found = watched(window, &code, make, &collect, progress)?;
+    Ok(found.unwrap_or_else(|signal| Marked {
+        interrupted: Some(signal),
+        refused: vec![Some("interrupted while the code was analysed".to_owned()); sites.len()],
+        ..Marked::default()
+    }))
+}
+
+/// The code of the sites, and of each site its number there: several may be of one function.
+fn code(sites: &[Site]) -> (Vec<Wanted>, Vec<usize>) {
     let (mut code, mut known): (Vec<Wanted>, _) = (Vec::new(), BTreeMap::new());
     let of = sites.iter().map(|site| {
         let Wanted { path, range } = &site.code;
@@ -56,19 +87,22 @@ pub fn mark(command: &Command, sites: &[Site], signals: &Signals) -> Result<Mark
             code.len() - 1
         })
     });
-    let of: Vec<usize> = of.collect();
-    let targets = targets(&code, &[], signals);
-    let mut patcher = Patcher::new(Marking::new(sites, of), targets);
-    let followed = patcher.follow(command, signals)?;
-    Ok(marking::marked(patcher, &followed))
+    let of = of.collect();
+    (code, of)
 }
 
-/// Whether programs may execute `rdfsbase`.
-fn can_read_base() -> bool {
+/// Refuses where programs may not execute `rdfsbase`.
+fn can_read_base() -> Result<()> {
     let auxiliary = std::fs::read("/proc/self/auxv").unwrap_or_default();
     let mut entries = auxiliary.as_chunks::<8>().0.chunks_exact(2);
-    entries.any(|entry| {
+    let can = entries.any(|entry| {
         let [tag, value] = [entry[0], entry[1]].map(u64::from_le_bytes);
         tag == AT_HWCAP2 && value & FSGSBASE != 0
-    })
+    });
+    if can {
+        return Ok(());
+    }
+    Err(Error::not_possible("regions cannot be told apart by thread here")
+        .because("the kernel does not permit the instruction rdfsbase")
+        .hint("Linux 5.9 or later does, without the option nofsgsbase"))
 }

@@ -52,4 +52,8 @@ pub struct Marked {
     pub exit: Option<pmu::Exit>,
     /// The signal that interrupted it.
     pub interrupted: Option<i32>,
+    /// What a reader must know of a window in the life of a process; empty for a command.
+    pub notes: Vec<String>,
+    /// Probes are still in the code of the process.
+    pub remains: bool,
 }

@@ -267,5 +267,8 @@ fn whole<R: Read>(mut reader: Reader<R>) -> Result<Session> {
         }
     }
     session.notes = reader.end_notes(session.end.is_some());
+    let of_run = session.end.iter().filter_map(|end| end["notes"].as_array()).flatten();
+    let of_run: Vec<String> = of_run.filter_map(|note| note.as_str()).map(str::to_owned).collect();
+    session.notes.extend(of_run);
     Ok(session)
 }

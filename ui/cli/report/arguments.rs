@@ -18,7 +18,7 @@ const NOT_OF_REGIONS: [&str; 25] = [
     "nodes",
     "bottlenecks",
     "delay",
-    "duration",
+    "control",
     "per_thread",
     "no_inherit",
     "user",
@@ -198,6 +198,22 @@ impl ReportArgs {
             return Err(usage(
                 &format!("{option} does not apply to recorded counts"),
                 "leave it out; --level, --nodes, --interval and --format work with recordings",
+            ));
+        }
+        let runs = [
+            ("-r", self.repeat > 1),
+            ("--no-multiplex", self.no_multiplex),
+            ("--drilldown", self.drilldown),
+            ("--counts", self.code.counts),
+            ("--estimate", self.code.estimate),
+            ("--measure", self.code.measure),
+        ];
+        if let (true, Some((option, _))) =
+            (self.measure.control.is_some(), runs.into_iter().find(|(_, given)| *given))
+        {
+            return Err(usage(
+                &format!("--control is of one run, and {option} needs several"),
+                &format!("leave out {option}"),
             ));
         }
         if !import && !live && self.command.is_empty() {

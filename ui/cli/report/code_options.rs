@@ -1,6 +1,7 @@
 //! The options of `tdtool report` about code: functions, blocks, callers.
 
 use crate::cli::measure::usage;
+use crate::cli::output::picture;
 use crate::cli::search::SearchArgs;
 use crate::settings::Settings;
 use clap::Args;
@@ -129,16 +130,6 @@ impl CodeArgs {
             by: self.order.clone(),
             per_function: self.per_function,
         }))
-    }
-}
-
-/// A file for a flame graph; the error includes the remedy.
-fn picture(text: &str) -> std::result::Result<PathBuf, String> {
-    let path = PathBuf::from(text);
-    let known = |e: &std::ffi::OsStr| ["svg", "html"].iter().any(|k| e.eq_ignore_ascii_case(k));
-    match path.extension().is_some_and(known) {
-        true => Ok(path),
-        false => Err("a flame graph is .svg or .html; try --flamegraph flame.svg".to_owned()),
     }
 }
 

@@ -1,34 +1,29 @@
-//! `tdtool report --regions`: the regions that a command marks.
+//! `tdtool report --regions`: the regions that a command or process marks.
 
 use super::arguments::{Format, ReportArgs};
 use crate::cli::measure::usage;
 use crate::cli::output::print;
 use crate::message;
 use engine::files::write_whole;
-use engine::regions::{RegionsAsk, regions};
+use engine::regions::{Followed, RegionsAsk, regions};
 use engine::render::{json, regions as text};
 use pmu::Command;
 use std::process::ExitCode;
+use std::time::Duration;
 use tma::Result;
 
-/// Runs the command with its markers probed.
+/// Runs the command, or watches the process, with its markers probed.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
-    if args.command.is_empty() || args.measure.targets() > 0 || !args.files().is_empty() {
-        return Err(usage(
-            "--regions follows the markers of a command from its start",
-            "tdtool report --regions -- COMMAND",
-        ));
-    }
     if args.format == Format::Csv {
         return Err(usage("--regions has no CSV", "--format text or json"));
     }
     let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
+    let of = followed(args, file.is_some())?;
     // As elsewhere: a text leaves standard output to the command, a document takes it.
-    let beside = args.output.is_none() && args.format == Format::Text;
-    let stdout_to_stderr = file.is_none() && !beside;
-    let command = Command { argv: args.command.clone(), stdout_to_stderr };
-    let (document, code) =
-        regions(&RegionsAsk { command, modules: args.module.clone(), named: args.region.clone() })?;
+    let beside =
+        matches!(of, Followed::Command(_)) && args.output.is_none() && args.format == Format::Text;
+    let ask = RegionsAsk { of, modules: args.module.clone(), named: args.region.clone() };
+    let (document, code) = regions(&ask, &mut |_, _| {})?;
     let text = match args.format {
         Format::Json => json::pretty(&document)?,
         _ => text::text(&document),
@@ -39,4 +34,25 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
         None => print(&text)?,
     }
     Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)))
+}
+
+/// The command or process; `to_file`: the document goes to a file.
+fn followed(args: &ReportArgs, to_file: bool) -> Result<Followed> {
+    args.measure.check()?;
+    let none = args.files().is_empty();
+    match (args.measure.pid, args.measure.targets(), args.command.is_empty()) {
+        (Some(pid), 1, true) if none => {
+            let window = args.measure.duration.map_or(Duration::MAX, Duration::from_secs_f64);
+            Ok(Followed::Process(pid, window))
+        }
+        (None, 0, false) if none && args.measure.duration.is_none() => {
+            let beside = args.output.is_none() && args.format == Format::Text;
+            let stdout_to_stderr = !to_file && !beside;
+            Ok(Followed::Command(Command { argv: args.command.clone(), stdout_to_stderr }))
+        }
+        _ => Err(usage(
+            "--regions follows the markers of a command from start to end, or of a process",
+            "tdtool report --regions -- COMMAND, or -p PID --duration S",
+        )),
+    }
 }

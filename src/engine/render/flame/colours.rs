@@ -1,6 +1,6 @@
 //! The colour of a frame: of the node that dominates it, else of the time of its function.
 
-use crate::documents::flame::{FlameGraph, Frame};
+use crate::documents::flame::{Compared, FlameGraph, Frame};
 
 /// Colours of nodes, told apart by colour-blind readers too: M. Okabe, K. Ito, "Color Universal Design" (2008),
 /// lightened for dark text. A word in the node's name, and its colour.
@@ -28,6 +28,16 @@ const HEAT: [(f64, &str, &str); 5] = [
     (0.5, "#dd5a3c", "50 % and more"),
 ];
 
+/// Of a change: least part of A's time, colours of what lost and of what gained it (ColorBrewer's RdBu, which
+/// colour-blind readers tell apart), and its text.
+const CHANGES: [(f64, &str, &str, &str); 3] = [
+    (0.0, "#d1e5f0", "#fddbc7", "up to 1 %"),
+    (0.01, "#92c5de", "#f4a582", "1 to 5 %"),
+    (0.05, "#4393c3", "#d6604d", "over 5 %"),
+];
+/// The colour of what did not change.
+const UNCHANGED: &str = "#efefef";
+
 /// The colour of a node by its label; `None`: it has none of its own.
 pub(in crate::render) fn of_node(label: &str) -> Option<&'static str> {
     let lower = label.to_lowercase();
@@ -44,6 +54,8 @@ pub(super) struct Entry {
 pub(super) struct Colours {
     /// By number of the node; empty: by time.
     nodes: Vec<&'static str>,
+    /// Of a differential graph: the time of A.
+    before: Option<f64>,
 }
 
 impl Colours {
@@ -59,11 +71,14 @@ impl Colours {
             Some(_) => graph.nodes.iter().map(|node| colour(&node.label)).collect(),
             None => Vec::new(),
         };
-        Self { nodes }
+        Self { nodes, before: graph.compared.as_ref().map(|compared| compared.totals[0]) }
     }
 
     /// The colour of a frame.
     pub(super) fn of(&self, frame: &Frame) -> &'static str {
+        if let Some((change, before)) = frame.change.as_ref().zip(self.before) {
+            return changed(change.own_beyond_margin() / before);
+        }
         match (frame.parts.first(), self.nodes.is_empty()) {
             (Some((node, _)), false) => self.nodes.get(*node).copied().unwrap_or(UNKNOWN),
             _ => HEAT.iter().rfind(|(least, ..)| frame.own >= *least).map_or(UNKNOWN, |h| h.1),
@@ -72,6 +87,9 @@ impl Colours {
 
     /// What the colours stand for.
     pub(super) fn legend(&self, graph: &FlameGraph) -> Vec<Entry> {
+        if self.before.is_some() {
+            return changes();
+        }
         if self.nodes.is_empty() {
             let entry = |(_, colour, text): &(f64, &'static str, &str)| Entry {
                 colour,
@@ -86,9 +104,33 @@ impl Colours {
 
     /// What the legend is about.
     pub(super) fn caption(graph: &FlameGraph) -> String {
+        if let Some(Compared { unit, .. }) = &graph.compared {
+            let what = if unit == "ratio" { "share" } else { "time" };
+            return format!(
+                "colour: {what} that the function itself gained or lost, of all of A's"
+            );
+        }
         match &graph.source {
             Some(source) => format!("colour: the node that dominates the frame, {source}"),
             None => "colour: share of all samples in the function itself".to_owned(),
         }
     }
+}
+
+/// The colour of a change in parts of A's time.
+fn changed(change: f64) -> &'static str {
+    if change == 0.0 {
+        return UNCHANGED;
+    }
+    let step = CHANGES.iter().rfind(|(least, ..)| change.abs() >= *least);
+    step.map_or(UNCHANGED, |(_, less, more, _)| if change < 0.0 { less } else { more })
+}
+
+/// The legend of changes, from the largest loss of time to the largest gain.
+fn changes() -> Vec<Entry> {
+    let less = CHANGES.iter().rev().map(|(_, colour, _, text)| (*colour, format!("less, {text}")));
+    let same = (UNCHANGED, "within the sampling error".to_owned());
+    let more = CHANGES.iter().map(|(_, _, colour, text)| (*colour, format!("more, {text}")));
+    let all = less.chain(std::iter::once(same)).chain(more);
+    all.map(|(colour, text)| Entry { colour, text }).collect()
 }

@@ -3,11 +3,13 @@
 //!
 //! | file | concern |
 //! |---|---|
+//! | `change` | what a frame gained or lost, in words |
 //! | `colours` | the colour of a frame, and the legend |
 //! | `page` | the graph as part of a larger page |
 //! | `picture` | the SVG |
 //! | `flame.js`, `flame.css` | its script and style |
 
+mod change;
 mod colours;
 mod page;
 mod picture;

@@ -1,5 +1,6 @@
 //! The SVG, and the page around it.
 
+use super::change;
 use super::colours::Colours;
 use crate::documents::flame::{FlameGraph, Frame};
 use crate::render::markup::xml;
@@ -84,7 +85,11 @@ fn picture(graph: &FlameGraph) -> String {
 }
 
 pub(super) fn subtitle(graph: &FlameGraph) -> String {
-    let mut text = format!("{} samples of {}; width: share of them", graph.samples, graph.event);
+    let (samples, event) = (graph.samples, &graph.event);
+    let mut text = match &graph.compared {
+        None => format!("{samples} samples of {event}; width: share of them"),
+        Some(compared) => change::subtitle(compared, samples, event),
+    };
     if graph.omitted > 0 {
         let least = 100.0 * FlameGraph::NARROWEST;
         let _ = write!(text, "; {} frames under {least} % left out", graph.omitted);
@@ -119,6 +124,9 @@ fn details(graph: &FlameGraph, frame: &Frame) -> String {
     let plural = if frame.samples == 1 { "" } else { "s" };
     let mut text =
         format!("{}{module}: {share:.2} %, {} sample{plural}", frame.name, frame.samples);
+    if let Some((compared, change)) = graph.compared.as_ref().zip(frame.change.as_ref()) {
+        return text + &change::details(compared, change);
+    }
     if frame.own > 0.0 {
         let _ = write!(text, "; the function itself {:.2} %", 100.0 * frame.own);
     }

@@ -3,7 +3,7 @@
 use crate::documents::Report;
 use crate::topdown::choose::Ask;
 use pmu::machine::Finding;
-use pmu::{Aggregate, Command, Exit, Target};
+use pmu::{Aggregate, Command, Control, Exit, Target};
 use std::sync::Arc;
 use std::time::Duration;
 use tma::{Core, Error};
@@ -41,6 +41,8 @@ pub struct LiveAsk {
     pub duration: Option<Duration>,
     /// Length of an interval.
     pub interval: Option<Duration>,
+    /// What turns counting and sampling on and off.
+    pub control: Option<Control>,
     /// Fail where there is no core PMU.
     pub require_pmu: bool,
 }
@@ -65,6 +67,7 @@ impl LiveAsk {
             delay: Duration::ZERO,
             duration: None,
             interval: None,
+            control: None,
             require_pmu: false,
         }
     }

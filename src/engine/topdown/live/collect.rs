@@ -81,6 +81,7 @@ fn request<'a>(machine: &'a Machine, cores: Vec<CorePlan<'a>>, ask: &LiveAsk) ->
         delay: ask.delay,
         duration: ask.duration,
         interval: ask.interval,
+        control: ask.control.clone(),
         ..Request::new(machine, cores, ask.target.clone())
     }
 }
