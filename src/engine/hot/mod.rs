@@ -24,6 +24,7 @@ mod finished;
 pub mod hottest;
 mod isolated;
 mod located;
+pub(crate) use located::described;
 mod named;
 mod per_function;
 pub mod recording;
