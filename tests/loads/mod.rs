@@ -158,7 +158,9 @@ fn critical_loads_and_hard_branches_have_their_critical_paths() {
         // Latencies of the sampled loads on the path are averages of the samples; the rest is a few cycles.
         let sampled = list(&own["critical_path"], "sampled").iter();
         let means: f64 = sampled
-            .map(|at| number(&row(&document, "loads", "address", at.as_str().unwrap())["latency_mean"]))
+            .map(|at| {
+                number(&row(&document, "loads", "address", at.as_str().unwrap())["latency_mean"])
+            })
             .sum();
         let rest = number(&own["critical_path"]["cycles"]) - means;
         assert!(means > 300.0 && (0.0..20.0).contains(&rest), "{loads}: {own}");
@@ -170,7 +172,8 @@ fn critical_loads_and_hard_branches_have_their_critical_paths() {
     assert!(list(coin, "slice").contains(&"0x401dc3".into()), "what it tests: {coin}");
     assert_eq!(last(coin), (3, "0x401dc6".into()), "{coin}");
     let csv = tdtool([&all[..], &["--format", "csv"]].concat()).succeeded().stdout;
-    let line = csv.lines().find(|line| line.starts_with("hard_branch") && line.contains("0x401dc6"));
+    let line =
+        csv.lines().find(|line| line.starts_with("hard_branch") && line.contains("0x401dc6"));
     let instructions = list(&coin["critical_path"], "instructions");
     let joined: Vec<&str> = instructions.iter().filter_map(Value::as_str).collect();
     assert!(line.unwrap().contains(&joined.join(" ")), "{line:?}");

@@ -3,8 +3,8 @@
 use super::calls;
 use super::hard::{self, Known};
 use crate::documents::branches::{
-    BlockRow, Branches, EdgeRow, EventRow, InstructionRow, IterationsRow, LoopRow,
-    ModuleEntries, ModuleRow, RangeRow,
+    BlockRow, Branches, EdgeRow, EventRow, InstructionRow, IterationsRow, LoopRow, ModuleEntries,
+    ModuleRow, RangeRow,
 };
 use crate::missing_code::{WithoutCode, add_new};
 use crate::recorded_trips;

@@ -46,7 +46,8 @@ impl Slices {
         self.codes.push(code);
         if self.core.uarch().is_none() {
             let library = crate::library();
-            let names = about.cpuid.as_deref().map(|id| described(&library, id)).unwrap_or_default();
+            let names =
+                about.cpuid.as_deref().map(|id| described(&library, id)).unwrap_or_default();
             let core = names.first().and_then(|name| Core::modelled(&library, name).ok());
             self.core = core.unwrap_or_default();
         }
@@ -60,7 +61,9 @@ impl Slices {
         }
         let mut means: HashMap<(Option<usize>, String, u64), f64> = HashMap::new();
         for row in document.loads.iter().filter(|row| row.samples >= LEAST_SAMPLES) {
-            let (Some(mean), Some(at)) = (row.latency_mean, address(&row.address)) else { continue };
+            let (Some(mean), Some(at)) = (row.latency_mean, address(&row.address)) else {
+                continue;
+            };
             means.insert((Some(row.event), row.module.clone(), at), mean);
             means.entry((None, row.module.clone(), at)).or_insert(mean);
         }
@@ -129,7 +132,8 @@ impl Slices {
         let mut slice = BTreeSet::new();
         let mut longest: Option<(Vec<u64>, CriticalPath)> = None;
         for path in paths.iter().take(MOST_PATHS) {
-            let Some(region) = region(flow, path).and_then(|all| Region::of(&all, facts).ok()) else {
+            let Some(region) = region(flow, path).and_then(|all| Region::of(&all, facts).ok())
+            else {
                 continue;
             };
             let addresses: Vec<u64> = region.instructions.iter().map(|one| one.ip()).collect();
@@ -143,8 +147,9 @@ impl Slices {
                 longest = Some((addresses, found));
             }
         }
-        let (addresses, found) = longest
-            .ok_or_else(|| format!("no path through an iteration has at most {LONGEST} instructions"))?;
+        let (addresses, found) = longest.ok_or_else(|| {
+            format!("no path through an iteration has at most {LONGEST} instructions")
+        })?;
         let path = || found.path.iter().filter_map(|index| addresses.get(*index)).copied();
         let sampled = path().filter(|at| mean(*at).is_some()).map(hex).collect();
         let row = PathRow {
@@ -181,4 +186,3 @@ fn region(flow: &Flow, path: &[usize]) -> Option<Vec<Located>> {
 fn address(text: &str) -> Option<u64> {
     u64::from_str_radix(text.trim_start_matches("0x"), 16).ok()
 }
-

@@ -49,8 +49,8 @@ pub fn loads_at(block: &Block, address: u32) -> Result<Vec<u8>> {
 }
 
 fn is_plain_load(instruction: &Instruction, facts: &mut InstructionInfoFactory) -> bool {
-    let has_operand = (0..instruction.op_count())
-        .any(|number| instruction.op_kind(number) == OpKind::Memory);
+    let has_operand =
+        (0..instruction.op_count()).any(|number| instruction.op_kind(number) == OpKind::Memory);
     let is_plain = has_operand
         && !instruction.is_ip_rel_memory_operand()
         && !instruction.is_vsib()

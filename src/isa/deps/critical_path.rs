@@ -142,7 +142,8 @@ impl Walk<'_> {
             self.reads(at.1, *how).for_each(|read| offer(None, self.latency(at.1, read, *how)));
             self.own_load(at.1, *how).into_iter().for_each(|latency| offer(None, latency));
             for way in self.ways(at, *how) {
-                let is_chosen = chosen.get(&way.from.1).is_some_and(|(back, _)| *back == way.from.0);
+                let is_chosen =
+                    chosen.get(&way.from.1).is_some_and(|(back, _)| *back == way.from.0);
                 if let Some(one) = known.get(&way.from.1).filter(|_| is_chosen) {
                     offer(Some((way.from.1, *one)), way.latency);
                 }
@@ -241,7 +242,8 @@ impl Walk<'_> {
     /// From a store through memory to the reader's result.
     fn forwarded(&self, (writer, reader, delta): (usize, usize, u32)) -> Latency {
         let edges = self.analysis.edges.iter().filter(|edge| {
-            (edge.writer, edge.reader, edge.delta, edge.kind) == (writer, reader, delta, Kind::Memory)
+            (edge.writer, edge.reader, edge.delta, edge.kind)
+                == (writer, reader, delta, Kind::Memory)
         });
         let longest = edges.map(|edge| edge.latency).max_by(|a, b| a.high.total_cmp(&b.high));
         longest.unwrap_or(Latency { low: 0.0, high: 0.0, source: Source::Measured })
@@ -296,7 +298,8 @@ mod tests {
 
     #[test]
     fn a_branch_depends_on_what_is_compared_also_through_memory() {
-        let text = "mov rax, [rsi+rcx*8]; mov [rsp-8], rax; add rcx, 1; cmp qword ptr [rsp-8], 5; jne 0";
+        let text =
+            "mov rax, [rsi+rcx*8]; mov [rsp-8], rax; add rcx, 1; cmp qword ptr [rsp-8], 5; jne 0";
         let found = path(text, 4, &[(0, 50.0)]);
         assert_eq!(found.slice, BTreeSet::from([0, 1, 2, 3]));
         assert_eq!(found.path, [2, 0, 1, 3, 4]);

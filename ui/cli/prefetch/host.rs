@@ -114,10 +114,7 @@ const HITS: [&str; 3] = ["l1-data", "data-tlb", "page-aliasing"];
 
 /// Core cycles of a block in isolation whose loads all hit the first cache: if they do not as they are (a stride over
 /// more lines of one set than it has ways), with all of them from one address.
-pub fn cycles_of_hits(
-    profiler: &mut Profiler,
-    code: &[u8],
-) -> std::result::Result<Cycles, String> {
+pub fn cycles_of_hits(profiler: &mut Profiler, code: &[u8]) -> std::result::Result<Cycles, String> {
     let block = Block::decode(code).map_err(|e| e.to_string())?;
     let why = match stable(profiler, &block) {
         Ok(found) => return Ok(found),
@@ -137,11 +134,15 @@ fn stable(profiler: &mut Profiler, block: &Block) -> std::result::Result<Cycles,
     let mut unstable = "no result".to_owned();
     for _ in 0..TRIED {
         let measured = profiler.measure(block).map_err(|e| e.to_string())?;
-        let violated = measured.assumptions.iter().find(|one| {
-            one.outcome == Outcome::Violated && HITS.contains(&one.name)
-        });
+        let violated = measured
+            .assumptions
+            .iter()
+            .find(|one| one.outcome == Outcome::Violated && HITS.contains(&one.name));
         if let Some(one) = violated {
-            return Err(format!("its loads do not all hit the first cache ({}): {}", one.name, one.how));
+            return Err(format!(
+                "its loads do not all hit the first cache ({}): {}",
+                one.name, one.how
+            ));
         }
         match (measured.throughput, measured.status) {
             (Some(found), Status::Ok) => {

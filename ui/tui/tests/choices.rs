@@ -41,10 +41,8 @@ fn with_several_events_each_function_shows_its_top_event() {
 #[test]
 fn each_event_has_the_counts_of_its_own_branches() {
     let event = |event, name: &str| EventRow { event, name: name.into(), ..EventRow::default() };
-    let document = Branches {
-        events: vec![event(0, "cycles"), event(2, "stores")],
-        ..Branches::default()
-    };
+    let document =
+        Branches { events: vec![event(0, "cycles"), event(2, "stores")], ..Branches::default() };
     let mut state = measured();
     types(&mut state, "Enter");
     with_events(&mut state);
