@@ -33,6 +33,9 @@ fn a_real_recording_of_a_skylake() {
     let repeated = document["events"][0]["skipped"]["duplicated"].as_u64().unwrap();
     assert_eq!(repeated, 733, "newest entries with no way from target to source, by perf script");
     assert_eq!(of_program + repeated, 119_419);
+    let most = &document["events"][0]["modules"][0];
+    assert!(most["module"].as_str().unwrap().ends_with("sample_1.bin.gen"), "{most}");
+    assert_eq!(most["entries"], 119_419);
     let one = row(&document, "loops", "back", "0x1a6e");
     assert_eq!(one["head"], "0x1957");
     assert_eq!(one["taken"], 15_550);
@@ -162,6 +165,124 @@ fn another_build_of_a_program_is_named_with_what_is_left_out() {
         assert!(note.contains(ids) && note.contains("--binary FILE"), "{command}: {note}");
         assert!(!done.stdout.contains("kernels.c"), "{command}: {}", done.stdout);
     }
+}
+
+/// Without the program its addresses are offsets in the file: no profile of another tool has them, and the documents say
+/// what they are. `readelf -lW kernels`: the code is at offset 0x1000, address 0x401000.
+#[test]
+fn offsets_of_a_missing_file_are_never_given_as_addresses() {
+    let Some(folder) = shared("simlbr") else { return };
+    let recording = folder.join("counts.perf.data");
+    for format in ["profgen", "bolt", "autofdo"] {
+        let done = tdtool(["branches", text(&recording), "--format", format]);
+        assert_eq!((done.code(), done.stdout.as_str()), (Some(1), ""), "{format}");
+        assert!(done.stderr.contains("/simlbr/kernels is not here"), "{}", done.stderr);
+    }
+    let module = |more: &[&str]| {
+        let document = read(&[&[text(&recording)], more].concat());
+        let offsets = document["modules"][0]["file_offsets"].as_bool().unwrap();
+        (offsets, document["edges"][0]["to"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(module(&[]), (true, "0x19a0".to_owned()));
+    let roots = text(folder.parent().unwrap());
+    assert_eq!(module(&["--symfs", roots]), (false, "0x4019a0".to_owned()));
+    let done = tdtool(["branches", text(&recording)]).succeeded();
+    assert!(done.stdout.contains("its addresses are offsets in the file"), "{}", done.stdout);
+}
+
+/// A profile for another tool is of one event, and that of each event has the counts of this event alone.
+#[test]
+fn profiles_for_other_tools_hold_one_event() {
+    let Some(folder) = shared("simlbr") else { return };
+    let files = ["counts", "levels"].map(|name| folder.join(format!("{name}.perf.data")));
+    let roots = text(folder.parent().unwrap()).to_owned();
+    let both = ["branches", text(&files[0]), text(&files[1]), "--symfs", &roots];
+    for format in ["profgen", "bolt", "autofdo"] {
+        let all = tdtool([&both[..], &["--format", format]].concat());
+        assert_eq!((all.code(), all.stdout.as_str()), (Some(1), ""), "{format}");
+        assert!(all.stderr.contains("--event-number"), "{}", all.stderr);
+        for (file, event) in files.iter().zip(["0", "2"]) {
+            let one = tdtool([&both[..], &["--format", format, "--event-number", event]].concat());
+            let own = ["branches", text(file), "--symfs", &roots, "--format", format];
+            assert_eq!(one.succeeded().stdout, tdtool(own).succeeded().stdout, "{format} {event}");
+        }
+    }
+}
+
+/// The recording has branches: what is missing is the event that was asked for.
+#[test]
+fn an_event_without_branches_is_named_with_those_that_have_some() {
+    let Some(folder) = shared("simlbr") else { return };
+    let recording = folder.join("counts.perf.data");
+    for (number, why) in [("9", "has no event 9"), ("1", "event 1 of")] {
+        let done = tdtool(["branches", text(&recording), "--event-number", number]);
+        assert_eq!(done.code(), Some(1));
+        assert!(done.stderr.contains(why), "{}", done.stderr);
+        let with = "events with branch stacks: 0 br_inst_retired.near_taken:u";
+        assert!(done.stderr.contains(with), "{}", done.stderr);
+    }
+}
+
+/// 17 of its branches come from outside the program, of which only their targets are: its code is not missing.
+#[test]
+fn a_program_that_was_given_is_not_missing() {
+    let Some(folder) = shared("recordings/llvm-profgen") else { return };
+    let at = |name: &str| folder.join(name);
+    let (script, program) = (at("inline-noprobe2.perfscript"), at("inline-noprobe2.perfbin"));
+    let document = read(&[text(&script), "--binary", text(&program)]);
+    assert_eq!(document["notes"], serde_json::json!([]));
+    let edges = document["edges"].as_array().unwrap();
+    assert!(edges.iter().any(|edge| edge["from"].is_null()), "{edges:?}");
+}
+
+/// CSV has the rows of JSON, and of loops what they are read for.
+#[test]
+fn the_rows_of_csv_are_those_of_the_document() {
+    let Some(folder) = shared("simlbr") else { return };
+    let (recording, roots) = (folder.join("counts.perf.data"), folder.parent().unwrap());
+    let document = read(&[text(&recording), "--symfs", text(roots)]);
+    let all = ["branches", text(&recording), "--symfs", text(roots), "--format", "csv"];
+    let done = tdtool(all).succeeded();
+    let rows: Vec<Vec<&str>> = done.stdout.lines().map(|line| line.split(',').collect()).collect();
+    let number = |what: &str| rows.iter().filter(|row| row[0] == what).count();
+    let lists = ["events", "edges", "ranges", "blocks", "instructions", "loops", "calls"];
+    for list in lists {
+        let what = list.trim_end_matches('s');
+        assert_eq!(number(what), document[list].as_array().unwrap().len(), "{list}");
+    }
+    assert_eq!(number("skipped"), document["events"][0]["skipped"].as_object().unwrap().len());
+    let cell = |row: &[&str], name: &str| {
+        let column = rows[0].iter().position(|one| *one == name).unwrap();
+        row[column].to_owned()
+    };
+    let find = |what: &str, from: &str| {
+        let found = rows.iter().find(|row| row[0] == what && row[3] == from);
+        found.unwrap_or_else(|| panic!("no {what} from {from}"))
+    };
+    // nested has 4 trips (simlbr/README.md).
+    let nested = find("loop", "0x401b0d");
+    assert_eq!(cell(nested, "trips_always"), "4");
+    let modes = &row(&document, "loops", "back", "0x401b0d")["iterations"]["modes"];
+    assert_eq!(cell(nested, "modes").replace(' ', ","), modes.to_string().replace(['[', ']'], ""));
+    assert_eq!(cell(nested, "timed"), "2397");
+    let coin = find("edge", "0x401dc6");
+    assert_eq!((cell(coin, "kind"), cell(coin, "hard")), ("conditional".into(), "true".into()));
+    let executions = &row(&document, "edges", "from", "0x401dc6")["executions"];
+    assert_eq!(cell(coin, "executions"), executions.to_string());
+}
+
+/// The branch at 0x401dc6 goes to 0x401db0, above the head 0x401dc3 of its loop (`objdump -d kernels`).
+#[test]
+fn a_rotated_loop_says_where_its_branch_goes() {
+    let Some(folder) = shared("simlbr") else { return };
+    let (recording, roots) = (folder.join("counts.perf.data"), folder.parent().unwrap());
+    let all = ["branches", text(&recording), "--symfs", text(roots), "-n", "100"];
+    let done = tdtool(all).succeeded();
+    let mut lines = done.stdout.lines().skip_while(|line| !line.contains("0x401dc3 ← 0x401dc6"));
+    let after = lines.nth(1).unwrap();
+    assert!(after.contains("the branch goes to 0x401db0") && after.contains("head"), "{after}");
+    let document = read(&[text(&recording), "--symfs", text(roots)]);
+    assert_eq!(row(&document, "loops", "back", "0x401dc6")["target"], "0x401db0");
 }
 
 /// A place that was named and does not exist is a mistake, not a program that is missing.

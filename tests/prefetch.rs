@@ -103,6 +103,27 @@ fn a_plan_for_an_outer_loop_has_its_slice() {
     }
 }
 
+/// Its stride of 4 KiB runs over more lines of one set than the first cache has ways, and over many pages: measured as it
+/// is, its iteration takes some ten cycles. Without misses it takes two at most (6 instructions), if that is known here.
+#[test]
+fn a_measured_iteration_is_one_without_misses() {
+    let Some(folder) = shared("simlbr") else { return };
+    let _alone = alone();
+    let recording = folder.join("levels.perf.data");
+    let more = ["--symfs", text(folder.parent().unwrap()), "--measure"];
+    let document = read(&[&[text(&recording)], &more[..]].concat());
+    let stride = row(&document, "0x401a1f");
+    let Some(ic) = stride["ic"].as_f64() else {
+        let why = stride["unknown"].to_string();
+        assert!(why.contains("measured block: "), "{stride}");
+        return eprintln!("skipped: not known here: {why}");
+    };
+    assert!((0.8..4.0).contains(&ic), "{stride}");
+    let source = stride["ic_source"].as_str().unwrap();
+    assert!(source.contains("with its loads from one address"), "{source}");
+    assert!(stride["ic_range"].is_array(), "{stride}");
+}
+
 /// What has most of the latency comes first, and shares say whether the advice matters: of 28.5, 17.9, 17.1, 16.4 % nothing
 /// is known, 0.7 % are advised.
 #[test]

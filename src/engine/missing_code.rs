@@ -1,7 +1,7 @@
 //! Notes on modules whose code is not here, or is that of another build: which, what is left out, and why.
 
 use profile::files::{SearchPaths, missing};
-use profile::module::Module;
+use profile::module::{Module, ModuleKind};
 use std::collections::BTreeMap;
 
 /// Rows without code: how many samples, branches or loads each module has.
@@ -29,8 +29,14 @@ impl WithoutCode {
         let note = |(path, count): (&String, &u64)| {
             let what = if *count == 1 { one } else { many };
             let mut own = modules.iter().filter(|module| module.path == *path);
-            let why = own.find_map(|module| missing(search, module));
-            let why = why.map_or(String::new(), |why| format!(": {why}"));
+            let why = own.find_map(|module| Some((missing(search, module)?, module.kind)));
+            let why = match why {
+                None => String::new(),
+                Some((why, ModuleKind::File)) => {
+                    format!(", and its addresses are offsets in the file: {why}")
+                }
+                Some((why, _)) => format!(": {why}"),
+            };
             format!("without the code of {path} ({count} {what}) {left_out}{why}")
         };
         self.0.iter().map(note).collect()

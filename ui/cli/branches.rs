@@ -5,7 +5,7 @@ use super::present::present;
 use super::reading::reading;
 use super::search::SearchArgs;
 use clap::{Args, ValueEnum};
-use engine::documents::branches::Branches;
+use engine::documents::branches::{Branches, EventRow};
 use engine::render::{branches, json};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -74,12 +74,16 @@ fn report(args: &BranchesArgs) -> Result<ExitCode> {
         Format::Text => branches::text(&document, args.n, page(args.output.as_deref())),
         Format::Json => json::pretty(&document)?,
         Format::Csv => branches::csv(&document),
-        Format::Profgen => branches::unsymbolized(&document, &module(args, &document)?),
-        Format::Bolt => branches::bolt(&document, &module(args, &document)?),
-        Format::Autofdo => {
+        Format::Profgen | Format::Bolt | Format::Autofdo => {
+            one_event(&document, "a profile for another tool")?;
             let module = module(args, &document)?;
+            // Without the program the addresses would be offsets in its file.
             let program = engine::branches::program(&document, &module, &search)?;
-            branches::autofdo(&document, &module, &program)
+            match args.format {
+                Format::Profgen => branches::unsymbolized(&document, &module),
+                Format::Bolt => branches::bolt(&document, &module),
+                _ => branches::autofdo(&document, &module, &program),
+            }
         }
         Format::Pprof => {
             write_or_print_bytes(args.output.as_deref(), &compressed(&document)?, &args.files)?;
@@ -90,15 +94,21 @@ fn report(args: &BranchesArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The profile of the only event.
-fn compressed(document: &Branches) -> Result<Vec<u8>> {
+/// The only event: counts of several are never added up.
+fn one_event<'a>(document: &'a Branches, what: &str) -> Result<&'a EventRow> {
     let [event] = &document.events[..] else {
         let numbers: Vec<String> =
             document.events.iter().map(|e| format!("{} {}", e.event, e.name)).collect();
-        return Err(Error::failed("a pprof profile holds one event")
+        return Err(Error::failed(format!("{what} holds one event"))
             .because(format!("there are several: {}", numbers.join(", ")))
             .hint("choose one with --event-number"));
     };
+    Ok(event)
+}
+
+/// The profile of the only event.
+fn compressed(document: &Branches) -> Result<Vec<u8>> {
+    let event = one_event(document, "a pprof profile")?;
     let mut out = GzEncoder::new(Vec::new(), Compression::default());
     out.write_all(&branches::pprof(document, event))
         .and_then(|()| out.finish())

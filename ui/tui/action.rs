@@ -43,8 +43,8 @@ pub enum BackgroundResult {
     Threads(Vec<Thread>),
     /// There are none, for this reason.
     NoFunctions(String),
-    /// Counts from its branch stacks.
-    Counts(Box<Counts>),
+    /// Counts from the branch stacks of its events, by number of the event.
+    Counts(Vec<(usize, Counts)>),
     /// Its samples of loads.
     Loads(Box<Loads>),
     /// The code of the function with this index, and its source lines.

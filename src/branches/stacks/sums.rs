@@ -12,6 +12,8 @@ use rustc_hash::FxHashMap;
 pub struct EdgeSum {
     /// How often it was taken.
     pub count: u64,
+    /// Newest entries that repeat it, which are not used.
+    pub repeated: u64,
     /// How often it was marked as predicted or mispredicted, …
     pub marked: u64,
     /// … and as mispredicted.
@@ -131,6 +133,10 @@ impl Growing {
             if let Some(cycles) = step.cycles {
                 sum.cycles.add(cycles.into());
             }
+        }
+        // The newest entry repeats the one before, which is the last step.
+        if let Some(step) = window.steps.last() {
+            self.edges[step.edge as usize].repeated += window.skipped.duplicated;
         }
         let skipped = self.add_ranges(event, window);
         self.events[event].skipped.add(&skipped);

@@ -25,6 +25,11 @@ impl Known {
         is_hard(self.mispredicted, self.of())
     }
 
+    /// The share of its executions that were mispredicted, at least; of the taken ones where executions are not known.
+    pub fn share(&self) -> f64 {
+        self.mispredicted as f64 / self.of().max(1) as f64
+    }
+
     /// The executions that the mispredictions are of: as many of all as of the taken ones are marked.
     fn of(&self) -> u64 {
         let executed = self.executions.unwrap_or(0).max(self.taken);

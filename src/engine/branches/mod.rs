@@ -41,12 +41,30 @@ pub fn branches(files: &[PathBuf], event: Option<usize>, search: &SearchPaths) -
         first += found.number;
     }
     document.source = sources.join(", ");
-    match document.events.is_empty() {
-        true => Err(Error::failed(format!("{} has no branch stacks", document.source))
+    match (document.events.is_empty(), event) {
+        (true, Some(number)) => Err(no_event(number, first, files, search)?),
+        (true, None) => Err(Error::failed(format!("{} has no branch stacks", document.source))
             .because("no sample of it has the last branches")
             .hint("record with `perf record -b`, on a processor with LBR (Intel, AMD Zen 4 and later)")),
-        false => Ok(document),
+        (false, _) => Ok(document),
     }
+}
+
+/// Why there is no event with branches of that number, of so many events.
+///
+/// # Errors
+/// None has branches.
+fn no_event(number: usize, of: usize, files: &[PathBuf], search: &SearchPaths) -> Result<Error> {
+    let all = branches(files, None, search)?;
+    let with: Vec<String> =
+        all.events.iter().map(|row| format!("{} {}", row.event, row.name)).collect();
+    let message = match number < of {
+        true => format!("event {number} of {} has no branch stacks", all.source),
+        false => format!("{} has no event {number}", all.source),
+    };
+    Ok(Error::failed(message)
+        .because(format!("events with branch stacks: {}", with.join(", ")))
+        .hint("choose one of these with --event-number"))
 }
 
 /// The program of a module of the document.

@@ -3,8 +3,8 @@
 use super::calls;
 use super::hard::{self, Known};
 use crate::documents::branches::{
-    BlockRow, Branches, EdgeRow, EventRow, InstructionRow, IterationsRow, LoopRow, ModuleRow,
-    RangeRow,
+    BlockRow, Branches, EdgeRow, EventRow, InstructionRow, IterationsRow, LoopRow, ModuleEntries,
+    ModuleRow, RangeRow,
 };
 use crate::missing_code::{WithoutCode, add_new};
 use crate::recorded_trips;
@@ -13,9 +13,10 @@ use branches::stacks::{
 };
 use iced_x86::FlowControl;
 use profile::address_space::ModuleAddress;
-use profile::files::SearchPaths;
-use profile::module::Module;
+use profile::files::{SearchPaths, missing};
+use profile::module::{Module, ModuleKind};
 use profile::text::UNNAMED;
+use std::collections::BTreeMap;
 
 /// Adds the rows of an event: its file, name and number over all files.
 pub fn add(
@@ -25,7 +26,7 @@ pub fn add(
     search: &SearchPaths,
 ) {
     document.events.push(event_row((source, name, number), &found));
-    add_modules(document, &found);
+    add_modules(document, &found, search);
     let from = document.edges.len();
     let mut edges: Vec<(Edge, EdgeSum)> =
         found.sums.edges.iter().map(|(edge, sum)| (*edge, sum.clone())).collect();
@@ -80,17 +81,36 @@ pub fn add(
     document.loops.extend(rows.map(|one| loop_row(&mut found, number, one)));
 }
 
+/// The entries of an event by module, that with most first.
+fn entries_by_module(found: &Analysis) -> Vec<ModuleEntries> {
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for (edge, sum) in &found.sums.edges {
+        let Some(place) = edge.from.or(edge.to) else { continue };
+        let entries = sums.entry(module(found, place.module)).or_default();
+        *entries = entries.saturating_add(sum.count).saturating_add(sum.repeated);
+    }
+    let row = |(module, entries): (String, u64)| ModuleEntries { module, entries };
+    let mut rows: Vec<ModuleEntries> = sums.into_iter().map(row).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.entries));
+    rows
+}
+
 /// Says of which modules the code is not known.
 fn without_code(
     document: &mut Branches,
     event: usize,
     (modules, search): (&[Module], &SearchPaths),
 ) {
-    let mut missing = WithoutCode::default();
-    let own = document.edges.iter().filter(|edge| edge.event == event && edge.kind.is_none());
-    own.for_each(|edge| missing.add(&edge.module, edge.count));
+    let mut without = WithoutCode::default();
+    // The code of a branch from outside is that of no module, so that it is missed in none: only its target is named.
+    let is_missed = |edge: &&EdgeRow| {
+        let module = || document.modules.iter().find(|row| row.path == edge.module);
+        edge.kind.is_none() && (edge.from.is_some() || module().is_some_and(|row| row.file_offsets))
+    };
+    let own = document.edges.iter().filter(|edge| edge.event == event);
+    own.filter(is_missed).for_each(|edge| without.add(&edge.module, edge.count));
     let left_out = "its functions, blocks and kinds of branches are left out";
-    let notes = missing.notes(modules, search, ("branch", "branches"), left_out);
+    let notes = without.notes(modules, search, ("branch", "branches"), left_out);
     add_new(&mut document.notes, notes);
 }
 
@@ -104,6 +124,7 @@ fn event_row((source, name, number): (&str, &str, usize), found: &Analysis) -> E
         samples: is_sampled.then_some(sums.samples),
         entries: sums.entries,
         skipped: sums.skipped,
+        modules: entries_by_module(found),
         has_cycles: found.sums.has_cycles(),
         has_predictions: found.sums.has_predictions(),
         bias: match (is_sampled, sums.is_traced) {
@@ -134,12 +155,13 @@ fn bias(event: &str) -> &'static str {
 }
 
 /// The modules of the rows, each once.
-fn add_modules(document: &mut Branches, found: &Analysis) {
+fn add_modules(document: &mut Branches, found: &Analysis, search: &SearchPaths) {
     for module in found.places.modules() {
         let build_id = module.build_id.as_ref();
         let row = ModuleRow {
             path: module.path.clone(),
             build_id: build_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+            file_offsets: module.kind == ModuleKind::File && missing(search, module).is_some(),
         };
         if !document.modules.contains(&row) {
             document.modules.push(row);
@@ -210,6 +232,7 @@ fn loop_row(found: &mut Analysis, event: usize, (shape, sum): &(LoopShape, LoopS
         function: found.places.function(head).map(|function| function.short),
         head: hex(shape.head),
         back: hex(shape.back),
+        target: hex(shape.target),
         unknown: shape.body.is_empty().then(|| "the loop is entered in several places".to_owned()),
         taken: sum.taken,
         trips: recorded_trips::row(sum, &found.sums),

@@ -50,12 +50,24 @@ pub struct EventRow {
     pub entries: u64,
     /// What of them is not used.
     pub skipped: Skipped,
+    /// Those with a known end, by module, that with most first.
+    #[serde(default)]
+    pub modules: Vec<ModuleEntries>,
     /// Whether entries have cycles.
     pub has_cycles: bool,
     /// Whether entries tell if they were mispredicted.
     pub has_predictions: bool,
     /// How the choice of samples distorts the counts.
     pub bias: String,
+}
+
+/// Recorded branches of a module.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModuleEntries {
+    /// Module of the branches, of their targets where that is not known: as in [`EdgeRow`].
+    pub module: String,
+    /// How many were recorded.
+    pub entries: u64,
 }
 
 /// A taken branch.
@@ -171,6 +183,9 @@ pub struct LoopRow {
     pub head: String,
     /// The branch back to it, or to code that goes straight on into it.
     pub back: String,
+    /// Where that branch goes: the head, or code of the loop that goes straight on into the head.
+    #[serde(default)]
+    pub target: String,
     /// Why its trips and iterations are not known, if the code tells.
     #[serde(default)]
     pub unknown: Option<String>,
@@ -293,4 +308,8 @@ pub struct ModuleRow {
     pub path: String,
     /// Its build-id, if recorded.
     pub build_id: Option<String>,
+    /// Whether its addresses are offsets in the file, as that was not found; else p_vaddr, of memory without a file
+    /// addresses in memory.
+    #[serde(default)]
+    pub file_offsets: bool,
 }

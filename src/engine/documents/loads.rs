@@ -18,7 +18,7 @@ mod lines;
 use serde::{Deserialize, Serialize};
 
 pub use access::{BlockOf, LoadRow, LoopOf, VariableOf};
-pub use code::{BranchRow, BranchesRow, CodeMissRow, CriticalRow, SiteRow};
+pub use code::{BranchRow, BranchesRow, CodeMissRow, CriticalRow, PathRow, SiteRow};
 pub use data::{FieldRow, MemberRow, VariableRow};
 pub use levels::LevelsRow;
 pub use lines::{LineAccessRow, LineRow};

@@ -188,7 +188,7 @@ impl Located {
 }
 
 /// The tables of the processor that perf identified: `GenuineIntel,6,140,1`.
-fn described(library: &Library, cpuid: &str) -> Vec<String> {
+pub(crate) fn described(library: &Library, cpuid: &str) -> Vec<String> {
     let mut parts = cpuid.split(',');
     let vendor = parts.next().unwrap_or_default().to_owned();
     let mut number = || parts.next().and_then(|text| text.trim().parse().ok());

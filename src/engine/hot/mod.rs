@@ -30,6 +30,7 @@ mod gaps;
 pub mod hottest;
 mod isolated;
 mod located;
+pub(crate) use located::described;
 mod named;
 mod per_function;
 pub mod recording;

@@ -23,6 +23,8 @@ pub struct Cycles {
     pub cycles: f64,
     /// The lowest and the highest of several measurements.
     pub range: (f64, f64),
+    /// Whether all loads were made to load from one address, as they miss the first cache in the sandbox, too.
+    pub at_one_address: bool,
 }
 
 /// What was measured on this host.
@@ -170,8 +172,10 @@ fn measured(
     let (start, code) = one.body.as_ref().map_err(Clone::clone)?;
     let place = (one.load.0.0.clone(), *start);
     let found = known.entry(place).or_insert_with(|| measure(code));
-    let source = "measured block, here".to_owned();
-    found.clone().map(|Cycles { cycles, range }| Measured { cycles, range, source })
+    found.clone().map(|Cycles { cycles, range, at_one_address }| {
+        let how = if at_one_address { " with its loads from one address" } else { "" };
+        Measured { cycles, range, source: format!("measured block{how}, here") }
+    })
 }
 
 fn samples(loads: &Loads, sum: &Sum) -> EvidenceRow {

@@ -81,11 +81,13 @@ fn row(
             && misses.is_some_and(|share| share < 1.0)
             && Sampled::of(of.event).counts_some(),
         class: level.map(|level| level.class.name().to_owned()),
+        loop_head: level.map(|level| hex(level.head)),
         slice: level.map(|level| level.slice.iter().map(|address| hex(*address)).collect()),
         parallel,
         parallel_of: parallel
             .map(|_| if recorded.is_some() { "recorded" } else { "cycles" }.to_owned()),
         certain: verdict == Critical::Yes,
+        ..CriticalRow::default()
     })
 }
 

@@ -134,6 +134,8 @@ impl Executed {
                 mispredicted: branch.mispredicted,
                 executions: branch.executions,
                 share: branch.mispredicted as f64 / branch.marked.max(1) as f64,
+                share_of_executions: branch.executions.map(|_| branch.share()),
+                ..BranchRow::default()
             })
             .collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.mispredicted));

@@ -16,6 +16,7 @@
 //! | `rows`, `variables` | sums → loads, stores and variables of the document |
 //! | `members` | members of structures, by the operands of loads and stores |
 //! | `lines` | shared cache lines of the document |
+//! | `slices` | their slices and critical paths |
 //! | `criticality` | critical loads of the document |
 
 pub(crate) mod access;
@@ -32,11 +33,13 @@ mod members;
 mod objects;
 mod patterns;
 pub(crate) mod rows;
+mod slices;
 mod variables;
 
 use crate::documents::loads::{Loads, SCHEMA};
 use crate::hot::recording::stream;
 use crate::missing_code::{WithoutCode, add_new};
+use code::Code;
 use event_of::Of;
 use executed::Executed;
 use gather::gather;
@@ -45,6 +48,7 @@ use profile::files::SearchPaths;
 use profile::module::Module;
 use profile::recording::Stream;
 use profile::symbols::Untyped;
+use slices::Slices;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};
@@ -57,6 +61,7 @@ use tma::{Error, Result};
 pub fn loads(paths: &[PathBuf], search: &SearchPaths) -> Result<Loads> {
     let mut document = Loads { schema: SCHEMA.to_owned(), ..Loads::default() };
     let mut executed = Executed::default();
+    let mut slices = Slices::default();
     let mut first = 0;
     for path in paths {
         let stream = read(path)?;
@@ -66,7 +71,8 @@ pub fn loads(paths: &[PathBuf], search: &SearchPaths) -> Result<Loads> {
     first = 0;
     for (number, path) in paths.iter().enumerate() {
         let stream = read(path)?;
-        add(&mut document, &stream, (number, first), &executed, search)?;
+        let code = add(&mut document, &stream, (number, first), &executed, search)?;
+        slices.add(code, &stream.about);
         first += stream.about.events.len();
     }
     if document.events.is_empty() && document.code_misses.is_empty() {
@@ -78,6 +84,7 @@ pub fn loads(paths: &[PathBuf], search: &SearchPaths) -> Result<Loads> {
     without_types(&mut document);
     document.hard_branches = executed.hard;
     document.branches = executed.events;
+    slices.fill(&mut document);
     Ok(document)
 }
 
@@ -88,14 +95,14 @@ fn read(path: &Path) -> Result<Stream> {
     })
 }
 
-/// Adds a recording.
+/// Adds a recording; its code.
 fn add(
     document: &mut Loads,
     stream: &Stream,
     (number, first): (usize, usize),
     executed: &Executed,
     search: &SearchPaths,
-) -> Result<()> {
+) -> Result<Code> {
     let about = &stream.about;
     document.sources.push(about.source.clone());
     let mut gathered = gather(stream, search)?;
@@ -121,7 +128,7 @@ fn add(
     }
     document.code_misses.extend(code_misses::rows(stream, first, search)?);
     document.lines.extend(lines::line_rows(&mut gathered, number));
-    Ok(())
+    Ok(gathered.code)
 }
 
 /// Says of which modules the code is not known.

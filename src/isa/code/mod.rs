@@ -18,6 +18,7 @@
 //! | `decode` | bytes → [`Block`] |
 //! | `refusal` | instructions that are refused, with the reason |
 //! | `revealing` | instructions from which a block could learn addresses |
+//! | `one_address` | a block whose loads are all from one address |
 //! | `exit` | a block without the call, return or indirect jump at its end |
 //!
 //! The only program that this module runs is the assembler.
@@ -37,6 +38,7 @@ mod location;
 mod loop_region;
 mod markers;
 mod nameless;
+mod one_address;
 mod pasted;
 mod preferred;
 mod refusal;
@@ -58,6 +60,7 @@ pub use location::{Location, LoopName, split as split_location};
 pub use loop_region::{Around, loop_around, loop_region};
 pub use markers::{Marked, marked};
 pub use nameless::{nameless, nameless_start};
+pub use one_address::loads_at;
 pub use preferred::preference;
 pub use refusal::Refusal;
 pub use region::Region;

@@ -9,6 +9,7 @@
 //! | `register_deps` | dependencies through registers and flags |
 //! | [`memory`] | dependencies through memory, found by simulation with random values |
 //! | [`recurrence`] | loop-carried dependencies and their latency bounds |
+//! | `critical_path` | the backward slice of an instruction, and its longest path |
 //! | `window` | size of the reorder buffer |
 //! | `analysis` | the whole analysis of a region |
 //!
@@ -17,6 +18,7 @@
 mod analysis;
 mod calls;
 mod code;
+mod critical_path;
 mod kind;
 pub mod memory;
 pub mod recurrence;
@@ -25,6 +27,7 @@ mod window;
 
 pub use analysis::{Analyser, Analysis, Dependency};
 pub use code::Code;
+pub use critical_path::{CriticalPath, critical_path};
 pub use kind::{Kind, Overlap};
 pub use register_deps::{FalseDependency, Order, RegisterDependency};
 pub use window::Window;

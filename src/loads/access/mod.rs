@@ -28,6 +28,7 @@ mod tests;
 mod value;
 
 pub use function::Function;
+pub use path::paths;
 
 use crate::class::{Ahead, Class};
 use recurrence::OnPath;

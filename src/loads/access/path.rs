@@ -10,7 +10,7 @@ const MOST_STEPS: usize = 20_000;
 
 /// Paths from the head of the loop through `block` back to the head, each block at most once: loops
 /// within it run once.
-pub(super) fn paths(flow: &Flow, within: &Loop, block: usize) -> Vec<Vec<usize>> {
+pub fn paths(flow: &Flow, within: &Loop, block: usize) -> Vec<Vec<usize>> {
     let mut search = Search {
         flow,
         within,

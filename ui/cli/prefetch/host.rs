@@ -3,13 +3,13 @@
 use crate::cli::count::live;
 use crate::cli::progress::{self, Progress};
 use crate::settings::Settings;
-use bench::Profiler;
+use bench::{Outcome, Profiler, Status};
 use engine::count::{CountAsk, counted};
 use engine::documents::count::Count;
 use engine::hot::hottest::hottest;
 use engine::prefetch::{Cycles, Host, misses_in_flight};
 use engine::steps::Watch;
-use isa::code::Block;
+use isa::code::{Block, loads_at};
 use pmu::Command;
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -102,5 +102,64 @@ pub fn cycles(profiler: &mut Profiler, code: &[u8]) -> std::result::Result<Cycle
     }
     all.sort_by(f64::total_cmp);
     let cycles = all.get(MEASURED / 2).copied().ok_or("no result")?;
-    Ok(Cycles { cycles, range })
+    Ok(Cycles { cycles, range, at_one_address: false })
+}
+
+/// Where all loads are from, if they miss the first cache otherwise: no initial value is near.
+const ONE_ADDRESS: u32 = 0x3000_0000;
+/// Passes that are tried for [`MEASURED`] that are stable.
+const TRIED: usize = 2 * MEASURED;
+/// Assumptions without which a measured block has misses.
+const HITS: [&str; 3] = ["l1-data", "data-tlb", "page-aliasing"];
+
+/// Core cycles of a block in isolation whose loads all hit the first cache: if they do not as they are (a stride over
+/// more lines of one set than it has ways), with all of them from one address.
+pub fn cycles_of_hits(profiler: &mut Profiler, code: &[u8]) -> std::result::Result<Cycles, String> {
+    let block = Block::decode(code).map_err(|e| e.to_string())?;
+    let why = match stable(profiler, &block) {
+        Ok(found) => return Ok(found),
+        Err(why) => why,
+    };
+    let other = loads_at(&block, ONE_ADDRESS).and_then(|code| Block::decode(&code));
+    let other = other.map_err(|_| why.clone())?;
+    let found = stable(profiler, &other);
+    found.map(|found| Cycles { at_one_address: true, ..found }).map_err(|again| {
+        if again == why { why } else { format!("{why}; with its loads from one address: {again}") }
+    })
+}
+
+/// The median and the range of passes that are stable and without misses.
+fn stable(profiler: &mut Profiler, block: &Block) -> std::result::Result<Cycles, String> {
+    let (mut all, mut range) = (Vec::new(), (f64::INFINITY, 0.0_f64));
+    let mut unstable = "no result".to_owned();
+    for _ in 0..TRIED {
+        let measured = profiler.measure(block).map_err(|e| e.to_string())?;
+        let violated = measured
+            .assumptions
+            .iter()
+            .find(|one| one.outcome == Outcome::Violated && HITS.contains(&one.name));
+        if let Some(one) = violated {
+            return Err(format!(
+                "its loads do not all hit the first cache ({}): {}",
+                one.name, one.how
+            ));
+        }
+        match (measured.throughput, measured.status) {
+            (Some(found), Status::Ok) => {
+                range = (range.0.min(found.low), range.1.max(found.high));
+                all.push(found.cycles);
+            }
+            _ => unstable = measured.reason.unwrap_or(unstable),
+        }
+        if all.len() == MEASURED {
+            break;
+        }
+    }
+    all.sort_by(f64::total_cmp);
+    match all.get(all.len() / 2) {
+        Some(cycles) if all.len() == MEASURED => {
+            Ok(Cycles { cycles: *cycles, range, at_one_address: false })
+        }
+        _ => Err(format!("too few of {TRIED} measurements are stable: {unstable}")),
+    }
 }

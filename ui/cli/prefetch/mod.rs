@@ -19,7 +19,7 @@ use engine::files::write_whole;
 use engine::prefetch::prefetch_by_probes;
 use engine::render::width::Page;
 use engine::render::{count, json, prefetch, prefetch_plan};
-use host::{counts, cycles, host, known_counts};
+use host::{counts, cycles, cycles_of_hits, host, known_counts};
 use pmu::Command;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -178,7 +178,7 @@ fn by_recordings(settings: &Settings, args: &PrefetchArgs) -> Result<Prefetch> {
         return engine::prefetch::prefetch(&args.files, &search, None);
     }
     let (mut profiler, here) = profiler(settings)?;
-    let mut measure = |code: &[u8]| cycles(&mut profiler, code);
+    let mut measure = |code: &[u8]| cycles_of_hits(&mut profiler, code);
     engine::prefetch::prefetch(&args.files, &search, Some((&mut measure, &here)))
 }
 

@@ -61,8 +61,8 @@ fn count_branches(path: PathBuf, search: SearchPaths, queue: Queue) {
         let found =
             catch_panic(|| engine::branches::branches(std::slice::from_ref(&path), None, &search));
         // Without them the screens are those of a recording without branch stacks.
-        if let Some(counts) = found.ok().and_then(Result::ok).as_ref().and_then(Counts::recorded) {
-            queue.send(BackgroundResult::Counts(Box::new(counts)));
+        if let Some(document) = found.ok().and_then(Result::ok) {
+            queue.send(BackgroundResult::Counts(Counts::of_events(&document)));
         }
     });
 }

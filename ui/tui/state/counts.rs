@@ -1,6 +1,6 @@
 //! Counts shown beside the samples: exact ones of another run, or those of recorded branch stacks.
 
-use engine::documents::branches::Branches;
+use engine::documents::branches::{Branches, EventRow};
 use engine::documents::count::{Count, LoadClass, LoadRow};
 use engine::format;
 use profile::hot::{AnnotatedBlock, HotFunction};
@@ -146,9 +146,12 @@ impl Counts {
         }
     }
 
-    /// Those of the first event with branch stacks of a recording.
-    pub fn recorded(document: &Branches) -> Option<Self> {
-        let event = document.events.first()?;
+    /// Those of the events with branch stacks of a recording, each with its number.
+    pub fn of_events(document: &Branches) -> Vec<(usize, Self)> {
+        document.events.iter().map(|event| (event.event, Self::recorded(document, event))).collect()
+    }
+
+    fn recorded(document: &Branches, event: &EventRow) -> Self {
         let source = format!("counts of recorded branches ({}, {})", event.name, event.bias);
         let mut all = Self { source, is_recorded: true, ..Self::default() };
         for row in document.blocks.iter().filter(|row| row.event == event.event) {
@@ -184,7 +187,7 @@ impl Counts {
             }
         }
         all.modules.values_mut().for_each(Module::fall_through);
-        Some(all)
+        all
     }
 
     /// The counts of a block of a function; `seconds` is the time of all samples.

@@ -29,8 +29,10 @@ pub struct State {
     pub tree: Tree,
     pub functions: Functions,
     pub blocks: Blocks,
-    /// Counts of another run, or of recorded branches.
+    /// Counts of another run.
     pub counts: Option<Counts>,
+    /// Counts of recorded branches, by number of their event.
+    pub recorded_counts: Vec<(usize, Counts)>,
     /// Recorded samples of loads.
     pub loads: Option<Loads>,
     pub block: BlockScreen,
@@ -51,6 +53,13 @@ pub struct State {
 }
 
 impl State {
+    /// The counts shown: those that were asked for, else those of the recorded branches of the event that is shown.
+    pub fn counts(&self) -> Option<&Counts> {
+        let event = self.functions.samples_of.event.unwrap_or(0);
+        let own = self.recorded_counts.iter().find(|(number, _)| *number == event);
+        self.counts.as_ref().or(own.map(|(_, counts)| counts))
+    }
+
     /// An empty state that begins with the screen `first`.
     pub fn new(first: Screen, look: Look) -> Self {
         Self {
@@ -63,6 +72,7 @@ impl State {
             functions: Functions::default(),
             blocks: Blocks::default(),
             counts: None,
+            recorded_counts: Vec::new(),
             loads: None,
             block: BlockScreen::default(),
             estimate: Estimated::default(),

@@ -4,8 +4,9 @@ use super::example::{block_report, hot, measured};
 use super::typing::{arrives, picture, types};
 use crate::keymap::{Edit, Keymap};
 use crate::tui::action::{Action, BackgroundResult, Effect};
-use crate::tui::state::{SampleFilter, State};
+use crate::tui::state::{Counts, SampleFilter, State};
 use crate::tui::update::update;
+use engine::documents::branches::{Branches, EventRow};
 use profile::hot::Thread;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -34,6 +35,26 @@ fn with_several_events_each_function_shows_its_top_event() {
     arrives(&mut state, BackgroundResult::Functions(Box::new(hot())));
     let row = state.functions.row(state.functions.list.at).expect("one");
     assert_eq!(row.name, "memset", "the cursor stays on its function");
+}
+
+/// Tab shows another event, and with it the counts of its own branches: those of the first are no longer right.
+#[test]
+fn each_event_has_the_counts_of_its_own_branches() {
+    let event = |event, name: &str| EventRow { event, name: name.into(), ..EventRow::default() };
+    let document =
+        Branches { events: vec![event(0, "cycles"), event(2, "stores")], ..Branches::default() };
+    let mut state = measured();
+    types(&mut state, "Enter");
+    with_events(&mut state);
+    assert!(state.counts().is_none());
+    arrives(&mut state, BackgroundResult::Counts(Counts::of_events(&document)));
+    let mut shown = |event| {
+        state.functions.samples_of.event = event;
+        state.counts().map(|counts| counts.source.clone())
+    };
+    assert!(shown(None).is_some_and(|source| source.contains("(cycles, ")));
+    assert_eq!(shown(Some(1)), None, "an event without branches");
+    assert!(shown(Some(2)).is_some_and(|source| source.contains("(stores, ")));
 }
 
 #[test]

@@ -24,10 +24,7 @@ pub fn take(state: &mut State, result: BackgroundResult, effects: &mut Vec<Effec
             state.functions.rebuild();
         }
         BackgroundResult::Threads(threads) => state.functions.threads = threads,
-        // Counts that were asked for stay.
-        BackgroundResult::Counts(counts) => {
-            state.counts.get_or_insert(*counts);
-        }
+        BackgroundResult::Counts(counts) => state.recorded_counts = counts,
         BackgroundResult::Loads(loads) => state.loads = Some(*loads),
         BackgroundResult::Output(text) => state.output.add(&text),
         BackgroundResult::Offer(cost) => state.estimate.job = EstimateJob::Offered(cost),

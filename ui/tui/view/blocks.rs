@@ -110,7 +110,7 @@ fn block_text(state: &State, block: &AnnotatedBlock, row: usize, columns: usize)
     }
     let counts = counts(state, block);
     if columns >= WITH_BARS {
-        let is_recorded = state.counts.as_ref().is_some_and(|counts| counts.is_recorded);
+        let is_recorded = state.counts().is_some_and(|counts| counts.is_recorded);
         text += &numbers(block, counts.as_ref(), is_recorded);
     }
     for (number, edge) in block.edges.iter().enumerate() {
@@ -135,7 +135,7 @@ fn block_text(state: &State, block: &AnnotatedBlock, row: usize, columns: usize)
 
 /// The counts of a block, if another run was counted.
 fn counts(state: &State, block: &AnnotatedBlock) -> Option<BlockCounts> {
-    let (counts, report) = (state.counts.as_ref()?, state.tree.report.as_ref());
+    let (counts, report) = (state.counts()?, state.tree.report.as_ref());
     // Time of one command over entries of another would be that of none.
     let report = report.filter(|report| counts.is_of(report.command.as_deref()));
     let software = report.and_then(|r| *r.software.get("task_clock_ms")?);
@@ -156,7 +156,7 @@ fn loads(
 /// What another run's counts have of the load at an address.
 fn counted_load(state: &State, address: u64) -> Option<String> {
     let function = &state.blocks.data.ready()?.function;
-    state.counts.as_ref()?.load_at(function, address).map(str::to_owned)
+    state.counts()?.load_at(function, address).map(str::to_owned)
 }
 
 /// How often a block was entered, and what an entry took; of a loop, its iterations.

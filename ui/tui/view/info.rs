@@ -74,7 +74,7 @@ pub fn blocks(state: &State) -> String {
     if let (Some(file), Some(line)) = (&f.file, f.line) {
         parts.push(format!("{file}:{line}"));
     }
-    if let Some(counts) = &state.counts {
+    if let Some(counts) = state.counts() {
         let command = state.tree.report.as_ref().and_then(|r| r.command.as_deref());
         let is_same = counts.is_recorded || counts.is_of(command);
         let no_time = if is_same { "" } else { ", not of this command: no time per entry" };

@@ -26,8 +26,17 @@ pub struct CriticalRow {
     pub misses_at_least: bool,
     /// Its class, in the innermost loop in which it is irregular; absent where not known.
     pub class: Option<String>,
+    /// First address of the head of that loop.
+    #[serde(default)]
+    pub loop_head: Option<String>,
     /// The instructions of that loop that compute its address.
     pub slice: Option<Vec<String>>,
+    /// The longest path through them to the loaded value.
+    #[serde(default)]
+    pub critical_path: Option<PathRow>,
+    /// Why that is not known.
+    #[serde(default)]
+    pub path_unknown: Option<String>,
     /// Misses under way at the same time, on average: as recorded (IBS), else in the innermost loop over its
     /// cycles (Σ latency of misses / cycles), which is the least it can be; absent: not known.
     pub parallel: Option<f64>,
@@ -57,6 +66,36 @@ pub struct BranchRow {
     pub executions: Option<u64>,
     /// Share of the taken ones.
     pub share: f64,
+    /// Share of all executions, where these are known: at least this, as only branches that are taken are recorded. If
+    /// it is known, it decides whether the branch is hard, else `share`.
+    #[serde(default)]
+    pub share_of_executions: Option<f64>,
+    /// The instructions of its innermost loop that its condition is computed by.
+    #[serde(default)]
+    pub slice: Option<Vec<String>>,
+    /// The longest path through them.
+    #[serde(default)]
+    pub critical_path: Option<PathRow>,
+    /// Why they are not known.
+    #[serde(default)]
+    pub path_unknown: Option<String>,
+}
+
+/// The longest path of latencies through a slice. A slice is walked back over the iterations; each instruction is in it
+/// once.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PathRow {
+    /// Its instructions, that which waits for the others last.
+    pub instructions: Vec<String>,
+    /// Sum of their latencies: at most, …
+    pub cycles: f64,
+    /// … and at least, where tables state a range.
+    pub cycles_least: f64,
+    /// Those of them that are loads with the average latency of at least ten samples, which are from the event's least
+    /// latency on; other loads are taken to hit the first cache.
+    pub sampled: Vec<String>,
+    /// Where the other latencies come from: the table of the recorded processor, or `assumed`.
+    pub latencies: String,
 }
 
 /// An event with branch stacks.

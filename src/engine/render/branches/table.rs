@@ -1,58 +1,224 @@
 //! Recorded branches as CSV.
 
 use super::super::csv::{number, row};
-use crate::documents::branches::Branches;
+use crate::documents::branches::{Branches, EdgeRow, EventRow, IndirectRow, LoopRow};
 
-/// The document as CSV: one row per edge, range, block, instruction and loop; empty where a column does not
-/// apply.
+/// The first columns are those of all rows; `histogram` is `cycles:count` of blocks and iterations, `trips_histogram`
+/// `trips:count`.
+const COLUMNS: &str = "what,event,module,from,to,count,mispredicted,cycles_mean,cycles_median,name,to_name,to_module,\
+kind,share,marked,executions,hard,trips_whole,trips_mean,trips_histogram,trips_truncated,trips_at_least,trips_always,\
+trips_about,trips_mean_at_least,timed,modes,histogram,target,unknown\n";
+
+/// The document as CSV: one row per event, what of it was skipped, module, edge, range, block, instruction, loop, call,
+/// indirect branch and target of one; empty where a column does not apply.
 pub fn csv(document: &Branches) -> String {
-    let mut out =
-        String::from("what,event,module,from,to,count,mispredicted,cycles_mean,cycles_median\n");
-    let mut add = |fields: [String; 9]| {
-        out += &row(fields);
+    let mut out = COLUMNS.to_owned();
+    let mut add = |cells: Cells| {
+        out += &row(cells.all());
         out.push('\n');
     };
-    let none = String::new;
-    for e in &document.edges {
-        let wrong = e.mispredicted.map(|n| n.to_string()).unwrap_or_default();
-        let (from, to) = (e.from.clone().unwrap_or_default(), e.to.clone().unwrap_or_default());
-        let (mean, median) = (number(e.cycles_mean), number(e.cycles_median));
-        let count = e.count.to_string();
-        let module = e.module.clone();
-        add(["edge".into(), e.event.to_string(), module, from, to, count, wrong, mean, median]);
-    }
+    document.events.iter().for_each(|event| events(event, &mut add));
+    document.edges.iter().for_each(|edge| add(Cells::edge(edge)));
     for r in &document.ranges {
-        let (mean, median) = (number(r.cycles_mean), number(r.cycles_median));
-        let (first, last, count) = (r.first.clone(), r.last.clone(), r.count.to_string());
-        let module = r.module.clone();
-        add([
-            "range".into(),
-            r.event.to_string(),
-            module,
-            first,
-            last,
-            count,
-            none(),
-            mean,
-            median,
-        ]);
+        add(Cells {
+            from: r.first.clone(),
+            to: r.last.clone(),
+            count: r.count.to_string(),
+            cycles: [r.cycles_mean, r.cycles_median],
+            ..Cells::of("range", r.event, &r.module)
+        });
     }
     for b in &document.blocks {
-        let (mean, median) = (number(b.cycles_mean), number(b.cycles_median));
-        let (start, end, count) = (b.start.clone(), b.end.clone(), b.count.to_string());
-        let module = b.module.clone();
-        add(["block".into(), b.event.to_string(), module, start, end, count, none(), mean, median]);
+        add(Cells {
+            from: b.start.clone(),
+            to: b.end.clone(),
+            count: b.count.to_string(),
+            cycles: [b.cycles_mean, b.cycles_median],
+            name: b.function.clone(),
+            timed: b.timed.to_string(),
+            histogram: pairs(&b.histogram),
+            ..Cells::of("block", b.event, &b.module)
+        });
     }
     for i in &document.instructions {
-        let (event, at, n) = (i.event.to_string(), i.address.clone(), i.samples.to_string());
-        let module = i.module.clone();
-        add(["instruction".into(), event, module, at, none(), n, none(), none(), none()]);
+        add(Cells {
+            from: i.address.clone(),
+            count: i.samples.to_string(),
+            name: i.function.clone().unwrap_or_default(),
+            ..Cells::of("instruction", i.event, &i.module)
+        });
     }
-    for l in &document.loops {
-        let (mean, median) = (number(l.iterations.mean), number(l.iterations.median));
-        let (head, back, n) = (l.head.clone(), l.back.clone(), l.taken.to_string());
-        let module = l.module.clone();
-        add(["loop".into(), l.event.to_string(), module, back, head, n, none(), mean, median]);
+    document.loops.iter().for_each(|one| add(Cells::of_loop(one)));
+    for c in &document.calls {
+        add(Cells {
+            count: c.count.to_string(),
+            name: c.from.clone(),
+            to_name: c.to.clone(),
+            to_module: c.to_module.clone().unwrap_or_default(),
+            ..Cells::of("call", c.event, &c.module)
+        });
     }
+    document.indirect.iter().for_each(|one| indirect(one, &mut add));
     out
+}
+
+/// An event, its skipped entries by reason, its modules.
+fn events(event: &EventRow, add: &mut impl FnMut(Cells)) {
+    add(Cells {
+        count: event.entries.to_string(),
+        name: event.name.clone(),
+        kind: event.bias.clone(),
+        ..Cells::of("event", event.event, &event.source)
+    });
+    let s = &event.skipped;
+    for (name, count) in [
+        ("duplicated", s.duplicated),
+        ("wrong_path", s.wrong_path),
+        ("backward", s.backward),
+        ("long", s.long),
+        ("between_modules", s.between_modules),
+        ("saturated", s.saturated),
+        ("unmapped", s.unmapped),
+    ] {
+        add(Cells {
+            count: count.to_string(),
+            name: name.to_owned(),
+            ..Cells::of("skipped", event.event, "")
+        });
+    }
+    for one in &event.modules {
+        add(Cells {
+            count: one.entries.to_string(),
+            ..Cells::of("module", event.event, &one.module)
+        });
+    }
+}
+
+/// An indirect branch, and a row for each of its targets.
+fn indirect(one: &IndirectRow, add: &mut impl FnMut(Cells)) {
+    add(Cells {
+        from: one.from.clone(),
+        count: one.count.to_string(),
+        mispredicted: text(one.mispredicted),
+        name: one.function.clone().unwrap_or_default(),
+        kind: one.kind.clone(),
+        marked: one.marked.to_string(),
+        hard: one.hard.to_string(),
+        ..Cells::of("indirect", one.event, &one.module)
+    });
+    for target in &one.targets {
+        add(Cells {
+            from: one.from.clone(),
+            to: target.to.clone().unwrap_or_default(),
+            count: target.count.to_string(),
+            mispredicted: text(target.mispredicted),
+            name: one.function.clone().unwrap_or_default(),
+            to_name: target.function.clone().unwrap_or_default(),
+            to_module: target.module.clone().unwrap_or_default(),
+            kind: one.kind.clone(),
+            share: number(Some(target.share)),
+            marked: target.marked.to_string(),
+            ..Cells::of("target", one.event, &one.module)
+        });
+    }
+}
+
+/// The cells of a row.
+#[derive(Default)]
+struct Cells {
+    what: &'static str,
+    event: String,
+    module: String,
+    from: String,
+    to: String,
+    count: String,
+    mispredicted: String,
+    /// Mean and median.
+    cycles: [Option<f64>; 2],
+    name: String,
+    to_name: String,
+    to_module: String,
+    kind: String,
+    share: String,
+    marked: String,
+    executions: String,
+    hard: String,
+    trips: [String; 8],
+    timed: String,
+    modes: String,
+    histogram: String,
+    target: String,
+    unknown: String,
+}
+
+impl Cells {
+    fn of(what: &'static str, event: usize, module: &str) -> Self {
+        Self { what, event: event.to_string(), module: module.to_owned(), ..Self::default() }
+    }
+
+    fn edge(e: &EdgeRow) -> Self {
+        Self {
+            from: e.from.clone().unwrap_or_default(),
+            to: e.to.clone().unwrap_or_default(),
+            count: e.count.to_string(),
+            mispredicted: text(e.mispredicted),
+            cycles: [e.cycles_mean, e.cycles_median],
+            name: e.from_function.clone().unwrap_or_default(),
+            to_name: e.to_function.clone().unwrap_or_default(),
+            to_module: e.to_module.clone().unwrap_or_default(),
+            kind: e.kind.clone().unwrap_or_default(),
+            share: number(Some(e.share)),
+            marked: e.marked.to_string(),
+            executions: text(e.executions),
+            hard: e.hard.to_string(),
+            ..Self::of("edge", e.event, &e.module)
+        }
+    }
+
+    fn of_loop(l: &LoopRow) -> Self {
+        let (trips, own) = (&l.trips, &l.iterations);
+        Self {
+            from: l.back.clone(),
+            to: l.head.clone(),
+            count: l.taken.to_string(),
+            cycles: [own.mean, own.median],
+            name: l.function.clone().unwrap_or_default(),
+            trips: [
+                trips.whole.to_string(),
+                number(trips.mean),
+                pairs(&trips.histogram),
+                trips.truncated.to_string(),
+                text(trips.at_least),
+                text(trips.always),
+                number(trips.about),
+                number(trips.mean_at_least),
+            ],
+            timed: own.count.to_string(),
+            modes: own.modes.iter().map(u64::to_string).collect::<Vec<_>>().join(" "),
+            histogram: pairs(&own.histogram),
+            target: l.target.clone(),
+            unknown: l.unknown.clone().unwrap_or_default(),
+            ..Self::of("loop", l.event, &l.module)
+        }
+    }
+
+    fn all(self) -> Vec<String> {
+        let mut all = vec![self.what.to_owned(), self.event, self.module, self.from, self.to];
+        all.extend([self.count, self.mispredicted]);
+        all.extend(self.cycles.map(number));
+        all.extend([self.name, self.to_name, self.to_module, self.kind, self.share, self.marked]);
+        all.extend([self.executions, self.hard]);
+        all.extend(self.trips);
+        all.extend([self.timed, self.modes, self.histogram, self.target, self.unknown]);
+        all
+    }
+}
+
+fn text(value: Option<u64>) -> String {
+    value.map(|n| n.to_string()).unwrap_or_default()
+}
+
+/// `80:469 230:243`.
+fn pairs(all: &[(u64, u64)]) -> String {
+    all.iter().map(|(value, n)| format!("{value}:{n}")).collect::<Vec<_>>().join(" ")
 }

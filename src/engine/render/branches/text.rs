@@ -41,6 +41,7 @@ fn head(event: &EventRow, is_one_of_several: bool, out: &mut String) {
     };
     let _ = writeln!(out, "{number}{}: {} branches{samples}{source}", event.name, event.entries);
     let _ = writeln!(out, "  {}", event.bias);
+    modules(event, out);
     if event.has_predictions {
         let _ =
             writeln!(out, "  branches that are not taken are not recorded, mispredicted or not");
@@ -82,6 +83,26 @@ fn head(event: &EventRow, is_one_of_several: bool, out: &mut String) {
     if !some.is_empty() {
         let _ = writeln!(out, "  not used: {}", some.join(", "));
     }
+}
+
+/// Modules named with their branches.
+const MOST_MODULES: usize = 3;
+
+/// Which modules the branches are of.
+fn modules(event: &EventRow, out: &mut String) {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let mut some: Vec<String> = event
+        .modules
+        .iter()
+        .take(MOST_MODULES)
+        .map(|row| format!("{} {}", name(&row.module), row.entries))
+        .collect();
+    let rest = &event.modules[event.modules.len().min(MOST_MODULES)..];
+    if !rest.is_empty() {
+        some.push(format!("others {}", rest.iter().map(|row| row.entries).sum::<u64>()));
+    }
+    let of = if some.is_empty() { String::new() } else { format!(": {}", some.join(", ")) };
+    let _ = writeln!(out, "  shares are of all {} branches{of}", event.entries);
 }
 
 fn cycles(value: Option<f64>) -> String {
@@ -218,6 +239,13 @@ fn loops(document: &Branches, event: &EventRow, (most, page): (usize, Page), out
         let name = one.function.as_deref().unwrap_or_default();
         let subject = Subject { place: &place, name, after: "" };
         page.row(out, &cells(&one.taken.to_string(), &trips, rest), subject);
+        if one.target != one.head {
+            let _ = writeln!(
+                out,
+                "{:>8}  the branch goes to {}, from where code runs straight on into the head",
+                "", one.target
+            );
+        }
         if let Some(why) = &one.unknown {
             let _ = writeln!(out, "{:>8}  trips, iterations: unknown: {why}", "");
         }

@@ -1,7 +1,7 @@
 //! Critical loads and hard branches as text.
 
 use super::cells::{heading, more, shortened};
-use crate::documents::loads::{CriticalRow, Loads};
+use crate::documents::loads::{BranchRow, CriticalRow, Loads, PathRow};
 use crate::render::width::{Page, Subject, Worth};
 use std::fmt::Write as _;
 
@@ -51,6 +51,7 @@ fn critical_notes(one: &CriticalRow) -> String {
         }
         None => notes.push("MLP not known".to_owned()),
     }
+    notes.extend(path(one.critical_path.as_ref(), one.path_unknown.as_ref()));
     if one.executed_of == "samples" {
         notes.push("share of the sampled loads, not of executed ones".to_owned());
     }
@@ -66,24 +67,52 @@ pub(super) fn hard_branches(document: &Loads, (most, page): (usize, Page), out: 
     }
     let _ = writeln!(
         out,
-        "\nhard branches: > 15 % of their executions mispredicted, where these are not known (-) of the taken ones"
+        "\nhard branches: > 15 % of their executions mispredicted, of which only the taken ones are recorded; where \
+         executions are not known (-), of the taken ones"
     );
-    let cells = |share: &str, taken: &str, executions: &str| {
+    let cells = |share: &str, least: &str, taken: &str, executions: &str| {
         [
-            (Worth::All, format!("  {share:>12}")),
-            (Worth::Some, format!("  {taken:>7}")),
+            (Worth::All, format!("  {least:>24}")),
+            (Worth::Some, format!("  {share:>8}")),
+            (Worth::Little, format!("  {taken:>7}")),
             (Worth::Little, format!("  {executions:>10}")),
         ]
     };
-    heading(out, page, &cells("mispredicted", "taken", "executions"), "branch");
+    let names = cells("of taken", "mispredicted: executions", "taken", "executions");
+    heading(out, page, &names, "branch");
     for one in document.hard_branches.iter().take(most) {
         let cells = cells(
             &format!("{:.1} %", 100.0 * one.share),
+            &one.share_of_executions.map_or("-".to_owned(), at_least),
             &one.taken.to_string(),
             &one.executions.map_or("-".to_owned(), |n| n.to_string()),
         );
         let name = one.function.as_deref().unwrap_or(&one.module);
-        page.row(out, &cells, Subject { place: &one.address, name, after: "" });
+        page.row(out, &cells, Subject { place: &one.address, name, after: &branch_notes(one) });
     }
     more(document.hard_branches.len(), most, out);
+}
+
+/// A bound is not rounded up.
+fn at_least(share: f64) -> String {
+    format!("≥ {:.1} %", (1000.0 * share).floor() / 10.0)
+}
+
+fn branch_notes(one: &BranchRow) -> String {
+    let mut notes = Vec::new();
+    if let Some(slice) = one.slice.as_ref().filter(|slice| !slice.is_empty()) {
+        notes.push(format!("slice {}", shortened(slice)));
+    }
+    notes.extend(path(one.critical_path.as_ref(), one.path_unknown.as_ref()));
+    if notes.is_empty() { String::new() } else { format!(": {}", notes.join("; ")) }
+}
+
+/// The longest path of a slice, or why it is not known.
+fn path(known: Option<&PathRow>, unknown: Option<&String>) -> Option<String> {
+    let Some(path) = known else {
+        return unknown.map(|why| format!("critical path not known: {why}"));
+    };
+    let (least, most) = (format!("{:.0}", path.cycles_least), format!("{:.0}", path.cycles));
+    let cycles = if least == most { most } else { format!("{least} to {most}") };
+    Some(format!("critical path {cycles} cycles"))
 }

@@ -2,11 +2,12 @@
 
 use super::super::csv::{number, row};
 use super::cells::COLUMNS;
-use crate::documents::loads::{LevelsRow, LoadRow, Loads};
+use crate::documents::loads::{LevelsRow, LoadRow, Loads, PathRow};
 
 /// Columns of the CSV form.
 const CSV: &str = "what,event,module,address,share,samples,lfb,l1,l2,l3,ram,remote_ram,remote_cache,other,\
-latency_mean,latency_p50,latency_p90,latency_p99,function,file,line,class,name,loads,writes,modified\n";
+latency_mean,latency_p50,latency_p90,latency_p99,function,file,line,class,name,loads,writes,modified,slice,path_cycles,\
+path,executions,share_of_executions\n";
 
 /// The document as CSV: one row per load, store, variable, member, cache line, critical load, hard branch and missed
 /// line of code; empty where a column does not apply.
@@ -68,6 +69,8 @@ pub fn csv(document: &Loads) -> String {
             share: number(Some(one.executed)),
             function: one.function.clone().unwrap_or_default(),
             class: one.class.clone().unwrap_or_default(),
+            slice: one.slice.as_ref().map(|all| all.join(" ")).unwrap_or_default(),
+            path: path(one.critical_path.as_ref()),
             ..Cells::default()
         });
     }
@@ -80,6 +83,10 @@ pub fn csv(document: &Loads) -> String {
             share: number(Some(one.share)),
             samples: one.taken.to_string(),
             function: one.function.clone().unwrap_or_default(),
+            slice: one.slice.as_ref().map(|all| all.join(" ")).unwrap_or_default(),
+            path: path(one.critical_path.as_ref()),
+            executions: one.executions.map(|n| n.to_string()).unwrap_or_default(),
+            share_of_executions: number(one.share_of_executions),
             ..Cells::default()
         });
     }
@@ -97,6 +104,12 @@ pub fn csv(document: &Loads) -> String {
         });
     }
     out
+}
+
+fn path(known: Option<&PathRow>) -> [String; 2] {
+    known.map_or_else(Default::default, |path| {
+        [number(Some(path.cycles)), path.instructions.join(" ")]
+    })
 }
 
 /// The cells of a row of CSV.
@@ -117,6 +130,11 @@ struct Cells {
     name: String,
     /// Reads, writes, lines modified in another core's cache.
     counts: [String; 3],
+    slice: String,
+    /// Cycles and instructions of a critical path.
+    path: [String; 2],
+    executions: String,
+    share_of_executions: String,
 }
 
 impl Cells {
@@ -142,6 +160,9 @@ impl Cells {
             class: load.class.clone().unwrap_or_default(),
             name: load.field.clone().unwrap_or_default(),
             counts: [String::new(), String::new(), load.snoop_modified.to_string()],
+            slice: load.slice.as_ref().map(|all| all.join(" ")).unwrap_or_default(),
+            executions: number(load.executions),
+            ..Self::default()
         }
     }
 
@@ -155,6 +176,9 @@ impl Cells {
         all.extend(self.latencies);
         all.extend([self.function, self.file, self.line, self.class, self.name]);
         all.extend(self.counts);
+        all.push(self.slice);
+        all.extend(self.path);
+        all.extend([self.executions, self.share_of_executions]);
         all
     }
 }

@@ -85,7 +85,7 @@ fn recorded_branches_give_shares_of_edges_cycles_and_mispredictions() {
     let own = HotBlock { start: 0x10, end: 0x18, share: 0.5, samples: 9, ..HotBlock::default() };
     let block = AnnotatedBlock { block: own, edges: vec![0x10, 0x18], ..AnnotatedBlock::default() };
     let function = HotFunction { path: "/b/matmul".into(), ..HotFunction::default() };
-    let counts = Counts::recorded(&document).unwrap();
+    let (_, counts) = Counts::of_events(&document).remove(0);
     let found = counts.of(&function, &block, Some(8.0)).unwrap();
     assert_eq!(found.edges, [Some(0.75), Some(0.25)], "what is not taken falls through");
     assert_eq!((found.entries, found.at_least), (Some(400), Some(31)));
