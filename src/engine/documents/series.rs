@@ -43,7 +43,7 @@ pub fn level_1(reports: &[Report]) -> Option<Series> {
 /// The software counts in reports of intervals, those that are not always 0.
 pub fn software(reports: &[Report]) -> Vec<Series> {
     let value = |report: &Report, name: &str| report.software.get(name).copied().flatten();
-    let is_shown = |name: &&str| reports.iter().any(|r| value(r, *name).is_some_and(|v| v > 0.0));
+    let is_shown = |name: &&str| reports.iter().any(|r| value(r, name).is_some_and(|v| v > 0.0));
     let of = |name: &str| {
         let title = name.replace('_', " ");
         series(title.clone(), vec![title], false, reports, &|report| vec![value(report, name)])
