@@ -50,8 +50,8 @@ pub struct MeasureArgs {
     /// Stop counting after S seconds
     #[arg(long, value_name = "S", help_heading = MEASUREMENT)]
     pub duration: Option<f64>,
-    /// Count while enabled by a named pipe, as perf: PATH[,ACK] or fd:N[,ACK]
-    #[arg(long, value_name = "FIFO", value_parser = control, help_heading = MEASUREMENT)]
+    /// Count only while enabled through a named pipe, as perf's --control
+    #[arg(long, value_name = "PATH[,ACK]|fd:N[,ACK]", value_parser = control, help_heading = MEASUREMENT)]
     pub control: Option<Control>,
     /// One tree per CPU (with -a, -C), or per thread that exists at the start
     #[arg(long, group = "by", help_heading = MEASUREMENT)]
