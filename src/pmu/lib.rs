@@ -8,12 +8,10 @@
 //! | [`perf`] | counting groups of events through perf_event_open ([`perf::measure`]) |
 //! | [`sampling`] | sampling during a measurement: ring buffers of records |
 //! | [`records`] | the layout of the kernel's records |
-//! | [`breakpoints`] | entry counts of chosen sites, by execute breakpoints |
 //! | [`build_id`] | build-ids of files and of the running kernel |
 //!
 //! Nothing here prints or interprets a measurement.
 
-pub mod breakpoints;
 pub mod build_id;
 mod detect;
 pub mod kernel;

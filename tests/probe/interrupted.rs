@@ -1,10 +1,14 @@
-//! Counts of programs whose blocks are left in the middle: by a signal of the processor, or because another
-//! thread executes a program.
+//! Counts of programs whose blocks are left in the middle: by a signal of the processor, because another
+//! thread executes a program, or because they are killed.
 
 use super::counts::{counted, function};
 use crate::support::files::Folder;
+use crate::support::files::text;
 use crate::support::quiet::busy;
+use crate::support::run::{command, ended, send, start};
 use crate::support::tools::gcc;
+use crate::support::wait::until;
+use nix::sys::signal::Signal;
 
 /// A division of which every second raises SIGFPE, whose handler does not come back; the addition after it has
 /// room for a probe, the instructions before have none.
@@ -80,4 +84,45 @@ fn a_program_that_another_thread_executes_is_followed() {
     let Some(found) = counted(&[super::name(&program), "2"], &wanted) else { return };
     assert_eq!(found.exit, Some(pmu::Exit::Status(7)));
     assert_eq!(found.functions[0].as_ref().unwrap().blocks[0].count, Ok(2000));
+}
+
+/// Ignores the signals that end other programs, makes a file and runs for ever.
+const STUBBORN: &str = r#"
+#include <signal.h>
+#include <stdio.h>
+int main(int count, char **arguments) {
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    fclose(fopen(arguments[1], "w"));
+    for (volatile long i = 0;; i++) {}
+}
+"#;
+
+#[test]
+fn the_second_signal_ends_a_command_that_ignores_the_first() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), STUBBORN, &["-O1"], "program") else { return };
+    let started = folder.path().join("started");
+    let arguments = ["count", "--functions", "main", "--format", "json", "--"];
+    let all = arguments.iter().copied().chain([text(&program), text(&started)]);
+    let mut child = start(&mut command(all));
+    let has_ended = |child: &mut std::process::Child| child.try_wait().unwrap().is_some();
+    until(|| started.exists() || has_ended(&mut child), || "it does not start".to_owned());
+    // Signals of one number that wait are one: a new one is sent until the command has ended.
+    until(
+        || {
+            send(&child, Signal::SIGTERM);
+            has_ended(&mut child)
+        },
+        || "it does not end".to_owned(),
+    );
+    let ran = ended(child);
+    if ran.stderr.contains("cannot trace") {
+        eprintln!("skipped: {}", ran.stderr);
+        return;
+    }
+    assert_eq!(ran.code(), Some(143), "{}", ran.stderr);
+    let notes = ran.json()["notes"].to_string();
+    assert!(notes.contains("killed by signal 9 (SIGKILL)"), "{notes}");
 }

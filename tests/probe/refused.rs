@@ -63,6 +63,11 @@ const TRACED: &str = "pid_t tracer = fork();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (;;) pause();";
 
+/// Writes a byte of its own function, and leaves the code writable.
+const SELF_WRITING: &str = "unsigned char *own = (unsigned char *)&part;
+    mprotect((void *)((unsigned long)own & ~4095ul), 8192, PROT_READ | PROT_WRITE | PROT_EXEC);
+    own[0] = own[0];";
+
 fn build(folder: &Folder, before: &str, options: &[&str]) -> Option<std::path::PathBuf> {
     let options = [&["-O1", "-include", "signal.h"], options].concat();
     gcc(folder.path(), &source(before), &options, "program")
@@ -196,6 +201,20 @@ fn commands_that_count_nothing_say_why() {
     let Some(bare) = gcc(folder.path(), bare, &options, "bare") else { return };
     let ran = tdtool(["count", "--", text(&bare)]);
     assert!(ran.stderr.contains("neither symbols nor an unwind table"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_program_that_may_have_written_its_own_code_has_no_counts() {
+    let folder = Folder::new();
+    let Some(file) = build(&folder, SELF_WRITING, &[]) else { return };
+    let ran = count(&["--", text(&file)]);
+    if is_possible(&ran) {
+        let document = ran.json();
+        let refused = document["refused"].to_string();
+        assert!(blocks(&ran).is_empty(), "{document}");
+        assert!(refused.contains("has made its own code writable"), "{refused}");
+        assert_eq!(ran.code(), Some(5), "{}", ran.stderr);
+    }
 }
 
 #[test]

@@ -18,13 +18,11 @@
 //! | `frames` | a bounded number of readings |
 //! | `result`, `merge` | readings → [`tma::counts::Counts`]; counts of several runs → one |
 //! | `software`, `software_event`, `proc_stat` | software events, wait4 and `/proc` |
-//! | `breakpoint` | execute breakpoints |
 //! | `trace` | traced threads: their stops, and how they are resumed |
 //! | `sampled`, `ring` | events that write records, and their ring buffers |
 //! | `control` | the control pipe |
 //! | `events`, `live`, `child`, `signals`, `clock` | the real kernel; with the four above the only `unsafe` |
 
-mod breakpoint;
 mod child;
 mod clock;
 mod coded;
@@ -62,7 +60,6 @@ mod turns;
 mod watch;
 mod whole;
 
-pub use breakpoint::{Breakpoint, MOST as MOST_BREAKPOINTS};
 pub use child::{Child, cannot_start};
 pub use clock::{tsc_hz, tsc_hz_here};
 pub use coded::code;

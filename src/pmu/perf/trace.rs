@@ -10,8 +10,6 @@ use nix::errno::Errno;
 pub enum Stop {
     /// Before this signal is delivered.
     Signal(i32),
-    /// At a breakpoint, at this address.
-    Breakpoint(u64),
     /// It has created a task with this id, which is traced, too.
     Created(i32),
     /// It has executed another program.
@@ -39,12 +37,8 @@ pub enum Resume {
     Listen,
 }
 
-/// `si_code` of a SIGTRAP by a perf event (include/uapi/asm-generic/siginfo.h).
-const TRAP_PERF: i32 = 6;
 /// `PTRACE_EVENT_STOP` (linux/ptrace.h).
 const EVENT_STOP: i32 = 128;
-/// Offset of the instruction pointer in `struct user` of x86-64: the 17th register (sys/user.h).
-const POINTER: usize = 16 * 8;
 
 /// Begins to trace a process, without stopping it, and all tasks that it creates.
 ///
@@ -111,7 +105,6 @@ fn kind(tid: i32, status: i32) -> Stop {
             message(tid).map_or(Stop::Attached, Stop::Created)
         }
         0 if signal == libc::SIGTRAP | 0x80 => Stop::SystemCall,
-        0 if signal == libc::SIGTRAP && is_event(tid) => Stop::Breakpoint(pointer(tid)),
         _ => Stop::Signal(signal),
     }
 }
@@ -121,23 +114,6 @@ fn message(tid: i32) -> Option<i32> {
     // SAFETY: the kernel writes one word to where the pointer points.
     let got = unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, tid, 0, &raw mut message) };
     (got == 0).then(|| i32::try_from(message).ok()).flatten()
-}
-
-/// Whether the SIGTRAP of a stopped thread is from a perf event.
-fn is_event(tid: i32) -> bool {
-    // SAFETY: an all-zero siginfo is a valid value for the kernel to overwrite.
-    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes one siginfo to where the pointer points.
-    let got = unsafe { libc::ptrace(libc::PTRACE_GETSIGINFO, tid, 0, &raw mut info) };
-    got == 0 && info.si_code == TRAP_PERF
-}
-
-/// Instruction pointer of a stopped thread; 0 if it cannot be read.
-fn pointer(tid: i32) -> u64 {
-    Errno::clear();
-    // SAFETY: reads a word of the tracee's registers; its address is a number here.
-    let word = unsafe { libc::ptrace(libc::PTRACE_PEEKUSER, tid, POINTER, 0) };
-    if Errno::last_raw() == 0 { word as u64 } else { 0 }
 }
 
 /// Ends tracing a thread, and a task that it has just created; its breakpoints must have been removed

@@ -158,7 +158,9 @@ fn map(
     let failed = |e: io::Error| format!("its memory cannot be written: {e}");
     memory.write_all(name, NAME).map_err(failed)?;
     let close = u64::from(libc::MFD_CLOEXEC);
-    let file = call(libc::SYS_memfd_create, [name, close, 0, 0, 0, 0])?;
+    let file = tracee.call(memory, libc::SYS_memfd_create, [name, close, 0, 0, 0, 0]);
+    let file = file
+        .map_err(|e| format!("the process may not open a file of shared memory: {}", e.desc()))?;
     let opened = open(tracee, file, length);
     let got = mapping(&cells, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, file);
     let done = got.and_then(|got| placed(got, &cells));

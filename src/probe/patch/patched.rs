@@ -1,7 +1,7 @@
 //! What is written over the code of a process, and how it is taken back.
 
 use crate::plan::PAGE;
-use crate::process::Memory;
+use crate::process::{Mapping, Memory};
 use std::ops::Range;
 
 /// Bytes between functions that are read and written with them: they lie on pages of the functions.
@@ -23,6 +23,8 @@ pub enum Condition {
     Patched,
     /// The program has changed it.
     Changed,
+    /// The program has made it writable: it may have changed it where no jump is.
+    Writable,
     /// It is not mapped any more.
     Unmapped,
     /// The process has ended.
@@ -51,6 +53,16 @@ impl Patched {
             true => Ok(patched),
             false => Err("a jump would lie outside of its function".to_owned()),
         }
+    }
+
+    /// Whether one of the functions can be written in a process with these mappings.
+    pub fn is_writable(&self, mappings: &[Mapping]) -> bool {
+        mappings.iter().filter(|mapping| mapping.is_writable()).any(|mapping| {
+            let mut all = self.before.iter();
+            all.any(|(start, code)| {
+                *start < mapping.end && mapping.start < start + code.len() as u64
+            })
+        })
     }
 
     /// Whether an address is in one of the functions.

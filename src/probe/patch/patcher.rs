@@ -131,6 +131,11 @@ impl<P: Probes> Patcher<P> {
             Condition::Changed => {
                 self.refuse(target, "the program has changed its own code".to_owned());
             }
+            Condition::Writable => {
+                let why =
+                    "the program has made its own code writable, and may have read or changed it";
+                self.refuse(target, why.to_owned());
+            }
             Condition::Unmapped => {
                 self.refuse(target, "it was unmapped before the end (dlclose(3))".to_owned());
             }
@@ -284,7 +289,13 @@ impl<P: Probes> Follower for Patcher<P> {
         let Some(of) = self.processes.get(&process).cloned() else { return };
         if let (Some(memory), false) = (&of.memory, self.has_left) {
             for instance in &of.instances {
-                self.judge(instance.target, instance.code.condition(memory));
+                let condition = match instance.code.condition(memory) {
+                    Condition::Patched if instance.code.is_writable(&mappings) => {
+                        Condition::Writable
+                    }
+                    condition => condition,
+                };
+                self.judge(instance.target, condition);
             }
         }
         if of.found.iter().all(|found| *found) {

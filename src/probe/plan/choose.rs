@@ -15,9 +15,12 @@ pub const LONGEST: u64 = 96;
 const HIDDEN: &str =
     "no jump fits at its start, and an unknown jump of the function may lead to the rest";
 
-/// Why a block of short instructions has no count.
-const NO_ROOM: &str = "no free address that a jump over its short instructions could reach: addresses differ from \
+/// Why a block has no count whose instructions are shorter than a jump.
+const NO_ROOM: &str = "no free address that a jump over its instructions could reach: addresses differ from \
                        run to run, try again, or link it with -pie";
+
+/// Why a block has no count whose instructions are long enough.
+const TAKEN: &str = "probes of other blocks have the bytes of its instructions";
 
 /// How a block is counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -209,9 +212,11 @@ fn place(
             return;
         }
     }
+    let is_short = |site: &Site| site.kind == Kind::Pun;
     placements[number] = refused(match any {
         _ if function.blocks[number].certain < function.blocks[number].instructions.len() => HIDDEN,
-        true => NO_ROOM,
+        true if candidates.iter().all(is_short) => NO_ROOM,
+        true => TAKEN,
         false => "it has no instruction that may be moved",
     });
 }

@@ -7,6 +7,7 @@ use super::seize::{TASKS, refused, seize};
 use super::task::process_of;
 use super::tracee::Tracee;
 use nix::sys::ptrace::{self, Options};
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use pmu::perf::{Child, Resume, Signals, Stop, resume, stop};
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,7 +99,10 @@ pub fn follow(
     child.start()?;
     let (mut interrupted, mut last) = (None, begin);
     while !child.has_ended() {
-        interrupted = signals.forward(leader).or(interrupted);
+        // The first signal is for the command, which may have data to save; the second ends it.
+        let signal =
+            if interrupted.is_none() { signals.forward(leader) } else { killed(signals, leader) };
+        interrupted = signal.or(interrupted);
         following.follower.tick();
         if following.poll() {
             last = Instant::now();
@@ -111,6 +115,13 @@ pub fn follow(
     let tasks = following.created;
     let exit = child.reap().map(|(exit, _)| exit);
     Ok(Followed { wall, exit, interrupted, tasks })
+}
+
+/// Kills the command if there is a signal, and returns its number.
+fn killed(signals: &Signals, leader: i32) -> Option<i32> {
+    let (signal, _) = signals.next()?;
+    let _ = kill(Pid::from_raw(leader), Signal::SIGKILL);
+    Some(signal)
 }
 
 /// The instruction at which a thread has stopped for a signal that the processor raised, not another
@@ -184,7 +195,6 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
                 }
                 return Some(Resume::Continue(signal));
             }
-            Stop::Breakpoint(_) => return Some(Resume::Continue(libc::SIGTRAP)),
             Stop::GroupStop => return Some(Resume::Listen),
             Stop::Created(child) => self.adopt(child, process),
             Stop::Exec => self.executed(tid),

@@ -40,6 +40,11 @@ impl Mapping {
     pub fn is_executable(&self) -> bool {
         self.rights.as_bytes().get(2) == Some(&b'x')
     }
+
+    /// Whether it can be written.
+    pub fn is_writable(&self) -> bool {
+        self.rights.as_bytes().get(1) == Some(&b'w')
+    }
 }
 
 /// The mappings of a process, in order of address; none if it has ended.

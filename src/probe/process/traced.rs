@@ -166,7 +166,7 @@ impl Traced {
             Stop::Created(child) => self.adopt(child, tid),
             Stop::Exec => self.executed(tid),
             Stop::SystemCall => self.after_call(tid),
-            Stop::Breakpoint(_) | Stop::Signal(libc::SIGTRAP) => return self.trapped(tid),
+            Stop::Signal(libc::SIGTRAP) => return self.trapped(tid),
             _ => {}
         }
         handled

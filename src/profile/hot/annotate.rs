@@ -100,22 +100,6 @@ impl Profile {
         Some(flow.blocks.get(flow.loops.get(innermost)?.head)?.start)
     }
 
-    /// Enclosing reference points of a block: the heads of the loops around its innermost loop, the
-    /// innermost first, and the start of its function. They are executed less often than the block.
-    pub fn around(&mut self, block: &HotBlock) -> Vec<u64> {
-        let Some(function) = self.functions.get(block.function).cloned() else { return Vec::new() };
-        let Ok(flow) = self.flow(block.function, &function) else { return Vec::new() };
-        let own = flow.blocks.iter().find(|b| b.start == block.start).and_then(|b| b.innermost);
-        let up = |number: &usize| flow.loops.get(*number).and_then(|l| l.parent);
-        let parents = std::iter::successors(own.as_ref().and_then(up), up);
-        let heads = parents.filter_map(|l| Some(flow.blocks.get(flow.loops.get(l)?.head)?.start));
-        let mut places: Vec<u64> = heads.take(flow.loops.len()).collect();
-        places.push(function.start);
-        places.dedup();
-        places.retain(|place| *place != block.start);
-        places
-    }
-
     fn flow(&mut self, index: usize, function: &HotFunction) -> Result<Flow, String> {
         if let Some(gap) = &function.gap {
             return Err(gap.clone());

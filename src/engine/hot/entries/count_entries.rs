@@ -2,20 +2,13 @@
 
 use super::clock::Clock;
 use super::count_ask::CountAsk;
-use super::estimate::{Entries, WINDOW, rate};
 use super::plausible::contradiction;
 use super::probed::probed;
 use crate::documents::Report;
-use pmu::breakpoints::{Limits, Site, cost, of_process};
-use pmu::perf::{MOST_BREAKPOINTS, Signals};
+use pmu::perf::Signals;
 use pmu::{Command, Target};
 use profile::hot::{HotBlock, Profile};
-use std::path::Path;
-use std::time::Duration;
 use tma::error::{Error, Result};
-
-/// What was counted of a block, or why nothing was.
-type Found = std::result::Result<Entries, String>;
 
 /// Called with the number of counted blocks and of all.
 type Progress<'a> = &'a mut dyn FnMut(usize, usize);
@@ -37,7 +30,7 @@ pub fn target(target: &Target, command: Option<&Command>) -> Result<CountAsk> {
 /// Enters how often the report's blocks run. The signal that interrupted the counting, if one did.
 ///
 /// # Errors
-/// The command cannot be run again; breakpoints are refused.
+/// The command cannot be run again.
 pub fn enter(
     report: &mut Report,
     profile: &mut Profile,
@@ -57,20 +50,8 @@ pub fn enter(
         true => why,
         false => format!("not counted: {why}"),
     };
-    let mut found: Vec<_> = probed.blocks.into_iter().map(|found| found.map_err(not)).collect();
+    let found: Vec<_> = probed.blocks.into_iter().map(|found| found.map_err(not)).collect();
     let mut interrupted = probed.interrupted;
-    if let (CountAsk::Process(pid), None) = (ask, interrupted)
-        && found.iter().any(std::result::Result::is_err)
-        && Path::new(&format!("/proc/{pid}")).exists()
-    {
-        let of = (*pid, &signals);
-        match by_breakpoints(report, profile, blocks, of, &mut found, progress) {
-            Ok(signal) => interrupted = signal,
-            Err(error) if found.iter().all(std::result::Result::is_err) => return Err(error),
-            // What probes have counted stands without them.
-            Err(error) => report.notes.push(error.to_string()),
-        }
-    }
     progress(blocks.len(), blocks.len());
     // Counting slows a process, sampling does not: a share of time divided by entries would be that of no run.
     let is_live = matches!(ask, CountAsk::Process(_));
@@ -119,74 +100,4 @@ pub fn enter(
         row.entries_how = Some(entries.how);
     }
     Ok(interrupted)
-}
-
-/// Counts the blocks of a live process that probes have not counted, by breakpoints, in a window for each
-/// few of them. The signal that interrupted it.
-fn by_breakpoints(
-    report: &mut Report,
-    profile: &mut Profile,
-    blocks: &[HotBlock],
-    (pid, signals): (i32, &Signals),
-    found: &mut [Found],
-    progress: Progress<'_>,
-) -> Result<Option<i32>> {
-    let cost = cost().map_err(|errno| {
-        Error::not_possible("blocks cannot be counted here")
-            .because(format!("execute breakpoints do not work ({})", errno.desc()))
-            .hint("leave --counts out; --measure needs no breakpoints")
-    })?;
-    let of: Vec<_> = blocks.iter().map(|block| sites(profile, block)).collect();
-    let mut pending: Vec<usize> =
-        (0..of.len()).filter(|at| of[*at].is_ok() && found[*at].is_err()).collect();
-    let (mut time, mut interrupted) = (Duration::ZERO, None);
-    while !pending.is_empty() && interrupted.is_none() {
-        progress(of.len() - pending.len(), of.len());
-        let (taken, sites) = choose(&of, &pending);
-        let outcome = of_process(pid, &sites, (Limits::default(), cost), WINDOW, signals)?;
-        time += outcome.wall;
-        interrupted = outcome.interrupted;
-        for &at in taken.iter().filter(|_| interrupted.is_none()) {
-            let place = |site: &Site| sites.iter().position(|s| s == site);
-            let own = of[at].as_ref().map_or(&[][..], Vec::as_slice);
-            let places: Vec<usize> = own.iter().filter_map(place).collect();
-            // Else the reason why it has no probe stays.
-            if let Ok(entries) = rate(&outcome, &places) {
-                found[at] = Ok(entries);
-            }
-        }
-        pending.retain(|at| !taken.contains(at));
-    }
-    report.notes.push(format!(
-        "entries without a probe are of {:.1} s of breakpoints; a counted entry costs {:.1} µs here",
-        time.as_secs_f64(),
-        cost.as_secs_f64() * 1e6
-    ));
-    Ok(interrupted)
-}
-
-/// The block's first instruction, then places around it.
-fn sites(profile: &mut Profile, block: &HotBlock) -> std::result::Result<Vec<Site>, String> {
-    let mut addresses = vec![block.start];
-    addresses.extend(profile.around(block));
-    addresses.truncate(MOST_BREAKPOINTS);
-    let site = |address| profile.offset(block, address).map(|(path, offset)| Site { path, offset });
-    addresses.into_iter().map(site).collect()
-}
-
-/// The first of the pending blocks with all that is around it, and what else finds room.
-fn choose(
-    of: &[std::result::Result<Vec<Site>, String>],
-    pending: &[usize],
-) -> (Vec<usize>, Vec<Site>) {
-    let (mut taken, mut sites) = (Vec::new(), Vec::<Site>::new());
-    for &at in pending {
-        let own = of[at].iter().flatten();
-        let new: Vec<Site> = own.filter(|s| !sites.contains(s)).cloned().collect();
-        if sites.len() + new.len() <= MOST_BREAKPOINTS {
-            sites.extend(new);
-            taken.push(at);
-        }
-    }
-    (taken, sites)
 }

@@ -2,7 +2,6 @@
 //! window of a live process.
 
 use super::count_ask::CountAsk;
-use super::estimate::Entries;
 use super::same_end::cut_short;
 use crate::documents::Report;
 use pmu::perf::Signals;
@@ -14,6 +13,17 @@ use tma::error::{ErrorKind, Result};
 
 /// So long a live process is counted.
 const WINDOW: Duration = Duration::from_secs(1);
+
+/// How often a block is entered.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Entries {
+    /// Of the run, or a second.
+    pub count: f64,
+    /// Half width, as a ratio; `None` where there may have been any number more.
+    pub error: Option<f64>,
+    /// For people.
+    pub how: String,
+}
 
 /// What probes counted.
 #[derive(Default)]
@@ -61,7 +71,7 @@ pub(super) fn probed(
         CountAsk::Process(pid) => count_process(*pid, &wanted, WINDOW, signals, &mut |_, _| {}),
     };
     let counts = match counted {
-        // Breakpoints need no permission to trace; and what was measured of a process stands.
+        // What was measured stands.
         Err(error) if error.kind() == ErrorKind::NotPossible || is_process => {
             let blocks = blocks.iter().map(|_| Err(error.to_string())).collect();
             return Ok(Probed { blocks, ..Probed::default() });
