@@ -54,7 +54,8 @@ def estimate(tool, command, folder):
     if os.path.exists(out):
         os.remove(out)
     done = subprocess.run([tool, "report", "--estimate", "--format", "json", "--output", out, "--", *command],
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                          errors="replace")
     if done.returncode != 0 or not os.path.exists(out):
         return None, (done.stderr.strip().splitlines() or ["no document"])[0]
     with open(out) as file:

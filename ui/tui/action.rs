@@ -45,8 +45,8 @@ pub enum BackgroundResult {
     NoFunctions(String),
     /// Counts from the branch stacks of its events, by number of the event.
     Counts(Vec<(usize, Counts)>),
-    /// Its samples of loads.
-    Loads(Box<Loads>),
+    /// The samples of loads of its events, by number of the event.
+    Loads(Vec<(usize, Loads)>),
     /// The code of the function with this index, and its source lines.
     Annotated(usize, Box<Annotated>, SourceLines),
     /// The code of the function with this index is not available, for this reason.

@@ -69,7 +69,8 @@ pub fn prefetch_by_probes(
             let body = most_frequent(&mut code, counts, one)?;
             let place = (row.module.clone(), body.start);
             let found = known.entry(place).or_insert_with(|| measure(&body.code)).clone()?;
-            Ok(Measured { cycles: found.cycles, range: found.range, source: body.source })
+            let source = body.source + found.how();
+            Ok(Measured { cycles: found.cycles, range: found.range, source })
         };
         let mut own = advised(counts, row, &one, host, &mut cycles);
         own.evidence.share = weight(row) / all.max(f64::MIN_POSITIVE);

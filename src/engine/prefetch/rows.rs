@@ -27,6 +27,13 @@ pub struct Cycles {
     pub at_one_address: bool,
 }
 
+impl Cycles {
+    /// What a source adds about how the block was measured, after a space; empty if it was as it is.
+    pub fn how(&self) -> &'static str {
+        if self.at_one_address { " with its loads from one address" } else { "" }
+    }
+}
+
 /// What was measured on this host.
 #[derive(Debug, Clone)]
 pub struct Host {
@@ -172,10 +179,9 @@ fn measured(
     let (start, code) = one.body.as_ref().map_err(Clone::clone)?;
     let place = (one.load.0.0.clone(), *start);
     let found = known.entry(place).or_insert_with(|| measure(code));
-    found.clone().map(|Cycles { cycles, range, at_one_address }| {
-        let how = if at_one_address { " with its loads from one address" } else { "" };
-        Measured { cycles, range, source: format!("measured block{how}, here") }
-    })
+    let found = found.clone()?;
+    let source = format!("measured block{}, here", found.how());
+    Ok(Measured { cycles: found.cycles, range: found.range, source })
 }
 
 fn samples(loads: &Loads, sum: &Sum) -> EvidenceRow {

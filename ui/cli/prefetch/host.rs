@@ -89,22 +89,6 @@ fn cycles_per_ns(profiler: &mut Profiler, counts: &Count) -> Result<f64> {
 /// How often a block is measured: what it takes may differ from one placement to the next.
 const MEASURED: usize = 3;
 
-/// Core cycles of a block in isolation: the median, and the range of all passes.
-pub fn cycles(profiler: &mut Profiler, code: &[u8]) -> std::result::Result<Cycles, String> {
-    let block = Block::decode(code).map_err(|e| e.to_string())?;
-    let (mut all, mut range) = (Vec::new(), (f64::INFINITY, 0.0_f64));
-    for _ in 0..MEASURED {
-        let measured = profiler.measure(&block).map_err(|e| e.to_string())?;
-        let why = measured.reason.unwrap_or_else(|| "no result".to_owned());
-        let found = measured.throughput.ok_or(why)?;
-        range = (range.0.min(found.low), range.1.max(found.high));
-        all.push(found.cycles);
-    }
-    all.sort_by(f64::total_cmp);
-    let cycles = all.get(MEASURED / 2).copied().ok_or("no result")?;
-    Ok(Cycles { cycles, range, at_one_address: false })
-}
-
 /// Where all loads are from, if they miss the first cache otherwise: no initial value is near.
 const ONE_ADDRESS: u32 = 0x3000_0000;
 /// Passes that are tried for [`MEASURED`] that are stable.

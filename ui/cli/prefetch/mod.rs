@@ -19,7 +19,7 @@ use engine::files::write_whole;
 use engine::prefetch::prefetch_by_probes;
 use engine::render::width::Page;
 use engine::render::{count, json, prefetch, prefetch_plan};
-use host::{counts, cycles, cycles_of_hits, host, known_counts};
+use host::{counts, cycles_of_hits, host, known_counts};
 use pmu::Command;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -162,7 +162,7 @@ fn by_probes(settings: &Settings, args: &PrefetchArgs, counts: &Count) -> Result
     let _clock = Clock::start("measuring this host and hot loops", None, false);
     let (mut profiler, here) = profiler(settings)?;
     let host = host(settings, &mut profiler, counts)?;
-    let mut measure = |code: &[u8]| cycles(&mut profiler, code);
+    let mut measure = |code: &[u8]| cycles_of_hits(&mut profiler, code);
     let mut document = prefetch_by_probes(counts, &args.search.paths()?, &host, &mut measure)?;
     if args.command.is_empty() {
         document.notes.push(format!(

@@ -73,8 +73,8 @@ fn sum_loads(path: PathBuf, search: SearchPaths, queue: Queue) {
         let found =
             catch_panic(|| engine::recorded_loads::loads(std::slice::from_ref(&path), &search));
         // Without them the screens are those of a recording without samples of loads.
-        if let Some(loads) = found.ok().and_then(Result::ok).as_ref().and_then(Loads::recorded) {
-            queue.send(BackgroundResult::Loads(Box::new(loads)));
+        if let Some(document) = found.ok().and_then(Result::ok) {
+            queue.send(BackgroundResult::Loads(Loads::of_events(&document)));
         }
     });
 }

@@ -1,6 +1,6 @@
 //! Recorded samples of loads, beside the samples of code.
 
-use engine::documents::loads::{self, LoadRow};
+use engine::documents::loads::{self, EventRow, LoadRow};
 use profile::hot::HotFunction;
 use std::collections::{BTreeMap, HashMap};
 
@@ -41,9 +41,13 @@ fn address(text: &str) -> Option<u64> {
 }
 
 impl Loads {
-    /// Those of the first event with loads of a recording.
-    pub fn recorded(document: &loads::Loads) -> Option<Self> {
-        let event = document.events.iter().find(|event| event.loads > 0)?;
+    /// Those of the events with loads of a recording, each with its number.
+    pub fn of_events(document: &loads::Loads) -> Vec<(usize, Self)> {
+        let with_loads = document.events.iter().filter(|event| event.loads > 0);
+        with_loads.map(|event| (event.event, Self::recorded(document, event))).collect()
+    }
+
+    fn recorded(document: &loads::Loads, event: &EventRow) -> Self {
         let of = if event.shares == "latency" { "latency × period" } else { "periods" };
         let limit = event.least_latency.map_or(String::new(), |n| format!(", from {n} cycles on"));
         let source =
@@ -55,7 +59,7 @@ impl Loads {
                 module.insert(at, LoadSamples::of(row));
             }
         }
-        Some(all)
+        all
     }
 
     /// The load at an address of a function.
@@ -135,7 +139,7 @@ impl LoadSamples {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::documents::loads::{EventRow, LevelsRow, VariableOf};
+    use engine::documents::loads::{LevelsRow, VariableOf};
 
     /// By hand: (10 × 400 + 30 × 40) / 40 cycles; 10 of 40 samples from memory.
     #[test]
@@ -159,7 +163,7 @@ mod tests {
             ],
             ..loads::Loads::default()
         };
-        let all = Loads::recorded(&document).unwrap();
+        let [(_, all)] = &Loads::of_events(&document)[..] else { panic!("one event with loads") };
         let function = HotFunction { path: "matmul".into(), ..HotFunction::default() };
         let block = all.between(&function, 0x10, 0x20).unwrap();
         assert_eq!(block.text(), "80.0 % of loads, 130 cycles, L2 75 %, DRAM 25 %");

@@ -34,7 +34,7 @@ pub struct State {
     /// Counts of recorded branches, by number of their event.
     pub recorded_counts: Vec<(usize, Counts)>,
     /// Recorded samples of loads.
-    pub loads: Option<Loads>,
+    pub recorded_loads: Vec<(usize, Loads)>,
     pub block: BlockScreen,
     pub estimate: Estimated,
     pub comparison: Comparison,
@@ -60,6 +60,13 @@ impl State {
         self.counts.as_ref().or(own.map(|(_, counts)| counts))
     }
 
+    /// The recorded samples of loads: of the event that is shown, or, if it samples none, of the first that does.
+    pub fn loads(&self) -> Option<&Loads> {
+        let event = self.functions.samples_of.event.unwrap_or(0);
+        let own = self.recorded_loads.iter().find(|(number, _)| *number == event);
+        own.or(self.recorded_loads.first()).map(|(_, loads)| loads)
+    }
+
     /// An empty state that begins with the screen `first`.
     pub fn new(first: Screen, look: Look) -> Self {
         Self {
@@ -73,7 +80,7 @@ impl State {
             blocks: Blocks::default(),
             counts: None,
             recorded_counts: Vec::new(),
-            loads: None,
+            recorded_loads: Vec::new(),
             block: BlockScreen::default(),
             estimate: Estimated::default(),
             comparison: Comparison::default(),

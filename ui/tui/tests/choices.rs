@@ -4,9 +4,10 @@ use super::example::{block_report, hot, measured};
 use super::typing::{arrives, picture, types};
 use crate::keymap::{Edit, Keymap};
 use crate::tui::action::{Action, BackgroundResult, Effect};
-use crate::tui::state::{Counts, SampleFilter, State};
+use crate::tui::state::{Counts, Loads, SampleFilter, State};
 use crate::tui::update::update;
 use engine::documents::branches::{Branches, EventRow};
+use engine::documents::loads;
 use profile::hot::Thread;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -55,6 +56,29 @@ fn each_event_has_the_counts_of_its_own_branches() {
     assert!(shown(None).is_some_and(|source| source.contains("(cycles, ")));
     assert_eq!(shown(Some(1)), None, "an event without branches");
     assert!(shown(Some(2)).is_some_and(|source| source.contains("(stores, ")));
+}
+
+/// Tab shows another event, and with it the samples of its own loads.
+#[test]
+fn each_event_has_the_samples_of_its_own_loads() {
+    let event = |event, name: &str, loads| loads::EventRow {
+        event,
+        name: name.into(),
+        loads,
+        ..loads::EventRow::default()
+    };
+    let events = vec![event(0, "cycles", 0), event(1, "loads", 40), event(2, "stores", 7)];
+    let document = loads::Loads { events, ..loads::Loads::default() };
+    let mut state = measured();
+    types(&mut state, "Enter");
+    arrives(&mut state, BackgroundResult::Loads(Loads::of_events(&document)));
+    let mut shown = |event| {
+        state.functions.samples_of.event = event;
+        state.loads().map(|loads| loads.source.clone())
+    };
+    assert_eq!(shown(None), shown(Some(1)), "the first event samples no loads");
+    assert!(shown(Some(1)).is_some_and(|source| source.contains("40 samples of loads")));
+    assert!(shown(Some(2)).is_some_and(|source| source.contains("7 samples of stores")));
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn loads_are_beside_the_code() {
     let document = Document { events: vec![event], loads: vec![load], ..Document::default() };
     let mut state = measured();
     update(&mut state, Action::Resize(140, 40));
-    let loads = Box::new(Loads::recorded(&document).expect("loads"));
+    let loads = Loads::of_events(&document);
     arrives(&mut state, BackgroundResult::Loads(loads));
     types(&mut state, "Enter");
     let functions = picture(&state);

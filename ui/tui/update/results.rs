@@ -25,7 +25,7 @@ pub fn take(state: &mut State, result: BackgroundResult, effects: &mut Vec<Effec
         }
         BackgroundResult::Threads(threads) => state.functions.threads = threads,
         BackgroundResult::Counts(counts) => state.recorded_counts = counts,
-        BackgroundResult::Loads(loads) => state.loads = Some(*loads),
+        BackgroundResult::Loads(loads) => state.recorded_loads = loads,
         BackgroundResult::Output(text) => state.output.add(&text),
         BackgroundResult::Offer(cost) => state.estimate.job = EstimateJob::Offered(cost),
         BackgroundResult::Estimating(step) => {

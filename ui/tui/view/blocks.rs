@@ -149,7 +149,7 @@ fn loads(
     find: impl FnOnce(&Loads, &HotFunction) -> Option<LoadSamples>,
 ) -> Option<String> {
     let function = &state.blocks.data.ready()?.function;
-    let loads = state.loads.as_ref()?;
+    let loads = state.loads()?;
     Some(find(loads, function)?.text())
 }
 

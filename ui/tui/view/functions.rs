@@ -44,7 +44,7 @@ fn head(state: &State, hot: &Summary, buffer: &mut Buffer, area: Rect) {
     }
     put_wrapped(buffer, above, &look.prose(&info::functions(state)), look.style(Tone::Dim));
     if area.height >= 1 {
-        let columns = Columns::of(usize::from(area.width), hot, state.loads.is_some());
+        let columns = Columns::of(usize::from(area.width), hot, state.loads().is_some());
         let line = Line::from(look.span(columns.titles(state), Tone::Bold));
         buffer.set_line(area.x, area.bottom() - 1, &line, area.width);
     }
@@ -52,7 +52,7 @@ fn head(state: &State, hot: &Summary, buffer: &mut Buffer, area: Rect) {
 
 fn rows(state: &State, hot: &Summary, buffer: &mut Buffer, area: Rect) {
     let functions = &state.functions;
-    let columns = Columns::of(usize::from(area.width), hot, state.loads.is_some());
+    let columns = Columns::of(usize::from(area.width), hot, state.loads().is_some());
     for (y, row) in functions.list.shown(usize::from(area.height)).enumerate() {
         if let Some(function) = functions.row(row) {
             let event = functions.rows.get(row).map(|i| dominant(hot, *i)).unwrap_or_default();
@@ -92,7 +92,7 @@ fn line(state: &State, f: &HotFunction, event: &str, columns: &Columns) -> Line<
 
 /// Share of the recorded loads, and their mean latency.
 fn loads(state: &State, f: &HotFunction) -> String {
-    let found = state.loads.as_ref().and_then(|loads| loads.between(f, f.start, f.end));
+    let found = state.loads().and_then(|loads| loads.between(f, f.start, f.end));
     let Some(found) = found else { return String::new() };
     let mean = found.mean().map_or("-".to_owned(), |mean| format!("{mean:.0}"));
     format!("{:>6.1} %{mean:>8}", 100.0 * found.share)

@@ -80,7 +80,7 @@ pub fn blocks(state: &State) -> String {
         let no_time = if is_same { "" } else { ", not of this command: no time per entry" };
         parts.push(format!("{}{no_time}", counts.source));
     }
-    if let Some(loads) = &state.loads {
+    if let Some(loads) = state.loads() {
         parts.push(loads.source.clone());
     }
     // Skid is among the profile's own notes.
