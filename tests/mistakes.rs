@@ -157,8 +157,12 @@ fn what_cannot_be_read_or_written_names_the_file_and_what_to_do() {
         (vec!["report", "-o", &missing, "--", "true"], "mkdir -p".to_owned()),
         (vec!["count", "-o", &missing, "--", "true"], "mkdir -p".to_owned()),
         (vec!["record", "-o", &missing, "--", "true"], "mkdir -p".to_owned()),
+        (vec!["tables", "eval", "zen4", "--counts", &missing], "No such file".to_owned()),
+        (vec!["report", &counts, "--symfs", &missing], "No such file".to_owned()),
+        (vec!["branches", &counts, "--binary", &missing], "No such file".to_owned()),
     ] {
         let output = tdtool(&args);
+        assert!(!output.stderr.contains("os error"), "{args:?}: {}", output.stderr);
         assert!(matches!(output.code(), Some(1 | 2)), "{args:?}");
         assert!(output.stderr.contains(&expected), "{args:?}: {}", output.stderr);
     }

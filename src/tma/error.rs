@@ -58,10 +58,14 @@ impl Error {
         Self { kind, what: what.into(), cause: None, hint: None }
     }
 
-    /// Adds why it failed.
+    /// Adds why it failed, without the number that the standard library adds to an error of the system.
     #[must_use]
     pub fn because(mut self, cause: impl fmt::Display) -> Self {
-        self.cause = Some(cause.to_string());
+        let mut cause = cause.to_string();
+        if let Some(number) = cause.rfind(" (os error ").filter(|_| cause.ends_with(')')) {
+            cause.truncate(number);
+        }
+        self.cause = Some(cause);
         self
     }
 

@@ -20,17 +20,17 @@ from common import arguments, need, table
 
 QUERY = ("with recursive n(i) as (select 1 union all select i+1 from n where i<2000000) "
          "select sum(i%7), count(*), max(i*31 % 1009) from n where i%3=0")
-PYTHON = "d = dict()\nfor i in range(1500000): k = str(i % 5003); d[k] = d.get(k, 0) + (i & 7)\nprint(len(d))"
-PERL = "for $i (1..1500000) { $n[$i % 5003] += length(\"x$i\"); } print scalar @n"
+PYTHON = "d = dict()\nfor i in range(10000000): k = str(i % 5003); d[k] = d.get(k, 0) + (i & 7)\nprint(len(d))"
+PERL = "for $i (1..10000000) { $n[$i % 5003] += length(\"x$i\"); } print scalar @n"
 # Written before the first run; {text} is text that the script makes, {folder} has the programs it compiles.
 PROGRAMS = {
     "gzip": "gzip -6 -c {text}", "xz": "xz -2 -T1 -c {text}", "zstd": "zstd -9 -q --single-thread -c {text}",
     "sort": "sort --parallel=1 {text}", "sqlite3": "sqlite3 :memory: " + shlex.quote(QUERY),
     "python3": "python3 -c " + shlex.quote(PYTHON), "perl": "perl -e " + shlex.quote(PERL),
-    "words.cpp": "{folder}/words 25", "sieve.rs": "{folder}/sieve",
+    "words.cpp": "{folder}/words 60", "sieve.rs": "{folder}/sieve",
     "redis": "sh -c " + shlex.quote("redis-server --port 0 --unixsocket {folder}/s --save '' >/dev/null & "
                                     "until redis-cli -s {folder}/s ping >/dev/null 2>&1; do :; done; "
-                                    "redis-benchmark -s {folder}/s -n 200000 -P 16 -q -t lpush,lrange_100,zadd; "
+                                    "redis-benchmark -s {folder}/s -n 800000 -P 16 -q -t lpush,lrange_100,zadd; "
                                     "redis-cli -s {folder}/s shutdown nosave"),
 }
 PARTS = ("retiring", "bad_speculation", "fetch_latency", "fetch_bandwidth", "core_bound", "memory_bound", "unexplained")
@@ -67,7 +67,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments(parser, blocks=False)
     parser.add_argument("--only", default="", help="programs, separated by commas")
-    parser.add_argument("--words", type=int, default=1_000_000, help="words of the text (default 1 million)")
+    parser.add_argument("--words", type=int, default=6_000_000, help="words of the text (default 6 million)")
     args = parser.parse_args()
     need(args.tool)
     body, few, cheap = [], 0, 0

@@ -32,7 +32,12 @@ impl Chooser<'_> {
         }
         let events = if events.is_empty() {
             let rate = Rate::Period(period.unwrap_or(BRANCH_PERIOD));
-            self.taken_branches().into_iter().map(|e| SampledEvent { rate, ..e }).collect()
+            // In user mode only, as the stacks are: samples in the kernel would repeat the last stack before.
+            let in_user_mode = |e: SampledEvent| {
+                let encoding = Encoding { user_only: true, ..e.encoding };
+                SampledEvent { rate, encoding, ..e }
+            };
+            self.taken_branches().into_iter().map(in_user_mode).collect()
         } else {
             events
         };
