@@ -86,14 +86,18 @@ fn a_program_that_another_thread_executes_is_followed() {
     assert_eq!(found.functions[0].as_ref().unwrap().blocks[0].count, Ok(2000));
 }
 
-/// Ignores the signals that end other programs, makes a file and runs for ever.
+/// Makes a file when it starts and another at SIGTERM, and runs for ever.
 const STUBBORN: &str = r#"
+#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
+#include <unistd.h>
+static char **files;
+static void made(const char *file) { close(open(file, O_CREAT | O_WRONLY, 0600)); }
+static void handler(int s) { (void)s; made(files[2]); }
 int main(int count, char **arguments) {
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_IGN);
-    fclose(fopen(arguments[1], "w"));
+    files = arguments;
+    signal(SIGTERM, handler);
+    made(files[1]);
     for (volatile long i = 0;; i++) {}
 }
 "#;
@@ -103,20 +107,24 @@ fn the_second_signal_ends_a_command_that_ignores_the_first() {
     let _busy = busy();
     let folder = Folder::new();
     let Some(program) = gcc(folder.path(), STUBBORN, &["-O1"], "program") else { return };
-    let started = folder.path().join("started");
+    let [started, signalled] = ["started", "signalled"].map(|name| folder.path().join(name));
     let arguments = ["count", "--functions", "main", "--format", "json", "--"];
-    let all = arguments.iter().copied().chain([text(&program), text(&started)]);
+    let all = arguments.into_iter().chain([text(&program), text(&started), text(&signalled)]);
     let mut child = start(&mut command(all));
-    let has_ended = |child: &mut std::process::Child| child.try_wait().unwrap().is_some();
-    until(|| started.exists() || has_ended(&mut child), || "it does not start".to_owned());
-    // Signals of one number that wait are one: a new one is sent until the command has ended.
-    until(
-        || {
-            send(&child, Signal::SIGTERM);
-            has_ended(&mut child)
-        },
-        || "it does not end".to_owned(),
-    );
+    let comes = |child: &mut std::process::Child, file: &std::path::Path| {
+        until(
+            || file.exists() || child.try_wait().unwrap().is_some(),
+            || format!("{} does not come", file.display()),
+        );
+        file.exists()
+    };
+    // Each once, as signals of one number that wait are one.
+    if comes(&mut child, &started) {
+        send(&child, Signal::SIGTERM);
+    }
+    if comes(&mut child, &signalled) {
+        send(&child, Signal::SIGTERM);
+    }
     let ran = ended(child);
     if ran.stderr.contains("cannot trace") {
         eprintln!("skipped: {}", ran.stderr);
