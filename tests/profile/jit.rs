@@ -1,7 +1,8 @@
 //! Code that was compiled just in time and written to a jitdump: made ones, damaged ones, and node's against
-//! `perf inject`.
+//! `perf inject`; and to a map file: a JVM's against `perf script`.
 
-use crate::support::files::Folder;
+use crate::support::files::{Folder, text};
+use crate::support::quiet::busy;
 use crate::support::run::{program, run, tdtool};
 use crate::support::tools::available;
 use profile::address_space::AddressSpaces;
@@ -221,10 +222,46 @@ fn functions_of_node_have_the_samples_that_perf_inject_gives_them() {
     let expected = printed.lines().filter(|line| line.contains("*busy ")).count();
     assert!(expected > 0, "{printed}");
 
+    assert_eq!(samples(&data, "*busy "), expected);
+}
+
+/// Samples of the functions whose names have `part`.
+fn samples(data: &str, part: &str) -> usize {
     let report =
-        tdtool(["report", "--functions", "100000", "--format", "json", &data]).succeeded().json();
+        tdtool(["report", "--functions", "100000", "--format", "json", data]).succeeded().json();
     let rows = report["functions"].as_array().unwrap_or_else(|| panic!("{report}"));
-    let own = rows.iter().filter(|row| row["name"].as_str().is_some_and(|n| n.contains("*busy ")));
-    let found: u64 = own.map(|row| row["samples"].as_u64().unwrap()).sum();
-    assert_eq!(found, expected as u64, "{report}");
+    let own = rows.iter().filter(|row| row["name"].as_str().is_some_and(|n| n.contains(part)));
+    own.map(|row| row["samples"].as_u64().unwrap() as usize).sum()
+}
+
+/// Java that takes a moment.
+const JAVA: &str = "public class Hot { static long spin(long n) { long x = n; for (long i = 0; i < n; i++) \
+    x = x * 6364136223846793005L + (i ^ x >>> 7); return x; } public static void main(String[] a) \
+    { long s = 0; for (int i = 0; i < 300; i++) s += spin(1000000); System.out.println(s); } }";
+
+/// The same recording read here and by perf, with the names of the JVM's map file.
+#[test]
+fn functions_of_a_jvm_have_the_samples_that_perf_gives_them() {
+    if !available("javac") || !available("java") || !available("perf") {
+        return;
+    }
+    let _busy = busy();
+    let folder = Folder::new();
+    let source = folder.write("Hot.java", JAVA);
+    let compiled = program("javac").args(["-d", text(folder.path()), &source]).output().unwrap();
+    need!(compiled.status.success(), "javac cannot compile here");
+    let data = folder.file("perf.data");
+    let mut perf = program("perf");
+    perf.args(["record", "-k", "mono", "-e", "cpu-clock:u", "-F", "999", "-o", &data, "java"]);
+    perf.args(["-XX:+PreserveFramePointer", "-XX:+UnlockDiagnosticVMOptions"]);
+    perf.args(["-XX:+DumpPerfMapAtExit", "-cp", text(folder.path()), "Hot"]);
+    let done = perf.stdout(Stdio::null()).output().unwrap();
+    need!(done.status.success(), "perf record of java is not possible here");
+    let printed = run(program("perf").args(["script", "-i", &data, "-F", "pid,ip,sym"])).stdout;
+    let own: Vec<&str> = printed.lines().filter(|line| line.contains("Hot.spin(")).collect();
+    need!(!own.is_empty(), "this JVM writes no map file");
+    let found = samples(&data, "Hot.spin(");
+    let process = own[0].split_whitespace().next().unwrap_or_default();
+    let _ = std::fs::remove_file(format!("/tmp/perf-{process}.map"));
+    assert_eq!(found, own.len());
 }

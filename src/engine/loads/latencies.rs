@@ -16,6 +16,12 @@ use workload::{Fenced, Triple, fenced_loads};
 const TIMED: u64 = 4096;
 /// Most records in all: 16 MiB.
 const RECORDS: u64 = 1 << 20;
+/// In so many bursts at random times: a load that is not timed then costs little. Each has so many records at least.
+const BURSTS: u64 = 32;
+const LEAST: u64 = 256;
+/// Pauses are so many times as long as bursts. With what timing costs, one in about so many executions is in a burst.
+const PAUSE: f64 = 3.0;
+const INSIDE: u64 = 8;
 
 /// Latencies of loads.
 pub(super) struct Latencies {
@@ -51,10 +57,10 @@ pub(super) fn run(
     chosen.truncate(MOST_TIMED as usize);
     let expected: u64 = chosen
         .iter()
-        .map(|number| all[*number].executions >> (bits(all[*number].executions) - 1))
+        .map(|number| all[*number].executions / INSIDE >> (bits(all[*number].executions) - 1))
         .sum();
-    let length = (expected + expected / 4).clamp(TIMED, RECORDS) as usize;
-    let pace = Pace { length, bursts: 4, pause: 0.0 };
+    let length = (expected / BURSTS).clamp(LEAST, RECORDS / BURSTS) as usize;
+    let pace = Pace { length, bursts: BURSTS as usize, pause: PAUSE };
     let number: BTreeMap<(usize, u64), usize> =
         chosen.iter().map(|n| ((all[*n].function, all[*n].load.at), *n)).collect();
     let wishes = |function: usize, _: &Function| -> Vec<Wish> {
@@ -107,7 +113,7 @@ fn is_timed(site: &Site) -> bool {
 
 /// Bits of the number of executions from one that is timed to the next: half of that on average.
 fn bits(executions: u64) -> u8 {
-    let most = (2 * executions / TIMED).max(2).ilog2() as u8;
+    let most = (2 * executions / INSIDE / TIMED).max(2).ilog2() as u8;
     most.clamp(1, MOST_BITS)
 }
 

@@ -10,6 +10,7 @@
 //! | `pieces` | what all trampolines have |
 //! | `trampoline` | those of counts |
 //! | `observer` | those that record what an instruction does |
+//! | `value` | what a record has of an instruction |
 //! | `timed` | the part that times a load |
 //! | `registers` | the part that records what registers hold |
 
@@ -23,6 +24,7 @@ mod records;
 mod registers;
 mod timed;
 mod trampoline;
+mod value;
 
 pub use allocated::{ENTRIES, ENTRY, LIMIT, LOG, LOGGED};
 pub use marked::{EVENT, EVENTS, MOST_EVENTS, MOST_LOOKS, PATIENCE};

@@ -2,21 +2,23 @@
 //! do; then the instructions themselves, and a jump back.
 //!
 //! Memory shared with this process holds a count of records that are still wanted, and the records.
-//! While it is 0, a probe only looks at it: that is the gate, which is opened from outside. Records
+//! While it is 0, a probe only looks at it: that is the gate, which is opened from outside. A probe with
+//! several records has the instructions twice, so that it looks once while the gate is closed. Records
 //! are written from the last to the first, each by whoever has taken its number (`lock xadd`), so that
 //! they are in the order of execution, in all threads.
 
 use super::allocated::allocated;
 use super::labelled::Labelled;
 use super::marked::marked;
-use super::pieces::{RED_ZONE, goes_on, jump, memory, pop_flags, push_flags, stack};
+use super::pieces::{RED_ZONE, goes_on, jump, pop_flags, push_flags, stack};
 use super::records::take;
 use super::registers::registers;
 use super::timed::time;
+use super::value::value;
 use crate::plan::{Observer, What, Wish};
 use iced_x86::{
-    BlockEncoder, BlockEncoderOptions, Code, ConditionCode, Decoder, DecoderOptions, IcedError,
-    Instruction, InstructionBlock, MemoryOperand, OpKind, Register,
+    BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, IcedError, Instruction,
+    InstructionBlock, MemoryOperand, Register,
 };
 
 /// An observer as bytes.
@@ -31,7 +33,9 @@ pub struct Observing {
 /// Most bytes of a trampoline of so many parts ([`What::parts`]) and instructions: those of a part were
 /// counted, an instruction has 15 or less, or is a jump with 6 instead of 2.
 pub fn most(parts: usize, instructions: usize) -> u64 {
-    128 * parts as u64 + 15 * instructions as u64 + 5
+    let copies = if parts > 1 { 2 } else { 1 };
+    // Less than 64 bytes for a gate of two parts or more.
+    (96 + 32 * copies) * parts as u64 + copies * (15 * instructions as u64 + 5)
 }
 
 /// The bytes of an observer in code that runs at `bias` + p_vaddr. `code` are the bytes from its first
@@ -48,48 +52,29 @@ pub fn emit_observer(
     shared: u64,
     trampoline: u64,
 ) -> Result<Observing, String> {
-    let failed = |e: IcedError| format!("its instructions cannot be moved: {e}");
     let at = bias.wrapping_add(observer.at);
     let until = bias.wrapping_add(observer.until);
-    let mut all = Labelled::default();
-    let (mut displaced, mut seen) = (Vec::new(), 0);
+    let mut inside = Vec::new();
     for instruction in Decoder::with_ip(64, code, at, DecoderOptions::NONE) {
-        let address = instruction.ip();
-        for (wish, number) in wishes.iter().filter(|(w, _)| bias.wrapping_add(w.at) == address) {
-            match wish.what {
-                What::Latency { width, bits } => {
-                    let how = (width, bits);
-                    time(&mut all, &instruction, how, *number, shared)?.map_err(failed)?;
-                }
-                What::Registers { mask } => {
-                    registers(&mut all, mask, *number, shared)?.map_err(failed)?;
-                }
-                What::Allocated { call } => {
-                    allocated(&mut all, call, *number, shared).map_err(failed)?;
-                }
-                What::Marked { argument, process } => {
-                    marked(&mut all, (argument, process), *number, shared).map_err(failed)?;
-                }
-                what => {
-                    let value = value(what, &instruction)?.map_err(failed)?;
-                    record(&mut all, &value, *number, shared).map_err(failed)?;
-                }
-            }
-            seen += 1;
-        }
+        inside.push(instruction);
         // A call stays where it is: it is seen before.
-        if address >= until {
+        if instruction.ip() >= until {
             break;
         }
-        displaced.push(instruction);
-        all.add(instruction);
     }
-    if seen != wishes.len() {
-        return Err("its instructions are not those of the plan".to_owned());
+    let displaced: Vec<Instruction> =
+        inside.iter().copied().take_while(|one| one.ip() < until).collect();
+    let back = match goes_on(&displaced) {
+        true => Some(Instruction::with_branch(Code::Jmp_rel32_64, until).map_err(failed)?),
+        false => None,
+    };
+    let mut all = Labelled::default();
+    if wishes.len() > 1 && wishes.iter().all(|(wish, _)| has_gate(wish.what)) {
+        let plain = displaced.iter().copied().chain(back);
+        closed_at_once(&mut all, plain, shared).map_err(failed)?;
     }
-    if goes_on(&displaced) {
-        all.add(Instruction::with_branch(Code::Jmp_rel32_64, until).map_err(failed)?);
-    }
+    observed(&mut all, &inside, until, (bias, wishes), shared)?;
+    all.extend(back);
     let block = InstructionBlock::new(&all.instructions, trampoline);
     let encoded = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE).map_err(failed)?;
     let parts = wishes.iter().map(|(wish, _)| wish.what.parts()).sum();
@@ -98,6 +83,82 @@ pub fn emit_observer(
     }
     let jump = jump(observer.kind, at..bias.wrapping_add(observer.next), trampoline)?;
     Ok(Observing { trampoline: encoded.code_buffer, jump })
+}
+
+fn failed(error: IcedError) -> String {
+    format!("its instructions cannot be moved: {error}")
+}
+
+/// Whether nothing is done while the gate is closed.
+fn has_gate(what: What) -> bool {
+    !matches!(what, What::Allocated { .. } | What::Marked { .. })
+}
+
+/// Adds the instructions themselves for a closed gate; what is added next is executed while it is open.
+fn closed_at_once(
+    all: &mut Labelled,
+    plain: impl Iterator<Item = Instruction>,
+    shared: u64,
+) -> Result<(), IcedError> {
+    use Register::{RCX, RIP};
+    let wanted = MemoryOperand::with_base_displ(RIP, shared.cast_signed());
+    let [closed, open] = std::array::from_fn(|_| all.label());
+    let restore = || Ok([Instruction::with1(Code::Pop_r64, RCX)?, stack(RED_ZONE)?]);
+    all.extend([
+        stack(-RED_ZONE)?,
+        Instruction::with1(Code::Push_r64, RCX)?,
+        Instruction::with2(Code::Mov_r64_rm64, RCX, wanted)?,
+        Instruction::with_branch(Code::Jrcxz_rel8_64, closed)?,
+        Instruction::with_branch(Code::Jmp_rel32_64, open)?,
+    ]);
+    all.mark(closed);
+    all.extend(restore()?);
+    plain.for_each(|one| all.add(one));
+    all.mark(open);
+    all.extend(restore()?);
+    Ok(())
+}
+
+/// Adds the instructions before `until`, and before each the records that are wished of it.
+fn observed(
+    all: &mut Labelled,
+    instructions: &[Instruction],
+    until: u64,
+    (bias, wishes): (u64, &[(Wish, u32)]),
+    shared: u64,
+) -> Result<(), String> {
+    let mut seen = 0;
+    for instruction in instructions {
+        let address = instruction.ip();
+        for (wish, number) in wishes.iter().filter(|(w, _)| bias.wrapping_add(w.at) == address) {
+            match wish.what {
+                What::Latency { width, bits } => {
+                    time(all, instruction, (width, bits), *number, shared)?.map_err(failed)?;
+                }
+                What::Registers { mask } => {
+                    registers(all, mask, *number, shared)?.map_err(failed)?;
+                }
+                What::Allocated { call } => {
+                    allocated(all, call, *number, shared).map_err(failed)?;
+                }
+                What::Marked { argument, process } => {
+                    marked(all, (argument, process), *number, shared).map_err(failed)?;
+                }
+                what => {
+                    let value = value(what, instruction)?.map_err(failed)?;
+                    record(all, &value, *number, shared).map_err(failed)?;
+                }
+            }
+            seen += 1;
+        }
+        if address < until {
+            all.add(*instruction);
+        }
+    }
+    match seen == wishes.len() {
+        true => Ok(()),
+        false => Err("its instructions are not those of the plan".to_owned()),
+    }
 }
 
 /// Adds what records an instruction. While the gate is closed no flag changes, and while it is open
@@ -129,96 +190,4 @@ fn record(
     all.mark(closed);
     all.extend([Instruction::with1(Code::Pop_r64, RCX)?, stack(RED_ZONE)?]);
     Ok(())
-}
-
-/// What the stack pointer is below its value in the program where a value is taken.
-const BELOW: i64 = RED_ZONE + 16;
-
-/// The instructions that put what is observed into rax. All other registers and the flags are those of
-/// the program, and stay, but for the stack pointer.
-fn value(
-    what: What,
-    instruction: &Instruction,
-) -> Result<Result<Vec<Instruction>, IcedError>, String> {
-    match what {
-        What::Outcome => {
-            let set = condition(instruction).ok_or("it is no conditional jump on flags")?;
-            Ok(Instruction::with1(set, Register::AL).and_then(|set| {
-                let wide = Code::Movzx_r32_rm8;
-                Ok(vec![set, Instruction::with2(wide, Register::EAX, Register::AL)?])
-            }))
-        }
-        What::Target => {
-            let is_plain = matches!(instruction.code(), Code::Jmp_rm64 | Code::Call_rm64);
-            if !is_plain {
-                return Err("it is no indirect jump or call within a segment".to_owned());
-            }
-            let load = match instruction.op0_kind() {
-                OpKind::Memory => {
-                    let memory = memory(instruction, BELOW)?;
-                    Instruction::with2(Code::Mov_r64_rm64, Register::RAX, memory)
-                }
-                _ if instruction.op0_register() == Register::RSP => {
-                    return Err("it jumps to the stack".to_owned());
-                }
-                _ => {
-                    let from = instruction.op0_register();
-                    Instruction::with2(Code::Mov_r64_rm64, Register::RAX, from)
-                }
-            };
-            Ok(load.map(|load| vec![load]))
-        }
-        What::Address => {
-            let memory = memory(instruction, BELOW)?;
-            Ok(Instruction::with2(Code::Lea_r64_m, Register::RAX, memory).map(|lea| vec![lea]))
-        }
-        What::Value { width } => {
-            let memory = memory(instruction, BELOW)?;
-            let (code, to) = match width {
-                1 => (Code::Movzx_r32_rm8, Register::EAX),
-                2 => (Code::Movzx_r32_rm16, Register::EAX),
-                4 => (Code::Mov_r32_rm32, Register::EAX),
-                _ => (Code::Mov_r64_rm64, Register::RAX),
-            };
-            Ok(Instruction::with2(code, to, memory).map(|load| vec![load]))
-        }
-        What::Entered => {
-            let at = |displacement| MemoryOperand::with_base_displ(Register::RSP, displacement);
-            let code = || {
-                Ok(vec![
-                    Instruction::with2(Code::Lea_r64_m, Register::RAX, at(BELOW))?,
-                    Instruction::with1(Code::Bswap_r64, Register::RAX)?,
-                    Instruction::with2(Code::Mov_r16_rm16, Register::AX, at(BELOW))?,
-                ])
-            };
-            Ok(code())
-        }
-        What::Latency { .. }
-        | What::Registers { .. }
-        | What::Allocated { .. }
-        | What::Marked { .. } => Err("it has a record of its own".to_owned()),
-    }
-}
-
-/// The `setcc` of the condition of a jump.
-fn condition(jump: &Instruction) -> Option<Code> {
-    Some(match jump.condition_code() {
-        ConditionCode::None => return None,
-        ConditionCode::o => Code::Seto_rm8,
-        ConditionCode::no => Code::Setno_rm8,
-        ConditionCode::b => Code::Setb_rm8,
-        ConditionCode::ae => Code::Setae_rm8,
-        ConditionCode::e => Code::Sete_rm8,
-        ConditionCode::ne => Code::Setne_rm8,
-        ConditionCode::be => Code::Setbe_rm8,
-        ConditionCode::a => Code::Seta_rm8,
-        ConditionCode::s => Code::Sets_rm8,
-        ConditionCode::ns => Code::Setns_rm8,
-        ConditionCode::p => Code::Setp_rm8,
-        ConditionCode::np => Code::Setnp_rm8,
-        ConditionCode::l => Code::Setl_rm8,
-        ConditionCode::ge => Code::Setge_rm8,
-        ConditionCode::le => Code::Setle_rm8,
-        ConditionCode::g => Code::Setg_rm8,
-    })
 }

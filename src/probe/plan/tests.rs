@@ -273,6 +273,34 @@ fn an_observer_records_before_the_jump_and_keeps_the_flags() {
     assert!(bytes.trampoline.len() as u64 <= most(1, 2));
 }
 
+#[test]
+fn several_records_have_one_closed_gate() {
+    // 1000: mov rax,[rdi]; 1003: mov rcx,[rsi]; 1006: ret
+    let loads = function(&[("48 8b 07, 48 8b 0e, c3", &[])], &[]);
+    let all = [0x1000, 0x1003].map(|at| Wish { at, what: What::Address });
+    let found = observe(&loads, &all, &mut Room::default(), most);
+    let observer = &found.observers[0];
+    let wishes: Vec<(Wish, u32)> = all.into_iter().zip([0, 1]).collect();
+    let (shared, at) = (0x5555_0080_0000, 0x5555_0090_0000);
+    let bytes =
+        emit_observer(observer, &loads.bytes, 0x5555_0000_0000, &wishes, shared, at).unwrap();
+    let decoder = Decoder::with_ip(64, &bytes.trampoline, at, DecoderOptions::NONE);
+    let texts: Vec<String> = decoder.into_iter().map(|one| isa::code::text(&one)).collect();
+    let places = |code: &str| -> Vec<usize> {
+        (0..texts.len()).filter(|n| texts[*n].starts_with(code)).collect()
+    };
+    // By hand: the gate of all, the instructions alone, then each with its record.
+    let [gates, records] = ["jrcxz", "lock xadd"].map(places);
+    let [first, second] = ["mov rax,[rdi]", "mov rcx,[rsi]"].map(places);
+    assert_eq!([gates.len(), records.len(), first.len(), second.len()], [3, 2, 2, 2]);
+    let order = [
+        gates[0], first[0], second[0], gates[1], records[0], first[1], gates[2], records[1],
+        second[1],
+    ];
+    assert!(order.is_sorted(), "{texts:#?}");
+    assert!(bytes.trampoline.len() as u64 <= most(2, 2));
+}
+
 /// 1000: mov rax,rdi
 /// 1003: dec rdi; jne 1003
 /// 1008: ret
