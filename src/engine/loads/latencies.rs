@@ -16,12 +16,17 @@ use workload::{Fenced, Triple, fenced_loads};
 const TIMED: u64 = 4096;
 /// Most records in all: 16 MiB.
 const RECORDS: u64 = 1 << 20;
-/// In so many bursts at random times: a load that is not timed then costs little. Each has so many records at least.
+/// Loads that are executed so often are timed in so many bursts at random times, with so many records each at least:
+/// between them they cost little. Loads that are executed less often would be timed too densely.
+const OFTEN: u64 = 1 << 26;
 const BURSTS: u64 = 32;
 const LEAST: u64 = 256;
 /// Pauses are so many times as long as bursts. With what timing costs, one in about so many executions is in a burst.
 const PAUSE: f64 = 3.0;
 const INSIDE: u64 = 8;
+/// Bits of executions to the next one that is timed, at least, where there are enough of them: fences before each
+/// would delay all.
+const SPARSE: u8 = 8;
 
 /// Latencies of loads.
 pub(super) struct Latencies {
@@ -55,19 +60,17 @@ pub(super) fn run(
     let mut chosen: Vec<usize> = (0..all.len()).filter(|number| is_timed(&all[*number])).collect();
     chosen.sort_by_key(|number| std::cmp::Reverse(all[*number].executions));
     chosen.truncate(MOST_TIMED as usize);
-    let expected: u64 = chosen
-        .iter()
-        .map(|number| all[*number].executions / INSIDE >> (bits(all[*number].executions) - 1))
-        .sum();
-    let length = (expected / BURSTS).clamp(LEAST, RECORDS / BURSTS) as usize;
-    let pace = Pace { length, bursts: BURSTS as usize, pause: PAUSE };
+    let executions = || chosen.iter().map(|number| all[*number].executions);
+    let inside = if executions().any(|n| n >= OFTEN) { INSIDE } else { 1 };
+    let expected = executions().map(|n| n / inside >> (bits(n, inside) - 1)).sum();
+    let pace = pace(expected, inside);
     let number: BTreeMap<(usize, u64), usize> =
         chosen.iter().map(|n| ((all[*n].function, all[*n].load.at), *n)).collect();
     let wishes = |function: usize, _: &Function| -> Vec<Wish> {
         let own = number.range((function, 0)..=(function, u64::MAX));
         own.map(|(_, site)| {
             let Site { load, executions, .. } = &all[*site];
-            let what = What::Latency { width: load.width, bits: bits(*executions) };
+            let what = What::Latency { width: load.width, bits: bits(*executions, inside) };
             Wish { at: load.at, what }
         })
         .collect()
@@ -111,10 +114,22 @@ fn is_timed(site: &Site) -> bool {
     site.load.untimed.is_none()
 }
 
-/// Bits of the number of executions from one that is timed to the next: half of that on average.
-fn bits(executions: u64) -> u8 {
-    let most = (2 * executions / INSIDE / TIMED).max(2).ilog2() as u8;
-    most.clamp(1, MOST_BITS)
+/// When so many executions are expected to be timed, of one in `inside` of all.
+fn pace(expected: u64, inside: u64) -> Pace {
+    let several = Pace {
+        length: (expected / BURSTS).clamp(LEAST, RECORDS / BURSTS) as usize,
+        bursts: BURSTS as usize,
+        pause: PAUSE,
+    };
+    let whole = (expected + expected / 4).clamp(TIMED, RECORDS) as usize;
+    if inside > 1 { several } else { Pace { length: whole, bursts: 4, pause: 0.0 } }
+}
+
+/// Bits of the number of executions from one that is timed to the next, where one in `inside` may be: half of that on
+/// average.
+fn bits(executions: u64, inside: u64) -> u8 {
+    let most = |inside: u64| (2 * executions / inside / TIMED).max(2).ilog2() as u8;
+    most(inside).max(most(1).min(SPARSE)).clamp(1, MOST_BITS)
 }
 
 fn calibration(of: &Fenced) -> Calibration {
