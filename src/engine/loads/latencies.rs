@@ -62,7 +62,7 @@ pub(super) fn run(
     chosen.truncate(MOST_TIMED as usize);
     let executions = || chosen.iter().map(|number| all[*number].executions);
     let inside = if executions().any(|n| n >= OFTEN) { INSIDE } else { 1 };
-    let expected = executions().map(|n| n / inside >> (bits(n, inside) - 1)).sum();
+    let expected = executions().map(|n| (n / inside) >> (bits(n, inside) - 1)).sum();
     let pace = pace(expected, inside);
     let number: BTreeMap<(usize, u64), usize> =
         chosen.iter().map(|n| ((all[*n].function, all[*n].load.at), *n)).collect();
