@@ -11,6 +11,8 @@ fn evidence() -> Evidence {
         retiring: Ok(Interval::exact(10.0)),
         mispredicted: Ok(Interval::exact(0.0)),
         isolated: Ok(Isolated { cycles, bound: Bound::Core }),
+        is_loop: true,
+        latency: 0.0,
         loads: Ok(Loads::default()),
         fetch: 0.0,
     }
@@ -147,4 +149,55 @@ fn what_takes_longer_in_isolation_was_other_work() {
     assert_eq!(value(&parts, Part::Unexplained), 0.9);
     let why = parts.of(Part::Unexplained).reason.clone().unwrap();
     assert!(why.ends_with("it takes 4.8 times as long there as in the program"), "{why}");
+}
+
+/// By hand: of 100 cycles 10 retire and 20 more are measured; the longest paths have 80 − 30 more.
+#[test]
+fn dependencies_between_blocks_account_for_the_rest_as_far_as_they_go() {
+    let parts = divide(&Evidence { is_loop: false, latency: 80.0, ..evidence() });
+    sums_to_one(&parts);
+    assert_eq!(value(&parts, Part::CoreBound), 0.7);
+    assert_eq!(value(&parts, Part::Unexplained), 0.2);
+    let core = parts.of(Part::CoreBound);
+    assert_eq!(core.source, crate::Source::Modelled);
+    assert!(core.share.low < 0.6 && core.share.high >= 0.7, "{core:?}");
+    // In a loop they are measured.
+    let parts = divide(&Evidence { latency: 80.0, ..evidence() });
+    assert_eq!(value(&parts, Part::CoreBound), 0.2);
+}
+
+/// By hand: 70 are left; loads can wait 60 cycles, other instructions 120 − 30 = 90: 28 and 42. None of both is
+/// certain: 70 − 90 and 70 − 60 × 1.3 are below 0.
+#[test]
+fn what_loads_and_dependencies_wait_divides_by_their_latencies() {
+    let loads = Ok(Loads { at_most: Interval::exact(60.0), carried: Interval::default() });
+    let parts = divide(&Evidence { is_loop: false, latency: 120.0, loads, ..evidence() });
+    sums_to_one(&parts);
+    assert_eq!(value(&parts, Part::MemoryBound), 0.28);
+    assert_eq!(value(&parts, Part::CoreBound), 0.62);
+    assert_eq!(parts.of(Part::MemoryBound).share.low, 0.0);
+    assert_eq!(bottleneck(&parts), None);
+}
+
+/// By hand: 20 of the first block's 100 cycles are sampled in the second. Both retire 10 and take 90 in isolation: of
+/// 200 cycles 20 retire, 160 are beyond, 20 are left.
+#[test]
+fn blocks_together_do_not_mind_which_of_them_has_the_samples() {
+    let block = |cycles: f64| Evidence {
+        cycles: Interval::relative(cycles, 0.04),
+        is_loop: false,
+        isolated: Ok(Isolated { cycles: Interval::relative(90.0, 0.05), bound: Bound::Core }),
+        ..evidence()
+    };
+    let parts = together(&[block(80.0), block(120.0)]);
+    sums_to_one(&parts);
+    assert_eq!(value(&parts, Part::Retiring), 0.1);
+    assert_eq!(value(&parts, Part::CoreBound), 0.8);
+    assert_eq!(value(&parts, Part::Unexplained), 0.1);
+    // Of one that was not counted nothing is known.
+    let unknown = Evidence { retiring: Err("no probe".to_owned()), ..block(200.0) };
+    let parts = together(&[block(80.0), block(120.0), unknown]);
+    sums_to_one(&parts);
+    assert_eq!(value(&parts, Part::Unexplained), 0.55);
+    assert_eq!(parts.of(Part::Unexplained).reason.as_deref(), Some("no probe"));
 }

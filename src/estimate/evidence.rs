@@ -45,6 +45,11 @@ pub struct Evidence {
     pub mispredicted: Result<Interval, String>,
     /// The same code in isolation.
     pub isolated: Result<Isolated, String>,
+    /// Whether it is a loop, whose executions follow each other in isolation as they do in the program.
+    pub is_loop: bool,
+    /// Cycles of the longest paths of dependencies through its executions, each after the other, with loads that hit the
+    /// first cache: the most that its instructions can wait for each other.
+    pub latency: f64,
     /// Its loads.
     pub loads: Result<Loads, String>,
     /// The most that fetching its code from beyond the first cache can cost; 0 where the hot code fits.

@@ -7,6 +7,7 @@
 //! | [`parts`] | the parts, their sources, and sums of them |
 //! | [`evidence`] | what is known of a piece of code |
 //! | [`divide`](mod@divide) | evidence → parts |
+//! | `rest` | what is left over, by what can account for it |
 //! | [`bottleneck`](mod@bottleneck) | which part is the largest, if the intervals allow to say |
 //!
 //! Time is counterfactual: a part is what would be gone without its cause, in the order in which causes are
@@ -17,9 +18,10 @@ pub mod divide;
 pub mod evidence;
 pub mod interval;
 pub mod parts;
+mod rest;
 
 pub use bottleneck::bottleneck;
-pub use divide::divide;
+pub use divide::{divide, together};
 pub use evidence::{Bound, Evidence, Isolated, Loads};
 pub use interval::Interval;
 pub use parts::{Part, Parts, Share, Source};

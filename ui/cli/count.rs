@@ -142,6 +142,7 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
         hot: None,
         plain: args.plain,
         loads: args.loads,
+        loads_of: None,
         values: args.values,
         branches: if args.branches { Some(global.settings()?.core()?) } else { None },
         watch: Some(Watch::new(|step| _ = progress::step(step))),

@@ -3,10 +3,15 @@
 use crate::hot::hottest::Hottest;
 use crate::steps::Watch;
 use pmu::Command;
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tma::Core;
+
+/// Addresses of code by file.
+pub type Places = Arc<BTreeMap<PathBuf, Vec<Range<u64>>>>;
 
 /// What to count.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +30,8 @@ pub struct CountAsk {
     pub plain: bool,
     /// Whether access patterns and latencies of the hot loads are recorded, in two further runs or windows.
     pub loads: bool,
+    /// Only loads of this code, and no allocations.
+    pub loads_of: Option<Places>,
     /// Whether registers at the entries of functions and loops are recorded, and at those of the blocks with
     /// these addresses, in a further run or window.
     pub values: Option<Vec<u64>>,

@@ -138,7 +138,8 @@ impl First {
                     values::enter(document, subject, &functions, (&*counts, at))
                 }
                 (Kind::Loads, ..) if ask.loads => {
-                    loads(subject, &functions, counts).map(|found| enter_loads(document, found))
+                    loads(subject, &functions, counts, ask.loads_of.as_ref())
+                        .map(|found| enter_loads(document, found))
                 }
                 _ => Ok(None),
             };

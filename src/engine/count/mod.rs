@@ -28,7 +28,7 @@ use pmu::perf::Signals;
 use probe::count::Progress;
 use tma::Result;
 
-pub use ask::CountAsk;
+pub use ask::{CountAsk, Places};
 use choice::chosen;
 pub(crate) use first::First;
 

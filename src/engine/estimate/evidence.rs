@@ -6,10 +6,12 @@ use super::isolated::Found;
 use super::latency::{self, Accesses};
 use super::needs::most;
 use super::pieces::{Function, Kind, Piece};
+use crate::count::Places;
 use crate::documents::count::{Count, Modelled};
-use estimate::{Evidence, Interval, Isolated};
+use estimate::{Evidence, Interval, Isolated, Loads};
 use isa::deps::Code;
 use isa::ports::Ports;
+use std::path::Path;
 use tma::Core;
 
 /// How well the clock of the sampled run is known by that of a moment afterwards.
@@ -38,6 +40,8 @@ pub(super) struct Context<'a> {
     /// How well entries of a further run are those of the sampled one, as a ratio.
     pub entries_error: f64,
     pub footprint: Footprint,
+    /// The code of which loads were recorded, if any were.
+    pub loads_of: Places,
 }
 
 impl Context<'_> {
@@ -62,9 +66,21 @@ impl Context<'_> {
                 .mispredicted(function, piece)
                 .map(|one| one.widened(self.entries_error)),
             isolated: isolated.as_ref().map(scaled).map_err(Clone::clone),
-            loads: latency::of(&self.accesses(function, piece), self.count, self.ghz, is_loop),
+            is_loop,
+            latency: function.waits(&piece.blocks),
+            loads: self.loads(function, piece, is_loop),
             fetch: self.footprint.cost(function, piece),
         }
+    }
+
+    fn loads(&self, function: &Function, piece: &Piece, is_loop: bool) -> Result<Loads, String> {
+        let own = self.loads_of.get(Path::new(&function.module));
+        let are_recorded =
+            |block: &usize| own.is_some_and(|all| all.contains(&function.range(*block)));
+        if self.count.timer.is_some() && !piece.blocks.iter().any(are_recorded) {
+            return Err("not recorded, as little of the run is unexplained here".to_owned());
+        }
+        latency::of(&self.accesses(function, piece), self.count, self.ghz, is_loop)
     }
 
     /// Which loads and stores of a piece can cost most.

@@ -2,7 +2,7 @@
 
 use super::ask::EstimateAsk;
 use super::functions::Functions;
-use crate::count::{CountAsk, First};
+use crate::count::{CountAsk, First, Places};
 use crate::documents::count::{BlockRow, Count};
 use crate::documents::estimate::Run;
 use pmu::perf::Signals;
@@ -39,6 +39,7 @@ impl Further {
             hot: Some(found.hot.clone()),
             plain: false,
             loads: false,
+            loads_of: None,
             values: None,
             branches: None,
             watch: None,
@@ -58,12 +59,12 @@ impl Further {
         Ok(())
     }
 
-    /// Records addresses and latencies of loads.
+    /// Records addresses and latencies of the loads of some code.
     ///
     /// # Errors
     /// As [`Further::branches`].
-    pub fn loads(&mut self) -> Result<()> {
-        let ask = CountAsk { loads: true, ..self.ask.clone() };
+    pub fn loads(&mut self, of: Places) -> Result<()> {
+        let ask = CountAsk { loads: true, loads_of: Some(of), ..self.ask.clone() };
         self.interrupted = self.first.further(&ask, &self.signals, &mut |_, _| {})?;
         if self.interrupted.is_some() {
             // Of a part of the run.

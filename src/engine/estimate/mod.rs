@@ -18,7 +18,9 @@
 //! | `paths` | the paths through a loop |
 //! | `needs` | whether branches or loads can matter, before they are recorded |
 //! | `evidence` | everything known of a piece |
+//! | `divided` | the time of loops, and of other blocks together |
 //! | `latency` | what its loads can cost |
+//! | `waits` | what waiting for results can cost |
 //! | `footprint` | how much code is hot, and what fetching it can cost |
 //! | `rows` | rows of the document |
 //! | `lines` | source lines of functions |
@@ -28,6 +30,7 @@
 
 mod ask;
 mod counted;
+mod divided;
 mod evidence;
 mod footprint;
 mod functions;
@@ -47,6 +50,7 @@ mod progress;
 mod rows;
 mod run;
 mod schedule;
+mod waits;
 mod words;
 
 pub use crate::steps::{Step, Watch};

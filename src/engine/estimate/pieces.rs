@@ -3,13 +3,16 @@
 
 use super::counted::Counted;
 use super::paths::{Path, paths};
+use super::waits::longest;
 use crate::hot::hottest::Hot;
 use crate::recorded_loads::code::Code;
 use iced_x86::FlowControl;
+use isa::deps::Analyser;
 use isa::flow::{Edge, Flow, Loop};
 use profile::address_space::ModuleAddress;
 use std::ops::Range;
 use std::rc::Rc;
+use tma::Core;
 
 /// A block with fewer samples is not divided on its own: its share is only known within a half.
 const SAMPLES: u64 = 16;
@@ -31,6 +34,8 @@ pub(super) struct Function {
     pub samples: Vec<u64>,
     /// By block.
     pub entries: Vec<Result<u64, String>>,
+    /// By block: cycles of its longest path of dependencies, if it has samples.
+    pub latency: Vec<f64>,
     pub pieces: Vec<Piece>,
 }
 
@@ -82,7 +87,15 @@ impl Function {
         }
         let entries =
             flow.blocks.iter().map(|block| counted.entries(&module, block.start)).collect();
-        let mut function = Self { number, module, flow, samples, entries, pieces: Vec::new() };
+        let mut function = Self {
+            number,
+            module,
+            flow,
+            samples,
+            entries,
+            latency: Vec::new(),
+            pieces: Vec::new(),
+        };
         function.pieces = function.divided(counted);
         Some(function)
     }
@@ -106,6 +119,21 @@ impl Function {
         &all[from..to]
     }
 
+    /// Cycles that instructions of these blocks can wait for each other, in all of their executions.
+    pub fn waits(&self, blocks: &[usize]) -> f64 {
+        let of = |block: &usize| self.executed(*block) * self.latency.get(*block).unwrap_or(&0.0);
+        blocks.iter().map(of).sum()
+    }
+
+    /// Finds the longest paths of dependencies in blocks with samples.
+    pub fn find_latency(&mut self, analyser: &mut Analyser, core: &Core) {
+        let of = |block: usize| match self.samples[block] {
+            0 => 0.0,
+            _ => longest(self.instructions(block), analyser, core),
+        };
+        self.latency = (0..self.flow.blocks.len()).map(of).collect();
+    }
+
     fn divided(&self, counted: &Counted) -> Vec<Piece> {
         let mut pieces = Vec::new();
         for (number, one) in self.flow.loops.iter().enumerate() {
@@ -125,8 +153,12 @@ impl Function {
         }
         let whole: Vec<usize> = pieces.iter().flat_map(|piece| piece.blocks.clone()).collect();
         let (mut rest, mut left) = (Vec::new(), 0);
+        let (mut uncounted, mut of_uncounted) = (Vec::new(), 0);
         for block in (0..self.flow.blocks.len()).filter(|block| !whole.contains(block)) {
-            if self.samples[block] >= SAMPLES {
+            if self.samples[block] > 0 && self.entries[block].is_err() {
+                of_uncounted += self.samples[block];
+                uncounted.push(block);
+            } else if self.samples[block] >= SAMPLES {
                 pieces.push(Piece {
                     kind: Kind::Block,
                     blocks: vec![block],
@@ -140,9 +172,11 @@ impl Function {
                 rest.push(block);
             }
         }
-        if left > 0 {
-            let (kind, entered, paths) = (Kind::Rest, None, Vec::new());
-            pieces.push(Piece { kind, blocks: rest, samples: left, entries: 1.0, entered, paths });
+        for (blocks, samples) in [(rest, left), (uncounted, of_uncounted)] {
+            if samples > 0 {
+                let (kind, entered, paths) = (Kind::Rest, None, Vec::new());
+                pieces.push(Piece { kind, blocks, samples, entries: 1.0, entered, paths });
+            }
         }
         pieces
     }

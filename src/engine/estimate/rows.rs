@@ -1,5 +1,6 @@
 //! Rows of the document.
 
+use super::divided::{Waits, divided, piece_parts};
 use super::evidence::Context;
 use super::functions::Functions;
 use super::hints::{Place, leading, next};
@@ -8,27 +9,27 @@ use super::pieces::{Function, Kind, Piece};
 use super::schedule::{Isolated, not_measured};
 use super::words::sentence;
 use crate::documents::estimate::{Estimate, Parts as PartsRow, Row, Share as ShareRow};
-use estimate::{Part, Parts, Share, bottleneck, divide};
+use estimate::{Part, Parts, Share, bottleneck};
 
 /// Functions that were not looked at are named from this share on.
 const NAMED: f64 = 0.01;
 
-/// A piece, or the samples of a function outside of its pieces.
-struct Divided<'a> {
+/// Pieces that are divided as one, or the samples of a function outside of its pieces.
+struct Placed<'a> {
     samples: f64,
     parts: Parts,
     place: Place<'a>,
 }
 
 /// The parts of several pieces together.
-fn sum(all: &[Divided]) -> Parts {
+fn sum(all: &[Placed]) -> Parts {
     Parts::sum(all.iter().map(|one| (one.samples, &one.parts)))
 }
 
 /// The piece that has most of the leading part of all.
-fn hottest<'a>(all: &[Divided<'a>], parts: &Parts) -> Option<Place<'a>> {
+fn hottest<'a>(all: &[Placed<'a>], parts: &Parts) -> Option<Place<'a>> {
     let part = leading(parts);
-    let amount = |one: &Divided| one.samples * one.parts.of(part).share.value;
+    let amount = |one: &Placed| one.samples * one.parts.of(part).share.value;
     all.iter().max_by(|a, b| amount(a).total_cmp(&amount(b))).map(|one| one.place)
 }
 
@@ -41,14 +42,15 @@ pub(super) fn enter(
     (context, command): (&Context, &[String]),
 ) {
     let samples = context.samples.max(1) as f64;
-    let mut all: Vec<Divided> = Vec::new();
+    let mut all: Vec<Placed> = Vec::new();
     for (at, function) in functions.iter().enumerate() {
         let of = &hot.hot.functions[function.number];
-        let mut own: Vec<Divided> = Vec::new();
+        let mut own: Vec<Placed> = Vec::new();
+        let mut places: Vec<Place> = Vec::new();
         for (number, piece) in function.pieces.iter().enumerate() {
             let unknown = not_measured();
             let found = isolated.get(&(at, number)).unwrap_or(&unknown);
-            let parts = divide(&context.evidence(function, piece, found));
+            let parts = piece_parts(context, (function, piece), found);
             let place = place(function, piece, (of.range.start, command));
             if let Some(row) = piece_row(function, piece, found, (&parts, &place), context) {
                 let row = Row { name: of.name.clone(), ..row };
@@ -57,14 +59,18 @@ pub(super) fn enter(
                     _ => document.blocks.push(row),
                 }
             }
-            own.push(Divided { samples: piece.samples as f64, parts, place });
+            places.push(place);
+        }
+        for one in divided(context, (at, function), isolated, Waits::Modelled) {
+            let place = places[one.pieces[0]];
+            own.push(Placed { samples: one.samples, parts: one.parts, place });
         }
         let outside = of.share * samples - own.iter().map(|one| one.samples).sum::<f64>();
         let (module, start) = (function.module.as_str(), of.range.start);
         let whole = Place { module, function: start, start, is_loop: false, command };
         if outside > 0.5 {
             let parts = Parts::unknown("samples outside of its known blocks".to_owned());
-            own.push(Divided { samples: outside, parts, place: whole });
+            own.push(Placed { samples: outside, parts, place: whole });
         }
         let parts = sum(&own);
         document.functions.push(Row {

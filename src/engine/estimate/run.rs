@@ -14,17 +14,24 @@ use super::pieces::Function;
 use super::progress::Progress;
 use super::rows;
 use super::schedule::{Isolated, interrupted, isolation, unexplained};
+use crate::core_model::CoreModel;
+use crate::count::Places;
 use crate::documents::Report;
 use crate::documents::count::Count;
 use crate::documents::estimate::{Estimate, Run};
 use crate::recorded_loads::code::Code;
 use crate::steps::Left;
+use isa::deps::Analyser;
 use isa::ports::Ports;
 use pmu::perf::Signals;
 use profile::files::SearchPaths;
 use profile::hot::Profile;
 use profile::module::{Module, ModuleKind};
 use profile::symbols::Symbols;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
 use tma::{Core, Error, Result};
 
 /// Branches are recorded where mispredictions may take this share of the time, loads where so much is unexplained.
@@ -95,22 +102,24 @@ pub fn estimate(
             .push(format!("{INTERRUPTED}: no entries are known, so only samples are shown"));
         return Ok((without(document, &found, INTERRUPTED), further.interrupted));
     }
-    let functions = functions(&found, further.counts());
+    let functions = functions(&found, further.counts(), &ask.model);
     let of = (shared.samples, plain, shared.cycles);
     let (isolated, own) = interruptible(further.signals(), |interrupt| {
         isolation(ask, &functions, of, &mut progress, interrupt)
     })?;
-    let (wanted, footprint) = shared.wanted(further.counts(), &functions, &isolated)?;
     let before = further.runs().len();
-    let recorded = record(&mut further, ask, wanted, (plain, &mut progress), &mut document);
+    let known = Known { shared: &shared, functions: &functions, isolated: &isolated };
+    let (wanted, recorded, places) =
+        known.record(&mut further, ask, (plain, &mut progress), &mut document)?;
     document.runs.extend(further.runs());
     document.runs.extend(own.spent());
     let entries_error = if document.deterministic == Some(false) { DIFFERENT } else { 0.0 };
     let context = Context {
+        footprint: known.footprint(),
         branches: recorded.branches,
         entries_error,
-        footprint,
-        ..shared.context(further.counts())?
+        loads_of: places,
+        ..known.shared.context(further.counts())?
     };
     let command = report.command.clone().unwrap_or_default();
     rows::enter(&mut document, &found, &functions, &isolated, (&context, &command));
@@ -126,40 +135,79 @@ pub fn estimate(
     Ok((document, further.interrupted))
 }
 
-/// Records what is wanted, and counts once more if there is time for that. What was recorded.
-fn record(
-    further: &mut Further,
-    ask: &EstimateAsk,
-    wanted: Wanted,
-    (plain, progress): (f64, &mut Progress),
-    document: &mut Estimate,
-) -> Wanted {
-    let mut recorded = Wanted::default();
-    let (branches, loads) = (wanted.branches, wanted.loads);
-    let mut left = Left { counts: 1, branches, loads, ..Left::default() };
-    let mut noted = |done: Result<()>| {
-        let error = done.err().map(|error| error.to_string());
-        document.notes.extend(error.clone());
-        error.is_none()
-    };
-    if wanted.branches && !further.is_interrupted() {
-        progress.begin("branches", left);
-        recorded.branches = noted(further.branches(ask)) && !further.is_interrupted();
-    }
-    left.branches = false;
-    if wanted.loads && !further.is_interrupted() {
-        progress.begin("loads", left);
-        recorded.loads = noted(further.loads()) && !further.is_interrupted();
-    }
-    left.loads = false;
-    if !further.is_interrupted() && further.seconds() + left.seconds(plain) <= MOST * plain {
-        progress.begin("counts again", left);
-        match further.repeated() {
-            Ok(same) => document.deterministic = same,
-            Err(error) => document.notes.push(error.to_string()),
+/// What is known before more is recorded.
+struct Known<'a> {
+    shared: &'a Shared<'a>,
+    functions: &'a [Function],
+    isolated: &'a Isolated,
+}
+
+impl Known<'_> {
+    /// Records branches, then loads where something is still unexplained, and counts once more if there is time for
+    /// that. What was wanted, what was recorded, and of which code loads.
+    fn record(
+        &self,
+        further: &mut Further,
+        ask: &EstimateAsk,
+        (plain, progress): (f64, &mut Progress),
+        document: &mut Estimate,
+    ) -> Result<(Wanted, Wanted, Places)> {
+        let mut noted = |done: Result<()>| {
+            let error = done.err().map(|error| error.to_string());
+            document.notes.extend(error.clone());
+            error.is_none()
+        };
+        let mut recorded = Wanted::default();
+        let mut wanted = Wanted { branches: self.branches(further.counts())?, loads: true };
+        let mut left =
+            Left { counts: 1, branches: wanted.branches, loads: true, ..Left::default() };
+        if wanted.branches && !further.is_interrupted() {
+            progress.begin("branches", left);
+            recorded.branches = noted(further.branches(ask)) && !further.is_interrupted();
         }
+        left.branches = false;
+        let (is_wanted, places) = self.loads(further.counts(), recorded.branches)?;
+        wanted.loads = is_wanted;
+        if wanted.loads && !further.is_interrupted() {
+            progress.begin("loads", left);
+            recorded.loads = noted(further.loads(places.clone())) && !further.is_interrupted();
+        }
+        left.loads = false;
+        if !further.is_interrupted() && further.seconds() + left.seconds(plain) <= MOST * plain {
+            progress.begin("counts again", left);
+            match further.repeated() {
+                Ok(same) => document.deterministic = same,
+                Err(error) => document.notes.push(error.to_string()),
+            }
+        }
+        Ok((wanted, recorded, places))
     }
-    recorded
+
+    /// Whether mispredictions can matter.
+    fn branches(&self, count: &Count) -> Result<bool> {
+        let context = self.shared.context(count)?;
+        let all: u64 = self.functions.iter().flat_map(|function| &function.samples).sum();
+        let cycles = self.shared.cycles * all as f64 / self.shared.samples.max(1) as f64;
+        let most = needs::mispredictions(self.functions, &context.counted, context.penalty);
+        Ok(most > WORTH * cycles)
+    }
+
+    /// Whether loads can matter, and of which code.
+    fn loads(&self, count: &Count, branches: bool) -> Result<(bool, Places)> {
+        let context = Context { branches, ..self.shared.context(count)? };
+        let found = unexplained(&context, self.functions, self.isolated);
+        let mut places: BTreeMap<PathBuf, Vec<Range<u64>>> = BTreeMap::new();
+        for (at, number) in &found.pieces {
+            let function = &self.functions[*at];
+            let own = places.entry(PathBuf::from(&function.module)).or_default();
+            own.extend(function.pieces[*number].blocks.iter().map(|block| function.range(*block)));
+        }
+        Ok((found.share > WORTH, Arc::new(places)))
+    }
+
+    fn footprint(&self) -> Footprint {
+        Footprint::of(self.functions, self.shared.core.l1_code.map(|cache| cache.bytes()))
+    }
 }
 
 /// What an interrupted estimate lacks; so many of all hot loops and blocks were not measured in isolation.
@@ -196,31 +244,13 @@ impl Shared<'_> {
             branches: false,
             entries_error: 0.0,
             footprint: Footprint::default(),
+            loads_of: Places::default(),
         })
-    }
-
-    /// What must be recorded, and how much code is hot.
-    fn wanted(
-        &self,
-        count: &Count,
-        functions: &[Function],
-        isolated: &Isolated,
-    ) -> Result<(Wanted, Footprint)> {
-        let context = self.context(count)?;
-        let all: u64 = functions.iter().flat_map(|function| &function.samples).sum();
-        let cycles = self.cycles * all as f64 / self.samples.max(1) as f64;
-        let most = needs::mispredictions(functions, &context.counted, context.penalty);
-        let wanted = Wanted {
-            branches: most > WORTH * cycles,
-            loads: unexplained(&context, functions, isolated) > WORTH,
-        };
-        let first = self.core.l1_code.map(|cache| cache.bytes());
-        Ok((wanted, Footprint::of(functions, first)))
     }
 }
 
 /// The hot functions with their counts.
-fn functions(found: &Functions, count: &Count) -> Vec<Function> {
+fn functions(found: &Functions, count: &Count, model: &CoreModel) -> Vec<Function> {
     let hot = &found.hot.functions;
     let mut paths: Vec<String> = hot.iter().map(|f| f.path.display().to_string()).collect();
     paths.sort();
@@ -230,7 +260,11 @@ fn functions(found: &Functions, count: &Count) -> Vec<Function> {
     let mut code = Code::new(Symbols::new(SearchPaths::default()), modules);
     let counted = Counted::new(count);
     let all = hot.iter().enumerate();
-    all.filter_map(|(number, hot)| Function::of(number, hot, &mut code, &counted)).collect()
+    let mut all: Vec<Function> =
+        all.filter_map(|(number, hot)| Function::of(number, hot, &mut code, &counted)).collect();
+    let mut analyser = Analyser::new(model.latencies.clone());
+    all.iter_mut().for_each(|function| function.find_latency(&mut analyser, &model.core));
+    all
 }
 
 /// What must be known of the numbers.

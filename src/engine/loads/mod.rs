@@ -16,10 +16,12 @@ mod latencies;
 mod rows;
 mod sites;
 
+use crate::count::Places;
 use crate::documents::count::{AllocationSite, Cost, LoadRow, TimerRow};
 use crate::subject::{self, Subject};
 use probe::count::{Counts, Wanted};
 use sites::Sites;
+use std::collections::BTreeSet;
 use tma::Result;
 
 /// What the runs have given.
@@ -40,7 +42,8 @@ pub(crate) struct Loads {
     pub interrupted: Option<i32>,
 }
 
-/// Records twice more, for the loads of these functions (with their names), whose blocks were counted.
+/// Records twice more, for the loads of these functions (with their names), whose blocks were counted; only for those
+/// of some code, and without allocations, where `only` says so.
 ///
 /// # Errors
 /// As [`Subject::record`].
@@ -48,10 +51,13 @@ pub(crate) fn loads(
     subject: &mut Subject<'_>,
     functions: &[(&str, &Wanted)],
     counts: &Counts,
+    only: Option<&Places>,
 ) -> Result<Loads> {
     let wanted: Vec<Wanted> = functions.iter().map(|(_, wanted)| (*wanted).clone()).collect();
-    let mut sites = Sites::new(counts);
-    let (classes, heap, recorded) = addresses::run(subject, (&wanted, &counts.files), &mut sites)?;
+    let mut sites = Sites::new(counts, &wanted, only);
+    // Allocations are looked for in no file where they are not wanted.
+    let files = if only.is_some() { &BTreeSet::new() } else { &counts.files };
+    let (classes, heap, recorded) = addresses::run(subject, (&wanted, files), &mut sites)?;
     let mut cost = vec![subject.cost("addresses of loads", &recorded)];
     let mut notes = sites.notes();
     notes.extend(subject::notes("addresses of loads", &recorded));

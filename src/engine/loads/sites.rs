@@ -1,12 +1,14 @@
 //! The loads and stores of the blocks that are entered most often.
 
+use crate::count::Places;
 use isa::code::text;
 use loads::pattern::{Part, origins};
-use probe::count::Counts;
+use probe::count::{Counts, Wanted};
 use probe::facts::Function;
 use probe::plan::{Load, loads, stores};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The blocks that are looked at have this share of the executed instructions of their function: of a
 /// slow load there may be few in the whole program.
@@ -35,21 +37,24 @@ pub(super) struct Site {
 pub(super) struct Sites {
     /// Function and block → entries.
     hot: BTreeMap<(usize, u64), u64>,
-    /// Whether other blocks were entered, too.
+    /// Whether other blocks were entered, too, that could have been looked at.
     is_part: bool,
     all: RefCell<Vec<Site>>,
 }
 
 impl Sites {
-    /// None yet; the counts of all blocks say which are looked at.
-    pub fn new(counts: &Counts) -> Self {
+    /// None yet; the counts of all blocks say which are looked at, of `only` this code if it is given.
+    pub fn new(counts: &Counts, wanted: &[Wanted], only: Option<&Places>) -> Self {
         let mut chosen = Vec::new();
         let mut entered = 0;
         for (function, found) in counts.functions.iter().enumerate() {
             let mut blocks = Vec::new();
             for block in found.iter().flat_map(|found| &found.blocks) {
-                if let Ok(count @ 1..) = block.count {
-                    blocks.push((count, (function, block.start), block.instructions as u64));
+                let own = || only.zip(wanted.get(function)).and_then(|(all, of)| all.get(&of.path));
+                let is_in = |range: &Range<u64>| range.start < block.end && block.start < range.end;
+                let is_one = only.is_none() || own().is_some_and(|ranges| ranges.iter().any(is_in));
+                if let (Ok(count @ 1..), true) = (&block.count, is_one) {
+                    blocks.push((*count, (function, block.start), block.instructions as u64));
                 }
             }
             entered += blocks.len();

@@ -3,25 +3,36 @@
 use super::tally::Tally;
 use crate::emit::{Patch, emit};
 use crate::facts::Function;
-use crate::patch::{Code, Member, Probes, Shared, Target, Written};
-use crate::plan::{Kind, LONGEST, Placement, Planned, Room, Site, derive, plan, plan_live};
+use crate::patch::{Code, Copies, Member, Probes, Shared, Target, Written};
+use crate::plan::{Kind, LONGEST, PAGE, Placement, Planned, Room, Site, derive, plan, plan_live};
 use std::ops::Range;
 
 /// Bytes of a counter.
 const COUNTER: u64 = 8;
+/// Most copies of the counters, and their bytes in all: they must be near the code.
+const COPIES: u64 = 64;
+const BYTES: u64 = 4 << 20;
 
 /// Counts of all blocks.
 pub(super) struct Counting {
     /// Of code that has been running.
     is_live: bool,
+    copies: Copies,
     /// What those images have counted that have ended.
     pub tallies: Vec<Tally>,
 }
 
 impl Counting {
     /// Nothing counted yet; `is_live`: in code that has been running.
-    pub fn new(is_live: bool) -> Self {
-        Self { is_live, tallies: Vec::new() }
+    pub fn new(is_live: bool, targets: &[Target]) -> Self {
+        let blocks = |target| first(target, target.functions.len()) as u64;
+        let most = targets.iter().map(blocks).max().unwrap_or(0);
+        let stride = (most * COUNTER).next_multiple_of(PAGE);
+        let copies = match stride {
+            1.. if !is_live => Copies { number: (BYTES / stride).clamp(1, COPIES), stride },
+            _ => Copies { number: 1, stride },
+        };
+        Self { is_live, copies, tallies: Vec::new() }
     }
 }
 
@@ -68,8 +79,13 @@ impl Probes for Counting {
     const IS_COMMON: bool = false;
 
     fn needs(&self, (_, target): (usize, &Target)) -> (u64, u64) {
-        let blocks = target.functions.iter().map(Member::blocks).sum::<usize>() as u64;
-        (blocks * COUNTER, blocks * LONGEST)
+        let blocks = first(target, target.functions.len()) as u64;
+        let Copies { number, stride } = self.copies;
+        ((number - 1) * stride + blocks * COUNTER, blocks * LONGEST)
+    }
+
+    fn copies(&self) -> Copies {
+        self.copies
     }
 
     fn plan(
@@ -123,8 +139,14 @@ impl Probes for Counting {
         probes: usize,
     ) -> Result<(), String> {
         let mut bytes = vec![0; first(target, target.functions.len()) * COUNTER as usize];
-        shared.read(&mut bytes, 0).map_err(|e| format!("its counters cannot be read: {e}"))?;
-        let counters = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let mut counters = vec![0; bytes.len() / COUNTER as usize];
+        for copy in 0..self.copies.number {
+            shared
+                .read(&mut bytes, copy * self.copies.stride)
+                .map_err(|e| format!("its counters cannot be read: {e}"))?;
+            let words = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+            counters.iter_mut().zip(words).for_each(|(sum, own): (&mut u64, u64)| *sum += own);
+        }
         Tally::new(number, plans, counters, probes).add_to(&mut self.tallies);
         Ok(())
     }

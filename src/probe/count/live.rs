@@ -28,7 +28,7 @@ pub fn count_process(
         let run = Run::of_window(watched, patcher.restored);
         result::counts(patcher, wanted, run)
     };
-    let found = watched(&window, wanted, |_| Counting::new(true), &collect, progress)?;
+    let found = watched(&window, wanted, |_| Counting::new(true, &[]), &collect, progress)?;
     Ok(found.unwrap_or_else(|signal| interrupted(wanted, signal)))
 }
 

@@ -46,7 +46,8 @@ pub fn count_sampled(
     samples: &[Vec<(u64, u64)>],
     signals: &Signals,
 ) -> Result<Counts> {
-    let mut patcher = Patcher::new(Counting::new(false), targets(wanted, samples, signals));
+    let targets = targets(wanted, samples, signals);
+    let mut patcher = Patcher::new(Counting::new(false, &targets), targets);
     let followed = patcher.follow(command, signals)?;
     Ok(result::counts(patcher, wanted, Run::of_command(&followed)))
 }

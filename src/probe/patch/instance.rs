@@ -9,9 +9,6 @@ use crate::process::Memory;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The prefix with which `inc` is atomic.
-pub(super) const LOCK: u8 = 0xf0;
-
 /// A file that was patched in a process.
 pub struct Instance<P: Probes> {
     /// Index of its target.
@@ -37,12 +34,13 @@ pub struct Instance<P: Probes> {
 }
 
 impl<P: Probes> Instance<P> {
-    /// Makes all counts atomic: another thread, or a process with the same counters, is to run.
+    /// Changes the prefixes of all counts: another thread, or a process with the same counters, is to run.
     ///
     /// # Errors
-    /// Some are not.
-    pub fn lock(&self, memory: &Memory) -> Result<(), String> {
-        lock(memory, &self.prefixes).map_err(|e| format!("its counts cannot be made atomic: {e}"))
+    /// Some are as before.
+    pub(super) fn change(&self, memory: &Memory, prefix: u8) -> Result<(), String> {
+        change(memory, &self.prefixes, prefix)
+            .map_err(|e| format!("its counts cannot be made those of several threads: {e}"))
     }
 
     /// Tells the trampolines in a copy of a process which one it is.
@@ -70,18 +68,18 @@ impl<P: Probes> Instance<P> {
 }
 
 /// Writes the prefixes of all counts, page by page.
-fn lock(memory: &Memory, prefixes: &[u64]) -> std::io::Result<()> {
+fn change(memory: &Memory, prefixes: &[u64], to: u8) -> std::io::Result<()> {
     for run in prefixes.chunk_by(|one, next| one / PAGE == next / PAGE) {
         let (start, end) = (run[0], run[run.len() - 1] + 1);
         let mut bytes = memory.read(start, (end - start) as usize);
         if bytes.is_empty() {
             // The process may have ended; else the error of this.
-            memory.write_alive(start, &[LOCK])?;
+            memory.write_alive(start, &[to])?;
             continue;
         }
         for prefix in run {
             if let Some(byte) = bytes.get_mut((prefix - start) as usize) {
-                *byte = LOCK;
+                *byte = to;
             }
         }
         memory.write_alive(start, &bytes)?;

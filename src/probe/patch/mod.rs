@@ -7,6 +7,7 @@
 //! | `prepared` | what is to be put into one file of one process |
 //! | `work` | how far that is |
 //! | `leftovers` | probes of a run that was killed |
+//! | `tasks` | copies of the counters for tasks that run at the same time |
 //! | `instance` | one file in one process: mapped, patched, its shared memory |
 //! | `mapped` | memory of the program's own for results and trampolines |
 //! | `written` | trampolines and jumps before they are written |
@@ -28,6 +29,7 @@ mod patcher;
 mod prepared;
 mod probes;
 mod target;
+mod tasks;
 mod watching;
 mod work;
 mod written;
@@ -39,4 +41,5 @@ pub use origins::Trampolines;
 pub use patcher::Patcher;
 pub use probes::Probes;
 pub use target::{Member, Target, Wanted, targets};
+pub use tasks::Copies;
 pub use written::{Code, WORD, Written};

@@ -1,5 +1,5 @@
-//! What is done at the events of the command: files are patched as they are mapped, counts become
-//! atomic when there are several tasks, the code is looked at before a process ends, counters are read
+//! What is done at the events of the command: files are patched as they are mapped, counts are kept apart
+//! or become atomic when there are several tasks, the code is looked at before a process ends, counters are read
 //! after its end.
 
 use super::instance::Instance;
@@ -9,8 +9,11 @@ use super::patched::Condition;
 use super::prepared::Prepared;
 use super::probes::Probes;
 use super::target::Target;
+use super::tasks::{Mode, Tasks};
 use super::work::Work;
-use crate::process::{Followed, Follower, MOST_CALLS, Memory, Tracee, follow, mappings, shares};
+use crate::process::{
+    Created, Followed, Follower, MOST_CALLS, Memory, Tracee, follow, mappings, set_gs_base, shares,
+};
 use pmu::Command;
 use pmu::perf::Signals;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,21 +32,22 @@ pub(super) struct Process<P: Probes> {
     pub instances: Vec<Rc<Instance<P>>>,
     /// Its memory, opened before its id could be another's.
     pub memory: Option<Rc<Memory>>,
-    /// Counts are atomic.
-    is_locked: bool,
+    mode: Mode,
+    tasks: Tasks,
 }
 
 impl<P: Probes> Default for Process<P> {
     fn default() -> Self {
-        Self { found: Vec::new(), instances: Vec::new(), memory: None, is_locked: false }
+        let (mode, tasks) = (Mode::default(), Tasks::default());
+        Self { found: Vec::new(), instances: Vec::new(), memory: None, mode, tasks }
     }
 }
 
 impl<P: Probes> Clone for Process<P> {
     fn clone(&self) -> Self {
-        let Self { found, instances, memory, is_locked } = self;
-        let (found, instances) = (found.clone(), instances.clone());
-        Self { found, instances, memory: memory.clone(), is_locked: *is_locked }
+        let Self { found, instances, memory, mode, tasks } = self;
+        let (found, instances, tasks) = (found.clone(), instances.clone(), tasks.clone());
+        Self { found, instances, memory: memory.clone(), mode: *mode, tasks }
     }
 }
 
@@ -54,6 +58,8 @@ pub struct Patcher<P: Probes> {
     /// The files.
     pub targets: Vec<Target>,
     pub(super) processes: BTreeMap<i32, Process<P>>,
+    /// Tasks that have not run yet → their bases of gs.
+    bases: BTreeMap<i32, u64>,
     /// Of the first images.
     pub trampolines: Vec<Trampolines>,
     /// By target: why a process with it was not counted whole.
@@ -86,6 +92,7 @@ impl<P: Probes> Patcher<P> {
             probes,
             targets,
             processes,
+            bases: BTreeMap::new(),
             trampolines,
             refused,
             faults,
@@ -176,7 +183,9 @@ impl<P: Probes> Follower for Patcher<P> {
             self.unused.drain(..).for_each(|one| _ = one.unmap(tracee, &memory));
         }
         // A process that runs already may have other threads.
-        process.is_locked |= tracee.is_live;
+        if tracee.is_live {
+            process.mode = Mode::Atomic;
+        }
         let mappings = tracee.mappings();
         for number in 0..self.targets.len() {
             let target = &self.targets[number];
@@ -198,7 +207,7 @@ impl<P: Probes> Follower for Patcher<P> {
                 }
             };
             let common = process.instances.first().map(|instance| &*instance.shared);
-            let how = (process.is_locked, common.filter(|_| P::IS_COMMON));
+            let how = (process.mode.prefix(), common.filter(|_| P::IS_COMMON));
             let prepared = match self.prepared.get_mut(number).and_then(Option::take) {
                 Some(prepared) => prepared,
                 None => {
@@ -227,13 +236,22 @@ impl<P: Probes> Follower for Patcher<P> {
         any_left
     }
 
-    fn created(&mut self, parent: i32, process: i32) {
+    fn created(&mut self, created: &Created) {
+        let Created { parent, process, .. } = *created;
         let is_copy = process != parent && !shares(parent, process);
         if is_copy {
             self.probes.forked(parent);
         }
         let Some(of) = self.processes.get_mut(&parent) else { return };
-        let was_locked = std::mem::replace(&mut of.is_locked, true);
+        let before = of.mode;
+        if before != Mode::Atomic {
+            let (mode, base) = of.tasks.create(self.probes.copies(), created.tid, created.gs_base);
+            of.mode = mode;
+            if mode == Mode::Apart {
+                self.bases.insert(created.tid, base);
+            }
+        }
+        let (mode, tasks) = (of.mode, of.tasks.clone());
         let mut copy = of.clone();
         let mut memories = vec![copy.memory.clone()];
         let mut failed = Vec::new();
@@ -247,9 +265,17 @@ impl<P: Probes> Follower for Patcher<P> {
             memories.push(copy.memory.clone());
         }
         let mut refused = Vec::new();
+        if before == Mode::Apart && mode == Mode::Atomic {
+            // All that have these counters.
+            for of in self.processes.values_mut().filter(|of| of.tasks.are(&tasks)) {
+                of.mode = mode;
+                memories.push(of.memory.clone());
+            }
+        }
+        let prefix = mode.prefix().filter(|_| mode != before);
         for instance in &copy.instances {
-            for memory in memories.iter().flatten().filter(|_| !was_locked) {
-                failed.extend(instance.lock(memory).err());
+            for (memory, prefix) in memories.iter().flatten().zip(prefix.into_iter().cycle()) {
+                failed.extend(instance.change(memory, prefix).err());
             }
             let own = copy.memory.as_ref().filter(|_| is_copy);
             failed.extend(own.and_then(|memory| instance.number(memory, process).err()));
@@ -268,7 +294,20 @@ impl<P: Probes> Follower for Patcher<P> {
         }
     }
 
+    fn started(&mut self, process: i32, tid: i32) {
+        let Some(base) = self.bases.remove(&tid) else { return };
+        if let Err(errno) = set_gs_base(tid, base) {
+            let Some(of) = self.processes.get(&process) else { return };
+            let targets: Vec<usize> = of.instances.iter().map(|one| one.target).collect();
+            let why = format!("the counts of a thread cannot be kept apart: {}", errno.desc());
+            targets.into_iter().for_each(|target| self.refuse(target, why.clone()));
+        }
+    }
+
     fn left(&mut self, process: i32, tid: i32, base: u64) {
+        if let Some(of) = self.processes.get(&process) {
+            of.tasks.end(tid);
+        }
         self.probes.left(process, tid, base);
     }
 
@@ -277,6 +316,9 @@ impl<P: Probes> Follower for Patcher<P> {
             self.early = None;
             self.unused.clear();
             self.prepared.iter_mut().flatten().flatten().for_each(|of| drop(of.unused()));
+        }
+        if let Some(of) = self.processes.get(&process) {
+            of.tasks.end(process);
         }
         self.forget(process);
     }

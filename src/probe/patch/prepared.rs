@@ -1,12 +1,13 @@
 //! What is to be put into one file of one process: worked out from the file and the mappings, without
 //! a stop of the process.
 
-use super::instance::{Instance, LOCK};
+use super::instance::Instance;
 use super::leftovers::{Leftovers, leftovers};
 use super::mapped::{Mapped, pages, permitted, ranges, without};
 use super::patched::Patched;
 use super::probes::Probes;
 use super::target::{Opened, Target};
+use super::tasks::LOCK;
 use super::work::Work;
 use super::written::{Code, Written};
 use crate::facts::Function;
@@ -165,15 +166,15 @@ impl<P: Probes> Prepared<P> {
         self.mapped.take()
     }
 
-    /// Makes all counts atomic.
-    pub fn lock(&mut self) {
+    /// Gives all counts this prefix.
+    fn change(&mut self, to: u8) {
         let mut prefixes = self.prefixes.iter().peekable();
         for (start, bytes) in &mut self.pieces {
             let end = *start + bytes.len() as u64;
             while let Some(prefix) = prefixes.next_if(|prefix| **prefix < end) {
                 let at = prefix.checked_sub(*start).map(|at| at as usize);
                 if let Some(byte) = at.and_then(|at| bytes.get_mut(at)) {
-                    *byte = LOCK;
+                    *byte = to;
                 }
             }
         }
@@ -200,7 +201,7 @@ impl<P: Probes> Prepared<P> {
         self.code.is_inside(address)
     }
 
-    /// Puts it into the stopped process. Counts are atomic if `is_locked`. `common` is the memory of
+    /// Puts it into the stopped process, with this prefix of counts, if one is given. `common` is the memory of
     /// another file in the process, if this one is to share it.
     ///
     /// # Errors
@@ -209,10 +210,10 @@ impl<P: Probes> Prepared<P> {
         mut self,
         tracee: &Tracee,
         memory: &Memory,
-        (is_locked, common): (bool, Option<&super::mapped::Shared>),
+        (prefix, common): (Option<u8>, Option<&super::mapped::Shared>),
     ) -> Result<Instance<P>, String> {
-        if is_locked && self.filled == 0 {
-            self.lock();
+        if let Some(prefix) = prefix.filter(|_| self.filled == 0) {
+            self.change(prefix);
         }
         if self.mapped.is_none() {
             self.map(tracee, memory, common)?;
@@ -278,7 +279,7 @@ pub fn prepared<P: Probes>(
             .and_then(|memory| Prepared::new(probes, (tid, memory), of, at, (&taken, work)))
             // It may have several threads.
             .map(|mut prepared| {
-                prepared.lock();
+                prepared.change(LOCK);
                 prepared
             });
         taken.extend(found.iter().flat_map(Prepared::taken).cloned());

@@ -2,6 +2,7 @@
 
 use super::mapped::Shared;
 use super::target::Target;
+use super::tasks::Copies;
 use super::written::{Code, Written};
 use crate::facts::Function;
 use crate::plan::Room;
@@ -18,6 +19,11 @@ pub trait Probes: Sized {
     /// Bytes of shared memory that a target (with its number) needs, and most bytes of its
     /// trampolines near the code.
     fn needs(&self, target: (usize, &Target)) -> (u64, u64);
+
+    /// Copies of the shared memory for tasks that run at the same time.
+    fn copies(&self) -> Copies {
+        Copies::default()
+    }
 
     /// The plan of a function: its target, with its number, and the function's number in that.
     fn plan(&self, of: (usize, &Target, usize), facts: &Function, room: &mut Room) -> Self::Plan;

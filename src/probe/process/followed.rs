@@ -29,8 +29,10 @@ const FAULTS: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGIL
 pub trait Follower {
     /// A process may have mapped files. Whether it is of interest which other ones it maps.
     fn mapped(&mut self, tracee: &Tracee) -> bool;
-    /// A task of `parent` has created a task, of the same process or of a new one; both are stopped.
-    fn created(&mut self, parent: i32, process: i32);
+    /// A task has created another one, of the same process or of a new one; both are stopped.
+    fn created(&mut self, created: &Created);
+    /// A task has stopped before its first instruction, or when it began to be traced.
+    fn started(&mut self, _process: i32, _tid: i32) {}
     /// A process executes another program: nothing of the old one is left.
     fn executed(&mut self, process: i32);
     /// The processor has interrupted a thread by a signal, such as SIGFPE, at this instruction.
@@ -43,6 +45,19 @@ pub trait Follower {
     fn tick(&mut self) {}
     /// A process has ended.
     fn ended(&mut self, process: i32);
+}
+
+/// A new task.
+#[derive(Debug, Clone, Copy)]
+pub struct Created {
+    /// The process that has created it.
+    pub parent: i32,
+    /// Its own.
+    pub process: i32,
+    /// Its number.
+    pub tid: i32,
+    /// The base of gs, which it has from the task that has created it.
+    pub gs_base: u64,
 }
 
 /// How the command went.
@@ -124,6 +139,17 @@ fn killed(signals: &Signals, leader: i32) -> Option<i32> {
     Some(signal)
 }
 
+/// Sets the base of gs in a stopped thread.
+///
+/// # Errors
+/// It is not stopped, or has ended.
+pub fn set_gs_base(tid: i32, base: u64) -> nix::Result<()> {
+    let pid = Pid::from_raw(tid);
+    let mut registers = ptrace::getregs(pid)?;
+    registers.gs_base = base;
+    ptrace::setregs(pid, registers)
+}
+
 /// The instruction at which a thread has stopped for a signal that the processor raised, not another
 /// process.
 fn fault(tid: i32, signal: i32) -> Option<u64> {
@@ -196,11 +222,14 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
                 return Some(Resume::Continue(signal));
             }
             Stop::GroupStop => return Some(Resume::Listen),
-            Stop::Created(child) => self.adopt(child, process),
+            Stop::Created(child) => self.adopt(child, (tid, process)),
             Stop::Exec => self.executed(tid),
             Stop::SystemCall => self.after_call(tid, process),
             Stop::Ending => self.ending(tid, process),
-            Stop::Attached => restart(tid),
+            Stop::Attached => {
+                restart(tid);
+                self.follower.started(process, tid);
+            }
             Stop::Ended => {
                 self.tasks.remove(&tid);
                 self.ending.remove(&tid);
@@ -215,14 +244,16 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
     }
 
     /// A new thread, or a new process with a copy of its parent's memory.
-    fn adopt(&mut self, child: i32, parent: i32) {
+    fn adopt(&mut self, child: i32, (creator, parent): (i32, i32)) {
         let process = process_of(child);
         self.created += 1;
         self.tasks.insert(child, process);
         if let Some(calls) = self.calls.get(&parent).copied() {
             self.calls.entry(process).or_insert(calls);
         }
-        self.follower.created(parent, process);
+        // Of one that has ended nothing is left to be counted.
+        let gs_base = ptrace::getregs(Pid::from_raw(creator)).map_or(0, |r| r.gs_base);
+        self.follower.created(&Created { parent, process, tid: child, gs_base });
     }
 
     fn executed(&mut self, tid: i32) {

@@ -56,7 +56,7 @@ mod xstate;
 
 pub use attached::{Watched, watch};
 pub use breakpoints::Kind;
-pub use followed::{Followed, Follower, MOST_CALLS, follow};
+pub use followed::{Created, Followed, Follower, MOST_CALLS, follow, set_gs_base};
 pub use halting::Watcher;
 pub use living::Living;
 pub use maps::{Image, Mapping, mappings};

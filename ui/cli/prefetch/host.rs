@@ -29,6 +29,7 @@ pub fn counts(settings: &Settings, command: Command) -> Result<(Count, i32)> {
         functions: Vec::new(),
         plain: false,
         loads: true,
+        loads_of: None,
         values: None,
         branches: None,
         watch: Some(Watch::new(|step| _ = progress::step(step))),
