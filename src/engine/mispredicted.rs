@@ -15,9 +15,10 @@ use isa::code::Block;
 use probe::bursts::{Burst, Pace, Record, Recorded};
 use probe::count::Wanted;
 use probe::facts::Function;
-use probe::plan::{What, branches};
+use probe::plan::{What, Wish, branches};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tma::self_test::{Answers, Rules};
 use tma::{Core, Result};
@@ -40,21 +41,25 @@ pub fn enter(
     document: &mut Count,
     subject: &mut Subject<'_>,
     functions: &[(&str, &Wanted)],
-    core: &Arc<Core>,
+    (core, rarest): (&Arc<Core>, f64),
 ) -> Result<Option<i32>> {
     let wanted: Vec<Wanted> = functions.iter().map(|(_, wanted)| (*wanted).clone()).collect();
     let wanted = wanted.as_slice();
     let followed = RefCell::new(BTreeMap::new());
     let recursive = recursive(wanted);
     let loads = RefCell::new(BTreeMap::new());
+    let rare = if rarest > 0.0 { rare(document, rarest) } else { BTreeMap::new() };
     let all = |number: usize, function: &Function| {
+        let is_rare = |wish: &Wish| {
+            rare.get(wanted[number].path.as_path()).is_some_and(|own| own.contains(&wish.at))
+        };
         let last = |b: &probe::facts::Block| Some((number, b.instructions.last()?.ip()));
         let jumps =
             function.blocks.iter().filter_map(|b| Some((last(b)?, waits::loads(&b.instructions))));
         loads.borrow_mut().extend(jumps);
         followed.borrow_mut().insert(number, Followed::of(function));
         let entry = recursive.contains(&number).then(|| nesting::entered(function)).flatten();
-        branches(function).into_iter().chain(entry).collect()
+        branches(function).into_iter().filter(|wish| !is_rare(wish)).chain(entry).collect()
     };
     let recorded = subject.record(wanted, &all, Pace::default())?;
     document.cost.push(subject.cost("branches", &recorded));
@@ -66,7 +71,9 @@ pub fn enter(
         .flat_map(|burst| threads(burst, recorded.tasks > 0))
         .map(|(burst, records)| (burst.is_first, records))
         .collect();
-    trips::enter(document, (&recorded, wanted), &followed.into_inner(), &streams);
+    if rarest <= 0.0 {
+        trips::enter(document, (&recorded, wanted), &followed.into_inner(), &streams);
+    }
     let (loads, costs) = (loads.into_inner(), Costs::of(document));
     let found = modelled(&recorded, wanted, rules);
     let executions = executions(document);
@@ -116,6 +123,19 @@ pub fn enter(
         ));
     }
     Ok(recorded.interrupted)
+}
+
+/// The branches, by file, that go one way in no larger share of their executions than this.
+fn rare(document: &Count, share: f64) -> BTreeMap<PathBuf, BTreeSet<u64>> {
+    let mut all: BTreeMap<PathBuf, BTreeSet<u64>> = BTreeMap::new();
+    for row in &document.branches {
+        let (Some(taken), Some(not)) = (row.taken, row.not_taken) else { continue };
+        let address = u64::from_str_radix(row.address.trim_start_matches("0x"), 16);
+        if let (true, Ok(at)) = ((taken.min(not) as f64) <= share * (taken + not) as f64, address) {
+            all.entry(PathBuf::from(&row.module)).or_default().insert(at);
+        }
+    }
+    all
 }
 
 /// The row of a branch that ran so often.

@@ -37,6 +37,9 @@ pub struct CountAsk {
     pub values: Option<Vec<u64>>,
     /// Whether mispredictions are modelled, on this core, from a further run or window.
     pub branches: Option<Arc<Core>>,
+    /// Branches that go one way in a smaller share of their executions are not recorded; if it is above 0, trips are not
+    /// either.
+    pub rarest: f64,
     /// Called before each run or window.
     pub watch: Option<Watch>,
 }

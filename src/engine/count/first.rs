@@ -132,7 +132,7 @@ impl First {
             }
             let found = match (kind, &ask.branches, &ask.values) {
                 (Kind::Branches, Some(core), _) => {
-                    mispredicted::enter(document, subject, &functions, core)
+                    mispredicted::enter(document, subject, &functions, (core, ask.rarest))
                 }
                 (Kind::Values, _, Some(at)) => {
                     values::enter(document, subject, &functions, (&*counts, at))

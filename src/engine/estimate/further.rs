@@ -8,6 +8,9 @@ use crate::documents::estimate::Run;
 use pmu::perf::Signals;
 use tma::Result;
 
+/// Mispredictions of a branch that goes one way less often than this would not matter, while its records take time.
+const RAREST: f64 = 1e-3;
+
 /// What is recorded beside counts, each in runs of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
@@ -42,6 +45,7 @@ impl Further {
             loads_of: None,
             values: None,
             branches: None,
+            rarest: RAREST,
             watch: None,
         };
         let mut first = First::of(&ask, None, &signals, &mut |_, _| {})?;
@@ -111,7 +115,13 @@ impl Further {
         probed.map(|cost| Run { run: cost.run.clone(), seconds: cost.seconds }).collect()
     }
 
-    /// Seconds of a run.
+    /// Seconds of the last run of this kind.
+    pub fn seconds_of(&self, run: &str) -> f64 {
+        let runs = self.runs();
+        runs.iter().rev().find(|one| one.run == run).map_or(0.0, |one| one.seconds)
+    }
+
+    /// Seconds of all further runs.
     pub fn seconds(&self) -> f64 {
         self.runs().iter().map(|run| run.seconds).sum()
     }

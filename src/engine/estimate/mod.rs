@@ -17,6 +17,7 @@
 //! | `own_values` | the same with the program's own values |
 //! | `paths` | the paths through a loop |
 //! | `needs` | whether branches or loads can matter, before they are recorded |
+//! | `load_places` | of which code loads are recorded |
 //! | `evidence` | everything known of a piece |
 //! | `divided` | the time of loops, and of other blocks together |
 //! | `latency` | what its loads can cost |
@@ -41,6 +42,7 @@ mod isolated;
 mod latency;
 mod lines;
 mod listing;
+mod load_places;
 mod machine;
 mod needs;
 mod own_values;

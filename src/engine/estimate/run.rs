@@ -8,12 +8,13 @@ use super::functions::{Functions, choose};
 use super::further::{Further, Wanted};
 use super::interrupt::interruptible;
 use super::listing;
+use super::load_places::{Time, unexplained};
 use super::machine::{clock, width};
 use super::needs;
 use super::pieces::Function;
 use super::progress::Progress;
 use super::rows;
-use super::schedule::{Isolated, interrupted, isolation, unexplained};
+use super::schedule::{Isolated, interrupted, isolation};
 use crate::core_model::CoreModel;
 use crate::count::Places;
 use crate::documents::Report;
@@ -28,10 +29,6 @@ use profile::files::SearchPaths;
 use profile::hot::Profile;
 use profile::module::{Module, ModuleKind};
 use profile::symbols::Symbols;
-use std::collections::BTreeMap;
-use std::ops::Range;
-use std::path::PathBuf;
-use std::sync::Arc;
 use tma::{Core, Error, Result};
 
 /// Branches are recorded where mispredictions may take this share of the time, loads where so much is unexplained.
@@ -46,6 +43,14 @@ const INTERRUPTED: &str = "interrupted while entries were counted";
 /// The last run was one for values.
 const CUT_SHORT: &str = "the last run was ended at a hot loop, for values: files that the command writes may be \
                          incomplete until it runs again";
+
+/// What is said where loads are not recorded everywhere.
+const PART: &str =
+    "loads were recorded where they were most likely to matter: all would have taken too long";
+
+/// Why it is not known whether two runs do the same.
+const NOT_REPEATED: &str = "entries were counted in one run only, as the others took too long: whether each run does the \
+                            same is not known";
 
 /// How well entries are those of the sampled run where two runs differ: a program that runs for a given time does
 /// less with probes.
@@ -166,14 +171,28 @@ impl Known<'_> {
             recorded.branches = noted(further.branches(ask)) && !further.is_interrupted();
         }
         left.branches = false;
-        let (is_wanted, places) = self.loads(further.counts(), recorded.branches)?;
-        wanted.loads = is_wanted;
+        let time = Time {
+            plain,
+            counted: further.seconds_of("counts"),
+            most: (MOST * plain - further.seconds()) / 2.0,
+        };
+        let context =
+            Context { branches: recorded.branches, ..self.shared.context(further.counts())? };
+        let found = unexplained(&context, self.functions, self.isolated, time);
+        wanted.loads = found.share > WORTH && !found.places.is_empty();
+        let places = found.places;
         if wanted.loads && !further.is_interrupted() {
             progress.begin("loads", left);
             recorded.loads = noted(further.loads(places.clone())) && !further.is_interrupted();
+            if found.is_part {
+                document.notes.push(PART.to_owned());
+            }
         }
         left.loads = false;
-        if !further.is_interrupted() && further.seconds() + left.seconds(plain) <= MOST * plain {
+        let again = further.seconds_of("counts").max(left.seconds(plain));
+        if !further.is_interrupted() && further.seconds() + again > MOST * plain {
+            document.notes.push(NOT_REPEATED.to_owned());
+        } else if !further.is_interrupted() {
             progress.begin("counts again", left);
             match further.repeated() {
                 Ok(same) => document.deterministic = same,
@@ -190,19 +209,6 @@ impl Known<'_> {
         let cycles = self.shared.cycles * all as f64 / self.shared.samples.max(1) as f64;
         let most = needs::mispredictions(self.functions, &context.counted, context.penalty);
         Ok(most > WORTH * cycles)
-    }
-
-    /// Whether loads can matter, and of which code.
-    fn loads(&self, count: &Count, branches: bool) -> Result<(bool, Places)> {
-        let context = Context { branches, ..self.shared.context(count)? };
-        let found = unexplained(&context, self.functions, self.isolated);
-        let mut places: BTreeMap<PathBuf, Vec<Range<u64>>> = BTreeMap::new();
-        for (at, number) in &found.pieces {
-            let function = &self.functions[*at];
-            let own = places.entry(PathBuf::from(&function.module)).or_default();
-            own.extend(function.pieces[*number].blocks.iter().map(|block| function.range(*block)));
-        }
-        Ok((found.share > WORTH, Arc::new(places)))
     }
 
     fn footprint(&self) -> Footprint {

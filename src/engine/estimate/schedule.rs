@@ -1,16 +1,13 @@
-//! Which pieces are measured in isolation, and what is unexplained after that.
+//! Which pieces are measured in isolation.
 
 use super::ask::EstimateAsk;
-use super::divided::{Waits, divided};
-use super::evidence::Context;
 use super::interrupt::Interrupt;
 use super::isolated::{Found, Isolation};
 use super::own_values::{OwnValues, matter};
 use super::pieces::Function;
 use super::progress::Progress;
 use crate::steps::Left;
-use estimate::Part;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use tma::Result;
 
@@ -22,9 +19,6 @@ const LEAST: f64 = 0.003;
 const EXPLAINED: f64 = 0.04;
 /// … within this time, or that of the sampled run if that is longer.
 const TIME: Duration = Duration::from_secs(30);
-/// Loads are recorded of the pieces that hold this share of what is unexplained.
-const LOOKED_AT: f64 = 0.97;
-
 /// Why a piece was not measured.
 const INTERRUPTED: &str = "interrupted before it was measured";
 
@@ -101,42 +95,4 @@ fn hottest(functions: &[Function], samples: u64) -> Vec<(usize, usize)> {
         before < MEASURED * all as f64 && *own as f64 >= LEAST * samples as f64
     };
     order.iter().take_while(is_wanted).map(|(_, at, number)| (*at, *number)).collect()
-}
-
-/// What is unexplained.
-pub(super) struct Unexplained {
-    /// Its share of all pieces.
-    pub share: f64,
-    /// The pieces with nearly all of it, by function and piece.
-    pub pieces: BTreeSet<(usize, usize)>,
-}
-
-/// What is unexplained of all pieces, dependencies between blocks aside: loads may take what these could.
-pub(super) fn unexplained(
-    context: &Context,
-    functions: &[Function],
-    isolated: &Isolated,
-) -> Unexplained {
-    let mut all: Vec<(f64, (usize, usize))> = Vec::new();
-    let mut samples = 0.0;
-    for (at, function) in functions.iter().enumerate() {
-        for own in divided(context, (at, function), isolated, Waits::Unknown) {
-            samples += own.samples;
-            let left = own.parts.of(Part::Unexplained).share.value;
-            // Of several together, each may have it.
-            let each =
-                |number: &usize| (function.pieces[*number].samples as f64 * left, (at, *number));
-            all.extend(own.pieces.iter().map(each));
-        }
-    }
-    all.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let whole: f64 = all.iter().map(|(own, _)| own).sum();
-    let mut held = 0.0;
-    let is_missing = |(own, _): &&(f64, (usize, usize))| {
-        let before = held;
-        held += own;
-        before < LOOKED_AT * whole
-    };
-    let pieces = all.iter().take_while(is_missing).map(|(_, piece)| *piece).collect();
-    Unexplained { share: whole / f64::max(samples, 1.0), pieces }
 }

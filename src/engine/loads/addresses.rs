@@ -15,6 +15,8 @@ use tma::Result;
 
 /// Bursts of 8,192 records, at most 128 of them: an address and a value for each execution.
 const PACE: Pace = Pace { length: 1 << 13, bursts: 128, pause: 1.0 };
+/// The same for a run that is to take not much longer than without.
+const SHORT: Pace = Pace { pause: 4.0, ..PACE };
 /// Pages as a power of two in which the stack of one thread is taken to lie: those of different threads
 /// are 8 MiB apart (glibc's default).
 const STACK: u32 = 9;
@@ -24,6 +26,7 @@ pub(super) fn run(
     subject: &mut Subject<'_>,
     (wanted, files): (&[Wanted], &BTreeSet<PathBuf>),
     sites: &mut Sites,
+    is_short: bool,
 ) -> Result<(Vec<Option<Classified>>, Found, Recorded)> {
     let allocators = Allocators::new(files, wanted);
     let wishes = |number: usize, function: &Function| -> Vec<Wish> {
@@ -36,7 +39,8 @@ pub(super) fn run(
         });
         allocators.wish(number).into_iter().chain(loads).collect()
     };
-    let recorded = subject.record(&allocators.wanted, &wishes, PACE)?;
+    let recorded =
+        subject.record(&allocators.wanted, &wishes, if is_short { SHORT } else { PACE })?;
     let all = sites.all();
     let number: BTreeMap<(usize, u64), usize> =
         all.iter().enumerate().map(|(n, site)| ((site.function, site.load.at), n)).collect();

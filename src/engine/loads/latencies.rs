@@ -12,8 +12,12 @@ use std::collections::BTreeMap;
 use tma::Result;
 use workload::{Fenced, Triple, fenced_loads};
 
-/// Executions that are timed of a load, about.
+/// Executions that are timed of a load, about; …
 const TIMED: u64 = 4096;
+/// … and where that would take longer than half of the run, as each takes about 1.5 µs: so many a second, at least …
+const A_SECOND: f64 = 3e5;
+/// … this many of a load.
+const FEWEST: u64 = 256;
 /// Most records in all: 16 MiB.
 const RECORDS: u64 = 1 << 20;
 /// Loads that are executed so often are timed in so many bursts at random times, with so many records each at least:
@@ -51,6 +55,7 @@ pub(super) fn run(
     subject: &mut Subject<'_>,
     wanted: &[Wanted],
     sites: &Sites,
+    is_short: bool,
 ) -> Result<std::result::Result<(Latencies, Recorded), String>> {
     let before = match fenced_loads() {
         Ok(found) => found,
@@ -61,8 +66,15 @@ pub(super) fn run(
     chosen.sort_by_key(|number| std::cmp::Reverse(all[*number].executions));
     chosen.truncate(MOST_TIMED as usize);
     let executions = || chosen.iter().map(|number| all[*number].executions);
-    let inside = if executions().any(|n| n >= OFTEN) { INSIDE } else { 1 };
-    let expected = executions().map(|n| (n / inside) >> (bits(n, inside) - 1)).sum();
+    let (timed, often) = match subject.plain.filter(|_| is_short) {
+        Some(plain) => {
+            (timed(plain, chosen.len()), OFTEN.min(timed(plain, chosen.len()) << MOST_BITS))
+        }
+        None => (TIMED, OFTEN),
+    };
+    let inside = if executions().any(|n| n >= often) { INSIDE } else { 1 };
+    let bits = |executions| bits(executions, inside, timed);
+    let expected = executions().map(|n| (n / inside) >> (bits(n) - 1)).sum();
     let pace = pace(expected, inside);
     let number: BTreeMap<(usize, u64), usize> =
         chosen.iter().map(|n| ((all[*n].function, all[*n].load.at), *n)).collect();
@@ -70,7 +82,7 @@ pub(super) fn run(
         let own = number.range((function, 0)..=(function, u64::MAX));
         own.map(|(_, site)| {
             let Site { load, executions, .. } = &all[*site];
-            let what = What::Latency { width: load.width, bits: bits(*executions, inside) };
+            let what = What::Latency { width: load.width, bits: bits(*executions) };
             Wish { at: load.at, what }
         })
         .collect()
@@ -125,10 +137,15 @@ fn pace(expected: u64, inside: u64) -> Pace {
     if inside > 1 { several } else { Pace { length: whole, bursts: 4, pause: 0.0 } }
 }
 
+/// How many executions are timed of each of so many loads of a run that takes so many seconds.
+fn timed(seconds: f64, loads: usize) -> u64 {
+    ((seconds * A_SECOND / loads.max(1) as f64) as u64).clamp(FEWEST, TIMED)
+}
+
 /// Bits of the number of executions from one that is timed to the next, where one in `inside` may be: half of that on
 /// average.
-fn bits(executions: u64, inside: u64) -> u8 {
-    let most = |inside: u64| (2 * executions / inside / TIMED).max(2).ilog2() as u8;
+fn bits(executions: u64, inside: u64, timed: u64) -> u8 {
+    let most = |inside: u64| (2 * executions / inside / timed).max(2).ilog2() as u8;
     most(inside).max(most(1).min(SPARSE)).clamp(1, MOST_BITS)
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct Loads {
 }
 
 /// Records twice more, for the loads of these functions (with their names), whose blocks were counted; only for those
-/// of some code, and without allocations, where `only` says so.
+/// of some code, without allocations, and for not much longer than the run itself, where `only` says so.
 ///
 /// # Errors
 /// As [`Subject::record`].
@@ -57,7 +57,8 @@ pub(crate) fn loads(
     let mut sites = Sites::new(counts, &wanted, only);
     // Allocations are looked for in no file where they are not wanted.
     let files = if only.is_some() { &BTreeSet::new() } else { &counts.files };
-    let (classes, heap, recorded) = addresses::run(subject, (&wanted, files), &mut sites)?;
+    let (classes, heap, recorded) =
+        addresses::run(subject, (&wanted, files), &mut sites, only.is_some())?;
     let mut cost = vec![subject.cost("addresses of loads", &recorded)];
     let mut notes = sites.notes();
     notes.extend(subject::notes("addresses of loads", &recorded));
@@ -65,7 +66,7 @@ pub(crate) fn loads(
     let mut interrupted = recorded.interrupted;
     let mut timed = None;
     if interrupted.is_none() {
-        match latencies::run(subject, &wanted, &sites)? {
+        match latencies::run(subject, &wanted, &sites, only.is_some())? {
             Ok((found, recorded)) => {
                 cost.push(subject.cost("latencies of loads", &recorded));
                 notes.extend(subject::notes("latencies of loads", &recorded));

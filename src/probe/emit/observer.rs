@@ -3,7 +3,7 @@
 //!
 //! Memory shared with this process holds a count of records that are still wanted, and the records.
 //! While it is 0, a probe only looks at it: that is the gate, which is opened from outside. A probe with
-//! several records has the instructions twice, so that it looks once while the gate is closed. Records
+//! several records, or where flags may change, has the instructions twice, so that it looks once while the gate is closed. Records
 //! are written from the last to the first, each by whoever has taken its number (`lock xadd`), so that
 //! they are in the order of execution, in all threads.
 
@@ -33,9 +33,8 @@ pub struct Observing {
 /// Most bytes of a trampoline of so many parts ([`What::parts`]) and instructions: those of a part were
 /// counted, an instruction has 15 or less, or is a jump with 6 instead of 2.
 pub fn most(parts: usize, instructions: usize) -> u64 {
-    let copies = if parts > 1 { 2 } else { 1 };
-    // Less than 64 bytes for a gate of two parts or more.
-    (96 + 32 * copies) * parts as u64 + copies * (15 * instructions as u64 + 5)
+    // Less than 64 bytes for the gate before two copies of the instructions.
+    (96 + 64) * parts as u64 + 2 * (15 * instructions as u64 + 5)
 }
 
 /// The bytes of an observer in code that runs at `bias` + p_vaddr. `code` are the bytes from its first
@@ -69,9 +68,15 @@ pub fn emit_observer(
         false => None,
     };
     let mut all = Labelled::default();
-    if wishes.len() > 1 && wishes.iter().all(|(wish, _)| has_gate(wish.what)) {
+    let may_change_flags = observer.may_change_flags;
+    let is_worth_it = wishes.len() > 1 || may_change_flags;
+    if is_worth_it && wishes.iter().all(|(wish, _)| has_gate(wish.what)) {
         let plain = displaced.iter().copied().chain(back);
-        closed_at_once(&mut all, plain, shared).map_err(failed)?;
+        let added = match may_change_flags {
+            true => closed_by_flags(&mut all, plain, shared),
+            false => closed_at_once(&mut all, plain, shared),
+        };
+        added.map_err(failed)?;
     }
     observed(&mut all, &inside, until, (bias, wishes), shared)?;
     all.extend(back);
@@ -116,6 +121,23 @@ fn closed_at_once(
     plain.for_each(|one| all.add(one));
     all.mark(open);
     all.extend(restore()?);
+    Ok(())
+}
+
+/// The same where flags may change, in half the time.
+fn closed_by_flags(
+    all: &mut Labelled,
+    plain: impl Iterator<Item = Instruction>,
+    shared: u64,
+) -> Result<(), IcedError> {
+    let wanted = MemoryOperand::with_base_displ(Register::RIP, shared.cast_signed());
+    let open = all.label();
+    all.extend([
+        Instruction::with2(Code::Cmp_rm64_imm8, wanted, 0)?,
+        Instruction::with_branch(Code::Jne_rel32_64, open)?,
+    ]);
+    plain.for_each(|one| all.add(one));
+    all.mark(open);
     Ok(())
 }
 

@@ -24,6 +24,8 @@ pub struct Observer {
     pub until: u64,
     /// How it is patched.
     pub kind: Kind,
+    /// Whether no flag that is set before it is read after it.
+    pub may_change_flags: bool,
     /// Its wishes, by number, in order of address.
     pub wishes: Vec<usize>,
     /// Where its trampoline must lie (p_vaddr); anywhere near if not given.
@@ -129,7 +131,11 @@ fn planned(
             room.widen(false);
             let trampoline = taken?;
             let Span { at, next, until, kind, last, .. } = *span;
-            Some((last, Observer { at, next, until, kind, wishes: own, trampoline }))
+            let may_change_flags = may_change_flags(ask.function, at);
+            Some((
+                last,
+                Observer { at, next, until, kind, may_change_flags, wishes: own, trampoline },
+            ))
         });
         match taken {
             Some((last, observer)) => {
@@ -145,6 +151,16 @@ fn planned(
         }
     }
     (found, failed)
+}
+
+/// Whether nothing reads the flags that an instruction finds.
+fn may_change_flags(function: &Function, at: u64) -> bool {
+    let block = block_of(function, at).map(|number| &function.blocks[number]);
+    let live = block.and_then(|block| {
+        let index = block.instructions.iter().position(|i| i.ip() == at)?;
+        block.live.get(index)
+    });
+    live.is_some_and(|live| *live == 0)
 }
 
 /// The block with an instruction at this address, if it is certain to be code.

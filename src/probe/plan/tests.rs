@@ -3,7 +3,7 @@
 use super::{Kind, Placement, Room, What, Wish, observe, plan, solve};
 use crate::emit::{emit, emit_observer, most};
 use crate::facts::{Block, Exit, Function, Loop};
-use iced_x86::{Decoder, DecoderOptions, Instruction};
+use iced_x86::{Decoder, DecoderOptions, Instruction, RflagsBits};
 use isa::code::parse_hex;
 
 /// A function at 0x1000 of blocks given by their bytes and successors. All flags are dead, but before
@@ -273,10 +273,11 @@ fn an_observer_records_before_the_jump_and_keeps_the_flags() {
     assert!(bytes.trampoline.len() as u64 <= most(1, 2));
 }
 
-#[test]
-fn several_records_have_one_closed_gate() {
+/// The texts of a trampoline that records the addresses of two loads.
+fn two_loads(change: impl Fn(&mut Function)) -> Vec<String> {
     // 1000: mov rax,[rdi]; 1003: mov rcx,[rsi]; 1006: ret
-    let loads = function(&[("48 8b 07, 48 8b 0e, c3", &[])], &[]);
+    let mut loads = function(&[("48 8b 07, 48 8b 0e, c3", &[])], &[]);
+    change(&mut loads);
     let all = [0x1000, 0x1003].map(|at| Wish { at, what: What::Address });
     let found = observe(&loads, &all, &mut Room::default(), most);
     let observer = &found.observers[0];
@@ -285,7 +286,14 @@ fn several_records_have_one_closed_gate() {
     let bytes =
         emit_observer(observer, &loads.bytes, 0x5555_0000_0000, &wishes, shared, at).unwrap();
     let decoder = Decoder::with_ip(64, &bytes.trampoline, at, DecoderOptions::NONE);
-    let texts: Vec<String> = decoder.into_iter().map(|one| isa::code::text(&one)).collect();
+    assert!(bytes.trampoline.len() as u64 <= most(2, 2));
+    decoder.into_iter().map(|one| isa::code::text(&one)).collect()
+}
+
+#[test]
+fn several_records_have_one_closed_gate() {
+    let live = |loads: &mut Function| loads.blocks[0].live = vec![u32::MAX; 3];
+    let texts = two_loads(live);
     let places = |code: &str| -> Vec<usize> {
         (0..texts.len()).filter(|n| texts[*n].starts_with(code)).collect()
     };
@@ -298,7 +306,22 @@ fn several_records_have_one_closed_gate() {
         second[1],
     ];
     assert!(order.is_sorted(), "{texts:#?}");
-    assert!(bytes.trampoline.len() as u64 <= most(2, 2));
+}
+
+#[test]
+fn a_gate_keeps_a_carry_that_is_read_later() {
+    let texts = two_loads(|loads| loads.blocks[0].live = vec![RflagsBits::CF; 3]);
+    assert!(!texts.iter().any(|text| text.starts_with("cmp")), "{texts:#?}");
+}
+
+#[test]
+fn a_gate_that_may_change_flags_is_a_comparison() {
+    let texts = two_loads(|_| {});
+    // By hand: the gate, the instructions alone and back, then each with its record.
+    let starts = ["cmp qword ptr", "jne", "mov rax,[rdi]", "mov rcx,[rsi]", "jmp"];
+    let is_so = texts.iter().zip(starts).all(|(text, start)| text.starts_with(start));
+    assert!(is_so, "{texts:#?}");
+    assert_eq!(texts.iter().filter(|text| text.starts_with("lock xadd")).count(), 2);
 }
 
 /// 1000: mov rax,rdi

@@ -1,0 +1,108 @@
+//! Of which code loads are recorded: of that which is not explained without them, as far as there is time.
+
+use super::divided::{Waits, divided};
+use super::evidence::Context;
+use super::pieces::{Function, Piece};
+use super::schedule::Isolated;
+use crate::count::Places;
+use estimate::Part;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Loads are recorded of the pieces that hold this share of what is unexplained.
+const LOOKED_AT: f64 = 0.93;
+/// A probe that may record takes so many times as long as one that counts.
+const RECORDING: f64 = 1.5;
+
+/// What the runs before took, and what those with loads may.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Time {
+    /// Seconds of the run without probes, and with counts.
+    pub plain: f64,
+    pub counted: f64,
+    /// Seconds that a run with loads may take.
+    pub most: f64,
+}
+
+/// What is unexplained without loads.
+pub(super) struct Unexplained {
+    /// Its share of all pieces.
+    pub share: f64,
+    /// The code that has most of it.
+    pub places: Places,
+    /// Whether there was no time for all that should be looked at.
+    pub is_part: bool,
+}
+
+/// A piece with what is unexplained of it.
+struct Candidate<'a> {
+    function: &'a Function,
+    piece: &'a Piece,
+    /// Samples.
+    left: f64,
+    /// Executions of its blocks.
+    executed: f64,
+}
+
+/// What is unexplained of all pieces, dependencies between blocks aside: loads may take what these could.
+pub(super) fn unexplained(
+    context: &Context,
+    functions: &[Function],
+    isolated: &Isolated,
+    time: Time,
+) -> Unexplained {
+    let mut all: Vec<Candidate> = Vec::new();
+    let mut samples = 0.0;
+    for (at, function) in functions.iter().enumerate() {
+        for own in divided(context, (at, function), isolated, Waits::Unknown) {
+            samples += own.samples;
+            let left = own.parts.of(Part::Unexplained).share.value;
+            all.extend(own.pieces.iter().map(|number| {
+                let piece = &function.pieces[*number];
+                let executed = piece.blocks.iter().map(|block| function.executed(*block)).sum();
+                // Of several together, each may have it.
+                Candidate { function, piece, left: piece.samples as f64 * left, executed }
+            }));
+        }
+    }
+    let whole: f64 = all.iter().map(|one| one.left).sum();
+    let counted = |function: &Function| -> f64 {
+        (0..function.flow.blocks.len()).map(|block| function.executed(block)).sum()
+    };
+    let probes: f64 = functions.iter().map(counted).sum();
+    let each = RECORDING * (time.counted - time.plain).max(0.0) / probes.max(1.0);
+    let (chosen, is_part) =
+        chosen(all, LOOKED_AT * whole, (time.most - time.plain).max(0.0) / each);
+    let mut places: BTreeMap<PathBuf, Vec<Range<u64>>> = BTreeMap::new();
+    for one in chosen {
+        let own = places.entry(PathBuf::from(&one.function.module)).or_default();
+        own.extend(one.piece.blocks.iter().map(|block| one.function.range(*block)));
+    }
+    Unexplained { share: whole / f64::max(samples, 1.0), places: Arc::new(places), is_part }
+}
+
+/// The candidates that hold `enough` of what is left; of those, if they are executed more than `most` times, the ones
+/// that are worth it most; and whether that is so.
+fn chosen(mut all: Vec<Candidate<'_>>, enough: f64, most: f64) -> (Vec<Candidate<'_>>, bool) {
+    all.sort_by(|a, b| b.left.total_cmp(&a.left));
+    let mut held = 0.0;
+    let number = all.iter().take_while(|one| {
+        let before = held;
+        held += one.left;
+        before < enough
+    });
+    let number = number.count();
+    all.truncate(number);
+    let worth = |one: &Candidate| one.left / one.executed.max(1.0);
+    all.sort_by(|a, b| worth(b).total_cmp(&worth(a)));
+    let mut executed = 0.0;
+    all.retain(|one| {
+        let fits = executed + one.executed <= most;
+        executed += if fits { one.executed } else { 0.0 };
+        fits
+    });
+    let is_part = all.len() < number;
+    (all, is_part)
+}
