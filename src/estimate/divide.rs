@@ -67,7 +67,7 @@ fn of_known(all: &[Evidence]) -> Parts {
         let reason = if known.unknown.value > left.share.value { Some(why) } else { left.reason };
         parts.set(Part::Unexplained, Share { share, reason, ..left });
     }
-    parts
+    parts.tightened()
 }
 
 /// The evidence without a measurement in isolation that is far longer than the program's own time: it was not of the

@@ -201,3 +201,13 @@ fn blocks_together_do_not_mind_which_of_them_has_the_samples() {
     assert_eq!(value(&parts, Part::Unexplained), 0.55);
     assert_eq!(parts.of(Part::Unexplained).reason.as_deref(), Some("no probe"));
 }
+
+/// By hand: fetching can take 90 cycles of the 70 that are left: a quarter less, 52, and the 4 that the time may be less.
+#[test]
+fn fetching_alone_is_known_as_well_as_the_model_is() {
+    let parts = divide(&Evidence { fetch: 90.0, ..evidence() });
+    sums_to_one(&parts);
+    let fetch = parts.of(Part::FetchLatency).share;
+    assert!((fetch.value - 0.7).abs() < 1e-9 && (0.50..0.53).contains(&fetch.low), "{fetch:?}");
+    assert_eq!(bottleneck(&parts), Some(Part::FetchLatency));
+}

@@ -102,6 +102,16 @@ impl Parts {
         self.0[part as usize] = share;
     }
 
+    /// With no part above what the least of all others leaves, as they sum to 1.
+    #[must_use]
+    pub fn tightened(mut self) -> Self {
+        let least: f64 = self.0.iter().map(|share| share.share.low).sum();
+        for Share { share, .. } in &mut self.0 {
+            share.high = share.high.min(1.0 - (least - share.low)).max(share.value);
+        }
+        self
+    }
+
     /// All parts with their shares.
     pub fn iter(&self) -> impl Iterator<Item = (Part, &Share)> {
         ALL.into_iter().zip(&self.0)
@@ -142,6 +152,23 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// By hand: with 0.5 or more and 0.2 or more elsewhere, 0.3 is left.
+    #[test]
+    fn no_part_has_what_the_others_have_at_least() {
+        let mut parts = Parts::default();
+        let all = [
+            (Part::BadSpeculation, 0.6, 0.5),
+            (Part::Retiring, 0.3, 0.2),
+            (Part::CoreBound, 0.1, 0.0),
+        ];
+        for (part, value, low) in all {
+            parts.set(part, Share { share: Interval::new(value, low, 1.0), ..Share::default() });
+        }
+        let parts = parts.tightened();
+        assert!((parts.of(Part::CoreBound).share.high - 0.3).abs() < 1e-12);
+        assert!((parts.of(Part::BadSpeculation).share.high - 0.8).abs() < 1e-12);
+    }
 
     /// By hand: 3 of 4 seconds half retiring, 1 second all unexplained: 37.5 % retiring, 62.5 % unexplained.
     #[test]

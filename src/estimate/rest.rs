@@ -102,10 +102,11 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
         Part::MemoryBound if is_carried => CARRIED,
         _ => OVERLAPPING,
     };
-    let error = |part, value: f64, other: f64| {
+    // As little as the model's error allows, or as is certain where other latencies could be of the rest.
+    let error = |part, value: f64, certain: f64| {
         let all =
             Interval::relative(value, model(part)).plus(Interval::new(0.0, -rest.below(), 0.0));
-        Interval::new(value, all.low.min(of_waits - other).max(0.0), value)
+        Interval::new(value, all.low.min(certain).max(0.0), value)
     };
     let reason = match &of.reason {
         _ if left < LEAST => None,
@@ -117,15 +118,15 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
             Some("neither loads, nor stores, nor dependencies, nor code account for it".to_owned())
         }
     };
-    let of_memory_low = error(Part::MemoryBound, of_memory, core);
-    let of_core_low = error(Part::CoreBound, of_core, memory);
-    let of_fetch_low = error(Part::FetchLatency, of_fetch, 0.0);
+    let own_memory = error(Part::MemoryBound, of_memory, of_waits - core);
+    let own_core = error(Part::CoreBound, of_core, of_waits - memory);
+    let own_fetch = error(Part::FetchLatency, of_fetch, of_fetch);
     let doubt = of_memory * model(Part::MemoryBound) + (of_core + of_fetch) * OVERLAPPING;
     unexplained(Interval::new(left, left - rest.below(), left + doubt + rest.below()), reason);
     for (part, own, could) in [
-        (Part::MemoryBound, of_memory_low, memory),
-        (Part::CoreBound, of_core_low, core),
-        (Part::FetchLatency, of_fetch_low, fetch),
+        (Part::MemoryBound, own_memory, memory),
+        (Part::CoreBound, own_core, core),
+        (Part::FetchLatency, own_fetch, fetch),
     ] {
         if own.value > 0.0 || could > 0.0 {
             let high = could.min(rest.value).max(own.value) + rest.above();

@@ -6,6 +6,7 @@ use super::pieces::{Function, Piece};
 use super::schedule::Isolated;
 use crate::count::Places;
 use estimate::Part;
+use iced_x86::{Mnemonic, OpKind};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 /// Loads are recorded of the pieces that hold this share of what is unexplained.
 const LOOKED_AT: f64 = 0.93;
-/// A probe that may record takes so many times as long as one that counts.
+/// A probe that may record takes about so many times as long as one that counts, at most.
 const RECORDING: f64 = 1.5;
 
 /// What the runs before took, and what those with loads may.
@@ -42,7 +43,7 @@ struct Candidate<'a> {
     piece: &'a Piece,
     /// Samples.
     left: f64,
-    /// Executions of its blocks.
+    /// Executions of its blocks with loads or stores.
     executed: f64,
 }
 
@@ -61,7 +62,8 @@ pub(super) fn unexplained(
             let left = own.parts.of(Part::Unexplained).share.value;
             all.extend(own.pieces.iter().map(|number| {
                 let piece = &function.pieces[*number];
-                let executed = piece.blocks.iter().map(|block| function.executed(*block)).sum();
+                let probed = piece.blocks.iter().filter(|block| has_access(function, **block));
+                let executed = probed.map(|block| function.executed(*block)).sum();
                 // Of several together, each may have it.
                 Candidate { function, piece, left: piece.samples as f64 * left, executed }
             }));
@@ -81,6 +83,14 @@ pub(super) fn unexplained(
         own.extend(one.piece.blocks.iter().map(|block| one.function.range(*block)));
     }
     Unexplained { share: whole / f64::max(samples, 1.0), places: Arc::new(places), is_part }
+}
+
+/// Whether a block loads or stores anything.
+fn has_access(function: &Function, block: usize) -> bool {
+    function.instructions(block).iter().any(|(_, inst)| {
+        let mut operands = (0..inst.decoded.op_count()).map(|n| inst.decoded.op_kind(n));
+        inst.decoded.mnemonic() != Mnemonic::Lea && operands.any(|kind| kind == OpKind::Memory)
+    })
 }
 
 /// The candidates that hold `enough` of what is left; of those, if they are executed more than `most` times, the ones
