@@ -18,7 +18,7 @@ import tempfile
 
 from common import arguments, need, table
 
-QUERY = ("with recursive n(i) as (select 1 union all select i+1 from n where i<2000000) "
+QUERY = ("with recursive n(i) as (select 1 union all select i+1 from n where i<12000000) "
          "select sum(i%7), count(*), max(i*31 % 1009) from n where i%3=0")
 PYTHON = "d = dict()\nfor i in range(10000000): k = str(i % 5003); d[k] = d.get(k, 0) + (i & 7)\nprint(len(d))"
 PERL = "for $i (1..10000000) { $n[$i % 5003] += length(\"x$i\"); } print scalar @n"
