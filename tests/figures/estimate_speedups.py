@@ -31,6 +31,9 @@ PAIRS = {
     "interchange": ("along rows instead of columns", "memory_bound"),
     "footprint": ("bytes instead of words", "memory_bound"),
     "stride": ("next to each other instead of 4 KiB apart", "memory_bound"),
+    "sorted": ("the same numbers sorted before a branch on them", "bad_speculation"),
+    "list": ("an array instead of a list in random order", "memory_bound"),
+    "hash": ("four coefficients of a polynomial at once", "core_bound"),
     "sharing": ("a cache line for each thread", "unexplained"),
 }
 

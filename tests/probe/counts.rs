@@ -238,6 +238,54 @@ fn threads_lose_no_count() {
     }
 }
 
+/// A hundred threads at the same time, more than have counters of their own; or, with an argument, two, the first of which
+/// has set the base of gs before.
+const MANY: &str = r#"
+#include <asm/prctl.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static pthread_barrier_t all;
+__attribute__((noinline)) long work(long n) {
+    long x = 1;
+    for (long i = 0; i < n; i++) { x = x * 3 + (x >> 5); __asm__ volatile("" : "+r"(x)); }
+    return x;
+}
+static void *begin(void *n) {
+    pthread_barrier_wait(&all);
+    return (void *)work((long)n);
+}
+static long own[8];
+int main(int count, char **arguments) {
+    int number = count > 1 ? 2 : 100;
+    pthread_t threads[100];
+    if (count > 1) syscall(SYS_arch_prctl, ARCH_SET_GS, own);
+    pthread_barrier_init(&all, 0, number);
+    for (int i = 0; i < number; i++) pthread_create(&threads[i], 0, begin, (void *)20000l);
+    for (int i = 0; i < number; i++) pthread_join(threads[i], 0);
+    for (int i = 0; i < 8; i++) if (own[i]) return 1;
+    return 0;
+}
+"#;
+
+#[test]
+fn many_threads_at_once_and_those_of_programs_that_use_gs_lose_no_count() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), MANY, &["-O2", "-pthread"], "many") else { return };
+    let wanted = [function(&program, "work")];
+    for (argument, threads) in [(None, 100), (Some("gs"), 2)] {
+        let mut command = vec![super::name(&program)];
+        command.extend(argument);
+        let Some(counts) = counted(&command, &wanted) else { return };
+        let all = numbers(counts.functions[0].as_ref().unwrap());
+        for expected in [threads, 20_000 * threads] {
+            assert!(all.contains(&expected), "{expected} of {all:?}");
+        }
+        assert_eq!(counts.exit.map(pmu::Exit::code), Some(0), "its own memory at gs is as it was");
+    }
+}
+
 /// Signals every 50 µs, a fork that counts on, system(3), vfork(2).
 const CHILDREN: &str = r#"
 #include <signal.h>

@@ -101,6 +101,25 @@ KERNEL k_sharing(u64 *at, u64 apart, u64 n) {
     return at[0] + at[apart];
 }
 
+/* sorted: a branch on random numbers, or on the same ones sorted */
+KERNEL k_below(unsigned char *d, u64 mask, u64 n) {
+    u64 s = 0; for (u64 i = 0; i < n; i++) { if (d[i & mask] < 128) s += d[i & mask]; } return s;
+}
+/* list: nodes in random order, or their values in a row */
+struct node { struct node *next; u64 value; };
+KERNEL k_list(struct node *at, u64 n) { u64 s = 0; for (; n; n--) { s = s * 3 + at->value; at = at->next; } return s; }
+KERNEL k_array(u64 *d, u64 mask, u64 n) { u64 s = 0; for (u64 i = 0; i < n; i++) s = s * 3 + d[i & mask]; return s; }
+/* hash: a polynomial modulo 2^64 by one multiplication after the other, or four coefficients at once */
+KERNEL k_hash(u64 *d, u64 mask, u64 x, u64 n) {
+    u64 s = 0; for (u64 i = 0; i < n; i++) s = s * x + d[i & mask]; return s;
+}
+KERNEL k_hash_by_four(u64 *d, u64 mask, u64 x, u64 n) {
+    u64 s = 0, x2 = x * x, x3 = x2 * x, x4 = x2 * x2;
+    for (u64 i = 0; i < n; i += 4) { u64 *p = d + (i & mask); s = s * x4 + (p[0] * x3 + p[1] * x2 + p[2] * x + p[3]); }
+    return s;
+}
+static int by_value(const void *a, const void *b) { return *(unsigned char *)a - *(unsigned char *)b; }
+
 static double spent(void) { struct timespec t; clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); return t.tv_sec + t.tv_nsec * 1e-9; }
 
 int main(int argc, char **argv) {
@@ -137,6 +156,22 @@ int main(int argc, char **argv) {
         for (u64 i = 0; i < n * n; i++) d[i] = i * 31 & 255;
         begin = spent();
         for (u64 k = 0; k < (u64)(10 * times) + 1; k++) r = (after ? k_rows : k_columns)(d, to, n, n);
+    } else if (IS("sorted")) {
+        unsigned char *d = room(MB); for (u64 i = 0; i < MB; i++) d[i] = rnd() >> 20;
+        if (after) qsort(d, MB, 1, by_value);
+        begin = spent();
+        r = k_below(d, MB - 1, (u64)(200 * times) * MB);
+    } else if (IS("list")) {
+        u64 n = 4 * MB, *d = room(8 * n); struct node *all = room(n * sizeof *all);
+        for (u64 i = 0; i < n; i++) d[i] = i;
+        for (u64 i = n - 1; i > 0; i--) { u64 j = rnd() % (i + 1), x = d[i]; d[i] = d[j]; d[j] = x; }
+        for (u64 i = 0; i < n; i++) { all[d[i]].next = &all[d[(i + 1) & (n - 1)]]; all[d[i]].value = d[i]; }
+        begin = spent();
+        r = after ? k_array(d, n - 1, 10 * m) : k_list(&all[d[0]], 10 * m);
+    } else if (IS("hash")) {
+        u64 *d = room(8192); for (u64 i = 0; i < 1024; i++) d[i] = rnd();
+        begin = spent();
+        r = (after ? k_hash_by_four : k_hash)(d, 1023, 6364136223846793005u, 400 * m / 4 * 4);
     } else if (IS("footprint")) {
         u64 entries = 256 << 10, *keys = room(32768);
         for (u64 i = 0; i < 4096; i++) keys[i] = rnd();
