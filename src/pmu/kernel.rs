@@ -104,6 +104,8 @@ pub trait Kernel {
     /// Reads what `read_format` gives, as words: with `group_read` nr, enabled, running and the
     /// values; else value, enabled, running.
     fn read(&mut self, leader: Handle, words: &mut Vec<u64>) -> std::result::Result<(), Errno>;
+    /// Runs this thread on a CPU, where reading its events interrupts nobody; `None`: wherever it ran before.
+    fn visit(&mut self, _cpu: Option<u32>) {}
     /// Whether a group opened on this process or on a CPU gets counters within `timeout` after it is
     /// enabled; this process then runs on one of `cpus` (any if `None`). `None`: that cannot be tested.
     fn runs(&mut self, leader: Handle, cpus: Option<&[u32]>, timeout: Duration) -> Option<bool>;

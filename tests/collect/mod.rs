@@ -51,6 +51,15 @@ pub fn intel(more: &[(&str, &str)]) -> Machine {
 
 /// A table of events `e1` … `e12`; event n has code n. `e1` is the clock.
 pub fn table(name: &str, pmu: &str) -> Table {
+    parsed(name, pmu, "")
+}
+
+/// The same with these nodes.
+pub fn table_of(nodes: &str) -> Table {
+    parsed("t", "cpu", nodes)
+}
+
+fn parsed(name: &str, pmu: &str, nodes: &str) -> Table {
     let mut text = format!(
         "schema = 1\nname = \"{name}\"\ntitle = \"test\"\nvendor = \"any\"\npmu = \"{pmu}\"\n\
          source = []\nclocks = \"e01\"\npipeline = {{ width = 4 }}\n\
@@ -59,5 +68,6 @@ pub fn table(name: &str, pmu: &str) -> Table {
     for n in 1..=12 {
         text.push_str(&format!("e{n:02} = {{ code = {n} }}\n"));
     }
+    text.push_str(nodes);
     Table::parse(&text, "test").expect("a table")
 }

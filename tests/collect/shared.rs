@@ -32,6 +32,23 @@ fn a_group_that_only_has_to_wait_for_its_turn_stays_whole() {
 }
 
 #[test]
+fn a_group_waits_for_its_turn_among_twenty_of_another_profiler() {
+    // Each of them leaves one counter, so that parts of ours would run at once.
+    let (machine, table) = (intel(&[]), table("t", "cpu"));
+    let groups = [group(&[1, 2, 3, 4])];
+    let mut request = request(&machine, &table, &groups, Target::System);
+    request.duration = Some(Duration::from_secs(2));
+    let others = vec![(Duration::ZERO, EVER, 3); 20];
+    let mut kernel = Scripted { others, lifetime: EVER, ..kernel() };
+    let measured = run(&mut kernel, &request);
+    assert_eq!(measured.counts[0].groups.len(), 1, "{:?}", measured.notes);
+    for n in 1..=4 {
+        near(count(&measured, 0, n).expect("counted"), 4.0 * f64::from(n) * SECOND, 0.01);
+    }
+    assert!(measured.notes.is_empty(), "{:?}", measured.notes);
+}
+
+#[test]
 fn split_groups_are_whole_again_when_counters_become_free() {
     // Events of whole CPUs come before those of tasks: two counters are left, for 4 s of 10.
     let (machine, table) = (intel(&[]), table("t", "cpu"));

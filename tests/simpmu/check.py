@@ -205,7 +205,7 @@ def boot(name, guest, options, out):
             script += f"case_ {case}\n{shell}\n"
     script += f"cat $SIMPMU_RATES > {out}/opened\n"
     (out / "guest.sh").write_text(script)
-    command = [options.simpmu / "run.sh", "-n", "-d", options.work, "-r", out / "rates", "-c", guest["cpu"]]
+    command = [options.simpmu / "run.sh", "-n", "-k", "no_timer_check", "-d", options.work, "-r", out / "rates", "-c", guest["cpu"]]
     command += ["-m", guest["module"], "-s", guest.get("smp", "2"), "-w", out, "-t", "900", "-q", guest.get("qemu", "")]
     done = subprocess.run([*command, "--", "sh", out / "guest.sh"], capture_output=True, text=True)
     if done.returncode:

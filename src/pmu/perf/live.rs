@@ -29,6 +29,8 @@ pub struct Live {
     watched: Option<(i32, Option<OwnedFd>)>,
     control: Option<Pipe>,
     signals: Signals,
+    /// Where this thread may run, while it visits a CPU.
+    home: Option<CpuSet>,
 }
 
 impl Live {
@@ -45,6 +47,7 @@ impl Live {
             watched: None,
             control: None,
             signals: Signals::catch()?,
+            home: None,
         })
     }
 }
@@ -72,6 +75,21 @@ impl Kernel for Live {
 
     fn read(&mut self, leader: Handle, words: &mut Vec<u64>) -> std::result::Result<(), Errno> {
         self.events.read(leader, words)
+    }
+
+    fn visit(&mut self, cpu: Option<u32>) {
+        let us = nix::unistd::Pid::from_raw(0);
+        if self.home.is_none() {
+            self.home = sched_getaffinity(us).ok();
+        }
+        let mut there = CpuSet::new();
+        let set = match (cpu, self.home) {
+            (None, _) => self.home.take(),
+            (Some(cpu), Some(_)) => there.set(cpu as usize).ok().map(|()| there),
+            _ => None,
+        };
+        // Where the kernel refuses, events of other CPUs are read from afar.
+        let _ = set.map(|set| sched_setaffinity(us, &set));
     }
 
     fn runs(&mut self, leader: Handle, cpus: Option<&[u32]>, timeout: Duration) -> Option<bool> {

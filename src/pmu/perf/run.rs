@@ -33,6 +33,8 @@ pub struct Run<'k, 'r> {
     pub(super) number: u32,
     pub(super) begin: Duration,
     pub(super) period: Duration,
+    /// Shortest period in intervals, by the cost of the readings so far.
+    pub(super) affordable: Duration,
     pub(super) words: Vec<u64>,
     pub(super) last: Vec<u64>,
     pub(super) delta: Vec<u64>,
@@ -44,6 +46,8 @@ pub struct Run<'k, 'r> {
     /// The last one tried, and when the next is.
     pub(super) tried: usize,
     pub(super) next_trial: Duration,
+    /// Groups take turns, or wait for other programs'.
+    pub(super) multiplexed: bool,
     /// The order of many groups.
     pub(super) turns: Turns,
     /// Whether counting is on.
@@ -77,6 +81,7 @@ impl<'k, 'r> Run<'k, 'r> {
             number,
             begin: Duration::ZERO,
             period: FIRST,
+            affordable: Duration::ZERO,
             words: Vec::new(),
             last: Vec::new(),
             delta: Vec::new(),
@@ -85,6 +90,7 @@ impl<'k, 'r> Run<'k, 'r> {
             counting: Vec::new(),
             tried: 0,
             next_trial: Duration::ZERO,
+            multiplexed: false,
             turns: Turns::default(),
             switched: Switched::default(),
             rejoined: false,

@@ -28,6 +28,8 @@ const CPU_CLOCK: Encoding = encoding(0);
 /// Open software events.
 pub struct Counters {
     handles: Vec<[Option<Handle>; COUNT]>,
+    /// The CPU of each of them.
+    cpus: Vec<Option<u32>>,
     words: Vec<u64>,
     by_cpu: bool,
     /// CPUs, if whole CPUs are counted.
@@ -69,6 +71,7 @@ impl Counters {
         let (words, by_cpu, switched) = (Vec::new(), places.by_cpu, BTreeMap::new());
         let mut all = Self {
             handles,
+            cpus: places.spots.iter().map(|s| s.cpu.filter(|_| places.by_cpu)).collect(),
             words,
             by_cpu,
             whole,
@@ -126,7 +129,10 @@ impl Counters {
     /// Reads the totals.
     pub fn totals(&mut self, kernel: &mut dyn Kernel) -> Totals {
         let mut totals = [None; COUNT];
-        for here in &self.handles {
+        for (here, cpu) in self.handles.iter().zip(&self.cpus) {
+            if cpu.is_some() {
+                kernel.visit(*cpu);
+            }
             for (total, handle) in totals.iter_mut().zip(here) {
                 let Some(handle) = handle else { continue };
                 if kernel.read(*handle, &mut self.words).is_ok()
@@ -135,6 +141,9 @@ impl Counters {
                     *total = Some(total.unwrap_or(0) + value);
                 }
             }
+        }
+        if self.by_cpu {
+            kernel.visit(None);
         }
         if !self.whole.is_empty() {
             let busy = self.off.or_else(|| self.busy(kernel));

@@ -9,9 +9,11 @@ use crate::kernel::{Handle, Subject};
 use std::time::Duration;
 use tma::tables::EventId;
 
-/// How long a group may wait for its turn: those of 14 groups of other programs, of 4 ms each
-/// (PERF_CPU_HRTIMER in kernel/events/core.c).
-const TURNS: Duration = Duration::from_millis(60);
+/// How long a group may wait for its turn: those of 62 groups of other programs, of 4 ms each
+/// (PERF_CPU_HRTIMER in kernel/events/core.c). Profilers of whole trees have about 40.
+const TURNS: Duration = Duration::from_millis(250);
+/// The same when another group has waited that long in vain: then it is no turn that is missing.
+const FEW_TURNS: Duration = Duration::from_millis(60);
 
 impl Run<'_, '_> {
     /// The parts to count of a group that gets no counters as a whole. `None`: it gets them, or no part
@@ -78,8 +80,10 @@ impl Run<'_, '_> {
         how: How,
     ) -> bool {
         let by_cpu = !matches!(spot.subject, Subject::Task(_));
+        let in_vain = self.tested.iter().any(|(_, starts)| !starts);
+        let turns = if in_vain { FEW_TURNS } else { TURNS };
         if let (Subject::AllTasks, Some([leader, ..])) = (spot.subject, open) {
-            return self.kernel.runs(*leader, None, TURNS) != Some(false);
+            return self.kernel.runs(*leader, None, turns) != Some(false);
         }
         let here = match by_cpu {
             true => Spot { subject: Subject::AllTasks, ..*spot },
@@ -87,7 +91,7 @@ impl Run<'_, '_> {
         };
         let Ok(Placed::Open(handles)) = self.open_at(events, &here, how) else { return true };
         let cpus = cpus.filter(|_| !by_cpu);
-        let ran = handles.first().and_then(|h| self.kernel.runs(*h, cpus, TURNS));
+        let ran = handles.first().and_then(|h| self.kernel.runs(*h, cpus, turns));
         handles.into_iter().for_each(|h| self.kernel.close(h));
         ran != Some(false)
     }

@@ -12,12 +12,15 @@ use std::time::Duration;
 /// Longest period: the fixed top-down metrics are 8-bit fractions that lose their meaning over
 /// long stretches (Linux, `topdown.txt`: read every few seconds).
 const LONGEST: Duration = Duration::from_secs(2);
-/// Readings of an interval: enough for a jackknife even if multiplexing leaves some empty.
+/// Readings of an interval in which groups take turns: enough for a jackknife even if some are empty. Where
+/// none do, one reading has it all.
 const PER_INTERVAL: u32 = 16;
 /// Minimum ratio of the period to the time of a reading: the cost is below 1 %, …
 const COST: u32 = 100;
 /// … except for the first readings of a run.
 const COST_AT_FIRST: u32 = 4;
+/// The same for the readings of an interval, which is shown, too: altogether below what perf stat takes.
+const COST_IN_INTERVALS: u32 = 400;
 /// Longer than any measurement.
 const NEVER: Duration = Duration::from_secs(1 << 32);
 /// Number of frames from which the rate of readings is reduced because of their cost: half remain.
@@ -111,7 +114,10 @@ impl Run<'_, '_> {
     fn pace(&mut self, spent: Duration, merged: bool, frames: &mut Frames) {
         if let Some(length) = self.request.interval {
             // Costly readings: fewer an interval, down to one.
-            self.period = self.period.max((spent * COST).min(length));
+            let most = length.min(LONGEST);
+            self.affordable = self.affordable.max(spent * COST_IN_INTERVALS);
+            let usual = (length / PER_INTERVAL).max(FIRST / 4).max(self.affordable);
+            self.period = if self.multiplexed { usual.min(most) } else { most };
             return;
         }
         self.period = self.period.max(spent * COST_AT_FIRST);

@@ -18,6 +18,8 @@ use crate::tables::{EventId, NodeId, Table};
 
 /// Fewest batches.
 const BATCHES: usize = 4;
+/// Share of the time from which on a group ran all of it, but for the start.
+const WHOLE: f64 = 0.99;
 
 /// Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom
 /// (NIST/SEMATECH e-Handbook of Statistical Methods, §1.3.6.7.2).
@@ -102,6 +104,12 @@ fn error_of(groups: &[usize], counts: &Counts, square: f64) -> Result<f64, Strin
     let mut fewest = usize::MAX;
     for &g in groups {
         match &counts.groups[g] {
+            // It has counted everything: nothing is estimated.
+            group @ GroupCounts::Live { .. }
+                if group.running_share().is_some_and(|s| s >= WHOLE) =>
+            {
+                fewest = fewest.min(MIN_READINGS);
+            }
             GroupCounts::Live { readings, .. } => fewest = fewest.min(readings.len()),
             GroupCounts::Imported { intervals, .. } if intervals.is_empty() => {
                 return Err("imported totals have no repeated readings".into());
