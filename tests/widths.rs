@@ -117,6 +117,38 @@ fn tables_of_recordings_are_as_wide_as_the_terminal() {
     assert_eq!(wrong, "");
 }
 
+/// Reports of sampled programs, with what standard error has beside them: hints and notes, too.
+#[test]
+fn reports_of_samples_are_as_wide_as_the_terminal() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let inlined = PROGRAM.replace(
+        "int main",
+        "static inline unsigned more(unsigned x) { return x * 1664525u + 7; }\nint main",
+    );
+    let inlined = inlined.replace(
+        "return sum == 1",
+        "for (int i = 0; i < 100000000; i++) sum = more(sum);\n    return sum == 1",
+    );
+    let Some(program) = gcc(folder.path(), &inlined, &["-O1", "-g"], "sampled") else { return };
+    let (program, session) = (program.display().to_string(), folder.file("s.tds"));
+    let recorded = tdtool(["record", "-g", "-o", &session, "--", &program]);
+    need!(recorded.stderr.contains(" samples of"), recorded.stderr);
+    let told = recorded.stderr.matches("no core PMU").count();
+    assert!(told <= 1, "{}", recorded.stderr);
+    let mut wrong = faults(&["report", &session], true);
+    wrong += &faults(&["report", "--", &program], true);
+    wrong += &faults(&["report", &session, "--callers", NAME], true);
+    wrong += &faults(&["record", "-o", &session, "--", &program], false);
+    wrong += &faults(&["report", "-p", "999999999"], false);
+    assert_eq!(wrong, "");
+    let text = shown(80, &["report", &session]);
+    assert!(
+        text.lines().any(|line| line.contains('\u{2588}') && line.contains(" in more")),
+        "{text}"
+    );
+}
+
 #[test]
 fn other_texts_are_as_wide_as_the_terminal() {
     let _busy = busy();

@@ -77,12 +77,37 @@ impl Shown {
             &["prefetch", file],
         ];
         commands.iter().for_each(|command| self.by(command));
-        for format in ["text", "json", "csv"] {
-            self.by(&["branches", file, "--format", format]);
+        for option in ["--firefox", "--trace", "--callgrind", "--pprof"] {
+            self.by(&["report", file, option, "OUT"]);
         }
+        self.by(&["report", file, "--per-function"]);
+        for format in ["text", "json", "csv", "profgen", "autofdo", "bolt", "pprof"] {
+            self.by(&["branches", file, "--format", format, "-o", "OUT"]);
+        }
+        for kind in ["loads", "prefetch"] {
+            for format in ["json", "csv"] {
+                self.by(&[kind, file, "--format", format]);
+            }
+        }
+        for format in ["text", "json", "csv", "markdown", "junit"] {
+            let judged = ["diff", file, file, "--fail-if", "main > +5%", "--format", format];
+            self.by(&judged);
+        }
+        self.by(&["diff", file, file, "--flamegraph", "OUT.svg"]);
+        self.by_the_screens(file);
+    }
+
+    /// By what the drill-down shows of functions, their code, callers and keys.
+    fn by_the_screens(&mut self, file: &str) {
         let mut screen = Pty::start(&[file], &[]);
         screen.wait_for("q quit");
-        self.judge(&"the screen", &screen.text());
+        for (keys, drawn) in
+            [("\r", "Esc back"), ("?", "q closes"), ("q", "Esc back"), ("c", "Esc back")]
+        {
+            screen.types(keys);
+            screen.wait_for(drawn);
+            self.judge(&"the screen", &screen.text());
+        }
         screen.types("q");
         screen.end();
     }
