@@ -38,6 +38,20 @@ impl Shown {
         }
     }
 
+    /// A text, or a profile for other programs, which show its names as they are.
+    fn judge_file(&mut self, what: &dyn std::fmt::Debug, path: &Path) {
+        let bytes = fs::read(path).unwrap();
+        if !bytes.starts_with(&[0x1f, 0x8b]) {
+            return self.judge(what, &String::from_utf8_lossy(&bytes));
+        }
+        let unpacked =
+            std::process::Command::new("gzip").arg("-dc").arg(path).output().unwrap().stdout;
+        assert!(!unpacked.is_empty(), "{what:?}");
+        if unpacked.windows(2).any(|two| two == b"\x1b]") {
+            self.wrong.push(format!("{what:?}: an escape in a name"));
+        }
+    }
+
     /// Runs a command; judges what it shows, and what it writes to `OUT`.
     fn by(&mut self, arguments: &[&str]) {
         let output = self.folder.file("out");
@@ -49,7 +63,7 @@ impl Shown {
         for entry in fs::read_dir(self.folder.path()).unwrap() {
             let path = entry.unwrap().path();
             if text(&path).starts_with(&output) {
-                self.judge(&arguments, &String::from_utf8_lossy(&fs::read(&path).unwrap()));
+                self.judge_file(&arguments, &path);
                 fs::remove_file(path).unwrap();
             }
         }
