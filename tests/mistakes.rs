@@ -37,7 +37,7 @@ fn what_another_tool_would_take_names_what_to_write_here() {
     for (args, expected) in [
         (&["stat", "ls"][..], "tdtool report -- stat ls"),
         (&["report", "-e", "cycles", "--", "ls"], "`-e` is an option of `tdtool record`"),
-        (&["record", "ls"], "tdtool record -- ls"),
+        (&["record", "ls"], "tdtool record -o FILE -- ls"),
         (&["report", "--frmat", "json"], "did you mean `--format`?"),
         (&["report", "./hot", "1"], "tdtool report -- ./hot 1"),
         (&["blok"], "did you mean `tdtool block`?"),
@@ -47,7 +47,7 @@ fn what_another_tool_would_take_names_what_to_write_here() {
         (&["report", "-p", "firefox"], "`pgrep firefox` finds it"),
         (&["-p", "firefox"], "`pgrep firefox` finds it"),
         (&["count", "-p", "firefox"], "`pgrep firefox` finds it"),
-        (&["record", "ls", "a b"], "tdtool record -- ls 'a b'"),
+        (&["record", "ls", "a b"], "tdtool record -o FILE -- ls 'a b'"),
         // Commands that measure no program.
         (&["deps", "zz", "yy"], "unexpected argument 'yy'"),
         (&["tables", "show", "zen4", "--level", "3"], "unexpected argument '--level'"),
@@ -122,10 +122,18 @@ fn a_config_file_out_of_reach_is_a_note() {
 
 #[test]
 fn families_and_products_name_their_table() {
-    // Intel and AMD product pages: Skylake is the 6th generation Core, EPYC 9004 is Genoa, a Zen 4.
-    for (name, table) in
-        [("skylake", "skl"), ("Ice Lake", "icl"), ("EPYC9004", "zen4"), ("zen", "zen1")]
-    {
+    // Intel and AMD product pages: Skylake is the 6th generation Core, EPYC 9004 is Genoa, a Zen 4; Milan is EPYC
+    // 7003, a Zen 3. Linux calls Skylake servers skylakex.
+    for (name, table) in [
+        ("skylake", "skl"),
+        ("Ice Lake", "icl"),
+        ("EPYC9004", "zen4"),
+        ("zen", "zen1"),
+        ("Genoa", "zen4"),
+        ("milan", "zen3"),
+        ("skylake-x", "skx"),
+        ("granite ridge", "zen5"),
+    ] {
         let plan = tdtool(["tables", "plan", name, "--level", "1"]).succeeded().stdout;
         assert!(plan.starts_with(&format!("{table},")), "{name}: {plan}");
     }
@@ -165,6 +173,28 @@ fn what_cannot_be_read_or_written_names_the_file_and_what_to_do() {
         assert!(!output.stderr.contains("os error"), "{args:?}: {}", output.stderr);
         assert!(matches!(output.code(), Some(1 | 2)), "{args:?}");
         assert!(output.stderr.contains(&expected), "{args:?}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_refused_before_the_command_runs() {
+    let folder = Folder::new();
+    let (missing, ran) = (folder.file("no/such/file"), folder.file("ran"));
+    for args in [
+        &["count", "-o", &missing, "--"][..],
+        &["count", "--hot", "-o", &missing, "--"],
+        &["prefetch", "-o", &missing, "--"],
+        &["prefetch", "--plan", &missing, "--"],
+        &["report", "-o", &missing, "--"],
+        &["report", "--html", &missing, "--"],
+        &["report", "--pprof", &missing, "--"],
+        &["record", "-o", &missing, "--"],
+        &["bench", "-o", &missing, "true", "--"],
+    ] {
+        let output = tdtool(args.iter().copied().chain(["touch", &ran]));
+        assert_eq!(output.code(), Some(1), "{args:?}: {}", output.stderr);
+        assert!(output.stderr.contains("mkdir -p"), "{args:?}: {}", output.stderr);
+        assert!(!Path::new(&ran).exists(), "{args:?}");
     }
 }
 

@@ -51,7 +51,9 @@ fn faults(words: &[&str], has_name: bool) -> String {
         for line in text.lines().map(str::trim_end) {
             let width = line.chars().count();
             // Commands to type are whole.
-            if width > usize::from(columns) {
+            let command = line.trim_start().trim_end_matches([',', ';', '.']);
+            let is_command = command.starts_with('`') && command.ends_with('`');
+            if width > usize::from(columns) && !is_command {
                 let _ = writeln!(wrong, "{words:?}: {width} of {columns}: {line}");
             }
         }
@@ -115,6 +117,38 @@ fn tables_of_recordings_are_as_wide_as_the_terminal() {
     }
     wrong += &faults(&["loads", &file("quipper/perf.data.weight_struct")], false);
     assert_eq!(wrong, "");
+}
+
+/// Reports of sampled programs, with what standard error has beside them: hints and notes, too.
+#[test]
+fn reports_of_samples_are_as_wide_as_the_terminal() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let inlined = PROGRAM.replace(
+        "int main",
+        "static inline unsigned more(unsigned x) { return x * 1664525u + 7; }\nint main",
+    );
+    let inlined = inlined.replace(
+        "return sum == 1",
+        "for (int i = 0; i < 100000000; i++) sum = more(sum);\n    return sum == 1",
+    );
+    let Some(program) = gcc(folder.path(), &inlined, &["-O1", "-g"], "sampled") else { return };
+    let (program, session) = (program.display().to_string(), folder.file("s.tds"));
+    let recorded = tdtool(["record", "-g", "-o", &session, "--", &program]);
+    need!(recorded.stderr.contains(" samples of"), recorded.stderr);
+    let told = recorded.stderr.matches("no core PMU").count();
+    assert!(told <= 1, "{}", recorded.stderr);
+    let mut wrong = faults(&["report", &session], true);
+    wrong += &faults(&["report", "--", &program], true);
+    wrong += &faults(&["report", &session, "--callers", NAME], true);
+    wrong += &faults(&["record", "-o", &session, "--", &program], false);
+    wrong += &faults(&["report", "-p", "999999999"], false);
+    assert_eq!(wrong, "");
+    let text = shown(80, &["report", &session]);
+    assert!(
+        text.lines().any(|line| line.contains('\u{2588}') && line.contains(" in more")),
+        "{text}"
+    );
 }
 
 #[test]

@@ -13,6 +13,8 @@ use tma::{Error, Result};
 pub struct Config {
     pub theme: Theme,
     pub ascii: bool,
+    /// Whether the drill-down takes the mouse; the terminal then selects text with Shift only.
+    pub mouse: bool,
     pub keys: Keymap,
     /// The file that was read; `None`: there is none.
     pub read: Option<PathBuf>,
@@ -24,6 +26,7 @@ pub struct Config {
 struct Content {
     theme: Theme,
     ascii: bool,
+    mouse: bool,
     keys: BTreeMap<String, Keys>,
 }
 
@@ -73,7 +76,8 @@ fn parse(text: &str, path: &Path) -> Result<Config> {
             .because(e.to_string().trim_end())
             .hint("`tdtool keys --toml` prints one with every setting")
     })?;
-    let keys = content.keys.into_iter().map(|(action, keys)| match keys {
+    let Content { theme, ascii, mouse, keys } = content;
+    let keys = keys.into_iter().map(|(action, keys)| match keys {
         Keys::One(key) => (action, vec![key]),
         Keys::Many(keys) => (action, keys),
     });
@@ -82,7 +86,7 @@ fn parse(text: &str, path: &Path) -> Result<Config> {
         let error = Error::usage(format!("the config file {place} is invalid")).because(cause);
         error.hint(e.remedy().unwrap_or("`tdtool keys` lists actions and keys"))
     })?;
-    Ok(Config { theme: content.theme, ascii: content.ascii, keys, read: Some(path.to_owned()) })
+    Ok(Config { theme, ascii, mouse, keys, read: Some(path.to_owned()) })
 }
 
 #[cfg(test)]
@@ -95,9 +99,9 @@ mod tests {
 
     #[test]
     fn every_setting_is_read() {
-        let config =
-            read("theme = \"contrast\"\nascii = true\n[keys]\ndown = \"x\"").expect("read");
-        assert_eq!((config.theme, config.ascii), (Theme::Contrast, true));
+        let config = read("theme = \"contrast\"\nascii = true\nmouse = true\n[keys]\ndown = \"x\"")
+            .expect("read");
+        assert_eq!((config.theme, config.ascii, config.mouse), (Theme::Contrast, true, true));
         assert_eq!(config.keys.key(crate::keymap::Command::Down), "x");
     }
 

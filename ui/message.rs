@@ -1,5 +1,6 @@
 //! Errors and notes on standard error, and the exit status an error means.
 
+use crate::terminal;
 use std::io::Write as _;
 use std::process::ExitCode;
 use tma::{Error, ErrorKind};
@@ -33,12 +34,65 @@ pub fn print(kind: &str, what: &str, cause: Option<&str>, remedy: Option<&str>) 
         [(format!("{kind}:"), Some(what)), ("cause:".into(), cause), ("try:".into(), remedy)];
     for (head, text) in lines {
         if let Some(text) = text {
-            plain(&format!("{head:<6} {}\n", tma::text::lines(text).replace('\n', "\n       ")));
+            let text = tma::text::lines(text);
+            let columns = terminal::columns(&std::io::stderr()).unwrap_or(usize::MAX);
+            plain(&wrapped(&format!("{head:<6} "), &text, columns));
         }
     }
+}
+
+/// The lines of `text` after `head`, no wider than the terminal; a command between backticks stays on one line, so
+/// that it can be copied.
+fn wrapped(head: &str, text: &str, columns: usize) -> String {
+    let indent = " ".repeat(head.len());
+    let mut out = head.to_owned();
+    for (number, line) in text.split('\n').enumerate() {
+        if number > 0 {
+            out += &indent;
+        }
+        let mut used = head.len();
+        for (place, word) in words(line).into_iter().enumerate() {
+            let width = word.chars().count();
+            if used > head.len() && used + 1 + width > columns {
+                out = out + "\n" + &indent;
+                used = head.len();
+            } else if place > 0 {
+                out.push(' ');
+                used += 1;
+            }
+            out += word;
+            used += width;
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// The words of a line; what backticks enclose is one.
+fn words(line: &str) -> Vec<&str> {
+    let mut is_command = false;
+    let is_end = |c: char| {
+        is_command ^= c == '`';
+        c == ' ' && !is_command
+    };
+    line.split(is_end).collect()
 }
 
 /// Writes to standard error as it is. That it cannot be written (`2>&1 | head`) can be told nobody.
 pub fn plain(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_wrapped_around_commands() {
+        let text = "to measure it: `tdtool report -- ./a`, or not at all\nsecond";
+        let shown = "try:   to measure it:\n       `tdtool report -- ./a`,\n       or not at all\n       second\n";
+        assert_eq!(wrapped("try:   ", text, 30), shown);
+        assert_eq!(wrapped("note:  ", "a  b", usize::MAX), "note:  a  b\n", "blanks stay");
+        assert_eq!(words("an odd ` backtick"), ["an", "odd", "` backtick"]);
+    }
 }

@@ -47,6 +47,10 @@ fn head(out: &mut String, t: &TableFile) {
     line("\nschema", t.schema.to_string());
     line("name", quoted(&t.name));
     line("title", quoted(&t.title));
+    if !t.aliases.is_empty() {
+        let names: Vec<String> = t.aliases.iter().map(|name| quoted(name)).collect();
+        line("aliases", format!("[{}]", names.join(", ")));
+    }
     line("vendor", quoted(&t.vendor));
     if let Some(core) = t.core {
         line("core", quoted(&format!("{core:?}")));

@@ -48,6 +48,7 @@ impl Read<'_> {
             schema: 1,
             name: machine.name.to_owned(),
             title: machine.title.to_owned(),
+            aliases: machine.alias().into_iter().map(str::to_owned).collect(),
             vendor: "GenuineIntel".to_owned(),
             core: machine.core,
             pmu: pmu(machine.core).to_owned(),

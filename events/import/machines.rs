@@ -31,6 +31,14 @@ pub struct Machine {
     pub notes: &'static [&'static str],
 }
 
+impl Machine {
+    /// What Linux and Intel's files call it, where the title does not: `skylakex`.
+    pub fn alias(&self) -> Option<&'static str> {
+        self.events.strip_suffix("x_core.json")?;
+        self.events.strip_suffix("_core.json")
+    }
+}
+
 /// What a family of cores has in common.
 #[derive(Clone, Copy)]
 pub struct Shape {

@@ -85,6 +85,21 @@ pub fn check_output(path: &Path, inputs: &[PathBuf], option: &str) -> Result<()>
     Ok(())
 }
 
+/// As [`check_output`], and that the folder is there: for what takes long before it is written.
+///
+/// # Errors
+/// As [`check_output`]; there is no such folder.
+pub fn check_place(path: &Path, inputs: &[PathBuf], option: &str) -> Result<()> {
+    check_output(path, inputs, option)?;
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
+        None => Ok(()),
+        Some(_) => {
+            let what = format!("cannot write {}", path.display());
+            Err(not_written(what, path, &ErrorKind::NotFound.into(), option))
+        }
+    }
+}
+
 fn same_file(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }

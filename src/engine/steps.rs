@@ -36,6 +36,8 @@ pub struct Step {
     pub of: usize,
     /// Seconds that are left, about, if the time of a run is known.
     pub seconds_left: Option<f64>,
+    /// Whether the command runs meanwhile, and may write.
+    pub runs: bool,
 }
 
 /// Times of a run with probes as multiples of the run without (docs/results/profiles.md).

@@ -97,9 +97,11 @@ def main():
         commands = [("tdtool", [args.tool, "report", large, *args.options.split()])]
         if not args.no_perf:
             commands.append(("perf", ["perf", "report", "--stdio", "-f", "--no-children", "-g", "none", "-i", large]))
-        for name, command in commands:
-            seconds, memory = min(measured(command) for _ in range(args.rounds))
-            print(f"{name:8}{seconds:8.1f} s {memory:8.0f} MB")
+        # By turns: what else the machine does disturbs both.
+        runs = [[measured(command) for _, command in commands] for _ in range(args.rounds)]
+        fastest = [min(of_one) for of_one in zip(*runs)]
+        for (name, _), (seconds, memory) in zip(commands, fastest):
+            print(f"{name:8}{seconds:8.1f} s {memory:8.0f} MB {seconds / fastest[-1][0]:8.2f} of the last")
 
 
 if __name__ == "__main__":

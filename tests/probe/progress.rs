@@ -30,7 +30,7 @@ fn each_run_is_shown_with_the_time_that_is_left() {
     let (status, shown) =
         on_terminal_of(100, command(["count", "--functions", "walk", "--loads", "--", &program]));
     assert!(status.success(), "{shown}");
-    assert!(shown.contains("1 of 3: counts\x1b") && shown.contains("2 of 3: loads, "), "{shown:?}");
+    assert!(shown.contains("1 of 3: counts\r\n") && shown.contains("2 of 3: loads, "), "{shown:?}");
     assert!(shown.contains(" s left"), "{shown:?}");
 
     let sampled = tdtool(["count", "--hot", "--", &program]);

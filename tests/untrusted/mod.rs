@@ -10,7 +10,7 @@ use crate::support::pty::Pty;
 use crate::support::run::{command, ended, program, run, start, tdtool};
 use crate::support::tools::gcc;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::time::{Duration, Instant};
 
 /// Every kind of reader, with a file in place of `FILE`.
@@ -183,6 +183,71 @@ fn names_cannot_drive_the_terminal() {
             assert_eq!(bad, None, "{arguments:?}: {text:?}");
             assert!(!text.lines().any(|line| line.starts_with('X')), "{arguments:?}: {text}");
         }
+    }
+}
+
+/// Programs of PATH that a profiler might run for symbols, sizes of terminals, colours or what is known of the machine.
+const TEMPTING: [&str; 22] = [
+    "tput",
+    "stty",
+    "addr2line",
+    "objdump",
+    "nm",
+    "readelf",
+    "c++filt",
+    "perf",
+    "sh",
+    "bash",
+    "uname",
+    "lscpu",
+    "cat",
+    "which",
+    "file",
+    "ldd",
+    "gdb",
+    "getconf",
+    "id",
+    "xdg-open",
+    "pager",
+    "less",
+];
+
+/// Only `as` (`--asm`) is run, and the measured command, whatever else lies in PATH.
+#[test]
+fn no_program_of_path_is_run() {
+    let folder = Folder::new();
+    let ran = folder.file("ran");
+    for name in TEMPTING {
+        let path =
+            folder.write(&format!("bin/{name}"), format!("#!/bin/sh\necho {name} >> {ran}\n"));
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:/usr/bin:/bin", folder.file("bin"));
+    let session = folder.file("s.tds");
+    let program = env!("CARGO_BIN_EXE_tdtool");
+    let work = ["/bin/sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"];
+    let graph = folder.file("graph.svg");
+    for arguments in [
+        &[&["record", "-g", "-o", &session, "--"][..], &work].concat()[..],
+        &[&["report", "--"][..], &work].concat(),
+        &[&["report", "--estimate", "--"][..], &work].concat(),
+        &[&["count", "--hot", "--"][..], &work].concat(),
+        &["report", &session],
+        &["report", &session, "--flamegraph", &graph],
+        &["branches", &session],
+        &["loads", &session],
+        &["diff", &session, &session],
+        &["block", "4801d8", "--quick", "--budget", "20"],
+        &["block", "--list", program],
+        &["deps", "4801d8"],
+        &["microbench", "list"],
+        &["doctor"],
+        &["tables", "list"],
+        &["workload", "list"],
+        &["man"],
+    ] {
+        run(command(arguments).env("PATH", &path));
+        assert_eq!(fs::read_to_string(&ran).unwrap_or_default(), "", "{arguments:?}");
     }
 }
 

@@ -38,6 +38,20 @@ impl Shown {
         }
     }
 
+    /// A text, or a profile for other programs, which show its names as they are.
+    fn judge_file(&mut self, what: &dyn std::fmt::Debug, path: &Path) {
+        let bytes = fs::read(path).unwrap();
+        if !bytes.starts_with(&[0x1f, 0x8b]) {
+            return self.judge(what, &String::from_utf8_lossy(&bytes));
+        }
+        let unpacked =
+            std::process::Command::new("gzip").arg("-dc").arg(path).output().unwrap().stdout;
+        assert!(!unpacked.is_empty(), "{what:?}");
+        if unpacked.windows(2).any(|two| two == b"\x1b]") {
+            self.wrong.push(format!("{what:?}: an escape in a name"));
+        }
+    }
+
     /// Runs a command; judges what it shows, and what it writes to `OUT`.
     fn by(&mut self, arguments: &[&str]) {
         let output = self.folder.file("out");
@@ -49,7 +63,7 @@ impl Shown {
         for entry in fs::read_dir(self.folder.path()).unwrap() {
             let path = entry.unwrap().path();
             if text(&path).starts_with(&output) {
-                self.judge(&arguments, &String::from_utf8_lossy(&fs::read(&path).unwrap()));
+                self.judge_file(&arguments, &path);
                 fs::remove_file(path).unwrap();
             }
         }
@@ -77,12 +91,37 @@ impl Shown {
             &["prefetch", file],
         ];
         commands.iter().for_each(|command| self.by(command));
-        for format in ["text", "json", "csv"] {
-            self.by(&["branches", file, "--format", format]);
+        for option in ["--firefox", "--trace", "--callgrind", "--pprof"] {
+            self.by(&["report", file, option, "OUT"]);
         }
+        self.by(&["report", file, "--per-function"]);
+        for format in ["text", "json", "csv", "profgen", "autofdo", "bolt", "pprof"] {
+            self.by(&["branches", file, "--format", format, "-o", "OUT"]);
+        }
+        for kind in ["loads", "prefetch"] {
+            for format in ["json", "csv"] {
+                self.by(&[kind, file, "--format", format]);
+            }
+        }
+        for format in ["text", "json", "csv", "markdown", "junit"] {
+            let judged = ["diff", file, file, "--fail-if", "main > +5%", "--format", format];
+            self.by(&judged);
+        }
+        self.by(&["diff", file, file, "--flamegraph", "OUT.svg"]);
+        self.by_the_screens(file);
+    }
+
+    /// By what the drill-down shows of functions, their code, callers and keys.
+    fn by_the_screens(&mut self, file: &str) {
         let mut screen = Pty::start(&[file], &[]);
         screen.wait_for("q quit");
-        self.judge(&"the screen", &screen.text());
+        for (keys, drawn) in
+            [("\r", "Esc back"), ("?", "q closes"), ("q", "Esc back"), ("c", "Esc back")]
+        {
+            screen.types(keys);
+            screen.wait_for(drawn);
+            self.judge(&"the screen", &screen.text());
+        }
         screen.types("q");
         screen.end();
     }

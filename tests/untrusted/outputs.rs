@@ -1,7 +1,7 @@
 //! Files that are written: whose they are, and what is left when something fails.
 
 use crate::profile::made;
-use crate::support::files::Folder;
+use crate::support::files::{Folder, text};
 use crate::support::run::{TDTOOL, program, run, tdtool};
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
@@ -79,20 +79,64 @@ fn damage_is_reported_in_every_mode() {
     let folder = Folder::new();
     let whole = made::file("x86_64", &made::records());
     let damaged = folder.write("cut.data", &whole[..640]);
-    let (folded, graph) = (folder.file("stacks"), folder.file("graph.svg"));
-    let modes: [&[&str]; 8] = [
-        &[],
-        &["-v"],
-        &["--format", "csv"],
-        &["--format", "json"],
-        &["--folded", "-"],
-        &["--folded", &folded],
-        &["--flamegraph", &graph],
-        &["--interval", "100"],
+    let (file, graph) = (folder.file("file"), folder.file("graph.svg"));
+    let modes: [&[&str]; 21] = [
+        &["report"],
+        &["report", "-v"],
+        &["report", "--format", "csv"],
+        &["report", "--format", "json"],
+        &["report", "--output", &file],
+        &["report", "--format", "csv", "--output", &file],
+        &["report", "--folded", "-"],
+        &["report", "--folded", &file],
+        &["report", "--flamegraph", &graph],
+        &["report", "--interval", "100"],
+        &["report", "--pprof", &file],
+        &["report", "--callgrind", &file],
+        &["report", "--firefox", &file],
+        &["report", "--html", &file],
+        &["report", "--by", "stores"],
+        &["branches"],
+        &["branches", "--format", "csv"],
+        &["branches", "--format", "profgen"],
+        &["loads"],
+        &["loads", "--format", "json"],
+        &["prefetch"],
     ];
+    let mut silent = Vec::new();
     for mode in modes {
-        let ran = tdtool([&["report", &damaged][..], mode].concat()).succeeded();
-        let shown = ran.stdout + &ran.stderr;
-        assert!(shown.contains("cut off") || shown.contains("damaged"), "{mode:?}: {shown}");
+        let _ = fs::remove_file(&file);
+        let ran = tdtool([&mode[..1], &[&damaged], &mode[1..]].concat());
+        let shown = ran.stdout + &ran.stderr + &fs::read_to_string(&file).unwrap_or_default();
+        if !shown.contains("cut off") && !shown.contains("damaged") {
+            silent.push(format!("{mode:?}: {shown}"));
+        }
     }
+    assert!(silent.is_empty(), "{}", silent.join("\n"));
+    let compared = tdtool(["diff", &damaged, &damaged]);
+    let shown = compared.stdout + &compared.stderr;
+    assert!(shown.contains("cut off") || shown.contains("damaged"), "diff: {shown}");
+}
+
+/// A disk of 16 KiB: what is whole stays, what is not is removed and explained.
+#[test]
+fn a_full_disk_leaves_no_part_and_the_earlier_session() {
+    let folder = Folder::new();
+    let disk = folder.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let mount = ["-t", "tmpfs", "-o", "size=16k", "none", text(&disk)];
+    need!(run(program("mount").args(mount)).status.success(), "mounting needs root");
+    let session = disk.join("s.tds");
+    fs::write(&session, "an earlier one").unwrap();
+    let session = text(&session).to_owned();
+    let ran = tdtool(["record", "-o", &session, "--", "true"]);
+    let kept = fs::read_to_string(&session);
+    let full = run(program(TDTOOL).args(["report", "--", "true"]).env("TMPDIR", &disk));
+    let left: Vec<_> = fs::read_dir(&disk).unwrap().map(|e| e.unwrap().file_name()).collect();
+    run(program("umount").arg(&disk)).succeeded();
+    assert_eq!(kept.unwrap_or_default(), "an earlier one", "{}", ran.stderr);
+    assert_eq!(ran.code(), Some(1));
+    assert!(ran.stderr.contains("make room") && !ran.stderr.contains("readable"), "{}", ran.stderr);
+    assert_eq!(left, ["s.tds"]);
+    assert!(full.stderr.contains("TMPDIR") && !full.stderr.contains("/proc/"), "{}", full.stderr);
 }

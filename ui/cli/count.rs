@@ -7,7 +7,7 @@ use crate::message;
 use crate::settings::Settings;
 use clap::{Args, ValueEnum};
 use engine::count::{CountAsk, counted};
-use engine::files::write_whole;
+use engine::files::{check_place, write_whole};
 use engine::hot::hottest::hottest;
 use engine::render::{count, json};
 use engine::steps::Watch;
@@ -130,6 +130,7 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
     possible(&args)?;
     let process = args.pid.map(|pid| (pid, args.seconds.unwrap_or(WINDOW)));
     let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
+    file.map_or(Ok(()), |path| check_place(path, &[], "--output"))?;
     // As with `tdtool report`: a text leaves standard output to the command, a document takes it.
     let beside = args.output.is_none() && args.format == Format::Text;
     let stdout_to_stderr = file.is_none() && !beside;

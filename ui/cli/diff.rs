@@ -9,7 +9,7 @@ use engine::compared::{files, flame_graph};
 use engine::documents::diff::Diff;
 use engine::documents::diff::gate::{Condition, Crossing, conditions};
 use engine::documents::diff::judge::judge;
-use engine::files::{check_output, write_whole};
+use engine::files::{check_place, write_whole};
 use engine::flame::write_flame_graph;
 use engine::render::{diff as render, json};
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ pub fn run(global: &Global, args: DiffArgs) -> Result<ExitCode> {
     let settings = global.settings()?;
     let ask = settings.comparison(args.search.paths()?);
     if let Some(path) = &args.flamegraph {
-        check_output(path, &inputs, "--flamegraph")?;
+        check_place(path, &inputs, "--flamegraph")?;
         if args.form.output.as_ref() == Some(path) {
             return Err(Error::usage(format!("{} is named for two outputs", path.display()))
                 .hint("give --output and --flamegraph different files"));
@@ -101,7 +101,7 @@ impl FormArgs {
     /// The conditions; that there are some where they are all that is written, and that the output is no input.
     pub fn check(&self, inputs: &[PathBuf]) -> Result<Vec<Condition>> {
         if let Some(path) = &self.output {
-            check_output(path, inputs, "--output")?;
+            check_place(path, inputs, "--output")?;
         }
         if self.format == Format::Junit && self.fail_if.is_none() {
             return Err(Error::usage(

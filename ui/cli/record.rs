@@ -7,7 +7,7 @@ use super::output::print_text;
 use super::progress::Clock;
 use crate::message::{self, note};
 use clap::Args;
-use engine::record::{SampleAsk, Sampled, record};
+use engine::record::{NO_PMU, SampleAsk, Sampled, record};
 use engine::render::report::text::{Style, render};
 use engine::topdown::{LiveAsk, Update};
 use pmu::perf::Rate;
@@ -141,7 +141,10 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
     let outcome = recorded.outcome;
     ask.core.warning().iter().for_each(|text| note(text));
     note_blocked(&outcome);
-    recorded.notes.iter().for_each(|text| note(text));
+    // That there is no PMU is said once.
+    let says_no_pmu = outcome.blocked.as_ref().is_some_and(|found| found.what.contains(NO_PMU));
+    let is_told = |text: &&String| says_no_pmu && text.ends_with(NO_PMU);
+    recorded.notes.iter().filter(|text| !is_told(text)).for_each(|text| note(text));
     if let Some(sampled) = &recorded.sampled {
         note_sampled(sampled);
     }

@@ -49,6 +49,7 @@ one with every setting.
 
     theme = \"contrast\"
     ascii = true
+    mouse = true    # wheel: move; click: select, then drill; the terminal selects with Shift
     [keys]
     down = [\"j\", \"Down\", \"Ctrl-N\"]   # instead of the keys above
     again = []                        # no key
@@ -74,7 +75,7 @@ pub fn template() -> String {
     for theme in Theme::ALL {
         let _ = writeln!(out, "# \"{}\": {}", theme.name(), theme.help());
     }
-    out += "# theme = \"default\"\n\n# ASCII characters only\n# ascii = false\n\n[keys]\n";
+    out += "# theme = \"default\"\n\n# ASCII characters only\n# ascii = false\n\n# Wheel and clicks; the terminal then selects text with Shift only\n# mouse = false\n\n[keys]\n";
     for binding in KEYMAP {
         let keys: Vec<String> = binding.keys.iter().map(|k| quoted(&k.name())).collect();
         let _ = writeln!(out, "# {}\n# {} = [{}]", binding.help, binding.name(), keys.join(", "));

@@ -18,6 +18,10 @@ pub enum Action {
     Command(Command),
     /// A key while a prompt is open.
     Edit(Edit),
+    /// The wheel, down or up by these rows.
+    Wheel(isize),
+    /// A click at this row.
+    Click(u16),
     /// The terminal has this many columns and rows.
     Resize(u16, u16),
     /// A result from the background.

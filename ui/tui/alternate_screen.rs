@@ -7,6 +7,7 @@
 use super::state::State;
 use super::view::view;
 use crossterm::cursor::Show;
+use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use crossterm::execute;
 use crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
@@ -41,17 +42,22 @@ static CAUGHT: Mutex<Option<File>> = Mutex::new(None);
 /// Whether a command is measured, so that the streams are redirected.
 static REDIRECT: AtomicBool = AtomicBool::new(false);
 
+/// Whether the mouse is taken, too.
+static MOUSE: AtomicBool = AtomicBool::new(false);
+
 /// The screen to draw on.
 pub struct AlternateScreen {
     terminal: Terminal<CrosstermBackend<BufWriter<File>>>,
 }
 
 impl AlternateScreen {
-    /// Takes the terminal; other processes can neither write to it nor read from it if their output goes to `caught`.
+    /// Takes the terminal, and its `mouse`; other processes can neither write to it nor read from it if their output
+    /// goes to `caught`.
     ///
     /// # Errors
     /// It is not a terminal, or cannot be set up.
-    pub fn open(caught: Option<File>) -> Result<Self> {
+    pub fn open(caught: Option<File>, mouse: bool) -> Result<Self> {
+        MOUSE.store(mouse, Ordering::SeqCst);
         REDIRECT.store(caught.is_some(), Ordering::SeqCst);
         *CAUGHT.lock().unwrap_or_else(PoisonError::into_inner) = caught;
         let copy = |fd: std::io::Result<std::os::fd::OwnedFd>| fd.map(File::from);
@@ -160,6 +166,9 @@ fn take() -> std::io::Result<()> {
     enable_raw_mode()?;
     ACTIVE.store(true, Ordering::SeqCst);
     execute!(&original.output, EnterAlternateScreen)?;
+    if MOUSE.load(Ordering::SeqCst) {
+        execute!(&original.output, EnableMouseCapture)?;
+    }
     if REDIRECT.load(Ordering::SeqCst) { redirect(original) } else { Ok(()) }
 }
 
@@ -200,6 +209,9 @@ fn restore() {
         let _ = original.error.as_ref().map(dup2_stderr);
     }
     // If the terminal is gone, nothing is left to restore.
+    if MOUSE.load(Ordering::SeqCst) {
+        let _ = execute!(&original.output, DisableMouseCapture);
+    }
     let _ = execute!(&original.output, LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
     let _ = (&original.output).flush();

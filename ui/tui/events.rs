@@ -3,7 +3,7 @@
 use super::action::Action;
 use super::state::State;
 use crate::keymap::{self, Command};
-use crossterm::event::{Event, KeyEventKind};
+use crossterm::event::{Event, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
 use nix::sys::signal::{SigSet, Signal};
 use std::sync::mpsc::Sender;
 use tma::{Error, Result};
@@ -59,6 +59,9 @@ pub fn read_terminal(to: Sender<Message>) {
     });
 }
 
+/// Rows of a notch of the wheel.
+const NOTCH: isize = 3;
+
 /// What an event means in this state, if anything.
 pub fn action(event: &Event, state: &State) -> Option<Action> {
     match *event {
@@ -72,6 +75,16 @@ pub fn action(event: &Event, state: &State) -> Option<Action> {
             let close = state.help.map(|_| Command::Back);
             command.or(close).map(Action::Command)
         }
+        Event::Mouse(mouse) if state.prompt.is_none() => of_mouse(mouse),
+        _ => None,
+    }
+}
+
+fn of_mouse(mouse: MouseEvent) -> Option<Action> {
+    match mouse.kind {
+        MouseEventKind::ScrollDown => Some(Action::Wheel(NOTCH)),
+        MouseEventKind::ScrollUp => Some(Action::Wheel(-NOTCH)),
+        MouseEventKind::Down(MouseButton::Left) => Some(Action::Click(mouse.row)),
         _ => None,
     }
 }

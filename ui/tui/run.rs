@@ -38,7 +38,7 @@ pub fn run(settings: Settings, subject: &Subject) -> Result<ExitCode> {
         true => Output::catch(to.clone()).map(|(output, writer)| (Some(output), Some(writer)))?,
         false => (None, None),
     };
-    let mut screen = AlternateScreen::open(writer)?;
+    let mut screen = AlternateScreen::open(writer, config.mouse)?;
     events::read_terminal(to.clone());
     let state = first_state(&settings, config, subject);
     let background = Background::start(subject, settings, to);
@@ -82,8 +82,8 @@ fn first_state(settings: &Settings, config: Config, subject: &Subject) -> State 
 /// Where keys and theme are configured, for the `?` screen.
 fn config_note(config: &Config) -> String {
     match (&config.read, config::default_place()) {
-        (Some(path), _) => format!("Keys and theme are from {}.", path.display()),
-        (None, Some(path)) => format!("Keys and theme can be changed in {}.", path.display()),
+        (Some(path), _) => format!("Keys, theme and mouse are from {}.", path.display()),
+        (None, Some(path)) => format!("Keys, theme and mouse can be set in {}.", path.display()),
         (None, None) => String::new(),
     }
 }

@@ -32,6 +32,29 @@ pub fn fit(text: &str, columns: usize) -> String {
     out + &" ".repeat(columns.saturating_sub(used))
 }
 
+/// As [`fit`], of a name: names of C++ and Rust differ at both ends, so the middle is left out.
+pub fn fit_middle(text: &str, columns: usize) -> String {
+    if width(text) <= columns || columns < 4 {
+        return fit(text, columns);
+    }
+    let last = (columns - 1) / 2;
+    let mut tail = Vec::new();
+    let mut used = 0;
+    for c in text.chars().rev() {
+        let wide = width(c.encode_utf8(&mut [0; 4]));
+        if used + wide > last {
+            break;
+        }
+        tail.push(c);
+        used += wide;
+    }
+    let head = fit(text, columns - used);
+    let tail: String = tail.into_iter().rev().collect();
+    // A wide character that is cut off leaves a blank.
+    let (head, blank) = head.split_at(head.trim_end().len());
+    format!("{head}{tail}{blank}")
+}
+
 /// The same, aligned to the right.
 pub fn fit_right(text: &str, columns: usize) -> String {
     let long = width(text);
@@ -84,8 +107,15 @@ mod tests {
             for columns in 0..12 {
                 assert_eq!(width(&fit(text, columns)), columns, "{text:?} in {columns}");
                 assert_eq!(width(&fit_right(text, columns)), columns, "{text:?} in {columns}");
+                assert_eq!(width(&fit_middle(text, columns)), columns, "{text:?} in {columns}");
             }
         }
+    }
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(fit_middle("std::vector::push_back", 12), "std::v…_back");
+        assert_eq!(fit_middle("main", 6), "main  ");
     }
 
     #[test]

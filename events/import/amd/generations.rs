@@ -17,6 +17,7 @@ const GENERATIONS: [Generation; 5] = [
     Generation {
         name: "zen1",
         title: "AMD Zen and Zen+ (Ryzen 1000 and 2000, EPYC 7001)",
+        aliases: &["Naples", "Summit Ridge", "Raven Ridge", "Pinnacle Ridge", "Picasso"],
         family: 0x17,
         models: &[0x00..=0x2f, 0x50..=0x5f],
         width: 6,
@@ -28,6 +29,7 @@ const GENERATIONS: [Generation; 5] = [
     Generation {
         name: "zen2",
         title: "AMD Zen 2 (Ryzen 3000 and 4000, EPYC 7002)",
+        aliases: &["Rome", "Matisse", "Renoir", "Castle Peak", "Van Gogh"],
         family: 0x17,
         models: &[0x30..=0x4f, 0x60..=0x7f, 0x90..=0x91, 0xa0..=0xaf],
         width: 6,
@@ -39,6 +41,7 @@ const GENERATIONS: [Generation; 5] = [
     Generation {
         name: "zen3",
         title: "AMD Zen 3 (Ryzen 5000, EPYC 7003)",
+        aliases: &["Milan", "Vermeer", "Cezanne", "Rembrandt", "Chagall"],
         family: 0x19,
         models: &[0x00..=0x0f, 0x20..=0x5f],
         width: 6,
@@ -50,6 +53,16 @@ const GENERATIONS: [Generation; 5] = [
     Generation {
         name: "zen4",
         title: "AMD Zen 4 (Ryzen 7000 and 8000, EPYC 9004)",
+        aliases: &[
+            "Genoa",
+            "Bergamo",
+            "Siena",
+            "Raphael",
+            "Dragon Range",
+            "Phoenix",
+            "Hawk Point",
+            "Storm Peak",
+        ],
         family: 0x19,
         models: &[0x10..=0x1f, 0x60..=0xaf],
         width: 6,
@@ -61,6 +74,7 @@ const GENERATIONS: [Generation; 5] = [
     Generation {
         name: "zen5",
         title: "AMD Zen 5 (Ryzen 9000, EPYC 9005)",
+        aliases: &["Turin", "Granite Ridge", "Strix Point", "Strix Halo", "Krackan Point"],
         family: 0x1a,
         models: &[0x00..=0x2f, 0x40..=0x4f, 0x60..=0x7f],
         width: 8,
@@ -109,6 +123,7 @@ fn generate(g: &Generation, vendor: &Path) -> Result<Generated> {
             schema: 1,
             name: g.name.into(),
             title: g.title.into(),
+            aliases: g.aliases.iter().map(|name| (*name).to_owned()).collect(),
             vendor: "AuthenticAMD".into(),
             core: None,
             pmu: "cpu".into(),

@@ -10,6 +10,8 @@ use tma::tables::schema::{EventSpec, NodeSpec};
 pub struct Generation {
     pub name: &'static str,
     pub title: &'static str,
+    /// Code names of its products.
+    pub aliases: &'static [&'static str],
     pub family: u32,
     /// As the kernel assigns them (`bsp_init_amd` in arch/x86/kernel/cpu/amd.c).
     pub models: &'static [RangeInclusive<u32>],

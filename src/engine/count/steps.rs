@@ -27,7 +27,8 @@ impl Steps {
             Some((_, window)) => Some(window.as_secs_f64() * left.runs() as f64),
             None => self.plain.map(|plain| left.seconds(plain)),
         };
-        watch.show(&Step { what: what.to_owned(), number: self.number, of, seconds_left });
+        let (number, runs) = (self.number, ask.process.is_none());
+        watch.show(&Step { what: what.to_owned(), number, of, seconds_left, runs });
     }
 
     /// All is done.
@@ -57,7 +58,8 @@ impl CountAsk {
         let of = 1 + self.runs().runs();
         if let Some(watch) = &self.watch {
             let seconds_left = window.map(|window| window * of as f64);
-            watch.show(&Step { what: "samples".to_owned(), number: 1, of, seconds_left });
+            let runs = self.process.is_none();
+            watch.show(&Step { what: "samples".to_owned(), number: 1, of, seconds_left, runs });
         }
     }
 }

@@ -19,23 +19,33 @@ impl<'a> Progress<'a> {
 
     /// A step begins; `left` is what is left with it.
     pub fn begin(&mut self, what: &str, left: Left) {
+        self.step(what, left, true);
+    }
+
+    /// As [`Self::begin`], without a run of the command.
+    pub fn begin_apart(&mut self, what: &str, left: Left) {
+        self.step(what, left, false);
+    }
+
+    fn step(&mut self, what: &str, left: Left, runs: bool) {
         self.number += 1;
         let of = self.number + left.runs() + left.isolated;
-        self.report(what, of, left.seconds(self.plain));
+        self.report(what, of, left.seconds(self.plain), runs);
     }
 
     /// All is done.
     pub fn end(&self) {
-        self.report("", self.number, 0.0);
+        self.report("", self.number, 0.0, false);
     }
 
-    fn report(&self, what: &str, of: usize, seconds_left: f64) {
+    fn report(&self, what: &str, of: usize, seconds_left: f64, runs: bool) {
         let what = what.to_owned();
         self.ask.progress.show(&Step {
             what,
             number: self.number,
             of,
             seconds_left: Some(seconds_left),
+            runs,
         });
     }
 }

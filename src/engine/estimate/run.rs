@@ -85,7 +85,7 @@ pub fn estimate(
     }
     let plain = report.duration.unwrap_or(1.0);
     let mut progress = Progress::new(ask, plain);
-    progress.begin(&format!("estimated top-down: {}", cost(plain)), Left::all());
+    progress.begin_apart(&format!("estimated top-down: {}", cost(plain)), Left::all());
     let signals = Signals::catch()?;
     let mut document = Estimate::default();
     document.runs.push(Run { run: "samples".to_owned(), seconds: plain });

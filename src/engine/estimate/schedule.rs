@@ -62,7 +62,10 @@ pub(super) fn isolation(
             continue;
         }
         let left = Left { counts: 1, isolated: order.len() - number, ..Left::all() };
-        progress.begin(&format!("measuring {} of {} in isolation", number + 1, order.len()), left);
+        progress.begin_apart(
+            &format!("measuring {} of {} in isolation", number + 1, order.len()),
+            left,
+        );
         let function = &functions[*at];
         let piece_of = &function.pieces[*piece];
         let is_hot = piece_of.samples as f64 >= EXPLAINED * samples as f64;

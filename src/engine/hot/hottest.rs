@@ -57,7 +57,8 @@ pub struct Hottest {
 pub fn hottest(machine: &Machine, library: &Library, ask: &LiveAsk, share: f64) -> Result<Hottest> {
     let file = Temporary::new()?;
     let path = file.path();
-    let recorded = record(machine, library, ask, Some(&SampleAsk::default()), path, &mut |_| ())?;
+    let recorded = record(machine, library, ask, Some(&SampleAsk::default()), path, &mut |_| ());
+    let recorded = recorded.map_err(|error| file.explained(error))?;
     let outcome = recorded.outcome;
     let mut found = Hottest {
         asked: share,

@@ -127,8 +127,13 @@ pub fn of_live(
     };
     let file = Temporary::new()?;
     let path = file.path();
-    let recorded = record(machine, library, ask, Some(sample), path, update)?;
+    let recorded = record(machine, library, ask, Some(sample), path, update);
+    let recorded = recorded.map_err(|error| file.explained(error))?;
     let mut outcome = recorded.outcome;
+    if let Some(error) = recorded.failed.map(|error| file.explained(error)) {
+        let why = error.cause().unwrap_or_default();
+        outcome.report.notes.push(format!("the last samples are missing: {}: {why}", error.what()));
+    }
     let notes = |report: &mut Report, notes: Vec<String>| report.notes.extend(notes);
     if recorded.sampled.is_none() || !session::has_samples(path)? {
         notes(&mut outcome.report, recorded.notes);

@@ -19,6 +19,16 @@ impl Temporary {
         &self.path
     }
 
+    /// An error of writing to it, as one of its folder: nobody knows its path.
+    pub fn explained(&self, error: Error) -> Error {
+        if !error.what().contains(&*self.path.to_string_lossy()) {
+            return error;
+        }
+        let folder = std::env::temp_dir();
+        let what = format!("cannot keep the samples in {}", folder.display());
+        Error::failed(what).because(error.cause().unwrap_or("it cannot be written")).hint(REMEDY)
+    }
+
     /// A new one.
     ///
     /// # Errors
@@ -26,13 +36,16 @@ impl Temporary {
     pub fn new() -> Result<Self> {
         let folder = std::env::temp_dir();
         let file = unnamed(&folder.join("tdtool-XXXXXX")).map_err(|e| {
-            Error::failed(format!("cannot make a file in {}", folder.display())).because(e).hint(
-                "set TMPDIR to a folder with free space, or leave out the code with --no-code",
-            )
+            Error::failed(format!("cannot make a file in {}", folder.display()))
+                .because(e)
+                .hint(REMEDY)
         })?;
         Ok(Self { path: format!("/proc/self/fd/{}", file.as_raw_fd()).into(), _file: file })
     }
 }
+
+/// What to do where samples have no room.
+const REMEDY: &str = "set TMPDIR to a folder with free space, or leave out the code with --no-code";
 
 /// A file in a folder of its own; neither has a name any more.
 fn unnamed(template: &Path) -> std::io::Result<File> {

@@ -69,7 +69,8 @@ pub fn record(
     let old = put_aside(path)?;
     let outcome = into(machine, library, ask, path, (&cores, blocked, chosen), update);
     if let (Err(error), Some(old)) = (&outcome, &old)
-        && matches!(error.kind(), ErrorKind::CommandNotFound | ErrorKind::CommandNotExecutable)
+        && (matches!(error.kind(), ErrorKind::CommandNotFound | ErrorKind::CommandNotExecutable)
+            || !path.exists())
     {
         // Nothing ran, so nothing takes the old session's place.
         let _ = fs::rename(old, path);
@@ -117,8 +118,11 @@ fn into(
             Some(_) => format!("{why}; the command was not started"),
             None => why,
         };
-        let remedy =
-            error.remedy().unwrap_or("free some space, or choose another place with --output");
+        // Nothing of it is kept, whatever was written.
+        let known = error.remedy().filter(|_| !error.what().starts_with("cannot write to"));
+        let remedy = known.unwrap_or(
+            "make room on the disk, or raise its limit (ulimit -f), or choose another place with --output",
+        );
         let remedy = remedy.to_owned();
         error.because(why).hint(remedy)
     })?;

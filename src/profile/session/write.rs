@@ -96,10 +96,12 @@ impl SessionWriter {
             // Pipes cannot be truncated; a file is left with complete chunks only.
             let _ = self.file.set_len(self.written);
             let _ = self.file.seek(SeekFrom::Start(self.written));
-            return Err(self
-                .failed("cannot write to")
-                .because(e)
-                .hint("chunks written before are readable"));
+            let error = self.failed("cannot write to").because(e);
+            return Err(match self.written {
+                // The header alone says nothing.
+                0 => error,
+                _ => error.hint("make room on the disk; what was written before is readable"),
+            });
         }
         self.written += bytes.len() as u64;
         Ok(())

@@ -61,6 +61,7 @@ impl Table {
         Ok(Self {
             name: file.name,
             title: file.title,
+            aliases: file.aliases,
             vendor: file.vendor,
             core: file.core,
             pmu: file.pmu,

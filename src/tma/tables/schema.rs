@@ -16,6 +16,9 @@ pub struct TableFile {
     pub name: String,
     /// What people call the processors.
     pub title: String,
+    /// Further names, such as code names: `Genoa`, `skylakex`.
+    #[serde(default)]
+    pub aliases: Vec<String>,
     /// CPUID vendor string, or `any` for a table that only --uarch selects.
     pub vendor: String,
     /// `P` or `E` on hybrid processors.

@@ -137,6 +137,8 @@ pub struct Table {
     pub name: String,
     /// What people call the processors.
     pub title: String,
+    /// Further names of them.
+    pub aliases: Vec<String>,
     /// CPUID vendor string, or `any`.
     pub vendor: String,
     /// Kind of core on hybrids.
@@ -224,6 +226,7 @@ impl Table {
             schema: 1,
             name: self.name.clone(),
             title: self.title.clone(),
+            aliases: self.aliases.clone(),
             vendor: self.vendor.clone(),
             core: self.core,
             pmu: self.pmu.clone(),

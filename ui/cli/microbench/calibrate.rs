@@ -2,7 +2,7 @@
 
 use super::arguments::{Format, MicrobenchArgs};
 use crate::cli::output::print;
-use crate::cli::progress::left;
+use crate::cli::progress::until;
 use crate::message;
 use crate::settings::Settings;
 use bench::microbench::{self, CalibrationSummary};
@@ -26,7 +26,9 @@ pub fn calibrate(settings: &Settings, args: &MicrobenchArgs) -> Result<ExitCode>
     };
     let limit = Duration::from_secs(args.time_limit);
     let overwrites = std::io::stderr().is_terminal();
-    let begun = Instant::now();
+    let end = Instant::now() + limit;
+    // Kinds of forwarding come before the forms, and are none of them.
+    let mut first: Option<Instant> = None;
     let mut err = std::io::stderr().lock();
     let mut signals = Some(Signals::catch()?);
     let mut interrupted = None;
@@ -41,8 +43,13 @@ pub fn calibrate(settings: &Settings, args: &MicrobenchArgs) -> Result<ExitCode>
         // A failure to show progress does not end the calibration.
         let _ = match overwrites {
             true => {
-                let left = left(begun.elapsed(), at.done, at.all);
-                write!(err, "\r{}/{}{left} {:.50}\x1b[K", at.done, at.all, at.form)
+                let of_limit = end.saturating_duration_since(Instant::now());
+                let begun = first.filter(|_| at.done > 0).map(|first| first.elapsed());
+                if at.done == 0 {
+                    first = Some(Instant::now());
+                }
+                let left = until(begun.unwrap_or_default(), (at.done, at.all), of_limit);
+                write!(err, "\r{} of {}{left}: {:.40}\x1b[K", at.done, at.all, at.form)
             }
             false if at.done % 32 == 0 => writeln!(err, "{}/{} {}", at.done, at.all, at.form),
             false => Ok(()),

@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum};
 use engine::documents::count::Count;
 use engine::documents::prefetch::Prefetch;
 use engine::documents::prefetch_plan::Plan;
-use engine::files::write_whole;
+use engine::files::{check_place, write_whole};
 use engine::prefetch::prefetch_by_probes;
 use engine::render::width::Page;
 use engine::render::{count, json, prefetch, prefetch_plan};
@@ -81,6 +81,9 @@ pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
 }
 
 fn advise(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
+    for (path, option) in [(args.file(), "--output"), (args.plan.as_ref(), "--plan")] {
+        path.map_or(Ok(()), |path| check_place(path, &args.files, option))?;
+    }
     let settings = global.settings()?;
     let known = known_counts(&args.files)?;
     let (document, code) = match (known, args.command.is_empty()) {

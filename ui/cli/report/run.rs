@@ -10,7 +10,7 @@ use crate::cli::reading::reading;
 use crate::message::{self, note};
 use crate::settings::Settings;
 use engine::estimate::{EstimateAsk, Step, Watch};
-use engine::files::check_output;
+use engine::files::check_place;
 use engine::hot::code::CodeAsk;
 use engine::hot::entries::target as count_target;
 use engine::hot::sampled::{of_files, of_live};
@@ -29,7 +29,7 @@ pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     let settings = global.settings()?;
     for (path, option) in args.outputs() {
         if let Some(path) = path.as_ref().filter(|path| path.as_os_str() != "-") {
-            check_output(path, &args.files(), option)?;
+            check_place(path, &args.files(), option)?;
         }
     }
     let destination = Destination::open(&args, settings.ascii)?;
@@ -154,10 +154,12 @@ fn estimate_ask(settings: &Settings, command: Option<&pmu::Command>) -> Result<E
     Ok(EstimateAsk { command, model: settings.own_core_model()?, progress: Watch::new(show_step) })
 }
 
-/// Shows a step of the estimate that begins: without a terminal the first, which says what all will take.
+/// Shows a step of the estimate that begins; the first says what all will take.
 fn show_step(step: &Step) {
-    if !progress::step(step) && step.number == 1 {
-        note(&step.what);
+    match step.number {
+        // Stays in sight.
+        1 => note(&step.what),
+        _ => _ = progress::step(step),
     }
 }
 
@@ -178,7 +180,11 @@ fn note_stacks(args: &ReportArgs) {
 
 /// Progress of what follows the samples.
 fn progress(args: &ReportArgs) -> Progress {
-    Progress::new(if args.code.counts { "counting entries" } else { "measuring blocks" })
+    match args.code.counts {
+        // docs/results/profiles.md: a run with counting probes takes 1.5 times that without.
+        true => Progress::of_run("counting entries", 1.5),
+        false => Progress::new("measuring blocks"),
+    }
 }
 
 fn show(destination: &mut Destination, update: &Update) -> Result<()> {

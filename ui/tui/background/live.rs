@@ -184,7 +184,7 @@ fn measure(
             let watch = watch(path.to_owned(), samples.clone(), requests, queue.clone());
             let sampled = sample((machine, settings), &ask, path, queue, on_update);
             let requests = watch.end();
-            let (outcome, recording) = sampled?;
+            let (outcome, recording) = sampled.map_err(|error| file.explained(error))?;
             (outcome, recording, requests)
         }
     };

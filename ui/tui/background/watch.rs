@@ -6,9 +6,10 @@ use super::recording::{annotate, calls_of, profile_of};
 use super::request::Request;
 use crate::subject::Samples;
 use crate::tui::action::BackgroundResult;
-use crate::tui::state::SampleFilter;
+use crate::tui::state::{SampleFilter, WITH_LINES};
 use engine::hot::recording;
-use profile::hot::Profile;
+use profile::hot::{HotFunction, Profile};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
@@ -32,7 +33,8 @@ pub fn watch(path: PathBuf, samples: Samples, requests: Receiver<Request>, queue
     let (stop, stopped) = channel();
     let thread = std::thread::spawn(move || {
         let filter = SampleFilter { event: None, threads: samples.threads.clone() };
-        let mut watched = Watched { path, samples, filter, queue, profile: None };
+        let mut watched =
+            Watched { path, samples, filter, queue, profile: None, lines: HashMap::new() };
         let mut next = Instant::now() + PAUSE;
         while stopped.try_recv() == Err(TryRecvError::Empty) {
             match requests.recv_timeout(NOTICE) {
@@ -68,6 +70,15 @@ struct Watched {
     filter: SampleFilter,
     queue: Queue,
     profile: Option<Profile>,
+    /// Lines of functions that were found so far.
+    lines: HashMap<Key, (Option<String>, Option<u32>)>,
+}
+
+/// Module and beginning of a function.
+type Key = (String, u64);
+
+fn key(function: &HotFunction) -> Key {
+    (function.module.clone(), function.start)
 }
 
 impl Watched {
@@ -78,9 +89,30 @@ impl Watched {
         // It is not at its end yet.
         profile.keep_notes(|note| !note.starts_with("the recording was stopped"));
         if profile.samples > 0 {
-            self.queue.send(BackgroundResult::Functions(Box::new((*profile).clone())));
+            let is_new = self.send(&profile);
+            if is_new {
+                // They take longer, so that the numbers come first.
+                profile.find_lines(WITH_LINES);
+                let lines = profile.functions.iter().take(WITH_LINES);
+                self.lines.extend(lines.map(|f| (key(f), (f.file.clone(), f.line))));
+                self.send(&profile);
+            }
             self.profile = Some(profile);
         }
+    }
+
+    /// Sends the functions with the lines that are known; whether some of the hottest are not.
+    fn send(&self, profile: &Profile) -> bool {
+        let mut shown = (**profile).clone();
+        let mut is_new = false;
+        for (number, function) in shown.functions.iter_mut().enumerate() {
+            match self.lines.get(&key(function)) {
+                Some((file, line)) => (function.file, function.line) = (file.clone(), *line),
+                None => is_new |= number < WITH_LINES,
+            }
+        }
+        self.queue.send(BackgroundResult::Functions(Box::new(shown)));
+        is_new
     }
 
     fn calls(&self, name: String) {

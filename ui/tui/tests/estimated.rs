@@ -161,7 +161,8 @@ fn without_a_pmu_one_key_estimates_and_the_estimate_becomes_the_first_screen() {
     assert!(first.contains("e: estimate top-down without a PMU, up to 5 further runs"), "{first}");
     assert_eq!(types(&mut state, "e"), [Effect::Estimate]);
     assert_eq!(types(&mut state, "e"), [], "only once");
-    let step = Step { what: "counts".into(), number: 2, of: 9, seconds_left: Some(17.2) };
+    let step =
+        Step { what: "counts".into(), number: 2, of: 9, seconds_left: Some(17.2), runs: true };
     arrives(&mut state, BackgroundResult::Estimating(step));
     let screen = picture(&state);
     assert!(screen.contains("step 2 of 9, about 18 s left: counts"), "{screen}");

@@ -40,6 +40,33 @@ fn from_the_tree_to_the_measured_block_and_back_to_every_cursor() {
 }
 
 #[test]
+fn the_wheel_moves_and_a_click_selects_then_drills() {
+    use crate::tui::view::layout;
+    let mut state = measured();
+    types(&mut state, "g");
+    update(&mut state, Action::Wheel(2));
+    assert_eq!(state.tree.list.at, 2);
+    update(&mut state, Action::Wheel(-9));
+    assert_eq!(state.tree.list.at, 0);
+    let top = layout(&state).list.y;
+    update(&mut state, Action::Click(top + 1));
+    assert_eq!((state.screen(), state.tree.list.at), (Screen::Tree, 1));
+    update(&mut state, Action::Click(0));
+    assert_eq!(
+        (state.screen(), state.tree.list.at),
+        (Screen::Tree, 1),
+        "the line at the top is no row"
+    );
+    update(&mut state, Action::Click(top + 1));
+    assert_eq!(state.screen(), Screen::Functions, "a second click drills");
+    types(&mut state, "?");
+    update(&mut state, Action::Wheel(1));
+    assert_eq!(state.help, Some(1), "the wheel scrolls the keys");
+    update(&mut state, Action::Click(0));
+    assert_eq!((state.help, state.screen()), (None, Screen::Functions));
+}
+
+#[test]
 fn a_measured_block_is_cached() {
     let mut state = measured();
     types(&mut state, "Enter Enter Enter");

@@ -14,6 +14,13 @@ pub fn update(state: &mut State, action: Action) -> Vec<Effect> {
             state.message = None;
             run(state, command, &mut effects);
         }
+        Action::Wheel(rows) => moves::wheel(state, rows),
+        Action::Click(row) => {
+            state.message = None;
+            if moves::click(state, row) {
+                run(state, Command::Drill, &mut effects);
+            }
+        }
         Action::Edit(edit) => prompt::edit(state, edit, &mut effects),
         Action::Resize(columns, rows) => {
             state.size = (columns, rows);

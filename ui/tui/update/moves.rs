@@ -22,6 +22,34 @@ pub fn in_help(state: &mut State, command: Command) -> bool {
     true
 }
 
+/// The wheel moves the cursor, or scrolls the `?` screen.
+pub fn wheel(state: &mut State, rows: isize) {
+    match &mut state.help {
+        Some(top) => *top = top.saturating_add_signed(rows),
+        None => step(state, rows),
+    }
+}
+
+/// A click in a row of the terminal moves the cursor there; `true`: it was there already, and drills. One on the `?`
+/// screen closes it.
+pub fn click(state: &mut State, y: u16) -> bool {
+    if state.help.take().is_some() {
+        return false;
+    }
+    let area = layout(state).list;
+    let list = *state.list();
+    let row = list.top + usize::from(y.saturating_sub(area.y));
+    if !(area.top()..area.bottom()).contains(&y) || row >= list.rows {
+        return false;
+    }
+    if row == list.at {
+        return true;
+    }
+    state.list_mut().to(row);
+    moved(state);
+    false
+}
+
 /// Moves, scrolls, expands or collapses.
 pub fn act(state: &mut State, command: Command) {
     let page = usize::from(layout(state).list.height).max(1) as isize;

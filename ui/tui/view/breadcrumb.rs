@@ -5,7 +5,7 @@ use super::{comparison, estimate, names};
 use crate::keymap::{Command, Screen};
 use crate::tui::state::{Progress, State};
 use crate::tui::tone::Tone;
-use crate::tui::width::width;
+use crate::tui::width::{fit_middle, width};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -18,7 +18,8 @@ pub fn draw(state: &State, buffer: &mut Buffer, area: Rect) {
     let look = state.look;
     let columns = usize::from(area.width);
     let status = status(state);
-    let names = elided(state, columns.saturating_sub(width(&status) + 2));
+    let beside = if status.is_empty() { 0 } else { width(&status) + 2 };
+    let names = elided(state, columns.saturating_sub(beside));
     let mut spans = Vec::new();
     let last = names.len() - 1;
     for (i, name) in names.into_iter().enumerate() {
@@ -36,7 +37,7 @@ pub fn draw(state: &State, buffer: &mut Buffer, area: Rect) {
     buffer.set_line(area.x, area.y, &Line::from(spans), area.width);
 }
 
-/// The names of the screens; without the first ones if they are too long for `room`.
+/// The names of the screens; without the first ones, and the middle of the last, if they are too long for `room`.
 fn elided(state: &State, room: usize) -> Vec<String> {
     let mut names: Vec<String> =
         state.path.iter().enumerate().map(|(i, s)| name(state, i, *s)).collect();
@@ -48,6 +49,10 @@ fn elided(state: &State, room: usize) -> Vec<String> {
     }
     if elided {
         names.insert(0, "…".into());
+    }
+    let used = if elided { width("… › ") } else { 0 };
+    if let Some(last) = names.last_mut().filter(|last| used + width(last) > room) {
+        *last = fit_middle(last, room.saturating_sub(used)).trim_end().to_owned();
     }
     names
 }

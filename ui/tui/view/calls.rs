@@ -7,7 +7,7 @@ use super::put::{heat, put_prose, put_row, put_wrapped};
 use crate::tui::look::Look;
 use crate::tui::state::{CallRow, Load, State};
 use crate::tui::tone::Tone;
-use crate::tui::width::{fit, fit_right};
+use crate::tui::width::{fit, fit_middle, fit_right, width};
 use profile::hot::SELF;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -71,11 +71,16 @@ fn line(look: Look, row: CallRow<'_>, columns: usize) -> Line<'static> {
         spans.push(look.span(look.bar(of.share, bar) + " ", tone));
     }
     let used: usize = spans.iter().map(Span::width).sum();
-    let name = match of.name.as_str() {
-        "[top]" => "(nobody, or the call chain ends here)".to_owned(),
-        SELF => "(its own code)".to_owned(),
-        name => format!("{}  {}", names::short(name), of.module),
+    let (name, module) = match of.name.as_str() {
+        "[top]" => ("(nobody, or the call chain ends here)", ""),
+        SELF => ("(its own code)", ""),
+        name => (names::short(name), of.module.as_str()),
     };
-    spans.push(Span::raw(fit(&look.prose(&name), columns.saturating_sub(used))));
+    let room = columns.saturating_sub(used);
+    let name = look.prose(name);
+    spans.push(Span::raw(match width(&name) + 2 < room {
+        true => fit(&format!("{name}  {module}"), room),
+        false => fit_middle(&name, room),
+    }));
     Line::from(spans)
 }

@@ -7,7 +7,7 @@ use crate::keymap::Screen;
 use crate::tui::look::Look;
 use crate::tui::state::{ComparedRow, Load, State};
 use crate::tui::tone::Tone;
-use crate::tui::width::{fit, fit_right};
+use crate::tui::width::{fit, fit_middle, fit_right};
 use engine::documents::diff::code::CodeRow;
 use engine::render::diff::{gain, plain};
 use ratatui::buffer::Buffer;
@@ -135,7 +135,11 @@ impl Columns {
         if self.bar > 0 {
             row.level1.iter().for_each(|side| self.bars(look, side.as_ref(), &mut spans));
         }
-        spans.push(Span::raw(fit(&look.prose(name), self.name)));
+        let name = look.prose(name);
+        // Of a loop or block the beginning is enough to find it.
+        let is_function = !name.contains("0x");
+        let cut = if is_function { fit_middle } else { fit };
+        spans.push(Span::raw(cut(&name, self.name)));
         Line::from(spans)
     }
 

@@ -1,7 +1,7 @@
 //! An estimated top-down: the program's tree, its functions, their loops and blocks.
 
 use super::estimate_answer::answer;
-use super::estimate_row::{Columns, LABEL, bars, function, node_line, place, share};
+use super::estimate_row::{Columns, LABEL, bars, node_line, place, share};
 use super::estimate_source;
 use super::layout::Layout;
 use super::put::{put_prose, put_row, put_wrapped};
@@ -99,7 +99,7 @@ fn line(state: &State, document: &Estimate, row: usize, columns: usize) -> Line<
             None => Line::default(),
         },
         Screen::EstimatedFunctions => match estimate.function_at(row) {
-            Some(of) => Columns::of(columns, false).line(look, of, &function(of)),
+            Some(of) => Columns::of(columns, false).of_function(look, of),
             None => Line::default(),
         },
         Screen::EstimatedSource => estimate_source::line(state, row, columns),

@@ -5,7 +5,7 @@ use super::put::heat;
 use crate::tui::look::Look;
 use crate::tui::state::Piece;
 use crate::tui::tone::Tone;
-use crate::tui::width::{fit, fit_right};
+use crate::tui::width::{fit, fit_middle, fit_right, width};
 use engine::documents::estimate::{Node, Parts, Row};
 use engine::format;
 use ratatui::text::{Line, Span};
@@ -71,6 +71,15 @@ impl Columns {
             text += " ";
         }
         text + name
+    }
+
+    /// A function's row.
+    pub fn of_function(&self, look: Look, row: &Row) -> Line<'static> {
+        let whole = function(row);
+        match width(&whole) > self.name {
+            true => self.line(look, row, &fit_middle(names::short(&row.name), self.name)),
+            false => self.line(look, row, &whole),
+        }
     }
 
     /// A row; `name` is what its last column shows.

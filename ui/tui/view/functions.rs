@@ -6,7 +6,7 @@ use super::put::{heat, put_prose, put_row, put_wrapped};
 use super::{info, names};
 use crate::tui::state::{Load, State};
 use crate::tui::tone::Tone;
-use crate::tui::width::{fit, fit_right};
+use crate::tui::width::{fit, fit_middle, fit_right};
 use engine::format;
 use profile::hot::{HotFunction, Summary};
 use ratatui::buffer::Buffer;
@@ -73,7 +73,7 @@ fn line(state: &State, f: &HotFunction, event: &str, columns: &Columns) -> Line<
     if columns.bar > 0 {
         spans.push(look.span(look.bar(f.share, columns.bar) + " ", tone));
     }
-    spans.push(Span::raw(fit(names::function(f), columns.name)));
+    spans.push(Span::raw(fit_middle(names::function(f), columns.name)));
     if columns.event > 0 {
         spans.push(look.span(format!(" {}", fit(event, columns.event)), Tone::Plain));
     }

@@ -95,12 +95,7 @@ fn line(state: &State, node: &NodeRow, row: &TreeRow, columns: &Columns) -> Line
         spans.push(look.span(fit(&error.unwrap_or_default(), 7), tone));
     }
     let used: usize = spans.iter().map(Span::width).sum();
-    let text = remarks(node);
-    // If the words do not fit, only the mark.
-    let text = match columns.all.saturating_sub(used + 1) {
-        room if width(&text) > room && node.bottleneck => "◀".to_owned(),
-        _ => text,
-    };
+    let text = remarks(node, columns.all.saturating_sub(used + 1));
     spans.push(look.span(format!(" {text}"), tone));
     Line::from(spans)
 }
@@ -118,7 +113,8 @@ fn label(node: &NodeRow, row: &TreeRow, columns: &Columns) -> String {
     format!("{flag}{label} ")
 }
 
-fn remarks(node: &NodeRow) -> String {
+/// What there is room for: the first are worth most, and of the very first the mark alone may be left.
+fn remarks(node: &NodeRow, room: usize) -> String {
     let mut all: Vec<String> = Vec::new();
     if node.bottleneck {
         all.push("◀ bottleneck".into());
@@ -135,7 +131,16 @@ fn remarks(node: &NodeRow) -> String {
     if node.estimate.is_some() {
         all.push("estimate".into());
     }
-    all.join("  ")
+    let mut text = all.join("  ");
+    while width(&text) > room && all.len() > 1 {
+        all.pop();
+        text = all.join("  ");
+    }
+    match (width(&text) > room, text.chars().next()) {
+        (false, _) => text,
+        (true, Some(mark)) if !mark.is_alphabetic() => mark.to_string(),
+        _ => String::new(),
+    }
 }
 
 #[cfg(test)]
@@ -152,6 +157,15 @@ mod tests {
             let text = text.to_string();
             let (before, _) = text.split_once('%').expect("a value");
             assert!(width(before) < columns, "{columns}: {text}");
+            let mut partly = node.clone();
+            (partly.running, partly.flagged, partly.bottleneck) = (Some(0.25), false, false);
+            let text = line(&state, &partly, &state.tree.rows[0], &shown).to_string();
+            assert!(width(text.trim_end()) <= columns, "{columns}: {text}");
+            assert_eq!(
+                text.contains("running"),
+                text.contains("running 25 %"),
+                "{columns}: {text}"
+            );
         }
     }
 }

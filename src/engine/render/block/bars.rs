@@ -1,5 +1,6 @@
 //! The bounds beside the measurement, as bars on one scale.
 
+use super::layout::WIDTH;
 use super::rows::{Rows, Style, Weight};
 use bench::{Bound, Measurement, Status};
 
@@ -19,7 +20,12 @@ pub fn bars(rows: &mut Rows, report: &Measurement, style: &Style) {
     let longest = report.throughput.as_ref().map(|t| time.map_or(t.high, |t| t.cycles));
     let scale = valid.chain(longest).fold(0.0, f64::max);
     rows.heading("cycles per iteration: measured, and lower bounds");
-    let columns = if style.narrow { NARROW } else { BAR };
+    // What is known of a bound has half of the page.
+    let columns = match style.width {
+        _ if style.narrow => NARROW,
+        WIDTH.. => BAR,
+        width => (width / 2).saturating_sub(31).clamp(NARROW, BAR),
+    };
     let bar = |cycles: f64| drawn(cycles / scale, columns, style.ascii);
     if let Some(t) = time {
         rows.plain(format!("  {:<17}{:>8.3}  {}", "measured", t.cycles, bar(t.cycles)), "");

@@ -2,23 +2,26 @@
 
 use super::{Known, Library, Source};
 use crate::error::{Error, Result, nearest};
-use crate::tables::titles;
+use crate::tables::{Table, titles};
 
 /// Fewest letters of a processor's name that is searched for in titles.
 const SHORTEST: usize = 4;
 
 impl Library {
-    /// The tables whose titles contain `name`, such as `cove` in *Golden Cove*; `whole`: have it as one of
-    /// the names that they list.
+    /// The tables whose titles or aliases contain `name`, such as `cove` in *Golden Cove*; `whole`: have it as one
+    /// of the names that they list.
     fn titled(&self, name: &str, whole: bool) -> Vec<&str> {
         let wanted = titles::bare(name);
+        let is_alias = |name: &String| match whole {
+            true => titles::bare(name) == wanted,
+            false => wanted.len() >= SHORTEST && titles::bare(name).contains(&wanted),
+        };
         let is_title = |title: &str| match whole {
             true => titles::names(title).any(|own| own == wanted),
             false => wanted.len() >= SHORTEST && titles::bare(title).contains(&wanted),
         };
-        self.names()
-            .filter(|table| self.load(table).is_ok_and(|table| is_title(&table.title)))
-            .collect()
+        let is_meant = |table: &Table| is_title(&table.title) || table.aliases.iter().any(is_alias);
+        self.names().filter(|table| self.load(table).is_ok_and(|table| is_meant(&table))).collect()
     }
 
     /// The name of the table that `name` is, or that has `name` among the families and products of its

@@ -18,6 +18,11 @@ const LEAST: usize = 18;
 const SHARE: usize = 8;
 const SAMPLES: usize = 9;
 
+/// Between a line and the function that was inlined there.
+const IN: &str = " in ";
+/// Fewest columns of its name, where it has more.
+const LEAST_INLINED: usize = 6;
+
 /// Columns of a table.
 struct Widths {
     bar: usize,
@@ -81,21 +86,37 @@ impl Widths {
     }
 }
 
-/// Where the time goes, whole and as short as it can be.
+/// Where the time goes, whole, without folders, and as short as it can be.
 struct Shown {
     whole: String,
+    inlined: Option<String>,
     brief: String,
 }
 
 impl Shown {
     fn at(file: Option<&str>, line: Option<u32>, function: &Option<String>) -> Self {
         let name = file.map(|file| file.rsplit('/').next().unwrap_or(file));
-        Self { whole: inlined(place(file, line), function), brief: place(name, line) }
+        let inlined_in = function.as_deref().map(short);
+        Self {
+            whole: inlined(place(file, line), function),
+            inlined: inlined_in,
+            brief: place(name, line),
+        }
     }
 
-    /// What a column of this width has room for.
-    fn within(&self, width: usize) -> &str {
-        if self.whole.chars().count() <= width { &self.whole } else { &self.brief }
+    /// What a column of this width has room for; what was inlined is named, if need be without its middle.
+    fn within(&self, width: usize) -> String {
+        let columns = |text: &str| text.chars().count();
+        if columns(&self.whole) <= width {
+            return self.whole.clone();
+        }
+        let room = width.saturating_sub(columns(&self.brief) + columns(IN));
+        match &self.inlined {
+            Some(function) if room >= columns(function).min(LEAST_INLINED) => {
+                format!("{}{IN}{}", self.brief, elided(function, room))
+            }
+            _ => self.brief.clone(),
+        }
     }
 }
 
@@ -108,7 +129,8 @@ impl Renderer<'_> {
         let modules: Vec<String> = rows.iter().map(|r| short(&r.module)).collect();
         let place = |r: &FunctionRow| match (&r.gap, &r.hottest) {
             (Some(gap), _) => {
-                Shown { whole: format!("({gap})"), brief: "(unavailable)".to_owned() }
+                let brief = "(unavailable)".to_owned();
+                Shown { whole: format!("({gap})"), inlined: None, brief }
             }
             (None, Some(hot)) => Shown::at(Some(&hot.file), Some(hot.line), &hot.inlined),
             (None, None) => Shown::at(r.file.as_deref(), r.line, &None),
@@ -127,7 +149,7 @@ impl Renderer<'_> {
             let (share, samples) = (share(row.share), row.samples.to_string());
             let name = self.cut(name, widths.name);
             let place = place.within(widths.place);
-            let line = widths.line([&share, &bar, &samples, &name, module, place]);
+            let line = widths.line([&share, &bar, &samples, &name, module, &place]);
             writeln!(self.out, "{line}")?;
         }
         Ok(())
@@ -154,7 +176,7 @@ impl Renderer<'_> {
                 false => self.cut(whole, widths.name),
             };
             let depth = format!("{:>5}", row.loop_depth);
-            widths.line([&share, &bar, &samples, &block, &depth, place.within(widths.place)])
+            widths.line([&share, &bar, &samples, &block, &depth, &place.within(widths.place)])
         };
         (head, rows.iter().zip(&names).zip(&places).map(line).collect())
     }
@@ -197,6 +219,19 @@ mod tests {
     fn places_are_short() {
         assert_eq!(place(Some("/a/b/src/main.rs"), Some(7)), "src/main.rs:7");
         assert_eq!(place(Some("main.c"), None), "main.c");
+    }
+
+    #[test]
+    fn what_was_inlined_is_named_on_narrow_terminals_too() {
+        let shown = Shown::at(Some("/src/lib/hot.c"), Some(5), &Some("mix".to_owned()));
+        for (width, text) in
+            [(40, "lib/hot.c:5 (inlined mix)"), (16, "hot.c:5 in mix"), (13, "hot.c:5")]
+        {
+            assert_eq!(shown.within(width), text);
+        }
+        let long =
+            Shown::at(Some("hot.c"), Some(5), &Some("a_function_with_a_long_name".to_owned()));
+        assert_eq!(long.within(24), "hot.c:5 in a_fun..._name");
     }
 
     #[test]
