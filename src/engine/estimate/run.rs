@@ -12,6 +12,7 @@ use super::machine::{clock, width};
 use super::needs;
 use super::pieces::Function;
 use super::progress::Progress;
+use super::regions;
 use super::rows;
 use super::schedule::{Isolated, interrupted, isolation, unexplained};
 use crate::documents::Report;
@@ -114,6 +115,7 @@ pub fn estimate(
     };
     let command = report.command.clone().unwrap_or_default();
     rows::enter(&mut document, &found, &functions, &isolated, (&context, &command));
+    document.regions = regions::regions(profile, &functions, &isolated, &context);
     listing::enter(&mut document, profile, &ask.model, (&context, recorded.loads));
     document.notes.extend(notes(&context, (wanted, recorded), document.deterministic));
     if further.interrupted.is_some() {
