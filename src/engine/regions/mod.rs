@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `ask` | which regions |
 //! | `find` | the markers of files, and what is asked for by name |
+//! | `lines` | from one source line to another |
 //! | `rows` | entries and times as rows |
 //! | `trees` | where the time of each region goes, by samples of the run |
 
 mod ask;
 mod find;
+mod lines;
 mod rows;
 mod trees;
 
@@ -19,10 +21,10 @@ use pmu::perf::{Signals, ticks_and_monotonic, tsc_hz_here};
 use probe::regions::{Marked, Progress, Site, Window, mark, mark_process};
 use std::path::PathBuf;
 use tma::{Error, Result};
-use trees::{Sampling, Trees};
+use trees::Sampling;
 
 pub use ask::{Followed, RegionsAsk};
-pub use trees::TreesAsk;
+pub use trees::{Trees, TreesAsk, counted_trees};
 
 /// Runs the command once, or watches the process; with `trees` it is sampled, too. With the document, the exit status that a shell would give; it is 1
 /// where probes remain in a process.

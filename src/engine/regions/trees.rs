@@ -27,7 +27,7 @@ const NOT_ASKED: &str =
     "`tdtool report --regions --estimate -- COMMAND` estimates it in further runs";
 
 /// By region and thread (`None`: all).
-pub(super) type Trees = BTreeMap<RegionKey, RegionTree>;
+pub type Trees = BTreeMap<RegionKey, RegionTree>;
 /// A time stamp counter and nanoseconds of the samples' clock.
 pub(super) type Moment = (u64, u64);
 
@@ -188,6 +188,13 @@ fn plain(profile: &Profile) -> Trees {
         (*key, tree)
     };
     profile.by_region().sums.iter().map(tree).collect()
+}
+
+/// The trees of regions whose samples read the counts that level 1 of one of these tables needs, and its name;
+/// `None`: they did not.
+pub fn counted_trees(profile: &Profile, tables: &[Arc<Table>]) -> Option<(String, Trees)> {
+    let mut trees = plain(profile);
+    Some((counted(profile, tables, &mut trees)?, trees))
 }
 
 /// Enters counted trees; the table, if there are counts.

@@ -77,8 +77,8 @@ pub struct ReportArgs {
     /// Regions that the command marks (tdtool.h): entries, times, a tree each
     #[arg(long, conflicts_with_all = NOT_OF_REGIONS, help_heading = MEASUREMENT)]
     pub regions: bool,
-    /// Also a function, or from one USDT probe to another (lib:start..lib:end)
-    #[arg(long, value_name = "FUNCTION", conflicts_with_all = NOT_OF_REGIONS, help_heading = MEASUREMENT)]
+    /// Also a function, lib:start..lib:end (USDT probes) or FILE.c:10..20 (lines)
+    #[arg(long, value_name = "WHAT", conflicts_with_all = NOT_OF_REGIONS, help_heading = MEASUREMENT)]
     pub region: Vec<String>,
     /// With --regions: ELF file with markers, repeatable [default: the program]
     #[arg(long, value_name = "FILE", help_heading = MEASUREMENT)]
