@@ -94,6 +94,7 @@ impl<'a> Sampling<'a> {
         let filter = Filter { regions, ..Filter::default() };
         let mut profile = Profile::new(&recording, &filter, ask.search.clone())?;
         let mut trees = plain(&profile);
+        missing(tree, &mut trees);
         let mut sampled = RegionsSampled {
             event: profile.event.clone(),
             samples: profile.samples,
@@ -118,6 +119,9 @@ impl<'a> Sampling<'a> {
                 crate::format::seconds(ticks * ns / 1e9)
             ));
         }
+        // That there is no tree is said with the samples.
+        let is_told = |note: &String| note.starts_with(NO_TREE) || note.starts_with("sampled on");
+        document.notes.extend(notes.into_iter().filter(|note| !is_told(note)));
         document.sampled = Some(sampled);
         Ok((trees, interrupted))
     }
@@ -150,6 +154,25 @@ fn within(tree: &Tree, moments: (Moment, Moment)) -> Within {
     stays.values_mut().for_each(|of| of.sort_by_key(|stay| stay.from));
     let around = tree.nodes.iter().map(|node| node.parent.map(|parent| parent as u32)).collect();
     Within { stays, around }
+}
+
+/// Regions without a sample, with the reason.
+fn missing(tree: &Tree, trees: &mut Trees) {
+    for (number, thread) in tree.threads.iter().enumerate() {
+        for node in thread.stats.keys() {
+            let reason = match thread.tid {
+                Some(_) => "no sample was taken in it",
+                None => "the number of its thread is not known",
+            };
+            for key in [(*node as u32, None), (*node as u32, Some(number as u32))] {
+                trees.entry(key).or_insert_with(|| RegionTree {
+                    source: "none".to_owned(),
+                    reason: Some(reason.to_owned()),
+                    ..RegionTree::default()
+                });
+            }
+        }
+    }
 }
 
 /// Samples and functions of the regions.
@@ -199,9 +222,10 @@ pub fn counted_trees(profile: &Profile, tables: &[Arc<Table>]) -> Option<(String
 
 /// Enters counted trees; the table, if there are counts.
 fn counted(profile: &Profile, tables: &[Arc<Table>], trees: &mut Trees) -> Option<String> {
-    let reads = profile.by_region().sums.values().map(|sum| &sum.reads);
-    let (table, found) = of_times(tables, profile.reads(), reads)?;
-    for (tree, level_one) in trees.values_mut().zip(found) {
+    let sums = &profile.by_region().sums;
+    let (table, found) = of_times(tables, profile.reads(), sums.values().map(|sum| &sum.reads))?;
+    for (key, level_one) in sums.keys().zip(found) {
+        let Some(tree) = trees.get_mut(key) else { continue };
         tree.source = "counted".to_owned();
         (tree.nodes, tree.reason) = (level_one.nodes, level_one.reason);
     }

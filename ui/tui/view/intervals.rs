@@ -13,6 +13,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
+use std::cmp::Ordering;
 
 /// What the parts of a stack are drawn with, from below; the same in ASCII.
 const MARKS: [char; 6] = ['█', '░', '▒', '▓', '▚', '▞'];
@@ -53,7 +54,7 @@ fn charts(state: &State, buffer: &mut Buffer, area: Rect, view: (f64, f64)) {
         }
     }
     marks(state, buffer, Rect { y: area.bottom() - 2, height: 1, ..area }, view);
-    let (from, to) = (format::seconds(view.0), format::seconds(view.1));
+    let (from, to) = (format!("{:.2} s", view.0), format!("{:.2} s", view.1));
     let room = usize::from(area.width).saturating_sub(to.chars().count());
     let axis = format!("{}{to}", fit(&from, room));
     let axis = state.look.prose(&axis).into_owned();
@@ -128,8 +129,13 @@ fn line(look: Look, row: usize, phase: &Phase) -> Line<'static> {
         (Some(value), false) => format!("{} {}", of.label, format::count(value)),
         (None, _) => format!("{} not measured", of.label),
     };
-    let values: Vec<String> = phase.values.iter().map(value).collect();
-    let (from, to) = (format::seconds(phase.from), format::seconds(phase.to));
-    let text = format!("{:>3}  {from} to {to}  {}", row + 1, values.join("  "));
+    // Of shares the largest first: a narrow screen cuts the others off.
+    let mut sorted: Vec<_> = phase.values.iter().collect();
+    if sorted.iter().all(|of| of.is_share) {
+        sorted.sort_by(|a, b| b.value.partial_cmp(&a.value).unwrap_or(Ordering::Equal));
+    }
+    let values: Vec<String> = sorted.into_iter().map(value).collect();
+    let (from, to) = (phase.from, phase.to);
+    let text = format!("{:>3}  {from:.2} s to {to:.2} s  {}", row + 1, values.join("  "));
     Line::from(look.prose(&text).into_owned())
 }
