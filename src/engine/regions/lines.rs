@@ -40,7 +40,7 @@ pub(super) fn of(begin: &str, end: &str) -> Result<Option<Lines>> {
     Ok(Some(Lines { file, begin, end }))
 }
 
-/// In each function with code of both lines, from the first instruction of the one to that of the other.
+/// In each function with code of both lines, from the first instruction of the one to the first of the other after it.
 ///
 /// # Errors
 /// There is none.
@@ -61,8 +61,12 @@ pub(super) fn between(files: &[&Path], name: &str, lines: &Lines) -> Result<Vec<
             continue;
         }
         for function in functions(path).unwrap_or_default() {
-            let first = |of: &[u64]| of.iter().copied().find(|at| function.range.contains(at));
-            let (Some(begin), Some(end)) = (first(&begin), first(&end)) else { continue };
+            let first = |of: &[u64], from: u64| {
+                of.iter().copied().find(|at| *at >= from && function.range.contains(at))
+            };
+            let Some(begin) = first(&begin, 0) else { continue };
+            // Some of the line may have been moved to before the first one.
+            let Some(end) = first(&end, begin).or_else(|| first(&end, 0)) else { continue };
             let code = Wanted { path: path.to_path_buf(), range: function.range.clone() };
             for (at, edge) in [(begin, Edge::Begin), (end, Edge::End)] {
                 let label = Label::Fixed(name.to_owned());

@@ -81,7 +81,7 @@ fn chart(look: Look, buffer: &mut Buffer, area: Rect, (series, view): (&Series, 
     let legend = labels.clone().flat_map(|label| {
         let name = match series.is_share {
             true => format!(" {}  ", series.labels[label]),
-            false => format!(" {}, up to {}", series.labels[label], format::count(most)),
+            false => format!(" {}, up to {}", series.labels[label], format::number(most)),
         };
         [look.span(mark(label).to_string(), TONES[label % 6]), Span::raw(name)]
     });
@@ -126,7 +126,7 @@ fn marks(state: &State, buffer: &mut Buffer, area: Rect, view: (f64, f64)) {
 fn line(look: Look, row: usize, phase: &Phase) -> Line<'static> {
     let value = |of: &engine::documents::phases::PhaseValue| match (of.value, of.is_share) {
         (Some(value), true) => format!("{} {:.1} %", of.label, 100.0 * value),
-        (Some(value), false) => format!("{} {}", of.label, format::count(value)),
+        (Some(value), false) => format!("{} {}", of.label, format::number(value)),
         (None, _) => format!("{} not measured", of.label),
     };
     // Of shares the largest first: a narrow screen cuts the others off.
