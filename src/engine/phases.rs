@@ -19,10 +19,16 @@ const LEAST_SPREAD: f64 = 0.01;
 /// The median of a squared normal variable of variance 1.
 const MEDIAN: f64 = 0.4549;
 
-/// Enters the phases of a run into its report; nothing of fewer than two.
-pub fn enter(whole: &mut Report, intervals: &[Report]) {
+/// What intervals show over time, and its phases: one if nothing changes, none of fewer than two intervals.
+pub fn of(intervals: &[Report]) -> (Vec<Series>, Vec<Phase>) {
     let series = level_1(intervals).map_or_else(|| software(intervals), |tree| vec![tree]);
     let found = phases(&series);
+    (series, found)
+}
+
+/// Enters the phases of a run into its report; nothing of fewer than two.
+pub fn enter(whole: &mut Report, intervals: &[Report]) {
+    let (_, found) = of(intervals);
     whole.phases = if found.len() > 1 { found } else { Vec::new() };
     let Some(timeline) = &whole.timeline else { return };
     for phase in &mut whole.phases {

@@ -126,6 +126,32 @@ impl Parts {
         parts
     }
 
+    /// The parts in only this share of the piece's time, if they may be anything there that is possible with those of
+    /// all of it: what happens in the rest is not known apart.
+    #[must_use]
+    pub fn within(&self, share: f64) -> Self {
+        let mut parts = self.clone();
+        for of in &mut parts.0 {
+            let Interval { value, low, high } = of.share;
+            let (least, most) = ((low - (1.0 - share)) / share, high / share);
+            of.share = Interval::new(value, least.max(0.0), most.min(1.0));
+        }
+        parts
+    }
+
+    /// The parts with the error of being of a mix of code that so many samples show: two standard deviations.
+    #[must_use]
+    pub fn sampled(&self, samples: u64) -> Self {
+        let mut parts = self.clone();
+        for of in &mut parts.0 {
+            let value = of.share.value.clamp(0.0, 1.0);
+            let error = 2.0 * (value * (1.0 - value) / samples.max(1) as f64).sqrt();
+            let own = of.share;
+            of.share = own.plus(Interval::new(0.0, -error, error)).clamped(0.0, 1.0);
+        }
+        parts
+    }
+
     /// The parts of several pieces of code together, each with its time. Errors add up, since they may have
     /// the same cause: the clock, the cost of a misprediction. A part's source and reason are those of the
     /// piece that has most of it.
@@ -168,6 +194,24 @@ mod tests {
         let parts = parts.tightened();
         assert!((parts.of(Part::CoreBound).share.high - 0.3).abs() < 1e-12);
         assert!((parts.of(Part::BadSpeculation).share.high - 0.8).abs() < 1e-12);
+    }
+
+    /// By hand: of four seconds two are retiring (within 1 %). In one of them that may be none or all of it; in three,
+    /// it is a third at least, and two thirds at most.
+    #[test]
+    fn a_part_of_the_time_may_divide_otherwise() {
+        let mut half = Parts::default();
+        let share = Interval::relative(0.5, 0.01);
+        half.set(Part::Retiring, Share { share, ..Share::default() });
+        let of = |share: f64| half.within(share).of(Part::Retiring).share;
+        assert_eq!(of(0.25), Interval::new(0.5, 0.0, 1.0));
+        let most = of(0.75);
+        assert!((most.low - 0.245 / 0.75).abs() < 1e-12, "{most:?}");
+        assert!((most.high - 0.505 / 0.75).abs() < 1e-12, "{most:?}");
+        assert!((of(1.0).low - share.low).abs() < 1e-12);
+        // By hand: a half of 100 samples is known within 2 × 5 %.
+        let sampled = half.sampled(100).of(Part::Retiring).share;
+        assert!((sampled.high - 0.5 - 0.1_f64.hypot(0.005)).abs() < 1e-12, "{sampled:?}");
     }
 
     /// By hand: 3 of 4 seconds half retiring, 1 second all unexplained: 37.5 % retiring, 62.5 % unexplained.

@@ -74,6 +74,13 @@ fn regions_of_a_live_process_are_followed_twice_and_its_code_is_as_it_was() {
         };
         // Each thread may have been inside a frame at both ends of the window.
         assert!(of("frame").abs_diff(of("inner")) <= 2, "{found}");
+        // Samples are of threads by number: each is known at the end of the window.
+        let threads = found["regions"][0]["threads"].as_array().unwrap();
+        assert!(threads.iter().all(|own| own["thread"].as_u64().is_some()), "{found}");
+        if found["sampled"]["samples"].as_u64() > Some(50) {
+            let tree = &found["regions"][0]["tree"];
+            assert_eq!(tree["functions"][0]["name"], "step", "{tree}");
+        }
         let notes = found["notes"].to_string();
         assert!(notes.contains("its code and its mappings are as they were"), "{notes}");
         assert!(!notes.contains("without a begin"), "{notes}");

@@ -88,3 +88,32 @@ fn static_probes_of_others_are_ends_of_regions() {
     let Some(ran) = permitted(ran) else { return };
     assert!(ran.stderr.contains("there is no static probe `mine:end`"), "{}", ran.stderr);
 }
+
+/// Lines are counted from 1; the first one of the text is the attribute's.
+const LINES: &str = "__attribute__((noipa)) long work(long n) {
+    long all = n;
+    all = all * 7 + n; __asm__ volatile(\"\" : \"+r\"(all));
+    for (long i = 0; i < n; i++) __asm__ volatile(\"\" : \"+r\"(all));
+    all = all ^ 12345; __asm__ volatile(\"\" : \"+r\"(all));
+    return all;
+}
+int main(void) { for (int i = 0; i < 8; i++) work(i); return 5; }
+";
+
+#[test]
+fn source_lines_are_ends_of_regions() {
+    if !available("gcc") {
+        return;
+    }
+    let folder = Folder::new();
+    for options in [&["-g", "-O1"][..], &["-g", "-O0", "-no-pie"]] {
+        let Some(program) = build(folder.path(), "gcc", LINES, options, "lines") else { return };
+        let file = "source.c";
+        let name = format!("{file}:3..5");
+        let Some(found) = regions(&program, &["--region", &name], "") else { return };
+        assert_eq!(rows(&found), [row(&name, [8, 0, 0])], "{options:?}: {found}");
+        let other = format!("{file}:3..77");
+        let ran = tdtool(["report", "--region", &other, "--", text(&program)]);
+        assert!(ran.stderr.contains("no code is known of line 77"), "{}", ran.stderr);
+    }
+}

@@ -2,6 +2,7 @@
 
 mod attached;
 mod functions;
+mod trees;
 
 use crate::support::files::{Folder, root, text};
 use crate::support::run::{Ran, tdtool};

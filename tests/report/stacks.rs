@@ -186,6 +186,9 @@ fn a_profile_of_pprof_has_the_samples_of_the_folded_stacks() {
     };
     let seen = String::from_utf8_lossy(&output.stdout);
     assert!(seen.contains(&format!("of {all} total")), "{all}: {seen}");
+    // Its file is the program, not what the first sample was in.
+    let program = lines.lines().find_map(|l| l.split(';').next()).unwrap_or_default();
+    assert!(seen.lines().any(|l| l == format!("File: {program}")), "{program}: {seen}");
     // Cumulated: all but what the loader does is called by main.
     let main = seen.lines().find(|line| line.ends_with(" main")).expect("main");
     let below: u64 = lines.lines().filter(|l| l.contains(";main;")).filter_map(samples).sum();

@@ -191,10 +191,25 @@ fn a_stack_that_is_deeper_than_its_copy_is_told() {
 
 #[test]
 fn how_chains_are_recorded_is_checked() {
-    for wrong in ["dwarf,", "dwarf,7", "dwarf,65536", "lbr", "fp,8"] {
+    for wrong in ["dwarf,", "dwarf,7", "dwarf,65536", "lbr,8", "fp,8"] {
         let refused = run(&mut command(["record", "--call-graph", wrong, "-o", "x", "--", "true"]));
         assert_eq!(refused.code(), Some(2), "{wrong}: {}", refused.stderr);
     }
+}
+
+/// Only a PMU records calls.
+#[test]
+fn chains_by_branch_records_say_what_they_need() {
+    let folder = Folder::new();
+    let session = folder.file("lbr.tds");
+    let ran = run(&mut command(["record", "--call-graph", "lbr", "-o", &session, "--", "true"]));
+    if ran.code() == Some(3) {
+        for part in ["by branch records", "--call-graph dwarf"] {
+            assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+        }
+    }
+    let both = ["record", "--call-graph", "lbr", "--branches", "-o", &session, "--", "true"];
+    assert_eq!(run(&mut command(both)).code(), Some(2));
 }
 
 /// Two levels of inlined functions: of a caller, and of the function with the samples.

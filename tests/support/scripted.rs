@@ -124,9 +124,20 @@ impl Script {
         }
     }
 
+    /// When each phase was gone through, from and to, by the clock of the samples: with its number.
+    pub fn times(&self, program: &Path) -> Vec<(u64, u64, usize)> {
+        self.played(program).2
+    }
+
     /// All records, and the number of samples.
     fn records(&self, program: &Path) -> (Vec<u8>, u32) {
-        let mut samples = 0;
+        let (records, samples, _) = self.played(program);
+        (records, samples)
+    }
+
+    /// All records, the number of samples, and the times of the phases.
+    fn played(&self, program: &Path) -> (Vec<u8>, u32, Vec<(u64, u64, usize)>) {
+        let (mut samples, mut times) = (0, Vec::new());
         let code = Code::of(program);
         let mut random = Random(7);
         let mut records = code.mapping(program);
@@ -140,7 +151,7 @@ impl Script {
         let mut all: Vec<Counters> = (0..threads).map(&mut begin).collect();
         let mut time = 1000.0;
         for _ in 0..self.rounds {
-            for phase in &self.phases {
+            for (number, phase) in self.phases.iter().enumerate() {
                 // Phases of exactly equal length would keep in step with the periods.
                 let ns = phase.ns * (0.9 + 0.2 * unit(&mut random));
                 let range = code.function(phase.function);
@@ -157,10 +168,11 @@ impl Script {
                     ));
                 }
                 counters.pass(phase, ns);
+                times.push((time as u64, (time + ns) as u64, number));
                 time += ns;
             }
         }
-        (records, samples)
+        (records, samples, times)
     }
 
     fn sample(

@@ -61,7 +61,7 @@ pub struct SampleArgs {
     /// Read the counts of level 1 at each sample, for a tree per function
     #[arg(long, conflicts_with_all = ["branches", "loads"], help_heading = SAMPLING)]
     pub per_function: bool,
-    /// Record call chains: by frame pointers (fp) or unwind tables (dwarf, dwarf,BYTES)
+    /// Record callers: fp (frame pointers), lbr, dwarf or dwarf,BYTES (unwind tables)
     #[arg(short = 'g', long, value_name = "HOW", num_args = 0..=1, default_missing_value = "fp", value_parser = call_chains, help_heading = SAMPLING)]
     pub call_graph: Option<CallChains>,
     /// Record user-mode registers
@@ -76,6 +76,17 @@ pub struct SampleArgs {
 }
 
 impl SampleArgs {
+    /// Refuses contradictory options.
+    fn check(&self) -> Result<()> {
+        if self.branches && self.call_graph == Some(CallChains::Branches) {
+            return Err(usage(
+                "branch records hold either branches or callers",
+                "--branches, or --call-graph lbr",
+            ));
+        }
+        Ok(())
+    }
+
     fn ask(&self) -> Option<SampleAsk> {
         (!self.no_samples).then(|| SampleAsk {
             frequency: self.frequency,
@@ -94,13 +105,14 @@ impl SampleArgs {
     }
 }
 
-/// `fp`, `dwarf` or `dwarf,BYTES`, as perf has them.
+/// `fp`, `lbr`, `dwarf` or `dwarf,BYTES`, as perf has them.
 fn call_chains(text: &str) -> std::result::Result<CallChains, String> {
     let size = match text.split_once(',') {
         None if text == "fp" => return Ok(CallChains::FramePointers),
+        None if text == "lbr" => return Ok(CallChains::Branches),
         None if text == "dwarf" => return Ok(CallChains::Stacks(CallChains::USUAL)),
         Some(("dwarf", size)) => size,
-        _ => return Err("call chains are fp or dwarf[,BYTES]".to_owned()),
+        _ => return Err("call chains are fp, lbr or dwarf[,BYTES]".to_owned()),
     };
     let largest = CallChains::LARGEST;
     match size.parse::<u16>() {
@@ -112,6 +124,7 @@ fn call_chains(text: &str) -> std::result::Result<CallChains, String> {
 
 pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
     args.measure.check()?;
+    args.sample.check()?;
     if args.measure.targets() == 0 && args.command.is_empty() {
         return Err(usage("nothing to record", "tdtool record -o FILE -- COMMAND, or -p PID, -a"));
     }

@@ -27,6 +27,8 @@ pub enum Screen {
     ComparedCode,
     /// Callers and callees of a function.
     Calls,
+    /// The intervals over time, and their phases.
+    Intervals,
 }
 
 impl Screen {
@@ -61,6 +63,7 @@ impl Screen {
             Screen::Comparison => "comparison",
             Screen::ComparedCode => "compared-code",
             Screen::Calls => "calls",
+            Screen::Intervals => "intervals",
         }
     }
 }

@@ -5,6 +5,7 @@ use super::screen::Screen;
 pub const TREE: &[Screen] = &[Screen::Tree];
 pub const FUNCTIONS: &[Screen] = &[Screen::Functions];
 pub const BLOCKS: &[Screen] = &[Screen::Blocks];
+pub const INTERVALS: &[Screen] = &[Screen::Intervals];
 pub const BLOCK: &[Screen] = &[Screen::Block];
 pub const CODE: &[Screen] = &[Screen::Functions, Screen::Blocks];
 pub const SORTED: &[Screen] = &[Screen::Tree, Screen::Functions];
@@ -20,8 +21,10 @@ pub const HOT: &[Screen] = &joined::<8>(&[COMPARED, MEASURED, &[Screen::Estimate
 /// A measurement and its estimate.
 pub const ESTIMATED: &[Screen] = &joined::<8>(&[MEASURED, ESTIMATE]);
 /// Those with a level below the selected row.
-pub const DOWNWARD: &[Screen] = &joined::<10>(&[ESTIMATED, &[Screen::Comparison, Screen::Calls]]);
-pub const ALL: &[Screen] = &joined::<12>(&[MEASURED, BLOCK, ESTIMATE, COMPARED, &[Screen::Calls]]);
+pub const DOWNWARD: &[Screen] =
+    &joined::<11>(&[ESTIMATED, INTERVALS, &[Screen::Comparison, Screen::Calls]]);
+pub const ALL: &[Screen] =
+    &joined::<13>(&[MEASURED, BLOCK, INTERVALS, ESTIMATE, COMPARED, &[Screen::Calls]]);
 
 const COMPARED: &[Screen] = &[Screen::Comparison, Screen::ComparedCode];
 const ESTIMATED_CODE: &[Screen] = &[Screen::EstimatedFunctions, Screen::EstimatedCode];

@@ -5,7 +5,7 @@ use super::key::Key;
 use super::screen::Screen;
 use super::screens::{
     ALL, BLOCK, BLOCKS, CALLED, CODE, DETAILED, DOWNWARD, ESTIMATED, FILTERED, FOLDED, FUNCTIONS,
-    HOT, LINES, LIVE, MEASURED, SORTED, TREE,
+    HOT, INTERVALS, LINES, LIVE, MEASURED, SORTED, TREE,
 };
 use crossterm::event::KeyCode;
 
@@ -143,6 +143,23 @@ pub static KEYMAP: &[Binding] = &[
         "",
         "next part of the measurement: core type, CPU, thread, interval",
     ),
+    bind(
+        Command::Intervals,
+        &[ch('i')],
+        TREE,
+        "intervals",
+        "the intervals over time, and the phases found in them",
+    ),
+    bind(
+        Command::ZoomIn,
+        &[ch('+'), ch('=')],
+        INTERVALS,
+        "zoom",
+        "show the phase only, then half of what is shown",
+    ),
+    bind(Command::ZoomOut, &[ch('-')], INTERVALS, "out", "show twice as much"),
+    bind(Command::Earlier, &[ch('<')], INTERVALS, "", "show what is before"),
+    bind(Command::Later, &[ch('>')], INTERVALS, "", "show what is after"),
     bind(
         Command::Module,
         &[ch('m')],

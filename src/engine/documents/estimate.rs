@@ -29,6 +29,26 @@ pub struct Estimate {
     pub deterministic: Option<bool>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
+    /// Marked regions with samples, by region and thread (absent: all threads).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regions: Vec<RegionParts>,
+}
+
+/// What the time in a marked region divides into.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RegionParts {
+    /// The region, by number.
+    pub region: u32,
+    /// The thread, by number; null: all.
+    pub thread: Option<u32>,
+    /// Samples in it.
+    pub samples: u64,
+    /// Share of them in loops and blocks that run elsewhere, too: what these divide into there is not known apart.
+    pub shared: f64,
+    /// The largest part, or `undecided`.
+    pub bottleneck: String,
+    /// The parts; their values sum to 1.
+    pub parts: Parts,
 }
 
 /// A run of the command.

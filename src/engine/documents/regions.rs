@@ -1,6 +1,8 @@
 //! Regions that a program marks, `tdtool.regions/1`.
 
+use super::estimate::Parts;
 use super::exit::Exit;
+use super::per_function::FunctionNode;
 use serde::{Deserialize, Serialize};
 
 /// The schema of [`Regions`].
@@ -33,8 +35,63 @@ pub struct Regions {
     pub regions: Vec<Region>,
     /// Markers that were found, or asked for, and not probed.
     pub not_probed: Vec<NotProbed>,
+    /// What samples of the run say of regions; absent if it was not sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<RegionsSampled>,
     /// Remarks.
     pub notes: Vec<String>,
+}
+
+/// The samples of the run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RegionsSampled {
+    /// The event.
+    pub event: String,
+    /// All samples.
+    pub samples: u64,
+    /// The table of counted trees.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
+    /// Why regions have no counted tree, and no estimated one.
+    pub no_tree: Option<String>,
+}
+
+/// The tree of a region, those inside it included.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RegionTree {
+    /// `counted`, `estimated`, or `none`.
+    pub source: String,
+    /// Samples in it.
+    pub samples: u64,
+    /// Of all samples.
+    pub share: f64,
+    /// Level 1, *counted*: what came in between two samples of a thread, attributed to the region of the later one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<FunctionNode>,
+    /// The parts of the time, *estimated*.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
+    /// The largest part of an estimate, or `undecided`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bottleneck: Option<String>,
+    /// Of an estimate, the share of its samples in loops and blocks that run elsewhere, too; intervals allow for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<f64>,
+    /// Why it has no tree, or none to trust.
+    pub reason: Option<String>,
+    /// Its hottest functions.
+    pub functions: Vec<RegionFunction>,
+}
+
+/// A function in a region.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RegionFunction {
+    /// Demangled name.
+    pub name: String,
+    /// File name of its module.
+    pub module: String,
+    /// Of the samples of the region.
+    pub share: f64,
 }
 
 /// A region: all entries of a name inside the same other regions.
@@ -47,6 +104,9 @@ pub struct Region {
     /// What it has in all threads.
     #[serde(flatten)]
     pub all: Times,
+    /// What its time goes to, in all threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<RegionTree>,
     /// What it has in each, in the order of their first markers.
     pub threads: Vec<ThreadRow>,
 }
@@ -86,6 +146,9 @@ pub struct ThreadRow {
     /// What it has there.
     #[serde(flatten)]
     pub of: Times,
+    /// What its time goes to there, if there are several threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<RegionTree>,
 }
 
 /// A marker without a probe.

@@ -24,6 +24,7 @@
 //! | `waits` | what waiting for results can cost |
 //! | `footprint` | how much code is hot, and what fetching it can cost |
 //! | `rows` | rows of the document |
+//! | `regions` | parts of the time in marked regions |
 //! | `lines` | source lines of functions |
 //! | `listing` | their instructions, and what counts and loads say of each |
 //! | `words` | the bottleneck in a sentence |
@@ -49,6 +50,7 @@ mod own_values;
 mod paths;
 mod pieces;
 mod progress;
+mod regions;
 mod rows;
 mod run;
 mod schedule;

@@ -228,7 +228,8 @@ fn row(
     }
 }
 
-fn shares(parts: &Parts) -> PartsRow {
+/// Parts as in the document.
+pub(super) fn shares(parts: &Parts) -> PartsRow {
     let of = |part: Part| {
         let Share { share, source, reason } = parts.of(part);
         ShareRow {

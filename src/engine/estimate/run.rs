@@ -13,6 +13,7 @@ use super::machine::{clock, width};
 use super::needs;
 use super::pieces::Function;
 use super::progress::Progress;
+use super::regions;
 use super::rows;
 use super::schedule::{Isolated, interrupted, isolation};
 use crate::core_model::CoreModel;
@@ -131,6 +132,7 @@ pub fn estimate(
     };
     let command = report.command.clone().unwrap_or_default();
     rows::enter(&mut document, &found, &functions, &isolated, (&context, &command));
+    document.regions = regions::regions(profile, &functions, &isolated, &context);
     listing::enter(&mut document, profile, &ask.model, (&context, recorded.loads));
     document.notes.extend(notes(&context, (wanted, recorded), document.deterministic));
     if further.interrupted.is_some() {

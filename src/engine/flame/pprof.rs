@@ -51,7 +51,7 @@ pub fn pprof(stacks: &[CallStack], breakdown: &Breakdown, about: &About) -> Vec<
         }
         out.bytes(SAMPLE, &of.0);
     }
-    functions(&order, &mut strings, &mut out);
+    functions(&order, &mut strings, &mut out, &main(stacks, &about.title));
     for text in
         [&about.title, &about.event].into_iter().chain(&breakdown.source).chain(&about.notes)
     {
@@ -62,9 +62,26 @@ pub fn pprof(stacks: &[CallStack], breakdown: &Breakdown, about: &About) -> Vec<
     out.0
 }
 
-/// A location, a function and, by module, a mapping for each frame.
-fn functions(frames: &[&StackFrame], strings: &mut Strings, out: &mut Message) {
-    let mut modules: Vec<&str> = Vec::new();
+/// The module of the program, which clients show as the profile's file: that of the command, else the one with most
+/// samples that is a file.
+fn main(stacks: &[CallStack], title: &str) -> String {
+    let command = title.split_whitespace().next().unwrap_or_default();
+    let command = command.rsplit('/').next().unwrap_or_default();
+    let mut samples: BTreeMap<&str, u64> = BTreeMap::new();
+    for stack in stacks {
+        let mut own: Vec<&str> = stack.frames.iter().map(|frame| frame.module.as_str()).collect();
+        own.sort_unstable();
+        own.dedup();
+        own.into_iter().for_each(|module| *samples.entry(module).or_default() += stack.samples);
+    }
+    let rank =
+        |(module, samples): &(&str, u64)| (*module == command, !module.starts_with('['), *samples);
+    samples.into_iter().max_by_key(rank).map_or_else(String::new, |(module, _)| module.to_owned())
+}
+
+/// A location, a function and, by module, a mapping for each frame; the first mapping is that of `main`.
+fn functions(frames: &[&StackFrame], strings: &mut Strings, out: &mut Message, main: &str) {
+    let mut modules: Vec<&str> = vec![main];
     for (number, frame) in frames.iter().enumerate() {
         let id = number as u64 + 1;
         let known = modules.iter().position(|module| *module == frame.module);

@@ -32,7 +32,7 @@ mod isolated;
 mod located;
 pub(crate) use located::described;
 mod named;
-mod per_function;
+pub(crate) mod per_function;
 pub mod recording;
 pub mod sampled;
 pub(crate) mod source;

@@ -4,7 +4,7 @@ use super::located::Located;
 use crate::documents::per_function::{FunctionNode, FunctionTree, PerFunction};
 use crate::flame::Breakdown;
 use profile::counts::{Match, Names};
-use profile::hot::{Profile, ReadSum, Reads};
+use profile::hot::{FunctionReads, Profile, ReadSum, Reads};
 use tma::counts::{Counts, GroupCounts, Reading};
 use tma::schedule::to_level;
 use tma::tables::{EventId, Table};
@@ -60,6 +60,34 @@ pub(super) fn per_function(profile: &Profile, located: &Located) -> Option<PerFu
     found.functions.sort_by(|a, b| b.share.total_cmp(&a.share));
     found.notes = notes(&found, reads);
     Some(found)
+}
+
+/// Level 1 of some time, such as that in a region.
+pub(crate) struct LevelOne {
+    pub nodes: Vec<FunctionNode>,
+    /// Why it is not to be trusted, if so.
+    pub reason: Option<String>,
+}
+
+/// Level 1 of what was counted in each of some times, and the table; `None` as of [`per_function`].
+pub(crate) fn of_times<'r>(
+    tables: &[std::sync::Arc<Table>],
+    reads: &Reads,
+    all: impl Iterator<Item = &'r FunctionReads>,
+) -> Option<(String, Vec<LevelOne>)> {
+    let (table, events) = tables.iter().find_map(|t| Some((t, level_1(t, reads)?)))?;
+    let mut evaluator = Evaluator::new(table);
+    let mut level_one = |of: &FunctionReads| {
+        let share = of.all.enabled / reads.enabled.max(1.0);
+        let mixed = 1.0 - of.same.enabled / of.all.enabled.max(1.0);
+        let reason = doubt((of.all.readings, of.same.readings), share, mixed);
+        let nodes = match of.all.readings < FEWEST {
+            true => unknown(table, reason.as_deref()),
+            false => nodes(&mut evaluator, table, &events, &of.all, &of.same),
+        };
+        LevelOne { nodes, reason }
+    };
+    Some((table.name.clone(), all.map(&mut level_one).collect()))
 }
 
 /// What the time of functions goes to, by their trees.

@@ -48,6 +48,21 @@ impl Chooser<'_> {
         events.into_iter().map(with_stack).collect()
     }
 
+    /// These events with the calls that have not returned.
+    ///
+    /// # Errors
+    /// The hardware or the kernel keeps none here.
+    pub fn with_calls(&mut self, events: Vec<SampledEvent>) -> Result<Vec<SampledEvent>> {
+        if let Some(why) = self.no_pmu() {
+            return Err(no_calls(why));
+        }
+        let with_stack = |event: SampledEvent| {
+            let event = SampledEvent { extra: event.extra.with_calls(), ..event };
+            self.settled(event).map_err(|errno| no_calls(why_no_branches(errno)))
+        };
+        events.into_iter().map(with_stack).collect()
+    }
+
     /// The events of taken branches, one for each kind of core; else of all branches.
     fn taken_branches(&self) -> Vec<SampledEvent> {
         let mut events: Vec<SampledEvent> =
@@ -168,6 +183,12 @@ fn no_branches(why: String) -> Error {
     Error::not_possible("branch stacks cannot be recorded here")
         .because(why)
         .hint("`tdtool count --branches -- COMMAND` records branches with probes, without a PMU")
+}
+
+fn no_calls(why: String) -> Error {
+    Error::not_possible("call chains cannot be recorded by branch records here")
+        .because(why)
+        .hint("--call-graph dwarf needs no PMU; --call-graph fp neither, but frame pointers")
 }
 
 fn no_loads(why: String) -> Error {

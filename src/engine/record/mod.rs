@@ -10,7 +10,9 @@
 //! | `hardware` | records of branches and loads |
 //! | `per_function` | counts of level 1 at samples |
 //! | `session`, `shared_file` | the session file |
+//! | `alone` | samples of a command that something else starts |
 
+mod alone;
 mod by_name;
 mod chooser;
 mod hardware;
@@ -22,6 +24,7 @@ mod sample_ask;
 mod session;
 mod shared_file;
 
+pub(crate) use alone::Alone;
 pub use chooser::NO_PMU;
 pub use sample_ask::SampleAsk;
 pub use session::{Recorded, Sampled, record};

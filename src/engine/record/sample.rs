@@ -7,7 +7,7 @@ use crate::topdown::live::CountedCore;
 use nix::errno::Errno;
 use pmu::machine::{Finding, Machine};
 use pmu::perf::Rate;
-use pmu::sampling::{Plan, SampledEvent, ability};
+use pmu::sampling::{CallChains, Plan, SampledEvent, ability};
 use tma::error::{Error, Result};
 
 /// Where the kernel keeps its limit on samples a second.
@@ -84,6 +84,9 @@ pub(crate) fn choose(
         chooser.notes.extend(why_not);
     }
     events.extend(beside);
+    if ask.call_chains == CallChains::Branches {
+        events = chooser.with_calls(events)?;
+    }
     let mut distinct: Vec<SampledEvent> = Vec::new();
     for event in events {
         if !distinct.contains(&event) {

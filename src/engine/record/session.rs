@@ -148,7 +148,7 @@ fn into(
 }
 
 /// Creates the session and writes what is known before anything runs.
-fn begin(
+pub(super) fn begin(
     machine: &Machine,
     library: &Library,
     ask: &LiveAsk,
@@ -195,7 +195,7 @@ fn names(plan: &Plan) -> (Vec<String>, Rate) {
 }
 
 /// Writes what the sampler hands over, as chunks.
-fn sink(file: SharedFile, plan: &Plan, notes: Vec<String>) -> Sink {
+pub(super) fn sink(file: SharedFile, plan: &Plan, notes: Vec<String>) -> Sink {
     let (format, user_only) = (plan.format(), plan.user_only);
     Box::new(move |output| {
         let chunk = match output {
@@ -250,7 +250,12 @@ fn end(file: &SharedFile, outcome: &Outcome, sampled: Option<&Sampled>) {
     // Times and counts are not of the whole run then.
     let of_control = |note: &&String| note.contains(pmu::perf::CONTROL);
     end["notes"] = outcome.report.notes.iter().filter(of_control).cloned().collect();
-    if let Some(Sampled { summary, .. }) = sampled {
+    close(file, end, sampled.map(|sampled| &sampled.summary));
+}
+
+/// Writes the last chunks.
+pub(super) fn close(file: &SharedFile, mut end: serde_json::Value, sampled: Option<&Summary>) {
+    if let Some(summary) = sampled {
         let files = summary.files.iter().map(|f| BuildId::new(&f.path, &f.build_id));
         file.append(&Chunk::BuildIds(files.collect()));
         end["sampling"] = json!({

@@ -20,6 +20,6 @@ pub struct RegionsAsk {
     pub of: Followed,
     /// Files with markers; the program and its libraries if none.
     pub modules: Vec<PathBuf>,
-    /// Functions, or pairs of static probes, that are regions, too.
+    /// Functions, or pairs of static probes or source lines, that are regions, too.
     pub named: Vec<String>,
 }

@@ -1,6 +1,7 @@
 //! Where regions begin and end in files: their markers, and what is asked for by name.
 
 use super::ask::{Followed, RegionsAsk};
+use super::lines;
 use crate::function_name;
 use probe::count::Wanted;
 use probe::facts::{Named, StaticProbe, functions, static_probes};
@@ -42,7 +43,10 @@ pub(super) fn sites(program: &Path, ask: &RegionsAsk) -> Result<Vec<Site>> {
     let mut sites: Vec<Site> = searched.iter().flat_map(markers).collect();
     for name in &ask.named {
         sites.extend(match name.split_once("..") {
-            Some((begin, end)) => between(&searched, name, (begin, end))?,
+            Some((begin, end)) => match lines::of(begin, end)? {
+                Some(lines) => lines::between(&paths(&searched), name, &lines)?,
+                None => between(&searched, name, (begin, end))?,
+            },
             None => function(&searched, name)?,
         });
     }
@@ -71,6 +75,10 @@ pub(super) fn sites(program: &Path, ask: &RegionsAsk) -> Result<Vec<Site>> {
                  --module FILE names another file, such as a library; --region FUNCTION needs no marker",
             )),
     }
+}
+
+fn paths(searched: &[Searched]) -> Vec<&Path> {
+    searched.iter().map(|of| of.path.as_path()).collect()
 }
 
 /// The files whose code a process has mapped (proc_pid_maps(5)).

@@ -4,28 +4,38 @@
 //! |---|---|
 //! | `ask` | which regions |
 //! | `find` | the markers of files, and what is asked for by name |
+//! | `lines` | from one source line to another |
 //! | `rows` | entries and times as rows |
+//! | `trees` | where the time of each region goes, by samples of the run |
 
 mod ask;
 mod find;
+mod lines;
 mod rows;
+mod trees;
 
 use crate::count::program;
 use crate::documents::Exit;
 use crate::documents::regions::{NotProbed, Regions, SCHEMA};
-use pmu::perf::{Signals, tsc_hz_here};
+use pmu::perf::{Signals, ticks_and_monotonic, tsc_hz_here};
 use probe::regions::{Marked, Progress, Site, Window, mark, mark_process};
 use std::path::PathBuf;
 use tma::{Error, Result};
+use trees::Sampling;
 
 pub use ask::{Followed, RegionsAsk};
+pub use trees::{Trees, TreesAsk, counted_trees};
 
-/// Runs the command once, or watches the process. With the document, the exit status that a shell would give; it is 1
+/// Runs the command once, or watches the process; with `trees` it is sampled, too. With the document, the exit status that a shell would give; it is 1
 /// where probes remain in a process.
 ///
 /// # Errors
 /// It has no markers, or cannot be started or traced.
-pub fn regions(ask: &RegionsAsk, progress: Progress<'_>) -> Result<(Regions, i32)> {
+pub fn regions(
+    ask: &RegionsAsk,
+    trees: Option<&TreesAsk<'_>>,
+    progress: Progress<'_>,
+) -> Result<(Regions, i32)> {
     let program = match &ask.of {
         Followed::Command(command) => program::program(command)?,
         Followed::Process(pid, _) => running(*pid)?,
@@ -36,15 +46,31 @@ pub fn regions(ask: &RegionsAsk, progress: Progress<'_>) -> Result<(Regions, i32
             .because("the frequency of the time stamp counter is not known")
     })?;
     let signals = Signals::catch()?;
+    let mut sampling = trees.map(Sampling::new).transpose()?;
+    let before = ticks_and_monotonic();
+    let mut attach = |pid| sampling.as_mut().map_or(Ok(()), |sampling| sampling.attach(pid));
     let marked = match &ask.of {
-        Followed::Command(command) => mark(command, &sites, &signals)?,
+        Followed::Command(command) => mark(command, &sites, &signals, &mut attach)?,
         Followed::Process(pid, length) => {
+            attach(*pid)?;
             let window = Window { pid: *pid, length: *length, signals: &signals };
             mark_process(&window, &sites, progress)?
         }
     };
-    let document = document(ask, &sites, &marked, hz);
-    let code = match (marked.interrupted, marked.exit) {
+    let after = ticks_and_monotonic();
+    // Further runs catch them themselves.
+    drop(signals);
+    let mut document = document(ask, &sites, &marked, hz);
+    let mut found = Trees::new();
+    if let Some(sampling) = sampling {
+        let further;
+        (found, further) = sampling.trees(&marked.tree, before.zip(after), &mut document)?;
+        document.interrupted = document.interrupted.or(further);
+    }
+    document.regions = rows::regions(&marked.tree, hz, found);
+    let notes = rows::notes(&document, &marked.tree);
+    document.notes.extend(notes);
+    let code = match (document.interrupted, marked.exit) {
         _ if marked.remains => 1,
         (Some(signal), _) => 128 + signal,
         (None, exit) => exit.map_or(0, |exit| Exit::from(exit).code()),
@@ -83,7 +109,7 @@ fn document(ask: &RegionsAsk, sites: &[Site], marked: &Marked, hz: f64) -> Regio
     });
     let tree = &marked.tree;
     let pair = 2.0 * tree.ticks as f64 / tree.events.max(1) as f64 / hz;
-    let mut document = Regions {
+    Regions {
         schema: SCHEMA.to_owned(),
         command: words(ask),
         process: match ask.of {
@@ -96,13 +122,12 @@ fn document(ask: &RegionsAsk, sites: &[Site], marked: &Marked, hz: f64) -> Regio
         markers: tree.events + marked.lost,
         lost: marked.lost,
         pair_cost: (tree.events > 0).then_some(pair),
-        regions: rows::regions(tree, hz),
+        regions: Vec::new(),
         not_probed: refused.collect(),
+        sampled: None,
         notes: match &ask.of {
             Followed::Command(command) => program::notes(command),
             Followed::Process(..) => marked.notes.clone(),
         },
-    };
-    document.notes.extend(rows::notes(&document, tree));
-    document
+    }
 }

@@ -1,5 +1,6 @@
 //! Entries and times as rows.
 
+use super::trees::Trees;
 use crate::documents::regions::{Region, Regions, ThreadRow, Times};
 use crate::format::seconds;
 use probe::regions::{Stats, Tree};
@@ -12,8 +13,8 @@ const LEAST: u64 = 20;
 /// time that it logs itself.
 const LEAST_INSIDE: u64 = 10;
 
-/// The regions, each after the one around it, in the order of their first entries.
-pub(super) fn regions(tree: &Tree, hz: f64) -> Vec<Region> {
+/// The regions, each after the one around it, in the order of their first entries, with trees by region and thread.
+pub(super) fn regions(tree: &Tree, hz: f64, mut trees: Trees) -> Vec<Region> {
     let mut inside: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
     for (number, node) in tree.nodes.iter().enumerate() {
         inside.entry(node.parent).or_default().push(number);
@@ -21,26 +22,36 @@ pub(super) fn regions(tree: &Tree, hz: f64) -> Vec<Region> {
     let mut rows = Vec::new();
     let mut pending: Vec<usize> = inside.get(&None).into_iter().flatten().rev().copied().collect();
     while let Some(number) = pending.pop() {
-        rows.push(region(tree, number, hz));
+        rows.push(region(tree, number, hz, &mut trees));
         pending.extend(inside.get(&Some(number)).into_iter().flatten().rev());
     }
     rows
 }
 
-fn region(tree: &Tree, number: usize, hz: f64) -> Region {
+fn region(tree: &Tree, number: usize, hz: f64, trees: &mut Trees) -> Region {
     let mut all = Stats::default();
     let mut threads = Vec::new();
     for (index, thread) in tree.threads.iter().enumerate() {
         let Some(own) = thread.stats.get(&number) else { continue };
         all.add(own);
         let (process, of) = (thread.process, times(own, hz));
-        threads.push(ThreadRow { process, thread: thread.tid, number: index, of });
+        let tree = trees.remove(&(number as u32, Some(index as u32)));
+        threads.push(ThreadRow { process, thread: thread.tid, number: index, of, tree });
+    }
+    if let [only] = threads.as_mut_slice() {
+        only.tree = None;
     }
     let name = |number: usize| tree.names[tree.nodes[number].name].clone();
     let around = std::iter::successors(tree.nodes[number].parent, |n| tree.nodes[*n].parent);
     let mut inside: Vec<String> = around.map(name).collect();
     inside.reverse();
-    Region { name: name(number), inside, all: times(&all, hz), threads }
+    Region {
+        name: name(number),
+        inside,
+        all: times(&all, hz),
+        tree: trees.remove(&(number as u32, None)),
+        threads,
+    }
 }
 
 fn times(of: &Stats, hz: f64) -> Times {

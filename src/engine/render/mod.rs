@@ -30,6 +30,7 @@ pub mod prefetch_plan;
 mod prefetch_summary;
 pub(crate) mod protobuf;
 pub mod recorded_loads;
+mod region_trees;
 pub mod regions;
 pub mod report;
 pub mod tables;

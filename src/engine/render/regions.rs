@@ -33,6 +33,7 @@ pub fn text(document: &Regions) -> String {
             writeln!(out, "{}  {indent}{}{}", numbers(&row.all), name(&row.name), more(&row.all));
     }
     threads(document, &mut out);
+    super::region_trees::trees(document, &mut out);
     for note in &document.notes {
         let _ = writeln!(out, "note: {}", name(note));
     }

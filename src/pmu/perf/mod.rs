@@ -61,7 +61,7 @@ mod watch;
 mod whole;
 
 pub use child::{Child, cannot_start};
-pub use clock::{tsc_hz, tsc_hz_here};
+pub use clock::{ticks_and_monotonic, tsc_hz, tsc_hz_here};
 pub use coded::code;
 #[cfg(target_arch = "x86_64")]
 pub use events::Events;

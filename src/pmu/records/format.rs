@@ -107,6 +107,8 @@ pub mod branch {
     pub const USER: u64 = 1 << 0;
     /// Of every kind.
     pub const ANY: u64 = 1 << 3;
+    /// Calls that have not returned, as the hardware keeps them: a stack of callers.
+    pub const CALL_STACK: u64 = 1 << 11;
     /// The index of the hardware's newest record precedes the entries.
     pub const HW_INDEX: u64 = 1 << 17;
     /// A word of event counts per entry follows the entries.

@@ -65,6 +65,13 @@ impl Extra {
     pub const LOADS_BEFORE_5_12: Self =
         Self { fields: field::ADDR | field::DATA_SRC | field::WEIGHT, branches: 0 };
 
+    /// These, and the calls in user mode that have not returned.
+    #[must_use]
+    pub fn with_calls(self) -> Self {
+        let (fields, branches) = (field::BRANCH_STACK, branch::USER | branch::CALL_STACK);
+        Self { fields: self.fields | fields, branches: self.branches | branches }
+    }
+
     /// The layout of samples with these fields too.
     pub fn added_to(self, format: SampleFormat) -> SampleFormat {
         SampleFormat {
@@ -103,6 +110,8 @@ pub enum CallChains {
     None,
     /// By frame pointers, by the kernel.
     FramePointers,
+    /// In user mode by the calls that have not returned, as the hardware keeps them (LBR).
+    Branches,
     /// By a copy of the top of the stack, of so many bytes, and unwind tables later.
     Stacks(u16),
 }
@@ -117,7 +126,7 @@ impl CallChains {
     fn copied(self) -> u32 {
         match self {
             Self::Stacks(bytes) => bytes.into(),
-            Self::None | Self::FramePointers => 0,
+            Self::None | Self::FramePointers | Self::Branches => 0,
         }
     }
 }

@@ -112,8 +112,21 @@ impl<P: Probes> Patcher<P> {
     /// # Errors
     /// The command cannot be started or traced.
     pub fn follow(&mut self, command: &Command, signals: &Signals) -> Result<Followed> {
+        self.follow_after(command, signals, &mut |_| Ok(()))
+    }
+
+    /// The same; `before` gets the process while it waits for its start.
+    ///
+    /// # Errors
+    /// As [`Patcher::follow`], and those of `before`.
+    pub fn follow_after(
+        &mut self,
+        command: &Command,
+        signals: &Signals,
+        before: &mut dyn FnMut(i32) -> Result<()>,
+    ) -> Result<Followed> {
         let work = Arc::clone(&self.work);
-        signals.during(|| work.cancel(), || follow(command, self, signals))
+        signals.during(|| work.cancel(), || follow(command, self, signals, before))
     }
 
     /// The same for a live process, with what is to be put into it, by target.

@@ -12,6 +12,8 @@ use super::living::Living;
 use super::pauses::Pauses;
 use super::threads::{detach, halt_all, seize_all, untraced};
 use super::vacating::vacate;
+use nix::sys::ptrace;
+use nix::unistd::Pid;
 use pmu::perf::{Resume, Signals};
 use std::time::{Duration, Instant};
 use tma::{Error, Result};
@@ -98,6 +100,7 @@ pub fn watch(
     let remains = halt_all(&mut halting).err();
     let (mut kept, mut ran) = (None, Duration::ZERO);
     if remains.is_none() {
+        named(&mut halting);
         halting.following.follower.leave();
         kept = vacated(&mut halting, &mut ran);
     }
@@ -106,6 +109,16 @@ pub fn watch(
     let tasks = halting.following.tasks.len() as u32 + halting.following.created;
     let executed = halting.executed;
     Ok(Some(Watched { wall, stopped, interrupted, tasks, executed, ended, remains, kept }))
+}
+
+/// Which stopped thread has which memory of its own, for what they have logged.
+fn named(halting: &mut Halting<'_>) {
+    let following = &mut halting.following;
+    for (tid, process) in &following.tasks {
+        if let Ok(registers) = ptrace::getregs(Pid::from_raw(*tid)) {
+            following.follower.left(*process, *tid, registers.fs_base);
+        }
+    }
 }
 
 /// Takes away memory of ours after the code is as it was; why some of it stays. What was interrupted in it may

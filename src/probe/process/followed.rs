@@ -93,14 +93,15 @@ pub(super) struct Following<'a, F: Follower + ?Sized = dyn Follower + 'a> {
 /// What is traced: all tasks that are created, what they execute, their ends.
 pub(super) const OPTIONS: Options = TASKS.union(Options::PTRACE_O_TRACEEXIT);
 
-/// Runs a command to its end. After a signal it is not started.
+/// Runs a command to its end; `before` gets the process while it waits for its start. After a signal it is not started.
 ///
 /// # Errors
-/// It cannot be started or traced.
+/// It cannot be started or traced; those of `before`.
 pub fn follow(
     command: &pmu::Command,
     follower: &mut dyn Follower,
     signals: &Signals,
+    before: &mut dyn FnMut(i32) -> Result<()>,
 ) -> Result<Followed> {
     if let Some((signal, _)) = signals.next() {
         let (wall, interrupted) = (Duration::ZERO, Some(signal));
@@ -110,6 +111,7 @@ pub fn follow(
     let leader = child.pid;
     seize(leader, OPTIONS).map_err(|errno| refused("the command", leader, errno))?;
     let mut following = Following::new(leader, BTreeMap::from([(leader, leader)]), follower);
+    before(leader)?;
     let begin = Instant::now();
     child.start()?;
     let (mut interrupted, mut last) = (None, begin);

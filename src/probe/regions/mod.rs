@@ -8,6 +8,7 @@
 //! | `libraries` | the libraries of a program, which may have markers, too |
 //! | `journal` | the log of an image, read while it runs |
 //! | `names` | names in the memory of the program |
+//! | `spans` | when a thread was in which region |
 //! | `tree` | events, in order → regions inside one another |
 //!
 //! All events of an image are in one log, in order. A thread is known by the base of its own memory (fs), a
@@ -19,6 +20,7 @@ mod libraries;
 mod marking;
 mod names;
 mod request;
+mod spans;
 mod tree;
 
 use crate::patch::{Patcher, Target, Wanted, notes, targets, watched};
@@ -33,22 +35,29 @@ pub use crate::patch::{Progress, Window};
 pub use functions::function_sites;
 pub use libraries::libraries;
 pub use request::{Edge, Label, Marked, Site};
+pub use spans::Span;
 pub use tree::{Node, Stats, Thread, Tree};
 
 /// `HWCAP2_FSGSBASE` (Linux, arch/x86/include/uapi/asm/hwcap2.h) in the entry with tag `AT_HWCAP2` (elf.h).
 const FSGSBASE: u64 = 2;
 const AT_HWCAP2: u64 = 26;
 
-/// Runs the command once and follows the regions of these sites, in it and in all that it starts.
+/// Runs the command once and follows the regions of these sites, in it and in all that it starts. `before` gets the
+/// process while it waits for its start.
 ///
 /// # Errors
-/// The command cannot be started or traced; a program cannot see which thread it is.
-pub fn mark(command: &Command, sites: &[Site], signals: &Signals) -> Result<Marked> {
+/// The command cannot be started or traced; a program cannot see which thread it is; those of `before`.
+pub fn mark(
+    command: &Command,
+    sites: &[Site],
+    signals: &Signals,
+    before: &mut dyn FnMut(i32) -> Result<()>,
+) -> Result<Marked> {
     can_read_base()?;
     let (code, of) = code(sites);
     let targets = targets(&code, &[], signals);
     let mut patcher = Patcher::new(Marking::new(sites, of, false), targets);
-    let followed = patcher.follow(command, signals)?;
+    let followed = patcher.follow_after(command, signals, before)?;
     let Followed { wall, exit, interrupted, .. } = followed;
     Ok(Marked { wall, exit, interrupted, ..marking::marked(patcher) })
 }

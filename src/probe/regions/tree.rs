@@ -3,6 +3,7 @@
 //! A region that is entered again inside itself is the same region: its entries count, its time does not count
 //! twice. The time of the probes inside a region is subtracted from its own.
 
+use super::spans::{Kept, Span, Spans};
 use std::collections::BTreeMap;
 
 /// Most regions; what is entered beyond them counts for the region around it.
@@ -74,8 +75,16 @@ pub struct Thread {
     /// By region.
     pub stats: BTreeMap<usize, Stats>,
     open: Vec<Open>,
+    spans: Spans,
     /// Ends that had no begin, by name.
     pub stray: BTreeMap<usize, u64>,
+}
+
+impl Thread {
+    /// When it was in which region, in order; not those that never ended.
+    pub fn spans(&self) -> &[Span] {
+        &self.spans.all
+    }
 }
 
 /// A region that was entered.
@@ -120,6 +129,7 @@ pub struct Tree {
     pub ticks: u64,
     /// Begins that were left out, because there were too many regions.
     pub left_out: u64,
+    kept: Kept,
 }
 
 impl Tree {
@@ -127,6 +137,11 @@ impl Tree {
     pub fn thread(&mut self, process: i32) -> usize {
         self.threads.push(Thread { process, ..Thread::default() });
         self.threads.len() - 1
+    }
+
+    /// When the first span began that was not kept, as there are too many.
+    pub fn cut(&self) -> Option<u64> {
+        self.kept.cut
     }
 
     fn node(&mut self, parent: Option<usize>, name: usize) -> Option<usize> {
@@ -168,6 +183,7 @@ impl Tree {
         stats.unfinished += u64::from(!is_recursive);
         let (since, edge) = (times.1, times.ticks());
         thread.open.push(Open { node, name, stack, since, edge, inside: 0, is_recursive });
+        thread.spans.enter(Some(node), times, &mut self.kept);
     }
 
     /// The innermost region with this name ends; those inside it never did.
@@ -184,6 +200,8 @@ impl Tree {
         let cut: u64 = thread.open[at + 1..].iter().map(|open| open.edge + open.inside).sum();
         thread.open.truncate(at + 1);
         let Some(open) = thread.open.pop() else { return };
+        let around = thread.open.last().map(|around| around.node);
+        thread.spans.enter(around, times, &mut self.kept);
         let inside = open.inside + cut;
         let edges = open.edge + times.ticks();
         if let Some(around) = thread.open.last_mut() {
@@ -204,13 +222,17 @@ impl Tree {
 
     /// Events are missing: what is open in these threads may have ended.
     pub fn lose(&mut self, threads: impl Iterator<Item = usize>) {
-        threads.for_each(|thread| self.threads[thread].open.clear());
+        threads.for_each(|thread| {
+            self.threads[thread].open.clear();
+            self.threads[thread].spans.lose();
+        });
     }
 
     /// A thread has ended.
     pub fn leave(&mut self, thread: usize, tid: i32) {
         self.threads[thread].tid = Some(tid);
         self.threads[thread].open = Vec::new();
+        self.threads[thread].spans.lose();
     }
 }
 
@@ -247,6 +269,14 @@ mod tests {
         assert_eq!(tree.threads[thread].stray[&1], 1);
         assert_eq!(tree.nodes[1], Node { name: 1, parent: Some(0) });
         assert_eq!((tree.events, tree.ticks), (7, 70));
+        let spans: Vec<(u64, u64, u32)> = tree.threads[thread]
+            .spans()
+            .iter()
+            .map(|span| (span.from, span.to, span.node))
+            .collect();
+        // Neither in probes, nor in two regions at once.
+        let expected = [(10, 100, 0), (110, 150, 1), (160, 200, 0), (210, 300, 0), (310, 400, 0)];
+        assert_eq!(spans, expected);
     }
 
     #[test]

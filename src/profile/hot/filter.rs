@@ -1,5 +1,8 @@
 //! Which samples of a recording count.
 
+use super::within::Within;
+use std::sync::Arc;
+
 /// Which samples count.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
@@ -19,4 +22,6 @@ pub struct Filter {
     /// Leave inlined functions out of call chains: to find them, the debug information of all code in chains is
     /// read.
     pub leave_inlined: bool,
+    /// When threads were in which regions: samples are summed by region, too.
+    pub regions: Option<Arc<Within>>,
 }

@@ -6,6 +6,7 @@ use super::moments::Moments;
 use super::places::Places;
 use super::reads::{Readings, of_cpus};
 use super::tally::Tally;
+use super::within::ByRegion;
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::record::Record;
 use crate::recording::Source;
@@ -35,6 +36,8 @@ pub struct Gathered {
     pub by_event: Vec<HashMap<Option<ModuleAddress>, Tally>>,
     /// Counts that samples read.
     pub reads: Readings,
+    /// By region, if times in regions are given.
+    pub by_region: ByRegion,
     /// Times of samples, if they are asked for.
     pub(super) moments: Moments,
 }
@@ -84,7 +87,10 @@ pub fn gather(
                         all.stacks.entry((name, chain)).or_default().add(tally(sample));
                     }
                     all.count(*of, place, sample);
-                    all.reads.take(sample, place, || key_at(place, spaces, symbols));
+                    let since = all.reads.take(sample, place, || key_at(place, spaces, symbols));
+                    if let Some(within) = &filter.regions {
+                        all.by_region.add(within, sample, place, since.as_ref());
+                    }
                 }
             }
             Record::Sample { event: of, sample } => {

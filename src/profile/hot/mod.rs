@@ -15,6 +15,7 @@
 //! | `inlined` | the functions at each place of a call chain |
 //! | `events` | recordings of several events: the share of each in some code |
 //! | `reads` | counts that samples read, by function |
+//! | `within` | samples by the region that their thread was in |
 //! | `moments`, `timeline` | samples with their times, while they are read; resolved |
 //! | `threads` | [`Overview`]: which threads have samples, and what else samples have |
 //!
@@ -41,6 +42,7 @@ mod skid;
 mod tally;
 mod threads;
 mod timeline;
+mod within;
 
 pub use callers::{CallStack, Caller, Calls, SELF, StackFrame};
 pub use code::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
@@ -55,3 +57,4 @@ pub use skid::Skid;
 pub use tally::half_width;
 pub use threads::{Overview, Thread, overview};
 pub use timeline::Timeline;
+pub use within::{ByRegion, RegionKey, RegionSamples, Stay, Within};

@@ -7,6 +7,7 @@ use super::gather::{Gathered, gather};
 use super::reads::Reads;
 use super::skid::Skid;
 use super::tally::Tally;
+use super::within::ByRegion;
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::files::SearchPaths;
 use crate::recording::{About, Source};
@@ -105,6 +106,16 @@ impl Profile {
     /// Counts that samples read, by function.
     pub fn reads(&self) -> &Reads {
         &self.reads
+    }
+
+    /// Samples by region, if the filter has regions.
+    pub fn by_region(&self) -> &ByRegion {
+        &self.gathered.by_region
+    }
+
+    /// The path of a module.
+    pub fn module_path(&self, module: usize) -> &str {
+        self.spaces.modules.all.get(module).map_or("", |module| &module.path)
     }
 
     /// Removes the notes that are not `wanted`.

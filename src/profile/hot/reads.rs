@@ -87,16 +87,15 @@ impl Readings {
         Self { of_cpus, names: sampled.chain(counted).flat_map(of).collect(), ..Self::default() }
     }
 
-    /// Takes the counts of a sample, if it has those of several events; `key` finds a place's function.
+    /// Takes the counts of a sample, if it has those of several events; `key` finds a place's function. What was
+    /// counted since the last one of its thread.
     pub(super) fn take(
         &mut self,
         sample: &Sample,
         place: Option<ModuleAddress>,
         key: impl FnOnce() -> FunctionKey,
-    ) {
-        let Some(readings) = sample.readings.as_ref().filter(|r| r.values.len() > 1) else {
-            return;
-        };
+    ) -> Option<Since> {
+        let readings = sample.readings.as_ref().filter(|r| r.values.len() > 1)?;
         let name = |id: Option<u64>| id.and_then(|id| self.names.get(&id));
         let events = readings.values.iter().map(|v| name(v.id).map_or("unknown", String::as_str));
         if self.reads.events.is_empty() {
@@ -104,7 +103,7 @@ impl Readings {
         }
         if !events.eq(self.reads.events.iter().map(String::as_str)) {
             self.reads.unlike += 1;
-            return;
+            return None;
         }
         let id = readings.values.first().and_then(|value| value.id);
         // Of an event on several CPUs each has its own id.
@@ -120,17 +119,14 @@ impl Readings {
         let before = self.last.insert((thread, id), taken.clone()).unwrap_or_else(zero);
         let Some((enabled, running, values)) = taken.since(&before) else {
             self.reads.unlike += 1;
-            return;
+            return None;
         };
-        let read = Read { enabled, running, values: &values };
-        let sums = self.by_function.entry(own).or_default();
-        sums.all.add(read);
-        if before.key == Some(own) {
-            sums.same.add(read);
-        }
+        let since = Since { of: (thread, id), enabled, running, values };
+        self.by_function.entry(own).or_default().add(&since, before.key == Some(own));
         self.intervals.add(enabled);
         self.reads.readings += 1;
         self.reads.enabled += enabled as f64;
+        Some(since)
     }
 
     /// The readings of these functions.
@@ -149,6 +145,28 @@ impl Taken {
         let values: Option<Vec<u64>> = values.map(|(now, then)| now.checked_sub(*then)).collect();
         let enabled = self.enabled.checked_sub(before.enabled)?;
         Some((enabled, self.running.checked_sub(before.running)?, values?))
+    }
+}
+
+/// What was counted between two readings.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Since {
+    /// Thread (`None`: the whole CPU) and group.
+    pub of: (Option<u32>, Option<u64>),
+    enabled: u64,
+    running: u64,
+    values: Vec<u64>,
+}
+
+impl FunctionReads {
+    /// Adds what was counted; `same`: the earlier reading was there, too.
+    pub(super) fn add(&mut self, since: &Since, same: bool) {
+        let Since { enabled, running, values, .. } = since;
+        let read = Read { enabled: *enabled, running: *running, values };
+        self.all.add(read);
+        if same {
+            self.same.add(read);
+        }
     }
 }
 

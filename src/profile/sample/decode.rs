@@ -6,7 +6,7 @@ use super::branch::{self, Layout};
 use super::cursor::{Cursor, Malformed};
 use super::fields::{Sample, Weight};
 use super::{chain, readings, registers};
-use pmu::records::format::{SampleFormat, field, misc as header};
+use pmu::records::format::{SampleFormat, branch as branch_type, field, misc as header};
 
 /// Decodes the body of a sample (what follows the 8 bytes of its header) whose header has this
 /// `misc`. Little endian. The output of a hardware trace is skipped; the bytes of fields unknown to this version are counted in `unread`.
@@ -131,7 +131,12 @@ fn context(
         s.details().raw = body.bytes(size.into(), "RAW")?.to_vec();
     }
     if has(field::BRANCH_STACK) {
-        s.details().branches = branch::decode(body, layout)?;
+        let branches = branch::decode(body, layout)?;
+        if format.branch_sample_type & branch_type::CALL_STACK == 0 {
+            s.details().branches = branches;
+        } else if !format.leave_chains {
+            s.chain = chain::of_calls(s, &branches);
+        }
     }
     if has(field::REGS_USER) {
         s.details().registers = registers::decode(body, format.regs_user, "REGS_USER")?;

@@ -117,6 +117,27 @@ fn chains_know_where_each_frame_ran() {
     assert_eq!(*s.chain, [frame(Context::Other, 3)]);
 }
 
+/// By hand: `leaf` at 0x1005 was called at 0x2010, that by a call at 0x3020, which is one byte before 0x3021.
+#[test]
+fn calls_that_have_not_returned_are_a_chain_and_no_branches() {
+    let format = SampleFormat {
+        branch_sample_type: branch::USER | branch::CALL_STACK,
+        ..of(field::IP | field::CALLCHAIN | field::BRANCH_STACK)
+    };
+    let calls = [2, 0x2010, 0x1000, 0, 0x3020, 0x2000, 0];
+    let words = |ip: u64, chain: &[u64]| [&[ip], chain, &calls[..]].concat();
+    let frame = |context, ip| Frame { context, ip };
+    let callers = [frame(Context::User, 0x2011), frame(Context::User, 0x3021)];
+    let user = [2, 512_u64.wrapping_neg(), 0x1005];
+    let s = decode(&body(&words(0x1005, &user)), misc::USER, &format).unwrap();
+    assert_eq!(*s.chain, [&[frame(Context::User, 0x1005)], &callers[..]].concat());
+    assert!(s.branches.is_empty());
+    let both = [4, 128_u64.wrapping_neg(), 0xffff, 512_u64.wrapping_neg(), 0x1005];
+    let s = decode(&body(&words(0xffff, &both)), misc::KERNEL, &format).unwrap();
+    let own = [frame(Context::Kernel, 0xffff), frame(Context::User, 0x1005)];
+    assert_eq!(*s.chain, [&own, &callers[..]].concat());
+}
+
 #[test]
 fn branches_tell_only_what_the_hardware_told() {
     let flags = 15 << 20 | 1 << 24 | 2 << 26 | 0b1101;

@@ -63,6 +63,27 @@ impl Lines {
             .or_insert_with(|| context.map(|c| frames(c, split, address)).unwrap_or_default())
     }
 
+    /// Where code of a source line begins (p_vaddr), in order; `file` is the end of its path.
+    pub fn addresses(&mut self, file: &str, line: u32) -> Vec<u64> {
+        let Some(context) = &self.context else { return Vec::new() };
+        let Ok(rows) = context.find_location_range(0, u64::MAX) else { return Vec::new() };
+        let is_file = |path: &str| std::path::Path::new(path).ends_with(file);
+        let (mut all, mut end) = (Vec::new(), None);
+        for (start, length, place) in rows {
+            if place.line != Some(line) || !place.file.is_some_and(is_file) {
+                continue;
+            }
+            // Rows of one line that follow one another are one piece of code.
+            if end != Some(start) {
+                all.push(start);
+            }
+            end = start.checked_add(length);
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     /// The instruction at `address` as sample profiles name it; `None` if it is inlined, or DWARF does not tell.
     pub fn source_point(&mut self, address: u64) -> Option<SourcePoint> {
         if address == u64::MAX || self.at(address).len() != 1 {

@@ -130,6 +130,14 @@ impl Symbols {
         lines.map(|lines| lines.at(place.address).to_vec()).unwrap_or_default()
     }
 
+    /// Where code of a source line begins in `module` (p_vaddr); `file` is the end of its path.
+    pub fn line_addresses(&mut self, module: &Module, file: &str, line: u32) -> Vec<u64> {
+        let number = self.number(module);
+        let program = self.loaded[number].program.as_mut();
+        let lines = program.and_then(|program| program.lines(&self.files));
+        lines.map(|lines| lines.addresses(file, line)).unwrap_or_default()
+    }
+
     /// The instruction at an address of `module` as sample profiles of compilers name it; `None` if it is inlined,
     /// or not known.
     pub fn source_point(&mut self, module: &Module, place: ModuleAddress) -> Option<SourcePoint> {

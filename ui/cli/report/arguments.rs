@@ -12,7 +12,7 @@ use tma::Result;
 
 const OUTPUT: &str = "Output";
 /// Options of other measurements than that of regions.
-const NOT_OF_REGIONS: [&str; 25] = [
+const NOT_OF_REGIONS: [&str; 24] = [
     "import",
     "level",
     "nodes",
@@ -28,7 +28,6 @@ const NOT_OF_REGIONS: [&str; 25] = [
     "no_multiplex",
     "drilldown",
     "counts",
-    "estimate",
     "measure",
     "locate",
     "folded",
@@ -75,11 +74,11 @@ pub struct ReportArgs {
     #[arg(long, conflicts_with_all = ["level", "nodes", "no_multiplex"], help_heading = MEASUREMENT)]
     pub drilldown: bool,
 
-    /// Show the regions that the command marks (tdtool.h): entries, times, nesting
+    /// Regions that the command marks (tdtool.h): entries, times, a tree each
     #[arg(long, conflicts_with_all = NOT_OF_REGIONS, help_heading = MEASUREMENT)]
     pub regions: bool,
-    /// Also a function, or from one USDT probe to another (lib:start..lib:end)
-    #[arg(long, value_name = "FUNCTION", conflicts_with_all = NOT_OF_REGIONS, help_heading = MEASUREMENT)]
+    /// Also a function, lib:start..lib:end (USDT probes) or FILE.c:10..20 (lines)
+    #[arg(long, value_name = "WHAT", conflicts_with_all = NOT_OF_REGIONS, help_heading = MEASUREMENT)]
     pub region: Vec<String>,
     /// With --regions: ELF file with markers, repeatable [default: the program]
     #[arg(long, value_name = "FILE", help_heading = MEASUREMENT)]

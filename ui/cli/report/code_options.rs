@@ -109,6 +109,7 @@ impl CodeArgs {
             chains: page || timeline || self.wants_chains(),
             timeline,
             leave_inlined: self.no_inline,
+            regions: None,
         };
         Ok(Some(CodeAsk {
             functions: self.functions,

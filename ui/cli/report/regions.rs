@@ -1,11 +1,13 @@
 //! `tdtool report --regions`: the regions that a command or process marks.
 
 use super::arguments::{Format, ReportArgs};
+use super::run::estimate_ask;
 use crate::cli::measure::usage;
 use crate::cli::output::print;
 use crate::message;
+use crate::settings::Settings;
 use engine::files::write_whole;
-use engine::regions::{Followed, RegionsAsk, regions};
+use engine::regions::{Followed, RegionsAsk, TreesAsk, regions};
 use engine::render::{json, regions as text};
 use pmu::Command;
 use std::process::ExitCode;
@@ -13,7 +15,7 @@ use std::time::Duration;
 use tma::Result;
 
 /// Runs the command, or watches the process, with its markers probed.
-pub fn run(args: &ReportArgs) -> Result<ExitCode> {
+pub fn run(args: &ReportArgs, settings: &Settings) -> Result<ExitCode> {
     if args.format == Format::Csv {
         return Err(usage("--regions has no CSV", "--format text or json"));
     }
@@ -23,7 +25,8 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let beside =
         matches!(of, Followed::Command(_)) && args.output.is_none() && args.format == Format::Text;
     let ask = RegionsAsk { of, modules: args.module.clone(), named: args.region.clone() };
-    let (document, code) = regions(&ask, &mut |_, _| {})?;
+    let trees = if args.code.no_code { None } else { Some(trees(args, settings, &ask.of)?) };
+    let (document, code) = regions(&ask, trees.as_ref(), &mut |_, _| {})?;
     let text = match args.format {
         Format::Json => json::pretty(&document)?,
         _ => text::text(&document),
@@ -34,6 +37,22 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
         None => print(&text)?,
     }
     Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)))
+}
+
+/// With what a tree per region is measured, or estimated.
+fn trees<'a>(args: &ReportArgs, settings: &'a Settings, of: &Followed) -> Result<TreesAsk<'a>> {
+    let command = match of {
+        Followed::Command(command) => Some(command),
+        Followed::Process(..) => None,
+    };
+    let estimate = args.code.estimate.then(|| estimate_ask(settings, command)).transpose()?;
+    Ok(TreesAsk {
+        machine: settings.machine(),
+        library: settings.library,
+        live: args.live(settings)?,
+        estimate,
+        search: args.code.search.paths()?,
+    })
 }
 
 /// The command or process; `to_file`: the document goes to a file.

@@ -23,7 +23,7 @@ use tma::Result;
 
 pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     if args.regions || !args.region.is_empty() {
-        return super::regions::run(&args);
+        return super::regions::run(&args, &global.settings()?);
     }
     args.check()?;
     let settings = global.settings()?;
@@ -145,7 +145,10 @@ fn of_measurement(
 }
 
 /// The command to estimate.
-fn estimate_ask(settings: &Settings, command: Option<&pmu::Command>) -> Result<EstimateAsk> {
+pub(super) fn estimate_ask(
+    settings: &Settings,
+    command: Option<&pmu::Command>,
+) -> Result<EstimateAsk> {
     let command = command.cloned().ok_or_else(|| {
         tma::Error::usage("--estimate needs a command to run again")
             .because("it counts, and records branches and loads, in further runs")

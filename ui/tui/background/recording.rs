@@ -94,7 +94,7 @@ fn answer(recording: &Stream, samples: &Samples, requests: &Receiver<Request>, q
         let profile = profile.and_then(|read| read.map_err(|error| paragraph(&error)));
         profile.map_err(|why| queue.send(BackgroundResult::NoFunctions(why))).ok()
     };
-    let all = SampleFilter { event: None, threads: samples.threads.clone() };
+    let all = SampleFilter { threads: samples.threads.clone(), ..SampleFilter::default() };
     let mut shown = all.clone();
     let mut profile = attribute(&all);
     let mut chains: Option<Profile> = None;
@@ -153,6 +153,7 @@ fn of_threads(filter: &SampleFilter) -> Filter {
         filter.threads.iter().partition(|t| t.parse::<u32>().is_ok());
     Filter {
         event: filter.event,
+        time: filter.time,
         threads: numbers.iter().filter_map(|n| n.parse().ok()).collect(),
         names: names.into_iter().cloned().collect(),
         ..Filter::default()

@@ -32,7 +32,7 @@ pub struct Watch {
 pub fn watch(path: PathBuf, samples: Samples, requests: Receiver<Request>, queue: Queue) -> Watch {
     let (stop, stopped) = channel();
     let thread = std::thread::spawn(move || {
-        let filter = SampleFilter { event: None, threads: samples.threads.clone() };
+        let filter = SampleFilter { threads: samples.threads.clone(), ..SampleFilter::default() };
         let mut watched =
             Watched { path, samples, filter, queue, profile: None, lines: HashMap::new() };
         let mut next = Instant::now() + PAUSE;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `screens` | all of it, and the screen that is shown |
 //! | `tree`, `tree_rows`, `history` | the top-down tree |
+//! | `intervals` | the intervals over time, and their phases |
 //! | `functions`, `samples` | functions, and which samples they are of |
 //! | `blocks`, `loops` | the blocks of a function |
 //! | `counts` | counts of another run, or of recorded branches |
@@ -24,6 +25,7 @@ mod estimate;
 mod estimate_source;
 mod functions;
 mod history;
+mod intervals;
 mod list;
 mod load;
 mod loads;
@@ -44,6 +46,7 @@ pub use counts::{BlockCounts, Counts, Each, Mispredicted};
 pub use estimate::{EstimateJob, Piece, ProgramRow};
 pub use estimate_source::SourceRow;
 pub use functions::{Order, WITH_LINES, is_same};
+pub use intervals::mean;
 pub use load::Load;
 pub use loads::{LoadSamples, Loads};
 pub use matches::matches;

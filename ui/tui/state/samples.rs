@@ -9,6 +9,8 @@ pub struct SampleFilter {
     pub event: Option<usize>,
     /// Threads by number or name, as on the command line; empty: all.
     pub threads: Vec<String>,
+    /// Nanoseconds since the first sample, from and to; `None`: all.
+    pub time: Option<(u64, u64)>,
 }
 
 /// `worker (4711)`.

@@ -7,6 +7,7 @@ use super::comparison::Comparison;
 use super::counts::Counts;
 use super::estimate::Estimated;
 use super::functions::Functions;
+use super::intervals::Intervals;
 use super::list::List;
 use super::loads::Loads;
 use super::output::Output;
@@ -39,6 +40,7 @@ pub struct State {
     pub estimate: Estimated,
     pub comparison: Comparison,
     pub calls: Calls,
+    pub intervals: Intervals,
     /// What the measured command has written.
     pub output: Output,
     pub prompt: Option<Prompt>,
@@ -85,6 +87,7 @@ impl State {
             estimate: Estimated::default(),
             comparison: Comparison::default(),
             calls: Calls::default(),
+            intervals: Intervals::default(),
             output: Output::default(),
             prompt: None,
             help: None,
@@ -112,6 +115,7 @@ impl State {
             Screen::EstimatedSource => &self.estimate.source.list,
             Screen::EstimatedBlock => &self.estimate.list,
             Screen::Calls => &self.calls.list,
+            Screen::Intervals => &self.intervals.list,
             screen => &self.comparison.rows(screen).list,
         }
     }
@@ -129,6 +133,7 @@ impl State {
             Screen::EstimatedSource => &mut self.estimate.source.list,
             Screen::EstimatedBlock => &mut self.estimate.list,
             Screen::Calls => &mut self.calls.list,
+            Screen::Intervals => &mut self.intervals.list,
             screen => &mut self.comparison.rows_mut(screen).list,
         }
     }
@@ -141,6 +146,7 @@ impl State {
             Screen::Blocks => self.blocks.row_text(row),
             Screen::Block => self.block.row_text(row),
             Screen::Calls => self.calls.row_text(row),
+            Screen::Intervals => self.intervals.row_text(row),
             screen if screen.is_comparison() => {
                 let of = self.comparison.row(screen, row);
                 of.map_or_else(String::new, |(row, _)| self.comparison.text(row))

@@ -30,7 +30,10 @@ fn with_several_events_each_function_shows_its_top_event() {
     let screen = picture(&state);
     assert!(screen.contains("cycles (event 1 of 2)") && screen.contains("75 % stores"), "{screen}");
     let asked = types(&mut state, "Tab");
-    assert_eq!(asked, [Effect::Profile(SampleFilter { event: Some(1), threads: Vec::new() })]);
+    assert_eq!(
+        asked,
+        [Effect::Profile(SampleFilter { event: Some(1), ..SampleFilter::default() })]
+    );
     assert!(picture(&state).contains("reading samples"), "the old numbers disappear at once");
     assert_eq!(types(&mut state, "Enter"), [], "nothing to drill into meanwhile");
     arrives(&mut state, BackgroundResult::Functions(Box::new(hot())));
@@ -102,7 +105,7 @@ fn samples_of_one_thread() {
     types(&mut state, "Enter T");
     assert!(picture(&state).contains("all, or main (11), worker (12)"), "{}", picture(&state));
     let asked = types(&mut state, "work Enter");
-    let worker = SampleFilter { event: None, threads: vec!["worker".into()] };
+    let worker = SampleFilter { threads: vec!["worker".into()], ..SampleFilter::default() };
     assert_eq!(asked, [Effect::Profile(worker)], "a part of the name will do");
     arrives(&mut state, BackgroundResult::Functions(Box::new(hot())));
     assert!(picture(&state).contains("only thread worker"), "{}", picture(&state));

@@ -6,6 +6,7 @@ mod comparison;
 mod estimated;
 pub mod example;
 mod frames;
+mod intervals;
 mod journeys;
 mod pictures;
 mod random;

@@ -50,6 +50,21 @@ fn tree_ascii() {
 }
 
 #[test]
+fn intervals() {
+    check("intervals", |state| drop(super::intervals::phased(state)));
+}
+
+#[test]
+fn intervals_ascii() {
+    check("intervals-ascii", |state| {
+        state.look.ascii = true;
+        super::intervals::phased(state);
+        types(state, "+ -");
+        assert!(picture(state).is_ascii(), "{}", picture(state));
+    });
+}
+
+#[test]
 fn functions() {
     check("functions", |state| drop(types(state, "Enter j")));
 }

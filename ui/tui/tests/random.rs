@@ -9,7 +9,7 @@ use crate::tui::update::update;
 use profile::hot::Thread;
 use proptest::prelude::*;
 
-const COMMANDS: [Command; 43] = [
+const COMMANDS: [Command; 48] = [
     Command::Help,
     Command::Drill,
     Command::Callers,
@@ -49,6 +49,11 @@ const COMMANDS: [Command; 43] = [
     Command::Module,
     Command::Thread,
     Command::NextEvent,
+    Command::Intervals,
+    Command::ZoomIn,
+    Command::ZoomOut,
+    Command::Earlier,
+    Command::Later,
     Command::Copy,
     Command::Export,
     Command::Again,
@@ -73,6 +78,12 @@ fn result() -> impl Strategy<Value = BackgroundResult> {
             if less {
                 one.nodes.truncate(5);
             }
+            BackgroundResult::Interval(Box::new(one))
+        }),
+        (0_u32..20).prop_map(|second| {
+            let mut one = report();
+            one.interval = Some((f64::from(second), f64::from(second) + 1.0));
+            one.nodes[second as usize % 4].value = Some(0.9);
             BackgroundResult::Interval(Box::new(one))
         }),
         any::<bool>().prop_map(|less| {

@@ -1,6 +1,8 @@
 //! An action → the state, and effects.
 
-use super::{calls, drill, estimate, measure, moves, prompt, results, samples, save, toggles};
+use super::{
+    calls, drill, estimate, intervals, measure, moves, prompt, results, samples, save, toggles,
+};
 use crate::keymap::Command;
 use crate::tui::action::{Action, Effect};
 use crate::tui::state::State;
@@ -53,6 +55,10 @@ fn run(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::PreviousMatch => prompt::next_match(state, false),
         Command::Module => samples::only_module(state),
         Command::NextEvent => samples::next_event(state, effects),
+        Command::Intervals => intervals::open(state),
+        Command::ZoomIn | Command::ZoomOut | Command::Earlier | Command::Later => {
+            intervals::act(state, command);
+        }
         Command::Copy => save::copy(state, effects),
         Command::Export => save::ask(state),
         Command::Again => measure::again(state, effects),

@@ -1,6 +1,6 @@
 //! One level down or up, and from function to function.
 
-use super::{calls, comparison, estimate, measure};
+use super::{calls, comparison, estimate, intervals, measure};
 use crate::keymap::{Command, Screen};
 use crate::tui::action::Effect;
 use crate::tui::state::{Load, State};
@@ -19,6 +19,7 @@ pub fn down(state: &mut State, effects: &mut Vec<Effect>) {
         Screen::Block | Screen::ComparedCode => {}
         Screen::Comparison => comparison::down(state),
         Screen::Calls => calls::down(state, effects),
+        Screen::Intervals => intervals::down(state, effects),
         _ => estimate::down(state, effects),
     }
 }
@@ -33,8 +34,10 @@ pub fn up(state: &mut State, effects: &mut Vec<Effect>) {
     if state.screen() == Screen::Block {
         measure::stop(state, effects);
     }
-    if state.path.pop() == Some(Screen::Calls) {
-        calls::up(state, effects);
+    match state.path.pop() {
+        Some(Screen::Calls) => calls::up(state, effects),
+        Some(Screen::Functions) => intervals::up(state, effects),
+        _ => {}
     }
 }
 

@@ -7,6 +7,7 @@
 //! | `results` | what arrives from the background |
 //! | `estimate` | the estimate: asked for, shown, and its screens opened |
 //! | `comparison`, `calls` | the screens of a comparison; callers and callees |
+//! | `intervals` | the intervals: zoom, and the functions of a phase |
 //! | `drill` | one level down or up; `measure`: the block's measurement |
 //! | `moves`, `toggles` | the cursor and folds; what is shown and in which order |
 //! | `prompt`, `samples`, `save` | search and filter; which samples; copy and save |
@@ -16,6 +17,7 @@ mod comparison;
 mod dispatch;
 mod drill;
 mod estimate;
+mod intervals;
 mod measure;
 mod moves;
 mod prompt;

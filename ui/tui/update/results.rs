@@ -16,6 +16,7 @@ pub fn take(state: &mut State, result: BackgroundResult, effects: &mut Vec<Effec
         BackgroundResult::Report(report) => {
             state.tree.progress = Progress::Done;
             state.tree.fill(report, state.frozen);
+            refresh(state);
         }
         BackgroundResult::NoReport(why) => state.tree.progress = Progress::Failed(why),
         BackgroundResult::Functions(hot) => functions(state, *hot, effects),
@@ -76,7 +77,18 @@ fn interval(state: &mut State, report: Box<Report>) {
         *intervals += 1;
     }
     state.tree.history.add(&report);
+    state.intervals.add(&report);
+    if state.intervals.is_due() {
+        refresh(state);
+    }
     state.tree.fill(report, state.frozen);
+}
+
+/// Finds the phases again, if they are shown.
+fn refresh(state: &mut State) {
+    if state.path.contains(&Screen::Intervals) && !state.frozen {
+        state.intervals.refresh();
+    }
 }
 
 /// If there are samples and no node has a value, the functions are the screen to begin with.

@@ -49,7 +49,7 @@ pub fn of_thread(state: &mut State, text: &str, effects: &mut Vec<Effect>) {
 }
 
 /// Asks for the functions of other samples, and drops the code of the old ones.
-fn ask(state: &mut State, filter: SampleFilter, effects: &mut Vec<Effect>) {
+pub(super) fn ask(state: &mut State, filter: SampleFilter, effects: &mut Vec<Effect>) {
     state.blocks = Blocks::default();
     state.functions.reload(filter.clone());
     effects.push(Effect::Profile(filter));

@@ -58,6 +58,7 @@ fn selected(state: &State) -> Option<(&'static str, String)> {
                 None => Some(("the function", row.time.id.clone())),
             }
         }
+        Screen::Intervals => None,
         Screen::Calls => {
             let row = state.calls.row(state.calls.list.at)?;
             Some(("the function", row.function().name.clone()))

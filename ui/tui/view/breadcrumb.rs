@@ -64,7 +64,15 @@ fn name(state: &State, place: usize, screen: Screen) -> String {
             Some(report) => format!("tree of {}", report.subject.join(" ")),
             None => "tree".to_owned(),
         },
-        Screen::Functions => "functions".to_owned(),
+        Screen::Intervals => "intervals".to_owned(),
+        Screen::Functions => {
+            match (place.checked_sub(1).map(|i| state.path[i]), state.intervals.phase()) {
+                (Some(Screen::Intervals), Some(_)) => {
+                    format!("phase {}", state.intervals.list.at + 1)
+                }
+                _ => "functions".to_owned(),
+            }
+        }
         Screen::Blocks => {
             let index = state.blocks.index;
             let function = index.and_then(|i| state.functions.all().get(i));

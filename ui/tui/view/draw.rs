@@ -4,7 +4,7 @@ use super::layout::layout;
 use super::put::to_ascii;
 use super::{
     block, blocks, breadcrumb, calls, comparison, details, estimate, footer, functions, help,
-    output, tree,
+    intervals, output, tree,
 };
 use crate::keymap::Screen;
 use crate::tui::state::State;
@@ -39,6 +39,7 @@ pub fn draw(state: &State, buffer: &mut Buffer) {
             Screen::Blocks => blocks::draw(state, buffer, &layout),
             Screen::Block => block::draw(state, buffer, &layout),
             Screen::Calls => calls::draw(state, buffer, &layout),
+            Screen::Intervals => intervals::draw(state, buffer, &layout),
             screen if screen.is_comparison() => comparison::draw(state, buffer, &layout),
             _ => estimate::draw(state, buffer, &layout),
         }

@@ -30,6 +30,7 @@ pub fn lines(state: &State, columns: usize) -> Vec<Line<'static>> {
         Screen::EstimatedBlock => "Keys of the loop or block",
         Screen::Comparison | Screen::ComparedCode => "Keys of the comparison",
         Screen::Calls => "Keys of callers and callees",
+        Screen::Intervals => "Keys of the intervals",
     };
     let mut lines = vec![Line::from(look.span(title, Tone::Bold)), Line::default()];
     let all: Vec<_> = state.keys.on(state.screen()).map(|b| (b.names(), b.binding.help)).collect();
@@ -82,6 +83,10 @@ fn marks(screen: Screen) -> &'static str {
         Screen::Comparison | Screen::ComparedCode => {
             "Largest change first. Code is matched by function and instructions, wherever it is. Bars, of A and \
              of B: Retiring, Bad Speculation, Frontend Bound, Backend Bound."
+        }
+        Screen::Intervals => {
+            "Each column is the mean of its time; the digits below it are the phases found, in which \
+             intervals are alike. Enter shows the functions with samples in the phase."
         }
         Screen::Calls => {
             "From recorded call chains. A sample counts once for each caller and callee."

@@ -18,6 +18,10 @@ pub fn functions(state: &State) -> String {
     if !functions.samples_of.threads.is_empty() {
         parts.push(format!("only thread {}", functions.samples_of.threads.join(", ")));
     }
+    if let Some((from, to)) = functions.samples_of.time {
+        let seconds = |ns: u64| format::seconds(ns as f64 / 1e9);
+        parts.push(format!("only from {} to {}", seconds(from), seconds(to)));
+    }
     if hot.lost > 0 {
         parts.push(format!("{} lost", format::count(hot.lost as f64)));
     }

@@ -1,6 +1,6 @@
 //! Where the parts of the screen are.
 
-use super::{calls_answer, comparison_answer, estimate_answer, info, output};
+use super::{calls_answer, comparison_answer, estimate_answer, info, intervals, output};
 use crate::keymap::Screen;
 use crate::tui::state::State;
 use crate::tui::width::wrap;
@@ -46,6 +46,7 @@ pub fn layout(state: &State) -> Layout {
         (screen, h) if screen.is_comparison() && h >= 9 => {
             1 + info_height(&comparison_answer::answer(state), width, h)
         }
+        (Screen::Intervals, h) => intervals::chart_rows(state, h),
         (Screen::Calls, h) if h >= 9 => 1 + info_height(&calls_answer::answer(state), width, h),
         (screen, h) if screen.is_estimate() => u16::from(h >= 5),
         (Screen::Blocks, h) if h >= 9 => info_height(&info::blocks(state), width, h).max(1),

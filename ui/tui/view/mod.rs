@@ -14,6 +14,7 @@
 //! | `estimate_block` | what is known of an estimated loop or block |
 //! | `comparison`, `comparison_answer` | two measurements compared, and the answer above |
 //! | `calls`, `calls_answer` | callers and callees of a function, likewise |
+//! | `intervals` | the intervals over time |
 //! | `info`, `names` | the lines above functions and blocks |
 //! | `help` | the `?` screen |
 //! | `export` | the screen as text |
@@ -42,6 +43,7 @@ mod functions;
 mod gutter;
 mod help;
 mod info;
+mod intervals;
 mod layout;
 mod names;
 mod output;

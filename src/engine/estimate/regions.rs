@@ -1,0 +1,107 @@
+//! Marked regions: the parts of the pieces that their samples are in, by samples.
+//!
+//! A piece that has samples in other regions, too, need not divide alike in all of them: its intervals are widened to
+//! what is possible.
+
+use super::evidence::Context;
+use super::pieces::Function;
+use super::rows::shares;
+use super::schedule::{Isolated, not_measured};
+use crate::documents::estimate::RegionParts;
+use estimate::{Part, Parts, bottleneck, divide};
+use profile::address_space::ModuleAddress;
+use profile::hot::{Profile, RegionSamples};
+use std::collections::{BTreeMap, HashMap};
+
+/// Fewest samples of a region that is divided.
+const FEWEST: u64 = 30;
+/// A piece with more than this share of its samples outside of a region is shared with others.
+const STRAY: f64 = 0.02;
+
+/// Pieces by address.
+#[derive(Default)]
+struct Pieces<'a> {
+    /// Samples and parts.
+    all: Vec<(u64, Parts)>,
+    /// By file: the start of each block with its end and piece.
+    blocks: HashMap<&'a str, BTreeMap<u64, (u64, usize)>>,
+}
+
+impl Pieces<'_> {
+    fn at(&self, path: &str, address: u64) -> Option<usize> {
+        let (_, (end, piece)) = self.blocks.get(path)?.range(..=address).next_back()?;
+        (address < *end).then_some(*piece)
+    }
+}
+
+/// The parts of every region with samples.
+pub(super) fn regions(
+    profile: &Profile,
+    functions: &[Function],
+    isolated: &Isolated,
+    context: &Context,
+) -> Vec<RegionParts> {
+    let sums = &profile.by_region().sums;
+    if sums.is_empty() {
+        return Vec::new();
+    }
+    let mut pieces = Pieces::default();
+    for (at, function) in functions.iter().enumerate() {
+        for (number, piece) in function.pieces.iter().enumerate() {
+            let unknown = not_measured();
+            let found = isolated.get(&(at, number)).unwrap_or(&unknown);
+            let blocks = pieces.blocks.entry(&function.module).or_default();
+            for block in &piece.blocks {
+                let range = function.range(*block);
+                blocks.insert(range.start, (range.end, pieces.all.len()));
+            }
+            let parts = divide(&context.evidence(function, piece, found));
+            pieces.all.push((piece.samples, parts));
+        }
+    }
+    let row = |((region, thread), sum): (&(u32, Option<u32>), &RegionSamples)| {
+        let (parts, shared) = parts(profile, &pieces, sum);
+        RegionParts {
+            region: *region,
+            thread: *thread,
+            samples: sum.samples,
+            shared,
+            bottleneck: bottleneck(&parts).map_or("undecided", Part::name).to_owned(),
+            parts: shares(&parts),
+        }
+    };
+    sums.iter().map(row).collect()
+}
+
+/// The parts of a region, and the share of its samples in code that others share.
+fn parts(profile: &Profile, pieces: &Pieces, sum: &RegionSamples) -> (Parts, f64) {
+    let all = sum.samples as f64;
+    if sum.samples < FEWEST {
+        let why = format!("{} samples; {FEWEST} are needed", sum.samples);
+        return (Parts::unknown(why), 0.0);
+    }
+    let mut own: BTreeMap<usize, u64> = BTreeMap::new();
+    let mut outside = 0;
+    let find = |place: &ModuleAddress| pieces.at(profile.module_path(place.module), place.address);
+    for (place, samples) in &sum.places {
+        match place.as_ref().and_then(find) {
+            Some(piece) => *own.entry(piece).or_default() += samples,
+            None => outside += samples,
+        }
+    }
+    let (mut weighted, mut shared) = (Vec::new(), 0.0);
+    for (piece, samples) in own {
+        let (of_all, parts) = &pieces.all[piece];
+        let share = (samples as f64 / (*of_all).max(1) as f64).min(1.0);
+        if share < 1.0 - STRAY {
+            shared += samples as f64 / all;
+        }
+        weighted.push((samples as f64, parts.within(share)));
+    }
+    if outside > 0 {
+        let why = "its samples are in code that was not looked at, or in the kernel";
+        weighted.push((outside as f64, Parts::unknown(why.to_owned())));
+    }
+    let sum_of = Parts::sum(weighted.iter().map(|(samples, parts)| (*samples, parts)));
+    (sum_of.sampled(sum.samples), shared)
+}

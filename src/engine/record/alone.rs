@@ -1,0 +1,96 @@
+//! Samples of a command or process that something else starts and follows, without counts of the whole run.
+
+use super::sample::{self, Chosen};
+use super::sample_ask::SampleAsk;
+use super::session;
+use super::shared_file::SharedFile;
+use crate::topdown::live::{LiveAsk, prepare};
+use pmu::Target;
+use pmu::machine::Machine;
+use pmu::sampling::{Attachment, RunHooks as _, Sampler};
+use serde_json::json;
+use std::path::Path;
+use std::sync::Arc;
+use tma::error::Result;
+use tma::tables::{Library, Table};
+
+/// What samples it, if anything can be sampled here.
+pub(crate) struct Alone<'a> {
+    machine: &'a Machine,
+    file: SharedFile,
+    sampler: Option<Sampler<'a>>,
+    target: Target,
+    /// The tables of its cores.
+    pub tables: Vec<Arc<Table>>,
+    /// What must be known of the samples.
+    pub notes: Vec<String>,
+}
+
+impl<'a> Alone<'a> {
+    /// Samples `sample` of the target of `ask` into a session.
+    ///
+    /// # Errors
+    /// The session cannot be written.
+    pub fn new(
+        machine: &'a Machine,
+        library: &Library,
+        (ask, sample): (&LiveAsk, &SampleAsk),
+        path: &Path,
+    ) -> Result<Self> {
+        let (cores, blocked) = prepare(machine, library, ask)?;
+        let Chosen { plan, notes } =
+            sample::choose(machine, &cores, blocked.as_ref(), sample, ask.user_only)?;
+        let file = session::begin(machine, library, ask, path, &cores)?;
+        let sampler = plan.map(|plan| {
+            let sink = session::sink(file.clone(), &plan, notes.clone());
+            Sampler::new(machine, plan, sink)
+        });
+        let tables = cores.into_iter().map(|core| core.table).collect();
+        Ok(Self { machine, file, sampler, target: ask.target.clone(), tables, notes })
+    }
+
+    /// Begins with a process, which has not executed its program yet if it is that of a command.
+    ///
+    /// # Errors
+    /// No event can be opened.
+    pub fn attach(&mut self, pid: i32) -> Result<()> {
+        let Some(sampler) = &mut self.sampler else { return Ok(()) };
+        let is_command = self.target == Target::Command;
+        let tasks = match is_command {
+            true => vec![pid],
+            false => threads(pid),
+        };
+        let cpus = self.machine.topology.cpus.iter().map(|cpu| cpu.id).collect();
+        let target = &self.target;
+        sampler.attach(&Attachment {
+            target,
+            tasks,
+            cpus,
+            inherit: true,
+            enable_on_exec: is_command,
+        })?;
+        if !is_command {
+            sampler.enable();
+        }
+        Ok(())
+    }
+
+    /// Ends it; whether there may be samples, and what must be known of them.
+    pub fn finish(mut self) -> (bool, Vec<String>) {
+        let summary = self.sampler.as_mut().map(|sampler| {
+            sampler.finish();
+            sampler.take_summary()
+        });
+        session::close(&self.file, json!({}), summary.as_ref());
+        self.notes.extend(summary.iter().flat_map(|summary| summary.notes.clone()));
+        (summary.is_some(), self.notes)
+    }
+}
+
+/// The threads of a process (proc(5)).
+fn threads(pid: i32) -> Vec<i32> {
+    let folder = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let number =
+        |entry: std::io::Result<std::fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
+    folder.into_iter().flatten().filter_map(number).collect()
+}

@@ -1,0 +1,150 @@
+//! The intervals of a measurement over time: what they show, its phases, and the part that is in view.
+
+use super::list::List;
+use engine::documents::Report;
+use engine::documents::phases::Phase;
+use engine::documents::series::{Interval, Series};
+use engine::phases;
+
+/// Intervals that are kept; of a longer measurement the last ones.
+const MOST: usize = 4096;
+
+/// The screen.
+#[derive(Debug, Default)]
+pub struct Intervals {
+    /// Of each interval level 1 and the software counts.
+    kept: Vec<Report>,
+    /// Intervals that are not kept any more.
+    pub left_out: usize,
+    /// Level 1, else software counts.
+    pub series: Vec<Series>,
+    pub phases: Vec<Phase>,
+    /// The phases.
+    pub list: List,
+    /// Seconds in view, from and to; `None`: all.
+    window: Option<(f64, f64)>,
+    /// Intervals from which the phases are looked for again.
+    next: usize,
+}
+
+impl Intervals {
+    /// Keeps what is shown of an interval.
+    pub fn add(&mut self, report: &Report) {
+        if report.interval.is_none() {
+            return;
+        }
+        if self.kept.len() >= MOST {
+            let half = self.kept.len() / 2;
+            self.kept.drain(..half);
+            self.left_out += half;
+        }
+        let mut own = Report::new(report.source);
+        own.interval = report.interval;
+        own.nodes = report.nodes.iter().filter(|node| node.level == 1).cloned().collect();
+        own.software.clone_from(&report.software);
+        self.kept.push(own);
+    }
+
+    /// Whether there are enough new intervals to look for phases again.
+    pub fn is_due(&self) -> bool {
+        self.kept.len() >= self.next
+    }
+
+    /// Finds the phases; the cursor stays at its time.
+    pub fn refresh(&mut self) {
+        let at = self.phase().map(|phase| phase.from);
+        (self.series, self.phases) = phases::of(&self.kept);
+        self.next = self.kept.len() + self.kept.len() / 16 + 1;
+        let same = at.and_then(|at| self.phases.iter().position(|phase| at < phase.to));
+        self.list.refill(self.phases.len(), same);
+    }
+
+    /// The phase at the cursor.
+    pub fn phase(&self) -> Option<&Phase> {
+        self.phases.get(self.list.at)
+    }
+
+    /// All seconds.
+    fn all(&self) -> Option<(f64, f64)> {
+        Some((self.phases.first()?.from, self.phases.last()?.to))
+    }
+
+    /// The seconds in view.
+    pub fn view(&self) -> Option<(f64, f64)> {
+        let all = self.all()?;
+        let (from, to) = self.window.unwrap_or(all);
+        let window = (from.max(all.0), to.min(all.1));
+        Some(if window.0 < window.1 { window } else { all })
+    }
+
+    /// The mean length of an interval.
+    fn step(&self) -> f64 {
+        let all = self.series.first().map_or(&[][..], |one| &one.intervals);
+        let sum: f64 = all.iter().map(|interval| interval.span.1 - interval.span.0).sum();
+        sum / all.len().max(1) as f64
+    }
+
+    /// Shows the phase at the cursor only, or half of what is in view.
+    pub fn zoom_in(&mut self) {
+        let (Some((from, to)), Some(phase)) = (self.view(), self.phase()) else { return };
+        let (begin, end) = (phase.from, phase.to);
+        let is_wider = from < begin && begin < to || from < end && end < to;
+        let half = (to - from).max(4.0 * self.step()) / 4.0;
+        let middle = f64::midpoint(from, to);
+        let is_outside = end <= from || to <= begin;
+        self.window = Some(match is_wider || is_outside {
+            true => (begin, end),
+            false => (middle - half, middle + half),
+        });
+    }
+
+    /// Shows twice as much.
+    pub fn zoom_out(&mut self) {
+        let (Some((from, to)), Some(all)) = (self.view(), self.all()) else { return };
+        let more = (to - from) / 2.0;
+        let window = ((from - more).max(all.0), (to + more).min(all.1));
+        self.window = Some(window).filter(|window| *window != all);
+    }
+
+    /// Shows what is this share of the view later.
+    pub fn shift(&mut self, share: f64) {
+        let (Some((from, to)), Some(all)) = (self.view(), self.all()) else { return };
+        let by = (share * (to - from)).clamp(all.0 - from, all.1 - to);
+        self.window = self.window.map(|_| (from + by, to + by));
+    }
+
+    /// The text of a row, for search.
+    pub fn row_text(&self, row: usize) -> String {
+        let values = self.phases.get(row).map(|phase| &phase.values);
+        values.into_iter().flatten().map(|value| format!("{} ", value.label)).collect()
+    }
+}
+
+/// The mean of a value over some seconds, by the time that intervals have in them; `None`: not measured.
+pub fn mean(intervals: &[Interval], label: usize, (from, to): (f64, f64)) -> Option<f64> {
+    let first = intervals.partition_point(|interval| interval.span.1 <= from);
+    let (mut sum, mut time) = (0.0, 0.0);
+    for interval in intervals[first..].iter().take_while(|interval| interval.span.0 < to) {
+        let own = interval.span.1.min(to) - interval.span.0.max(from);
+        if let Some(value) = interval.values.get(label).copied().flatten() {
+            sum += value * own;
+            time += own;
+        }
+    }
+    (time > 0.0).then(|| sum / time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: half of the first second (0.2) and all of the second (0.8); the third was not measured.
+    #[test]
+    fn a_column_is_the_mean_of_its_time() {
+        let of = |from, value| Interval { span: (from, from + 1.0), values: vec![value] };
+        let all = [of(0.0, Some(0.2)), of(1.0, Some(0.8)), of(2.0, None)];
+        assert!((mean(&all, 0, (0.5, 2.0)).unwrap() - 0.6).abs() < 1e-12);
+        assert_eq!(mean(&all, 0, (2.0, 3.0)), None);
+        assert_eq!(mean(&all, 0, (5.0, 6.0)), None);
+    }
+}

@@ -1,0 +1,141 @@
+//! The intervals over time: level 1 stacked (else software counts), the phases below it, and a row for each.
+
+use super::layout::Layout;
+use super::put::put_row;
+use crate::tui::look::Look;
+use crate::tui::state::{State, mean};
+use crate::tui::tone::Tone;
+use crate::tui::width::fit;
+use engine::documents::phases::Phase;
+use engine::documents::series::Series;
+use engine::format;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+use std::cmp::Ordering;
+
+/// What the parts of a stack are drawn with, from below; the same in ASCII.
+const MARKS: [char; 6] = ['█', '░', '▒', '▓', '▚', '▞'];
+const ASCII: [char; 6] = ['#', '.', '+', '=', '%', ':'];
+const TONES: [Tone; 6] = [Tone::Plain, Tone::Dim, Tone::Warm, Tone::Hot, Tone::Plain, Tone::Plain];
+
+/// Draws the screen.
+pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
+    if let Some(view) = state.intervals.view() {
+        charts(state, buffer, layout.head, view);
+    }
+    let list = state.list();
+    for (y, row) in list.shown(usize::from(layout.list.height)).enumerate() {
+        if let Some(phase) = state.intervals.phases.get(row) {
+            let line = line(state.look, row, phase);
+            put_row(buffer, layout.list, y, &line, row == list.at);
+        }
+    }
+}
+
+/// Rows of the screen's charts: what the phases leave.
+pub fn chart_rows(state: &State, rows: u16) -> u16 {
+    let phases = u16::try_from(state.intervals.phases.len()).unwrap_or(u16::MAX);
+    let list = phases.clamp(1, (rows / 3).max(1));
+    if rows >= 6 { rows - list } else { 0 }
+}
+
+fn charts(state: &State, buffer: &mut Buffer, area: Rect, view: (f64, f64)) {
+    let series = &state.intervals.series;
+    let number = u16::try_from(series.len()).unwrap_or(1).max(1);
+    if area.height < 5 {
+        return;
+    }
+    let each = (area.height - 2) / number;
+    for (y, one) in (area.y..).step_by(usize::from(each.max(1))).zip(series) {
+        if each >= 2 && y + each <= area.bottom() {
+            chart(state.look, buffer, Rect { y, height: each, ..area }, (one, view));
+        }
+    }
+    marks(state, buffer, Rect { y: area.bottom() - 2, height: 1, ..area }, view);
+    let (from, to) = (format!("{:.2} s", view.0), format!("{:.2} s", view.1));
+    let room = usize::from(area.width).saturating_sub(to.chars().count());
+    let axis = format!("{}{to}", fit(&from, room));
+    let axis = state.look.prose(&axis).into_owned();
+    let style = state.look.style(Tone::Dim);
+    buffer.set_stringn(area.x, area.bottom() - 1, axis, usize::from(area.width), style);
+}
+
+/// The seconds of a column.
+fn column(x: u16, area: Rect, (from, to): (f64, f64)) -> (f64, f64) {
+    let wide = (to - from) / f64::from(area.width.max(1));
+    let begin = from + f64::from(x) * wide;
+    (begin, begin + wide)
+}
+
+/// A legend, and the values over time below it.
+fn chart(look: Look, buffer: &mut Buffer, area: Rect, (series, view): (&Series, (f64, f64))) {
+    let mark = |label: usize| if look.ascii { ASCII[label % 6] } else { MARKS[label % 6] };
+    let of = |x: u16, label: usize| mean(&series.intervals, label, column(x, area, view));
+    let labels = 0..series.labels.len();
+    let most = match series.is_share {
+        true => 1.0,
+        false => (0..area.width).filter_map(|x| of(x, 0)).fold(0.0, f64::max),
+    };
+    let legend = labels.clone().flat_map(|label| {
+        let name = match series.is_share {
+            true => format!(" {}  ", series.labels[label]),
+            false => format!(" {}, up to {}", series.labels[label], format::number(most)),
+        };
+        [look.span(mark(label).to_string(), TONES[label % 6]), Span::raw(name)]
+    });
+    buffer.set_line(area.x, area.y, &Line::from(legend.collect::<Vec<_>>()), area.width);
+    let rows = area.height - 1;
+    for x in 0..area.width {
+        let values: Vec<Option<f64>> = labels.clone().map(|label| of(x, label)).collect();
+        for row in 0..rows {
+            // The middle of the cell, from below.
+            let height = (f64::from(row) + 0.5) / f64::from(rows.max(1)) * most;
+            let mut sum = 0.0;
+            let found = values.iter().position(|value| {
+                sum += value.unwrap_or(0.0).max(0.0);
+                sum > height
+            });
+            if let (Some(label), true) = (found, most > 0.0) {
+                let (x, y) = (area.x + x, area.bottom() - 1 - row);
+                buffer.set_string(x, y, mark(label).to_string(), look.style(TONES[label % 6]));
+            }
+        }
+    }
+}
+
+/// The phase of each column, by the last digit of its number; the one at the cursor reversed.
+fn marks(state: &State, buffer: &mut Buffer, area: Rect, view: (f64, f64)) {
+    let phases = &state.intervals.phases;
+    for x in 0..area.width {
+        let (from, to) = column(x, area, view);
+        let middle = f64::midpoint(from, to);
+        let found = phases.partition_point(|phase| phase.to <= middle);
+        if found < phases.len() {
+            let style = match found == state.list().at {
+                true => Style::default().add_modifier(Modifier::REVERSED),
+                false => state.look.style(Tone::Dim),
+            };
+            buffer.set_string(area.x + x, area.y, ((found + 1) % 10).to_string(), style);
+        }
+    }
+}
+
+/// A phase: when, and its means.
+fn line(look: Look, row: usize, phase: &Phase) -> Line<'static> {
+    let value = |of: &engine::documents::phases::PhaseValue| match (of.value, of.is_share) {
+        (Some(value), true) => format!("{} {:.1} %", of.label, 100.0 * value),
+        (Some(value), false) => format!("{} {}", of.label, format::number(value)),
+        (None, _) => format!("{} not measured", of.label),
+    };
+    // Of shares the largest first: a narrow screen cuts the others off.
+    let mut sorted: Vec<_> = phase.values.iter().collect();
+    if sorted.iter().all(|of| of.is_share) {
+        sorted.sort_by(|a, b| b.value.partial_cmp(&a.value).unwrap_or(Ordering::Equal));
+    }
+    let values: Vec<String> = sorted.into_iter().map(value).collect();
+    let (from, to) = (phase.from, phase.to);
+    let text = format!("{:>3}  {from:.2} s to {to:.2} s  {}", row + 1, values.join("  "));
+    Line::from(look.prose(&text).into_owned())
+}
