@@ -7,6 +7,7 @@
 //! | `run` | the runs, in order, and the document from all of them |
 //! | `further` | further runs of the command |
 //! | `progress` | steps as they begin |
+//! | `so_far` | the document before it is complete |
 //! | `machine` | width and clock of this core |
 //! | `interrupt` | their end after a signal |
 //! | `schedule` | which pieces are measured in isolation |
@@ -23,10 +24,12 @@
 //! | `rows` | rows of the document |
 //! | `lines` | source lines of functions |
 //! | `listing` | their instructions, and what counts and loads say of each |
+//! | `causes` | which of them the parts go to |
 //! | `words` | the bottleneck in a sentence |
 //! | `hints` | the next step |
 
 mod ask;
+mod causes;
 mod counted;
 mod evidence;
 mod footprint;
@@ -47,8 +50,10 @@ mod progress;
 mod rows;
 mod run;
 mod schedule;
+mod so_far;
 mod words;
 
 pub use crate::steps::{Step, Watch};
 pub use ask::{EstimateAsk, cost};
 pub use run::estimate;
+pub use so_far::SoFar;

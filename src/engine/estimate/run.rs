@@ -14,6 +14,7 @@ use super::pieces::Function;
 use super::progress::Progress;
 use super::rows;
 use super::schedule::{Isolated, interrupted, isolation, unexplained};
+use super::so_far::{Shown, not_yet, waiting};
 use crate::documents::Report;
 use crate::documents::count::Count;
 use crate::documents::estimate::{Estimate, Run};
@@ -97,24 +98,33 @@ pub fn estimate(
     }
     let functions = functions(&found, further.counts());
     let of = (shared.samples, plain, shared.cycles);
+    let command = report.command.clone().unwrap_or_default();
+    let known =
+        Known { shared: &shared, found: &found, functions: &functions, command: &command, ask };
+    let mut shown = Shown::new(ask.so_far.clone());
+    let none = (Footprint::default(), Wanted::default());
+    shown.show(true, || known.so_far(profile, &further, &Isolated::new(), none));
     let (isolated, own) = interruptible(further.signals(), |interrupt| {
-        isolation(ask, &functions, of, &mut progress, interrupt)
+        isolation(ask, &functions, of, &mut progress, interrupt, &mut |measured| {
+            shown.show(false, || known.so_far(profile, &further, measured, none));
+        })
     })?;
     let (wanted, footprint) = shared.wanted(further.counts(), &functions, &isolated)?;
     let before = further.runs().len();
-    let recorded = record(&mut further, ask, wanted, (plain, &mut progress), &mut document);
+    let recorded = record(
+        &mut further,
+        ask,
+        wanted,
+        (plain, &mut progress),
+        &mut document,
+        &mut |further, of| {
+            shown.show(true, || known.so_far(profile, further, &isolated, (footprint, of)));
+        },
+    );
     document.runs.extend(further.runs());
     document.runs.extend(own.spent());
-    let entries_error = if document.deterministic == Some(false) { DIFFERENT } else { 0.0 };
-    let context = Context {
-        branches: recorded.branches,
-        entries_error,
-        footprint,
-        ..shared.context(further.counts())?
-    };
-    let command = report.command.clone().unwrap_or_default();
-    rows::enter(&mut document, &found, &functions, &isolated, (&context, &command));
-    listing::enter(&mut document, profile, &ask.model, (&context, recorded.loads));
+    let context =
+        known.enter(&mut document, profile, further.counts(), &isolated, (footprint, recorded))?;
     document.notes.extend(notes(&context, (wanted, recorded), document.deterministic));
     if further.interrupted.is_some() {
         document.notes.push(missing((wanted, recorded), (interrupted(&isolated), isolated.len())));
@@ -126,14 +136,67 @@ pub fn estimate(
     Ok((document, further.interrupted))
 }
 
-/// Records what is wanted, and counts once more if there is time for that. What was recorded.
+/// What the document is made from, beside counts and measurements.
+struct Known<'a> {
+    shared: &'a Shared<'a>,
+    found: &'a Functions,
+    functions: &'a [Function],
+    command: &'a [String],
+    ask: &'a EstimateAsk,
+}
+
+impl<'a> Known<'a> {
+    /// Enters the program, its functions, loops and blocks.
+    fn enter<'c>(
+        &self,
+        document: &mut Estimate,
+        profile: &mut Profile,
+        count: &'c Count,
+        isolated: &Isolated,
+        (footprint, recorded): (Footprint, Wanted),
+    ) -> Result<Context<'c>>
+    where
+        'a: 'c,
+    {
+        let entries_error = if document.deterministic == Some(false) { DIFFERENT } else { 0.0 };
+        let branches = recorded.branches;
+        let context = Context { branches, entries_error, footprint, ..self.shared.context(count)? };
+        rows::enter(document, self.found, self.functions, isolated, (&context, self.command));
+        listing::enter(document, profile, &self.ask.model, (&context, recorded.loads));
+        Ok(context)
+    }
+
+    /// The document as far as it is known.
+    fn so_far(
+        &self,
+        profile: &mut Profile,
+        further: &Further,
+        measured: &Isolated,
+        (footprint, recorded): (Footprint, Wanted),
+    ) -> Option<Estimate> {
+        let seconds = self.found.hot.seconds;
+        let mut document = Estimate::default();
+        document.runs.push(Run { run: "samples".to_owned(), seconds });
+        document.runs.extend(further.runs());
+        let isolated = waiting(self.functions, measured);
+        let of = (footprint, recorded);
+        self.enter(&mut document, profile, further.counts(), &isolated, of).ok()?;
+        not_yet(&mut document, recorded);
+        Some(document)
+    }
+}
+
+/// Records what is wanted, and counts once more if there is time for that. What was recorded; `after` each run it is
+/// called with what was until then.
 fn record(
     further: &mut Further,
     ask: &EstimateAsk,
     wanted: Wanted,
     (plain, progress): (f64, &mut Progress),
     document: &mut Estimate,
+    after: &mut dyn FnMut(&Further, Wanted),
 ) -> Wanted {
+    after(further, Wanted::default());
     let mut recorded = Wanted::default();
     let (branches, loads) = (wanted.branches, wanted.loads);
     let mut left = Left { counts: 1, branches, loads, ..Left::default() };
@@ -145,11 +208,13 @@ fn record(
     if wanted.branches && !further.is_interrupted() {
         progress.begin("branches", left);
         recorded.branches = noted(further.branches(ask)) && !further.is_interrupted();
+        after(further, recorded);
     }
     left.branches = false;
     if wanted.loads && !further.is_interrupted() {
         progress.begin("loads", left);
         recorded.loads = noted(further.loads()) && !further.is_interrupted();
+        after(further, recorded);
     }
     left.loads = false;
     if !further.is_interrupted() && further.seconds() + left.seconds(plain) <= MOST * plain {

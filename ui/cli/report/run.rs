@@ -151,7 +151,8 @@ fn estimate_ask(settings: &Settings, command: Option<&pmu::Command>) -> Result<E
             .because("it counts, and records branches and loads, in further runs")
             .hint("tdtool report --estimate -- COMMAND")
     })?;
-    Ok(EstimateAsk { command, model: settings.own_core_model()?, progress: Watch::new(show_step) })
+    let (model, progress) = (settings.own_core_model()?, Watch::new(show_step));
+    Ok(EstimateAsk { command, model, progress, so_far: None })
 }
 
 /// Shows a step of the estimate that begins: without a terminal the first, which says what all will take.
