@@ -61,10 +61,14 @@ pub enum BackgroundResult {
     Measured(u64, Result<Box<bench::Measurement>, String>),
     /// The measured command has written this.
     Output(String),
+    /// There is no PMU, so samples come first; whether the command can be estimated when it has ended.
+    NotCounted(bool),
     /// Top-down can be estimated; what that costs.
     Offer(String),
     /// A step of the estimate begins.
     Estimating(Step),
+    /// The estimate as far as it is known; more follows.
+    EstimatedSoFar(Box<Estimate>),
     /// The estimate.
     Estimated(Box<Estimate>),
     /// There is no estimate, for this reason.

@@ -1,5 +1,6 @@
 //! What is asked for, and how its progress is reported.
 
+use super::so_far::SoFar;
 use crate::core_model::CoreModel;
 use crate::steps::{Left, Watch};
 use pmu::Command;
@@ -13,6 +14,8 @@ pub struct EstimateAsk {
     pub model: CoreModel,
     /// Called before each step.
     pub progress: Watch,
+    /// Called with the document as it grows, before it is complete.
+    pub so_far: Option<SoFar>,
 }
 
 /// How many isolated measurements there are, before that is known.

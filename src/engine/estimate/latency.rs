@@ -92,6 +92,12 @@ fn levels(row: &LoadRow) -> String {
     row.levels.iter().filter_map(level).collect::<Vec<_>>().join(", ")
 }
 
+/// Nanoseconds that all executions of a load take beyond those of a hit in the first cache.
+pub(super) fn beyond_first(row: &LoadRow, count: &Count) -> f64 {
+    let Some(timer) = &count.timer else { return 0.0 };
+    row.executions.unwrap_or(0) as f64 * beyond(row, timer).value
+}
+
 /// The mean latency of a level in nanoseconds.
 fn mean(timer: &TimerRow, level: &str) -> Option<f64> {
     timer.caches.iter().find(|one| one.level == level).map(|one| one.mean)

@@ -1,5 +1,6 @@
 //! The instructions of the document's loops and blocks, and what counts, branches and loads say of each.
 
+use super::causes;
 use super::evidence::Context;
 use super::lines::lines;
 use crate::core_model::CoreModel;
@@ -90,6 +91,7 @@ impl Listing<'_> {
             let why = "only a loop of one block has one path to follow".to_owned();
             row.reasons.insert("critical_cycles".to_owned(), why);
         }
+        causes::enter(row, self.context);
     }
 
     /// Trips and mispredictions, or why they are not known.
@@ -140,6 +142,7 @@ impl Listing<'_> {
             source: line.source.clone(),
             mispredicted: branch.filter(|(_, all)| *all > 0.0).map(|(wrong, all)| wrong / all),
             levels: load.map_or_else(Vec::new, |load| load.levels.clone()),
+            causes: None,
         }
     }
 

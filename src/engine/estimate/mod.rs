@@ -5,8 +5,11 @@
 //! |---|---|
 //! | `ask` | what is asked for, and how its progress is reported |
 //! | `run` | the runs, in order, and the document from all of them |
+//! | `recording` | the runs after the first, in order, and the document from them |
+//! | `shared` | what all pieces share |
 //! | `further` | further runs of the command |
 //! | `progress` | steps as they begin |
+//! | `so_far` | the document before it is complete |
 //! | `machine` | width and clock of this core |
 //! | `interrupt` | their end after a signal |
 //! | `schedule` | which pieces are measured in isolation |
@@ -27,10 +30,12 @@
 //! | `regions` | parts of the time in marked regions |
 //! | `lines` | source lines of functions |
 //! | `listing` | their instructions, and what counts and loads say of each |
+//! | `causes` | which of them the parts go to |
 //! | `words` | the bottleneck in a sentence |
 //! | `hints` | the next step |
 
 mod ask;
+mod causes;
 mod counted;
 mod divided;
 mod evidence;
@@ -50,13 +55,17 @@ mod own_values;
 mod paths;
 mod pieces;
 mod progress;
+mod recording;
 mod regions;
 mod rows;
 mod run;
 mod schedule;
+mod shared;
+mod so_far;
 mod waits;
 mod words;
 
 pub use crate::steps::{Step, Watch};
 pub use ask::{EstimateAsk, cost};
 pub use run::estimate;
+pub use so_far::SoFar;

@@ -36,7 +36,7 @@ pub(super) fn not_measured() -> std::result::Result<Found, String> {
 }
 
 /// Measures the hottest pieces of a run with so many samples that took so many seconds and core cycles, until it is
-/// interrupted.
+/// interrupted. `after` each of them it is called with all that is measured.
 ///
 /// # Errors
 /// The sandbox cannot be started.
@@ -46,6 +46,7 @@ pub(super) fn isolation(
     (samples, seconds, cycles): (u64, f64, f64),
     progress: &mut Progress,
     interrupt: &Interrupt,
+    after: &mut dyn FnMut(&Isolated),
 ) -> Result<(Isolated, OwnValues)> {
     let mut own = OwnValues::new(&ask.command, seconds);
     let order = hottest(functions, samples);
@@ -78,6 +79,7 @@ pub(super) fn isolation(
             found = Err(INTERRUPTED.to_owned());
         }
         measured.insert((*at, *piece), found);
+        after(&measured);
     }
     Ok((measured, own))
 }

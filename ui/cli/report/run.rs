@@ -154,7 +154,8 @@ pub(super) fn estimate_ask(
             .because("it counts, and records branches and loads, in further runs")
             .hint("tdtool report --estimate -- COMMAND")
     })?;
-    Ok(EstimateAsk { command, model: settings.own_core_model()?, progress: Watch::new(show_step) })
+    let (model, progress) = (settings.own_core_model()?, Watch::new(show_step));
+    Ok(EstimateAsk { command, model, progress, so_far: None })
 }
 
 /// Shows a step of the estimate that begins; the first says what all will take.

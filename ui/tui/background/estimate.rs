@@ -6,7 +6,7 @@ use crate::tui::action::BackgroundResult;
 use crate::tui::alternate_screen::silence;
 use engine::documents::estimate::Estimate;
 use engine::documents::{Report, Source};
-use engine::estimate::{EstimateAsk, Watch, cost, estimate};
+use engine::estimate::{EstimateAsk, SoFar, Watch, cost, estimate};
 use pmu::Command;
 use profile::files::SearchPaths;
 use profile::hot::{Filter, Profile};
@@ -36,13 +36,16 @@ impl Sampled {
     pub fn estimate(&self, settings: &Settings, queue: &Queue) -> Result<Estimate> {
         silence();
         let mut profile = Profile::new(&*self.recording, &Filter::default(), self.search.clone())?;
-        let queue = queue.clone();
+        let (steps, documents) = (queue.clone(), queue.clone());
         let ask = EstimateAsk {
             command: Command { argv: workload::resolve(&self.command), stdout_to_stderr: false },
             model: settings.own_core_model()?,
             progress: Watch::new(move |step| {
-                queue.send(BackgroundResult::Estimating(step.clone()));
+                steps.send(BackgroundResult::Estimating(step.clone()));
             }),
+            so_far: Some(SoFar::new(move |document| {
+                documents.send(BackgroundResult::EstimatedSoFar(Box::new(document)));
+            })),
         };
         match estimate(&self.report, &mut profile, &ask)? {
             (document, None) => Ok(document),

@@ -11,8 +11,8 @@ use crate::settings::Settings;
 use crate::subject::Samples;
 use crate::tui::action::BackgroundResult;
 use crate::tui::events::{Message, ending_signals};
-use engine::documents::Report;
 use engine::documents::explanations::explain;
+use engine::documents::{Report, Source};
 use engine::hot::recording;
 use engine::hot::temporary::Temporary;
 use engine::record::{SampleAsk, record};
@@ -162,15 +162,19 @@ fn measure(
     queue.send(BackgroundResult::NoFunctions(why.into()));
     queue.send(BackgroundResult::Measuring);
     let mut explained = false;
-    let mut explain_first = |report: &Report| {
-        if !std::mem::replace(&mut explained, true) {
+    let explain_first = |explained: &mut bool, report: &Report| {
+        if !std::mem::replace(explained, true) {
             let explanations = explain(settings.library, report);
             queue.send(BackgroundResult::Explained(Arc::new(explanations)));
         }
     };
     let on_update = &mut |update| match update {
         Update::Interval(report) => {
-            explain_first(&report);
+            if !explained && report.source == Source::NoPmu && !matches!(what, What::System) {
+                let is_command = matches!(what, What::Command(_));
+                queue.send(BackgroundResult::NotCounted(is_command));
+            }
+            explain_first(&mut explained, &report);
             queue.send(BackgroundResult::Interval(report));
         }
         Update::Interrupted(signal) => queue.message(Message::Signal(signal)),
@@ -188,7 +192,7 @@ fn measure(
             (outcome, recording, requests)
         }
     };
-    explain_first(&measured.0.report);
+    explain_first(&mut explained, &measured.0.report);
     Ok(measured)
 }
 

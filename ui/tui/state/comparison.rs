@@ -2,7 +2,7 @@
 
 use super::estimate::Rows;
 use super::load::Load;
-use super::matches::matches;
+use super::matches::matches_lower;
 use crate::keymap::Screen;
 use engine::documents::diff::Diff;
 use engine::documents::diff::code::CodeRow;
@@ -21,6 +21,8 @@ pub enum ComparedRow {
 #[derive(Debug, Default)]
 pub struct Comparison {
     pub data: Load<Arc<Diff>>,
+    /// The texts of the functions that a filter matches, in lower case.
+    lower: Vec<String>,
     pub functions: Rows<ComparedRow>,
     /// Number of the function whose loops and blocks are shown; all, of the program.
     pub function: Option<usize>,
@@ -30,7 +32,9 @@ pub struct Comparison {
 impl Comparison {
     /// Shows a comparison.
     pub fn fill(&mut self, diff: Diff) {
-        *self = Self { data: Load::Ready(Arc::new(diff)), ..Self::default() };
+        let functions = diff.code.iter().flat_map(|code| &code.functions);
+        let lower = functions.map(|row| text(row).to_lowercase()).collect();
+        *self = Self { data: Load::Ready(Arc::new(diff)), lower, ..Self::default() };
         self.rebuild(Screen::Comparison);
     }
 
@@ -53,7 +57,8 @@ impl Comparison {
         };
         let rows = if is_code { &self.code } else { &self.functions };
         let old = rows.shown.get(rows.list.at).copied();
-        let fits = |row: &ComparedRow| matches(&self.text(*row), &rows.filter);
+        let fits =
+            |row: &ComparedRow| matches_lower(self.lower(*row), &rows.filter, || self.text(*row));
         let shown: Vec<ComparedRow> = all.into_iter().filter(fits).collect();
         let at = old.and_then(|old| shown.iter().position(|row| *row == old));
         let rows = if is_code { &mut self.code } else { &mut self.functions };
@@ -98,10 +103,21 @@ impl Comparison {
         }
     }
 
+    /// The text of a row in lower case; of functions only.
+    pub fn lower(&self, row: ComparedRow) -> Option<&str> {
+        match row {
+            ComparedRow::Function(i) => self.lower.get(i).map(String::as_str),
+            _ => None,
+        }
+    }
+
     /// The text of a row, for search and filter.
     pub fn text(&self, row: ComparedRow) -> String {
-        let start =
-            |row: &CodeRow| row.start.iter().flatten().cloned().collect::<Vec<_>>().join(" ");
-        self.of(row).map_or_else(String::new, |row| format!("{} {}", row.time.id, start(row)))
+        self.of(row).map_or_else(String::new, text)
     }
+}
+
+fn text(row: &CodeRow) -> String {
+    let start = row.start.iter().flatten().cloned().collect::<Vec<_>>().join(" ");
+    format!("{} {start}", row.time.id)
 }

@@ -3,7 +3,7 @@
 use super::block::Line;
 use super::estimate_source::{Source, SourceRow};
 use super::list::List;
-use super::matches::matches;
+use super::matches::{matches, matches_lower};
 use crate::keymap::Screen;
 use engine::documents::estimate::{Estimate, Node, Row};
 use engine::estimate::Step;
@@ -15,6 +15,8 @@ pub enum EstimateJob {
     /// Nothing can be estimated: there is no command to run again, or it was counted.
     #[default]
     None,
+    /// It can be when the command has ended; whether that is wanted.
+    Later(bool),
     /// It can be; what that costs.
     Offered(String),
     /// It is being estimated; the last step that began.
@@ -62,6 +64,8 @@ pub struct Estimated {
     pub document: Option<Arc<Estimate>>,
     pub program: Rows<ProgramRow>,
     pub functions: Rows<usize>,
+    /// The texts of the document's functions, in lower case.
+    lower: Vec<String>,
     /// Number of the function whose loops and blocks are shown.
     pub function: Option<usize>,
     pub code: Rows<Piece>,
@@ -77,16 +81,20 @@ pub struct Estimated {
 impl Estimated {
     /// Shows a document; the cursors are at the bottleneck and at the hottest rows.
     pub fn fill(&mut self, document: Estimate) {
-        let nodes = document.program.parts.tree().into_iter().map(ProgramRow::Node);
-        let others = document.functions.iter().enumerate().filter(|(_, f)| f.start.is_empty());
-        let program: Vec<_> = nodes.chain(others.map(|(i, _)| ProgramRow::Other(i))).collect();
-        *self = Self { job: EstimateJob::Done, ..Self::default() };
-        self.document = Some(Arc::new(document));
+        let program = program_rows(&document);
+        *self = Self { job: std::mem::take(&mut self.job), ..Self::default() };
+        self.set(document);
         self.program.list.refill(program.len(), None);
         self.program.shown = program;
         let at = self.bottleneck().unwrap_or(0);
         self.program.list.to(at);
         self.rebuild_functions();
+    }
+
+    /// Takes a document, whatever is shown.
+    pub(super) fn set(&mut self, document: Estimate) {
+        self.lower = document.functions.iter().map(|row| text(row).to_lowercase()).collect();
+        self.document = Some(Arc::new(document));
     }
 
     /// The row of the program's bottleneck; of an undecided one, that of its largest part.
@@ -105,10 +113,12 @@ impl Estimated {
     pub fn rebuild_functions(&mut self) {
         let Some(document) = &self.document else { return };
         let old = self.functions.shown.get(self.functions.list.at).copied();
-        let rows = &mut self.functions;
+        let (rows, lower) = (&mut self.functions, &self.lower);
         rows.shown.clear();
         let wanted = document.functions.iter().enumerate();
-        let wanted = wanted.filter(|(_, f)| matches(&f.name, &rows.filter));
+        let wanted = wanted.filter(|(i, f)| {
+            matches_lower(lower.get(*i).map(String::as_str), &rows.filter, || text(f))
+        });
         rows.shown.extend(wanted.map(|(i, _)| i));
         let at = old.and_then(|old| rows.shown.iter().position(|i| *i == old));
         rows.list.refill(rows.shown.len(), at);
@@ -180,9 +190,13 @@ impl Estimated {
         self.piece(self.piece?)
     }
 
+    /// The text of a function's row in lower case.
+    pub fn lower(&self, row: usize) -> Option<&str> {
+        self.lower.get(*self.functions.shown.get(row)?).map(String::as_str)
+    }
+
     /// The text of a row, for search.
     pub fn row_text(&self, screen: Screen, row: usize) -> String {
-        let name = |row: &Row| format!("{} {} {}", row.name, row.start, row.bottleneck);
         match screen {
             Screen::Estimate => match self.program.shown.get(row) {
                 Some(ProgramRow::Node(node)) => node.label.to_owned(),
@@ -192,9 +206,9 @@ impl Estimated {
                 }
                 None => String::new(),
             },
-            Screen::EstimatedFunctions => self.function_at(row).map(name).unwrap_or_default(),
+            Screen::EstimatedFunctions => self.function_at(row).map(text).unwrap_or_default(),
             Screen::EstimatedCode => {
-                self.piece_at(row).map(|(_, row)| name(row)).unwrap_or_default()
+                self.piece_at(row).map(|(_, row)| text(row)).unwrap_or_default()
             }
             Screen::EstimatedSource => {
                 let of = self.opened().zip(self.source.rows.get(row));
@@ -215,6 +229,18 @@ impl Estimated {
         self.lines = lines;
         self.list.refill(self.lines.len(), None);
     }
+}
+
+/// What search and filter look at.
+fn text(row: &Row) -> String {
+    format!("{} {} {}", row.name, row.start, row.bottleneck)
+}
+
+/// The tree of the program, and the time that is not divided.
+pub(super) fn program_rows(document: &Estimate) -> Vec<ProgramRow> {
+    let nodes = document.program.parts.tree().into_iter().map(ProgramRow::Node);
+    let others = document.functions.iter().enumerate().filter(|(_, f)| f.start.is_empty());
+    nodes.chain(others.map(|(i, _)| ProgramRow::Other(i))).collect()
 }
 
 fn address(text: &str) -> Option<u64> {

@@ -20,6 +20,8 @@ pub struct Source {
     pub list: List,
     /// Lines whose assembly is shown.
     open: HashSet<usize>,
+    /// File and number of each line.
+    places: Vec<(String, u32)>,
 }
 
 impl Source {
@@ -29,6 +31,24 @@ impl Source {
         source.rebuild(lines);
         let hottest = lines.iter().enumerate().max_by(|a, b| a.1.share.total_cmp(&b.1.share));
         source.list.to(hottest.map_or(0, |(i, _)| i));
+        source
+    }
+
+    /// Newer lines of the same function: the cursor stays on its line, and open ones stay open.
+    pub fn renewed(old: Self, lines: &[SourceLine]) -> Self {
+        let find = |of: &(String, u32)| {
+            lines.iter().position(|line| (&line.file, line.line) == (&of.0, of.1))
+        };
+        let was_at = match old.rows.get(old.list.at) {
+            Some(SourceRow::Line(i) | SourceRow::Instruction(i, _)) => old.places.get(*i),
+            None => None,
+        };
+        let Some(at) = was_at.and_then(find) else { return Self::of(lines) };
+        let open = old.open.iter().filter_map(|i| find(old.places.get(*i)?)).collect();
+        let mut source = Self { open, list: old.list, ..Self::default() };
+        source.rebuild(lines);
+        let row = source.rows.iter().position(|row| *row == SourceRow::Line(at));
+        source.list.refill(source.rows.len(), row);
         source
     }
 
@@ -61,6 +81,7 @@ impl Source {
     fn rebuild(&mut self, lines: &[SourceLine]) {
         let old = self.rows.get(self.list.at).copied();
         self.rows.clear();
+        self.places = lines.iter().map(|line| (line.file.clone(), line.line)).collect();
         for (i, line) in lines.iter().enumerate() {
             self.rows.push(SourceRow::Line(i));
             if self.open.contains(&i) {

@@ -2,7 +2,7 @@
 
 use super::list::List;
 use super::load::Load;
-use super::matches::matches;
+use super::matches::matches_lower;
 use super::samples::SampleFilter;
 use profile::hot::{HotFunction, Summary, Thread};
 use std::cmp::Ordering;
@@ -61,6 +61,8 @@ pub struct Functions {
     selected: Option<HotFunction>,
     /// Indices of the functions that are shown, in order.
     pub rows: Vec<usize>,
+    /// The hottest of them.
+    top: Option<usize>,
     pub list: List,
     pub order: Order,
     pub invert: bool,
@@ -128,22 +130,26 @@ impl Functions {
         let (order, invert) = (self.order, self.invert);
         let functions = self.data.ready().map_or(&[][..], |hot| &hot.functions);
         let (filter, module, lower) = (&self.filter, self.module.as_ref(), &self.lower);
-        let is_lower = !filter.chars().any(char::is_uppercase);
         let mut rows: Vec<usize> = (0..functions.len())
             .filter(|&i| module.is_none_or(|m| *m == functions[i].module))
-            .filter(|&i| match lower.get(i) {
-                _ if filter.is_empty() => true,
-                Some(lower) if is_lower => lower.contains(filter),
-                _ => matches(&text(&functions[i]), filter),
+            .filter(|&i| {
+                matches_lower(lower.get(i).map(String::as_str), filter, || text(&functions[i]))
             })
             .collect();
         rows.sort_by(|&a, &b| {
             let one = compare(order, &functions[a], &functions[b]);
             if invert { one.reverse() } else { one }
         });
+        // Functions are numbered by their samples.
+        self.top = rows.iter().copied().min();
         let at = selected.and_then(|s| rows.iter().position(|&i| i == s));
         self.list.refill(rows.len(), at);
         self.rows = rows;
+    }
+
+    /// The text of a row in lower case.
+    pub fn lower(&self, row: usize) -> Option<&str> {
+        self.lower.get(*self.rows.get(row)?).map(String::as_str)
     }
 
     /// The text of a row, for search.
@@ -151,9 +157,15 @@ impl Functions {
         self.row(row).map(text).unwrap_or_default()
     }
 
-    /// The row of the hottest function that is shown.
+    /// The hottest function that is shown.
+    pub fn top(&self) -> Option<&HotFunction> {
+        self.all().get(self.top?)
+    }
+
+    /// Its row.
     pub fn hottest(&self) -> Option<usize> {
-        self.rows.iter().enumerate().min_by_key(|(_, i)| **i).map(|(row, _)| row)
+        let top = self.top?;
+        self.rows.iter().position(|i| *i == top)
     }
 
     /// The row of the next function by samples: with fewer than at the cursor, or with more.

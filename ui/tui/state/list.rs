@@ -27,9 +27,9 @@ impl List {
         let shift = self.at.saturating_sub(self.top);
         self.rows = rows;
         if let Some(at) = at {
-            // The row keeps its place on the screen.
+            // The row keeps its place on the screen; the first rows, once shown, stay as long as there is room.
             self.at = at;
-            self.top = at.saturating_sub(shift);
+            self.top = if self.top == 0 { 0 } else { at.saturating_sub(shift) };
         }
         self.to(self.at);
     }
@@ -65,5 +65,17 @@ mod tests {
         list.refill(3, None);
         list.settle(10);
         assert_eq!((list.at, list.top), (2, 0));
+    }
+
+    #[test]
+    fn the_hottest_rows_stay_visible_when_the_cursors_row_falls_behind_them() {
+        let mut list = List { rows: 20, at: 0, top: 0 };
+        list.refill(20, Some(4));
+        list.settle(10);
+        assert_eq!((list.at, list.shown(10)), (4, 0..10));
+        let mut list = List { rows: 20, at: 12, top: 8 };
+        list.refill(20, Some(9));
+        list.settle(10);
+        assert_eq!((list.at, list.top), (9, 5), "a row keeps its place on the screen");
     }
 }

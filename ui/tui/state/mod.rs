@@ -12,7 +12,7 @@
 //! | `block` | a measured block |
 //! | `calls` | callers and callees of a function |
 //! | `comparison` | two measurements compared |
-//! | `estimate`, `estimate_source` | an estimated top-down |
+//! | `estimate`, `estimate_renewed`, `estimate_source` | an estimated top-down |
 //! | `output` | what the measured command has written |
 //! | `list` | a cursor in rows; `load`: data that arrives later; `prompt`; `matches`: search |
 
@@ -22,6 +22,7 @@ mod calls;
 mod comparison;
 mod counts;
 mod estimate;
+mod estimate_renewed;
 mod estimate_source;
 mod functions;
 mod history;

@@ -10,6 +10,7 @@ use super::functions::Functions;
 use super::intervals::Intervals;
 use super::list::List;
 use super::loads::Loads;
+use super::matches::matches_lower;
 use super::output::Output;
 use super::prompt::Prompt;
 use super::tree::Tree;
@@ -138,7 +139,21 @@ impl State {
         }
     }
 
-    /// The text of a row, for search.
+    /// Whether a row matches a search.
+    pub fn row_matches(&self, row: usize, wanted: &str) -> bool {
+        let lower = match self.screen() {
+            Screen::Functions => self.functions.lower(row),
+            Screen::EstimatedFunctions => self.estimate.lower(row),
+            screen if screen.is_comparison() => {
+                let which = self.comparison.rows(screen).shown.get(row);
+                which.and_then(|which| self.comparison.lower(*which))
+            }
+            _ => None,
+        };
+        matches_lower(lower, wanted, || self.row_text(row))
+    }
+
+    /// The text of a row.
     pub fn row_text(&self, row: usize) -> String {
         match self.screen() {
             Screen::Tree => self.tree.row_text(row),

@@ -77,6 +77,21 @@ fn opened() -> State {
     state
 }
 
+/// A comparison of so many functions.
+pub fn compared_functions(count: usize) -> State {
+    let mut all = compared();
+    let one = |i: usize| row(&format!("function_{i}"), Some(500.0), Some(100.0));
+    all.code = Some(CodeDiff {
+        program: None,
+        functions: (0..count).map(one).collect(),
+        ..all.code.take().expect("code")
+    });
+    let mut state = State::new(Screen::Comparison, Look::default());
+    update(&mut state, Action::Resize(110, 24));
+    arrives(&mut state, BackgroundResult::Compared(Ok(Box::new(all))));
+    state
+}
+
 #[test]
 fn from_the_program_to_the_loop_that_gained() {
     let mut state = State::new(Screen::Comparison, Look::default());

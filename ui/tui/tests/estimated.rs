@@ -9,7 +9,7 @@ use crate::tui::state::State;
 use crate::tui::update::update;
 use engine::documents::count::LevelShare;
 use engine::documents::estimate::{Estimate, Parts, Row, Run, Share};
-use engine::documents::estimate_code::Instruction;
+use engine::documents::estimate_code::{Causes, Instruction};
 use engine::documents::estimate_lines::SourceLine;
 use engine::documents::{Report, Source};
 use engine::estimate::Step;
@@ -71,6 +71,7 @@ pub fn estimate() -> Estimate {
     let level =
         |level: &str, share| LevelShare { level: level.into(), share, ..LevelShare::default() };
     load.levels = vec![level("L3", 0.2), level("DRAM", 0.8)];
+    load.causes = Some(Causes { retiring: 0.01, backend_bound: 0.8, ..Causes::default() });
     let why = |name: &str, why: &str| (name.to_owned(), why.to_owned());
     let chase = Row {
         cycles_per_entry: Some(212.5),
@@ -209,7 +210,8 @@ fn from_the_program_to_the_instructions_and_a_measured_block() {
         "1,000 iterations of an entry",
         "not known: branches were not recorded",
         "4.0 cycles of an iteration",
-        "● 1140  mov rax,qword ptr [rax]    L3 20 %, DRAM 80 %",
+        "share Re Sp Fe Be ?    instruction",
+        "  2.00 %          █▋    ● 1140  mov rax,qword ptr [rax]    L3 20 %, DRAM 80 %",
     ] {
         assert!(screen.contains(text), "{text} in {screen}");
     }
@@ -235,12 +237,142 @@ fn the_cursor_starts_on_the_bottleneck() {
 }
 
 #[test]
+fn while_a_command_runs_without_a_pmu_functions_come_first_and_the_estimate_can_be_ordered() {
+    let mut state = State::new(Screen::Tree, Look::default());
+    arrives(&mut state, BackgroundResult::NoFunctions("Sampling.".into()));
+    arrives(&mut state, BackgroundResult::Measuring);
+    arrives(&mut state, BackgroundResult::NotCounted(true));
+    let mut bare = report();
+    bare.source = Source::NoPmu;
+    bare.nodes.iter_mut().for_each(|node| node.value = None);
+    arrives(&mut state, BackgroundResult::Interval(Box::new(bare)));
+    let screen = picture(&state);
+    assert_eq!(state.screen(), Screen::Functions, "not an empty tree: {screen}");
+    assert!(screen.contains("Sampling.") && screen.contains("e: estimate top-down"), "{screen}");
+    assert_eq!(types(&mut state, "e"), [], "not before the command has ended");
+    assert!(picture(&state).contains("when the command has ended"), "{}", picture(&state));
+    let asked = arrives(&mut state, BackgroundResult::Offer("up to 5 further runs".into()));
+    assert_eq!(asked, [Effect::Estimate]);
+}
+
+/// The estimate after its counts: nothing but Retiring is known.
+fn first_part() -> Estimate {
+    let mut document = estimate();
+    let rows = document.functions.iter_mut().chain(&mut document.loops);
+    for row in rows.chain(&mut document.blocks).chain([&mut document.program]) {
+        row.parts = parts(row.parts.retiring.value, 0.0, 0.0);
+        row.sentence = "Undecided between Unexplained 98 % and Retiring 2 %.".into();
+        row.bottleneck = "undecided".into();
+    }
+    document
+}
+
+#[test]
+fn the_parts_of_an_estimate_change_on_every_screen_while_further_runs_go_on() {
+    let mut state = sampled();
+    types(&mut state, "e");
+    let step = |number| Step { what: "loads".into(), number, of: 9, seconds_left: Some(17.2) };
+    arrives(&mut state, BackgroundResult::Estimating(step(3)));
+    arrives(&mut state, BackgroundResult::EstimatedSoFar(Box::new(first_part())));
+    assert_eq!(state.path, [Screen::Estimate], "the first screen as soon as there is something");
+    let screen = picture(&state);
+    assert!(screen.contains("So far (step 3 of 9, about 18 s left): Undecided"), "{screen}");
+    // To the second block of chase, its code, its source, and the functions.
+    let walk = ["Enter", "Enter", "j", "Enter"];
+    let mut before = Vec::new();
+    for keys in walk {
+        types(&mut state, keys);
+        before.push((state.path.clone(), picture(&state)));
+    }
+    assert!(before[3].1.contains("So far") && before[3].1.contains("1147"), "{}", before[3].1);
+    arrives(&mut state, BackgroundResult::Estimating(step(4)));
+    arrives(&mut state, BackgroundResult::EstimatedSoFar(Box::new(estimate())));
+    let screen = picture(&state);
+    assert_eq!(state.path, before[3].0, "nobody is taken away from a block: {screen}");
+    assert!(
+        screen.contains("Undecided between Core Bound 40 %") && screen.contains("step 4"),
+        "{screen}"
+    );
+    types(&mut state, "Esc");
+    let screen = picture(&state);
+    assert_eq!(state.estimate.code.list.at, 1, "the cursor stays on its block: {screen}");
+    assert!(screen.contains("memory bound"), "{screen}");
+    types(&mut state, "Esc");
+    assert!(picture(&state).contains("core bound"), "{}", picture(&state));
+    arrives(&mut state, BackgroundResult::Estimated(Box::new(estimate())));
+    assert!(!picture(&state).contains("So far"), "{}", picture(&state));
+    types(&mut state, "e");
+    assert_eq!(state.path, [Screen::Tree, Screen::Functions], "back to the samples");
+}
+
+#[test]
+fn a_newer_estimate_keeps_open_lines_and_follows_functions_that_change_places() {
+    let mut state = sampled();
+    types(&mut state, "e");
+    arrives(&mut state, BackgroundResult::EstimatedSoFar(Box::new(first_part())));
+    types(&mut state, "Enter Enter s Enter");
+    let load = "mov rax,qword ptr [rax]";
+    assert!(picture(&state).contains(load), "{}", picture(&state));
+    let mut newer = estimate();
+    newer.functions.swap(0, 1);
+    newer.functions[1].lines[1].text = Some("    p = next[p]; // newer".into());
+    arrives(&mut state, BackgroundResult::EstimatedSoFar(Box::new(newer)));
+    let screen = picture(&state);
+    assert!(screen.contains("// newer") && screen.contains(load), "{screen}");
+    assert_eq!(state.estimate.opened().map(|row| row.name.as_str()), Some("chase"), "{screen}");
+    let mut without = estimate();
+    without.functions.remove(0);
+    (without.loops, without.blocks) = (Vec::new(), Vec::new());
+    arrives(&mut state, BackgroundResult::Estimated(Box::new(without)));
+    picture(&state);
+    types(&mut state, "Esc Esc j k Enter");
+    picture(&state);
+}
+
+#[test]
 fn an_estimate_does_not_take_the_screen_from_who_reads_code() {
     let mut state = sampled();
     types(&mut state, "Enter");
     arrives(&mut state, BackgroundResult::Estimated(Box::new(estimate())));
     assert_eq!(state.screen(), Screen::Blocks);
     assert!(picture(&state).contains("e shows it"), "{}", picture(&state));
+}
+
+/// The first words of the answer, the whole of it where there is room, and the next step.
+#[test]
+fn every_screen_names_its_bottleneck_and_the_next_step() {
+    let walk = |mut state: State, size: (u16, u16), sentences: &[[&str; 2]]| {
+        update(&mut state, Action::Resize(size.0, size.1));
+        for [first, whole] in sentences {
+            let screen = picture(&state);
+            let wanted = if size.0 < 80 { first } else { whole };
+            assert!(screen.contains(wanted), "{wanted} at {size:?} in {screen}");
+            assert!(screen.contains("Enter"), "the next step at {size:?} in {screen}");
+            types(&mut state, "Enter");
+        }
+    };
+    for size in [(80, 24), (120, 40), (40, 10)] {
+        let counted = [
+            ["The bottleneck is DRAM Bound", "DRAM Bound, 44.0 % ±1.2. Enter shows the functions."],
+            ["multiply has 90.0 %", "multiply has 90.0 % of the samples; Enter shows"],
+            [
+                "Block 0x1953 has 97 %",
+                "Block 0x1953 has 97 % of the function's samples; Enter measures",
+            ],
+        ];
+        walk(super::example::measured(), size, &counted);
+        let estimates = [
+            ["Undecided between", "Undecided between Core Bound 40 %"],
+            ["Memory Bound: 70 %", "Memory Bound: 70 % (67-74 %) of its time"],
+            ["Memory Bound: 70 %", "Memory Bound: 70 % (67-74 %) of its time"],
+            ["Memory Bound: 70 %", "next: Enter measures it in isolation"],
+        ];
+        walk(estimated(), size, &estimates);
+        let mut offer = sampled();
+        update(&mut offer, Action::Resize(size.0, size.1));
+        let screen = picture(&offer);
+        assert!(screen.contains("e: estimate top-down"), "at {size:?} in {screen}");
+    }
 }
 
 #[test]

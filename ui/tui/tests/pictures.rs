@@ -107,7 +107,7 @@ fn loads_are_beside_the_code() {
     arrives(&mut state, BackgroundResult::Loads(loads));
     types(&mut state, "Enter");
     let functions = picture(&state);
-    let hot = functions.lines().find(|line| line.contains("multiply")).unwrap_or_default();
+    let hot = functions.lines().find(|line| line.contains("matmul.c:17")).unwrap_or_default();
     assert!(hot.contains("75.0 %     320"), "{functions}");
     types(&mut state, "Enter");
     let blocks = picture(&state);

@@ -3,9 +3,28 @@
 use super::measure;
 use crate::keymap::{Command, Screen};
 use crate::tui::action::Effect;
-use crate::tui::state::{EstimateJob, Piece, Progress, State};
+use crate::tui::state::{EstimateJob, Piece, State};
 use crate::tui::view::{estimate_lines, layout};
 use engine::documents::estimate::Estimate;
+
+/// There is no PMU: the samples are the first screen. What is estimated is a command that has ended.
+pub fn not_counted(state: &mut State, is_command: bool) {
+    if is_command && state.estimate.job == EstimateJob::None {
+        state.estimate.job = EstimateJob::Later(false);
+    }
+    if state.path == [Screen::Tree] {
+        state.path.push(Screen::Functions);
+    }
+}
+
+/// The command has ended and can be estimated.
+pub fn offered(state: &mut State, cost: String, effects: &mut Vec<Effect>) {
+    let is_wanted = state.estimate.job == EstimateJob::Later(true);
+    state.estimate.job = EstimateJob::Offered(cost);
+    if is_wanted {
+        ask(state, effects);
+    }
+}
 
 /// Asks for the estimate; once it is here, goes between it and the samples.
 pub fn ask(state: &mut State, effects: &mut Vec<Effect>) {
@@ -16,21 +35,24 @@ pub fn ask(state: &mut State, effects: &mut Vec<Effect>) {
             effects.push(Effect::Estimate);
             message
         }
-        EstimateJob::Running(_) => "the estimate is on its way".to_owned(),
-        EstimateJob::Done => return switch(state, effects),
-        EstimateJob::Failed(why) => format!("no estimate: {why}"),
-        EstimateJob::None if is_measuring(state) => {
-            "an estimate can be made when the command has ended".to_owned()
+        EstimateJob::Later(is_wanted) => {
+            let now = !is_wanted;
+            state.estimate.job = EstimateJob::Later(now);
+            match now {
+                true => "the estimate begins when the command has ended".to_owned(),
+                false => "no estimate will be made".to_owned(),
+            }
         }
+        EstimateJob::Running(_) if state.estimate.document.is_none() => {
+            "the estimate is on its way".to_owned()
+        }
+        EstimateJob::Running(_) | EstimateJob::Done => return switch(state, effects),
+        EstimateJob::Failed(why) => format!("no estimate: {why}"),
         EstimateJob::None => {
             "nothing to estimate: it is for `tdtool -- COMMAND` without a PMU".to_owned()
         }
     };
     state.message = Some(message);
-}
-
-fn is_measuring(state: &State) -> bool {
-    matches!(state.tree.progress, Progress::Loading | Progress::Measuring(_))
 }
 
 /// From the estimate to the samples, or back.
@@ -48,8 +70,18 @@ fn switch(state: &mut State, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The estimate is here: it becomes the first screen, unless the user is looking at code.
+/// The estimate is here, complete.
 pub fn arrived(state: &mut State, document: Estimate) {
+    state.estimate.job = EstimateJob::Done;
+    so_far(state, document);
+}
+
+/// A first estimate becomes the first screen, unless the user is looking at code; a newer one renews the screens.
+pub fn so_far(state: &mut State, document: Estimate) {
+    if state.estimate.document.is_some() {
+        state.estimate.renew(document);
+        return wrap(state);
+    }
     state.estimate.fill(document);
     if matches!(state.screen(), Screen::Tree | Screen::Functions) {
         state.path = vec![Screen::Estimate];

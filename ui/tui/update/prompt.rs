@@ -4,7 +4,7 @@ use super::moves::moved;
 use super::{samples, save};
 use crate::keymap::{Command, Edit};
 use crate::tui::action::Effect;
-use crate::tui::state::{Ask, Prompt, State, matches};
+use crate::tui::state::{Ask, Prompt, State};
 
 /// Maximum length of the text in characters.
 const LONGEST: usize = 200;
@@ -111,5 +111,5 @@ fn find(state: &State, wanted: &str, from: usize, forward: bool, here: bool) -> 
         let step = step % rows;
         if forward { (from + step) % rows } else { (from + rows - step) % rows }
     });
-    order.find(|&row| matches(&state.row_text(row), wanted))
+    order.find(|&row| state.row_matches(row, wanted))
 }

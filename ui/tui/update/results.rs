@@ -28,10 +28,12 @@ pub fn take(state: &mut State, result: BackgroundResult, effects: &mut Vec<Effec
         BackgroundResult::Counts(counts) => state.recorded_counts = counts,
         BackgroundResult::Loads(loads) => state.recorded_loads = loads,
         BackgroundResult::Output(text) => state.output.add(&text),
-        BackgroundResult::Offer(cost) => state.estimate.job = EstimateJob::Offered(cost),
+        BackgroundResult::NotCounted(is_command) => estimate::not_counted(state, is_command),
+        BackgroundResult::Offer(cost) => estimate::offered(state, cost, effects),
         BackgroundResult::Estimating(step) => {
             state.estimate.job = EstimateJob::Running(Some(step));
         }
+        BackgroundResult::EstimatedSoFar(document) => estimate::so_far(state, *document),
         BackgroundResult::Estimated(document) => estimate::arrived(state, *document),
         BackgroundResult::NotEstimated(why) => state.estimate.job = EstimateJob::Failed(why),
         BackgroundResult::Compared(result) => comparison::arrived(state, result),

@@ -2,8 +2,8 @@
 
 use super::gutter::gutter;
 use super::layout::Layout;
-use super::put::{heat, put_prose, put_row, put_wrapped};
-use super::{info, names};
+use super::put::{heat, put_prose, put_row};
+use super::{head, headline, info, names};
 use crate::tui::state::{
     BlockCounts, BlockRow, Each, Load, LoadSamples, Loads, Mispredicted, State,
 };
@@ -29,8 +29,9 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
             return put_prose(buffer, area, state.look, &text);
         }
     };
-    let (text, style) = (info::blocks(state), state.look.style(Tone::Dim));
-    put_wrapped(buffer, layout.head, &state.look.prose(&text), style);
+    let (sentence, about) = (headline::headline(state), info::blocks(state));
+    let texts = [(&*sentence, Tone::Bold), ("", Tone::Plain), (&*about, Tone::Dim)];
+    head::put(state.look, buffer, layout, texts);
     if state.blocks.rows.is_empty() {
         let why = match annotated.blocks.is_empty() {
             // The line at the top has the reason.

@@ -1,8 +1,8 @@
 //! The answer above a screen of an estimate: the bottleneck in a sentence, and the next step.
 
-use super::names;
+use super::{info, names};
 use crate::keymap::{Command, Screen};
-use crate::tui::state::{ProgramRow, SourceRow, State};
+use crate::tui::state::{EstimateJob, ProgramRow, SourceRow, State};
 use engine::documents::estimate::{Estimate, Row};
 use engine::documents::estimate_lines::SourceLine;
 use engine::format;
@@ -20,7 +20,7 @@ pub fn answer(state: &State) -> String {
         _ => (state.estimate.piece_at(at).map(|(_, row)| row), "its instructions"),
     };
     let Some(row) = row else { return String::new() };
-    let mut text = said(row);
+    let mut text = so_far(state) + &said(row);
     text += &format!(" {} shows {below}", state.keys.key(Command::Drill));
     text += &match row.next.is_empty() {
         true => ".".to_owned(),
@@ -30,6 +30,18 @@ pub fn answer(state: &State) -> String {
         text += &format!(" {}", basis(document));
     }
     text
+}
+
+/// `So far (step 3 of 10, about 12 s left): `; nothing of a complete estimate.
+pub fn so_far(state: &State) -> String {
+    match &state.estimate.job {
+        EstimateJob::Running(step) => {
+            let step =
+                step.as_ref().map_or(String::new(), |step| format!(" ({})", info::step(step)));
+            format!("So far{step}: ")
+        }
+        _ => String::new(),
+    }
 }
 
 /// What the program's screen speaks of: all of it, or the time that is not divided.

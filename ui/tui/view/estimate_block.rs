@@ -1,6 +1,7 @@
 //! What is known of an estimated loop or block: the answer, its cycles, the parts of its time, its instructions.
 
-use super::estimate_row::node_line;
+use super::estimate_answer::so_far;
+use super::estimate_row::{bar_titles, node_line};
 use super::paragraphs::Paragraphs;
 use crate::keymap::Command;
 use crate::tui::look::Look;
@@ -22,7 +23,7 @@ pub fn lines(state: &State, columns: usize) -> Vec<Line> {
     let (Some(row), Some(piece)) = (state.estimate.shown(), state.estimate.piece) else {
         return out.lines;
     };
-    out.paragraph("", &row.sentence, Tone::Bold);
+    out.paragraph("", &(so_far(state) + &row.sentence), Tone::Bold);
     let key = state.keys.key(Command::Drill);
     let next = match row.next.is_empty() {
         true => format!("{key} measures it in isolation."),
@@ -90,6 +91,10 @@ fn code(out: &mut Paragraphs, state: &State, row: &Row) {
     if row.code.is_empty() {
         return labelled(out, "instructions", &unknown(row, "code"));
     }
+    if out.columns >= WIDE {
+        let bars = bar_titles(cells(out.columns));
+        out.push(format!("{} {bars}  instruction", fit_right("share", 8)), Tone::Dim);
+    }
     let mut last = None;
     for one in &row.code {
         let place = one.source.as_ref();
@@ -98,27 +103,34 @@ fn code(out: &mut Paragraphs, state: &State, row: &Row) {
             out.push(format!("{:>10}{}", "", text.unwrap_or_default()), Tone::Dim);
             last = place;
         }
-        instruction(out, state, row, one);
+        instruction(out, state, one);
     }
 }
 
-fn instruction(out: &mut Paragraphs, state: &State, row: &Row, one: &Instruction) {
-    let text = instruction_text(state.look, one, row.share, out.columns);
+/// Cells of each of the five bars.
+fn cells(columns: usize) -> usize {
+    if columns >= 100 { 4 } else { 2 }
+}
+
+fn instruction(out: &mut Paragraphs, state: &State, one: &Instruction) {
+    let text = instruction_text(state.look, one, out.columns);
     let tone = if one.critical { Tone::Bold } else { Tone::Plain };
     let text = crate::tui::width::fit(&text, out.columns);
     out.push(text.trim_end().to_owned(), tone);
 }
 
-/// An instruction of code that has the share `of` of all samples.
-pub fn instruction_text(look: Look, one: &Instruction, of: f64, columns: usize) -> String {
+/// An instruction, with what goes to it of the parts of its loop or block.
+pub fn instruction_text(look: Look, one: &Instruction, columns: usize) -> String {
     let share = match one.samples {
         0 => String::new(),
         _ => format!("{:.2} %", 100.0 * one.share),
     };
     let mark = if one.critical { "●" } else { " " };
-    let bar = match columns >= WIDE {
-        // A share of a share: how the bar is drawn, no new number.
-        true => look.bar(if of > 0.0 { one.share / of } else { 0.0 }, 8) + " ",
+    let bar: String = match columns >= WIDE {
+        true => {
+            let causes = one.causes.unwrap_or_default().level1();
+            causes.into_iter().map(|share| look.bar(share, cells(columns)) + " ").collect()
+        }
         false => String::new(),
     };
     let address = one.address.trim_start_matches("0x");

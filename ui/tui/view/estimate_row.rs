@@ -10,6 +10,13 @@ use engine::documents::estimate::{Node, Parts, Row};
 use engine::format;
 use ratatui::text::{Line, Span};
 
+/// The titles above five bars of so many cells each.
+pub fn bar_titles(cells: usize) -> String {
+    let names = if cells < 9 { SHORT } else { PARTS };
+    let one = |name: &str| fit(&name.chars().take(cells).collect::<String>(), cells) + " ";
+    names.into_iter().map(one).collect()
+}
+
 /// Titles above the bars of the parts.
 const PARTS: [&str; 5] = ["Retiring", "Bad spec.", "Frontend", "Backend", "?"];
 /// The same where they are short.
@@ -54,10 +61,7 @@ impl Columns {
     pub fn titles(&self, name: &str) -> String {
         let mut text = fit_right("share", 8) + " ";
         if self.bar > 0 {
-            for part in if self.bar < 9 { SHORT } else { PARTS } {
-                let part: String = part.chars().take(self.bar).collect();
-                text += &(fit(&part, self.bar) + " ");
-            }
+            text += &bar_titles(self.bar);
         }
         if self.bottleneck > 0 {
             text += &(fit("bottleneck", self.bottleneck) + " ");

@@ -35,9 +35,9 @@ pub fn line(state: &State, row: usize, columns: usize) -> Line<'static> {
             None => Line::default(),
         },
         Some(SourceRow::Instruction(i, j)) => {
-            let one = lines(state).get(*i).and_then(|of| Some((of, of.code.get(*j)?)));
-            one.map_or_else(Line::default, |(of, one)| {
-                let text = instruction_text(look, one, of.share, columns);
+            let one = lines(state).get(*i).and_then(|of| of.code.get(*j));
+            one.map_or_else(Line::default, |one| {
+                let text = instruction_text(look, one, columns);
                 Line::from(look.span(fit(&look.prose(&text), columns), Tone::Plain))
             })
         }

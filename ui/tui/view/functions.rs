@@ -2,8 +2,8 @@
 
 use super::columns::Columns;
 use super::layout::Layout;
-use super::put::{heat, put_prose, put_row, put_wrapped};
-use super::{info, names};
+use super::put::{heat, put_prose, put_row};
+use super::{head, headline, info, names};
 use crate::tui::state::{Load, State};
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, fit_middle, fit_right};
@@ -16,6 +16,7 @@ use ratatui::text::{Line, Span};
 /// Draws the screen.
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     let area = layout.list;
+    texts(state, buffer, layout);
     let hot = match &state.functions.data {
         Load::Ready(hot) => hot,
         Load::Loading => {
@@ -23,7 +24,7 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
         }
         Load::Missing(why) => return put_prose(buffer, area, state.look, why),
     };
-    head(state, hot, buffer, layout.head);
+    titles(state, hot, buffer, layout.head);
     if state.functions.rows.is_empty() {
         let why = match hot.functions.is_empty() {
             true => format!("No function has samples. {}", hot.notes.join(". ")),
@@ -34,18 +35,17 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     rows(state, hot, buffer, area);
 }
 
-fn head(state: &State, hot: &Summary, buffer: &mut Buffer, area: Rect) {
-    let look = state.look;
-    let mut above = Rect { height: area.height.saturating_sub(1), ..area };
-    if let Some(offer) = info::estimate_job(state).filter(|_| above.height >= 2) {
-        let line = fit(&look.prose(&offer), usize::from(area.width));
-        buffer.set_line(area.x, area.y, &Line::from(look.span(line, Tone::Warm)), area.width);
-        above = Rect { y: above.y + 1, height: above.height - 1, ..above };
-    }
-    put_wrapped(buffer, above, &look.prose(&info::functions(state)), look.style(Tone::Dim));
+fn texts(state: &State, buffer: &mut Buffer, layout: &Layout) {
+    let offer = info::estimate_job(state).unwrap_or_default();
+    let (sentence, about) = (headline::headline(state), info::functions(state));
+    let texts = [(&*sentence, Tone::Bold), (&*offer, Tone::Warm), (&*about, Tone::Dim)];
+    head::put(state.look, buffer, layout, texts);
+}
+
+fn titles(state: &State, hot: &Summary, buffer: &mut Buffer, area: Rect) {
     if area.height >= 1 {
         let columns = Columns::of(usize::from(area.width), hot, state.loads().is_some());
-        let line = Line::from(look.span(columns.titles(state), Tone::Bold));
+        let line = Line::from(state.look.span(columns.titles(state), Tone::Bold));
         buffer.set_line(area.x, area.bottom() - 1, &line, area.width);
     }
 }

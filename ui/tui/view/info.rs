@@ -2,6 +2,7 @@
 
 use crate::keymap::Command;
 use crate::tui::state::{EstimateJob, Order, State, WITH_LINES};
+use engine::estimate::Step;
 use engine::format;
 use profile::hot::Skid;
 
@@ -42,18 +43,24 @@ pub fn estimate_job(state: &State) -> Option<String> {
     let key = state.keys.key(Command::Estimate);
     Some(match &state.estimate.job {
         EstimateJob::None => return None,
+        EstimateJob::Later(false) => {
+            format!(
+                "{key}: estimate top-down without a PMU, in further runs when the command has ended"
+            )
+        }
+        EstimateJob::Later(true) => "top-down is estimated when the command has ended".to_owned(),
         EstimateJob::Offered(cost) => format!("{key}: estimate top-down without a PMU, {cost}"),
         EstimateJob::Running(None) => "estimating top-down …".to_owned(),
-        EstimateJob::Running(Some(step)) => format!(
-            "estimating top-down: step {} of {}{}: {}",
-            step.number,
-            step.of,
-            step.seconds_left.map_or(String::new(), |s| format!(", about {:.0} s left", s.ceil())),
-            step.what
-        ),
+        EstimateJob::Running(Some(of)) => format!("estimating top-down: {}: {}", step(of), of.what),
         EstimateJob::Done => format!("{key}: back to the estimated top-down"),
         EstimateJob::Failed(why) => format!("no estimated top-down: {why}"),
     })
+}
+
+/// `step 3 of 10, about 12 s left`.
+pub fn step(step: &Step) -> String {
+    let left = step.seconds_left.map(|s| format!(", about {:.0} s left", s.ceil()));
+    format!("step {} of {}{}", step.number, step.of, left.unwrap_or_default())
 }
 
 /// How exact the addresses of samples are.

@@ -1,10 +1,13 @@
 //! Where the parts of the screen are.
 
-use super::{calls_answer, comparison_answer, estimate_answer, info, intervals, output};
+use super::{calls_answer, comparison_answer, estimate_answer, headline, info, intervals, output};
 use crate::keymap::Screen;
 use crate::tui::state::State;
 use crate::tui::width::wrap;
 use ratatui::layout::Rect;
+
+/// Rows from which there are sentences above the list.
+const SENTENCES: u16 = 7;
 
 /// Columns from which the tree's details are beside it; rows from which they are below it.
 const BESIDE: u16 = 100;
@@ -15,6 +18,8 @@ const BELOW: u16 = 14;
 pub struct Layout {
     pub breadcrumb: Rect,
     pub head: Rect,
+    /// Rows of the texts at its top: the sentence, the offer of an estimate, what the rows are of.
+    pub texts: [u16; 3],
     pub list: Rect,
     /// The tree's details.
     pub details: Rect,
@@ -34,38 +39,47 @@ pub fn layout(state: &State) -> Layout {
     let output_height = if shows { output::ROWS } else { 0 };
     let output = rows(height - footer_height - output_height, output_height);
     let body = rows(breadcrumb.height, height - breadcrumb.height - footer_height - output_height);
-    let head_height = match (state.screen(), body.height) {
-        (Screen::Block | Screen::EstimatedBlock, _) => 0,
-        (Screen::Functions, h) if h >= 9 => {
-            let offer = u16::from(info::estimate_job(state).is_some());
-            1 + offer + info_height(&info::functions(state), width, h)
+    let (texts, titles) = match (state.screen(), body.height) {
+        (Screen::Block | Screen::EstimatedBlock, _) => ([0; 3], 0),
+        (Screen::Intervals, h) => ([0; 3], intervals::chart_rows(state, h)),
+        (screen, h) if h >= SENTENCES => {
+            (texts(state, screen, (width, h)), u16::from(screen != Screen::Blocks))
         }
-        (screen, h) if screen.is_estimate() && h >= 9 => {
-            1 + info_height(&estimate_answer::answer(state), width, h)
-        }
-        (screen, h) if screen.is_comparison() && h >= 9 => {
-            1 + info_height(&comparison_answer::answer(state), width, h)
-        }
-        (Screen::Intervals, h) => intervals::chart_rows(state, h),
-        (Screen::Calls, h) if h >= 9 => 1 + info_height(&calls_answer::answer(state), width, h),
-        (screen, h) if screen.is_estimate() => u16::from(h >= 5),
-        (Screen::Blocks, h) if h >= 9 => info_height(&info::blocks(state), width, h).max(1),
-        (_, h) if h >= 9 => 2,
-        (_, h) if h >= 5 => 1,
-        _ => 0,
+        (_, h) => ([0; 3], u16::from(h >= 5)),
     };
+    let head_height = titles + texts.iter().sum::<u16>();
     let head = Rect { height: head_height, ..body };
     let below = Rect { y: body.y + head_height, height: body.height - head_height, ..body };
     let (list, details) = match state.screen() {
         Screen::Tree => split(state, below),
         _ => (below, Rect::default()),
     };
-    Layout { breadcrumb, head, list, details, output, footer }
+    Layout { breadcrumb, head, texts, list, details, output, footer }
 }
 
-/// Rows for the information above the rows: all of it if there is room.
-fn info_height(text: &str, width: u16, height: u16) -> u16 {
-    let most = if height >= 16 { 4 } else { 1 };
+/// Rows of the texts above the titles.
+fn texts(state: &State, screen: Screen, (width, height): (u16, u16)) -> [u16; 3] {
+    let of = |text: &str, most| text_height(text, width, if height >= 16 { most } else { 1 });
+    let about = |text: &str| if height >= 9 { of(text, 4) } else { 0 };
+    let sentence = of(&headline::headline(state), 2);
+    match screen {
+        Screen::Tree => [sentence, 0, u16::from(height >= 9)],
+        Screen::Functions => {
+            let offer = info::estimate_job(state).map_or(0, |text| of(&text, 2));
+            [sentence, offer, about(&info::functions(state))]
+        }
+        Screen::Blocks => [sentence, 0, about(&info::blocks(state))],
+        Screen::Calls => [of(&calls_answer::answer(state), 4), 0, 0],
+        screen if screen.is_estimate() => [of(&estimate_answer::answer(state), 4), 0, 0],
+        _ => [of(&comparison_answer::answer(state), 4), 0, 0],
+    }
+}
+
+/// Rows for a text: all of it up to so many.
+fn text_height(text: &str, width: u16, most: u16) -> u16 {
+    if text.is_empty() {
+        return 0;
+    }
     let lines = wrap(text, usize::from(width)).len();
     u16::try_from(lines).unwrap_or(most).min(most)
 }

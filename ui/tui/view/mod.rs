@@ -14,6 +14,7 @@
 //! | `estimate_block` | what is known of an estimated loop or block |
 //! | `comparison`, `comparison_answer` | two measurements compared, and the answer above |
 //! | `calls`, `calls_answer` | callers and callees of a function, likewise |
+//! | `head`, `headline` | the texts above rows; the sentence above tree, functions and blocks |
 //! | `intervals` | the intervals over time |
 //! | `info`, `names` | the lines above functions and blocks |
 //! | `help` | the `?` screen |
@@ -41,6 +42,8 @@ mod flag;
 mod footer;
 mod functions;
 mod gutter;
+mod head;
+mod headline;
 mod help;
 mod info;
 mod intervals;

@@ -15,7 +15,7 @@ const BAR: usize = 20;
 
 /// Draws the screen, except for the details.
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
-    tree_head::draw(state, buffer, layout.head);
+    tree_head::draw(state, buffer, layout);
     let area = layout.list;
     let tree = &state.tree;
     if tree.rows.is_empty() {

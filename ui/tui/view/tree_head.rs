@@ -1,5 +1,7 @@
 //! The lines above the tree: the processor, the source of the values, and metrics such as IPC.
 
+use super::layout::Layout;
+use super::{head, headline};
 use crate::tui::state::State;
 use crate::tui::tone::Tone;
 use crate::tui::width::fit;
@@ -7,17 +9,15 @@ use engine::documents::{Report, Source};
 use engine::format;
 use engine::render::report::text::{SHORT_INFOS, short_label};
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 /// Draws them; on a small screen only the metrics.
-pub fn draw(state: &State, buffer: &mut Buffer, area: Rect) {
+pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     let Some(report) = &state.tree.report else { return };
-    let look = state.look;
-    if area.height >= 2 {
-        let text = look.prose(&subject(state, report)).into_owned();
-        buffer.set_line(area.x, area.y, &Line::from(look.span(text, Tone::Dim)), area.width);
-    }
+    let (look, area) = (state.look, layout.head);
+    let (sentence, about) = (headline::headline(state), subject(state, report));
+    let texts = [(&*sentence, Tone::Bold), ("", Tone::Plain), (&*about, Tone::Dim)];
+    head::put(look, buffer, layout, texts);
     if area.height >= 1 {
         let text = fit(&look.prose(&metrics(report)), usize::from(area.width));
         buffer.set_line(area.x, area.bottom() - 1, &Line::from(text), area.width);

@@ -1,0 +1,200 @@
+//! The runs after the counted one, in order, and what the document is made from.
+
+use super::ask::EstimateAsk;
+use super::evidence::Context;
+use super::footprint::Footprint;
+use super::functions::Functions;
+use super::further::{Further, Wanted};
+use super::listing;
+use super::load_places::{Time, unexplained};
+use super::needs;
+use super::pieces::Function;
+use super::progress::Progress;
+use super::rows;
+use super::schedule::Isolated;
+use super::shared::Shared;
+use super::so_far::{not_yet, waiting};
+use crate::count::Places;
+use crate::documents::count::Count;
+use crate::documents::estimate::{Estimate, Run};
+use crate::steps::Left;
+use profile::hot::Profile;
+use tma::Result;
+
+/// Branches are recorded where mispredictions may take this share of the time, loads where so much is unexplained.
+const WORTH: f64 = 0.02;
+
+/// Further runs take at most about so many times the first.
+const MOST: f64 = 8.0;
+
+/// Runs with loads are planned for this share of that, as what probes cost is known roughly.
+const PLANNED: f64 = 0.93;
+
+/// What is said where loads are not recorded everywhere.
+const PART: &str =
+    "loads were recorded where they were most likely to matter: all would have taken too long";
+
+/// Why it is not known whether two runs do the same.
+const NOT_REPEATED: &str = "entries were counted in one run only, as the others took too long: whether each run does the \
+                            same is not known";
+
+/// How well entries are those of the sampled run where two runs differ: a program that runs for a given time does
+/// less with probes.
+const DIFFERENT: f64 = 0.4;
+
+/// What was wanted beside counts, what was recorded, and of which code loads.
+#[derive(Clone, Default)]
+pub(super) struct Recorded {
+    pub wanted: Wanted,
+    pub recorded: Wanted,
+    pub places: Places,
+}
+
+/// What the document is made from, beside counts and measurements.
+pub(super) struct Known<'a> {
+    pub shared: &'a Shared<'a>,
+    pub found: &'a Functions,
+    pub functions: &'a [Function],
+    pub command: &'a [String],
+    pub ask: &'a EstimateAsk,
+}
+
+impl<'a> Known<'a> {
+    /// Enters the program, its functions, loops and blocks.
+    ///
+    /// # Errors
+    /// The table of ports cannot be read.
+    pub fn enter<'c>(
+        &self,
+        document: &mut Estimate,
+        profile: &mut Profile,
+        count: &'c Count,
+        isolated: &Isolated,
+        of: &Recorded,
+    ) -> Result<Context<'c>>
+    where
+        'a: 'c,
+    {
+        let context = Context {
+            branches: of.recorded.branches,
+            entries_error: if document.deterministic == Some(false) { DIFFERENT } else { 0.0 },
+            footprint: self.footprint(),
+            loads_of: of.places.clone(),
+            ..self.shared.context(count)?
+        };
+        rows::enter(document, self.found, self.functions, isolated, (&context, self.command));
+        listing::enter(document, profile, &self.ask.model, (&context, of.recorded.loads));
+        Ok(context)
+    }
+
+    /// The document as far as it is known.
+    pub fn so_far(
+        &self,
+        profile: &mut Profile,
+        further: &Further,
+        measured: &Isolated,
+        of: &Recorded,
+    ) -> Option<Estimate> {
+        let seconds = self.found.hot.seconds;
+        let mut document = Estimate::default();
+        document.runs.push(Run { run: "samples".to_owned(), seconds });
+        document.runs.extend(further.runs());
+        let isolated = waiting(self.functions, measured);
+        self.enter(&mut document, profile, further.counts(), &isolated, of).ok()?;
+        not_yet(&mut document, of.recorded);
+        Some(document)
+    }
+
+    /// Records branches, then loads where something is still unexplained, and counts once more if there is time for
+    /// that. `after` each run it is called with what was recorded until then.
+    ///
+    /// # Errors
+    /// The table of ports cannot be read.
+    pub fn record(
+        &self,
+        (further, isolated): (&mut Further, &Isolated),
+        (plain, progress): (f64, &mut Progress),
+        document: &mut Estimate,
+        after: &mut dyn FnMut(&Further, &Recorded),
+    ) -> Result<Recorded> {
+        let mut noted = |done: Result<()>| {
+            let error = done.err().map(|error| error.to_string());
+            document.notes.extend(error.clone());
+            error.is_none()
+        };
+        let mut of = Recorded::default();
+        after(further, &of);
+        of.wanted = Wanted { branches: self.branches(further.counts())?, loads: true };
+        let mut left =
+            Left { counts: 1, branches: of.wanted.branches, loads: true, ..Left::default() };
+        if of.wanted.branches && !further.is_interrupted() {
+            progress.begin("branches", left);
+            of.recorded.branches = noted(further.branches(self.ask)) && !further.is_interrupted();
+            after(further, &of);
+        }
+        left.branches = false;
+        let time = Time {
+            plain,
+            counted: further.seconds_of("counts"),
+            most: (PLANNED * MOST * plain - further.seconds()) / 2.0,
+        };
+        let context =
+            Context { branches: of.recorded.branches, ..self.shared.context(further.counts())? };
+        let found = unexplained(&context, self.functions, isolated, time);
+        of.wanted.loads = found.share > WORTH && !found.places.is_empty();
+        of.places = found.places;
+        if of.wanted.loads && !further.is_interrupted() {
+            progress.begin("loads", left);
+            of.recorded.loads =
+                noted(further.loads(of.places.clone())) && !further.is_interrupted();
+            after(further, &of);
+            if found.is_part {
+                document.notes.push(PART.to_owned());
+            }
+        }
+        left.loads = false;
+        let again = further.seconds_of("counts").max(left.seconds(plain));
+        if !further.is_interrupted() && further.seconds() + again > MOST * plain {
+            document.notes.push(NOT_REPEATED.to_owned());
+        } else if !further.is_interrupted() {
+            progress.begin("counts again", left);
+            match further.repeated() {
+                Ok(same) => document.deterministic = same,
+                Err(error) => document.notes.push(error.to_string()),
+            }
+        }
+        Ok(of)
+    }
+
+    /// Whether mispredictions can matter.
+    fn branches(&self, count: &Count) -> Result<bool> {
+        let context = self.shared.context(count)?;
+        let all: u64 = self.functions.iter().flat_map(|function| &function.samples).sum();
+        let cycles = self.shared.cycles * all as f64 / self.shared.samples.max(1) as f64;
+        let most = needs::mispredictions(self.functions, &context.counted, context.penalty);
+        Ok(most > WORTH * cycles)
+    }
+
+    fn footprint(&self) -> Footprint {
+        Footprint::of(self.functions, self.shared.core.l1_code.map(|cache| cache.bytes()))
+    }
+}
+
+/// What an interrupted estimate lacks; so many of all hot loops and blocks were not measured in isolation.
+pub(super) fn missing(of: &Recorded, (left, all): (usize, usize)) -> String {
+    let Recorded { wanted, recorded, .. } = of;
+    let lacks = [
+        (left > 0, format!("{left} of {all} hot loops and blocks in isolation")),
+        (wanted.branches && !recorded.branches, "mispredictions".to_owned()),
+        (wanted.loads && !recorded.loads, "latencies of loads".to_owned()),
+    ];
+    let lacks: Vec<String> =
+        lacks.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect();
+    match lacks.is_empty() {
+        true => "interrupted: whether two runs do the same is not known".to_owned(),
+        false => format!(
+            "interrupted: not known are {}; what they would explain is unexplained",
+            lacks.join(", ")
+        ),
+    }
+}

@@ -1,0 +1,44 @@
+//! What all pieces of a run share.
+
+use super::counted::Counted;
+use super::evidence::Context;
+use super::footprint::Footprint;
+use crate::count::Places;
+use crate::documents::count::Count;
+use isa::ports::Ports;
+use tma::{Core, Result};
+
+/// What all pieces share, without counts.
+pub(super) struct Shared<'a> {
+    pub core: &'a Core,
+    pub width: f64,
+    /// Core cycles of the run.
+    pub cycles: f64,
+    pub samples: u64,
+    pub ghz: f64,
+}
+
+impl Shared<'_> {
+    /// With counts.
+    ///
+    /// # Errors
+    /// The table of ports cannot be read.
+    pub fn context<'c>(&'c self, count: &'c Count) -> Result<Context<'c>> {
+        let known = self.core.answers().and_then(|answers| answers.misprediction);
+        Ok(Context {
+            core: self.core,
+            ports: Ports::of(self.core)?,
+            width: self.width,
+            cycles: self.cycles,
+            samples: self.samples,
+            ghz: self.ghz,
+            penalty: count.misprediction_cycles.or(known),
+            count,
+            counted: Counted::new(count),
+            branches: false,
+            entries_error: 0.0,
+            footprint: Footprint::default(),
+            loads_of: Places::default(),
+        })
+    }
+}

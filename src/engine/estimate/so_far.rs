@@ -1,0 +1,76 @@
+//! The document before it is complete: what the runs and measurements until now give.
+
+use super::further::Wanted;
+use super::isolated::Found;
+use super::pieces::Function;
+use super::schedule::Isolated;
+use crate::documents::estimate::Estimate;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Between two documents is at least so many times the time that one takes: it is time that the estimate waits.
+const REST: u32 = 10;
+
+/// Why a piece is not divided yet.
+const WAITS: &str = "not measured in isolation yet";
+
+/// What is called with the document so far.
+#[derive(Clone)]
+pub struct SoFar(Arc<dyn Fn(Estimate) + Send + Sync>);
+
+impl SoFar {
+    /// Calls `show`.
+    pub fn new(show: impl Fn(Estimate) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(show))
+    }
+}
+
+impl fmt::Debug for SoFar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SoFar")
+    }
+}
+
+/// Shows documents, not too often.
+pub(super) struct Shown {
+    to: Option<SoFar>,
+    next: Instant,
+}
+
+impl Shown {
+    /// None was shown.
+    pub fn new(to: Option<SoFar>) -> Self {
+        Self { to, next: Instant::now() }
+    }
+
+    /// Shows the document that `make` gives; one that comes too soon only if the step is over.
+    pub fn show(&mut self, is_over: bool, make: impl FnOnce() -> Option<Estimate>) {
+        let begin = Instant::now();
+        let Some(to) = self.to.as_ref().filter(|_| is_over || begin >= self.next) else { return };
+        if let Some(document) = make() {
+            (to.0)(document);
+        }
+        self.next = Instant::now() + (begin.elapsed() * REST).max(Duration::from_millis(200));
+    }
+}
+
+/// What is measured, and of all other pieces that they wait.
+pub(super) fn waiting(functions: &[Function], measured: &Isolated) -> Isolated {
+    let pieces = |(at, of): (usize, &Function)| (0..of.pieces.len()).map(move |piece| (at, piece));
+    let wait = |of| (of, Err::<Found, _>(WAITS.to_owned()));
+    let mut all: Isolated = functions.iter().enumerate().flat_map(pieces).map(wait).collect();
+    all.extend(measured.iter().map(|(of, found)| (*of, found.clone())));
+    all
+}
+
+/// Says of what was not recorded that it may be.
+pub(super) fn not_yet(document: &mut Estimate, recorded: Wanted) {
+    for row in document.loops.iter_mut().chain(&mut document.blocks) {
+        for (name, is_known) in [("mispredicted", recorded.branches), ("loads", recorded.loads)] {
+            if let Some(why) = row.reasons.get_mut(name).filter(|_| !is_known) {
+                "not recorded yet".clone_into(why);
+            }
+        }
+    }
+}
