@@ -80,7 +80,7 @@ fn damage_is_reported_in_every_mode() {
     let whole = made::file("x86_64", &made::records());
     let damaged = folder.write("cut.data", &whole[..640]);
     let (file, graph) = (folder.file("file"), folder.file("graph.svg"));
-    let modes: [&[&str]; 21] = [
+    let modes: [&[&str]; 23] = [
         &["report"],
         &["report", "-v"],
         &["report", "--format", "csv"],
@@ -95,27 +95,31 @@ fn damage_is_reported_in_every_mode() {
         &["report", "--callgrind", &file],
         &["report", "--firefox", &file],
         &["report", "--html", &file],
-        &["report", "--by", "stores"],
         &["branches"],
         &["branches", "--format", "csv"],
         &["branches", "--format", "profgen"],
+        &["branches", "--format", "pprof", "--output", &file],
         &["loads"],
         &["loads", "--format", "json"],
+        &["loads", "--format", "csv"],
+        &["prefetch", "--format", "csv"],
         &["prefetch"],
     ];
     let mut silent = Vec::new();
     for mode in modes {
         let _ = fs::remove_file(&file);
         let ran = tdtool([&mode[..1], &[&damaged], &mode[1..]].concat());
-        let shown = ran.stdout + &ran.stderr + &fs::read_to_string(&file).unwrap_or_default();
+        let shown = ran.stdout + &ran.stderr + &String::from_utf8_lossy(&fs::read(&file).unwrap_or_default());
         if !shown.contains("cut off") && !shown.contains("damaged") {
             silent.push(format!("{mode:?}: {shown}"));
         }
     }
     assert!(silent.is_empty(), "{}", silent.join("\n"));
-    let compared = tdtool(["diff", &damaged, &damaged]);
-    let shown = compared.stdout + &compared.stderr;
-    assert!(shown.contains("cut off") || shown.contains("damaged"), "diff: {shown}");
+    for format in ["text", "csv", "json", "markdown"] {
+        let compared = tdtool(["diff", &damaged, &damaged, "--format", format]);
+        let shown = compared.stdout + &compared.stderr;
+        assert!(shown.contains("cut off") || shown.contains("damaged"), "diff {format}: {shown}");
+    }
 }
 
 /// A disk of 16 KiB: what is whole stays, what is not is removed and explained.

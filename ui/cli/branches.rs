@@ -4,6 +4,7 @@ use super::output::{page, write_or_print, write_or_print_bytes};
 use super::present::present;
 use super::reading::reading;
 use super::search::SearchArgs;
+use crate::message;
 use clap::{Args, ValueEnum};
 use engine::documents::branches::{Branches, EventRow};
 use engine::render::{branches, json};
@@ -70,6 +71,10 @@ pub fn run(args: &BranchesArgs) -> Result<ExitCode> {
 fn report(args: &BranchesArgs) -> Result<ExitCode> {
     let search = args.search.paths()?;
     let document = engine::branches::branches(&args.files, args.event_number, &search)?;
+    if !matches!(args.format, Format::Text | Format::Json) {
+        // They may say that the recording is damaged.
+        document.notes.iter().for_each(|text| message::note(text));
+    }
     let text = match args.format {
         Format::Text => branches::text(&document, args.n, page(args.output.as_deref())),
         Format::Json => json::pretty(&document)?,

@@ -120,6 +120,10 @@ impl FormArgs {
         ascii: bool,
     ) -> Result<ExitCode> {
         judge(&mut compared, conditions)?;
+        if matches!(self.format, Format::Csv | Format::Junit) {
+            // They may say that a recording is damaged.
+            compared.notes.iter().for_each(|text| message::note(text));
+        }
         let text = match self.format {
             Format::Text => render::render(&compared, ascii, page(self.output.as_deref())),
             Format::Json => json::pretty(&compared)?,

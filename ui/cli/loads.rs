@@ -4,6 +4,7 @@ use super::output::{page, write_or_print};
 use super::present::present;
 use super::reading::reading;
 use super::search::SearchArgs;
+use crate::message;
 use clap::{Args, ValueEnum};
 use engine::render::{json, recorded_loads};
 use std::path::PathBuf;
@@ -47,6 +48,10 @@ pub fn run(args: &LoadsArgs) -> Result<ExitCode> {
 fn report(args: &LoadsArgs) -> Result<ExitCode> {
     let search = args.search.paths()?;
     let document = engine::recorded_loads::loads(&args.files, &search)?;
+    if matches!(args.format, Format::Csv) {
+        // They may say that the recording is damaged.
+        document.notes.iter().for_each(|text| message::note(text));
+    }
     let text = match args.format {
         Format::Text => recorded_loads::text(&document, args.n, page(args.output.as_deref())),
         Format::Json => json::pretty(&document)?,

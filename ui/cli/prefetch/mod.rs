@@ -113,6 +113,10 @@ fn advise(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
         }
         write_whole(path, written(&plan, args.plan_format)?.as_bytes(), &args.files, "--plan")?;
     }
+    if matches!(args.format, Format::Csv) {
+        // They may say that a recording is damaged.
+        document.notes.iter().for_each(|text| message::note(text));
+    }
     args.write(&match args.format {
         Format::Text => prefetch::text(&document, args.n, settings.ascii, args.page()),
         Format::Json => json::pretty(&document)?,

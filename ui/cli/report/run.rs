@@ -60,7 +60,9 @@ fn of_recordings(
     let show_progress = &mut |done, all| progress.show(done, all);
     for report in of_files(settings.library, &ask, code.as_ref(), show_progress)? {
         let stacks_only = args.stacks_only();
-        if stacks_only || args.format == Format::Csv {
+        // A page shows them, files for other tools do not.
+        let exports_only = args.page_only() && args.html.is_none();
+        if stacks_only || exports_only || args.format == Format::Csv {
             // No report tells them, and they may say that the recording is damaged.
             let of_samples = report.sampled.iter().flat_map(|sampled| &sampled.notes);
             report.notes.iter().chain(of_samples).for_each(|text| note(text));
