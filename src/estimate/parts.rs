@@ -107,7 +107,8 @@ impl Parts {
     #[must_use]
     pub fn tightened(mut self) -> Self {
         let lost = |part: Part| part != Part::Retiring;
-        let least: f64 = self.iter().filter(|(part, _)| lost(*part)).map(|(_, of)| of.share.low).sum();
+        let least: f64 =
+            self.iter().filter(|(part, _)| lost(*part)).map(|(_, of)| of.share.low).sum();
         for part in ALL {
             let share = &mut self.0[part as usize].share;
             let own = if lost(part) { share.low } else { 0.0 };

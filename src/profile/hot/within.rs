@@ -109,7 +109,8 @@ mod tests {
         let within = Within { stays, around: vec![None, Some(0)] };
         let mut all = ByRegion::default();
         for (tid, time) in [(7, 9), (7, 10), (7, 20), (7, 21), (7, 29), (7, 35), (8, 25), (7, 40)] {
-            let sample = Sample { tid: Some(tid), time: Some(time), ..Sample::default() };
+            let mut sample = Sample::default();
+            (sample.tid, sample.time) = (Some(tid), Some(time));
             all.add(&within, &sample, None, None);
         }
         let samples = |region, thread| all.sums.get(&(region, thread)).map(|sum| sum.samples);

@@ -271,7 +271,13 @@ fn first_part() -> Estimate {
 fn the_parts_of_an_estimate_change_on_every_screen_while_further_runs_go_on() {
     let mut state = sampled();
     types(&mut state, "e");
-    let step = |number| Step { what: "loads".into(), number, of: 9, seconds_left: Some(17.2), ..Step::default() };
+    let step = |number| Step {
+        what: "loads".into(),
+        number,
+        of: 9,
+        seconds_left: Some(17.2),
+        ..Step::default()
+    };
     arrives(&mut state, BackgroundResult::Estimating(step(3)));
     arrives(&mut state, BackgroundResult::EstimatedSoFar(Box::new(first_part())));
     assert_eq!(state.path, [Screen::Estimate], "the first screen as soon as there is something");
