@@ -99,15 +99,18 @@ fn rounding(table: &Table, n: usize, groups: &[usize], counts: &Counts) -> f64 {
     fewest.map_or(0.0, |n| 1.0 / (12.0 * 255.0 * 255.0 * n.max(1) as f64))
 }
 
+/// Whether a group never waited for counters.
+fn ran_all(group: &GroupCounts) -> bool {
+    group.running_share().is_some_and(|share| share >= WHOLE)
+}
+
 /// Half width at 95 % by its square, or why there is none.
 fn error_of(groups: &[usize], counts: &Counts, square: f64) -> Result<f64, String> {
     let mut fewest = usize::MAX;
     for &g in groups {
         match &counts.groups[g] {
-            // It has counted everything: nothing is estimated.
-            group @ GroupCounts::Live { .. }
-                if group.running_share().is_some_and(|s| s >= WHOLE) =>
-            {
+            // An interval is read once where its groups ran all the time: nothing is estimated.
+            group @ GroupCounts::Live { .. } if counts.interval.is_some() && ran_all(group) => {
                 fewest = fewest.min(MIN_READINGS);
             }
             GroupCounts::Live { readings, .. } => fewest = fewest.min(readings.len()),
