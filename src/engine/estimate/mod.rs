@@ -54,6 +54,6 @@ mod so_far;
 mod words;
 
 pub use crate::steps::{Step, Watch};
-pub use ask::{EstimateAsk, cost};
+pub use ask::{EstimateAsk, cost, cost_of_process};
 pub use run::estimate;
 pub use so_far::SoFar;

@@ -152,7 +152,7 @@ fn estimate_ask(settings: &Settings, command: Option<&pmu::Command>) -> Result<E
             .hint("tdtool report --estimate -- COMMAND")
     })?;
     let (model, progress) = (settings.own_core_model()?, Watch::new(show_step));
-    Ok(EstimateAsk { command, model, progress, so_far: None })
+    Ok(EstimateAsk { command, process: None, model, progress, so_far: None })
 }
 
 /// Shows a step of the estimate that begins: without a terminal the first, which says what all will take.
