@@ -6,6 +6,7 @@ use crate::support::files::{Folder, root, text, zen4_intervals};
 use crate::support::pty::Pty;
 use crate::support::quiet::busy;
 use crate::support::run::tdtool;
+use crate::support::tools::gcc;
 use engine::documents::estimate::{Estimate, Parts, Row, Share};
 use engine::documents::{Report, Source};
 use std::fs;
@@ -82,6 +83,72 @@ fn a_running_process_is_opened_by_its_number() {
     pty.wait_for("interval 1");
     pty.types("q");
     assert_eq!(pty.end().code(), Some(0));
+    assert_eq!(child.try_wait().expect("its state"), None, "the process goes on");
+    child.kill().expect("killed");
+    let _ = child.wait();
+}
+
+/// A program that divides, for so many seconds at most.
+fn dividing(folder: &Folder) -> Option<String> {
+    let source = r#"
+        #include <stdlib.h>
+        #include <time.h>
+        __attribute__((noinline)) long divide(long n) {
+            long s = 1;
+            for (long i = 1; i < n; i++) s = (s + 0x7fffffffffff) / (i | 1) + i;
+            return s;
+        }
+        int main(int argc, char **argv) {
+            long s = 0, end = time(0) + atol(argv[1]);
+            do s += divide(1000000); while (time(0) < end);
+            return s == 42;
+        }
+    "#;
+    Some(text(&gcc(folder.path(), source, &["-O2", "-g"], "work")?).to_owned())
+}
+
+fn has_no_pmu() -> bool {
+    tdtool(["report", "--require-pmu", "--", "true"]).code() == Some(3)
+}
+
+#[test]
+fn a_command_without_a_pmu_is_estimated_part_by_part() {
+    need!(cfg!(target_arch = "x86_64"), "estimates are made on x86-64 only");
+    need!(has_no_pmu(), "a core PMU counts the tree");
+    let folder = Folder::new();
+    let Some(program) = dividing(&folder) else { return };
+    let _busy = busy();
+    let mut pty = Pty::start(&["--", &program, "4"], &[]);
+    // Functions, not an empty tree, and the offer while it runs.
+    pty.wait_for("when the command has ended");
+    pty.types("e");
+    pty.wait_for("So far (step");
+    pty.wait_for("estimated top-down of");
+    pty.types("\r");
+    pty.wait_for("divide");
+    pty.types("q");
+    let _ = pty.end();
+    pty.assert_restored();
+}
+
+#[test]
+fn a_live_process_without_a_pmu_is_estimated_while_it_runs() {
+    need!(cfg!(target_arch = "x86_64"), "estimates are made on x86-64 only");
+    need!(has_no_pmu(), "a core PMU counts the tree");
+    let folder = Folder::new();
+    let Some(program) = dividing(&folder) else { return };
+    let _busy = busy();
+    let mut child = std::process::Command::new(program).arg("600").spawn().expect("started");
+    let mut pty = Pty::start(&["-p", &child.id().to_string()], &[]);
+    pty.wait_for("e: estimate top-down without a PMU");
+    pty.wait_for("divide");
+    pty.types("e");
+    pty.wait_for("So far (step");
+    pty.types("\r");
+    pty.wait_for("divide");
+    pty.types("q");
+    let _ = pty.end();
+    pty.assert_restored();
     assert_eq!(child.try_wait().expect("its state"), None, "the process goes on");
     child.kill().expect("killed");
     let _ = child.wait();

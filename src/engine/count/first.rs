@@ -31,6 +31,8 @@ pub(crate) struct First {
     steps: Steps,
     /// The code of the process could not be put back after a window.
     pub(super) remains: bool,
+    /// Processor time in seconds that a live process used in the window that was counted.
+    pub spent: Option<f64>,
     /// The first status other than 0 of the runs before, or of the counted one.
     pub(super) status: i32,
 }
@@ -102,7 +104,7 @@ impl First {
         document.notes.extend(notes);
         let status = before.or(counts.exit).map_or(0, pmu::Exit::code);
         let remains = counts.remains;
-        Ok(Self { document, counts, chosen, plain, steps, remains, status })
+        Ok(Self { document, counts, chosen, plain, steps, remains, spent, status })
     }
 
     /// Records branches, values and loads, as far as asked for, each in runs or windows of their own. The signal that

@@ -4,12 +4,15 @@ use super::so_far::SoFar;
 use crate::core_model::CoreModel;
 use crate::steps::{Left, Watch};
 use pmu::Command;
+use std::time::Duration;
 
 /// What to estimate.
 #[derive(Debug, Clone)]
 pub struct EstimateAsk {
     /// The command, run again.
     pub command: Command,
+    /// A live process instead, in windows that long in place of further runs.
+    pub process: Option<(i32, Duration)>,
     /// The core.
     pub model: CoreModel,
     /// Called before each step.
@@ -35,6 +38,17 @@ pub fn cost(plain: f64) -> String {
         "up to {} further runs of the command, a few that end at a hot loop, and about {:.0} s",
         left.runs(),
         left.seconds(plain).ceil()
+    )
+}
+
+/// What an estimate of a live process costs, in words.
+pub fn cost_of_process(window: Duration) -> String {
+    let left = Left { counts: 1, ..Left::all() };
+    format!(
+        "up to {} windows of {} s in which probes slow the process, and about {:.0} s",
+        left.runs(),
+        window.as_secs_f64(),
+        left.seconds(window.as_secs_f64()).ceil()
     )
 }
 

@@ -36,7 +36,7 @@ impl Further {
         let ask = CountAsk {
             // Its output belongs where that of the first run went once only.
             command: pmu::Command { stdout_to_stderr: true, ..ask.command.clone() },
-            process: None,
+            process: ask.process,
             modules: Vec::new(),
             functions: Vec::new(),
             hot: Some(found.hot.clone()),
@@ -113,6 +113,11 @@ impl Further {
     pub fn runs(&self) -> Vec<Run> {
         let probed = self.counts().cost.iter().filter(|cost| cost.run != "samples");
         probed.map(|cost| Run { run: cost.run.clone(), seconds: cost.seconds }).collect()
+    }
+
+    /// Processor time of a live process in the counted window.
+    pub fn spent(&self) -> Option<f64> {
+        self.first.spent
     }
 
     /// Seconds of the last run of this kind.

@@ -28,6 +28,10 @@ pub(super) fn next(parts: &Parts, place: &Place) -> String {
     if place.module.is_empty() || !Path::new(place.module).is_file() {
         return String::new();
     }
+    // A live process is not run again.
+    if place.command.is_empty() {
+        return String::new();
+    }
     let command = format::command(place.command);
     let count = |what: &str| {
         let Place { module, function, .. } = place;

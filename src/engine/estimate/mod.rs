@@ -66,6 +66,6 @@ mod waits;
 mod words;
 
 pub use crate::steps::{Step, Watch};
-pub use ask::{EstimateAsk, cost};
+pub use ask::{EstimateAsk, cost, cost_of_process};
 pub use run::estimate;
 pub use so_far::SoFar;

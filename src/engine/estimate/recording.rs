@@ -56,6 +56,8 @@ pub(super) struct Known<'a> {
     pub found: &'a Functions,
     pub functions: &'a [Function],
     pub command: &'a [String],
+    /// What the program is called.
+    pub name: &'a str,
     pub ask: &'a EstimateAsk,
 }
 
@@ -75,15 +77,19 @@ impl<'a> Known<'a> {
     where
         'a: 'c,
     {
+        let is_other = document.deterministic == Some(false) || self.ask.process.is_some();
         let context = Context {
             branches: of.recorded.branches,
-            entries_error: if document.deterministic == Some(false) { DIFFERENT } else { 0.0 },
+            entries_error: if is_other { DIFFERENT } else { 0.0 },
             footprint: self.footprint(),
             loads_of: of.places.clone(),
             ..self.shared.context(count)?
         };
         rows::enter(document, self.found, self.functions, isolated, (&context, self.command));
         listing::enter(document, profile, &self.ask.model, (&context, of.recorded.loads));
+        if self.command.is_empty() {
+            self.name.clone_into(&mut document.program.name);
+        }
         Ok(context)
     }
 
@@ -154,9 +160,10 @@ impl<'a> Known<'a> {
         }
         left.loads = false;
         let again = further.seconds_of("counts").max(left.seconds(plain));
-        if !further.is_interrupted() && further.seconds() + again > MOST * plain {
+        let has_runs = self.ask.process.is_none() && !further.is_interrupted();
+        if has_runs && further.seconds() + again > MOST * plain {
             document.notes.push(NOT_REPEATED.to_owned());
-        } else if !further.is_interrupted() {
+        } else if has_runs {
             progress.begin("counts again", left);
             match further.repeated() {
                 Ok(same) => document.deterministic = same,

@@ -1,6 +1,6 @@
 //! The runs, in order, and the document from all of them.
 
-use super::ask::{EstimateAsk, cost};
+use super::ask::{EstimateAsk, cost, cost_of_process};
 use super::counted::Counted;
 use super::evidence::Context;
 use super::functions::{Functions, choose};
@@ -32,6 +32,10 @@ use tma::{Error, Result};
 /// Why there is no tree.
 const INTERRUPTED: &str = "interrupted while entries were counted";
 
+/// What the counts of a process are.
+const WINDOWS: &str = "counts are of windows in which probes slow the process: without them entries may be up to \
+                       40 % more; code is measured in isolation with made-up values";
+
 /// The last run was one for values.
 const CUT_SHORT: &str = "the last run was ended at a hot loop, for values: files that the command writes may be \
                          incomplete until it runs again";
@@ -50,18 +54,21 @@ pub fn estimate(
             .because(format!("samples of {} are not of time", profile.event))
             .hint("leave --estimate out: a core PMU counts the tree"));
     }
-    let plain = report.duration.unwrap_or(1.0);
+    let sampled = report.duration.unwrap_or(1.0);
+    let window = ask.process.map(|(_, window)| window);
+    let plain = window.map_or(sampled, |window| window.as_secs_f64());
     let mut progress = Progress::new(ask, plain);
-    progress.begin_apart(&format!("estimated top-down: {}", cost(plain)), Left::all());
+    let cost = window.map_or_else(|| cost(plain), cost_of_process);
+    progress.begin_apart(&format!("estimated top-down: {cost}"), Left::all());
     let signals = Signals::catch()?;
     let mut document = Estimate::default();
-    document.runs.push(Run { run: "samples".to_owned(), seconds: plain });
+    document.runs.push(Run { run: "samples".to_owned(), seconds: sampled });
     let core = &*ask.model.core;
     let (width, ghz) = (width(core)?, clock(&ask.model)?);
-    let found = choose(profile, report.exit.map(pmu::Exit::from), plain);
+    let found = choose(profile, report.exit.map(pmu::Exit::from), sampled);
     let task = report.software.get("task_clock_ms").copied().flatten();
-    let cycles = task.unwrap_or(plain * 1e3) * ghz * 1e6;
-    let shared = Shared { core, width, cycles, samples: found.hot.samples, ghz };
+    let cycles = task.unwrap_or(sampled * 1e3) * (plain / sampled) * ghz * 1e6;
+    let mut shared = Shared { core, width, cycles, samples: found.hot.samples, ghz };
     progress.begin("counts", Left::all());
     let mut further = match Further::count(ask, &found, signals) {
         Ok(further) => further,
@@ -77,11 +84,22 @@ pub fn estimate(
             .push(format!("{INTERRUPTED}: no entries are known, so only samples are shown"));
         return Ok((without(document, &found, INTERRUPTED), further.interrupted));
     }
+    // Entries of a process are of a window, in which it may have had less of a processor than when it was sampled.
+    if let Some(spent) = further.spent().filter(|spent| *spent > 0.0) {
+        shared.cycles = spent * ghz * 1e9;
+    }
     let functions = functions(&found, further.counts(), &ask.model);
     let of = (shared.samples, plain, shared.cycles);
     let command = report.command.clone().unwrap_or_default();
-    let known =
-        Known { shared: &shared, found: &found, functions: &functions, command: &command, ask };
+    let name = report.subject.join(" ");
+    let known = Known {
+        shared: &shared,
+        found: &found,
+        functions: &functions,
+        command: &command,
+        name: &name,
+        ask,
+    };
     let mut shown = Shown::new(ask.so_far.clone());
     let none = Recorded::default();
     shown.show(true, || known.so_far(profile, &further, &Isolated::new(), &none));
@@ -104,6 +122,9 @@ pub fn estimate(
     let context = known.enter(&mut document, profile, further.counts(), &isolated, &recorded)?;
     document.regions = regions::regions(profile, &functions, &isolated, &context);
     document.notes.extend(notes(&context, &recorded, document.deterministic));
+    if ask.process.is_some() {
+        document.notes.push(WINDOWS.to_owned());
+    }
     if further.interrupted.is_some() {
         document.notes.push(missing(&recorded, (interrupted(&isolated), isolated.len())));
     }

@@ -72,7 +72,8 @@ pub(super) fn isolation(
         let is_hot = piece_of.samples as f64 >= EXPLAINED * samples as f64;
         let mut found = Isolation::new(&ask.model, is_hot, interrupt).piece(function, piece_of)?;
         let each = cycles * piece_of.samples as f64 / (samples as f64 * piece_of.entries.max(1.0));
-        if is_hot && matter(function, piece_of, &found, each) && !interrupt.is_set() {
+        let has_runs = ask.process.is_none();
+        if is_hot && has_runs && matter(function, piece_of, &found, each) && !interrupt.is_set() {
             found = own.measured(&ask.model, (function, piece_of), found, interrupt)?;
         }
         if interrupt.is_set() && found.is_err() {

@@ -157,7 +157,7 @@ pub(super) fn estimate_ask(
             .hint("tdtool report --estimate -- COMMAND")
     })?;
     let (model, progress) = (settings.own_core_model()?, Watch::new(show_step));
-    Ok(EstimateAsk { command, model, progress, so_far: None })
+    Ok(EstimateAsk { command, process: None, model, progress, so_far: None })
 }
 
 /// Shows a step of the estimate that begins; the first says what all will take.

@@ -13,6 +13,7 @@ use profile::hot::{Filter, Profile};
 use profile::recording::Stream;
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::time::Duration;
 use tma::{Error, Result};
 
 /// A command and its first run.
@@ -20,13 +21,28 @@ pub struct Sampled {
     pub report: Report,
     pub recording: Arc<Stream>,
     pub search: SearchPaths,
+    /// Empty of a process.
     pub command: Vec<OsString>,
+    /// A live process instead.
+    pub process: Option<i32>,
+}
+
+/// Each window of a live process.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// What an estimate of a live process costs.
+pub fn cost_of_process() -> String {
+    engine::estimate::cost_of_process(WINDOW)
 }
 
 impl Sampled {
     /// What its estimate costs; `None` where the tree was counted.
     pub fn cost(&self) -> Option<String> {
-        (self.report.source == Source::NoPmu).then(|| cost(self.report.duration.unwrap_or(1.0)))
+        let cost = || match self.process {
+            Some(_) => cost_of_process(),
+            None => cost(self.report.duration.unwrap_or(1.0)),
+        };
+        (self.report.source == Source::NoPmu).then(cost)
     }
 
     /// Estimates it; steps are sent as they begin.
@@ -38,6 +54,7 @@ impl Sampled {
         let mut profile = Profile::new(&*self.recording, &Filter::default(), self.search.clone())?;
         let (steps, documents) = (queue.clone(), queue.clone());
         let ask = EstimateAsk {
+            process: self.process.map(|pid| (pid, WINDOW)),
             command: Command { argv: workload::resolve(&self.command), stdout_to_stderr: false },
             model: settings.own_core_model()?,
             progress: Watch::new(move |step| {

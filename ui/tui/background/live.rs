@@ -1,6 +1,6 @@
 //! A live measurement, in a thread of its own.
 
-use super::estimate::Sampled;
+use super::estimate::{Sampled, cost_of_process};
 use super::failure::{catch_panic, paragraph};
 use super::queue::Queue;
 use super::recording::serve;
@@ -43,6 +43,9 @@ pub struct Live {
     estimates: Sender<()>,
     /// Whether it measures or estimates.
     works: Arc<AtomicBool>,
+    /// Whether the measurement of a process has been ended for an estimate.
+    switched: Arc<AtomicBool>,
+    is_process: bool,
 }
 
 /// What is measured.
@@ -64,24 +67,41 @@ pub fn start(
     queue: Queue,
 ) -> Live {
     let (estimates, asked) = channel();
+    let is_process = matches!(what, What::Process(_));
     let works = Arc::new(AtomicBool::new(true));
     let at_work = works.clone();
+    let switched = Arc::new(AtomicBool::new(false));
+    let for_estimate = switched.clone();
     let thread = std::thread::spawn(move || {
-        let measured =
-            interruptible(&at_work, || measure(&what, &samples, requests, &settings, &queue));
+        let measured = interruptible(&at_work, || {
+            measure(&what, &samples, requests, (&settings, &for_estimate), &queue)
+        });
         let (why, status) = match measured {
             Ok(Ok((outcome, recording, requests))) => {
                 let status = outcome.exit.and_then(|e| u8::try_from(e.code() & 0xff).ok());
-                let interrupted = outcome.interrupted.is_some();
+                let switched = for_estimate.swap(false, Ordering::SeqCst);
+                let interrupted = outcome.interrupted.is_some() && !switched;
                 let report = outcome.report;
                 queue.send(BackgroundResult::Report(Box::new(report.clone())));
                 if let Some(recording) = recording {
                     let recording = Arc::new(recording);
                     serve(recording.clone(), samples.clone(), requests, queue.clone());
-                    let What::Command(command) = what else { return status };
-                    let sampled = Sampled { report, recording, search: samples.search, command };
+                    let (command, process) = match what {
+                        What::Command(command) => (command, None),
+                        What::Process(pid) => (Vec::new(), Some(pid)),
+                        What::System => return status,
+                    };
+                    let search = samples.search;
+                    let sampled = Sampled { report, recording, search, command, process };
                     if let Some(cost) = sampled.cost().filter(|_| !interrupted) {
-                        queue.send(BackgroundResult::Offer(cost));
+                        if process.is_some() && !switched {
+                            let why = "the process has ended".to_owned();
+                            queue.send(BackgroundResult::NotEstimated(why));
+                            return status;
+                        }
+                        if process.is_none() {
+                            queue.send(BackgroundResult::Offer(cost));
+                        }
                         while asked.recv().is_ok() {
                             let done =
                                 interruptible(&at_work, || sampled.estimate(&settings, &queue));
@@ -101,7 +121,7 @@ pub fn start(
         queue.send(BackgroundResult::NoReport(why));
         status
     });
-    Live { thread, estimates, works }
+    Live { thread, estimates, works, switched, is_process }
 }
 
 /// Runs `work`, which catches ending signals itself; a command that it starts must not inherit them blocked.
@@ -115,10 +135,17 @@ fn interruptible<T>(works: &AtomicBool, work: impl FnOnce() -> T) -> Result<T, S
 }
 
 impl Live {
-    /// Asks for an estimate; whether somebody is there to make it.
+    /// Asks for an estimate; whether somebody is there to make it. The measurement of a process ends before: two
+    /// cannot catch signals at once, and samples of code with probes are not of the program's time.
     pub fn estimate(&self) -> bool {
+        let measures = self.is_process && self.works.load(Ordering::SeqCst);
+        let is_sent = self.estimates.send(()).is_ok();
+        if measures && is_sent && !self.thread.is_finished() {
+            self.switched.store(true, Ordering::SeqCst);
+            let _ = pthread_kill(self.thread.as_pthread_t(), Signal::SIGTERM);
+        }
         self.works.store(true, Ordering::SeqCst);
-        self.estimates.send(()).is_ok()
+        is_sent
     }
 
     /// Ends the measurement and the command; returns its status if it had ended before.
@@ -147,7 +174,7 @@ fn measure(
     what: &What,
     samples: &Samples,
     requests: Receiver<Request>,
-    settings: &Settings,
+    (settings, switched): (&Settings, &AtomicBool),
     queue: &Queue,
 ) -> tma::Result<Measured> {
     let machine = settings.machine();
@@ -173,10 +200,15 @@ fn measure(
             if !explained && report.source == Source::NoPmu && !matches!(what, What::System) {
                 let is_command = matches!(what, What::Command(_));
                 queue.send(BackgroundResult::NotCounted(is_command));
+                if !is_command {
+                    queue.send(BackgroundResult::Offer(cost_of_process()));
+                }
             }
             explain_first(&mut explained, &report);
             queue.send(BackgroundResult::Interval(report));
         }
+        // It ends for an estimate, not because somebody wants to leave.
+        Update::Interrupted(_) if switched.load(Ordering::SeqCst) => {}
         Update::Interrupted(signal) => queue.message(Message::Signal(signal)),
         Update::Runs(_) => {}
     };

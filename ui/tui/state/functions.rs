@@ -83,13 +83,15 @@ impl Functions {
     }
 
     /// Shows new data, or keeps it for later while the numbers are frozen. The cursor stays on its
-    /// function.
+    /// function; one that has not left the first row stays there, on what is hottest now.
     pub fn fill(&mut self, hot: Summary, frozen: bool) {
         if frozen && self.data.ready().is_some() {
             self.newer = Some(Box::new(hot));
             return;
         }
+        let moved = self.list.at > 0 || self.selected.is_some();
         let old = self.row(self.list.at).cloned().or_else(|| self.selected.take());
+        let old = old.filter(|_| moved);
         self.newer = None;
         self.lower = hot.functions.iter().map(|f| text(f).to_lowercase()).collect();
         self.data = Load::Ready(hot);

@@ -7,6 +7,7 @@ use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::look::Look;
 use crate::tui::state::State;
 use crate::tui::update::update;
+use profile::hot::HotFunction;
 
 #[test]
 fn from_the_tree_to_the_measured_block_and_back_to_every_cursor() {
@@ -297,6 +298,31 @@ fn the_commands_output_is_in_a_pane_that_a_key_hides() {
     assert!(screen.contains("one") && screen.contains("two \\u001b[31mred"), "{screen}");
     types(&mut state, "O");
     assert!(!picture(&state).contains("output of the command"), "{}", picture(&state));
+}
+
+#[test]
+fn the_hottest_functions_stay_visible_while_the_program_runs() {
+    let mut state = measured();
+    types(&mut state, "Enter");
+    let many = |first: &str| {
+        let mut hot = hot();
+        let one = hot.functions[0].clone();
+        let name =
+            |i: usize| HotFunction { name: format!("f{i}"), short: format!("f{i}"), ..one.clone() };
+        hot.functions = (0..40).map(name).collect();
+        hot.functions.sort_by_key(|f| f.name != first);
+        Box::new(hot)
+    };
+    arrives(&mut state, BackgroundResult::Functions(many("f39")));
+    arrives(&mut state, BackgroundResult::Functions(many("f7")));
+    let name =
+        |state: &State| state.functions.row(state.functions.list.at).expect("one").name.clone();
+    let top = |state: &State| state.functions.list.top;
+    assert_eq!((name(&state).as_str(), top(&state)), ("f7", 0), "{}", picture(&state));
+    types(&mut state, "j");
+    assert_eq!(name(&state), "f0");
+    arrives(&mut state, BackgroundResult::Functions(many("f39")));
+    assert_eq!((name(&state).as_str(), top(&state)), ("f0", 0), "it stays on its function");
 }
 
 #[test]

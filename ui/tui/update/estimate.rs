@@ -49,7 +49,7 @@ pub fn ask(state: &mut State, effects: &mut Vec<Effect>) {
         EstimateJob::Running(_) | EstimateJob::Done => return switch(state, effects),
         EstimateJob::Failed(why) => format!("no estimate: {why}"),
         EstimateJob::None => {
-            "nothing to estimate: it is for `tdtool -- COMMAND` without a PMU".to_owned()
+            "nothing to estimate: it is for commands and processes without a PMU".to_owned()
         }
     };
     state.message = Some(message);
@@ -73,6 +73,7 @@ fn switch(state: &mut State, effects: &mut Vec<Effect>) {
 /// The estimate is here, complete.
 pub fn arrived(state: &mut State, document: Estimate) {
     state.estimate.job = EstimateJob::Done;
+    state.message = None;
     so_far(state, document);
 }
 
