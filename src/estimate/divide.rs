@@ -40,8 +40,17 @@ pub fn together(all: &[Evidence]) -> Parts {
     Parts::sum(parts.iter().map(|(time, parts)| (*time, parts)))
 }
 
+/// The time of all: errors of samples are independent, and at least that of the best known piece is left, which has that
+/// of the clock.
+fn whole(all: &[Evidence]) -> Interval {
+    let time = all.iter().map(|one| one.cycles).fold(Interval::default(), Interval::plus);
+    let relative = |of: Interval| of.error() / of.value;
+    let least = all.iter().map(|one| relative(one.cycles)).fold(f64::INFINITY, f64::min);
+    Interval::relative(time.value, relative(time).max(least))
+}
+
 fn of_known(all: &[Evidence]) -> Parts {
-    let time = all.iter().map(|one| one.cycles).fold(Interval::default(), Interval::plus_alike);
+    let time = whole(all);
     let mut known = Known::of(all, time);
     known.reconcile();
     let rest = known.rest(time);

@@ -20,6 +20,8 @@ pub(crate) struct Rest {
     memory: f64,
     carried: f64,
     dependencies: f64,
+    /// Of that, in code of which something else is not known.
+    doubtful: f64,
     fetch: f64,
     /// Why more is not known.
     reason: Option<String>,
@@ -28,8 +30,15 @@ pub(crate) struct Rest {
 impl Rest {
     /// Of pieces that together take so many cycles.
     pub fn of(all: &[Evidence], rest: Interval, time: f64) -> Self {
-        let mut sum =
-            Self { rest, memory: 0.0, carried: 0.0, dependencies: 0.0, fetch: 0.0, reason: None };
+        let mut sum = Self {
+            rest,
+            memory: 0.0,
+            carried: 0.0,
+            dependencies: 0.0,
+            doubtful: 0.0,
+            fetch: 0.0,
+            reason: None,
+        };
         // The reason of the piece that has most time.
         let mut longest = 0.0;
         for one in all {
@@ -42,7 +51,9 @@ impl Rest {
             if missing.is_none() {
                 sum.fetch += one.fetch / time;
             }
-            sum.dependencies += dependencies(one) / time;
+            let waits = dependencies(one) / time;
+            sum.dependencies += waits;
+            sum.doubtful += if missing.is_some() { waits } else { 0.0 };
             let loads = one.loads.as_ref().err();
             let reason =
                 missing.or_else(|| loads.map(|why| format!("its loads are not known: {why}")));
@@ -66,8 +77,8 @@ fn missing(evidence: &Evidence) -> Option<String> {
 fn dependencies(evidence: &Evidence) -> f64 {
     let retired = evidence.retiring.as_ref().map_or(0.0, |cycles| cycles.value);
     match &evidence.isolated {
-        // Its dependencies were there as they are in the program.
-        Ok(_) if evidence.is_loop => 0.0,
+        // In isolation they are as in the program; and executions of one that was not measured overlap.
+        _ if evidence.is_loop => 0.0,
         Ok(found) => (evidence.latency - found.cycles.value.max(retired)).max(0.0),
         Err(_) => (evidence.latency - retired).max(0.0),
     }
@@ -91,11 +102,11 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
     let of_waits = waits.min(rest.value - fetch);
     let of_fetch = fetch.min(rest.value - waits);
     // Loads and other instructions are on the same paths: their latencies divide what is waited.
-    let of_memory = match of.memory + of.dependencies {
-        all if all > 0.0 => of_waits * of.memory / all,
+    let of_core = match of.memory + of.dependencies {
+        all if all > 0.0 => (of_waits * of.dependencies / all).max(of_waits - memory).min(core),
         _ => 0.0,
     };
-    let of_core = of_waits - of_memory;
+    let of_memory = of_waits - of_core;
     let left = rest.value - of_waits - of_fetch;
     let is_carried = of.carried * (1.0 + LATENCY) >= of_memory;
     let model = |part| match part {
@@ -119,10 +130,10 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
         }
     };
     let own_memory = error(Part::MemoryBound, of_memory, of_waits - core);
-    let own_core = error(Part::CoreBound, of_core, of_waits - memory);
+    let own_core = error(Part::CoreBound, of_core, of_waits - memory - of.doubtful);
     let own_fetch = error(Part::FetchLatency, of_fetch, of_fetch);
     let doubt = of_memory * model(Part::MemoryBound) + (of_core + of_fetch) * OVERLAPPING;
-    unexplained(Interval::new(left, left - rest.below(), left + doubt + rest.below()), reason);
+    unexplained(Interval::new(left, left - rest.below(), left + doubt + rest.above()), reason);
     for (part, own, could) in [
         (Part::MemoryBound, own_memory, memory),
         (Part::CoreBound, own_core, core),

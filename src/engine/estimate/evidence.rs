@@ -78,7 +78,7 @@ impl Context<'_> {
         let are_recorded =
             |block: &usize| own.is_some_and(|all| all.contains(&function.range(*block)));
         if self.count.timer.is_some() && !piece.blocks.iter().any(are_recorded) {
-            return Err("not recorded, as little of the run is unexplained here".to_owned());
+            return Err("not recorded: little of the run is unexplained here, or it would have taken too long".to_owned());
         }
         latency::of(&self.accesses(function, piece), self.count, self.ghz, is_loop)
     }

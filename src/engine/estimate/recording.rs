@@ -31,8 +31,7 @@ const MOST: f64 = 8.0;
 const PLANNED: f64 = 0.93;
 
 /// What is said where loads are not recorded everywhere.
-const PART: &str =
-    "loads were recorded where they were most likely to matter: all would have taken too long";
+const PART: &str = "loads were not recorded everywhere: those that would have taken too long, for what they could explain, are left out";
 
 /// Why it is not known whether two runs do the same.
 const NOT_REPEATED: &str = "entries were counted in one run only, as the others took too long: whether each run does the \
@@ -48,6 +47,8 @@ pub(super) struct Recorded {
     pub wanted: Wanted,
     pub recorded: Wanted,
     pub places: Places,
+    /// Nothing was left that loads could explain.
+    pub is_explained: bool,
 }
 
 /// What the document is made from, beside counts and measurements.
@@ -154,10 +155,11 @@ impl<'a> Known<'a> {
             of.recorded.loads =
                 noted(further.loads(of.places.clone())) && !further.is_interrupted();
             after(further, &of);
-            if found.is_part {
-                document.notes.push(PART.to_owned());
-            }
         }
+        if found.is_part && found.share > WORTH {
+            document.notes.push(PART.to_owned());
+        }
+        of.is_explained = found.share <= WORTH;
         left.loads = false;
         let again = further.seconds_of("counts").max(left.seconds(plain));
         let has_runs = self.ask.process.is_none() && !further.is_interrupted();

@@ -3,12 +3,13 @@
 //! A piece that has samples in other regions, too, need not divide alike in all of them: its intervals are widened to
 //! what is possible.
 
+use super::divided::{Waits, divided};
 use super::evidence::Context;
 use super::pieces::Function;
 use super::rows::shares;
-use super::schedule::{Isolated, not_measured};
+use super::schedule::Isolated;
 use crate::documents::estimate::RegionParts;
-use estimate::{Part, Parts, bottleneck, divide};
+use estimate::{Part, Parts, bottleneck};
 use profile::address_space::ModuleAddress;
 use profile::hot::{Profile, RegionSamples};
 use std::collections::{BTreeMap, HashMap};
@@ -47,16 +48,13 @@ pub(super) fn regions(
     }
     let mut pieces = Pieces::default();
     for (at, function) in functions.iter().enumerate() {
-        for (number, piece) in function.pieces.iter().enumerate() {
-            let unknown = not_measured();
-            let found = isolated.get(&(at, number)).unwrap_or(&unknown);
+        for own in divided(context, (at, function), isolated, Waits::Modelled) {
             let blocks = pieces.blocks.entry(&function.module).or_default();
-            for block in &piece.blocks {
+            for block in own.pieces.iter().flat_map(|number| &function.pieces[*number].blocks) {
                 let range = function.range(*block);
                 blocks.insert(range.start, (range.end, pieces.all.len()));
             }
-            let parts = divide(&context.evidence(function, piece, found));
-            pieces.all.push((piece.samples, parts));
+            pieces.all.push((own.samples as u64, own.parts));
         }
     }
     let row = |((region, thread), sum): (&(u32, Option<u32>), &RegionSamples)| {

@@ -156,7 +156,7 @@ fn functions(found: &Functions, count: &Count, model: &CoreModel) -> Vec<Functio
 /// What must be known of the numbers.
 fn notes(
     context: &Context,
-    Recorded { wanted, recorded, .. }: &Recorded,
+    Recorded { recorded, is_explained, .. }: &Recorded,
     deterministic: Option<bool>,
 ) -> Vec<String> {
     let mut notes = vec![format!(
@@ -176,7 +176,7 @@ fn notes(
                 .to_owned(),
         );
     }
-    if !wanted.loads {
+    if *is_explained {
         notes.push("loads were not recorded: nothing is left that they could explain".to_owned());
     }
     notes

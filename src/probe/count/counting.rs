@@ -10,7 +10,7 @@ use std::ops::Range;
 /// Bytes of a counter.
 const COUNTER: u64 = 8;
 /// Most copies of the counters, and their bytes in all: they must be near the code.
-const COPIES: u64 = 64;
+const COPIES: u64 = 65;
 const BYTES: u64 = 4 << 20;
 
 /// Counts of all blocks.

@@ -11,15 +11,15 @@ const KEEP: [u8; 10] = [0x48, 0x8d, 0x64, 0x24, 0x80, 0x50, 0x9f, 0x0f, 0x90, 0x
 /// After it: add al,127; sahf; pop rax; lea rsp,[rsp+128]. 1 + 127 overflows a byte.
 const RESTORE: [u8; 13] =
     [0x80, 0xc0, 0x7f, 0x9e, 0x58, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0x00, 0x00, 0x00];
-/// ds inc qword ptr [rip+…], without the distance.
-const INC: [u8; 4] = [0x3e, 0x48, 0xff, 0x05];
+/// ds ds inc qword ptr [rip+…], without the distance.
+const INC: [u8; 5] = [0x3e, 0x3e, 0x48, 0xff, 0x05];
 
 /// A probe as bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patch {
     /// The trampoline.
     pub trampoline: Vec<u8>,
-    /// Where in it are the prefixes of `inc`: `0x3e`, without effect, for which `lock` can be put.
+    /// Where in it are the two prefixes of each `inc`: `0x3e`, without effect, for which `lock` and that of gs can be put.
     pub prefixes: Vec<usize>,
     /// What replaces the first bytes of the code.
     pub jump: Vec<u8>,

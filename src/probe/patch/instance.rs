@@ -4,6 +4,7 @@ use super::mapped::Shared;
 use super::origins::Trampolines;
 use super::patched::Patched;
 use super::probes::Probes;
+use super::tasks::Prefixes;
 use crate::plan::PAGE;
 use crate::process::Memory;
 use std::ops::Range;
@@ -38,7 +39,7 @@ impl<P: Probes> Instance<P> {
     ///
     /// # Errors
     /// Some are as before.
-    pub(super) fn change(&self, memory: &Memory, prefix: u8) -> Result<(), String> {
+    pub(super) fn change(&self, memory: &Memory, prefix: Prefixes) -> Result<(), String> {
         change(memory, &self.prefixes, prefix)
             .map_err(|e| format!("its counts cannot be made those of several threads: {e}"))
     }
@@ -68,18 +69,19 @@ impl<P: Probes> Instance<P> {
 }
 
 /// Writes the prefixes of all counts, page by page.
-fn change(memory: &Memory, prefixes: &[u64], to: u8) -> std::io::Result<()> {
+fn change(memory: &Memory, prefixes: &[u64], to: Prefixes) -> std::io::Result<()> {
     for run in prefixes.chunk_by(|one, next| one / PAGE == next / PAGE) {
-        let (start, end) = (run[0], run[run.len() - 1] + 1);
+        let (start, end) = (run[0], run[run.len() - 1] + to.len() as u64);
         let mut bytes = memory.read(start, (end - start) as usize);
         if bytes.is_empty() {
             // The process may have ended; else the error of this.
-            memory.write_alive(start, &[to])?;
+            memory.write_alive(start, &to)?;
             continue;
         }
         for prefix in run {
-            if let Some(byte) = bytes.get_mut((prefix - start) as usize) {
-                *byte = to;
+            let at = (prefix - start) as usize;
+            if let Some(own) = bytes.get_mut(at..at + to.len()) {
+                own.copy_from_slice(&to);
             }
         }
         memory.write_alive(start, &bytes)?;

@@ -14,6 +14,7 @@ use super::work::Work;
 use crate::process::{
     Created, Followed, Follower, MOST_CALLS, Memory, Tracee, follow, mappings, set_gs_base, shares,
 };
+use nix::errno::Errno;
 use pmu::Command;
 use pmu::perf::Signals;
 use std::collections::{BTreeMap, BTreeSet};
@@ -144,6 +145,27 @@ impl<P: Probes> Patcher<P> {
         }
     }
 
+    /// Refuses all files that were patched in a process.
+    fn refuse_all(&mut self, process: i32, why: &str) {
+        let Some(of) = self.processes.get(&process) else { return };
+        let targets: Vec<usize> = of.instances.iter().map(|one| one.target).collect();
+        targets.into_iter().for_each(|target| self.refuse(target, why.to_owned()));
+    }
+
+    /// Changes how all processes with these tasks count, each in its own memory.
+    fn change(&mut self, tasks: &Tasks, mode: Mode) {
+        let Some(prefixes) = mode.prefixes() else { return };
+        let mut refused = Vec::new();
+        for of in self.processes.values_mut().filter(|of| of.tasks.are(tasks)) {
+            of.mode = mode;
+            for (instance, memory) in of.instances.iter().zip(of.memory.iter().cycle()) {
+                let why = instance.change(memory, prefixes).err();
+                refused.extend(why.map(|why| (instance.target, why)));
+            }
+        }
+        refused.into_iter().for_each(|(target, why)| self.refuse(target, why));
+    }
+
     /// Refuses what the code of an image says of its counts.
     pub(super) fn judge(&mut self, target: usize, condition: Condition) {
         match condition {
@@ -220,7 +242,7 @@ impl<P: Probes> Follower for Patcher<P> {
                 }
             };
             let common = process.instances.first().map(|instance| &*instance.shared);
-            let how = (process.mode.prefix(), common.filter(|_| P::IS_COMMON));
+            let how = (process.mode.prefixes(), common.filter(|_| P::IS_COMMON));
             let prepared = match self.prepared.get_mut(number).and_then(Option::take) {
                 Some(prepared) => prepared,
                 None => {
@@ -255,44 +277,42 @@ impl<P: Probes> Follower for Patcher<P> {
         if is_copy {
             self.probes.forked(parent);
         }
-        let Some(of) = self.processes.get_mut(&parent) else { return };
-        let before = of.mode;
+        let Some(of) = self.processes.get(&parent) else { return };
+        let (before, tasks) = (of.mode, of.tasks.clone());
+        let mut mode = before;
         if before != Mode::Atomic {
-            let (mode, base) = of.tasks.create(self.probes.copies(), created.tid, created.gs_base);
-            of.mode = mode;
-            if mode == Mode::Apart {
-                self.bases.insert(created.tid, base);
+            match tasks.create(self.probes.copies(), created.tid, created.gs_base) {
+                Ok((now, base)) => {
+                    mode = now;
+                    if mode != Mode::Atomic {
+                        self.bases.insert(created.tid, base);
+                    }
+                }
+                Err(why) => self.refuse_all(parent, &why),
             }
         }
-        let (mode, tasks) = (of.mode, of.tasks.clone());
+        if mode != before {
+            self.change(&tasks, mode);
+        }
+        let Some(of) = self.processes.get(&parent) else { return };
         let mut copy = of.clone();
-        let mut memories = vec![copy.memory.clone()];
-        let mut failed = Vec::new();
         if process != parent && !copy.instances.is_empty() {
-            // A copy of the code as it is before this.
-            let opened = Memory::open(process).map(Rc::new);
-            failed.extend(
-                opened.as_ref().err().map(|e| format!("a child's memory cannot be opened: {e}")),
-            );
-            copy.memory = opened.ok();
-            memories.push(copy.memory.clone());
+            match Memory::open(process).map(Rc::new) {
+                Ok(memory) => copy.memory = Some(memory),
+                Err(error) => {
+                    self.refuse_all(parent, &format!("a child's memory cannot be opened: {error}"));
+                    copy.memory = None;
+                }
+            }
         }
         let mut refused = Vec::new();
-        if before == Mode::Apart && mode == Mode::Atomic {
-            // All that have these counters.
-            for of in self.processes.values_mut().filter(|of| of.tasks.are(&tasks)) {
-                of.mode = mode;
-                memories.push(of.memory.clone());
+        if let (true, Some(memory)) = (is_copy, &copy.memory) {
+            // Its code is as that of its parent was when it was copied.
+            for instance in &copy.instances {
+                let changed = mode.prefixes().map_or(Ok(()), |to| instance.change(memory, to));
+                let numbered = changed.and_then(|()| instance.number(memory, process));
+                refused.extend(numbered.err().map(|why| (instance.target, why)));
             }
-        }
-        let prefix = mode.prefix().filter(|_| mode != before);
-        for instance in &copy.instances {
-            for (memory, prefix) in memories.iter().flatten().zip(prefix.into_iter().cycle()) {
-                failed.extend(instance.change(memory, prefix).err());
-            }
-            let own = copy.memory.as_ref().filter(|_| is_copy);
-            failed.extend(own.and_then(|memory| instance.number(memory, process).err()));
-            refused.extend(failed.first().map(|why| (instance.target, why.clone())));
         }
         self.processes.entry(process).or_insert(copy);
         refused.into_iter().for_each(|(target, why)| self.refuse(target, why));
@@ -309,15 +329,18 @@ impl<P: Probes> Follower for Patcher<P> {
 
     fn started(&mut self, process: i32, tid: i32) {
         let Some(base) = self.bases.remove(&tid) else { return };
-        if let Err(errno) = set_gs_base(tid, base) {
-            let Some(of) = self.processes.get(&process) else { return };
-            let targets: Vec<usize> = of.instances.iter().map(|one| one.target).collect();
-            let why = format!("the counts of a thread cannot be kept apart: {}", errno.desc());
-            targets.into_iter().for_each(|target| self.refuse(target, why.clone()));
+        match set_gs_base(tid, base) {
+            // It was killed, and counts nothing.
+            Ok(()) | Err(Errno::ESRCH) => {}
+            Err(errno) => {
+                let why = format!("the counts of a thread cannot be kept apart: {}", errno.desc());
+                self.refuse_all(process, &why);
+            }
         }
     }
 
     fn left(&mut self, process: i32, tid: i32, base: u64) {
+        self.bases.remove(&tid);
         if let Some(of) = self.processes.get(&process) {
             of.tasks.end(tid);
         }

@@ -7,7 +7,7 @@ use super::mapped::{Mapped, pages, permitted, ranges, without};
 use super::patched::Patched;
 use super::probes::Probes;
 use super::target::{Opened, Target};
-use super::tasks::LOCK;
+use super::tasks::{LOCKED, Prefixes};
 use super::work::Work;
 use super::written::{Code, Written};
 use crate::facts::Function;
@@ -167,15 +167,22 @@ impl<P: Probes> Prepared<P> {
     }
 
     /// Gives all counts this prefix.
-    fn change(&mut self, to: u8) {
+    fn change(&mut self, to: Prefixes) {
         let mut prefixes = self.prefixes.iter().peekable();
         for (start, bytes) in &mut self.pieces {
             let end = *start + bytes.len() as u64;
-            while let Some(prefix) = prefixes.next_if(|prefix| **prefix < end) {
-                let at = prefix.checked_sub(*start).map(|at| at as usize);
-                if let Some(byte) = at.and_then(|at| bytes.get_mut(at)) {
-                    *byte = to;
+            // The two bytes of one may be in two pieces.
+            while let Some(prefix) = prefixes.peek().map(|prefix| **prefix).filter(|at| *at < end) {
+                for (at, to) in (prefix..).zip(to) {
+                    let at = at.checked_sub(*start).map(|at| at as usize);
+                    if let Some(byte) = at.and_then(|at| bytes.get_mut(at)) {
+                        *byte = to;
+                    }
                 }
+                if prefix + to.len() as u64 > end {
+                    break;
+                }
+                prefixes.next();
             }
         }
     }
@@ -210,7 +217,7 @@ impl<P: Probes> Prepared<P> {
         mut self,
         tracee: &Tracee,
         memory: &Memory,
-        (prefix, common): (Option<u8>, Option<&super::mapped::Shared>),
+        (prefix, common): (Option<Prefixes>, Option<&super::mapped::Shared>),
     ) -> Result<Instance<P>, String> {
         if let Some(prefix) = prefix.filter(|_| self.filled == 0) {
             self.change(prefix);
@@ -279,7 +286,7 @@ pub fn prepared<P: Probes>(
             .and_then(|memory| Prepared::new(probes, (tid, memory), of, at, (&taken, work)))
             // It may have several threads.
             .map(|mut prepared| {
-                prepared.change(LOCK);
+                prepared.change(LOCKED);
                 prepared
             });
         taken.extend(found.iter().flat_map(Prepared::taken).cloned());

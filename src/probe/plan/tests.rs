@@ -161,7 +161,7 @@ fn trampolines_count_execute_and_go_back() {
         assert!(found.starts_with(word), "{found}, not {expected}");
     }
     assert_eq!(patch.prefixes.len(), 2);
-    assert!(patch.prefixes.iter().all(|at| patch.trampoline[*at] == 0x3e));
+    assert!(patch.prefixes.iter().all(|at| patch.trampoline[*at..*at + 2] == [0x3e; 2]));
     // jmp from 0x1000 to 0x900000: 0x8fefff... less the five bytes of the jump.
     assert_eq!(patch.jump, [&[0xe9][..], &(0x90_0000_u32 - 0x1005).to_le_bytes()].concat());
 }
