@@ -126,11 +126,11 @@ fn reports_of_samples_are_as_wide_as_the_terminal() {
     let folder = Folder::new();
     let inlined = PROGRAM.replace(
         "int main",
-        "static inline unsigned more(unsigned x) { return x * 1664525u + 7; }\nint main",
+        "static inline unsigned more(unsigned x) { for (int k = 0; k < 4; k++) x = (x * 1664525u + 7) ^ x >> 5; return x; }\nint main",
     );
     let inlined = inlined.replace(
         "return sum == 1",
-        "for (int i = 0; i < 100000000; i++) sum = more(sum);\n    return sum == 1",
+        "for (int i = 0; i < 20000000; i++) sum = more(sum);\n    return sum == 1",
     );
     let Some(program) = gcc(folder.path(), &inlined, &["-O1", "-g"], "sampled") else { return };
     let (program, session) = (program.display().to_string(), folder.file("s.tds"));

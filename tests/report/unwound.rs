@@ -217,7 +217,9 @@ const INLINED: &str = r#"
 #include <stdio.h>
 static volatile unsigned rounds = 3000000;
 static inline __attribute__((always_inline)) unsigned step(unsigned x) {
-    return x * 1664525u + 1013904223u;
+    // Long, so that samples are of it although they are of the instruction after the one that took the time.
+    for (int k = 0; k < 4; k++) x = (x * 1664525u + 1013904223u) ^ x >> 7;
+    return x;
 }
 static inline __attribute__((always_inline)) unsigned repeat(unsigned x) {
     for (unsigned i = 0, n = rounds; i < n; i++) x = step(x);

@@ -156,7 +156,8 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
     note_blocked(&outcome);
     // That there is no PMU is said once.
     let says_no_pmu = outcome.blocked.as_ref().is_some_and(|found| found.what.contains(NO_PMU));
-    let is_told = |text: &&String| says_no_pmu && text.ends_with(NO_PMU);
+    let told = format!("sampled on cpu-clock: {NO_PMU}");
+    let is_told = |text: &&String| says_no_pmu && **text == told;
     recorded.notes.iter().filter(|text| !is_told(text)).for_each(|text| note(text));
     if let Some(sampled) = &recorded.sampled {
         note_sampled(sampled);

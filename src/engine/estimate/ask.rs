@@ -1,6 +1,6 @@
 //! What is asked for, and how its progress is reported.
 
-use super::so_far::SoFar;
+use super::early::SoFar;
 use crate::core_model::CoreModel;
 use crate::steps::{Left, Watch};
 use pmu::Command;

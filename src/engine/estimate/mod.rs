@@ -9,6 +9,7 @@
 //! | `shared` | what all pieces share |
 //! | `further` | further runs of the command |
 //! | `progress` | steps as they begin |
+//! | `early` | who is shown the document before it is complete |
 //! | `so_far` | the document before it is complete |
 //! | `machine` | width and clock of this core |
 //! | `interrupt` | their end after a signal |
@@ -38,6 +39,7 @@ mod ask;
 mod causes;
 mod counted;
 mod divided;
+mod early;
 mod evidence;
 mod footprint;
 mod functions;
@@ -67,5 +69,5 @@ mod words;
 
 pub use crate::steps::{Step, Watch};
 pub use ask::{EstimateAsk, cost, cost_of_process};
+pub use early::SoFar;
 pub use run::estimate;
-pub use so_far::SoFar;

@@ -1,12 +1,11 @@
 //! The document before it is complete: what the runs and measurements until now give.
 
+use super::early::SoFar;
 use super::further::Wanted;
 use super::isolated::Found;
 use super::pieces::Function;
 use super::schedule::Isolated;
 use crate::documents::estimate::Estimate;
-use std::fmt;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Between two documents is at least so many times the time that one takes: it is time that the estimate waits.
@@ -14,23 +13,6 @@ const REST: u32 = 10;
 
 /// Why a piece is not divided yet.
 const WAITS: &str = "not measured in isolation yet";
-
-/// What is called with the document so far.
-#[derive(Clone)]
-pub struct SoFar(Arc<dyn Fn(Estimate) + Send + Sync>);
-
-impl SoFar {
-    /// Calls `show`.
-    pub fn new(show: impl Fn(Estimate) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(show))
-    }
-}
-
-impl fmt::Debug for SoFar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SoFar")
-    }
-}
 
 /// Shows documents, not too often.
 pub(super) struct Shown {
@@ -49,7 +31,7 @@ impl Shown {
         let begin = Instant::now();
         let Some(to) = self.to.as_ref().filter(|_| is_over || begin >= self.next) else { return };
         if let Some(document) = make() {
-            (to.0)(document);
+            to.show(document);
         }
         self.next = Instant::now() + (begin.elapsed() * REST).max(Duration::from_millis(200));
     }

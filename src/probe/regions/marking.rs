@@ -3,7 +3,8 @@
 use super::journal::{Entry, Event, Journal, needs};
 use super::names::Names;
 use super::request::{Edge, Label, Marked, Site};
-use super::tree::{Times, Tree};
+use super::times::Times;
+use super::tree::Tree;
 use crate::emit::most;
 use crate::facts::{Addresses, Function};
 use crate::patch::{

@@ -8,6 +8,7 @@
 //! | `libraries` | the libraries of a program, which may have markers, too |
 //! | `journal` | the log of an image, read while it runs |
 //! | `names` | names in the memory of the program |
+//! | `times` | when a marker was executed |
 //! | `spans` | when a thread was in which region |
 //! | `tree` | events, in order → regions inside one another |
 //!
@@ -21,6 +22,7 @@ mod marking;
 mod names;
 mod request;
 mod spans;
+mod times;
 mod tree;
 
 use crate::patch::{Patcher, Target, Wanted, notes, targets, watched};

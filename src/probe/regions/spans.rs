@@ -1,6 +1,6 @@
 //! When a thread was in which region: what samples of the same run belong to.
 
-use super::tree::Times;
+use super::times::Times;
 
 /// Most spans of all threads; what comes later has no samples.
 const MOST: usize = 1 << 22;

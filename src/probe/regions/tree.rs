@@ -4,6 +4,7 @@
 //! twice. The time of the probes inside a region is subtracted from its own.
 
 use super::spans::{Kept, Span, Spans};
+use super::times::Times;
 use std::collections::BTreeMap;
 
 /// Most regions; what is entered beyond them counts for the region around it.
@@ -101,16 +102,6 @@ struct Open {
     /// In probes inside it.
     inside: u64,
     is_recursive: bool,
-}
-
-/// When a marker was executed, from and to.
-#[derive(Debug, Clone, Copy)]
-pub struct Times(pub u64, pub u64);
-
-impl Times {
-    fn ticks(self) -> u64 {
-        self.1.saturating_sub(self.0)
-    }
 }
 
 /// All regions.

@@ -4,6 +4,7 @@ mod arguments;
 mod code_options;
 mod collected;
 mod destination;
+mod estimate_ask;
 mod regions;
 mod run;
 

@@ -1,7 +1,7 @@
 //! `tdtool report --regions`: the regions that a command or process marks.
 
 use super::arguments::{Format, ReportArgs};
-use super::run::estimate_ask;
+use super::estimate_ask::estimate_ask;
 use crate::cli::measure::usage;
 use crate::cli::output::print;
 use crate::message;

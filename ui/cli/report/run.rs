@@ -2,14 +2,13 @@
 
 use super::arguments::{Format, ReportArgs};
 use super::destination::Destination;
+use super::estimate_ask::estimate_ask;
 use crate::cli::global::Global;
 use crate::cli::outcome::{note_blocked, note_remedy, status};
-use crate::cli::progress;
 use crate::cli::progress::{Clock, Progress};
 use crate::cli::reading::reading;
 use crate::message::{self, note};
 use crate::settings::Settings;
-use engine::estimate::{EstimateAsk, Step, Watch};
 use engine::files::check_place;
 use engine::hot::code::CodeAsk;
 use engine::hot::entries::target as count_target;
@@ -144,29 +143,6 @@ fn of_measurement(
         return Err(error);
     }
     Ok(failed.unwrap_or_else(|| ExitCode::from(status(&outcome))))
-}
-
-/// The command to estimate.
-pub(super) fn estimate_ask(
-    settings: &Settings,
-    command: Option<&pmu::Command>,
-) -> Result<EstimateAsk> {
-    let command = command.cloned().ok_or_else(|| {
-        tma::Error::usage("--estimate needs a command to run again")
-            .because("it counts, and records branches and loads, in further runs")
-            .hint("tdtool report --estimate -- COMMAND")
-    })?;
-    let (model, progress) = (settings.own_core_model()?, Watch::new(show_step));
-    Ok(EstimateAsk { command, process: None, model, progress, so_far: None })
-}
-
-/// Shows a step of the estimate that begins; the first says what all will take.
-fn show_step(step: &Step) {
-    match step.number {
-        // Stays in sight.
-        1 => note(&step.what),
-        _ => _ = progress::step(step),
-    }
 }
 
 /// Notes where the folded stacks and the flame graph are.

@@ -34,13 +34,6 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     }
 }
 
-/// Rows of the screen's charts: what the phases leave.
-pub fn chart_rows(state: &State, rows: u16) -> u16 {
-    let phases = u16::try_from(state.intervals.phases.len()).unwrap_or(u16::MAX);
-    let list = phases.clamp(1, (rows / 3).max(1));
-    if rows >= 6 { rows - list } else { 0 }
-}
-
 fn charts(state: &State, buffer: &mut Buffer, area: Rect, view: (f64, f64)) {
     let series = &state.intervals.series;
     let number = u16::try_from(series.len()).unwrap_or(1).max(1);

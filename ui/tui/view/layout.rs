@@ -1,6 +1,6 @@
 //! Where the parts of the screen are.
 
-use super::{calls_answer, comparison_answer, estimate_answer, headline, info, intervals, output};
+use super::{calls_answer, comparison_answer, estimate_answer, headline, info, output};
 use crate::keymap::Screen;
 use crate::tui::state::State;
 use crate::tui::width::wrap;
@@ -41,7 +41,7 @@ pub fn layout(state: &State) -> Layout {
     let body = rows(breadcrumb.height, height - breadcrumb.height - footer_height - output_height);
     let (texts, titles) = match (state.screen(), body.height) {
         (Screen::Block | Screen::EstimatedBlock, _) => ([0; 3], 0),
-        (Screen::Intervals, h) => ([0; 3], intervals::chart_rows(state, h)),
+        (Screen::Intervals, h) => ([0; 3], chart_rows(state, h)),
         (screen, h) if h >= SENTENCES => {
             (texts(state, screen, (width, h)), u16::from(screen != Screen::Blocks))
         }
@@ -55,6 +55,13 @@ pub fn layout(state: &State) -> Layout {
         _ => (below, Rect::default()),
     };
     Layout { breadcrumb, head, texts, list, details, output, footer }
+}
+
+/// Rows of the screen's charts: what the phases leave.
+fn chart_rows(state: &State, rows: u16) -> u16 {
+    let phases = u16::try_from(state.intervals.phases.len()).unwrap_or(u16::MAX);
+    let list = phases.clamp(1, (rows / 3).max(1));
+    if rows >= 6 { rows - list } else { 0 }
 }
 
 /// Rows of the texts above the titles.

@@ -43,6 +43,7 @@ impl Widths {
         let choices = [
             (BAR, true, module, place),
             (BAR, true, module.min(16), place.min(24)),
+            (BAR, true, module.min(12), place.min(20)),
             (BAR, true, module.min(12), place.min(16)),
             (0, true, module.min(12), place.min(16)),
             (0, true, 0, place.min(16)),
