@@ -109,7 +109,9 @@ fn damage_is_reported_in_every_mode() {
     for mode in modes {
         let _ = fs::remove_file(&file);
         let ran = tdtool([&mode[..1], &[&damaged], &mode[1..]].concat());
-        let shown = ran.stdout + &ran.stderr + &String::from_utf8_lossy(&fs::read(&file).unwrap_or_default());
+        let shown = ran.stdout
+            + &ran.stderr
+            + &String::from_utf8_lossy(&fs::read(&file).unwrap_or_default());
         if !shown.contains("cut off") && !shown.contains("damaged") {
             silent.push(format!("{mode:?}: {shown}"));
         }
