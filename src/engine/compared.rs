@@ -70,7 +70,23 @@ pub fn files(library: &Library, ask: &CompareAsk, [a, b]: [&[PathBuf]; 2]) -> Re
     let (of_a, of_b) = (read(a)?, read(b)?);
     let mut compared = diff((&names(a), &*mean(&of_a)?), (&names(b), &*mean(&of_b)?));
     compared.code = code(&of_a, &of_b);
+    for (files, reports) in [(a, &of_a), (b, &of_b)] {
+        for (file, report) in files.iter().zip(reports) {
+            let incomplete = incomplete(report).map(|note| format!("{}: {note}", file.display()));
+            compared.notes.extend(incomplete);
+        }
+    }
     Ok(compared)
+}
+
+/// Words of notes by which a recording is not whole.
+const INCOMPLETE: [&str; 4] = ["cut off", "damaged", "stopped before", "not read"];
+
+/// The notes of a report that say so.
+fn incomplete(report: &Report) -> impl Iterator<Item = &String> {
+    let of_samples = report.sampled.iter().flat_map(|sampled| &sampled.notes);
+    let is_one = |note: &&String| INCOMPLETE.iter().any(|words| note.contains(words));
+    report.notes.iter().chain(of_samples).filter(is_one)
 }
 
 /// The call stacks of the runs of A and B as one flame graph.

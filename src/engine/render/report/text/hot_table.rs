@@ -18,9 +18,7 @@ const LEAST: usize = 18;
 const SHARE: usize = 8;
 const SAMPLES: usize = 9;
 
-/// Between a line and the function that was inlined there.
-const IN: &str = " in ";
-/// Fewest columns of its name, where it has more.
+/// Fewest columns of the name of an inlined function, where it has more.
 const LEAST_INLINED: usize = 6;
 
 /// Columns of a table.
@@ -91,6 +89,7 @@ impl Widths {
 struct Shown {
     whole: String,
     inlined: Option<String>,
+    line: Option<u32>,
     brief: String,
 }
 
@@ -98,11 +97,8 @@ impl Shown {
     fn at(file: Option<&str>, line: Option<u32>, function: &Option<String>) -> Self {
         let name = file.map(|file| file.rsplit('/').next().unwrap_or(file));
         let inlined_in = function.as_deref().map(short);
-        Self {
-            whole: inlined(place(file, line), function),
-            inlined: inlined_in,
-            brief: place(name, line),
-        }
+        let whole = inlined(place(file, line), function);
+        Self { whole, inlined: inlined_in, line, brief: place(name, line) }
     }
 
     /// What a column of this width has room for; what was inlined is named, if need be without its middle.
@@ -111,13 +107,17 @@ impl Shown {
         if columns(&self.whole) <= width {
             return self.whole.clone();
         }
-        let room = width.saturating_sub(columns(&self.brief) + columns(IN));
-        match &self.inlined {
-            Some(function) if room >= columns(function).min(LEAST_INLINED) => {
-                format!("{}{IN}{}", self.brief, elided(function, room))
-            }
-            _ => self.brief.clone(),
-        }
+        let Some(function) = &self.inlined else { return self.brief.clone() };
+        // Where both have no room, the function says more than the file.
+        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
+        let ways = [(&*self.brief, " in ", ""), ("", "in ", &*line)];
+        let fitting = ways.into_iter().find_map(|(before, between, after)| {
+            let used = columns(before) + columns(between) + columns(after);
+            let room = width.saturating_sub(used);
+            let fits = room >= columns(function).min(LEAST_INLINED);
+            fits.then(|| format!("{before}{between}{}{after}", elided(function, room)))
+        });
+        fitting.unwrap_or_else(|| self.brief.clone())
     }
 }
 
@@ -131,7 +131,7 @@ impl Renderer<'_> {
         let place = |r: &FunctionRow| match (&r.gap, &r.hottest) {
             (Some(gap), _) => {
                 let brief = "(unavailable)".to_owned();
-                Shown { whole: format!("({gap})"), inlined: None, brief }
+                Shown { whole: format!("({gap})"), inlined: None, line: None, brief }
             }
             (None, Some(hot)) => Shown::at(Some(&hot.file), Some(hot.line), &hot.inlined),
             (None, None) => Shown::at(r.file.as_deref(), r.line, &None),
@@ -225,9 +225,12 @@ mod tests {
     #[test]
     fn what_was_inlined_is_named_on_narrow_terminals_too() {
         let shown = Shown::at(Some("/src/lib/hot.c"), Some(5), &Some("mix".to_owned()));
-        for (width, text) in
-            [(40, "lib/hot.c:5 (inlined mix)"), (16, "hot.c:5 in mix"), (13, "hot.c:5")]
-        {
+        for (width, text) in [
+            (40, "lib/hot.c:5 (inlined mix)"),
+            (16, "hot.c:5 in mix"),
+            (13, "in mix:5"),
+            (7, "hot.c:5"),
+        ] {
             assert_eq!(shown.within(width), text);
         }
         let long =
