@@ -98,12 +98,6 @@ pub fn diff((file_a, a): (&str, &Report), (file_b, b): (&str, &Report)) -> Diff 
                 .into(),
         );
     }
-    for (side, report) in [("A", a), ("B", b)] {
-        let is_damage = |note: &&String| note.contains("cut off") || note.contains("damaged");
-        let of_code = report.sampled.iter().flat_map(|sampled| &sampled.notes);
-        let all = report.notes.iter().chain(of_code).filter(is_damage);
-        notes.extend(all.map(|note| format!("{side}: {note}")));
-    }
     Diff {
         schema: "tdtool.diff/1".into(),
         reports: [title(file_a, a), title(file_b, b)],
