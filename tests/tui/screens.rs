@@ -93,7 +93,7 @@ fn dividing(folder: &Folder) -> Option<String> {
     let source = r#"
         #include <stdlib.h>
         #include <time.h>
-        __attribute__((noinline)) long divide(long n) {
+        __attribute__((noipa)) long divide(long n) {
             long s = 1;
             for (long i = 1; i < n; i++) s = (s + 0x7fffffffffff) / (i | 1) + i;
             return s;
