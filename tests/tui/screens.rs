@@ -144,8 +144,11 @@ fn a_live_process_without_a_pmu_is_estimated_while_it_runs() {
     pty.wait_for("divide");
     pty.types("e");
     pty.wait_for("So far (step");
-    pty.types("\r");
-    pty.wait_for("divide");
+    // Keys are still read while it is estimated.
+    pty.types("?");
+    pty.wait_for("Keys of the estimated tree");
+    pty.types("?\r");
+    pty.wait_for("functions");
     pty.types("q");
     let _ = pty.end();
     pty.assert_restored();

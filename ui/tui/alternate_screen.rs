@@ -191,7 +191,9 @@ fn redirect(original: &Streams) -> std::io::Result<()> {
 /// Further runs of the command may write what they like: it is not shown again.
 pub fn silence() {
     CAUGHT.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(original) = ORIGINAL.get().filter(|_| ACTIVE.load(Ordering::SeqCst)) {
+    // Streams that are still the terminal stay so: keys are read from standard input then.
+    let is_redirected = ACTIVE.load(Ordering::SeqCst) && REDIRECT.load(Ordering::SeqCst);
+    if let Some(original) = ORIGINAL.get().filter(|_| is_redirected) {
         // Without it their output would come a second time, which does no harm.
         let _ = redirect(original);
     }
