@@ -11,6 +11,7 @@ fn evidence() -> Evidence {
         retiring: Ok(Interval::exact(10.0)),
         mispredicted: Ok(Interval::exact(0.0)),
         isolated: Ok(Isolated { cycles, bound: Bound::Core }),
+        other_values: false,
         is_loop: true,
         latency: 0.0,
         loads: Ok(Loads::default()),
@@ -210,4 +211,16 @@ fn fetching_alone_is_known_as_well_as_the_model_is() {
     let fetch = parts.of(Part::FetchLatency).share;
     assert!((fetch.value - 0.7).abs() < 1e-9 && (0.50..0.53).contains(&fetch.low), "{fetch:?}");
     assert_eq!(bottleneck(&parts), Some(Part::FetchLatency));
+}
+
+/// By hand: 70 % are left; the divisions could take them, but with made-up values nobody knows.
+#[test]
+fn divisions_with_other_values_could_take_the_rest() {
+    let parts = divide(&Evidence { other_values: true, ..evidence() });
+    sums_to_one(&parts);
+    assert_eq!(value(&parts, Part::CoreBound), 0.2);
+    assert!(parts.of(Part::CoreBound).share.high >= 0.9, "{parts:?}");
+    let left = parts.of(Part::Unexplained);
+    assert_eq!(value(&parts, Part::Unexplained), 0.7);
+    assert!(left.reason.as_ref().is_some_and(|why| why.contains("divisions")), "{left:?}");
 }

@@ -45,6 +45,8 @@ pub struct Evidence {
     pub mispredicted: Result<Interval, String>,
     /// The same code in isolation.
     pub isolated: Result<Isolated, String>,
+    /// Whether its divisions and roots were measured with other values than the program's, on which their time depends.
+    pub other_values: bool,
     /// Whether it is a loop, whose executions follow each other in isolation as they do in the program.
     pub is_loop: bool,
     /// Cycles of the longest paths of dependencies through its executions, each after the other, with loads that hit the

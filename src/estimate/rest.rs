@@ -13,6 +13,8 @@ const OVERLAPPING: f64 = 0.25;
 const CARRIED: f64 = 0.1;
 /// Fenced latencies exceed those in the program, or fall short of them, by up to this much.
 const LATENCY: f64 = 0.3;
+/// Why more is not known of divisions.
+const VALUES: &str = "divisions take as long as their values ask for, and those of the program are not known: they could account for it";
 
 /// What the known shares leave, and the most that each cause can take, as shares of the time.
 pub(crate) struct Rest {
@@ -22,6 +24,8 @@ pub(crate) struct Rest {
     dependencies: f64,
     /// Of that, in code of which something else is not known.
     doubtful: f64,
+    /// The most that divisions can take whose values are not the program's.
+    values: f64,
     fetch: f64,
     /// Why more is not known.
     reason: Option<String>,
@@ -36,6 +40,7 @@ impl Rest {
             carried: 0.0,
             dependencies: 0.0,
             doubtful: 0.0,
+            values: 0.0,
             fetch: 0.0,
             reason: None,
         };
@@ -50,6 +55,9 @@ impl Rest {
             }
             if missing.is_none() {
                 sum.fetch += one.fetch / time;
+            }
+            if let (Ok(found), true) = (&one.isolated, one.other_values) {
+                sum.values += (one.cycles.value - found.cycles.value).max(0.0) / time;
             }
             let waits = dependencies(one) / time;
             sum.dependencies += waits;
@@ -96,6 +104,7 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
     }
     let memory = (of.memory * (1.0 + LATENCY)).min(rest.value);
     let core = of.dependencies.min(rest.value);
+    let values = of.values.min(rest.value);
     let fetch = of.fetch.min(rest.value);
     // What the other cannot explain is certain; what both could is not distributed.
     let waits = (memory + core).min(rest.value);
@@ -122,6 +131,7 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
     let reason = match &of.reason {
         _ if left < LEAST => None,
         Some(why) => Some(why.clone()),
+        None if values >= LEAST => Some(VALUES.to_owned()),
         None if fetch > 0.0 && waits > 0.0 => {
             Some("fetching code, or waiting for loads or results: either could take it".to_owned())
         }
@@ -129,14 +139,17 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
             Some("neither loads, nor stores, nor dependencies, nor code account for it".to_owned())
         }
     };
-    let own_memory = error(Part::MemoryBound, of_memory, of_waits - core);
+    let own_memory = error(Part::MemoryBound, of_memory, of_waits - core - values);
     let own_core = error(Part::CoreBound, of_core, of_waits - memory - of.doubtful);
-    let own_fetch = error(Part::FetchLatency, of_fetch, of_fetch);
+    let own_fetch = error(Part::FetchLatency, of_fetch, of_fetch - values);
     let doubt = of_memory * model(Part::MemoryBound) + (of_core + of_fetch) * OVERLAPPING;
-    unexplained(Interval::new(left, left - rest.below(), left + doubt + rest.above()), reason);
+    unexplained(
+        Interval::new(left, left - rest.below().max(values), left + doubt + rest.above()),
+        reason,
+    );
     for (part, own, could) in [
         (Part::MemoryBound, own_memory, memory),
-        (Part::CoreBound, own_core, core),
+        (Part::CoreBound, own_core, core.max(values)),
         (Part::FetchLatency, own_fetch, fetch),
     ] {
         if own.value > 0.0 || could > 0.0 {

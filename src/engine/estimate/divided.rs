@@ -112,6 +112,7 @@ mod tests {
             retiring: Ok(Interval::exact(retired)),
             mispredicted: Ok(Interval::default()),
             isolated: isolated.map(alone).map_err(str::to_owned),
+            other_values: false,
             is_loop: false,
             latency: 0.0,
             loads: Ok(Loads::default()),

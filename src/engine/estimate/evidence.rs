@@ -2,9 +2,10 @@
 
 use super::counted::Counted;
 use super::footprint::Footprint;
-use super::isolated::Found;
+use super::isolated::{Found, Values};
 use super::latency::{self, Accesses};
 use super::needs::most;
+use super::own_values;
 use super::pieces::{Function, Kind, Piece};
 use crate::count::Places;
 use crate::documents::count::{Count, Modelled};
@@ -66,6 +67,8 @@ impl Context<'_> {
                 .mispredicted(function, piece)
                 .map(|one| one.widened(self.entries_error)),
             isolated: isolated.as_ref().map(scaled).map_err(Clone::clone),
+            other_values: own_values::divides(function, piece)
+                && isolated.as_ref().is_ok_and(|found| found.values != Values::Own),
             is_loop,
             latency: function.waits(&piece.blocks),
             loads: self.loads(function, piece, is_loop),

@@ -23,6 +23,8 @@ pub(super) struct Further {
     ask: CountAsk,
     signals: Signals,
     first: First,
+    /// Runs for values.
+    values: Option<Run>,
     /// The signal that interrupted one.
     pub interrupted: Option<i32>,
 }
@@ -50,7 +52,7 @@ impl Further {
         };
         let mut first = First::of(&ask, None, &signals, &mut |_, _| {})?;
         let interrupted = first.further(&ask, &signals, &mut |_, _| {})?;
-        Ok(Self { ask, signals, first, interrupted })
+        Ok(Self { ask, signals, first, values: None, interrupted })
     }
 
     /// Records mispredictions.
@@ -109,10 +111,16 @@ impl Further {
         &self.first.document
     }
 
-    /// The runs so far.
+    /// There were these runs, too, for values.
+    pub fn add_values(&mut self, run: Option<Run>) {
+        self.values = run;
+    }
+
+    /// The runs so far; those for values are the last of them.
     pub fn runs(&self) -> Vec<Run> {
         let probed = self.counts().cost.iter().filter(|cost| cost.run != "samples");
-        probed.map(|cost| Run { run: cost.run.clone(), seconds: cost.seconds }).collect()
+        let probed = probed.map(|cost| Run { run: cost.run.clone(), seconds: cost.seconds });
+        probed.chain(self.values.clone()).collect()
     }
 
     /// Processor time of a live process in the counted window.

@@ -63,12 +63,16 @@ pub(super) fn matter(
         Ok(found) => found.evidence.cycles.low > SLOWER * cycles,
         Err(_) => true,
     };
-    let all = piece.blocks.iter().flat_map(|block| function.instructions(*block));
-    let has_divider = || {
-        all.map(|(_, inst)| format!("{:?}", inst.decoded.mnemonic()).to_lowercase())
-            .any(|name| name.contains("div") || name.contains("sqrt"))
-    };
-    is_slower || piece.paths.len() > 1 || has_divider()
+    is_slower || piece.paths.len() > 1 || divides(function, piece)
+}
+
+/// Whether there are divisions or roots, whose time depends on their operands.
+pub(super) fn divides(function: &Function, piece: &Piece) -> bool {
+    let mut all = piece.blocks.iter().flat_map(|block| function.instructions(*block));
+    all.any(|(_, inst)| {
+        let name = format!("{:?}", inst.decoded.mnemonic()).to_lowercase();
+        name.contains("div") || name.contains("sqrt")
+    })
 }
 
 impl OwnValues {

@@ -108,6 +108,8 @@ pub fn estimate(
             shown.show(false, || known.so_far(profile, &further, measured, &none));
         })
     })?;
+    let values = own.spent();
+    further.add_values(values.clone());
     let before = further.runs().len();
     let recorded = known.record(
         (&mut further, &isolated),
@@ -118,7 +120,6 @@ pub fn estimate(
         },
     )?;
     document.runs.extend(further.runs());
-    document.runs.extend(own.spent());
     let context = known.enter(&mut document, profile, further.counts(), &isolated, &recorded)?;
     document.regions = regions::regions(profile, &functions, &isolated, &context);
     document.notes.extend(notes(&context, &recorded, document.deterministic));
@@ -128,7 +129,7 @@ pub fn estimate(
     if further.interrupted.is_some() {
         document.notes.push(missing(&recorded, (interrupted(&isolated), isolated.len())));
     }
-    if own.spent().is_some() && further.runs().len() == before {
+    if values.is_some() && further.runs().len() == before {
         document.notes.push(CUT_SHORT.to_owned());
     }
     progress.end();
