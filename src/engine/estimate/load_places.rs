@@ -14,8 +14,10 @@ use std::sync::Arc;
 
 /// Loads are recorded of the pieces that hold this share of what is unexplained.
 const LOOKED_AT: f64 = 0.93;
-/// A probe that may record takes about so many times as long as one that counts, at most.
-const RECORDING: f64 = 1.5;
+/// Probes that record addresses, and those that time, take together about so many times as long as one that counts.
+const RECORDING: f64 = 4.0;
+/// Both runs take at least so many times a plain one.
+const BOTH: f64 = 2.2;
 
 /// What the runs before took, and what those with loads may.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +25,7 @@ pub(super) struct Time {
     /// Seconds of the run without probes, and with counts.
     pub plain: f64,
     pub counted: f64,
-    /// Seconds that a run with loads may take.
+    /// Seconds that both runs with loads may take.
     pub most: f64,
 }
 
@@ -75,8 +77,12 @@ pub(super) fn unexplained(
     };
     let probes: f64 = functions.iter().map(counted).sum();
     let each = RECORDING * (time.counted - time.plain).max(0.0) / probes.max(1.0);
-    let (chosen, is_part) =
-        chosen(all, LOOKED_AT * whole, (time.most - time.plain).max(0.0) / each);
+    let left = time.most - BOTH * time.plain;
+    if left <= 0.0 {
+        let is_part = !all.is_empty();
+        return Unexplained { share: whole / samples.max(1.0), places: Arc::default(), is_part };
+    }
+    let (chosen, is_part) = chosen(all, LOOKED_AT * whole, left / each);
     let mut places: BTreeMap<PathBuf, Vec<Range<u64>>> = BTreeMap::new();
     for one in chosen {
         let own = places.entry(PathBuf::from(&one.function.module)).or_default();

@@ -27,7 +27,7 @@ const SLOWER: f64 = 1.1;
 /// How much other executions may differ from the captured one.
 const OTHERS: f64 = 0.1;
 /// All captures take at most so many times the first run, and …
-const MOST: f64 = 2.0;
+const MOST: f64 = 1.0;
 /// … so many seconds.
 const LEAST: f64 = 3.0;
 /// Cache lines and pages of the captured iterations that the first cache and its TLB hold: with more, time in

@@ -28,7 +28,7 @@ const WORTH: f64 = 0.02;
 const MOST: f64 = 8.0;
 
 /// Runs with loads are planned for this share of that, as what probes cost is known roughly.
-const PLANNED: f64 = 0.93;
+const PLANNED: f64 = 0.95;
 
 /// What is said where loads are not recorded everywhere.
 const PART: &str = "loads were not recorded everywhere: those that would have taken too long, for what they could explain, are left out";
@@ -143,7 +143,7 @@ impl<'a> Known<'a> {
         let time = Time {
             plain,
             counted: further.seconds_of("counts"),
-            most: (PLANNED * MOST * plain - further.seconds()) / 2.0,
+            most: PLANNED * MOST * plain - further.seconds(),
         };
         let context =
             Context { branches: of.recorded.branches, ..self.shared.context(further.counts())? };

@@ -12,7 +12,7 @@ use super::target::Target;
 use super::tasks::{Mode, Tasks};
 use super::work::Work;
 use crate::process::{
-    Created, Followed, Follower, MOST_CALLS, Memory, Tracee, follow, mappings, set_gs_base, shares,
+    Created, Followed, Follower, Memory, Tracee, follow, late, mappings, set_gs_base, shares,
 };
 use nix::errno::Errno;
 use pmu::Command;
@@ -383,8 +383,7 @@ impl<P: Probes> Follower for Patcher<P> {
             let Ok(opened) = &self.targets[number].opened else { continue };
             let is_found = of.found.get(number).is_some_and(|found| *found);
             if !is_found && opened.image.find(&mappings, opened.anchor.1).is_some() {
-                let why = format!("it was mapped after {MOST_CALLS} system calls");
-                self.refuse(number, why);
+                self.refuse(number, late());
             }
         }
     }

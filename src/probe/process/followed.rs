@@ -2,6 +2,7 @@
 //! tasks and ends. Nothing of it is stopped longer than that takes, and it goes on untraced if this
 //! process dies.
 
+use super::calls::Calls;
 use super::restart::restart;
 use super::seize::{TASKS, refused, seize};
 use super::task::process_of;
@@ -14,8 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use tma::Result;
 
-/// System calls of a process that are traced for files that it maps.
-pub const MOST_CALLS: u32 = 20_000;
 /// So long after a stop the next one is waited for without sleeping.
 const AWAKE: Duration = Duration::from_millis(5);
 /// Time between polls after that.
@@ -82,7 +81,7 @@ pub(super) struct Following<'a, F: Follower + ?Sized = dyn Follower + 'a> {
     /// Threads that do not come back to their code.
     pub ending: BTreeSet<i32>,
     /// System calls of each process that are still traced.
-    pub calls: BTreeMap<i32, u32>,
+    pub calls: BTreeMap<i32, Calls>,
     /// Whether programs that are executed are of interest.
     pub into_exec: bool,
     pub follower: &'a mut F,
@@ -162,6 +161,12 @@ fn fault(tid: i32, signal: i32) -> Option<u64> {
     is_fault.then(|| ptrace::getregs(pid).ok().map(|registers| registers.rip)).flatten()
 }
 
+/// Whether these arguments of mmap(2) are of code in a file: protection is the third, a descriptor or -1 the fifth.
+fn maps_code(registers: &libc::user_regs_struct) -> bool {
+    let executes = registers.rdx & libc::PROT_EXEC.cast_unsigned() as u64 != 0;
+    executes && (registers.r8 as i32) >= 0
+}
+
 /// Waits a little, if the `last` stop was some time ago.
 pub(super) fn rest(last: Instant) {
     if last.elapsed() > AWAKE {
@@ -201,7 +206,7 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
     fn handle(&mut self, tid: i32, stop: Stop) {
         let Some(how) = self.handled(tid, stop) else { return };
         let process = self.tasks.get(&tid).copied().unwrap_or(tid);
-        let traces = self.calls.get(&process).is_some_and(|calls| *calls > 0);
+        let traces = self.calls.get(&process).is_some_and(|calls| calls.are_left());
         match how {
             Resume::Continue(signal) if traces => resume(tid, Resume::ToSystemCall(signal)),
             how => resume(tid, how),
@@ -266,7 +271,7 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
         self.ending.retain(|other| tasks.contains_key(other) && *other != tid);
         self.follower.executed(process);
         if self.into_exec {
-            self.calls.insert(process, MOST_CALLS);
+            self.calls.insert(process, Calls::FIRST);
             self.mapped(tid, process);
         }
     }
@@ -285,7 +290,7 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
     fn mapped(&mut self, tid: i32, process: i32) {
         let tracee = Tracee { tid, leader: self.leader, process, is_live: false };
         if !self.follower.mapped(&tracee) {
-            self.calls.insert(process, 0);
+            self.calls.insert(process, Calls::NONE);
         }
     }
 
@@ -293,10 +298,12 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
         // At its start the result is ENOSYS.
         let start = libc::c_long::from(-libc::ENOSYS).cast_unsigned();
         let ended = ptrace::getregs(Pid::from_raw(tid)).ok().filter(|r| r.rax != start);
-        if let (Some(calls), Some(_)) = (self.calls.get_mut(&process), &ended) {
-            *calls = calls.saturating_sub(1);
+        let Some(registers) = ended else { return };
+        let is_mapping = registers.orig_rax == libc::SYS_mmap.cast_unsigned();
+        if let Some(calls) = self.calls.get_mut(&process) {
+            *calls = calls.after(is_mapping && maps_code(&registers));
         }
-        if ended.is_some_and(|r| r.orig_rax == libc::SYS_mmap.cast_unsigned()) {
+        if is_mapping {
             self.mapped(tid, process);
         }
     }

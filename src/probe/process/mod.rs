@@ -6,6 +6,7 @@
 //! | `stepping` | stopping all threads, moving one of them on |
 //! | `ending` | killing the command, or letting it continue |
 //! | `resuming` | breakpoints and signals of a thread that continues |
+//! | `calls` | how long system calls are traced for files that are mapped |
 //! | `followed` | a command followed through all its threads and children, without breakpoints |
 //! | `living` | a live process before it is traced |
 //! | `attached` | a live process, watched for a while |
@@ -28,6 +29,7 @@
 
 mod attached;
 mod breakpoints;
+mod calls;
 mod ending;
 mod followed;
 mod halting;
@@ -56,7 +58,8 @@ mod xstate;
 
 pub use attached::{Watched, watch};
 pub use breakpoints::Kind;
-pub use followed::{Created, Followed, Follower, MOST_CALLS, follow, set_gs_base};
+pub use calls::late;
+pub use followed::{Created, Followed, Follower, follow, set_gs_base};
 pub use halting::Watcher;
 pub use living::Living;
 pub use maps::{Image, Mapping, mappings};
