@@ -1,4 +1,4 @@
-/* Matrix product C = A * B, textbook order or interchanged: the program of docs/tutorial.md.
+/* Matrix product C = A * B, textbook order or interchanged: the program of docs/guide/tutorial.md.
    gcc -O2 -g -fno-tree-vectorize -o matmul tests/figures/programs/matmul.c
    ./matmul naive|interchanged [N [ROUNDS]] */
 #include <stdio.h>
