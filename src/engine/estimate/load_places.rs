@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Loads are recorded of the pieces that hold this share of what is unexplained.
 const LOOKED_AT: f64 = 0.93;
 /// Probes that record addresses, and those that time, take together about so many times as long as one that counts.
-const RECORDING: f64 = 4.0;
+const RECORDING: f64 = 6.0;
 /// Both runs take at least so many times a plain one.
 const BOTH: f64 = 2.2;
 
