@@ -61,8 +61,12 @@ impl Live {
         names.map(|name| function(&self.file, name))
     }
 
-    /// All of its code is what its file says.
+    /// All of its code is what its file says, and it still runs.
     pub fn assert_restored(&self, round: usize) {
+        // A program that a signal has ended is not waited for yet: the signal is in its exit code (proc_pid_stat(5)).
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        let is_running = !stat.contains(") Z ");
+        assert!(is_running, "it has ended in round {round}: {stat}");
         assert_restored(self.pid(), &self.file, round);
     }
 

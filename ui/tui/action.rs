@@ -1,6 +1,6 @@
 //! What can happen to the state, and what has to be done in return.
 
-use super::state::{Counts, Loads, SampleFilter, SourceLines};
+use super::state::{Counts, Loads, SampleFilter, Searchable, SourceLines};
 use crate::keymap::{Command, Edit};
 use engine::documents::Report;
 use engine::documents::diff::Diff;
@@ -42,7 +42,7 @@ pub enum BackgroundResult {
     /// A live measurement has started.
     Measuring,
     /// The functions of a recording.
-    Functions(Box<Summary>),
+    Functions(Box<Searchable<Summary>>),
     /// Its threads with samples.
     Threads(Vec<Thread>),
     /// There are none, for this reason.
@@ -68,13 +68,13 @@ pub enum BackgroundResult {
     /// A step of the estimate begins.
     Estimating(Step),
     /// The estimate as far as it is known; more follows.
-    EstimatedSoFar(Box<Estimate>),
+    EstimatedSoFar(Box<Searchable<Estimate>>),
     /// The estimate.
-    Estimated(Box<Estimate>),
+    Estimated(Box<Searchable<Estimate>>),
     /// There is no estimate, for this reason.
     NotEstimated(String),
     /// Two measurements compared; or why they are not.
-    Compared(Result<Box<Diff>, String>),
+    Compared(Result<Box<Searchable<Diff>>, String>),
     /// Callers and callees of the function of this name; or why they are not known.
     Calls(String, Result<Box<Calls>, String>),
     /// The file was written; or not, for this reason.

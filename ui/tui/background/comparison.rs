@@ -4,6 +4,7 @@ use super::failure::{catch_panic, paragraph};
 use super::queue::Queue;
 use crate::settings::Settings;
 use crate::tui::action::BackgroundResult;
+use crate::tui::state::Searchable;
 use engine::compared::files;
 use profile::files::SearchPaths;
 use std::path::PathBuf;
@@ -15,6 +16,6 @@ pub fn compare([a, b]: [PathBuf; 2], search: SearchPaths, settings: Arc<Settings
         let ask = settings.comparison(search);
         let found = catch_panic(|| files(settings.library, &ask, [&[a], &[b]]));
         let found = found.and_then(|read| read.map_err(|error| paragraph(&error)));
-        queue.send(BackgroundResult::Compared(found.map(Box::new)));
+        queue.send(BackgroundResult::Compared(found.map(Searchable::boxed)));
     });
 }

@@ -4,6 +4,7 @@ use super::queue::Queue;
 use crate::settings::Settings;
 use crate::tui::action::BackgroundResult;
 use crate::tui::alternate_screen::silence;
+use crate::tui::state::Searchable;
 use engine::documents::estimate::Estimate;
 use engine::documents::{Report, Source};
 use engine::estimate::{EstimateAsk, SoFar, Watch, cost, estimate};
@@ -61,7 +62,7 @@ impl Sampled {
                 steps.send(BackgroundResult::Estimating(step.clone()));
             }),
             so_far: Some(SoFar::new(move |document| {
-                documents.send(BackgroundResult::EstimatedSoFar(Box::new(document)));
+                documents.send(BackgroundResult::EstimatedSoFar(Searchable::boxed(document)));
             })),
         };
         match estimate(&self.report, &mut profile, &ask)? {

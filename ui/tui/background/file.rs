@@ -4,6 +4,7 @@ use super::failure::paragraph;
 use super::queue::Queue;
 use crate::settings::Settings;
 use crate::tui::action::BackgroundResult;
+use crate::tui::state::Searchable;
 use engine::documents::explanations::explain;
 use engine::documents::{Report, Source, report_file};
 use engine::hot::recording::{self, FileKind};
@@ -62,7 +63,7 @@ fn send_document(mut report: Report, settings: &Settings, queue: &Queue) {
     let estimate = report.estimate.take();
     queue.send(BackgroundResult::Report(Box::new(report)));
     if let Some(estimate) = estimate {
-        queue.send(BackgroundResult::Estimated(Box::new(estimate)));
+        queue.send(BackgroundResult::Estimated(Searchable::boxed(estimate)));
     }
 }
 

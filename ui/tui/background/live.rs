@@ -11,6 +11,7 @@ use crate::settings::Settings;
 use crate::subject::Samples;
 use crate::tui::action::BackgroundResult;
 use crate::tui::events::{Message, ending_signals};
+use crate::tui::state::Searchable;
 use engine::documents::explanations::explain;
 use engine::documents::{Report, Source};
 use engine::hot::recording;
@@ -106,7 +107,9 @@ pub fn start(
                             let done =
                                 interruptible(&at_work, || sampled.estimate(&settings, &queue));
                             queue.send(match done {
-                                Ok(Ok(estimate)) => BackgroundResult::Estimated(Box::new(estimate)),
+                                Ok(Ok(estimate)) => {
+                                    BackgroundResult::Estimated(Searchable::boxed(estimate))
+                                }
                                 Ok(Err(error)) => BackgroundResult::NotEstimated(paragraph(&error)),
                                 Err(panic) => BackgroundResult::NotEstimated(panic),
                             });

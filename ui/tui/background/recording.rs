@@ -9,7 +9,7 @@ use crate::settings::Settings;
 use crate::subject::Samples;
 use crate::tui::action::BackgroundResult;
 use crate::tui::events::Message;
-use crate::tui::state::{Counts, Loads, SampleFilter, WITH_LINES};
+use crate::tui::state::{Counts, Loads, SampleFilter, Searchable, WITH_LINES};
 use profile::files::SearchPaths;
 use profile::hot::{Calls, Filter, Overview, Profile, overview};
 use profile::recording::Stream;
@@ -130,9 +130,9 @@ fn attribute(
     queue: &Queue,
 ) -> tma::Result<Profile> {
     let mut profile = profile_of(recording, filter, samples)?;
-    queue.send(BackgroundResult::Functions(Box::new((*profile).clone())));
+    queue.send(BackgroundResult::Functions(Searchable::boxed((*profile).clone())));
     profile.find_lines(WITH_LINES);
-    queue.send(BackgroundResult::Functions(Box::new((*profile).clone())));
+    queue.send(BackgroundResult::Functions(Searchable::boxed((*profile).clone())));
     Ok(profile)
 }
 

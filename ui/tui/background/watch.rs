@@ -6,7 +6,7 @@ use super::recording::{annotate, calls_of, profile_of};
 use super::request::Request;
 use crate::subject::Samples;
 use crate::tui::action::BackgroundResult;
-use crate::tui::state::{SampleFilter, WITH_LINES};
+use crate::tui::state::{SampleFilter, Searchable, WITH_LINES};
 use engine::hot::recording;
 use profile::hot::{HotFunction, Profile};
 use std::collections::HashMap;
@@ -111,7 +111,7 @@ impl Watched {
                 None => is_new |= number < WITH_LINES,
             }
         }
-        self.queue.send(BackgroundResult::Functions(Box::new(shown)));
+        self.queue.send(BackgroundResult::Functions(Searchable::boxed(shown)));
         is_new
     }
 

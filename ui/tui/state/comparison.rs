@@ -3,6 +3,7 @@
 use super::estimate::Rows;
 use super::load::Load;
 use super::matches::matches_lower;
+use super::searchable::Searchable;
 use crate::keymap::Screen;
 use engine::documents::diff::Diff;
 use engine::documents::diff::code::CodeRow;
@@ -31,10 +32,9 @@ pub struct Comparison {
 
 impl Comparison {
     /// Shows a comparison.
-    pub fn fill(&mut self, diff: Diff) {
-        let functions = diff.code.iter().flat_map(|code| &code.functions);
-        let lower = functions.map(|row| text(row).to_lowercase()).collect();
-        *self = Self { data: Load::Ready(Arc::new(diff)), lower, ..Self::default() };
+    pub fn fill(&mut self, of: Searchable<Diff>) {
+        let data = Load::Ready(Arc::new(of.document));
+        *self = Self { data, lower: of.lower, ..Self::default() };
         self.rebuild(Screen::Comparison);
     }
 
@@ -117,7 +117,7 @@ impl Comparison {
     }
 }
 
-fn text(row: &CodeRow) -> String {
+pub(super) fn text(row: &CodeRow) -> String {
     let start = row.start.iter().flatten().cloned().collect::<Vec<_>>().join(" ");
     format!("{} {start}", row.time.id)
 }

@@ -4,6 +4,7 @@ use super::block::Line;
 use super::estimate_source::{Source, SourceRow};
 use super::list::List;
 use super::matches::{matches, matches_lower};
+use super::searchable::Searchable;
 use crate::keymap::Screen;
 use engine::documents::estimate::{Estimate, Node, Row};
 use engine::estimate::Step;
@@ -80,10 +81,10 @@ pub struct Estimated {
 
 impl Estimated {
     /// Shows a document; the cursors are at the bottleneck and at the hottest rows.
-    pub fn fill(&mut self, document: Estimate) {
-        let program = program_rows(&document);
+    pub fn fill(&mut self, of: Searchable<Estimate>) {
+        let program = program_rows(&of.document);
         *self = Self { job: std::mem::take(&mut self.job), ..Self::default() };
-        self.set(document);
+        self.set(of);
         self.program.list.refill(program.len(), None);
         self.program.shown = program;
         let at = self.bottleneck().unwrap_or(0);
@@ -92,9 +93,9 @@ impl Estimated {
     }
 
     /// Takes a document, whatever is shown.
-    pub(super) fn set(&mut self, document: Estimate) {
-        self.lower = document.functions.iter().map(|row| text(row).to_lowercase()).collect();
-        self.document = Some(Arc::new(document));
+    pub(super) fn set(&mut self, of: Searchable<Estimate>) {
+        self.lower = of.lower;
+        self.document = Some(Arc::new(of.document));
     }
 
     /// The row of the program's bottleneck; of an undecided one, that of its largest part.
@@ -232,7 +233,7 @@ impl Estimated {
 }
 
 /// What search and filter look at.
-fn text(row: &Row) -> String {
+pub(super) fn text(row: &Row) -> String {
     format!("{} {} {}", row.name, row.start, row.bottleneck)
 }
 

@@ -2,6 +2,7 @@
 
 use super::estimate::{Estimated, Piece, ProgramRow, program_rows};
 use super::estimate_source::Source;
+use super::searchable::Searchable;
 use engine::documents::estimate::{Estimate, Row};
 
 /// Which function, loop or block a row is of, whatever its number.
@@ -18,14 +19,14 @@ fn find(rows: &[Row], wanted: &Place) -> Option<usize> {
 
 impl Estimated {
     /// Shows a newer document.
-    pub fn renew(&mut self, document: Estimate) {
+    pub fn renew(&mut self, newer: Searchable<Estimate>) {
         let program = self.program.shown.get(self.program.list.at).map(|row| self.name(row));
         let follows = self.bottleneck() == Some(self.program.list.at);
         let function = self.function_at(self.functions.list.at).map(place);
         let opened = self.opened().map(place);
         let at = self.piece_at(self.code.list.at).map(|(piece, row)| (piece, place(row)));
         let shown = self.piece.zip(self.shown().map(place));
-        self.set(document);
+        self.set(newer);
         self.renew_program(program.filter(|_| !follows));
         self.renew_functions(function.as_ref());
         self.function = opened.and_then(|wanted| self.function_of(&wanted));

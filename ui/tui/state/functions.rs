@@ -4,6 +4,7 @@ use super::list::List;
 use super::load::Load;
 use super::matches::matches_lower;
 use super::samples::SampleFilter;
+use super::searchable::Searchable;
 use profile::hot::{HotFunction, Summary, Thread};
 use std::cmp::Ordering;
 
@@ -47,7 +48,7 @@ impl Order {
 pub struct Functions {
     pub data: Load<Summary>,
     /// Later data than `data`, which is frozen.
-    pub newer: Option<Box<Summary>>,
+    pub newer: Option<Box<Searchable<Summary>>>,
     /// Which samples they are of.
     pub samples_of: SampleFilter,
     /// All threads with samples.
@@ -84,7 +85,7 @@ impl Functions {
 
     /// Shows new data, or keeps it for later while the numbers are frozen. The cursor stays on its
     /// function; one that has not left the first row stays there, on what is hottest now.
-    pub fn fill(&mut self, hot: Summary, frozen: bool) {
+    pub fn fill(&mut self, hot: Searchable<Summary>, frozen: bool) {
         if frozen && self.data.ready().is_some() {
             self.newer = Some(Box::new(hot));
             return;
@@ -93,8 +94,8 @@ impl Functions {
         let old = self.row(self.list.at).cloned().or_else(|| self.selected.take());
         let old = old.filter(|_| moved);
         self.newer = None;
-        self.lower = hot.functions.iter().map(|f| text(f).to_lowercase()).collect();
-        self.data = Load::Ready(hot);
+        self.lower = hot.lower;
+        self.data = Load::Ready(hot.document);
         let new = old.and_then(|old| self.all().iter().position(|f| is_same(f, &old)));
         self.rebuild_at(new);
     }
@@ -189,7 +190,7 @@ pub fn is_same(a: &HotFunction, b: &HotFunction) -> bool {
     (&a.path, a.start, &a.name) == (&b.path, b.start, &b.name)
 }
 
-fn text(f: &HotFunction) -> String {
+pub(super) fn text(f: &HotFunction) -> String {
     format!("{} {} {}", f.name, f.module, f.file.as_deref().unwrap_or(""))
 }
 

@@ -36,6 +36,7 @@ mod output;
 mod prompt;
 mod samples;
 mod screens;
+mod searchable;
 mod tree;
 mod tree_rows;
 
@@ -54,5 +55,6 @@ pub use matches::matches;
 pub use prompt::{Ask, Prompt};
 pub use samples::{SampleFilter, thread_name};
 pub use screens::State;
+pub use searchable::Searchable;
 pub use tree::Progress;
 pub use tree_rows::TreeRow;

@@ -4,7 +4,7 @@ use super::example::{block_report, hot, measured};
 use super::typing::{arrives, picture, types};
 use crate::keymap::{Edit, Keymap};
 use crate::tui::action::{Action, BackgroundResult, Effect};
-use crate::tui::state::{Counts, Loads, SampleFilter, State};
+use crate::tui::state::{Counts, Loads, SampleFilter, Searchable, State};
 use crate::tui::update::update;
 use engine::documents::branches::{Branches, EventRow};
 use engine::documents::loads;
@@ -18,7 +18,7 @@ fn with_events(state: &mut State) {
     both.events = vec!["cycles".into(), "stores".into()];
     both.event = "cycles".into();
     both.dominant = vec![Some((0, 0.9)), None, Some((1, 0.75)), None, None];
-    arrives(state, BackgroundResult::Functions(Box::new(both)));
+    arrives(state, BackgroundResult::Functions(Searchable::boxed(both)));
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn with_several_events_each_function_shows_its_top_event() {
     );
     assert!(picture(&state).contains("reading samples"), "the old numbers disappear at once");
     assert_eq!(types(&mut state, "Enter"), [], "nothing to drill into meanwhile");
-    arrives(&mut state, BackgroundResult::Functions(Box::new(hot())));
+    arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(hot())));
     let row = state.functions.row(state.functions.list.at).expect("one");
     assert_eq!(row.name, "memset", "the cursor stays on its function");
 }
@@ -90,7 +90,7 @@ fn sorting_by_line_notes_which_functions_have_one() {
     types(&mut state, "Enter");
     let mut many = hot();
     many.functions = many.functions.iter().cycle().take(101).cloned().collect();
-    arrives(&mut state, BackgroundResult::Functions(Box::new(many)));
+    arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(many)));
     assert!(!picture(&state).contains("source lines only of"));
     types(&mut state, "s s s");
     assert!(picture(&state).contains("source lines only of the 100"), "{}", picture(&state));
@@ -107,7 +107,7 @@ fn samples_of_one_thread() {
     let asked = types(&mut state, "work Enter");
     let worker = SampleFilter { threads: vec!["worker".into()], ..SampleFilter::default() };
     assert_eq!(asked, [Effect::Profile(worker)], "a part of the name will do");
-    arrives(&mut state, BackgroundResult::Functions(Box::new(hot())));
+    arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(hot())));
     assert!(picture(&state).contains("only thread worker"), "{}", picture(&state));
     assert_eq!(types(&mut state, "T x Enter"), [], "there is no thread workerx");
     assert!(picture(&state).contains("no thread workerx has samples"), "{}", picture(&state));
@@ -208,7 +208,7 @@ fn freezing_also_holds_functions() {
     types(&mut state, "Enter z");
     let mut newer = hot();
     newer.functions[0].share = 0.123;
-    arrives(&mut state, BackgroundResult::Functions(Box::new(newer)));
+    arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(newer)));
     assert!(!picture(&state).contains("12.30 %"), "{}", picture(&state));
     types(&mut state, "z");
     assert!(picture(&state).contains("12.30 %"), "{}", picture(&state));

@@ -4,7 +4,7 @@ use super::typing::{arrives, picture, types};
 use crate::keymap::Screen;
 use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::look::Look;
-use crate::tui::state::State;
+use crate::tui::state::{Searchable, State};
 use crate::tui::update::update;
 use engine::documents::diff::code::{CodeDiff, CodeRow, Matched};
 use engine::documents::diff::row::Side;
@@ -73,7 +73,7 @@ fn compared() -> Diff {
 fn opened() -> State {
     let mut state = State::new(Screen::Comparison, Look::default());
     update(&mut state, Action::Resize(110, 24));
-    arrives(&mut state, BackgroundResult::Compared(Ok(Box::new(compared()))));
+    arrives(&mut state, BackgroundResult::Compared(Ok(Searchable::boxed(compared()))));
     state
 }
 
@@ -88,7 +88,7 @@ pub fn compared_functions(count: usize) -> State {
     });
     let mut state = State::new(Screen::Comparison, Look::default());
     update(&mut state, Action::Resize(110, 24));
-    arrives(&mut state, BackgroundResult::Compared(Ok(Box::new(all))));
+    arrives(&mut state, BackgroundResult::Compared(Ok(Searchable::boxed(all))));
     state
 }
 
@@ -97,7 +97,7 @@ fn from_the_program_to_the_loop_that_gained() {
     let mut state = State::new(Screen::Comparison, Look::default());
     update(&mut state, Action::Resize(110, 24));
     assert!(picture(&state).contains("reading both"), "{}", picture(&state));
-    arrives(&mut state, BackgroundResult::Compared(Ok(Box::new(compared()))));
+    arrives(&mut state, BackgroundResult::Compared(Ok(Searchable::boxed(compared()))));
     let screen = picture(&state);
     for text in [
         "comparison of A and B",
@@ -146,7 +146,7 @@ fn a_filter_finds_functions_and_the_saved_document_is_that_of_diff() {
 fn what_has_no_functions_says_what_has() {
     for (result, wanted) in [
         (Err("cannot read b.json".to_owned()), "cannot read b.json"),
-        (Ok(Box::new(Diff { code: None, ..compared() })), "report --estimate"),
+        (Ok(Searchable::boxed(Diff { code: None, ..compared() })), "report --estimate"),
     ] {
         let mut state = State::new(Screen::Comparison, Look::default());
         arrives(&mut state, BackgroundResult::Compared(result));

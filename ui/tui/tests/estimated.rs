@@ -5,7 +5,7 @@ use super::typing::{arrives, picture, types};
 use crate::keymap::Screen;
 use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::look::Look;
-use crate::tui::state::State;
+use crate::tui::state::{Searchable, State};
 use crate::tui::update::update;
 use engine::documents::count::LevelShare;
 use engine::documents::estimate::{Estimate, Parts, Row, Run, Share};
@@ -143,7 +143,7 @@ pub fn sampled() -> State {
     bare.source = Source::NoPmu;
     bare.nodes.iter_mut().for_each(|node| node.value = None);
     arrives(&mut state, BackgroundResult::Report(Box::new(bare)));
-    arrives(&mut state, BackgroundResult::Functions(Box::new(hot())));
+    arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(hot())));
     arrives(&mut state, BackgroundResult::Offer("up to 5 further runs and about 24 s".into()));
     state
 }
@@ -151,7 +151,7 @@ pub fn sampled() -> State {
 /// The same, estimated.
 pub fn estimated() -> State {
     let mut state = sampled();
-    arrives(&mut state, BackgroundResult::Estimated(Box::new(estimate())));
+    arrives(&mut state, BackgroundResult::Estimated(Searchable::boxed(estimate())));
     state
 }
 
@@ -168,7 +168,7 @@ fn without_a_pmu_one_key_estimates_and_the_estimate_becomes_the_first_screen() {
     arrives(&mut state, BackgroundResult::Estimating(step));
     let screen = picture(&state);
     assert!(screen.contains("step 2 of 9, about 18 s left: counts"), "{screen}");
-    arrives(&mut state, BackgroundResult::Estimated(Box::new(estimate())));
+    arrives(&mut state, BackgroundResult::Estimated(Searchable::boxed(estimate())));
     assert_eq!(state.path, [Screen::Estimate]);
     let screen = picture(&state);
     for text in [
@@ -229,7 +229,7 @@ fn the_cursor_starts_on_the_bottleneck() {
     let mut document = estimate();
     document.program.bottleneck = "memory_bound".into();
     let mut state = sampled();
-    arrives(&mut state, BackgroundResult::Estimated(Box::new(document)));
+    arrives(&mut state, BackgroundResult::Estimated(Searchable::boxed(document)));
     let screen = picture(&state);
     let row = screen.lines().find(|line| line.contains("◀")).unwrap_or_default();
     assert!(row.contains("Memory Bound") && row.contains("bottleneck"), "{screen}");
@@ -279,7 +279,7 @@ fn the_parts_of_an_estimate_change_on_every_screen_while_further_runs_go_on() {
         ..Step::default()
     };
     arrives(&mut state, BackgroundResult::Estimating(step(3)));
-    arrives(&mut state, BackgroundResult::EstimatedSoFar(Box::new(first_part())));
+    arrives(&mut state, BackgroundResult::EstimatedSoFar(Searchable::boxed(first_part())));
     assert_eq!(state.path, [Screen::Estimate], "the first screen as soon as there is something");
     let screen = picture(&state);
     assert!(screen.contains("So far (step 3 of 9, about 18 s left): Undecided"), "{screen}");
@@ -292,7 +292,7 @@ fn the_parts_of_an_estimate_change_on_every_screen_while_further_runs_go_on() {
     }
     assert!(before[3].1.contains("So far") && before[3].1.contains("1147"), "{}", before[3].1);
     arrives(&mut state, BackgroundResult::Estimating(step(4)));
-    arrives(&mut state, BackgroundResult::EstimatedSoFar(Box::new(estimate())));
+    arrives(&mut state, BackgroundResult::EstimatedSoFar(Searchable::boxed(estimate())));
     let screen = picture(&state);
     assert_eq!(state.path, before[3].0, "nobody is taken away from a block: {screen}");
     assert!(
@@ -305,7 +305,7 @@ fn the_parts_of_an_estimate_change_on_every_screen_while_further_runs_go_on() {
     assert!(screen.contains("memory bound"), "{screen}");
     types(&mut state, "Esc");
     assert!(picture(&state).contains("core bound"), "{}", picture(&state));
-    arrives(&mut state, BackgroundResult::Estimated(Box::new(estimate())));
+    arrives(&mut state, BackgroundResult::Estimated(Searchable::boxed(estimate())));
     let screen = picture(&state);
     assert!(!screen.contains("So far") && !screen.contains("estimating"), "{screen}");
     types(&mut state, "e");
@@ -316,21 +316,21 @@ fn the_parts_of_an_estimate_change_on_every_screen_while_further_runs_go_on() {
 fn a_newer_estimate_keeps_open_lines_and_follows_functions_that_change_places() {
     let mut state = sampled();
     types(&mut state, "e");
-    arrives(&mut state, BackgroundResult::EstimatedSoFar(Box::new(first_part())));
+    arrives(&mut state, BackgroundResult::EstimatedSoFar(Searchable::boxed(first_part())));
     types(&mut state, "Enter Enter s Enter");
     let load = "mov rax,qword ptr [rax]";
     assert!(picture(&state).contains(load), "{}", picture(&state));
     let mut newer = estimate();
     newer.functions.swap(0, 1);
     newer.functions[1].lines[1].text = Some("    p = next[p]; // newer".into());
-    arrives(&mut state, BackgroundResult::EstimatedSoFar(Box::new(newer)));
+    arrives(&mut state, BackgroundResult::EstimatedSoFar(Searchable::boxed(newer)));
     let screen = picture(&state);
     assert!(screen.contains("// newer") && screen.contains(load), "{screen}");
     assert_eq!(state.estimate.opened().map(|row| row.name.as_str()), Some("chase"), "{screen}");
     let mut without = estimate();
     without.functions.remove(0);
     (without.loops, without.blocks) = (Vec::new(), Vec::new());
-    arrives(&mut state, BackgroundResult::Estimated(Box::new(without)));
+    arrives(&mut state, BackgroundResult::Estimated(Searchable::boxed(without)));
     picture(&state);
     types(&mut state, "Esc Esc j k Enter");
     picture(&state);
@@ -340,7 +340,7 @@ fn a_newer_estimate_keeps_open_lines_and_follows_functions_that_change_places() 
 fn an_estimate_does_not_take_the_screen_from_who_reads_code() {
     let mut state = sampled();
     types(&mut state, "Enter");
-    arrives(&mut state, BackgroundResult::Estimated(Box::new(estimate())));
+    arrives(&mut state, BackgroundResult::Estimated(Searchable::boxed(estimate())));
     assert_eq!(state.screen(), Screen::Blocks);
     assert!(picture(&state).contains("e shows it"), "{}", picture(&state));
 }

@@ -4,7 +4,7 @@ use super::typing::arrives;
 use crate::keymap::Screen;
 use crate::tui::action::{Action, BackgroundResult};
 use crate::tui::look::Look;
-use crate::tui::state::State;
+use crate::tui::state::{Searchable, State};
 use crate::tui::update::update;
 use engine::documents::explanations::Explanation;
 use engine::documents::report::{CountRow, Place};
@@ -177,7 +177,7 @@ pub fn measured() -> State {
     let explanations = Arc::new(HashMap::from([(key, explanation)]));
     arrives(&mut state, BackgroundResult::Explained(explanations));
     arrives(&mut state, BackgroundResult::Report(Box::new(report())));
-    arrives(&mut state, BackgroundResult::Functions(Box::new(hot())));
+    arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(hot())));
     state
 }
 

@@ -5,7 +5,7 @@ use super::estimated::{estimate, sampled};
 use super::example::{hot, measured};
 use super::typing::{arrives, picture, types};
 use crate::tui::action::BackgroundResult;
-use crate::tui::state::State;
+use crate::tui::state::{Searchable, State};
 
 /// Seconds that this thread has used a processor.
 fn processor_time() -> f64 {
@@ -52,7 +52,7 @@ fn a_frame_of_100_000_functions_costs_what_one_of_1000_does() {
             ..first.clone()
         };
         many.functions = (0..count).map(one).collect();
-        arrives(&mut state, BackgroundResult::Functions(Box::new(many)));
+        arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(many)));
         types(&mut state, "Enter");
         state
     });
@@ -70,7 +70,7 @@ fn a_frame_of_100_000_estimated_functions_costs_what_one_of_1000_does() {
             ..first.clone()
         };
         many.functions = (0..count).map(one).collect();
-        arrives(&mut state, BackgroundResult::Estimated(Box::new(many)));
+        arrives(&mut state, BackgroundResult::Estimated(Searchable::boxed(many)));
         types(&mut state, "Enter");
         state
     });

@@ -3,7 +3,7 @@
 use super::example::{hot, measured, report};
 use super::typing::{arrives, picture, types};
 use crate::tui::action::{Action, BackgroundResult, Effect};
-use crate::tui::state::{SampleFilter, State};
+use crate::tui::state::{SampleFilter, Searchable, State};
 use crate::tui::update::update;
 use engine::documents::{Report, Source};
 
@@ -55,7 +55,7 @@ fn three_phases_are_found_zoomed_and_lead_to_their_functions() {
     let of_phase =
         SampleFilter { time: Some((20_000_000_000, 30_000_000_000)), ..Default::default() };
     assert_eq!(types(&mut state, "Enter"), [Effect::Profile(of_phase)]);
-    arrives(&mut state, BackgroundResult::Functions(Box::new(hot())));
+    arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(hot())));
     let screen = picture(&state);
     assert!(screen.contains("intervals › phase 2"), "{screen}");
     assert!(screen.contains("only from 20.00 s to 30.00 s"), "{screen}");

@@ -5,7 +5,7 @@ use super::typing::{arrives, picture, types};
 use crate::keymap::{KEYMAP, Screen};
 use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::look::Look;
-use crate::tui::state::State;
+use crate::tui::state::{Searchable, State};
 use crate::tui::update::update;
 use profile::hot::HotFunction;
 
@@ -97,7 +97,7 @@ fn the_cursor_stays_on_its_function_when_numbers_and_order_change() {
     let mut newer = hot();
     newer.functions[2].share = 0.99;
     newer.functions.sort_by(|a, b| b.share.total_cmp(&a.share));
-    arrives(&mut state, BackgroundResult::Functions(Box::new(newer)));
+    arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(newer)));
     let now = state.functions.row(state.functions.list.at).expect("one");
     assert_eq!((now.name.as_str(), state.functions.list.at), ("memset", 0));
     types(&mut state, "s");
@@ -245,7 +245,7 @@ fn a_recording_without_counts_opens_with_its_functions() {
     let mut state = State::new(Screen::Tree, Look::default());
     let empty = engine::documents::Report::new(engine::documents::Source::Imported);
     arrives(&mut state, BackgroundResult::Report(Box::new(empty)));
-    arrives(&mut state, BackgroundResult::Functions(Box::new(hot())));
+    arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(hot())));
     assert_eq!(state.path, [Screen::Tree, Screen::Functions]);
 }
 
@@ -269,7 +269,7 @@ fn without_a_pmu_nodes_have_the_reason_and_software_counts_are_shown() {
     assert!(screen.contains("cpus used 0.500"), "{screen}");
     assert!(screen.contains("no core PMU in this virtual machine"), "{screen}");
     assert!(!screen.contains(" 0.0 %"), "not measured is never 0: {screen}");
-    arrives(&mut state, BackgroundResult::Functions(Box::new(hot())));
+    arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(hot())));
     assert_eq!(state.path, [Screen::Tree, Screen::Functions], "what there is comes first");
 }
 
@@ -311,7 +311,7 @@ fn the_hottest_functions_stay_visible_while_the_program_runs() {
             |i: usize| HotFunction { name: format!("f{i}"), short: format!("f{i}"), ..one.clone() };
         hot.functions = (0..40).map(name).collect();
         hot.functions.sort_by_key(|f| f.name != first);
-        Box::new(hot)
+        Searchable::boxed(hot)
     };
     arrives(&mut state, BackgroundResult::Functions(many("f39")));
     arrives(&mut state, BackgroundResult::Functions(many("f7")));
@@ -333,7 +333,7 @@ fn while_the_program_runs_functions_and_the_open_blocks_are_renewed() {
     let mut newer = hot();
     newer.functions[0].samples += 100;
     newer.functions.swap(0, 2);
-    let asked = arrives(&mut state, BackgroundResult::Functions(Box::new(newer)));
+    let asked = arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(newer)));
     assert_eq!(asked, [Effect::Annotate(2)], "it is the third now");
     let mut code = annotated();
     code.function = state.functions.all()[2].clone();

@@ -4,7 +4,7 @@ use super::example::{annotated, block_report, hot, measured, report};
 use super::typing::picture;
 use crate::keymap::{Command, Edit};
 use crate::tui::action::{Action, BackgroundResult};
-use crate::tui::state::State;
+use crate::tui::state::{Searchable, State};
 use crate::tui::update::update;
 use profile::hot::Thread;
 use proptest::prelude::*;
@@ -91,7 +91,7 @@ fn result() -> impl Strategy<Value = BackgroundResult> {
             if less {
                 one.functions.remove(0);
             }
-            BackgroundResult::Functions(Box::new(one))
+            BackgroundResult::Functions(Searchable::boxed(one))
         }),
         (0usize..6).prop_map(|i| {
             BackgroundResult::Annotated(i, Box::new(annotated()), Default::default())

@@ -1,13 +1,13 @@
 //! The screens of a comparison.
 
 use crate::keymap::Screen;
-use crate::tui::state::{Load, State};
+use crate::tui::state::{Load, Searchable, State};
 use engine::documents::diff::Diff;
 
 /// The comparison is here, or will not be.
-pub fn arrived(state: &mut State, result: Result<Box<Diff>, String>) {
+pub fn arrived(state: &mut State, result: Result<Box<Searchable<Diff>>, String>) {
     match result {
-        Ok(diff) if diff.code.is_some() => state.comparison.fill(*diff),
+        Ok(diff) if diff.document.code.is_some() => state.comparison.fill(*diff),
         Ok(_) => {
             let why = "One of both has no functions: compare recordings with samples, or reports with an \
                        estimate (`tdtool report --estimate --format json`). `tdtool diff` compares counts.";

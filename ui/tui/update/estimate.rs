@@ -3,7 +3,7 @@
 use super::measure;
 use crate::keymap::{Command, Screen};
 use crate::tui::action::Effect;
-use crate::tui::state::{EstimateJob, Piece, State};
+use crate::tui::state::{EstimateJob, Piece, Searchable, State};
 use crate::tui::view::{estimate_lines, layout};
 use engine::documents::estimate::Estimate;
 
@@ -71,14 +71,14 @@ fn switch(state: &mut State, effects: &mut Vec<Effect>) {
 }
 
 /// The estimate is here, complete.
-pub fn arrived(state: &mut State, document: Estimate) {
+pub fn arrived(state: &mut State, document: Searchable<Estimate>) {
     state.estimate.job = EstimateJob::Done;
     state.message = None;
     so_far(state, document);
 }
 
 /// A first estimate becomes the first screen, unless the user is looking at code; a newer one renews the screens.
-pub fn so_far(state: &mut State, document: Estimate) {
+pub fn so_far(state: &mut State, document: Searchable<Estimate>) {
     if state.estimate.document.is_some() {
         state.estimate.renew(document);
         return wrap(state);

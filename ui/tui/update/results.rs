@@ -3,7 +3,7 @@
 use super::{comparison, estimate, measure};
 use crate::keymap::Screen;
 use crate::tui::action::{BackgroundResult, Effect};
-use crate::tui::state::{EstimateJob, Job, Load, Progress, State, is_same};
+use crate::tui::state::{EstimateJob, Job, Load, Progress, Searchable, State, is_same};
 use engine::documents::Report;
 use profile::hot::{HotFunction, Summary};
 
@@ -94,7 +94,7 @@ fn refresh(state: &mut State) {
 }
 
 /// If there are samples and no node has a value, the functions are the screen to begin with.
-fn functions(state: &mut State, hot: Summary, effects: &mut Vec<Effect>) {
+fn functions(state: &mut State, hot: Searchable<Summary>, effects: &mut Vec<Effect>) {
     let first = state.functions.data.ready().is_none();
     let opened = state.blocks.index.and_then(|i| state.functions.all().get(i)).cloned();
     state.functions.fill(hot, state.frozen);
