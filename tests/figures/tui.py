@@ -99,10 +99,12 @@ def estimate(folder, name, functions, tdtool, faster):
     return path
 
 
-def opened(command, keys, wanted):
-    """A terminal with this screen; the keys that open it."""
+def opened(command, first, keys, wanted):
+    """A terminal with this screen, once the document is read; the keys that open it."""
     terminal = Terminal(command)
-    text = terminal.picture(10)[1]
+    text, begin = b"", time.time()
+    while first not in text and time.time() < begin + 60:
+        text += terminal.picture(1)[1]
     for key in keys:
         os.write(terminal.fd, key)
         text += terminal.picture(2)[1]
@@ -115,12 +117,12 @@ def documents(args, folder, tdtool):
     moves = [b"j", b"k", b"\x1b[6~", b"\x1b[5~", b"G", b"g", b"\x04", b"\x15"]
     files = [estimate(folder, name, args.functions, tdtool, faster)
              for name, faster in [("a.json", 1.0), ("b.json", 0.3)]]
-    for name, command, keys, wanted in [
-            ("estimated functions", [tdtool, files[0]], [b"\r"], b"estimated functions"),
-            ("comparison", [tdtool, *files], [], b"comparison of A and B")]:
+    for name, command, first, keys, wanted in [
+            ("estimated functions", [tdtool, files[0]], b"Retiring", [b"\r"], b"estimated functions"),
+            ("comparison", [tdtool, *files], b"handle_request", [], b"handle_request")]:
         if args.only and name.split()[0].removesuffix("d") not in args.only:
             continue
-        terminal = opened(command, keys, wanted)
+        terminal = opened(command, first, keys, wanted)
         show(f"{name}: moves, pages", [terminal.key(random.choice(moves)) for _ in range(args.keys)])
         typed = lambda start: [terminal.key(bytes([c])) for c in start + b"request_99\x15handle_request_77\x15nowhere\r"]
         show(f"{name}: search", sum((typed(b"/") for _ in range(4)), []))

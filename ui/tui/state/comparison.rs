@@ -2,7 +2,7 @@
 
 use super::estimate::Rows;
 use super::load::Load;
-use super::matches::matches_lower;
+use super::matches::Wanted;
 use super::searchable::Searchable;
 use crate::keymap::Screen;
 use engine::documents::diff::Diff;
@@ -57,8 +57,8 @@ impl Comparison {
         };
         let rows = if is_code { &self.code } else { &self.functions };
         let old = rows.shown.get(rows.list.at).copied();
-        let fits =
-            |row: &ComparedRow| matches_lower(self.lower(*row), &rows.filter, || self.text(*row));
+        let wanted = Wanted::new(&rows.filter);
+        let fits = |row: &ComparedRow| wanted.is_in_lower(self.lower(*row), || self.text(*row));
         let shown: Vec<ComparedRow> = all.into_iter().filter(fits).collect();
         let at = old.and_then(|old| shown.iter().position(|row| *row == old));
         let rows = if is_code { &mut self.code } else { &mut self.functions };

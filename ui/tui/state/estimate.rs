@@ -3,7 +3,7 @@
 use super::block::Line;
 use super::estimate_source::{Source, SourceRow};
 use super::list::List;
-use super::matches::{matches, matches_lower};
+use super::matches::{Wanted, matches};
 use super::searchable::Searchable;
 use crate::keymap::Screen;
 use engine::documents::estimate::{Estimate, Node, Row};
@@ -116,11 +116,11 @@ impl Estimated {
         let old = self.functions.shown.get(self.functions.list.at).copied();
         let (rows, lower) = (&mut self.functions, &self.lower);
         rows.shown.clear();
-        let wanted = document.functions.iter().enumerate();
-        let wanted = wanted.filter(|(i, f)| {
-            matches_lower(lower.get(*i).map(String::as_str), &rows.filter, || text(f))
-        });
-        rows.shown.extend(wanted.map(|(i, _)| i));
+        let wanted = Wanted::new(&rows.filter);
+        let all = document.functions.iter().enumerate();
+        let fitting =
+            all.filter(|(i, f)| wanted.is_in_lower(lower.get(*i).map(String::as_str), || text(f)));
+        rows.shown.extend(fitting.map(|(i, _)| i));
         let at = old.and_then(|old| rows.shown.iter().position(|i| *i == old));
         rows.list.refill(rows.shown.len(), at);
     }

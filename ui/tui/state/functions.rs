@@ -2,7 +2,7 @@
 
 use super::list::List;
 use super::load::Load;
-use super::matches::matches_lower;
+use super::matches::Wanted;
 use super::samples::SampleFilter;
 use super::searchable::Searchable;
 use profile::hot::{HotFunction, Summary, Thread};
@@ -132,11 +132,12 @@ impl Functions {
     fn rebuild_at(&mut self, selected: Option<usize>) {
         let (order, invert) = (self.order, self.invert);
         let functions = self.data.ready().map_or(&[][..], |hot| &hot.functions);
-        let (filter, module, lower) = (&self.filter, self.module.as_ref(), &self.lower);
+        let (module, lower) = (self.module.as_ref(), &self.lower);
+        let wanted = Wanted::new(&self.filter);
         let mut rows: Vec<usize> = (0..functions.len())
             .filter(|&i| module.is_none_or(|m| *m == functions[i].module))
             .filter(|&i| {
-                matches_lower(lower.get(i).map(String::as_str), filter, || text(&functions[i]))
+                wanted.is_in_lower(lower.get(i).map(String::as_str), || text(&functions[i]))
             })
             .collect();
         rows.sort_by(|&a, &b| {

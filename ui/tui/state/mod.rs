@@ -51,7 +51,7 @@ pub use functions::{Order, WITH_LINES, is_same};
 pub use intervals::mean;
 pub use load::Load;
 pub use loads::{LoadSamples, Loads};
-pub use matches::matches;
+pub use matches::{Wanted, matches};
 pub use prompt::{Ask, Prompt};
 pub use samples::{SampleFilter, thread_name};
 pub use screens::State;

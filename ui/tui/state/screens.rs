@@ -10,7 +10,7 @@ use super::functions::Functions;
 use super::intervals::Intervals;
 use super::list::List;
 use super::loads::Loads;
-use super::matches::matches_lower;
+use super::matches::Wanted;
 use super::output::Output;
 use super::prompt::Prompt;
 use super::tree::Tree;
@@ -140,7 +140,7 @@ impl State {
     }
 
     /// Whether a row matches a search.
-    pub fn row_matches(&self, row: usize, wanted: &str) -> bool {
+    pub fn row_matches(&self, row: usize, wanted: &Wanted) -> bool {
         let lower = match self.screen() {
             Screen::Functions => self.functions.lower(row),
             Screen::EstimatedFunctions => self.estimate.lower(row),
@@ -150,7 +150,7 @@ impl State {
             }
             _ => None,
         };
-        matches_lower(lower, wanted, || self.row_text(row))
+        wanted.is_in_lower(lower, || self.row_text(row))
     }
 
     /// The text of a row.

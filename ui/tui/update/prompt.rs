@@ -4,7 +4,7 @@ use super::moves::moved;
 use super::{samples, save};
 use crate::keymap::{Command, Edit};
 use crate::tui::action::Effect;
-use crate::tui::state::{Ask, Prompt, State};
+use crate::tui::state::{Ask, Prompt, State, Wanted};
 
 /// Maximum length of the text in characters.
 const LONGEST: usize = 200;
@@ -111,5 +111,6 @@ fn find(state: &State, wanted: &str, from: usize, forward: bool, here: bool) -> 
         let step = step % rows;
         if forward { (from + step) % rows } else { (from + rows - step) % rows }
     });
-    order.find(|&row| state.row_matches(row, wanted))
+    let wanted = Wanted::new(wanted);
+    order.find(|&row| state.row_matches(row, &wanted))
 }
