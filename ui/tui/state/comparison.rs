@@ -3,7 +3,7 @@
 use super::estimate::Rows;
 use super::load::Load;
 use super::matches::Wanted;
-use super::searchable::Searchable;
+use super::searchable::{Searchable, Texts};
 use crate::keymap::Screen;
 use engine::documents::diff::Diff;
 use engine::documents::diff::code::CodeRow;
@@ -23,7 +23,7 @@ pub enum ComparedRow {
 pub struct Comparison {
     pub data: Load<Arc<Diff>>,
     /// The texts of the functions that a filter matches, in lower case.
-    lower: Vec<String>,
+    lower: Texts,
     pub functions: Rows<ComparedRow>,
     /// Number of the function whose loops and blocks are shown; all, of the program.
     pub function: Option<usize>,
@@ -106,7 +106,7 @@ impl Comparison {
     /// The text of a row in lower case; of functions only.
     pub fn lower(&self, row: ComparedRow) -> Option<&str> {
         match row {
-            ComparedRow::Function(i) => self.lower.get(i).map(String::as_str),
+            ComparedRow::Function(i) => self.lower.get(i),
             _ => None,
         }
     }

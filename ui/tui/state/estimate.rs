@@ -4,7 +4,7 @@ use super::block::Line;
 use super::estimate_source::{Source, SourceRow};
 use super::list::List;
 use super::matches::{Wanted, matches};
-use super::searchable::Searchable;
+use super::searchable::{Searchable, Texts};
 use crate::keymap::Screen;
 use engine::documents::estimate::{Estimate, Node, Row};
 use engine::estimate::Step;
@@ -66,7 +66,7 @@ pub struct Estimated {
     pub program: Rows<ProgramRow>,
     pub functions: Rows<usize>,
     /// The texts of the document's functions, in lower case.
-    lower: Vec<String>,
+    lower: Texts,
     /// Number of the function whose loops and blocks are shown.
     pub function: Option<usize>,
     pub code: Rows<Piece>,
@@ -118,8 +118,7 @@ impl Estimated {
         rows.shown.clear();
         let wanted = Wanted::new(&rows.filter);
         let all = document.functions.iter().enumerate();
-        let fitting =
-            all.filter(|(i, f)| wanted.is_in_lower(lower.get(*i).map(String::as_str), || text(f)));
+        let fitting = all.filter(|(i, f)| wanted.is_in_lower(lower.get(*i), || text(f)));
         rows.shown.extend(fitting.map(|(i, _)| i));
         let at = old.and_then(|old| rows.shown.iter().position(|i| *i == old));
         rows.list.refill(rows.shown.len(), at);
@@ -193,7 +192,7 @@ impl Estimated {
 
     /// The text of a function's row in lower case.
     pub fn lower(&self, row: usize) -> Option<&str> {
-        self.lower.get(*self.functions.shown.get(row)?).map(String::as_str)
+        self.lower.get(*self.functions.shown.get(row)?)
     }
 
     /// The text of a row, for search.

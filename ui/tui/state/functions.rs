@@ -4,7 +4,7 @@ use super::list::List;
 use super::load::Load;
 use super::matches::Wanted;
 use super::samples::SampleFilter;
-use super::searchable::Searchable;
+use super::searchable::{Searchable, Texts};
 use profile::hot::{HotFunction, Summary, Thread};
 use std::cmp::Ordering;
 
@@ -57,7 +57,7 @@ pub struct Functions {
     pub module: Option<String>,
     /// The texts that a filter matches, in lower case: built once, because there may be thousands of
     /// functions.
-    lower: Vec<String>,
+    lower: Texts,
     /// The function at the cursor before other samples were asked for.
     selected: Option<HotFunction>,
     /// Indices of the functions that are shown, in order.
@@ -136,9 +136,7 @@ impl Functions {
         let wanted = Wanted::new(&self.filter);
         let mut rows: Vec<usize> = (0..functions.len())
             .filter(|&i| module.is_none_or(|m| *m == functions[i].module))
-            .filter(|&i| {
-                wanted.is_in_lower(lower.get(i).map(String::as_str), || text(&functions[i]))
-            })
+            .filter(|&i| wanted.is_in_lower(lower.get(i), || text(&functions[i])))
             .collect();
         rows.sort_by(|&a, &b| {
             let one = compare(order, &functions[a], &functions[b]);
@@ -153,7 +151,7 @@ impl Functions {
 
     /// The text of a row in lower case.
     pub fn lower(&self, row: usize) -> Option<&str> {
-        self.lower.get(*self.rows.get(row)?).map(String::as_str)
+        self.lower.get(*self.rows.get(row)?)
     }
 
     /// The text of a row, for search.

@@ -10,7 +10,34 @@ use profile::hot::Summary;
 #[derive(Debug, Clone)]
 pub struct Searchable<T> {
     pub document: T,
-    pub lower: Vec<String>,
+    pub lower: Texts,
+}
+
+/// Texts, one after the other in memory: a search reads them all.
+#[derive(Debug, Clone, Default)]
+pub struct Texts {
+    all: String,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    /// The text with this number.
+    pub fn get(&self, number: usize) -> Option<&str> {
+        let before = number.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied());
+        self.all.get(before?..*self.ends.get(number)?)
+    }
+}
+
+impl FromIterator<String> for Texts {
+    fn from_iter<I: IntoIterator<Item = String>>(texts: I) -> Self {
+        let mut made = Self::default();
+        for text in texts {
+            made.all.push_str(&text);
+            made.ends.push(made.all.len());
+        }
+        made
+    }
 }
 
 /// A document with functions.
@@ -42,5 +69,17 @@ impl Functions for Estimate {
 impl Functions for Diff {
     fn texts(&self) -> impl Iterator<Item = String> {
         self.code.iter().flat_map(|code| &code.functions).map(comparison::text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Texts;
+
+    #[test]
+    fn each_text_is_found_by_its_number() {
+        let texts: Texts = ["ab", "", "c"].map(str::to_owned).into_iter().collect();
+        let found: Vec<_> = (0..4).map(|number| texts.get(number)).collect();
+        assert_eq!(found, [Some("ab"), Some(""), Some("c"), None]);
     }
 }
