@@ -16,6 +16,10 @@ use std::sync::Arc;
 const LOOKED_AT: f64 = 0.93;
 /// Probes that record addresses, and those that time, take together about so many times as long as one that counts.
 const RECORDING: f64 = 6.0;
+/// At least so many times as long.
+const RECORDING_AT_LEAST: f64 = 2.0;
+/// So much unexplained is worth a run that may take too long.
+const MUCH: f64 = 0.3;
 /// Both runs take at least so many times a plain one.
 const BOTH: f64 = 2.2;
 
@@ -40,6 +44,7 @@ pub(super) struct Unexplained {
 }
 
 /// A piece with what is unexplained of it.
+#[derive(Clone, Copy)]
 struct Candidate<'a> {
     function: &'a Function,
     piece: &'a Piece,
@@ -76,19 +81,20 @@ pub(super) fn unexplained(
         (0..function.flow.blocks.len()).map(|block| function.executed(block)).sum()
     };
     let probes: f64 = functions.iter().map(counted).sum();
-    let each = RECORDING * (time.counted - time.plain).max(0.0) / probes.max(1.0);
+    let each = (time.counted - time.plain).max(0.0) / probes.max(1.0);
+    let share = whole / samples.max(1.0);
     let left = time.most - BOTH * time.plain;
-    if left <= 0.0 {
-        let is_part = !all.is_empty();
-        return Unexplained { share: whole / samples.max(1.0), places: Arc::default(), is_part };
+    let mut found = chosen(&all, LOOKED_AT * whole, left / (RECORDING * each));
+    if found.0.is_empty() && share > MUCH {
+        found = chosen(&all, LOOKED_AT * whole, left / (RECORDING_AT_LEAST * each));
     }
-    let (chosen, is_part) = chosen(all, LOOKED_AT * whole, left / each);
+    let (chosen, is_part) = found;
     let mut places: BTreeMap<PathBuf, Vec<Range<u64>>> = BTreeMap::new();
     for one in chosen {
         let own = places.entry(PathBuf::from(&one.function.module)).or_default();
         own.extend(one.piece.blocks.iter().map(|block| one.function.range(*block)));
     }
-    Unexplained { share: whole / f64::max(samples, 1.0), places: Arc::new(places), is_part }
+    Unexplained { share, places: Arc::new(places), is_part }
 }
 
 /// Whether a block loads or stores anything.
@@ -101,7 +107,8 @@ fn has_access(function: &Function, block: usize) -> bool {
 
 /// The candidates that hold `enough` of what is left; of those, if they are executed more than `most` times, the ones
 /// that are worth it most; and whether that is so.
-fn chosen(mut all: Vec<Candidate<'_>>, enough: f64, most: f64) -> (Vec<Candidate<'_>>, bool) {
+fn chosen<'a>(all: &[Candidate<'a>], enough: f64, most: f64) -> (Vec<Candidate<'a>>, bool) {
+    let mut all = all.to_vec();
     all.sort_by(|a, b| b.left.total_cmp(&a.left));
     let mut held = 0.0;
     let number = all.iter().take_while(|one| {
