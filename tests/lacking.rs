@@ -78,6 +78,12 @@ fn a_time_without_samples_is_refused_with_the_time_of_those_there_are() {
     let file = two_samples(&folder);
     // The second sample is two seconds after the first.
     assert!(refused(&["report", &file, "--time", "5..6"]).contains("0 s to 2.000 s"));
+    assert!(refused(&["report", &file, "--time", "5.."]).contains("from 5 s on"));
+    // Options that name what is not there.
+    for option in ["--symfs", "--binary", "--tables"] {
+        let missing = folder.file("none");
+        assert!(refused(&["report", &file, option, &missing]).contains(&missing), "{option}");
+    }
     let second = tdtool(["report", &file, "--time", "1.5..", "--format", "json"]).succeeded();
     assert_eq!(second.json()["sampled"]["samples"], 1);
 }

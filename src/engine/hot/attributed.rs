@@ -50,7 +50,11 @@ pub(super) fn known_time(source: &dyn Source, filter: &Filter) -> Result<()> {
     if is_there {
         return Ok(());
     }
-    let error = Error::failed(format!("no samples from {} s on", from as f64 / 1e9));
+    let until = match to {
+        u64::MAX => "on".to_owned(),
+        to => format!("to {} s", to as f64 / 1e9),
+    };
+    let error = Error::failed(format!("no samples from {} s {until}", from as f64 / 1e9));
     Err(match first {
         Some(_) => error
             .because(format!("the samples are from 0 s to {:.3} s", last as f64 / 1e9))
