@@ -22,6 +22,7 @@ mod fuzz;
 mod import;
 #[cfg(target_arch = "x86_64")]
 mod interrupted;
+mod lacking;
 #[cfg(target_arch = "x86_64")]
 mod loads;
 mod machine;

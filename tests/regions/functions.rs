@@ -59,6 +59,40 @@ fn functions_are_regions_without_markers_also_if_left_by_a_jump() {
     }
 }
 
+/// Ways out of one byte, which are jumped to: the padding after them has room for a probe's jump.
+#[test]
+fn functions_that_end_in_a_short_return_have_times() {
+    let source = "__attribute__((noipa)) double divide(long n, double x) {
+        while (n--) x = 1.0 / (x + 0.5);
+        return x;
+    }
+    __attribute__((noipa)) int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+    /* What lies after the last function of a program has no padding. */
+    __attribute__((noipa)) int last(int n) { return n + 1; }
+    int main(void) {
+        volatile double all = 0;
+        for (int i = 0; i < 20; i++) all = divide(100000, i) + fib(last(9));
+        return all > 0 ? 5 : 6;
+    }";
+    let folder = Folder::new();
+    let Some(program) = marked(&folder, source, &["-O2"]) else { return };
+    let more = ["--region", "divide", "--region", "fib"];
+    let Some(found) = regions(&program, &more, "") else { return };
+    assert_eq!(found["not_probed"], serde_json::json!([]));
+    let of = |name: &str| {
+        let rows = rows(&found);
+        rows.into_iter().find(|row| row.0 == name).unwrap_or_else(|| panic!("{name}: {found}"))
+    };
+    assert_eq!(of("divide"), row("divide", [20, 0, 0]));
+    // The compiler unrolls the recursion: how often it calls itself is its choice.
+    assert_eq!(of("fib").3, 0, "{found}");
+    // 20 × 100,000 dependent divisions of at least 4 cycles, below 6 GHz.
+    let all = found["regions"].as_array().unwrap();
+    let divide = all.iter().find(|row| row["name"] == "divide").unwrap();
+    let time = divide["time"].as_f64().unwrap_or_else(|| panic!("{found}"));
+    assert!(time > 20.0 * 100_000.0 * 4.0 / 6e9, "{found}");
+}
+
 /// Probes of a C++ runtime or any other library are plain one-byte nops, as sys/sdt.h has them.
 #[test]
 fn static_probes_of_others_are_ends_of_regions() {

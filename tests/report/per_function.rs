@@ -207,6 +207,11 @@ fn a_flame_graph_and_folded_stacks_have_the_dominating_node() {
         let all: u64 = lines.lines().filter(of_node).filter_map(samples).sum();
         let seen = String::from_utf8_lossy(&output.stdout);
         assert!(seen.contains(&format!("of {all} total")), "{all}: {seen}");
+        // Without a choice it shows all samples, not the type that happens to be the last.
+        let plain = ["tool", "pprof", "-top", &profile];
+        let plain = std::process::Command::new("go").args(plain).output().expect("go");
+        let plain = String::from_utf8_lossy(&plain.stdout);
+        assert!(plain.contains("Type: samples"), "{plain}");
     }
     let picture = folder.read("flame.svg");
     let colour = |name: &str| {

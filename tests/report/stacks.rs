@@ -193,4 +193,13 @@ fn a_profile_of_pprof_has_the_samples_of_the_folded_stacks() {
     let main = seen.lines().find(|line| line.ends_with(" main")).expect("main");
     let below: u64 = lines.lines().filter(|l| l.contains(";main;")).filter_map(samples).sum();
     assert_eq!(main.split_whitespace().nth(3), Some(below.to_string().as_str()), "{seen}");
+    // The source of a function, each line with its samples: most of leaf's are in its loop.
+    let list = ["tool", "pprof", "-list", "^leaf$", &profile];
+    let listed = Command::new("go").args(list).output().expect("go");
+    let listed = String::from_utf8_lossy(&listed.stdout);
+    let source = "for (unsigned i = 0; i < n; i++)";
+    let line = listed.lines().find(|line| line.contains(source)).expect(source);
+    let leaf: u64 = lines.lines().filter(|l| l.contains(";leaf ")).filter_map(samples).sum();
+    let own = line.split_whitespace().next().and_then(|n| n.parse::<u64>().ok());
+    assert!(own.is_some_and(|own| 2 * own > leaf), "{leaf}: {listed}");
 }

@@ -252,6 +252,23 @@ fn inlined_functions_are_frames_of_call_chains() {
     assert!(callers.contains("inner (inlined)"), "{callers}");
     let callers = report(&[&session, "--callers", "inner"]).succeeded().stdout;
     assert!(callers.contains("outer (inlined)"), "{callers}");
+    // Trees, of the same chains as the stacks: each function one level below the one that it calls, or is called by.
+    let rows = |option: &str, name: &str| -> Vec<String> {
+        let text = report(&[&session, option, name]).succeeded().stdout;
+        let tree = text
+            .split(&format!("ers of {name}\n"))
+            .nth(1)
+            .or_else(|| text.split(&format!("ees of {name}\n")).nth(1));
+        let rows = tree.expect("a tree").lines().take_while(|line| line.starts_with("  "));
+        // Share and samples before it.
+        rows.map(|line| line.get(20..).unwrap_or_default().to_owned()).collect()
+    };
+    let callers = rows("--callers", "leaf");
+    let expected = ["inner (inlined)", "  outer (inlined)", "    holder", "      main"];
+    assert_eq!(callers.get(..4), Some(&expected.map(String::from)[..]), "{callers:?}");
+    let callees = rows("--callees", "holder");
+    let expected = ["outer (inlined)", "  inner (inlined)", "    leaf", "      repeat (inlined)"];
+    assert_eq!(callees.get(..4), Some(&expected.map(String::from)[..]), "{callees:?}");
 }
 
 /// The frames of each address that has samples, as addr2line has them.

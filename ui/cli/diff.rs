@@ -2,6 +2,7 @@
 
 use super::global::Global;
 use super::output::{page, picture, print};
+use super::present::present;
 use super::search::SearchArgs;
 use crate::message;
 use clap::{Args, ValueEnum};
@@ -69,6 +70,7 @@ enum Format {
 pub fn run(global: &Global, args: DiffArgs) -> Result<ExitCode> {
     let (files_a, files_b) = sides(&args)?;
     let inputs: Vec<PathBuf> = args.files.iter().chain(&args.to).cloned().collect();
+    present(&inputs, "to make one: tdtool report --format json --output FILE -- COMMAND")?;
     let conditions = args.form.check(&inputs)?;
     let settings = global.settings()?;
     let ask = settings.comparison(args.search.paths()?);

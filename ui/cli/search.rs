@@ -37,10 +37,16 @@ impl SearchArgs {
             Error::failed(format!("nothing can be read from `{option} {}`", path.display()))
         };
         for folder in &self.symfs {
-            std::fs::read_dir(folder).map_err(|e| named("--symfs", folder).because(e))?;
+            std::fs::read_dir(folder).map_err(|e| {
+                named("--symfs", folder)
+                    .because(e)
+                    .hint("--symfs DIR names a folder that has the programs at their paths")
+            })?;
         }
         for program in &self.binary {
-            tma::files::open(program).map_err(|e| named("--binary", program).because(e))?;
+            tma::files::open(program).map_err(|e| {
+                named("--binary", program).because(e).hint("--binary FILE names a recorded program")
+            })?;
         }
         let servers = self.debuginfod.then(servers).transpose()?.map(Arc::new);
         let (roots, programs) = (self.symfs.clone(), self.binary.clone());

@@ -146,7 +146,7 @@ pub static KEYMAP: &[Binding] = &[
     bind(
         Command::Intervals,
         &[ch('i')],
-        TREE,
+        SORTED,
         "intervals",
         "the intervals over time, and the phases found in them",
     ),

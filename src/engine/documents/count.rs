@@ -106,10 +106,17 @@ impl Count {
         };
         let text = tma::files::read_text(path, tma::files::LONGEST_TEXT)
             .map_err(|e| failed(e.to_string()))?;
-        let document: Self = serde_json::from_str(&text).map_err(|e| failed(e.to_string()))?;
-        match document.schema == SCHEMA {
-            true => Ok(document),
-            false => Err(failed(format!("it is not a {SCHEMA}"))),
+        #[derive(Deserialize)]
+        struct Head {
+            schema: Option<String>,
+        }
+        let head: Head = serde_json::from_str(&text).map_err(|e| failed(e.to_string()))?;
+        match head.schema.as_deref() {
+            Some(SCHEMA) => serde_json::from_str(&text).map_err(|e| failed(e.to_string())),
+            other => {
+                let other = other.unwrap_or("none");
+                Err(failed(format!("its schema is `{other}`, not `{SCHEMA}`")))
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::documents::exit::Exit;
 use crate::documents::flame::FlameGraph;
 use crate::documents::per_function::PerFunction;
 use crate::documents::phases::Phase;
-use crate::documents::report_code::{BlockRow, Callers, EventRow, FunctionRow, Sampled};
+use crate::documents::report_code::{BlockRow, Callees, Callers, EventRow, FunctionRow, Sampled};
 use crate::documents::timeline::Timeline;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
@@ -100,6 +100,9 @@ pub struct Report {
     /// Callers of a function, if asked for.
     #[serde(default)]
     pub callers: Option<Callers>,
+    /// Callees of a function, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callees: Option<Callees>,
     /// Level 1 of each function, where samples read its counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_function: Option<PerFunction>,
@@ -303,6 +306,7 @@ impl Report {
             functions: Vec::new(),
             blocks: Vec::new(),
             callers: None,
+            callees: None,
             per_function: None,
             annotated: None,
             sources: Vec::new(),

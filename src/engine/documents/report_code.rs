@@ -1,6 +1,6 @@
 //! The part of a report about code: the hottest functions and blocks.
 
-use profile::hot::{Caller, EventShare, HotBlock, HotFunction, HotLine};
+use profile::hot::{CallNode, Caller, EventShare, HotBlock, HotFunction, HotLine};
 use serde::{Deserialize, Serialize};
 
 /// What the samples are, and what must be known to read them.
@@ -270,6 +270,18 @@ impl BlockRow {
 pub struct Callers {
     /// Function asked for.
     pub function: String,
-    /// Who calls it, by share of its samples.
+    /// Who calls it, by share of its samples; a sample counts once for each caller in its chain.
     pub callers: Vec<Caller>,
+    /// Its callers and theirs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tree: Vec<CallNode>,
+}
+
+/// The callees of one function.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Callees {
+    /// Function asked for.
+    pub function: String,
+    /// What it calls, what that calls, and its own code.
+    pub tree: Vec<CallNode>,
 }

@@ -61,7 +61,10 @@ impl Divided {
 }
 
 /// Of each stack its samples by node; nothing where no node is known.
-pub(super) fn divided(stacks: &[CallStack], breakdown: &Breakdown) -> Vec<Vec<(String, u64)>> {
+pub(super) fn divided<'a>(
+    stacks: impl IntoIterator<Item = &'a CallStack>,
+    breakdown: &Breakdown,
+) -> Vec<Vec<(String, u64)>> {
     let mut of: HashMap<StackFrame, Divided> = HashMap::new();
     let mut parts = |stack: &CallStack| match stack.function().filter(|_| !breakdown.is_empty()) {
         None => Vec::new(),
@@ -70,7 +73,7 @@ pub(super) fn divided(stacks: &[CallStack], breakdown: &Breakdown) -> Vec<Vec<(S
             of.entry(leaf.clone()).or_insert_with(shares).take(stack.samples)
         }
     };
-    stacks.iter().map(&mut parts).collect()
+    stacks.into_iter().map(&mut parts).collect()
 }
 
 /// A name without separators of folded stacks.

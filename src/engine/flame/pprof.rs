@@ -5,8 +5,9 @@ use super::breakdown::Breakdown;
 use super::folded::divided;
 use super::graph::About;
 use crate::render::protobuf::{Message, Strings};
-use profile::hot::{CallStack, StackFrame};
+use profile::hot::{CallStack, FrameLine, LinedStack, StackFrame};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// The fields of a Profile that are written.
 const SAMPLE_TYPE: u64 = 1;
@@ -16,13 +17,17 @@ const LOCATION: u64 = 4;
 const FUNCTION: u64 = 5;
 const STRING: u64 = 6;
 const COMMENT: u64 = 13;
+const DEFAULT_SAMPLE_TYPE: u64 = 14;
+
+/// A function at a line: a location.
+type Place<'a> = (&'a StackFrame, Option<&'a FrameLine>);
 
 /// The profile, not compressed. Samples of a stack are divided among nodes by the shares of its innermost function;
 /// over all stacks of a function no node is more than one sample off.
-pub fn pprof(stacks: &[CallStack], breakdown: &Breakdown, about: &About) -> Vec<u8> {
+pub fn pprof(lined: &[LinedStack], breakdown: &Breakdown, about: &About) -> Vec<u8> {
     let mut out = Message::default();
     let mut strings = Strings::new();
-    let divided = divided(stacks, breakdown);
+    let divided = divided(lined.iter().map(|of| &of.stack), breakdown);
     let mut nodes: BTreeMap<&str, u64> = BTreeMap::new();
     for (node, samples) in divided.iter().flatten() {
         *nodes.entry(node).or_default() += samples;
@@ -31,15 +36,16 @@ pub fn pprof(stacks: &[CallStack], breakdown: &Breakdown, about: &About) -> Vec<
     for name in std::iter::once("samples").chain(nodes.keys().copied()) {
         out.message(SAMPLE_TYPE, &[(1, strings.number(name)), (2, unit)]);
     }
-    let mut frames: HashMap<&StackFrame, u64> = HashMap::new();
-    let mut order: Vec<&StackFrame> = Vec::new();
-    for (stack, parts) in stacks.iter().zip(&divided) {
+    let mut known: HashMap<Place<'_>, u64> = HashMap::new();
+    let mut places: Vec<Place<'_>> = Vec::new();
+    for (LinedStack { stack, lines }, parts) in lined.iter().zip(&divided) {
         let mut of = Message::default();
         // Innermost first.
-        let ids = stack.frames.iter().rev().map(|frame| {
-            *frames.entry(frame).or_insert_with(|| {
-                order.push(frame);
-                order.len() as u64
+        let all = stack.frames.iter().zip(lines.iter().map(Option::as_ref)).rev();
+        let ids = all.map(|place| {
+            *known.entry(place).or_insert_with(|| {
+                places.push(place);
+                places.len() as u64
             })
         });
         of.packed(1, ids);
@@ -51,7 +57,10 @@ pub fn pprof(stacks: &[CallStack], breakdown: &Breakdown, about: &About) -> Vec<
         }
         out.bytes(SAMPLE, &of.0);
     }
-    functions(&order, &mut strings, &mut out, &main(stacks, &about.title));
+    let main = main(lined.iter().map(|of| &of.stack), &about.title);
+    locations(&places, &mut strings, &mut out, &main);
+    // Else clients show the last type first.
+    out.number(DEFAULT_SAMPLE_TYPE, strings.number("samples"));
     for text in
         [&about.title, &about.event].into_iter().chain(&breakdown.source).chain(&about.notes)
     {
@@ -64,7 +73,7 @@ pub fn pprof(stacks: &[CallStack], breakdown: &Breakdown, about: &About) -> Vec<
 
 /// The module of the program, which clients show as the profile's file: that of the command, else the one with most
 /// samples that is a file.
-fn main(stacks: &[CallStack], title: &str) -> String {
+fn main<'a>(stacks: impl Iterator<Item = &'a CallStack>, title: &str) -> String {
     let command = title.split_whitespace().next().unwrap_or_default();
     let command = command.rsplit('/').next().unwrap_or_default();
     let mut samples: BTreeMap<&str, u64> = BTreeMap::new();
@@ -79,27 +88,35 @@ fn main(stacks: &[CallStack], title: &str) -> String {
     samples.into_iter().max_by_key(rank).map_or_else(String::new, |(module, _)| module.to_owned())
 }
 
-/// A location, a function and, by module, a mapping for each frame; the first mapping is that of `main`.
-fn functions(frames: &[&StackFrame], strings: &mut Strings, out: &mut Message, main: &str) {
-    let mut modules: Vec<&str> = vec![main];
-    for (number, frame) in frames.iter().enumerate() {
-        let id = number as u64 + 1;
-        let known = modules.iter().position(|module| *module == frame.module);
+/// A location for each place, a function for each of a file, and by module a mapping; the first is that of `main`.
+fn locations(places: &[Place<'_>], strings: &mut Strings, out: &mut Message, main: &str) {
+    let mut modules: Vec<(&str, bool)> = vec![(main, false)];
+    let mut functions: HashMap<(&StackFrame, Option<&Arc<str>>), u64> = HashMap::new();
+    for (number, (frame, line)) in places.iter().enumerate() {
+        let known = modules.iter().position(|(module, _)| *module == frame.module);
         let mapping = known.unwrap_or_else(|| {
-            modules.push(&frame.module);
+            modules.push((&frame.module, false));
             modules.len() - 1
         });
+        modules[mapping].1 |= line.is_some();
+        let new = functions.len() as u64 + 1;
+        let file = line.map(|line| &line.file);
+        let function = *functions.entry((frame, file)).or_insert(new);
+        if function == new {
+            let name = strings.number(&frame.name);
+            let file = file.map_or(0, |file| strings.number(file));
+            out.message(FUNCTION, &[(1, new), (2, name), (3, name), (4, file)]);
+        }
         let mut location = Message::default();
-        location.number(1, id);
+        location.number(1, number as u64 + 1);
         location.number(2, mapping as u64 + 1);
-        location.message(4, &[(1, id)]);
+        location.message(4, &[(1, function), (2, line.map_or(0, |line| line.line.into()))]);
         out.bytes(LOCATION, &location.0);
-        let name = strings.number(&frame.name);
-        out.message(FUNCTION, &[(1, id), (2, name), (3, name)]);
     }
-    for (number, module) in modules.iter().enumerate() {
-        let name = strings.number(module);
-        // 7: it has functions, and nothing is to be looked up.
-        out.message(MAPPING, &[(1, number as u64 + 1), (5, name), (7, 1)]);
+    for (number, (module, has_lines)) in modules.iter().enumerate() {
+        let (name, lines) = (strings.number(module), u64::from(*has_lines));
+        // 7: it has functions, and nothing is to be looked up; 8 and 9: files and lines.
+        let id = number as u64 + 1;
+        out.message(MAPPING, &[(1, id), (5, name), (7, 1), (8, lines), (9, lines)]);
     }
 }

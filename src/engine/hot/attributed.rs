@@ -2,6 +2,7 @@
 
 use super::code::CodeAsk;
 use profile::hot::{Filter, Profile, overview};
+use profile::record::Record;
 use profile::recording::Source;
 use tma::{Error, Result};
 
@@ -26,6 +27,40 @@ pub fn profile(source: &dyn Source, ask: &CodeAsk) -> Result<Profile> {
     profile.find_lines(ask.functions);
     profile.find_hottest_lines(ask.functions);
     Ok(profile)
+}
+
+/// Refuses a time without samples, and says when there are some.
+///
+/// # Errors
+/// There are none in the time asked for; the recording cannot be read.
+pub(super) fn known_time(source: &dyn Source, filter: &Filter) -> Result<()> {
+    let Some((from, to)) = filter.time else { return Ok(()) };
+    let wanted = filter.event.unwrap_or(0);
+    let (mut first, mut last, mut is_there) = (None, 0, false);
+    source.each(&mut |record| {
+        if let Record::Sample { event, sample } = record
+            && *event == wanted
+            && let Some(time) = sample.time
+        {
+            let after = time.saturating_sub(*first.get_or_insert(time));
+            last = last.max(after);
+            is_there |= (from..to).contains(&after);
+        }
+    })?;
+    if is_there {
+        return Ok(());
+    }
+    let until = match to {
+        u64::MAX => "on".to_owned(),
+        to => format!("to {} s", to as f64 / 1e9),
+    };
+    let error = Error::failed(format!("no samples from {} s {until}", from as f64 / 1e9));
+    Err(match first {
+        Some(_) => error
+            .because(format!("the samples are from 0 s to {:.3} s", last as f64 / 1e9))
+            .hint("--time FROM..TO counts seconds from the first sample"),
+        None => error.because("the samples have no times").hint("leave out --time"),
+    })
 }
 
 /// Refuses a thread without samples, and lists those that have some.

@@ -1,7 +1,7 @@
 //! A recording's hot functions and blocks, into a report.
 
 use super::annotated::{annotated, hottest};
-use super::callers::callers;
+use super::callers::{callees, callers};
 use super::entries::{self, CountAsk};
 use super::gaps::{NO_TREES, no_trees, not_here, without_blocks};
 use super::isolated::measured;
@@ -13,7 +13,7 @@ use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::documents::Report;
 use crate::documents::code_shape::shape;
-use crate::documents::report_code::{BlockRow, Callers, EventPart, FunctionRow, Sampled};
+use crate::documents::report_code::{BlockRow, EventPart, FunctionRow, Sampled};
 use crate::estimate::{EstimateAsk, estimate};
 use bench::Options;
 use pmu::Command;
@@ -33,6 +33,8 @@ pub struct CodeAsk {
     pub blocks: usize,
     /// The function whose callers are listed.
     pub callers: Option<String>,
+    /// The function whose callees are listed.
+    pub callees: Option<String>,
     /// Which samples.
     pub filter: Filter,
     /// Where programs are.
@@ -71,6 +73,7 @@ impl Default for CodeAsk {
             functions: 10,
             blocks: 5,
             callers: None,
+            callees: None,
             filter: Filter::default(),
             search: SearchPaths::default(),
             measure: None,
@@ -87,6 +90,32 @@ impl Default for CodeAsk {
             by: None,
             per_function: false,
         }
+    }
+}
+
+impl CodeAsk {
+    /// An option that only samples can answer.
+    pub(super) fn needs_samples(&self) -> Option<&'static str> {
+        let plain = Filter {
+            chains: self.filter.chains,
+            timeline: self.filter.timeline,
+            leave_inlined: self.filter.leave_inlined,
+            ..Filter::default()
+        };
+        let all = [
+            ("--callers", self.callers.is_some()),
+            ("--callees", self.callees.is_some()),
+            ("--measure", self.measure.is_some()),
+            ("--folded", self.folded.is_some()),
+            ("--flamegraph", self.flame_graph.is_some()),
+            ("--pprof", self.pprof.is_some()),
+            ("--callgrind", self.callgrind.is_some()),
+            ("--annotate", self.annotate.is_some()),
+            ("--by", self.by.is_some()),
+            ("--per-function", self.per_function),
+            ("--thread, --time or --event-number", self.filter != plain),
+        ];
+        all.into_iter().find_map(|(option, is_given)| is_given.then_some(option))
     }
 }
 
@@ -116,9 +145,10 @@ pub(super) fn enter(
     });
     let files = [&ask.folded, &ask.flame_graph, &ask.pprof, &ask.callgrind];
     let shows_stacks = ask.page || ask.filter.timeline || files.iter().any(|path| path.is_some());
-    if (ask.callers.is_some() || shows_stacks) && profile.chains_are_cut() {
-        let note = "most call chains end after one caller: the program keeps no frame pointers; record \
-                    with --call-graph dwarf, or compile it with -fno-omit-frame-pointer";
+    if (ask.callers.is_some() || ask.callees.is_some() || shows_stacks) && profile.chains_are_cut()
+    {
+        let note = "most call chains end after one caller: functions keep no frame pointers; record with --call-graph \
+                    dwarf, or compile with -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer";
         report.notes.push(note.to_owned());
     }
     if let Some((from, to)) = ask.filter.time {
@@ -189,7 +219,10 @@ pub(super) fn enter(
         stacks(report, profile, &to, &breakdown)?;
     }
     if let Some(name) = &ask.callers {
-        report.callers = Some(Callers { function: name.clone(), callers: callers(profile, name)? });
+        report.callers = Some(callers(profile, name)?);
+    }
+    if let Some(name) = &ask.callees {
+        report.callees = Some(callees(profile, name)?);
     }
     Ok(interrupted)
 }

@@ -3,7 +3,6 @@
 use super::code::CodeAsk;
 use crate::documents::{Report, report_file};
 use crate::topdown::ImportAsk;
-use profile::hot::Filter;
 use std::path::Path;
 use tma::error::{Error, Result};
 
@@ -43,25 +42,6 @@ fn needs_recording(ask: &ImportAsk, code: Option<&CodeAsk>) -> Option<&'static s
         ("--bottlenecks", ask.ask.bottlenecks),
         ("--uarch", ask.uarch.is_some()),
     ];
-    let of_code = |ask: &CodeAsk| {
-        let plain = Filter {
-            chains: ask.filter.chains,
-            timeline: ask.filter.timeline,
-            ..Filter::default()
-        };
-        [
-            ("--callers", ask.callers.is_some()),
-            ("--measure", ask.measure.is_some()),
-            ("--folded", ask.folded.is_some()),
-            ("--flamegraph", ask.flame_graph.is_some()),
-            ("--pprof", ask.pprof.is_some()),
-            ("--callgrind", ask.callgrind.is_some()),
-            ("--annotate", ask.annotate.is_some()),
-            ("--by", ask.by.is_some()),
-            ("--per-function", ask.per_function),
-            ("--thread, --time or --event-number", ask.filter != plain),
-        ]
-    };
-    let all = nodes.into_iter().chain(code.into_iter().flat_map(of_code));
-    all.filter(|(_, given)| *given).map(|(option, _)| option).next()
+    let of_nodes = nodes.into_iter().find_map(|(option, is_given)| is_given.then_some(option));
+    of_nodes.or_else(|| code.and_then(CodeAsk::needs_samples))
 }

@@ -34,7 +34,21 @@ pub(super) fn none_called(profile: &Profile, name: &str) -> Error {
     let known = known.flat_map(|whole| [whole, plain(whole), last(plain(whole))]);
     match tma::error::nearest(name, known) {
         Some(other) => error.hint(format!("did you mean `{other}`?")),
-        None => error,
+        None => with_hottest(profile, error),
+    }
+}
+
+/// The error with the functions that have samples.
+fn with_hottest(profile: &Profile, error: Error) -> Error {
+    /// Functions that are named.
+    const NAMED: usize = 3;
+    let hottest: Vec<&str> =
+        profile.functions.iter().take(NAMED).map(|f| f.short.as_str()).collect();
+    match hottest.is_empty() {
+        true => error.because("there are no samples"),
+        false => error
+            .because("its name is another one, it ran too little, or the compiler inlined it")
+            .hint(format!("the hottest are {}; --functions N lists more", hottest.join(", "))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reports with hot code: of a recording, or of a live measurement with samples.
 
-use super::attributed::profile;
+use super::attributed::{known_time, profile};
 use super::code::{self, CodeAsk};
 use super::finished;
 use super::located::Located;
@@ -49,7 +49,10 @@ pub fn of_files(
             return Err(Error::usage(format!("{} has samples only", path.display()))
                 .hint("leave out --no-code"));
         }
-        return Ok(reports);
+        return match code.and_then(CodeAsk::needs_samples) {
+            Some(option) => Err(without_samples(path, option)),
+            None => Ok(reports),
+        };
     };
     if reports.is_empty() {
         reports.push(frame(path, &recording.about));
@@ -58,9 +61,18 @@ pub fn of_files(
         let about = &recording.about;
         let located = Located::new(library, ask.uarch.as_deref(), last, about);
         let event = code.by.as_ref().map(|by| located.chosen(by, &about.events)).transpose()?;
-        enter(last, &recording, &by_event(code, event), &located, progress)?;
+        let code = by_event(code, event);
+        known_time(&recording, &code.filter)?;
+        enter(last, &recording, &code, &located, progress)?;
     }
     Ok(reports)
+}
+
+/// The error where `option` is asked of a file with counts only.
+fn without_samples(path: &Path, option: &str) -> Error {
+    Error::failed(format!("{} has no samples, which {option} needs", path.display()))
+        .because("it holds counts only, or the run was too short for a sample")
+        .hint("record samples with the counts: tdtool record -g -o FILE -- COMMAND")
 }
 
 /// A report on samples of perf: there are no counts.

@@ -7,6 +7,10 @@ use profile::hot::Profile;
 use std::path::Path;
 use tma::Result;
 
+/// The note on samples without call chains.
+const NO_CHAINS: &str =
+    "the samples have no call chains: every stack is one function; record with -g";
+
 /// Where stacks go.
 pub(super) struct Outputs<'a> {
     /// Folded; `-` is standard output.
@@ -47,6 +51,10 @@ pub(super) fn stacks(
     breakdown: &Breakdown,
 ) -> Result<()> {
     let stacks = profile.stacks();
+    let files = [to.folded, to.flame_graph, to.pprof, to.callgrind];
+    if files.iter().any(Option::is_some) && !profile.has_chains() {
+        report.notes.push(NO_CHAINS.to_owned());
+    }
     if let Some(path) = to.folded {
         let lines = flame::folded(&stacks, to.nodes.then_some(breakdown));
         flame::write_folded(&lines, path)?;
@@ -55,13 +63,14 @@ pub(super) fn stacks(
     if to.flame_graph.is_some() || to.page || is_other {
         let mut notes = profile.notes.clone();
         if !profile.has_chains() {
-            notes.push("the samples have no call chains: every stack is one function".to_owned());
+            notes.push(NO_CHAINS.to_owned());
         }
         let title =
             report.command.as_ref().map_or_else(|| report.subject.join(" "), |c| c.join(" "));
         let about = flame::About { title, event: profile.event.clone(), notes };
         if let Some(path) = to.pprof {
-            flame::write_pprof(&flame::pprof(&stacks, breakdown, &about), path)?;
+            let lined = profile.lined_stacks();
+            flame::write_pprof(&flame::pprof(&lined, breakdown, &about), path)?;
         }
         if let Some(path) = to.callgrind {
             let costs = flame::calls(profile, &stacks, breakdown, &about);

@@ -49,6 +49,7 @@ pub fn prefetch(
     for path in paths {
         let recording = stream(path, false)?.ok_or_else(|| {
             Error::failed(format!("{} has no samples", path.display()))
+                .because("it is neither perf.data nor a session with samples")
                 .hint("record with `perf record -b` and `perf mem record`")
         })?;
         recorded.extend(recording.about.processor.clone());

@@ -28,6 +28,13 @@ struct Searched {
 /// There are none.
 pub(super) fn sites(program: &Path, ask: &RegionsAsk) -> Result<Vec<Site>> {
     let mut files = ask.modules.clone();
+    for file in &files {
+        tma::files::open(file).map_err(|e| {
+            Error::failed(format!("cannot read {}", file.display()))
+                .because(e)
+                .hint("--module names the ELF file that has the markers, such as a library")
+        })?;
+    }
     if files.is_empty() {
         files.push(program.to_owned());
         files.extend(match ask.of {
@@ -161,7 +168,14 @@ fn function(files: &[Searched], name: &str) -> Result<Vec<Site>> {
     if all.is_empty() {
         let near = function_name::did_you_mean(names.iter().map(String::as_str), name);
         let hint = near.unwrap_or_else(|| "--module FILE names the file that has it".to_owned());
-        return Err(Error::failed(format!("there is no function `{name}`")).hint(hint));
+        let searched: Vec<String> = files.iter().map(|of| of.path.display().to_string()).collect();
+        let cause = match names.is_empty() {
+            true => format!("{} has no symbols", searched.join(", ")),
+            false => format!("it is no symbol of {}; it may be inlined", searched.join(", ")),
+        };
+        return Err(Error::failed(format!("there is no function `{name}`"))
+            .because(cause)
+            .hint(hint));
     }
     Ok(all)
 }

@@ -114,8 +114,11 @@ pub(super) fn notes(document: &Regions, tree: &Tree) -> Vec<String> {
     if !document.not_probed.is_empty() {
         let first = &document.not_probed[0];
         notes.push(format!(
-            "{} markers were not probed, the first at {} of {}: {}",
-            document.not_probed.len(),
+            "{} not probed, the first at {} of {}: {}",
+            match document.not_probed.len() {
+                1 => "1 marker was".to_owned(),
+                number => format!("{number} markers were"),
+            },
             first.address,
             first.module,
             first.reason

@@ -75,6 +75,8 @@ fn pipe(path: &Path) -> Result<File> {
     let file = opened.map_err(|e| failed().because(e).hint(make()))?;
     match file.metadata() {
         Ok(found) if found.file_type().is_fifo() => Ok(file),
-        _ => Err(failed().because("it is no named pipe").hint(make())),
+        _ => Err(failed()
+            .because("it is no named pipe")
+            .hint("`mkfifo PATH` makes one; give a path where nothing is yet")),
     }
 }

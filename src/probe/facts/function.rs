@@ -3,6 +3,7 @@
 use super::addresses::Addresses;
 use super::block::{Block, Exit};
 use super::module::Module;
+use super::padding::{is_padding, leaves, padding};
 use iced_x86::{Code, FlowControl, Instruction, OpKind};
 use isa::flow::{Edge, Flow, Memory as _, decoded_flow};
 use std::collections::BTreeSet;
@@ -27,7 +28,7 @@ pub struct Loop {
 pub struct Function {
     /// Its addresses.
     pub range: Range<u64>,
-    /// Its bytes in the file.
+    /// Its bytes in the file, and the padding after it.
     pub bytes: Vec<u8>,
     /// Blocks in order of address.
     pub blocks: Vec<Block>,
@@ -79,10 +80,35 @@ impl Function {
             bytes,
             fixed,
         };
+        if function.blocks.last().is_some_and(|b| b.end == function.range.end && leaves(b)) {
+            let rest = function.range.end..module.padding_end(function.range.end);
+            let code = module.code(rest.clone()).unwrap_or_default();
+            function.bytes.extend_from_slice(&code[..padding(code, rest.start) as usize]);
+        }
         function.mark_reached();
         function.find_live(module);
         function.find_certain(found.undecoded.is_empty());
         Ok(function)
+    }
+
+    /// How many bytes after a block nothing executes. 0 where control may pass there, or not all jumps are known.
+    pub fn padding_after(&self, block: usize) -> u64 {
+        let own = &self.blocks[block];
+        if !self.is_complete || !leaves(own) {
+            return 0;
+        }
+        let is_code = |one: &&Block| {
+            one.is_reached || one.is_entered || !one.instructions.iter().all(is_padding)
+        };
+        let end = self.range.start + self.bytes.len() as u64;
+        let next = self.blocks[block + 1..].iter().find(is_code).map_or(end, |one| one.start);
+        padding(self.at(own.end..next), own.end)
+    }
+
+    /// The bytes of some of its addresses.
+    fn at(&self, range: Range<u64>) -> &[u8] {
+        let inside = |at: u64| at.saturating_sub(self.range.start) as usize;
+        self.bytes.get(inside(range.start)..inside(range.end)).unwrap_or_default()
     }
 
     /// Marks the blocks that lie on a known path.

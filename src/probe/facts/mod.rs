@@ -11,6 +11,7 @@
 //! | `block` | a basic block |
 //! | `function` | one function: blocks, edges and instructions |
 //! | `names` | the functions of a file |
+//! | `padding` | bytes that nothing executes, after ways out |
 //! | `frames` | where callers are on the stack |
 //! | `flags` | which flags an instruction, or other code, reads and replaces |
 //! | `landings` | where its unknown jumps may lead to |
@@ -30,6 +31,7 @@ mod landings;
 mod live;
 mod module;
 mod names;
+mod padding;
 mod static_probes;
 
 pub use addresses::Addresses;

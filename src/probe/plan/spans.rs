@@ -66,8 +66,15 @@ fn span(ask: &Ask, (block, first): (usize, usize), pun: bool, open: &[Vec<usize>
         if let Some(until) = end(of, at, wish, next).filter(|_| !goes_on) {
             let next = next?;
             let written = start..if kind == Kind::Pun { next } else { start + JUMP };
-            let free = is_free(function, written);
-            return free.then_some(Span { at: start, next, until, kind, last, instructions });
+            let kind = if kind == Kind::Multi && instructions == 1 { Kind::Single } else { kind };
+            return is_free(function, written).then_some(Span {
+                at: start,
+                next,
+                until,
+                kind,
+                last,
+                instructions,
+            });
         }
         match of.instructions.get(at) {
             Some(instruction) if can_move(instruction) => {
@@ -79,6 +86,13 @@ fn span(ask: &Ask, (block, first): (usize, usize), pun: bool, open: &[Vec<usize>
                 }
             }
             Some(_) => return None,
+            None if next.is_none()
+                && kind == Kind::Multi
+                && of.end + function.padding_after(last) >= start + JUMP =>
+            {
+                // The jump ends in bytes that nothing executes.
+                next = Some(start + JUMP);
+            }
             None => {
                 let following = function.blocks.get(last + 1)?;
                 let falls = of.successors.contains(&(last + 1)) && following.start == of.end;

@@ -210,6 +210,25 @@ fn a_jump_is_observed_by_a_probe_before_it() {
     assert_eq!(observe(&long, &[nowhere], &mut Room::default(), most).refused.len(), 1);
 }
 
+/// 1000: test edi,edi; je 1009 / 1004: mov eax,1 / 1009: ret, then three bytes of `nop` and one of `int3`
+#[test]
+fn a_way_out_of_one_byte_has_room_in_the_padding_after_it() {
+    let wish = Wish { at: 0x1009, what: What::Marked { argument: None, process: 0 } };
+    let observed = |padding: &str, more: &[u64]| {
+        let mut padded = function(&BRANCH, &[]);
+        padded.bytes.extend(parse_hex(padding).unwrap());
+        padded.fixed.extend(more.iter().copied());
+        observe(&padded, &[wish], &mut Room::default(), most).observers
+    };
+    let [observer] = &observed("0f 1f 00, cc", &[])[..] else { panic!("no probe") };
+    assert_eq!((observer.kind, observer.at, observer.until), (Kind::Single, 0x1009, 0x100a));
+    assert_eq!(observer.next, 0x100e);
+    // Too little; code; something leads there.
+    assert_eq!(observed("0f 1f 00", &[]), []);
+    assert_eq!(observed("0f 1f 00, c3, cc", &[]), []);
+    assert_eq!(observed("0f 1f 00, cc", &[0x100c]), []);
+}
+
 /// The loop over records of tests/figures/prefetch/set_aside/leaves.c: of its last block the first instruction has four
 /// bytes, and something may lead into them.
 #[test]

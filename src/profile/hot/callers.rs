@@ -159,17 +159,17 @@ impl Named {
     }
 
     /// The caller of the outermost function.
-    fn top() -> Self {
+    pub(super) fn top() -> Self {
         Self::only("[top]")
     }
 
     /// The function itself, where it is the innermost of the chain.
-    fn own(function: &Self) -> Self {
+    pub(super) fn own(function: &Self) -> Self {
         Self { name: SELF.to_owned(), short: String::new(), module: function.module.clone() }
     }
 
     /// Whether it has this name, with or without parameters.
-    fn is(&self, asked: &str) -> bool {
+    pub(super) fn is(&self, asked: &str) -> bool {
         self.name == asked || self.short == asked
     }
 }

@@ -30,18 +30,29 @@ impl Profile {
     }
 
     fn functions_at(&mut self, place: ModuleAddress) -> Vec<Named> {
+        self.places_at(place).into_iter().map(|(named, _)| named).collect()
+    }
+
+    /// The functions at a place, the innermost first, each with the file and line where it is there, if known.
+    pub(super) fn places_at(
+        &mut self,
+        place: ModuleAddress,
+    ) -> Vec<(Named, Option<(String, u32)>)> {
         let module = &self.spaces.modules.all[place.module];
         let of = |name, short| Named { name, short, module: module.name().to_owned() };
-        let mut functions = Vec::new();
+        let (mut functions, mut own) = (Vec::new(), None);
         if self.shows_inlined {
             // The last line is of the function itself.
             for line in self.symbols.lines(module, place) {
-                let inlined = line.inlined;
-                functions.extend(inlined.map(|name| of(format!("{name}{INLINED}"), name)));
+                let at = line.file.zip(line.line);
+                match line.inlined {
+                    Some(name) => functions.push((of(format!("{name}{INLINED}"), name), at)),
+                    None => own = at,
+                }
             }
         }
         let (name, short) = names_at(place, &self.spaces, &mut self.symbols);
-        functions.push(of(name, short));
+        functions.push((of(name, short), own));
         functions
     }
 }

@@ -11,7 +11,9 @@
 //! | `code`, `annotate` | one function: its blocks and instructions with their samples |
 //! | `own_lines` | samples of a function by source line |
 //! | `hottest_line` | the source lines with most samples |
+//! | `call_tree` | callers and callees of a function as trees |
 //! | `callers` | call chains: callers of a function, all stacks |
+//! | `lined` | call stacks with source lines |
 //! | `inlined` | the functions at each place of a call chain |
 //! | `events` | recordings of several events: the share of each in some code |
 //! | `reads` | counts that samples read, by function |
@@ -23,6 +25,7 @@
 //! has one, otherwise of their number.
 
 mod annotate;
+mod call_tree;
 mod callers;
 mod code;
 mod events;
@@ -32,6 +35,7 @@ mod functions;
 mod gather;
 mod hottest_line;
 mod inlined;
+mod lined;
 mod moments;
 mod own_lines;
 mod places;
@@ -44,11 +48,13 @@ mod threads;
 mod timeline;
 mod within;
 
+pub use call_tree::{CallNode, CallTrees};
 pub use callers::{CallStack, Caller, Calls, SELF, StackFrame};
 pub use code::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
 pub use events::EventShare;
 pub use filter::Filter;
 pub use function::{HotFunction, HotLine};
+pub use lined::{FrameLine, LinedStack};
 pub use moments::{TimedSample, TimedThread};
 pub use profile::{Profile, Summary, origin};
 pub use read_sums::{Part, ReadSum};

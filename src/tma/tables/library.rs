@@ -182,7 +182,9 @@ impl Library {
 /// The `*.toml` files of a folder, by name.
 fn toml_files(folder: &Path) -> Result<BTreeMap<String, PathBuf>> {
     let unreadable = |e: std::io::Error| {
-        Error::failed(format!("cannot read the tables in {}", folder.display())).because(e)
+        Error::failed(format!("cannot read the tables in {}", folder.display()))
+            .because(e)
+            .hint("--tables DIR names a folder of event tables, *.toml")
     };
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).map_err(unreadable)? {

@@ -257,6 +257,7 @@ impl ReportArgs {
         files.iter().any(|path| path.is_some())
             && !self.collects()
             && code.callers.is_none()
+            && code.callees.is_none()
             && code.annotate.is_none()
             && !code.measure
             && self.output.is_none()

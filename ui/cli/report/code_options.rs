@@ -20,9 +20,12 @@ pub struct CodeArgs {
     /// Show the N hottest basic blocks
     #[arg(long, value_name = "N", default_value = "5", help_heading = CODE)]
     pub blocks: usize,
-    /// Show the callers of FUNCTION (needs call chains: record -g)
+    /// Show the callers of FUNCTION, and theirs (needs call chains: record -g)
     #[arg(long, value_name = "FUNCTION", help_heading = CODE)]
     pub callers: Option<String>,
+    /// Show what FUNCTION calls, and what that calls (needs call chains: record -g)
+    #[arg(long, value_name = "FUNCTION", help_heading = CODE)]
+    pub callees: Option<String>,
     /// Leave inlined functions out of call chains: faster with much debug information
     #[arg(long, help_heading = CODE)]
     pub no_inline: bool,
@@ -74,7 +77,7 @@ pub struct CodeArgs {
     #[arg(long, value_name = "FUNCTION", help_heading = CODE)]
     pub annotate: Option<String>,
     /// Show no functions and blocks; do not sample a live measurement
-    #[arg(long, conflicts_with_all = ["callers", "measure", "counts", "estimate", "folded", "flamegraph", "pprof", "callgrind", "annotate", "order", "locate", "per_function"], help_heading = CODE)]
+    #[arg(long, conflicts_with_all = ["callers", "callees", "measure", "counts", "estimate", "folded", "flamegraph", "pprof", "callgrind", "annotate", "order", "locate", "per_function"], help_heading = CODE)]
     pub no_code: bool,
 }
 
@@ -82,6 +85,7 @@ impl CodeArgs {
     /// Whether a live measurement needs call chains.
     pub fn wants_chains(&self) -> bool {
         self.callers.is_some()
+            || self.callees.is_some()
             || self.folded.is_some()
             || self.flamegraph.is_some()
             || self.pprof.is_some()
@@ -115,6 +119,7 @@ impl CodeArgs {
             functions: self.functions,
             blocks: self.blocks,
             callers: self.callers.clone(),
+            callees: self.callees.clone(),
             filter,
             search: self.search.paths()?,
             measure: self.measure.then(|| settings.own_core_model()).transpose()?,

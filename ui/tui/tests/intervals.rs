@@ -63,6 +63,15 @@ fn three_phases_are_found_zoomed_and_lead_to_their_functions() {
     assert_eq!(types(&mut state, "Esc"), [Effect::Profile(all)]);
     assert_eq!(state.list().at, 1, "the cursor is where it was");
     assert_eq!(types(&mut state, "Esc"), []);
+    // The same key from functions: of all samples, and of a phase.
+    types(&mut state, "Enter i");
+    let screen = picture(&state);
+    assert!(screen.contains("› intervals") && !screen.contains("functions"), "{screen}");
+    assert_eq!(types(&mut state, "Enter").len(), 1);
+    assert_eq!(types(&mut state, "i"), [Effect::Profile(SampleFilter::default())]);
+    assert_eq!(marks(&picture(&state)), expected);
+    types(&mut state, "Esc");
+    assert!(!picture(&state).contains("intervals ›"), "{}", picture(&state));
 }
 
 #[test]

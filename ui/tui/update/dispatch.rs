@@ -55,7 +55,7 @@ fn run(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         Command::PreviousMatch => prompt::next_match(state, false),
         Command::Module => samples::only_module(state),
         Command::NextEvent => samples::next_event(state, effects),
-        Command::Intervals => intervals::open(state),
+        Command::Intervals => intervals::open(state, effects),
         Command::ZoomIn | Command::ZoomOut | Command::Earlier | Command::Later => {
             intervals::act(state, command);
         }

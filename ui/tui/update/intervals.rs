@@ -8,14 +8,20 @@ use crate::tui::state::{Load, SampleFilter, State};
 /// How far the view moves.
 const SHIFT: f64 = 0.5;
 
-/// Shows them.
-pub fn open(state: &mut State) {
+/// Shows them, in place of the functions that were looked at.
+pub fn open(state: &mut State, effects: &mut Vec<Effect>) {
     state.intervals.refresh();
     if state.intervals.series.is_empty() {
         state.message = Some("no intervals yet; a file has them with record --interval".into());
         return;
     }
-    state.path.push(Screen::Intervals);
+    if state.screen() == Screen::Functions {
+        state.path.pop();
+    }
+    match state.screen() {
+        Screen::Intervals => up(state, effects),
+        _ => state.path.push(Screen::Intervals),
+    }
 }
 
 /// Zooms or moves the view.

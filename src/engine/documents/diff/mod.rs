@@ -86,7 +86,8 @@ fn title(file: &str, report: &Report) -> String {
 /// Compares `a` with `b`, which are in these files.
 pub fn diff((file_a, a): (&str, &Report), (file_b, b): (&str, &Report)) -> Diff {
     let mut notes = Vec::new();
-    if a.uarch != b.uarch {
+    // Samples alone have no table.
+    if a.uarch != b.uarch && !a.uarch.is_empty() && !b.uarch.is_empty() {
         notes.push(format!(
             "different tables ({} and {}): nodes of one name may be defined differently",
             a.uarch, b.uarch

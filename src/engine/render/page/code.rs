@@ -3,6 +3,7 @@
 use super::pieces::{bar, section, share, share_with_error, stacked, xml};
 use crate::documents::report::Report;
 use crate::documents::report_code::{BlockRow, FunctionRow};
+use profile::hot::CallNode;
 use std::fmt::Write as _;
 
 /// Functions, blocks, events and callers; nothing without samples.
@@ -18,16 +19,27 @@ pub(super) fn code(report: &Report) -> String {
     body += &blocks(&report.blocks);
     if let Some(callers) = &report.callers {
         let _ = writeln!(body, "<h3>Callers of {}</h3>", xml(&callers.function));
-        let row = |c: &profile::hot::Caller| {
-            line(c.share, "", &c.name, &format!("{} samples", c.samples))
-        };
-        body += &table(callers.callers.iter().map(row));
+        body += &table(calls(&callers.tree, 0).into_iter());
+    }
+    if let Some(callees) = &report.callees {
+        let _ = writeln!(body, "<h3>Callees of {}</h3>", xml(&callees.function));
+        body += &table(calls(&callees.tree, 0).into_iter());
     }
     let skid = (sampled.samples > 0).then_some(&sampled.skid);
     for note in skid.into_iter().chain(&sampled.notes) {
         let _ = writeln!(body, "<p class=\"remark\"><b>note:</b> {}</p>", xml(note));
     }
     section("code", "Hot code", &body)
+}
+
+/// A tree of callers or callees.
+fn calls(nodes: &[CallNode], depth: usize) -> Vec<String> {
+    // Em spaces, which a page keeps.
+    let name = |node: &CallNode| format!("{}{}", "\u{2003}".repeat(depth), node.name);
+    let row =
+        |node: &CallNode| line(node.share, "", &name(node), &format!("{} samples", node.samples));
+    let rows = |node: &CallNode| [vec![row(node)], calls(&node.below, depth + 1)].concat();
+    nodes.iter().flat_map(rows).collect()
 }
 
 fn table(rows: impl Iterator<Item = String>) -> String {

@@ -3,6 +3,7 @@
 use super::renderer::Renderer;
 use crate::documents::report_code::{BlockRow, Clean, EventFunction, EventRow, WithValues};
 use crate::render::fit::elided;
+use profile::hot::CallNode;
 use std::fmt::Write as _;
 
 /// Longest name of a function that is shown whole.
@@ -36,9 +37,11 @@ impl Renderer<'_> {
         self.blocks(&report.blocks)?;
         if let Some(callers) = &report.callers {
             writeln!(self.out, "\nCallers of {}", callers.function)?;
-            for c in &callers.callers {
-                writeln!(self.out, "  {:>6}  {:>7}  {}", share(c.share), c.samples, c.name)?;
-            }
+            self.calls(&callers.tree, 0)?;
+        }
+        if let Some(callees) = &report.callees {
+            writeln!(self.out, "\nCallees of {}", callees.function)?;
+            self.calls(&callees.tree, 0)?;
         }
         if let Some(of) = &report.annotated {
             self.annotated(of)?;
@@ -48,6 +51,17 @@ impl Renderer<'_> {
         }
         for note in &sampled.notes {
             self.paragraph("note: ", note)?;
+        }
+        Ok(())
+    }
+
+    /// A tree of callers or callees.
+    fn calls(&mut self, nodes: &[CallNode], depth: usize) -> std::fmt::Result {
+        for node in nodes {
+            let (share, name) = (share(node.share), self.named(&node.name, &node.short));
+            let indent = 2 * depth;
+            writeln!(self.out, "  {share:>7}  {:>7}  {:indent$}{name}", node.samples, "")?;
+            self.calls(&node.below, depth + 1)?;
         }
         Ok(())
     }

@@ -1,0 +1,91 @@
+//! Call stacks with the source line of each frame.
+
+use super::callers::{CallStack, Named, StackFrame};
+use super::profile::Profile;
+use super::tally::Tally;
+use crate::address_space::ModuleAddress;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Where a frame is in the source.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FrameLine {
+    /// Its file, as the program names it.
+    pub file: Arc<str>,
+    /// Its line, from 1.
+    pub line: u32,
+}
+
+/// A call chain with its source lines.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LinedStack {
+    /// The chain with its samples.
+    pub stack: CallStack,
+    /// The line of each frame, of callers that of the call; `None` where it is not known.
+    pub lines: Vec<Option<FrameLine>>,
+}
+
+/// A frame with its line.
+type Lined = (StackFrame, Option<FrameLine>);
+
+impl Profile {
+    /// As [`Profile::stacks`], where stacks with different lines are different.
+    pub fn lined_stacks(&mut self) -> Vec<LinedStack> {
+        if !self.has_chains() {
+            return self.lined_functions();
+        }
+        let gathered = std::mem::take(&mut self.gathered.stacks);
+        let mut known: HashMap<ModuleAddress, Vec<Lined>> = HashMap::new();
+        let mut sums: BTreeMap<(Option<String>, Vec<Lined>), Tally> = BTreeMap::new();
+        for ((thread, chain), tally) in &gathered {
+            let mut frames = Vec::with_capacity(chain.len());
+            for place in chain {
+                match place {
+                    None => frames.push((frame(Named::only("[unknown]")), None)),
+                    Some(place) => frames.extend_from_slice(
+                        known.entry(*place).or_insert_with(|| self.lined_at(*place)),
+                    ),
+                }
+            }
+            frames.reverse();
+            sums.entry((Some(thread.clone()), frames)).or_default().add(*tally);
+        }
+        self.gathered.stacks = gathered;
+        let stack = |((thread, frames), tally): ((_, Vec<Lined>), Tally)| {
+            let (frames, lines) = frames.into_iter().unzip();
+            let (samples, weight) = (tally.samples, tally.weight);
+            LinedStack { stack: CallStack { thread, frames, samples, weight }, lines }
+        };
+        sums.into_iter().map(stack).collect()
+    }
+
+    fn lined_at(&mut self, place: ModuleAddress) -> Vec<Lined> {
+        let of = |(named, line): (Named, Option<(String, u32)>)| {
+            let line = line.map(|(file, line)| FrameLine { file: file.into(), line });
+            (frame(named), line)
+        };
+        self.places_at(place).into_iter().map(of).collect()
+    }
+
+    /// Without chains: a stack of one frame for each line of each function.
+    fn lined_functions(&mut self) -> Vec<LinedStack> {
+        let mut out = Vec::new();
+        for index in 0..self.functions.len() {
+            let function = &self.functions[index];
+            let frame = StackFrame { name: function.name.clone(), module: function.module.clone() };
+            for (line, samples) in self.own_lines(index) {
+                // Of what is inlined the file would be another one than the function's.
+                let line = line.filter(|line| line.inlined.is_none());
+                let line = line.map(|of| FrameLine { file: of.file.into(), line: of.line });
+                let frames = vec![frame.clone()];
+                let stack = CallStack { thread: None, frames, samples, weight: samples as f64 };
+                out.push(LinedStack { stack, lines: vec![line] });
+            }
+        }
+        out
+    }
+}
+
+fn frame(named: Named) -> StackFrame {
+    StackFrame { name: named.name, module: named.module }
+}
