@@ -33,6 +33,24 @@ fn a_mistyped_command_names_the_right_one() {
 }
 
 #[test]
+fn what_cannot_be_run_again_is_refused_before_runs_are_announced() {
+    for target in [&["-p", "1"][..], &["-a", "--duration", "1"]] {
+        let output = tdtool([&["report", "-r", "3"], target].concat());
+        assert_eq!(
+            (output.code(), &*output.stdout),
+            (Some(2), ""),
+            "{target:?}: {}",
+            output.stderr
+        );
+        assert!(
+            output.stderr.starts_with("error: only a command can be run again\n"),
+            "{}",
+            output.stderr
+        );
+    }
+}
+
+#[test]
 fn what_another_tool_would_take_names_what_to_write_here() {
     for (args, expected) in [
         (&["stat", "ls"][..], "tdtool report -- stat ls"),

@@ -20,6 +20,12 @@ pub fn share(value: Option<f64>, error: Option<f64>) -> String {
     }
 }
 
+/// A bound of a difference of shares in points, rounded up to a tenth: `5.0`.
+pub fn at_most_points(bound: f64) -> String {
+    let tenths = (1000.0 * bound - 1e-6).ceil().max(1.0);
+    format!("{:.1}", tenths / 10.0)
+}
+
 /// A plain number with three significant digits, thousands grouped by their SI prefix.
 pub fn number(value: f64) -> String {
     let magnitude = value.abs();
@@ -109,6 +115,16 @@ mod tests {
     fn words_are_quoted_where_a_shell_would_split_them() {
         let words = ["sh", "-c", "it's; echo", ""].map(str::to_owned);
         assert_eq!(command(&words), r"sh -c 'it'\''s; echo' ''");
+    }
+
+    #[test]
+    fn a_bound_is_never_rounded_down() {
+        // Percent with one digit, by hand; shares that are equal are so to the digit that is shown.
+        for (bound, text) in
+            [(0.05, "5.0"), (0.07, "7.0"), (0.0014, "0.2"), (0.0002, "0.1"), (0.0, "0.1")]
+        {
+            assert_eq!(at_most_points(bound), text, "{bound}");
+        }
     }
 
     #[test]

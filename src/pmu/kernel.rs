@@ -106,6 +106,10 @@ pub trait Kernel {
     fn read(&mut self, leader: Handle, words: &mut Vec<u64>) -> std::result::Result<(), Errno>;
     /// Runs this thread on a CPU, where reading its events interrupts nobody; `None`: wherever it ran before.
     fn visit(&mut self, _cpu: Option<u32>) {}
+    /// The CPU this thread runs on, if known.
+    fn here(&mut self) -> Option<u32> {
+        None
+    }
     /// Whether a group opened on this process or on a CPU gets counters within `timeout` after it is
     /// enabled; this process then runs on one of `cpus` (any if `None`). `None`: that cannot be tested.
     fn runs(&mut self, leader: Handle, cpus: Option<&[u32]>, timeout: Duration) -> Option<bool>;

@@ -11,7 +11,10 @@ use std::fmt::Write as _;
 /// assert_eq!(tma::text::name("größe<int>"), "größe<int>");
 /// ```
 pub fn name(text: &str) -> Cow<'_, str> {
-    escaped(text, is_unsafe)
+    match all_bytes(text, |b| matches!(b, b' '..=b'~')) {
+        true => Cow::Borrowed(text),
+        false => escaped(text, is_unsafe),
+    }
 }
 
 /// Text of several lines: as [`name`], but with its line ends and tabs.
@@ -20,7 +23,16 @@ pub fn name(text: &str) -> Cow<'_, str> {
 /// assert_eq!(tma::text::lines("a\tb\n\x1b[2J"), "a\tb\n\\u001b[2J");
 /// ```
 pub fn lines(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| is_unsafe(c) && c != '\n' && c != '\t')
+    match all_bytes(text, |b| matches!(b, b' '..=b'~' | b'\n' | b'\t')) {
+        true => Cow::Borrowed(text),
+        false => escaped(text, |c| is_unsafe(c) && c != '\n' && c != '\t'),
+    }
+}
+
+/// Whether all bytes are plain: most text is, and this takes no decoding.
+fn all_bytes(text: &str, is_plain: impl Fn(u8) -> bool) -> bool {
+    // Without branches within a chunk, so that many bytes are compared at once.
+    text.as_bytes().chunks(64).all(|c| c.iter().fold(true, |all, b| all & is_plain(*b)))
 }
 
 /// As [`lines`], but with the colours that a renderer gave it: `ESC [ digits ; digits m`.
@@ -44,6 +56,21 @@ fn is_colour(after_escape: &str) -> bool {
 pub fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A number of things that are named by their numbers, in words.
+///
+/// ```
+/// assert_eq!(tma::text::numbered(0, "loop"), "no loops");
+/// assert_eq!(tma::text::numbered(1, "loop"), "1 loop, number 0");
+/// assert_eq!(tma::text::numbered(3, "loop"), "3 loops, numbered from 0");
+/// ```
+pub fn numbered(count: usize, thing: &str) -> String {
+    match count {
+        0 => format!("no {thing}s"),
+        1 => format!("1 {thing}, number 0"),
+        _ => format!("{count} {thing}s, numbered from 0"),
+    }
 }
 
 fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> Cow<'_, str> {

@@ -94,9 +94,13 @@ fn a_program_gives_its_functions_blocks_and_address_ranges() {
     assert_eq!(hex(&at("count+1")), "48ffc04801c34883f8097cf4");
     let range = format!("{:#x}..{:x}", start + 2, start + 8);
     assert_eq!(hex(&at(&range)), "48ffc04801c3");
-    for (place, word) in
-        [("count+3", "numbered from 0"), ("cuont", "`count`"), ("0..8", "no code at")]
-    {
+    for (place, word) in [
+        ("count+3", "it has 3 basic blocks, numbered from 0"),
+        ("count@1", "it has 1 loop, number 0"),
+        ("tail@0", "it has no loops"),
+        ("cuont", "`count`"),
+        ("0..8", "no code at"),
+    ] {
         let output = block([&format!("{}:{place}", text(&program))]);
         assert!(!output.status.success());
         assert!(output.stderr.contains(word), "{place}: {}", output.stderr);

@@ -33,6 +33,20 @@ fn each_cpu_is_scaled_by_its_own_share() {
 }
 
 #[test]
+fn each_cpu_is_visited_once_an_interval_beginning_where_the_thread_is() {
+    let (machine, table) = (intel(&[]), table("t", "cpu"));
+    let groups = [group(&[1, 2])];
+    let mut request = request(&machine, &table, &groups, Target::System);
+    request.duration = Some(Duration::from_secs(1));
+    request.interval = Some(Duration::from_millis(250));
+    let mut kernel = Scripted { lifetime: Duration::from_secs(60), ..kernel() };
+    run(&mut kernel, &request);
+    // The beginning, and two intervals: one migration each.
+    let expected = [Some(0), Some(1), None, Some(1), Some(0), None, Some(0), Some(1), None];
+    assert_eq!(kernel.visited[..9], expected);
+}
+
+#[test]
 fn time_on_the_other_kind_of_core_does_not_inflate_the_counts() {
     // 0.6 s on a P core (CPU 0), 0.4 s on an E core (CPU 1). Scaled by enabled/running, as a
     // plain reading would be, each would show the counts of a whole second.

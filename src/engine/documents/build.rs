@@ -196,12 +196,12 @@ pub fn findings(
     if let Some(undecided) = flags.undecided {
         let (a, b) = (undecided.first, undecided.second);
         let text = format!(
-            "Undecided between {} ({}) and {} ({}): they differ by less than {:.1} points.",
+            "Undecided between {} ({}) and {} ({}): they differ by at most {} points.",
             label(a),
             percent(a),
             label(b),
             percent(b),
-            100.0 * undecided.margin
+            crate::format::at_most_points(undecided.margin)
         );
         found.push(about(table, FindingKind::Undecided, a, text, place));
         found.extend([b].map(|n| {

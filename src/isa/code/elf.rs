@@ -11,6 +11,7 @@ use super::region::{Placeholders, cut, cut_among};
 use crate::flow;
 use object::{Object as _, ObjectKind, ObjectSection as _, SectionIndex};
 use std::ops::Range;
+use tma::text::numbered;
 use tma::{Error, Result};
 
 /// A block with its address in a file.
@@ -78,7 +79,7 @@ fn read(data: &[u8], location: &Location, among: Option<&mut Placeholders>) -> R
             let (start, end) = program.block(&function, &mut found, |all| {
                 (*number < all.len()).then_some(*number).ok_or_else(|| {
                     Error::usage(format!("{name} has no basic block +{number}"))
-                        .because(format!("it has {} basic blocks, numbered from 0", all.len()))
+                        .because(format!("it has {}", numbered(all.len(), "basic block")))
                         .hint(format!("list them with `tdtool block --list FILE:{name}`"))
                 })
             })?;
@@ -174,7 +175,7 @@ impl<'a> Program<'a> {
                 LoopName::At(address) => format!("{address:#x} is in no loop of {name}"),
             };
             Error::usage(what)
-                .because(format!("it has {} loops, numbered from 0", flow.loops.len()))
+                .because(format!("it has {}", numbered(flow.loops.len(), "loop")))
                 .hint(format!("list them with `tdtool block --list FILE:{name}`"))
         })?;
         let (one, of) = (&flow.loops[number], flow.blocks.len());

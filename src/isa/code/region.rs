@@ -12,6 +12,7 @@ use object::{
 use std::collections::BTreeMap;
 use std::ops::Range;
 use tma::error::nearest;
+use tma::text::numbered;
 use tma::{Error, Result};
 
 /// A region of code that an input marks.
@@ -30,13 +31,13 @@ impl Region {
     /// No region has that name or number.
     pub fn choose(all: Vec<Self>, name: &str) -> Result<Self> {
         let named = all.iter().position(|r| r.name.as_deref() == Some(name));
-        let numbered = || name.parse().ok().filter(|n: &usize| *n < all.len());
-        if let Some(index) = named.or_else(numbered) {
+        let by_number = || name.parse().ok().filter(|n: &usize| *n < all.len());
+        if let Some(index) = named.or_else(by_number) {
             return all.into_iter().nth(index).ok_or_else(|| Error::failed("no region"));
         }
         let names: Vec<&str> = all.iter().filter_map(|r| r.name.as_deref()).collect();
         let error = Error::usage(format!("no region `{name}`"))
-            .because(format!("the input has {} regions, numbered from 0", all.len()));
+            .because(format!("the input has {}", numbered(all.len(), "region")));
         Err(match (nearest(name, names.iter().copied()), names.is_empty()) {
             (Some(near), _) => error.hint(format!("did you mean `{near}`?")),
             (None, false) => error.hint(format!("their names: {}", names.join(", "))),

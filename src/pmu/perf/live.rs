@@ -3,7 +3,7 @@
 use super::child::{Child, pidfd};
 use super::control::Pipe;
 use super::events::Events;
-use super::proc_stat::{busy, switches};
+use super::proc_stat::{StatFile, busy, switches};
 use super::signals::Signals;
 use super::software_event::DUMMY;
 use crate::kernel::{Event, Handle, Kernel, Subject, Usage, Wake};
@@ -11,7 +11,7 @@ use crate::machine::{Machine, Probe, encode};
 use crate::{Command, Control, Exit};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::time::TimeSpec;
 use std::fs::File;
@@ -31,6 +31,7 @@ pub struct Live {
     signals: Signals,
     /// Where this thread may run, while it visits a CPU.
     home: Option<CpuSet>,
+    stat: StatFile,
 }
 
 impl Live {
@@ -48,6 +49,7 @@ impl Live {
             control: None,
             signals: Signals::catch()?,
             home: None,
+            stat: StatFile::default(),
         })
     }
 }
@@ -90,6 +92,10 @@ impl Kernel for Live {
         };
         // Where the kernel refuses, events of other CPUs are read from afar.
         let _ = set.map(|set| sched_setaffinity(us, &set));
+    }
+
+    fn here(&mut self) -> Option<u32> {
+        sched_getcpu().ok().and_then(|cpu| u32::try_from(cpu).ok())
     }
 
     fn runs(&mut self, leader: Handle, cpus: Option<&[u32]>, timeout: Duration) -> Option<bool> {
@@ -155,8 +161,7 @@ impl Kernel for Live {
 
     fn busy(&mut self, cpus: &[u32]) -> Option<Duration> {
         let ticks = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok()??;
-        let stat = std::fs::read_to_string("/proc/stat").ok()?;
-        busy(&stat, cpus, u64::try_from(ticks).ok()?)
+        busy(self.stat.text()?, cpus, u64::try_from(ticks).ok()?)
     }
 
     fn now(&mut self) -> Duration {

@@ -1,6 +1,35 @@
 //! CPU time and context switches from files in `/proc`.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
+
+/// `/proc/stat`, which is opened once: an interval of 100 ms asks for it again and again.
+#[derive(Debug, Default)]
+pub struct StatFile {
+    file: Option<File>,
+    bytes: Vec<u8>,
+}
+
+impl StatFile {
+    /// What it has now.
+    pub fn text(&mut self) -> Option<&str> {
+        if self.file.is_none() {
+            self.file = File::open("/proc/stat").ok();
+        }
+        let file = self.file.as_ref()?;
+        let mut length = 0;
+        loop {
+            if length == self.bytes.len() {
+                self.bytes.resize((2 * length).max(4096), 0);
+            }
+            match file.read_at(&mut self.bytes[length..], length as u64).ok()? {
+                0 => return std::str::from_utf8(&self.bytes[..length]).ok(),
+                more => length += more,
+            }
+        }
+    }
+}
 
 /// Context switches of one thread, voluntary and not, by /proc/PID/task/TID/status
 /// (proc_pid_status(5)).
@@ -61,6 +90,15 @@ mod tests {
         assert_eq!(busy(stat, &[0, 1], 100), Some(Duration::from_millis(2100)));
         assert_eq!(busy(stat, &[0], 100), Some(Duration::from_millis(1500)));
         assert_eq!(busy("", &[0], 100), None);
+    }
+
+    #[test]
+    fn each_reading_of_the_file_is_new() {
+        let mut file = StatFile::default();
+        let boot = |text: &str| text.lines().find(|l| l.starts_with("btime")).map(str::to_owned);
+        let first = boot(file.text().expect("/proc/stat"));
+        assert!(first.is_some(), "whole");
+        assert_eq!(boot(file.text().expect("/proc/stat")), first, "from its beginning");
     }
 
     #[test]

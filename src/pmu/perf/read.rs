@@ -2,34 +2,64 @@
 
 use super::opened::{Instance, Opened};
 use super::run::Run;
+use super::software::{Counters, Totals};
 use nix::errno::Errno;
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// Events of one CPU from which on it is visited to read them: reading one from another CPU interrupts
 /// that, which costs more than half as much as going there.
 const VISIT_FROM: usize = 4;
 
 impl Run<'_, '_> {
-    /// Reads everything; `delta` has the counts since the last reading.
+    /// Reads all groups; `delta` has the counts since the last reading.
     pub(super) fn read(&mut self, opened: &Opened) {
+        self.read_beside(opened, None);
+    }
+
+    /// As [`Self::read`], and the software counts while a CPU is visited; when those were read, on average.
+    pub(super) fn read_beside(
+        &mut self,
+        opened: &Opened,
+        mut software: Option<&mut Counters>,
+    ) -> (Duration, Totals) {
         self.delta.fill(0);
+        let (mut at, mut totals) = (Duration::ZERO, Totals::default());
         let mut instances: Vec<&Instance> = opened.all().flat_map(|g| &g.instances).collect();
-        let visits = opened.by_cpu && instances.len() >= VISIT_FROM * self.places.max(1);
-        if visits {
-            instances.sort_by_key(|i| i.spot.cpu);
-        }
-        let mut here = None;
-        for instance in instances {
-            if visits && instance.spot.cpu != here {
-                here = instance.spot.cpu;
-                self.kernel.visit(here);
+        let beside = software.as_ref().map_or(0, |s| s.len());
+        if opened.by_cpu && instances.len() + beside >= VISIT_FROM * self.places.max(1) {
+            // Each visit of another CPU is a migration: the first is where this thread runs.
+            let here = self.kernel.here();
+            let order = |cpu: Option<u32>| (cpu != here, cpu);
+            instances.sort_by_key(|i| order(i.spot.cpu));
+            let of_software = software.iter().flat_map(|s| s.cpus());
+            let all = instances.iter().map(|i| i.spot.cpu).chain(of_software.copied());
+            let stops: BTreeSet<_> = all.map(order).collect();
+            let mut rest = instances.as_slice();
+            for (_, cpu) in &stops {
+                self.kernel.visit(*cpu);
+                if let Some(software) = &mut software {
+                    at += self.kernel.now();
+                    software.add(*cpu, self.kernel, &mut totals);
+                }
+                let n = rest.iter().take_while(|i| i.spot.cpu == *cpu).count();
+                rest[..n].iter().for_each(|i| self.read_instance(i));
+                rest = &rest[n..];
             }
-            self.read_instance(instance);
-        }
-        if visits {
             self.kernel.visit(None);
+            at /= u32::try_from(stops.len()).unwrap_or(1).max(1);
+            if let Some(software) = software {
+                software.complete(self.kernel, &mut totals);
+            }
+        } else {
+            instances.iter().for_each(|i| self.read_instance(i));
+            if let Some(software) = software {
+                (at, totals) = self.software_now(software);
+            }
         }
         self.share_wholes(opened);
         self.multiplexed |= self.is_multiplexed(opened);
+        (at, totals)
     }
 
     /// Whether a group had to wait for counters since the last reading.

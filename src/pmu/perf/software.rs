@@ -129,10 +129,35 @@ impl Counters {
     /// Reads the totals.
     pub fn totals(&mut self, kernel: &mut dyn Kernel) -> Totals {
         let mut totals = [None; COUNT];
-        for (here, cpu) in self.handles.iter().zip(&self.cpus) {
+        let mut cpus = self.cpus.clone();
+        cpus.sort_unstable();
+        cpus.dedup();
+        for cpu in cpus {
             if cpu.is_some() {
-                kernel.visit(*cpu);
+                kernel.visit(cpu);
             }
+            self.add(cpu, kernel, &mut totals);
+        }
+        if self.by_cpu {
+            kernel.visit(None);
+        }
+        self.complete(kernel, &mut totals);
+        totals
+    }
+
+    /// The CPU of each place.
+    pub(super) fn cpus(&self) -> &[Option<u32>] {
+        &self.cpus
+    }
+
+    /// Number of open events.
+    pub(super) fn len(&self) -> usize {
+        self.handles.iter().flatten().flatten().count()
+    }
+
+    /// Adds what the events of one CPU have counted.
+    pub(super) fn add(&mut self, cpu: Option<u32>, kernel: &mut dyn Kernel, totals: &mut Totals) {
+        for (here, _) in self.handles.iter().zip(&self.cpus).filter(|(_, at)| **at == cpu) {
             for (total, handle) in totals.iter_mut().zip(here) {
                 let Some(handle) = handle else { continue };
                 if kernel.read(*handle, &mut self.words).is_ok()
@@ -142,9 +167,10 @@ impl Counters {
                 }
             }
         }
-        if self.by_cpu {
-            kernel.visit(None);
-        }
+    }
+
+    /// Adds what no event counts, when those of all CPUs are there.
+    pub(super) fn complete(&mut self, kernel: &mut dyn Kernel, totals: &mut Totals) {
         if !self.whole.is_empty() {
             let busy = self.off.or_else(|| self.busy(kernel));
             totals[0] = busy.map(|busy| busy.saturating_sub(self.passed));
@@ -152,7 +178,6 @@ impl Counters {
         if !self.tasks.is_empty() {
             totals[1] = self.switches(kernel);
         }
-        totals
     }
 
     /// Context switches so far of all threads; for ended ones the last reading.

@@ -71,7 +71,14 @@ impl Run<'_, '_> {
                 (end.at, end.software) = (at, Some(totals));
                 self.disable(opened);
             }
-            self.read(opened);
+            let passed = boundary.is_some_and(|b| now >= b);
+            let at_boundary = match passed && end.is_none() {
+                true => Some(self.read_beside(opened, Some(software))),
+                false => {
+                    self.read(opened);
+                    None
+                }
+            };
             if end.is_none() && self.switched.is_on() {
                 self.try_wholes(opened, now);
             }
@@ -79,15 +86,16 @@ impl Run<'_, '_> {
             if let Some(readings) = &mut current {
                 readings.frames.push(&self.delta);
             }
-            let complete = boundary.is_some_and(|b| now >= b) || end.is_some();
-            if complete && let Some(readings) = current.take() {
+            if (passed || end.is_some())
+                && let Some(readings) = current.take()
+            {
                 // If this process was not scheduled, the interval is longer.
-                let (at, totals) = match &end {
-                    Some(End { at, software: Some(totals), .. }) => (*at, *totals),
-                    Some(end) => (end.at, software.totals(self.kernel)),
-                    None => self.software_now(software),
+                let until = match (&end, at_boundary) {
+                    (Some(End { at, software: Some(totals), .. }), _) => (*at, *totals),
+                    (Some(end), _) => (end.at, software.totals(self.kernel)),
+                    (None, Some(at_boundary)) => at_boundary,
+                    (None, None) => self.software_now(software),
                 };
-                let until = (at, totals);
                 current = Some(self.emit_interval(opened, software, readings, until, on_progress));
             }
             if let Some(end) = end {

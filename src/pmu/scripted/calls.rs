@@ -78,6 +78,15 @@ impl Kernel for Scripted {
         Ok(())
     }
 
+    fn visit(&mut self, cpu: Option<u32>) {
+        self.visited.push(cpu);
+    }
+
+    fn here(&mut self) -> Option<u32> {
+        // It stays where it was last.
+        self.visited.iter().rev().find_map(|cpu| *cpu)
+    }
+
     fn runs(&mut self, leader: Handle, _: Option<&[u32]>, timeout: Duration) -> Option<bool> {
         // No time passes: what would run in the next periods.
         let mut leaders = self.leaders_on();

@@ -91,6 +91,8 @@ pub struct Scripted {
     pub opened: Vec<(Event, Option<Handle>)>,
     /// How often a group of hardware events was read.
     pub read: usize,
+    /// CPUs that the reading thread went to; `None`: it was let go.
+    pub visited: Vec<Option<u32>>,
     /// Signals sent to the command.
     pub sent: Vec<i32>,
     /// How often a command was started.
@@ -165,6 +167,7 @@ impl Default for Scripted {
             files: (1024, 1024),
             opened: Vec::new(),
             read: 0,
+            visited: Vec::new(),
             sent: Vec::new(),
             started: 0,
             so_far: SoFar::default(),

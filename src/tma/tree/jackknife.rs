@@ -72,11 +72,12 @@ pub(super) fn errors(
         }
     }
     unseen.compare(|n| evaluation.nodes[n].quantity.get());
+    let mut few = Few::default();
     for (n, result) in evaluation.nodes.iter_mut().enumerate() {
         let Ok(value) = result.quantity.value else { continue };
         let groups = &layout.groups_of[n];
         let steps = student_t95(MIN_READINGS).powi(2) * rounding(table, n, groups, counts);
-        let error = error_of(groups, counts, squares[n] + steps);
+        let error = error_of(groups, counts, squares[n] + steps, &mut few);
         let least = unseen.least(n, value, unlimited[n]);
         result.quantity.error = error.map(|e| e.max(least));
     }
@@ -104,8 +105,27 @@ fn ran_all(group: &GroupCounts) -> bool {
     group.running_share().is_some_and(|share| share >= WHOLE)
 }
 
+/// Why so few readings give no error: the same words for many nodes of an interval.
+#[derive(Default)]
+struct Few {
+    readings: Option<usize>,
+    why: String,
+}
+
+impl Few {
+    fn readings(&mut self, n: usize) -> &str {
+        if self.readings != Some(n) {
+            let plural = if n == 1 { "" } else { "s" };
+            self.readings = Some(n);
+            self.why =
+                format!("{n} reading{plural} of its counters; an interval needs {MIN_READINGS}");
+        }
+        &self.why
+    }
+}
+
 /// Half width at 95 % by its square, or why there is none.
-fn error_of(groups: &[usize], counts: &Counts, square: f64) -> Result<f64, String> {
+fn error_of(groups: &[usize], counts: &Counts, square: f64, few: &mut Few) -> Result<f64, String> {
     let mut fewest = usize::MAX;
     for &g in groups {
         match &counts.groups[g] {
@@ -125,10 +145,7 @@ fn error_of(groups: &[usize], counts: &Counts, square: f64) -> Result<f64, Strin
         return Err("it uses no count".into());
     }
     if fewest < MIN_READINGS {
-        return Err(format!(
-            "{fewest} reading{} of its counters; an interval needs {MIN_READINGS}",
-            if fewest == 1 { "" } else { "s" }
-        ));
+        return Err(few.readings(fewest).to_owned());
     }
     if !square.is_finite() {
         return Err("undefined without one of its readings".into());

@@ -1,7 +1,7 @@
 //! The report as CSV: one row per node, bottleneck, info and software count.
 
-use crate::documents::report::{InfoRow, Place, Report};
-use crate::render::csv::{self, number};
+use crate::documents::report::{Place, Report};
+use crate::render::csv::Row;
 
 /// Column names, the first line.
 pub const HEADER: &str = "kind,id,parent,level,value,error,running,over,flagged,bottleneck,unit,\
@@ -9,83 +9,67 @@ pub const HEADER: &str = "kind,id,parent,level,value,error,running,over,flagged,
 
 /// Renders `report` without the header line.
 pub fn rows(report: &Report) -> String {
-    let mut out = String::new();
-    let mut row = |fields: &[String]| {
-        out.push_str(&csv::row(fields));
-        out.push('\n');
-    };
+    // About what a row takes.
+    let rows = report.nodes.len() + report.bottlenecks.len() + report.info.len();
+    let mut out = String::with_capacity(128 * (rows + report.software.len()));
+    let mut places = Places::default();
     for n in &report.nodes {
-        let mut fields = vec![
-            "node".into(),
-            n.id.clone(),
-            n.parent.clone().unwrap_or_default(),
-            n.level.to_string(),
-            number(n.value),
-            number(n.error),
-            number(n.running),
-            flag(n.over),
-            flag(Some(n.flagged)),
-            flag(Some(n.bottleneck)),
-            "ratio".into(),
-            n.missing.clone().unwrap_or_default(),
-        ];
-        fields.extend(place(&n.place));
-        row(&fields);
+        let mut row = Row::new(&mut out);
+        row.text("node").text(&n.id).text(n.parent.as_deref().unwrap_or_default());
+        row.text(&n.level.to_string()).number(n.value).number(n.error).number(n.running);
+        row.flag(n.over).flag(Some(n.flagged)).flag(Some(n.bottleneck));
+        row.text("ratio").text(n.missing.as_deref().unwrap_or_default());
+        row.raw(places.of(&n.place));
+        out.push('\n');
     }
-    for b in &report.bottlenecks {
-        row(&info("bottleneck", b));
-    }
-    for i in &report.info {
-        row(&info("info", i));
+    let bottlenecks = report.bottlenecks.iter().map(|b| ("bottleneck", b));
+    for (kind, i) in bottlenecks.chain(report.info.iter().map(|i| ("info", i))) {
+        let mut row = Row::new(&mut out);
+        row.text(kind)
+            .text(&i.id)
+            .text("")
+            .text("")
+            .number(i.value)
+            .number(i.error)
+            .number(i.running);
+        row.flag(i.over)
+            .text("")
+            .text("")
+            .text(&i.unit)
+            .text(i.missing.as_deref().unwrap_or_default());
+        row.raw(places.of(&i.place));
+        out.push('\n');
     }
     for (name, value) in &report.software {
-        let mut fields = vec![String::new(); 16];
-        fields[0] = "software".into();
-        fields[1].clone_from(name);
-        fields[4] = number(*value);
-        fields[5] = number(report.software_error.get(name).copied());
-        fields[10] = if name.ends_with("_ms") { "ms".into() } else { String::new() };
-        if value.is_none() {
-            let why = report.software_missing.get(name);
-            fields[11] = why.cloned().unwrap_or_else(|| "not measured".into());
-        }
-        let (begin, end) = report.interval.unzip();
-        fields[14] = number(begin);
-        fields[15] = number(end);
-        row(&fields);
+        let why = report.software_missing.get(name).map_or("not measured", String::as_str);
+        let unit = if name.ends_with("_ms") { "ms" } else { "" };
+        let mut row = Row::new(&mut out);
+        row.text("software").text(name).text("").text("").number(*value);
+        row.number(report.software_error.get(name).copied()).text("").text("").text("").text("");
+        row.text(unit).text(if value.is_none() { why } else { "" });
+        row.raw(places.of(&Place { interval: report.interval, ..Place::default() }));
+        out.push('\n');
     }
     out
 }
 
-fn info(kind: &str, i: &InfoRow) -> Vec<String> {
-    let mut fields = vec![
-        kind.to_owned(),
-        i.id.clone(),
-        String::new(),
-        String::new(),
-        number(i.value),
-        number(i.error),
-        number(i.running),
-        flag(i.over),
-        String::new(),
-        String::new(),
-        i.unit.clone(),
-        i.missing.clone().unwrap_or_default(),
-    ];
-    fields.extend(place(&i.place));
-    fields
+/// The last place as fields: that of many rows.
+#[derive(Default)]
+struct Places {
+    last: Option<Place>,
+    text: String,
 }
 
-fn flag(value: Option<bool>) -> String {
-    value.map(|v| u8::from(v).to_string()).unwrap_or_default()
-}
-
-fn place(place: &Place) -> [String; 4] {
-    let (begin, end) = place.interval.unzip();
-    [
-        place.core.clone().unwrap_or_default(),
-        place.scope.clone().unwrap_or_default(),
-        number(begin),
-        number(end),
-    ]
+impl Places {
+    fn of(&mut self, place: &Place) -> &str {
+        if self.last.as_ref() != Some(place) {
+            self.text.clear();
+            let (begin, end) = place.interval.unzip();
+            let mut row = Row::new(&mut self.text);
+            row.text(place.core.as_deref().unwrap_or_default());
+            row.text(place.scope.as_deref().unwrap_or_default()).number(begin).number(end);
+            self.last = Some(place.clone());
+        }
+        &self.text
+    }
 }
