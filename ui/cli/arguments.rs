@@ -65,7 +65,7 @@ pub struct SampleArgs {
 #[derive(Subcommand)]
 pub enum Command {
     /// Top-down report of a command, a process, the system, or recorded counts
-    Report(ReportArgs),
+    Report(Box<ReportArgs>),
     /// Record counts and samples in a session file for later reports
     Record(RecordArgs),
     /// Compare reports, and fail if a change crosses a line
@@ -85,7 +85,7 @@ pub enum Command {
     /// List and run built-in programs with a known bottleneck
     Workload(WorkloadArgs),
     /// Measure basic-block throughput in isolation, singly or in batch
-    Block(BlockArgs),
+    Block(Box<BlockArgs>),
     /// Data dependencies and the loop-carried latency bound of a block
     Deps(DepsArgs),
     /// Microbenchmark instructions: throughput and latency

@@ -81,8 +81,8 @@ fn command(arguments: Arguments) -> Result<Next> {
     let global = &arguments.global;
     let Some(command) = arguments.command else { return Ok(Next::Exit(ExitCode::SUCCESS)) };
     let code = match command {
-        Command::Block(args) => return block::run(global, args),
-        Command::Report(args) => report::run(global, args),
+        Command::Block(args) => return block::run(global, *args),
+        Command::Report(args) => report::run(global, *args),
         Command::Record(args) => record::run(global, args),
         Command::Bench(args) => bench::run(global, &args),
         Command::Diff(args) => diff::run(global, args),
