@@ -3,7 +3,7 @@
 use super::estimate::Rows;
 use super::load::Load;
 use super::matches::Wanted;
-use super::searchable::{Searchable, Texts};
+use super::searchable::{HasFunctions, Searchable, Texts};
 use crate::keymap::Screen;
 use engine::documents::diff::Diff;
 use engine::documents::diff::code::CodeRow;
@@ -117,7 +117,13 @@ impl Comparison {
     }
 }
 
-pub(super) fn text(row: &CodeRow) -> String {
+impl HasFunctions for Diff {
+    fn texts(&self) -> impl Iterator<Item = String> {
+        self.code.iter().flat_map(|code| &code.functions).map(text)
+    }
+}
+
+fn text(row: &CodeRow) -> String {
     let start = row.start.iter().flatten().cloned().collect::<Vec<_>>().join(" ");
     format!("{} {start}", row.time.id)
 }

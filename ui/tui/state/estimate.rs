@@ -4,7 +4,7 @@ use super::block::Line;
 use super::estimate_source::{Source, SourceRow};
 use super::list::List;
 use super::matches::{Wanted, matches};
-use super::searchable::{Searchable, Texts};
+use super::searchable::{HasFunctions, Searchable, Texts};
 use crate::keymap::Screen;
 use engine::documents::estimate::{Estimate, Node, Row};
 use engine::estimate::Step;
@@ -231,8 +231,14 @@ impl Estimated {
     }
 }
 
+impl HasFunctions for Estimate {
+    fn texts(&self) -> impl Iterator<Item = String> {
+        self.functions.iter().map(text)
+    }
+}
+
 /// What search and filter look at.
-pub(super) fn text(row: &Row) -> String {
+fn text(row: &Row) -> String {
     format!("{} {} {}", row.name, row.start, row.bottleneck)
 }
 

@@ -4,7 +4,7 @@ use super::list::List;
 use super::load::Load;
 use super::matches::Wanted;
 use super::samples::SampleFilter;
-use super::searchable::{Searchable, Texts};
+use super::searchable::{HasFunctions, Searchable, Texts};
 use profile::hot::{HotFunction, Summary, Thread};
 use std::cmp::Ordering;
 
@@ -189,7 +189,13 @@ pub fn is_same(a: &HotFunction, b: &HotFunction) -> bool {
     (&a.path, a.start, &a.name) == (&b.path, b.start, &b.name)
 }
 
-pub(super) fn text(f: &HotFunction) -> String {
+impl HasFunctions for Summary {
+    fn texts(&self) -> impl Iterator<Item = String> {
+        self.functions.iter().map(text)
+    }
+}
+
+fn text(f: &HotFunction) -> String {
     format!("{} {} {}", f.name, f.module, f.file.as_deref().unwrap_or(""))
 }
 
