@@ -70,12 +70,24 @@ pub enum GroupCounts {
 
 impl GroupCounts {
     /// The group's events, in order.
-    pub fn events(&self) -> Vec<EventId> {
-        match self {
+    pub fn events(&self) -> impl Iterator<Item = EventId> + '_ {
+        let (own, imported) = match self {
             GroupCounts::Live { events, .. } | GroupCounts::Missing { events, .. } => {
-                events.clone()
+                (events.as_slice(), [].as_slice())
             }
-            GroupCounts::Imported { events, .. } => events.iter().map(|(e, _)| *e).collect(),
+            GroupCounts::Imported { events, .. } => ([].as_slice(), events.as_slice()),
+        };
+        own.iter().copied().chain(imported.iter().map(|(e, _)| *e))
+    }
+
+    /// Whether any of its events has a count.
+    pub fn has_counts(&self) -> bool {
+        match self {
+            GroupCounts::Live { events, readings, .. } => {
+                !events.is_empty() && readings.iter().any(|reading| reading.running > 0)
+            }
+            GroupCounts::Imported { events, .. } => events.iter().any(|(_, count)| count.is_ok()),
+            GroupCounts::Missing { .. } => false,
         }
     }
 

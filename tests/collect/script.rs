@@ -44,7 +44,7 @@ pub fn group(numbers: &[u16]) -> Vec<EventId> {
 pub fn count(measured: &Measurement, core: usize, n: u16) -> Result<f64, Missing> {
     let groups = &measured.counts[core].groups;
     let id = n - 1;
-    let at = groups.iter().find_map(|g| Some((g, g.events().iter().position(|e| *e == id)?)));
+    let at = groups.iter().find_map(|g| Some((g, g.events().position(|e| e == id)?)));
     let (group, at) = at.expect("the event is in a group");
     group.total(at)
 }

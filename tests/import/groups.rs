@@ -16,7 +16,7 @@ fn groups_come_from_shares_repeats_and_the_other_intervals() {
     assert!(r.skipped.is_empty(), "{:?}", r.skipped);
     let imported = counts(&r, &zen4, Options::default()).unwrap();
     for counts in &imported.counts {
-        let sizes: Vec<usize> = counts.groups.iter().map(|g| g.events().len()).collect();
+        let sizes: Vec<usize> = counts.groups.iter().map(|g| g.events().count()).collect();
         assert_eq!(sizes, [5, 4, 3, 3]);
     }
     // Every group keeps its own cycles.
@@ -24,7 +24,7 @@ fn groups_come_from_shares_repeats_and_the_other_intervals() {
         .groups
         .iter()
         .map(|g| {
-            let at = g.events().iter().position(|e| *e == zen4.clocks).unwrap();
+            let at = g.events().position(|e| e == zen4.clocks).unwrap();
             g.total(at).unwrap()
         })
         .collect();
@@ -37,7 +37,7 @@ fn groups_come_from_shares_repeats_and_the_other_intervals() {
     let text = fs::read_to_string(zen4_intervals()).unwrap();
     let alone: String = text.lines().skip(15).map(|l| format!("{l}\n")).collect();
     let imported = import(&alone, "zen4");
-    let sizes: Vec<usize> = imported.counts[0].groups.iter().map(|g| g.events().len()).collect();
+    let sizes: Vec<usize> = imported.counts[0].groups.iter().map(|g| g.events().count()).collect();
     assert_eq!(sizes, [5, 4, 3, 3]);
 }
 
@@ -52,7 +52,7 @@ fn run_times_tell_groups_with_equal_shares_apart() {
         .replace("50.00", "100.00")
         .replace("40,,ls_not", "40,,ex_no_retire.not_complete,1,100.00,,\n40,,ls_not");
     let imported = import(&text, "zen4");
-    assert_eq!(imported.counts[0].groups[0].events().len(), 2 + 1);
+    assert_eq!(imported.counts[0].groups[0].events().count(), 2 + 1);
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub fn import(text: &str, uarch: &str) -> Imported {
 pub fn total(table: &Table, counts: &Counts, event: &str) -> std::result::Result<f64, Missing> {
     let id = table.event(event).unwrap_or_else(|| panic!("no event {event}"));
     for group in &counts.groups {
-        if let Some(at) = group.events().iter().position(|e| *e == id) {
+        if let Some(at) = group.events().position(|e| e == id) {
             return group.total(at);
         }
     }

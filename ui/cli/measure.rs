@@ -170,7 +170,8 @@ impl MeasureArgs {
 
     /// The nodes they ask for.
     pub fn ask(&self) -> Ask {
-        Ask { level: self.level, nodes: self.nodes.clone(), bottlenecks: self.bottlenecks }
+        let (level, nodes) = (self.level, self.nodes.clone());
+        Ask { level, nodes, bottlenecks: self.bottlenecks, ..Ask::default() }
     }
 
     fn target(&self) -> Result<Target> {

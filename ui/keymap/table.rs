@@ -90,7 +90,7 @@ pub static KEYMAP: &[Binding] = &[
         &[ch('e')],
         ESTIMATED,
         "estimate",
-        "estimate top-down in further runs; then: estimate or samples",
+        "estimate top-down in further runs; afterwards: switch between estimate and samples",
     ),
     bind(Command::Output, &[ch('O')], ALL, "", "show or hide the measured command's output"),
     bind(Command::Down, &[ch('j'), key(KeyCode::Down)], ALL, "", "move down"),

@@ -5,8 +5,8 @@ use crate::measurement::{Execution, Throughput};
 use crate::timing::form_timing::FormTiming;
 
 /// Cycles that an isolated execution takes for its start and its end, roughly, where the exit is predicted:
-/// loops of 1 to 16 iterations of programs read 4 to 15 cycles an execution more than in their programs
-/// (`docs/results/blocks.md`), where other code overlaps with both.
+/// loops of 1 to 16 iterations of programs read 4 to 15 cycles an execution more than in their programs (measured when
+/// this was written, on one processor), where other code overlaps with both.
 const ENTRY: f64 = 10.0;
 /// The note appears if start and end take this share of the time or more.
 const NOTABLE: f64 = 0.1;

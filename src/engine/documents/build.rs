@@ -13,6 +13,8 @@ pub struct Selection {
     pub tree: Vec<NodeId>,
     /// Info metrics and bottlenecks, sorted.
     pub beside: Vec<NodeId>,
+    /// Rows do not have the counts behind a node.
+    pub without_counts: bool,
 }
 
 impl Selection {
@@ -21,7 +23,7 @@ impl Selection {
         let tree = table.tree().filter(|(_, n)| n.level <= level).map(|(i, _)| i).collect();
         let shown = |kind| kind == NodeKind::Info || (bottlenecks && kind == NodeKind::Bottleneck);
         let beside = (0..).zip(&table.nodes).filter(|(_, n)| shown(n.kind)).map(|(i, _)| i);
-        Self { tree, beside: beside.collect() }
+        Self { tree, beside: beside.collect(), without_counts: false }
     }
 }
 
@@ -63,7 +65,10 @@ pub fn parts(
     }
     let shown = sel.with_ancestors(table);
     let flags = Flags::among(table, &evaluation, |n| shown.contains(&n));
-    let sources = |n: NodeId| evaluator.sources(n);
+    let sources = |n: NodeId| match sel.without_counts {
+        true => Vec::new(),
+        false => evaluator.sources(n),
+    };
     let place = Place {
         core: counts.core.clone(),
         scope: counts.scope.clone(),
@@ -142,7 +147,7 @@ fn related(table: &Table, evaluation: &Evaluation, n: NodeId) -> Vec<String> {
 fn count_row(table: &Table, counts: &Counts, event: EventId, group: usize) -> CountRow {
     let name = table.events[usize::from(event)].name.clone();
     let group = counts.groups.get(group);
-    let at = group.and_then(|g| Some((g, g.events().iter().position(|&e| e == event)?)));
+    let at = group.and_then(|g| Some((g, g.events().position(|e| e == event)?)));
     let Some((group, at)) = at else {
         let missing = Some("not among the counts".to_owned());
         return CountRow { event: name, value: None, running: None, missing };

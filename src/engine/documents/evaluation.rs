@@ -67,8 +67,7 @@ pub struct Evaluation {
 /// ```
 pub fn evaluate(table: &Table, path: &Path) -> Result<Evaluation> {
     let input = trials::read(table, path)?;
-    let counted = |g: &GroupCounts| (0..g.events().len()).any(|i| g.total(i).is_ok());
-    if !input.trials.iter().any(|(_, c)| c.groups.iter().any(counted)) {
+    if !input.trials.iter().any(|(_, c)| c.groups.iter().any(GroupCounts::has_counts)) {
         return Err(nothing_counted(table, path, &input));
     }
     let mut out = Evaluation { table: table.name.clone(), ..Evaluation::default() };

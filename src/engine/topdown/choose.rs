@@ -15,6 +15,8 @@ pub struct Ask {
     pub nodes: Option<String>,
     /// Add the bottlenecks view.
     pub bottlenecks: bool,
+    /// Leave out the counts behind each node: the output does not show them, and at short intervals they cost.
+    pub without_counts: bool,
 }
 
 /// Nodes of one table, and the level they reach.
@@ -57,6 +59,7 @@ impl Ask {
     /// The node list names what the table does not have.
     pub fn at_level(&self, table: &Table, level: u32) -> Result<Chosen> {
         let mut selection = Selection::level(table, level, self.bottlenecks);
+        selection.without_counts = self.without_counts;
         if let Some(list) = &self.nodes {
             let listed = select(table, list)?;
             let is_tree = |n: &NodeId| table.nodes[usize::from(*n)].kind == NodeKind::Tree;

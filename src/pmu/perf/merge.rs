@@ -98,7 +98,7 @@ fn add_time(to: &mut Counts, constants: &[Option<f64>; 5]) {
 
 /// Merges `group` into the one of the same events; a counted group replaces a missing one.
 fn add_group(groups: &mut Vec<GroupCounts>, group: GroupCounts) {
-    let Some(known) = groups.iter_mut().find(|g| g.events() == group.events()) else {
+    let Some(known) = groups.iter_mut().find(|g| g.events().eq(group.events())) else {
         groups.push(group);
         return;
     };

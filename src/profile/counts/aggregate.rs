@@ -63,7 +63,7 @@ fn sum((core, scope, interval): Key, parts: &[&Counts], over: Over) -> Counts {
     for part in parts {
         let mut seen: Vec<Vec<EventId>> = Vec::new();
         for group in &part.groups {
-            let events = group.events();
+            let events: Vec<EventId> = group.events().collect();
             let nth = seen.iter().filter(|s| **s == events).count();
             seen.push(events.clone());
             if !lists.contains(&(events.clone(), nth)) {
@@ -91,11 +91,11 @@ fn sum((core, scope, interval): Key, parts: &[&Counts], over: Over) -> Counts {
 }
 
 fn anything_counted(part: &Counts) -> bool {
-    part.groups.iter().any(|g| (0..g.events().len()).any(|i| g.total(i).is_ok()))
+    part.groups.iter().any(GroupCounts::has_counts)
 }
 
 fn nth_group(part: &Counts, list: &[EventId], nth: usize) -> Option<GroupCounts> {
-    part.groups.iter().filter(|g| g.events() == list).nth(nth).cloned()
+    part.groups.iter().filter(|g| g.events().eq(list.iter().copied())).nth(nth).cloned()
 }
 
 /// Smallest running share of the groups that have one.

@@ -79,7 +79,7 @@ pub(super) struct Layout {
 pub(super) fn available(table: &Table, counts: &Counts) -> Vec<Bits> {
     let of = |group: &GroupCounts| {
         let mut bits = Bits::new(table.events.len());
-        for (i, e) in group.events().into_iter().enumerate() {
+        for (i, e) in group.events().enumerate() {
             if group.total(i).is_ok() {
                 bits.insert(e);
             }
@@ -246,7 +246,7 @@ fn share(counts: &Counts, g: usize) -> f64 {
 fn why_absent(table: &Table, counts: &Counts, e: EventId) -> Missing {
     let name = &table.events[usize::from(e)].name;
     for group in &counts.groups {
-        if let Some(i) = group.events().iter().position(|&g| g == e)
+        if let Some(i) = group.events().position(|g| g == e)
             && let Err(why) = group.total(i)
         {
             return match why {

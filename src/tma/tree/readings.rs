@@ -28,6 +28,8 @@ pub(super) struct Readings {
 impl Readings {
     pub(super) fn of(group: &GroupCounts) -> Option<Self> {
         match group {
+            // The reading of an interval: nothing to compare.
+            GroupCounts::Live { readings, .. } if readings.len() < MIN_READINGS => None,
             GroupCounts::Live { events, readings, enabled } => {
                 let weights: Vec<f64> = readings.iter().map(|r| r.running as f64).collect();
                 let values = readings.iter().map(|r| r.values.iter().map(|v| *v as f64).collect());

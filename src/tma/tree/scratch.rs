@@ -37,7 +37,7 @@ impl Scratch {
         let clocks = common_clocks(table, counts);
         for (g, group) in counts.groups.iter().enumerate() {
             let factor = to_common_clocks(table, group, clocks);
-            for (i, e) in group.events().into_iter().enumerate() {
+            for (i, e) in group.events().enumerate() {
                 if let Ok(total) = group.total(i) {
                     self.scaled[g * events + usize::from(e)] = total * factor;
                 }

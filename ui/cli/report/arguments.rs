@@ -250,6 +250,11 @@ impl ReportArgs {
         self.html.is_some() || self.firefox.is_some() || self.trace.is_some()
     }
 
+    /// Whether the output has the counts behind each node.
+    pub fn shows_counts(&self) -> bool {
+        self.format == Format::Json || self.verbose || self.collects()
+    }
+
     /// Whether folded stacks or a flame graph are the only output asked for.
     pub fn stacks_only(&self) -> bool {
         let code = &self.code;

@@ -14,7 +14,7 @@ use engine::hot::code::CodeAsk;
 use engine::hot::entries::target as count_target;
 use engine::hot::sampled::{of_files, of_live};
 use engine::record::SampleAsk;
-use engine::topdown::{ImportAsk, Update};
+use engine::topdown::{Ask, ImportAsk, Update};
 use pmu::machine::this_cpu;
 use pmu::sampling::CallChains;
 use std::process::ExitCode;
@@ -50,7 +50,7 @@ fn of_recordings(
 ) -> Result<ExitCode> {
     let mut ask = ImportAsk {
         files: args.files(),
-        ask: args.measure.ask(),
+        ask: Ask { without_counts: !args.shows_counts(), ..args.measure.ask() },
         uarch: settings.uarch,
         here: Some(this_cpu),
         intervals: args.interval.is_some(),
@@ -87,7 +87,8 @@ fn of_measurement(
     mut destination: Destination,
     mut code: Option<CodeAsk>,
 ) -> Result<ExitCode> {
-    let ask = args.live(settings)?;
+    let mut ask = args.live(settings)?;
+    ask.ask.without_counts = !args.shows_counts();
     if let (true, Some(code)) = (args.code.counts, &mut code) {
         code.count = Some(count_target(&ask.target, ask.command.as_ref())?);
     }

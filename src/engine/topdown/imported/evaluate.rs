@@ -11,7 +11,7 @@ use profile::session::NO_SAMPLES;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tma::counts::Counts;
+use tma::counts::{Counts, GroupCounts};
 use tma::error::{Error, Result};
 use tma::quantity::{Measured, Missing};
 use tma::tables::texts::Texts;
@@ -179,7 +179,7 @@ fn reports(base: &Report, cores: &mut [ImportedCore], ask: &ImportAsk) -> Result
                 core.imported.counts = counts::aggregate(counts, Over::Intervals);
             }
         }
-        return Ok(vec![report(base, cores, ask, |_| true)?]);
+        return Ok(vec![report(base, cores, &mut evaluators(cores), ask, |_| true)?]);
     }
     let mut intervals: Vec<Interval> = Vec::new();
     for core in cores.iter() {
@@ -196,12 +196,18 @@ fn reports(base: &Report, cores: &mut [ImportedCore], ask: &ImportAsk) -> Result
             }
         }
     }
+    // For all intervals: the arrangement of groups is mostly the same.
+    let mut evaluators = evaluators(cores);
     let one = |i: Interval| {
-        let mut one = report(base, cores, ask, |other| other == i)?;
+        let mut one = report(base, cores, &mut evaluators, ask, |other| other == i)?;
         one.interval = i.map(|(a, b)| (a.as_secs_f64(), b.as_secs_f64()));
         Ok(one)
     };
     intervals.into_iter().map(one).collect()
+}
+
+fn evaluators(cores: &[ImportedCore]) -> Vec<Evaluator<'_>> {
+    cores.iter().map(|core| Evaluator::new(&core.table)).collect()
 }
 
 /// A session holds its intervals and, unless it was cut off, the whole run once more: keeps what
@@ -217,19 +223,19 @@ fn whole_or_intervals(counts: &mut Vec<Counts>, intervals: bool) {
 fn report(
     base: &Report,
     cores: &[ImportedCore],
+    evaluators: &mut [Evaluator<'_>],
     ask: &ImportAsk,
     wanted: impl Fn(Interval) -> bool,
 ) -> Result<Report> {
     let mut report = base.clone();
-    for core in cores {
+    for (core, evaluator) in cores.iter().zip(evaluators) {
         let table = &core.table;
         let part: Vec<&Counts> =
             core.imported.counts.iter().filter(|c| wanted(c.interval)).collect();
-        let mut evaluator = Evaluator::new(table);
         let level = match (ask.ask.level, &ask.ask.nodes) {
             (Some(level), _) => level,
             (None, Some(_)) => table.depth(),
-            (None, None) => deepest_complete(table, &mut evaluator, &part),
+            (None, None) => deepest_complete(table, evaluator, &part),
         };
         let chosen = ask.ask.at_level(table, level)?;
         report.level = report.level.max(chosen.level);
@@ -238,12 +244,11 @@ fn report(
             if cores.len() > 1 {
                 counts.core = Some(table.name.clone());
             }
-            let mut rows =
-                documents::parts(&mut evaluator, table, &counts, &chosen.selection, None);
+            let mut rows = documents::parts(evaluator, table, &counts, &chosen.selection, None);
             advise(core.texts, table, &mut rows.findings);
             // Without a count only constants of the machine have values.
             let is_counted = rows.nodes.iter().any(|n| n.value.is_some())
-                || counts.groups.iter().any(|g| (0..g.events().len()).any(|e| g.total(e).is_ok()));
+                || counts.groups.iter().any(GroupCounts::has_counts);
             rows.info.retain(|i| i.value.is_some() && is_counted);
             report.nodes.extend(rows.nodes);
             report.bottlenecks.extend(rows.bottlenecks);

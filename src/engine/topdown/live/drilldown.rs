@@ -102,9 +102,9 @@ fn all_levels(core: CoreTable, mut nodes: Vec<NodeId>) -> CountedCore {
     let CoreTable { table, pmu, texts, note } = core;
     nodes.sort_unstable();
     let level = nodes.iter().map(|n| table.nodes[usize::from(*n)].level).max().unwrap_or(0);
-    let beside = Selection::level(&table, 0, false).beside;
-    let chosen =
-        Chosen { level, selection: Selection { tree: nodes.clone(), beside }, counted: nodes };
+    let mut selection = Selection::level(&table, 0, false);
+    selection.tree.clone_from(&nodes);
+    let chosen = Chosen { level, selection, counted: nodes };
     CountedCore { table, pmu, texts, note, chosen, plan: Plan::default(), groups: Vec::new() }
 }
 
