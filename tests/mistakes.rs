@@ -139,6 +139,15 @@ fn a_config_file_out_of_reach_is_a_note() {
 }
 
 #[test]
+fn a_config_file_that_is_not_there_is_an_error_of_every_command() {
+    for arguments in [&["doctor"][..], &["report", "--", "true"]] {
+        let output = tdtool(["--config", "/no/such/file"].iter().chain(arguments));
+        assert_eq!(output.code(), Some(2), "{}", output.stderr);
+        assert!(output.stderr.contains("/no/such/file"), "{}", output.stderr);
+    }
+}
+
+#[test]
 fn families_and_products_name_their_table() {
     // Intel and AMD product pages: Skylake is the 6th generation Core, EPYC 9004 is Genoa, a Zen 4; Milan is EPYC
     // 7003, a Zen 3. Linux calls Skylake servers skylakex.

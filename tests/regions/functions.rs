@@ -56,6 +56,12 @@ fn functions_are_regions_without_markers_also_if_left_by_a_jump() {
         let ran = tdtool(["report", "--region", "trees", "--", text(&program)]);
         assert_eq!(ran.code(), Some(1));
         assert!(ran.stderr.contains("there is no function `trees`"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("did you mean `tree`"), "{}", ran.stderr);
+        let options = ["--module", "/no/such.so", "--region", "tree"];
+        let ran = tdtool(["report"].iter().chain(&options).chain(&["--", text(&program)]));
+        assert_eq!(ran.code(), Some(1));
+        let text = &ran.stderr;
+        assert!(text.contains("/no/such.so") && text.contains("--module names"), "{text}");
     }
 }
 

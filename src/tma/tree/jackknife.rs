@@ -45,6 +45,18 @@ pub(super) fn errors(
     counts: &Counts,
     evaluation: &mut Evaluation,
 ) {
+    let tells = |group| readings(group, counts).is_ok_and(|n| n >= MIN_READINGS);
+    if !counts.groups.iter().any(tells) {
+        // As in most intervals: no value has an error, for these reasons.
+        let mut few = Few::default();
+        for (n, result) in evaluation.nodes.iter_mut().enumerate() {
+            if result.quantity.value.is_ok() {
+                let groups = &layout.groups_of[n];
+                result.quantity.error = error_of(groups, counts, f64::NAN, &mut few);
+            }
+        }
+        return;
+    }
     // A value at its limit varies, too: it is the part beyond the limit that does.
     scratch.unlimited = true;
     scratch.next_stamp();
@@ -100,6 +112,20 @@ fn rounding(table: &Table, n: usize, groups: &[usize], counts: &Counts) -> f64 {
     fewest.map_or(0.0, |n| 1.0 / (12.0 * 255.0 * 255.0 * n.max(1) as f64))
 }
 
+/// How often a group was read, or why that tells nothing.
+fn readings(group: &GroupCounts, counts: &Counts) -> Result<usize, &'static str> {
+    match group {
+        // An interval is read once where its groups ran all the time: nothing is estimated.
+        GroupCounts::Live { .. } if counts.interval.is_some() && ran_all(group) => Ok(MIN_READINGS),
+        GroupCounts::Live { readings, .. } => Ok(readings.len()),
+        GroupCounts::Imported { intervals, .. } if intervals.is_empty() => {
+            Err("imported totals have no repeated readings")
+        }
+        GroupCounts::Imported { intervals, .. } => Ok(intervals.len()),
+        GroupCounts::Missing { .. } => Err("not counted"),
+    }
+}
+
 /// Whether a group never waited for counters.
 fn ran_all(group: &GroupCounts) -> bool {
     group.running_share().is_some_and(|share| share >= WHOLE)
@@ -128,18 +154,7 @@ impl Few {
 fn error_of(groups: &[usize], counts: &Counts, square: f64, few: &mut Few) -> Result<f64, String> {
     let mut fewest = usize::MAX;
     for &g in groups {
-        match &counts.groups[g] {
-            // An interval is read once where its groups ran all the time: nothing is estimated.
-            group @ GroupCounts::Live { .. } if counts.interval.is_some() && ran_all(group) => {
-                fewest = fewest.min(MIN_READINGS);
-            }
-            GroupCounts::Live { readings, .. } => fewest = fewest.min(readings.len()),
-            GroupCounts::Imported { intervals, .. } if intervals.is_empty() => {
-                return Err("imported totals have no repeated readings".into());
-            }
-            GroupCounts::Imported { intervals, .. } => fewest = fewest.min(intervals.len()),
-            GroupCounts::Missing { .. } => return Err("not counted".into()),
-        }
+        fewest = fewest.min(readings(&counts.groups[g], counts)?);
     }
     if fewest == usize::MAX {
         return Err("it uses no count".into());
