@@ -258,13 +258,14 @@ pub fn notes(snapshot: &Snapshot) -> Vec<String> {
         snapshot.entry,
         snapshot.command.join(" ")
     );
-    let trips = match (walk.end, snapshot.from_outside) {
-        (End::Left, true) => format!("{} trips", walk.trips),
-        (End::Left, false) => format!("{} more trips, from the middle of the loop", walk.trips),
-        (..) => format!("at least {} trips", walk.trips),
-    };
     let plural =
         |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let trips = |what: &str| plural(walk.trips as usize, what);
+    let trips = match (walk.end, snapshot.from_outside) {
+        (End::Left, true) => trips("trip"),
+        (End::Left, false) => format!("{}, from the middle of the loop", trips("more trip")),
+        (..) => format!("at least {}", trips("trip")),
+    };
     let did = format!(
         "in the program, from there: {trips} on {}, {} captured",
         plural(walk.paths.len(), "distinct path"),

@@ -20,6 +20,16 @@ pub fn share(value: Option<f64>, error: Option<f64>) -> String {
     }
 }
 
+/// An interval of shares in whole per cent, rounded outwards so that the value lies in it: `("31", "47")`.
+pub fn percent_bounds(low: f64, high: f64) -> (String, String) {
+    // Shares that differ from a whole number by rounding alone are it.
+    const ROUNDING: f64 = 1e-6;
+    let low = (100.0 * low + ROUNDING).floor().max(0.0);
+    // Not -0.
+    let high = (100.0 * high - ROUNDING).ceil().max(low) + 0.0;
+    (format!("{low:.0}"), format!("{high:.0}"))
+}
+
 /// A bound of a difference of shares in points, rounded up to a tenth: `5.0`.
 pub fn at_most_points(bound: f64) -> String {
     let tenths = (1000.0 * bound - 1e-6).ceil().max(1.0);
@@ -125,6 +135,15 @@ mod tests {
         {
             assert_eq!(at_most_points(bound), text, "{bound}");
         }
+    }
+
+    #[test]
+    fn an_interval_contains_its_value_as_it_is_shown() {
+        let of = |low, high| percent_bounds(low, high);
+        assert_eq!(of(0.0, 0.004), ("0".to_owned(), "1".to_owned()), "0.4 % lies in it");
+        assert_eq!(of(0.316, 0.464), ("31".to_owned(), "47".to_owned()));
+        assert_eq!(of(0.7, 1.0), ("70".to_owned(), "100".to_owned()));
+        assert_eq!(of(0.0, 0.0), ("0".to_owned(), "0".to_owned()));
     }
 
     #[test]

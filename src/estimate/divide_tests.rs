@@ -45,7 +45,7 @@ fn without_evidence_the_rest_is_unexplained() {
 #[test]
 fn loads_that_can_account_for_the_rest_get_it() {
     let at_most = Interval::exact(400.0);
-    let loads = Ok(Loads { at_most, carried: Interval::default() });
+    let loads = Ok(Loads { at_most, carried: Interval::default(), unknown: 0.0 });
     let parts = divide(&Evidence { loads, ..evidence() });
     sums_to_one(&parts);
     assert_eq!(value(&parts, Part::MemoryBound), 0.7);
@@ -57,7 +57,7 @@ fn loads_that_can_account_for_the_rest_get_it() {
 #[test]
 fn loads_that_cannot_leave_something_unexplained() {
     let at_most = Interval::exact(20.0);
-    let loads = Ok(Loads { at_most, carried: at_most });
+    let loads = Ok(Loads { at_most, carried: at_most, unknown: 0.0 });
     let parts = divide(&Evidence { loads, ..evidence() });
     sums_to_one(&parts);
     // 20 × 1.3 of 100.
@@ -67,13 +67,15 @@ fn loads_that_cannot_leave_something_unexplained() {
 
 #[test]
 fn what_loads_and_code_both_could_take_is_not_distributed() {
-    let loads = Ok(Loads { at_most: Interval::exact(400.0), carried: Interval::default() });
+    let loads =
+        Ok(Loads { at_most: Interval::exact(400.0), carried: Interval::default(), unknown: 0.0 });
     let parts = divide(&Evidence { loads, fetch: 500.0, ..evidence() });
     sums_to_one(&parts);
     assert_eq!(value(&parts, Part::Unexplained), 0.7);
     assert_eq!(bottleneck(&parts), None);
     // Fetching can take 50 of 70: at least 20 are of loads.
-    let loads = Ok(Loads { at_most: Interval::exact(400.0), carried: Interval::default() });
+    let loads =
+        Ok(Loads { at_most: Interval::exact(400.0), carried: Interval::default(), unknown: 0.0 });
     let parts = divide(&Evidence { loads, fetch: 50.0, ..evidence() });
     sums_to_one(&parts);
     assert_eq!(value(&parts, Part::MemoryBound), 0.2);
@@ -119,7 +121,7 @@ fn the_bound_says_where_isolated_cycles_belong() {
 fn without_isolation_only_carried_latency_is_memory() {
     let loads = |carried: f64| {
         let carried = Interval::exact(carried);
-        let found = Loads { at_most: Interval::exact(500.0), carried };
+        let found = Loads { at_most: Interval::exact(500.0), carried, unknown: 0.0 };
         let isolated = Err("it calls".to_owned());
         divide(&Evidence { loads: Ok(found), isolated, ..evidence() })
     };
@@ -132,7 +134,8 @@ fn without_isolation_only_carried_latency_is_memory() {
 
 #[test]
 fn with_unknown_mispredictions_only_carried_latency_is_memory() {
-    let loads = Loads { at_most: Interval::exact(500.0), carried: Interval::default() };
+    let loads =
+        Loads { at_most: Interval::exact(500.0), carried: Interval::default(), unknown: 0.0 };
     let mispredicted = Err("no cost yet".to_owned());
     let parts = divide(&Evidence { loads: Ok(loads), mispredicted, ..evidence() });
     sums_to_one(&parts);
@@ -171,7 +174,8 @@ fn dependencies_between_blocks_account_for_the_rest_as_far_as_they_go() {
 /// certain: 70 − 90 and 70 − 60 × 1.3 are below 0.
 #[test]
 fn what_loads_and_dependencies_wait_divides_by_their_latencies() {
-    let loads = Ok(Loads { at_most: Interval::exact(60.0), carried: Interval::default() });
+    let loads =
+        Ok(Loads { at_most: Interval::exact(60.0), carried: Interval::default(), unknown: 0.0 });
     let parts = divide(&Evidence { is_loop: false, latency: 120.0, loads, ..evidence() });
     sums_to_one(&parts);
     assert_eq!(value(&parts, Part::MemoryBound), 0.28);
@@ -223,4 +227,20 @@ fn divisions_with_other_values_could_take_the_rest() {
     let left = parts.of(Part::Unexplained);
     assert_eq!(value(&parts, Part::Unexplained), 0.7);
     assert!(left.reason.as_ref().is_some_and(|why| why.contains("divisions")), "{left:?}");
+}
+
+/// By hand: 70 % are left; loads of which nothing was measured could take 30, or all of them.
+#[test]
+fn loads_that_were_not_measured_could_take_the_rest() {
+    for (unknown, high, least) in [(30.0, 0.3, 0.4), (f64::INFINITY, 0.7, 0.0)] {
+        let loads = Loads { unknown, ..Loads::default() };
+        let parts = divide(&Evidence { loads: Ok(loads), ..evidence() });
+        sums_to_one(&parts);
+        let memory = parts.of(Part::MemoryBound).share;
+        assert!(memory.value == 0.0 && memory.high >= high, "{parts:?}");
+        let left = parts.of(Part::Unexplained);
+        assert!(left.share.low <= least + 1e-9, "{left:?}");
+        assert!(left.reason.as_ref().is_some_and(|why| why.contains("not measured")), "{left:?}");
+        assert_eq!(bottleneck(&parts), None);
+    }
 }

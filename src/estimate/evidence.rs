@@ -32,6 +32,8 @@ pub struct Loads {
     pub at_most: Interval,
     /// Of that, of loads that are themselves the loop-carried dependency (pointer chases): they do not overlap.
     pub carried: Interval,
+    /// The most that others can cost, of which nothing was measured.
+    pub unknown: f64,
 }
 
 /// What is known of a piece of code; or why it is not.

@@ -16,6 +16,9 @@ const LATENCY: f64 = 0.3;
 /// Why more is not known of divisions.
 const VALUES: &str = "divisions take as long as their values ask for, and those of the program are not known: they could account for it";
 
+/// The same of loads.
+const LOADS: &str = "some of its loads were not measured, such as those that no probe fits into: they could account for it";
+
 /// What the known shares leave, and the most that each cause can take, as shares of the time.
 pub(crate) struct Rest {
     rest: Interval,
@@ -26,6 +29,8 @@ pub(crate) struct Rest {
     doubtful: f64,
     /// The most that divisions can take whose values are not the program's.
     values: f64,
+    /// The most that loads can take of which nothing was measured.
+    loads: f64,
     fetch: f64,
     /// Why more is not known.
     reason: Option<String>,
@@ -41,6 +46,7 @@ impl Rest {
             dependencies: 0.0,
             doubtful: 0.0,
             values: 0.0,
+            loads: 0.0,
             fetch: 0.0,
             reason: None,
         };
@@ -62,9 +68,10 @@ impl Rest {
             let waits = dependencies(one) / time;
             sum.dependencies += waits;
             sum.doubtful += if missing.is_some() { waits } else { 0.0 };
-            let loads = one.loads.as_ref().err();
-            let reason =
-                missing.or_else(|| loads.map(|why| format!("its loads are not known: {why}")));
+            let (unknown, loads) = unknown_loads(one);
+            sum.loads += unknown / time;
+            let is_much = unknown > LEAST * one.cycles.value;
+            let reason = missing.or_else(|| loads.filter(|_| is_much));
             if let (Some(reason), true) = (reason, one.cycles.value > longest) {
                 (sum.reason, longest) = (Some(reason), one.cycles.value);
             }
@@ -79,6 +86,21 @@ fn missing(evidence: &Evidence) -> Option<String> {
     let alone = alone.map(|why| format!("not measured in isolation: {why}"));
     let predicted = evidence.mispredicted.as_ref().err();
     alone.or_else(|| predicted.map(|why| format!("its mispredictions are not known: {why}")))
+}
+
+/// Cycles that loads may take of which nothing was measured, and why not.
+fn unknown_loads(evidence: &Evidence) -> (f64, Option<String>) {
+    let known = match (&evidence.isolated, &evidence.retiring) {
+        (Ok(found), _) => found.cycles.value,
+        (_, Ok(retired)) => retired.value,
+        _ => 0.0,
+    };
+    let rest = (evidence.cycles.value - known).max(0.0);
+    match &evidence.loads {
+        Ok(loads) if loads.unknown > 0.0 => (loads.unknown.min(rest), Some(LOADS.to_owned())),
+        Ok(_) => (0.0, None),
+        Err(why) => (rest, Some(format!("its loads are not known: {why}"))),
+    }
 }
 
 /// Cycles that its instructions may wait for each other beside those in isolation.
@@ -104,7 +126,7 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
     }
     let memory = (of.memory * (1.0 + LATENCY)).min(rest.value);
     let core = of.dependencies.min(rest.value);
-    let values = of.values.min(rest.value);
+    let (values, loads) = (of.values.min(rest.value), of.loads.min(rest.value));
     let fetch = of.fetch.min(rest.value);
     // What the other cannot explain is certain; what both could is not distributed.
     let waits = (memory + core).min(rest.value);
@@ -140,15 +162,19 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
         }
     };
     let own_memory = error(Part::MemoryBound, of_memory, of_waits - core - values);
-    let own_core = error(Part::CoreBound, of_core, of_waits - memory - of.doubtful);
-    let own_fetch = error(Part::FetchLatency, of_fetch, of_fetch - values);
+    let own_core = error(Part::CoreBound, of_core, of_waits - memory - loads - of.doubtful);
+    let own_fetch = error(Part::FetchLatency, of_fetch, of_fetch - values - loads);
     let doubt = of_memory * model(Part::MemoryBound) + (of_core + of_fetch) * OVERLAPPING;
     unexplained(
-        Interval::new(left, left - rest.below().max(values), left + doubt + rest.above()),
+        Interval::new(
+            left,
+            left - rest.below().max(values).max(loads),
+            left + doubt + rest.above(),
+        ),
         reason,
     );
     for (part, own, could) in [
-        (Part::MemoryBound, own_memory, memory),
+        (Part::MemoryBound, own_memory, memory.max(own_memory.value + loads)),
         (Part::CoreBound, own_core, core.max(values)),
         (Part::FetchLatency, own_fetch, fetch),
     ] {

@@ -8,6 +8,8 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
     pub module: &'a str,
+    /// Name of its function.
+    pub name: &'a str,
     /// First address of its function.
     pub function: u64,
     /// Its own first address.
@@ -34,8 +36,14 @@ pub(super) fn next(parts: &Parts, place: &Place) -> String {
     }
     let command = format::command(place.command);
     let count = |what: &str| {
-        let Place { module, function, .. } = place;
-        format!("tdtool count {what} --module {module} --functions {function:#x} -- {command}")
+        let Place { module, name, function, .. } = place;
+        // Others are patterns, or need quotes.
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let function = match !name.is_empty() && name.chars().all(is_plain) {
+            true => (*name).to_owned(),
+            false => format!("{function:#x}"),
+        };
+        format!("tdtool count {what} --module {module} --functions {function} -- {command}")
     };
     match leading(parts) {
         Part::BadSpeculation => count("--branches"),
@@ -83,8 +91,14 @@ mod tests {
         let of = |part, start| {
             let mut parts = Parts::default();
             parts.set(part, Share { share: Interval::exact(1.0), ..Share::default() });
-            let place =
-                Place { module: &own, function: 0x10, start, is_loop: true, command: &command };
+            let place = Place {
+                module: &own,
+                name: "a<b>",
+                function: 0x10,
+                start,
+                is_loop: true,
+                command: &command,
+            };
             next(&parts, &place)
         };
         assert_eq!(of(Part::CoreBound, 0x20), format!("tdtool block {own}:@0x20 -- 'a b'"));

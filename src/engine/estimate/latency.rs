@@ -37,6 +37,10 @@ pub(super) fn of(
     for row in &accesses.loads {
         let executions = row.executions.unwrap_or(0) as f64;
         let beyond = beyond(row, timer).times(executions * ghz);
+        if !is_known(row) {
+            let most = (timer.memory - mean(timer, "L1").unwrap_or(0.0)).max(0.0);
+            sum.unknown += row.executions.map_or(f64::INFINITY, |n| n as f64 * most * ghz);
+        }
         let is_chase = row.class.as_ref().is_some_and(|class| class.kind == "pointer_chase");
         if is_chase && is_loop {
             sum.carried = sum.carried.plus_alike(beyond);
@@ -50,6 +54,15 @@ pub(super) fn of(
         sum.at_most = sum.at_most.plus_alike(Interval::exact(most));
     }
     Ok(sum)
+}
+
+/// Whether anything says what a load costs: its latency, or that it reads one address or walks over memory.
+fn is_known(row: &LoadRow) -> bool {
+    let walks = |kind: &str| kind == "constant" || kind == "stride";
+    row.latency.is_some()
+        || !row.levels.is_empty()
+        || row.executions == Some(0)
+        || row.class.as_ref().is_some_and(|class| walks(&class.kind))
 }
 
 /// Which loads and stores can cost most, with what is known of each; `None` where none costs anything.
@@ -195,6 +208,21 @@ mod tests {
         assert_eq!(found.carried, found.at_most);
         let found = of(&loads(&chase), &count(), 3.0, false).unwrap();
         assert_eq!(found.carried, Interval::default());
+    }
+
+    /// By hand: 1,000 × (60 - 2) ns at 3 GHz, or any number of times.
+    #[test]
+    fn what_was_not_measured_of_a_load_may_be_memory() {
+        let mut unmeasured = row("pointer_chase", &[]);
+        unmeasured.latency = None;
+        let found = of(&loads(&unmeasured), &count(), 3.0, true).unwrap();
+        assert!((found.unknown - 174_000.0).abs() < 1e-6, "{found:?}");
+        assert_eq!(found.at_most, Interval::default());
+        unmeasured.executions = None;
+        assert_eq!(of(&loads(&unmeasured), &count(), 3.0, true).unwrap().unknown, f64::INFINITY);
+        // One address stays in the first cache.
+        unmeasured.class.as_mut().unwrap().kind = "constant".to_owned();
+        assert_eq!(of(&loads(&unmeasured), &count(), 3.0, true).unwrap(), Loads::default());
     }
 
     /// By hand: half a line for each step of 32 bytes; 2 × 60 ns a line; 32 × 4000 bytes in a row hit L2.

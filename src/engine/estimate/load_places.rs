@@ -6,7 +6,6 @@ use super::pieces::{Function, Piece};
 use super::schedule::Isolated;
 use crate::count::Places;
 use estimate::Part;
-use iced_x86::{Mnemonic, OpKind};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -69,7 +68,7 @@ pub(super) fn unexplained(
             let left = own.parts.of(Part::Unexplained).share.value;
             all.extend(own.pieces.iter().map(|number| {
                 let piece = &function.pieces[*number];
-                let probed = piece.blocks.iter().filter(|block| has_access(function, **block));
+                let probed = piece.blocks.iter().filter(|block| function.has_access(**block));
                 let executed = probed.map(|block| function.executed(*block)).sum();
                 // Of several together, each may have it.
                 Candidate { function, piece, left: piece.samples as f64 * left, executed }
@@ -95,14 +94,6 @@ pub(super) fn unexplained(
         own.extend(one.piece.blocks.iter().map(|block| one.function.range(*block)));
     }
     Unexplained { share, places: Arc::new(places), is_part }
-}
-
-/// Whether a block loads or stores anything.
-fn has_access(function: &Function, block: usize) -> bool {
-    function.instructions(block).iter().any(|(_, inst)| {
-        let mut operands = (0..inst.decoded.op_count()).map(|n| inst.decoded.op_kind(n));
-        inst.decoded.mnemonic() != Mnemonic::Lea && operands.any(|kind| kind == OpKind::Memory)
-    })
 }
 
 /// The candidates that hold `enough` of what is left; of those, if they are executed more than `most` times, the ones

@@ -69,10 +69,7 @@ pub(super) fn matter(
 /// Whether there are divisions or roots, whose time depends on their operands.
 pub(super) fn divides(function: &Function, piece: &Piece) -> bool {
     let mut all = piece.blocks.iter().flat_map(|block| function.instructions(*block));
-    all.any(|(_, inst)| {
-        let name = format!("{:?}", inst.decoded.mnemonic()).to_lowercase();
-        name.contains("div") || name.contains("sqrt")
-    })
+    all.any(|(_, inst)| inst.divides())
 }
 
 impl OwnValues {

@@ -6,7 +6,7 @@ use super::paths::{Path, paths};
 use super::waits::longest;
 use crate::hot::hottest::Hot;
 use crate::recorded_loads::code::Code;
-use iced_x86::FlowControl;
+use iced_x86::{FlowControl, OpKind};
 use isa::deps::Analyser;
 use isa::flow::{Edge, Flow, Loop};
 use profile::address_space::ModuleAddress;
@@ -71,6 +71,16 @@ impl Piece {
 }
 
 impl Function {
+    /// Whether a block loads or stores anything, the stack of calls aside.
+    pub fn has_access(&self, block: usize) -> bool {
+        self.instructions(block).iter().any(|(_, inst)| {
+            let decoded = &inst.decoded;
+            let mut kinds = (0..decoded.op_count()).map(|number| decoded.op_kind(number));
+            let is_named = decoded.is_string_instruction() || kinds.any(|k| k == OpKind::Memory);
+            is_named && inst.touches_memory()
+        })
+    }
+
     /// Of a hot function; `None` where its code is not known.
     pub fn of(number: usize, hot: &Hot, code: &mut Code, counted: &Counted) -> Option<Self> {
         if hot.gap.is_some() {

@@ -51,7 +51,7 @@ pub(super) fn enter(
             let unknown = not_measured();
             let found = isolated.get(&(at, number)).unwrap_or(&unknown);
             let parts = piece_parts(context, (function, piece), found);
-            let place = place(function, piece, (of.range.start, command));
+            let place = place(function, piece, (&of.name, of.range.start, command));
             if let Some(row) = piece_row(function, piece, found, (&parts, &place), context) {
                 let row = Row { name: of.name.clone(), ..row };
                 match piece.kind {
@@ -67,7 +67,8 @@ pub(super) fn enter(
         }
         let outside = of.share * samples - own.iter().map(|one| one.samples).sum::<f64>();
         let (module, start) = (function.module.as_str(), of.range.start);
-        let whole = Place { module, function: start, start, is_loop: false, command };
+        let whole =
+            Place { module, name: &of.name, function: start, start, is_loop: false, command };
         if outside > 0.5 {
             let parts = Parts::unknown("samples outside of its known blocks".to_owned());
             own.push(Placed { samples: outside, parts, place: whole });
@@ -152,7 +153,7 @@ fn is_single(row: &Row, functions: &[Function]) -> bool {
 fn place<'a>(
     function: &'a Function,
     piece: &Piece,
-    (start_of_function, command): (u64, &'a [String]),
+    (name, start_of_function, command): (&'a str, u64, &'a [String]),
 ) -> Place<'a> {
     let head = match piece.kind {
         Kind::Loop(number) => function.flow.loops[number].head,
@@ -160,6 +161,7 @@ fn place<'a>(
     };
     Place {
         module: &function.module,
+        name,
         function: start_of_function,
         start: function.range(head).start,
         is_loop: matches!(piece.kind, Kind::Loop(_)),

@@ -1,6 +1,7 @@
 //! The bottleneck in a sentence.
 
-use estimate::{Part, Parts};
+use crate::format::percent_bounds;
+use estimate::{Interval, Part, Parts};
 
 /// What is said of a part that is the bottleneck.
 fn label(part: Part) -> (&'static str, &'static str) {
@@ -26,8 +27,8 @@ const ALL: f64 = 0.995;
 pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, bound: Option<&str>) -> String {
     let percent = |part: Part| {
         let share = parts.of(part).share;
-        let [value, low, high] = [share.value, share.low, share.high].map(|x| (100.0 * x).round());
-        format!("{value:.0} % ({low:.0}-{high:.0} %)")
+        let (low, high) = percent_bounds(share.low, share.high);
+        format!("{:.0} % ({low}-{high} %)", 100.0 * share.value)
     };
     if let Some(part) = bottleneck {
         let (name, why) = label(part);
@@ -38,24 +39,30 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, bound: Option<&s
     if let (true, Some(why)) = (unexplained.share.value >= ALL, &unexplained.reason) {
         return format!("Not divided: {why}.");
     }
-    let mut order: Vec<(Part, f64)> =
-        parts.iter().map(|(part, share)| (part, share.share.value)).collect();
-    order.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let two: Vec<String> = order
-        .iter()
-        .take(2)
-        .filter(|(_, value)| *value > 0.0)
-        .map(|(part, _)| format!("{} {}", label(*part).0, percent(*part)))
+    let first = largest(parts, None, |share| share.value);
+    // What may be the largest, too.
+    let second = largest(parts, first, |share| share.high);
+    let two: Vec<String> = [first, second]
+        .into_iter()
+        .flatten()
+        .map(|part| format!("{} {}", label(part).0, percent(part)))
         .collect();
-    let why = unexplained.reason.as_ref().filter(|_| order[0].0 == Part::Unexplained);
+    let why = unexplained.reason.as_ref().filter(|_| first == Some(Part::Unexplained));
     let why = why.map_or(String::new(), |why| format!(": {why}"));
     format!("Undecided between {}{why}.", two.join(" and "))
+}
+
+/// The part of which this is the largest, but for one; none where it is 0 of all.
+fn largest(parts: &Parts, but: Option<Part>, of: impl Fn(Interval) -> f64) -> Option<Part> {
+    let others = parts.iter().filter(|(part, _)| Some(*part) != but);
+    let most = others.max_by(|a, b| of(a.1.share).total_cmp(&of(b.1.share)))?;
+    (of(most.1.share) > 0.0).then_some(most.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use estimate::{Interval, Share};
+    use estimate::Share;
 
     #[test]
     fn what_is_not_divided_has_its_reason() {
@@ -78,5 +85,10 @@ mod tests {
             sentence(&parts, None, None),
             "Undecided between Core Bound 80 % (70-85 %) and Unexplained 20 % (10-30 %)."
         );
+        // What may be as large is named, also where its own value is small.
+        parts.set(Part::Retiring, share(0.1, 0.05, 0.1));
+        parts.set(Part::MemoryBound, share(0.0, 0.0, 0.9));
+        let said = sentence(&parts, None, None);
+        assert!(said.ends_with("and Memory Bound 0 % (0-90 %)."), "{said}");
     }
 }

@@ -32,6 +32,10 @@ pub fn kind(path: &Path) -> Result<FileKind> {
     let cannot = |e: std::io::Error| {
         let error = Error::failed(format!("cannot read {}", path.display()));
         match e.kind() {
+            // Commands have no `.csv`.
+            std::io::ErrorKind::NotFound if path.extension().is_some() => {
+                error.because("there is no such file")
+            }
             std::io::ErrorKind::NotFound => error.because("there is no such file").hint(format!(
                 "to measure a command of that name: `tdtool report -- {}`",
                 path.display()

@@ -67,6 +67,12 @@ impl Inst {
         self.memory.iter().any(|m| Self::writes(m.access()))
     }
 
+    /// Whether it is a division or a root, whose time depends on its operands.
+    pub fn divides(&self) -> bool {
+        let name = format!("{:?}", self.decoded.mnemonic()).to_lowercase();
+        name.contains("div") || name.contains("sqrt")
+    }
+
     /// Whether it does SSE or AVX floating-point arithmetic.
     pub fn computes_float(&self) -> bool {
         let name = format!("{:?}", self.decoded.mnemonic()).to_lowercase();

@@ -56,6 +56,8 @@ fn request(mut located: Located, args: &BlockArgs, options: &Options) -> Result<
         without_exit(&mut located);
     }
     let captured = captured(&located, args, &mut options)?;
+    let assumed =
+        if captured.is_empty() && file.is_some() { assumed(&located) } else { Vec::new() };
     let end = located.start.saturating_add(located.bytes.len() as u64);
     let place = Place { file, range: located.start..end };
     let registers = args.registers.as_deref().filter(|_| options.snapshot.is_none());
@@ -65,8 +67,28 @@ fn request(mut located: Located, args: &BlockArgs, options: &Options) -> Result<
     Ok(Request {
         region: Region { name: located.name, bytes: located.bytes },
         options: Options { init, address: file.map(|_| located.start), ..options },
-        notes: located.notes.into_iter().chain(source).chain(captured).collect(),
+        notes: located.notes.into_iter().chain(source).chain(captured).chain(assumed).collect(),
     })
+}
+
+/// What a measurement of a program's block leaves open that has made-up values and data in the first cache.
+fn assumed(located: &Located) -> Vec<String> {
+    let Ok(block) = isa::code::Block::decode(&located.bytes) else { return Vec::new() };
+    let any = |of: fn(&isa::code::Inst) -> bool| block.instructions.iter().any(of);
+    let mut notes = Vec::new();
+    if any(isa::code::Inst::divides) {
+        notes.push(
+            "a division takes as long as its operands ask for, which are made up here: -- ARGS takes the program's"
+                .to_owned(),
+        );
+    }
+    if any(isa::code::Inst::touches_memory) {
+        notes.push(
+            "its data is in the first cache here; what misses cost in the program: tdtool report --estimate"
+                .to_owned(),
+        );
+    }
+    notes
 }
 
 /// Has the block start with the values of its running program, where the arguments ask for that;

@@ -14,7 +14,7 @@ pub(super) fn estimate_ask(
     let command = command.cloned().ok_or_else(|| {
         tma::Error::usage("--estimate needs a command to run again")
             .because("it counts, and records branches and loads, in further runs")
-            .hint("tdtool report --estimate -- COMMAND")
+            .hint("tdtool report --estimate -- COMMAND; of a running process: tdtool -p PID, then the key e")
     })?;
     let (model, progress) = (settings.own_core_model()?, Watch::new(show_step));
     Ok(EstimateAsk { command, process: None, model, progress, so_far: None })

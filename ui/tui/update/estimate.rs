@@ -59,7 +59,7 @@ pub fn ask(state: &mut State, effects: &mut Vec<Effect>) {
 fn switch(state: &mut State, effects: &mut Vec<Effect>) {
     if state.screen().is_estimate() || state.path[0] == Screen::Estimate {
         if state.functions.data.ready().is_none() {
-            state.message = Some("the samples are not in this document".to_owned());
+            state.message = Some("this document has an estimate only, no samples".to_owned());
             return;
         }
         measure::stop(state, effects);
@@ -168,7 +168,7 @@ fn measure_piece(state: &mut State, effects: &mut Vec<Effect>) {
         .collect::<Option<Vec<_>>>()
         .map(|all| all.concat());
     let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) else {
-        state.message = Some("its instructions are not in this document".to_owned());
+        state.message = Some("the document does not have its instructions".to_owned());
         return;
     };
     let code = row.code.iter().map(|one| one.text.clone()).collect();

@@ -64,12 +64,14 @@ fn said(row: &Row) -> String {
 fn basis(document: &Estimate) -> String {
     let seconds: f64 = document.runs.iter().map(|run| run.seconds).sum();
     let same = match document.deterministic {
-        Some(true) => "; two of them entered all blocks equally often",
-        Some(false) => "; two of them differ: the program is not deterministic",
+        Some(true) => "; the program is deterministic: two runs entered all blocks equally often",
+        Some(false) => {
+            "; the program is not deterministic: two runs entered blocks differently often"
+        }
         None => "",
     };
     format!(
-        "Estimated from {} runs of {} in all{same}.",
+        "Estimated from {} measurements of {} in all{same}.",
         document.runs.len(),
         format::seconds(seconds)
     )

@@ -52,7 +52,7 @@ fn labelled(out: &mut Paragraphs, label: &str, text: &str) {
 /// Why something is missing.
 fn unknown(row: &Row, name: &str) -> String {
     let why = row.reasons.get(name).map(String::as_str);
-    format!("not known: {}", why.unwrap_or("not in this document"))
+    format!("not known: {}", why.unwrap_or("nothing was recorded of it"))
 }
 
 fn numbers(out: &mut Paragraphs, row: &Row, is_loop: bool) {

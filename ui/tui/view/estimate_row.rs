@@ -7,7 +7,7 @@ use crate::tui::state::Piece;
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, fit_middle, fit_right, width};
 use engine::documents::estimate::{Node, Parts, Row};
-use engine::format;
+use engine::format::{self, percent_bounds};
 use ratatui::text::{Line, Span};
 
 /// The titles above five bars of so many cells each.
@@ -175,7 +175,8 @@ pub fn node_line(look: Look, node: &Node, is_bottleneck: bool, columns: usize) -
     let value = format!("{:.1} %", 100.0 * share.value);
     spans.push(look.span(fit_right(&value, 8), tone));
     if columns >= 44 {
-        let interval = format!("{:.0} to {:.0} %", 100.0 * share.low, 100.0 * share.high);
+        let (low, high) = percent_bounds(share.low, share.high);
+        let interval = format!("{low} to {high} %");
         spans.push(look.span(format!("  {}", fit(&interval, 13)), tone));
     }
     let used: usize = spans.iter().map(Span::width).sum();

@@ -68,10 +68,11 @@ pub fn modes(throughput: &Throughput) -> String {
 fn explanation(rows: &mut Rows, report: &Measurement) {
     let Some(name) = report.hierarchy.bound else { return };
     let (meaning, remedy) = meaning(name);
-    let path = report.bounds.iter().find(|b| b.name == name).map(|b| b.path.join(" → "));
-    let text = match path.filter(|path| !path.is_empty()) {
-        Some(path) => format!("{meaning}: {path} → next iteration"),
-        None => meaning.to_owned(),
+    let path = report.bounds.iter().find(|b| b.name == name).map_or(&[][..], |b| &b.path);
+    let remedy = if name == "dependency" { of_chain(path).unwrap_or(remedy) } else { remedy };
+    let text = match path.is_empty() {
+        false => format!("{meaning}: {} → next iteration", path.join(" → ")),
+        true => meaning.to_owned(),
     };
     rows.add("  bound by:  ", text, Weight::Strong);
     let measured = largest_gain(report);
@@ -85,6 +86,21 @@ fn explanation(rows: &mut Rows, report: &Measurement) {
     } else if !remedy.is_empty() {
         rows.plain("  to lower:  ", remedy);
     }
+}
+
+/// What lowers the time of a chain with these instructions, where that is another thing than usual.
+fn of_chain(path: &[String]) -> Option<&'static str> {
+    let name = |text: &String| text.split(' ').next().unwrap_or_default().to_owned();
+    let divides = |text: &String| name(text).contains("div") || name(text).contains("sqrt");
+    let loads = |text: &String| name(text).starts_with("mov") && text.contains(",[");
+    if path.iter().any(divides) {
+        return Some(
+            "take the division out of this chain, multiply by a reciprocal, or use narrower operands",
+        );
+    }
+    path.iter().any(loads).then_some(
+        "each load waits for the one before: follow several such chains at once, or lay the data out so          that addresses are known earlier",
+    )
 }
 
 /// What a verdict means, and what usually lowers the time then.

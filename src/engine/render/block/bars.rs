@@ -56,10 +56,9 @@ fn explains(bound: &Bound, verdict: &str) -> bool {
 
 /// How the bound was found: a word and its range, or everything.
 fn source(bound: &Bound, verbose: bool) -> String {
-    let range = match (bound.low < bound.high, kind(&bound.how)) {
-        (false, _) => String::new(),
-        (true, "computed") => format!(" (up to {:.3})", bound.high),
-        (true, _) => format!(" ({:.3} to {:.3})", bound.low, bound.high),
+    let range = match bound.low < bound.high {
+        false => String::new(),
+        true => format!(" ({:.3} to {:.3})", bound.low, bound.high),
     };
     let from = if bound.assumed { " from assumed latencies" } else { "" };
     let refuted = if bound.refuted { "refuted: above the measurement; " } else { "" };

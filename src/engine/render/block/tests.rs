@@ -155,7 +155,7 @@ fn the_answer_comes_first_cycles_bound_remedy_and_bars_on_one_scale() {
 cycles per iteration: measured, and lower bounds
   measured            4.000  ########################
   dependency          3.000  ##################        <- explains the time; computed from assumed
-                                                       latencies (up to 4.000)
+                                                       latencies (3.000 to 4.000)
   front-end           1.000  ######                    measured
 
 evidence: its longest chain takes 4.00

@@ -1,7 +1,9 @@
 //! Hot functions and blocks, below the tree.
 
 use super::renderer::Renderer;
+use crate::documents::report::{Report, Source};
 use crate::documents::report_code::{BlockRow, Clean, EventFunction, EventRow, WithValues};
+use crate::format;
 use crate::render::fit::elided;
 use profile::hot::CallNode;
 use std::fmt::Write as _;
@@ -35,6 +37,7 @@ impl Renderer<'_> {
         }
         self.events(&report.events)?;
         self.blocks(&report.blocks)?;
+        self.next_step(report)?;
         if let Some(callers) = &report.callers {
             writeln!(self.out, "\nCallers of {}", callers.function)?;
             self.calls(&callers.tree, 0)?;
@@ -112,29 +115,43 @@ impl Renderer<'_> {
                 self.paragraph("                   with the program's values: ", &text)?;
             }
         }
+        Ok(())
+    }
+
+    /// What shows more of the hottest block.
+    fn next_step(&mut self, report: &Report) -> std::fmt::Result {
+        let rows = &report.blocks;
         // Only programs have blocks to measure in isolation, not jitdumps.
         let is_program =
             |row: &&BlockRow| row.path.starts_with('/') && !row.path.ends_with(".dump");
-        match rows.iter().find(is_program) {
-            Some(row) if rows.iter().all(|r| r.measured.is_none()) => {
-                // In a loop it may be one block of several, which only the program's values bring together.
-                let its_loop = format!(
-                    "; `tdtool block {}:@{} -- ARGS` its whole loop, with the values of the program run with \
-                     ARGS",
-                    row.path, row.start
-                );
-                let text = format!(
-                    "`tdtool block {}:{}` shows what bounds the hottest block{}; `tdtool report --measure` \
-                     measures all of these; `tdtool count --hot --branches --loads -- COMMAND` counts entries, \
-                     mispredictions and cache misses",
-                    row.path,
-                    row.start,
-                    if row.loop_depth > 0 { its_loop.as_str() } else { "" }
-                );
-                self.paragraph("next:  ", &text)
-            }
-            _ => Ok(()),
+        let first = rows.iter().find(is_program);
+        let Some(row) = first.filter(|_| rows.iter().all(|row| row.measured.is_none())) else {
+            return Ok(());
+        };
+        let known = report.command.as_ref().map(|words| format::command(words));
+        let mut steps = Vec::new();
+        if let (Source::NoPmu, None, Some(command)) = (report.source, &report.estimate, &known) {
+            steps.push(format!(
+                "`tdtool report --estimate -- {command}` says why functions and loops take their time"
+            ));
         }
+        let command = known.as_deref().unwrap_or("COMMAND");
+        let place = format!("{}:{}", row.path, row.start);
+        steps.push(format!(
+            "`tdtool block {place}` shows what bounds the hottest block with its data in the first cache"
+        ));
+        if row.loop_depth > 0 {
+            // It may be one block of several, which only the program's values bring together.
+            steps.push(format!(
+                "`tdtool block {}:@{} -- ARGS` its whole loop, with the values of the program run with ARGS",
+                row.path, row.start
+            ));
+        }
+        steps.push("`tdtool report --measure` measures all of these".to_owned());
+        steps.push(format!(
+            "`tdtool count --hot --branches --loads -- {command}` counts entries, mispredictions and cache misses"
+        ));
+        self.paragraph("next:  ", &steps.join("; "))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::code::{share, short};
 use super::renderer::Renderer;
 use crate::documents::estimate::{Estimate, Parts, Row};
-use crate::format;
+use crate::format::{self, percent_bounds};
 use std::fmt::Write as _;
 
 /// Columns of a bar.
@@ -47,7 +47,8 @@ impl Renderer<'_> {
             if part.high < 0.005 {
                 continue;
             }
-            let interval = format!("{:.0}-{:.0} %", 100.0 * part.low, 100.0 * part.high);
+            let (low, high) = percent_bounds(part.low, part.high);
+            let interval = format!("{low}-{high} %");
             let filled = (part.value * BAR as f64).round() as usize;
             let bar = letter.to_string().repeat(filled);
             let line = format!(
@@ -96,9 +97,12 @@ impl Renderer<'_> {
 /// Cycles in isolation; with which values, where that was a question.
 fn isolated(row: &Row, cycles: f64) -> String {
     let with = match row.isolated_with.as_deref() {
-        Some("the program's values") => " with its own values",
-        Some(text) if text.contains(':') => " with made-up values",
-        _ => "",
+        Some("the program's values") => " with its own values".to_owned(),
+        // Why its own are not known.
+        Some(text) => text.split_once(": ").map_or(String::new(), |(_, why)| {
+            format!(" with made-up values, its own not captured: {why}")
+        }),
+        None => String::new(),
     };
     format!(", {cycles:.2} in isolation{with}")
 }
