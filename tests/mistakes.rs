@@ -140,7 +140,15 @@ fn a_config_file_out_of_reach_is_a_note() {
 
 #[test]
 fn a_config_file_that_is_not_there_is_an_error_of_every_command() {
-    for arguments in [&["doctor"][..], &["report", "--", "true"]] {
+    for arguments in [
+        &["doctor"][..],
+        &["report", "--", "true"],
+        &["keys"],
+        &["tables", "list"],
+        &["workload", "list"],
+        &["count", "--", "true"],
+        &["block", "90"],
+    ] {
         let output = tdtool(["--config", "/no/such/file"].iter().chain(arguments));
         assert_eq!(output.code(), Some(2), "{}", output.stderr);
         assert!(output.stderr.contains("/no/such/file"), "{}", output.stderr);

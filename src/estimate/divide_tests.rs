@@ -244,3 +244,16 @@ fn loads_that_were_not_measured_could_take_the_rest() {
         assert_eq!(bottleneck(&parts), None);
     }
 }
+
+/// By hand: of 200 cycles, 40 are known; the other 80 of one piece could be waits of 20, and of the other divisions.
+#[test]
+fn what_several_pieces_could_take_adds_up() {
+    let waits = Evidence { is_loop: false, latency: 40.0, ..evidence() };
+    let divides = Evidence { other_values: true, ..evidence() };
+    let apart = |one: &Evidence| divide(one).of(Part::CoreBound).share.high;
+    let (one, other) = (apart(&waits), apart(&divides));
+    let parts = together(&[waits, divides]);
+    sums_to_one(&parts);
+    let core = parts.of(Part::CoreBound).share.high;
+    assert!(core >= (one + other) / 2.0 - 0.05, "{core} of {one} and {other}: {parts:?}");
+}

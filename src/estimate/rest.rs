@@ -166,16 +166,12 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
     let own_fetch = error(Part::FetchLatency, of_fetch, of_fetch - values - loads);
     let doubt = of_memory * model(Part::MemoryBound) + (of_core + of_fetch) * OVERLAPPING;
     unexplained(
-        Interval::new(
-            left,
-            left - rest.below().max(values).max(loads),
-            left + doubt + rest.above(),
-        ),
+        Interval::new(left, left - rest.below().max(values + loads), left + doubt + rest.above()),
         reason,
     );
     for (part, own, could) in [
         (Part::MemoryBound, own_memory, memory.max(own_memory.value + loads)),
-        (Part::CoreBound, own_core, core.max(values)),
+        (Part::CoreBound, own_core, core.max(own_core.value + values)),
         (Part::FetchLatency, own_fetch, fetch),
     ] {
         if own.value > 0.0 || could > 0.0 {

@@ -1,6 +1,5 @@
 //! The options that every command takes.
 
-use crate::config;
 use crate::folders;
 use crate::settings::Settings;
 use clap::Args;
@@ -30,16 +29,12 @@ impl Global {
     /// What the options amount to.
     ///
     /// # Errors
-    /// The tables in the folder of `--tables`, or the file of `--config`, cannot be read.
+    /// The tables in the folder of `--tables` cannot be read.
     pub fn settings(&self) -> Result<Settings> {
         let library = match &self.tables {
             Some(folder) => engine::library().with_folder(folder)?,
             None => engine::library(),
         };
-        if self.config.is_some() {
-            // Also where nothing is drilled into: a wrong name is not to go unseen.
-            config::load(self.config.as_deref())?;
-        }
         let named = self.uarch.as_deref().map(|name| library.resolved(name).map(str::to_owned));
         Ok(Settings {
             uarch: named.transpose()?,

@@ -8,7 +8,7 @@ use super::{
     bench, block, branches, count, deps, diff, doctor, drill, loads, microbench, prefetch, record,
     report, shell, suggest, tables, workload,
 };
-use crate::{keymap, terminal};
+use crate::{config, keymap, terminal};
 use clap::{CommandFactory as _, Parser as _};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -79,6 +79,10 @@ fn command(arguments: Arguments) -> Result<Next> {
             .hint("tdtool report FILE, tdtool FILE, tdtool -- COMMAND; see `tdtool --help`"));
     }
     let global = &arguments.global;
+    if global.config.is_some() {
+        // Also where nothing is drilled into: a wrong name is not to go unseen.
+        config::load(global.config.as_deref())?;
+    }
     let Some(command) = arguments.command else { return Ok(Next::Exit(ExitCode::SUCCESS)) };
     let code = match command {
         Command::Block(args) => return block::run(global, *args),

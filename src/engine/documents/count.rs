@@ -113,10 +113,8 @@ impl Count {
         let head: Head = serde_json::from_str(&text).map_err(|e| failed(e.to_string()))?;
         match head.schema.as_deref() {
             Some(SCHEMA) => serde_json::from_str(&text).map_err(|e| failed(e.to_string())),
-            other => {
-                let other = other.unwrap_or("none");
-                Err(failed(format!("its schema is `{other}`, not `{SCHEMA}`")))
-            }
+            Some(other) => Err(failed(format!("its schema is `{other}`, not `{SCHEMA}`"))),
+            None => Err(failed(format!("it has no schema, such as `{SCHEMA}`"))),
         }
     }
 }

@@ -13,10 +13,15 @@ use std::sync::Arc;
 
 /// Loads are recorded of the pieces that hold this share of what is unexplained.
 const LOOKED_AT: f64 = 0.93;
-/// Probes that record addresses, and those that time, take together about so many times as long as one that counts.
+/// Probes that record addresses, and those that time, take together about so many times as long as one that counts. This
+/// and what follows were chosen so that the ten real programs of docs/results/estimate.md take at most eight times the
+/// plain run.
 const RECORDING: f64 = 6.0;
 /// At least so many times as long.
 const RECORDING_AT_LEAST: f64 = 2.0;
+/// Seconds that a probe takes at least each time, where the runs differ by chance only: an increment in memory takes
+/// some cycles.
+const LEAST_EACH: f64 = 1e-9;
 /// So much unexplained is worth a run that may take too long.
 const MUCH: f64 = 0.3;
 /// Both runs take at least so many times a plain one.
@@ -80,7 +85,7 @@ pub(super) fn unexplained(
         (0..function.flow.blocks.len()).map(|block| function.executed(block)).sum()
     };
     let probes: f64 = functions.iter().map(counted).sum();
-    let each = (time.counted - time.plain).max(0.0) / probes.max(1.0);
+    let each = ((time.counted - time.plain) / probes.max(1.0)).max(LEAST_EACH);
     let share = whole / samples.max(1.0);
     let left = time.most - BOTH * time.plain;
     let mut found = chosen(&all, LOOKED_AT * whole, left / (RECORDING * each));

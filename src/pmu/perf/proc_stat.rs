@@ -2,20 +2,32 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// `/proc/stat`, which is opened once: an interval of 100 ms asks for it again and again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct StatFile {
+    path: PathBuf,
     file: Option<File>,
     bytes: Vec<u8>,
 }
 
+impl Default for StatFile {
+    fn default() -> Self {
+        Self::at("/proc/stat".into())
+    }
+}
+
 impl StatFile {
+    fn at(path: PathBuf) -> Self {
+        Self { path, file: None, bytes: Vec::new() }
+    }
+
     /// What it has now.
     pub fn text(&mut self) -> Option<&str> {
         if self.file.is_none() {
-            self.file = File::open("/proc/stat").ok();
+            self.file = File::open(&self.path).ok();
         }
         let file = self.file.as_ref()?;
         let mut length = 0;
@@ -94,11 +106,15 @@ mod tests {
 
     #[test]
     fn each_reading_of_the_file_is_new() {
-        let mut file = StatFile::default();
-        let boot = |text: &str| text.lines().find(|l| l.starts_with("btime")).map(str::to_owned);
-        let first = boot(file.text().expect("/proc/stat"));
-        assert!(first.is_some(), "whole");
-        assert_eq!(boot(file.text().expect("/proc/stat")), first, "from its beginning");
+        assert!(StatFile::default().text().is_some_and(|text| text.starts_with("cpu ")));
+        let path = std::env::temp_dir().join(format!("tdtool-stat-{}", std::process::id()));
+        let mut file = StatFile::at(path.clone());
+        // Longer than the first buffer, then shorter.
+        for content in ["cpu 1\n".repeat(3000), "cpu 2\n".to_owned()] {
+            std::fs::write(&path, &content).expect("write");
+            assert_eq!(file.text(), Some(content.as_str()));
+        }
+        std::fs::remove_file(&path).expect("remove");
     }
 
     #[test]

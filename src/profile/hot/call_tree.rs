@@ -14,7 +14,8 @@ const DEEPEST: usize = 32;
 /// A function in a tree of callers or callees.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallNode {
-    /// Its name; `[top]` where a chain ends, `[self]` for the function's own code.
+    /// Its name; `[top]` where a chain ends, `[self]` for the function's own code, `[deeper]` where a tree is cut,
+    /// `[others]` for all that have too few samples for a row.
     pub name: String,
     /// Without parameters.
     pub short: String,
@@ -79,11 +80,16 @@ impl Trie {
         none: impl FnOnce() -> Named,
         tally: Tally,
     ) {
-        let mut path = path.take(DEEPEST).peekable();
-        let end = if path.peek().is_none() { Some(none()) } else { None };
+        let mut path: Vec<Named> = path.take(DEEPEST + 1).collect();
+        if path.is_empty() {
+            path.push(none());
+        }
+        if path.len() > DEEPEST {
+            path[DEEPEST..].fill(Named::only("[deeper]"));
+        }
         let mut at = self;
         at.tally.add(tally);
-        for one in path.chain(end) {
+        for one in path {
             at = at.below.entry(one).or_default();
             at.tally.add(tally);
         }
@@ -104,9 +110,15 @@ impl Trie {
                 below: of.nodes(all),
             }
         };
-        let mut nodes: Vec<CallNode> = self.below.iter().map(node).collect();
-        nodes.retain(|node| node.share >= LEAST);
+        let is_row = |of: &Self| of.tally.weight >= LEAST * all;
+        let rows = self.below.iter().filter(|(_, of)| is_row(of));
+        let mut nodes: Vec<CallNode> = rows.map(node).collect();
         nodes.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
+        let mut others = Self::default();
+        self.below.values().filter(|of| !is_row(of)).for_each(|of| others.tally.add(of.tally));
+        if others.tally.samples > 0 {
+            nodes.push(node((&Named::only("[others]"), &others)));
+        }
         nodes
     }
 }
@@ -138,6 +150,14 @@ mod tests {
         while let Some(node) = at.pop() {
             (at, levels) = (node.below, levels + 1);
         }
-        assert_eq!(levels, DEEPEST);
+        assert_eq!(levels, DEEPEST + 1, "and the mark");
+        let mut trie = Trie::default();
+        trie.add(vec![Named::only("often")].into_iter(), Named::top, samples(997));
+        for name in ["a", "b", "c"] {
+            trie.add(vec![Named::only(name)].into_iter(), Named::top, samples(1));
+        }
+        let nodes = trie.nodes(1000.0);
+        let told: Vec<(&str, u64)> = nodes.iter().map(|n| (n.name.as_str(), n.samples)).collect();
+        assert_eq!(told, [("often", 997), ("[others]", 3)]);
     }
 }

@@ -41,14 +41,13 @@ impl Profile {
         let module = &self.spaces.modules.all[place.module];
         let of = |name, short| Named { name, short, module: module.name().to_owned() };
         let (mut functions, mut own) = (Vec::new(), None);
-        if self.shows_inlined {
-            // The last line is of the function itself.
-            for line in self.symbols.lines(module, place) {
-                let at = line.file.zip(line.line);
-                match line.inlined {
-                    Some(name) => functions.push((of(format!("{name}{INLINED}"), name), at)),
-                    None => own = at,
-                }
+        // The last line is of the function itself.
+        for line in self.symbols.lines(module, place) {
+            let at = line.file.zip(line.line);
+            match line.inlined {
+                Some(_) if !self.shows_inlined => {}
+                Some(name) => functions.push((of(format!("{name}{INLINED}"), name), at)),
+                None => own = at,
             }
         }
         let (name, short) = names_at(place, &self.spaces, &mut self.symbols);
