@@ -121,7 +121,7 @@ fn a_command_that_does_not_come_to_the_block_is_given_up() {
     let limits = Limits { first_entry: Duration::from_millis(500), ..request.limits };
     let begin = Instant::now();
     let Some(result) = captured(&Request { limits, ..request }) else { return };
-    assert!(result.unwrap_err().cause().unwrap().contains("in 0.5 s"));
+    assert!(result.unwrap_err().cause().unwrap().contains("in 0.50 s"));
     assert!(begin.elapsed() < Duration::from_secs(20));
 }
 

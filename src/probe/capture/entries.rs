@@ -278,7 +278,7 @@ fn never(
     let limit = if seen == 0 { request.limits.first_entry } else { request.limits.time };
     let time = limit.as_secs_f64();
     let until = match (how, exit) {
-        (How::TimedOut, _) => format!("in {time} s"),
+        (How::TimedOut, _) => format!("in {time:.2} s"),
         (_, Some(Exit::Signal(signal))) => format!("before signal {signal} ended the command"),
         (_, Some(Exit::Status(status))) if status != 0 => {
             format!("before the command ended with status {status}")
