@@ -89,7 +89,7 @@ static struct { const char *name; long (*wait)(void); volatile long interrupted;
 enum { ALL = sizeof calls / sizeof *calls };
 static void *waits(void *number) {
     long n = (long)number;
-    while (calls[n].wait() < 0 && errno == EINTR) calls[n].interrupted++;
+    while (calls[n].wait() < 0 && errno == EINTR) __atomic_add_fetch(&calls[n].interrupted, 1, __ATOMIC_RELAXED);
     calls[n].other = errno;
     return 0;
 }
@@ -112,9 +112,9 @@ int main(void) {
     signal(SIGTERM, end);
     while (fgets(line, sizeof line, stdin)) {
         for (int i = 0; i < ALL; i++) {
-            if (calls[i].interrupted) printf("%s ", calls[i].name);
+            /* In one step: what comes between a look and a reset would be lost. */
+            if (__atomic_exchange_n(&calls[i].interrupted, 0, __ATOMIC_RELAXED)) printf("%s ", calls[i].name);
             if (calls[i].other) printf("%s:%d ", calls[i].name, calls[i].other);
-            calls[i].interrupted = 0;
         }
         printf("\n");
     }
@@ -159,17 +159,24 @@ fn system_calls_are_restarted() {
     assert!(executed > 0, "nothing was executed in {windows} windows");
     // What a stop by a signal does (signal(7)): the program would have told.
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
-    until(|| super::attached::state(pid) == 'T', || "it goes on".to_owned());
+    // All of its threads: one that has not stopped before SIGCONT comes is interrupted by nothing.
+    let stopped = || {
+        let mut all = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+        all.all(|entry| super::attached::state_of(&entry.path()) == 'T')
+    };
+    until(stopped, || "it goes on".to_owned());
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), Signal::SIGCONT).unwrap();
     // Each thread notes it when it runs next.
-    let mut found = String::new();
+    let found = std::cell::RefCell::new(String::new());
     let all_noted = || {
-        found += &interrupted();
-        found += " ";
+        let mut found = found.borrow_mut();
+        *found += &interrupted();
+        *found += " ";
         let names = ["epoll_forever", "sem_timed", "signal_timed", "receive_timed"];
         names.iter().all(|name| found.contains(name))
     };
-    until(all_noted, || "the stop has not interrupted all of the calls".to_owned());
+    until(all_noted, || format!("the stop has only interrupted {}", found.borrow()));
+    let found = found.into_inner();
     eprintln!("interrupted by a stop: {found}");
     drop(input);
     let status = live.running.as_mut().unwrap().wait().unwrap();

@@ -196,10 +196,9 @@ fn reports(base: &Report, cores: &mut [ImportedCore], ask: &ImportAsk) -> Result
             }
         }
     }
-    // For all intervals: the arrangement of groups is mostly the same.
-    let mut evaluators = evaluators(cores);
     let one = |i: Interval| {
-        let mut one = report(base, cores, &mut evaluators, ask, |other| other == i)?;
+        // Anew for each: which group has most of a node's time differs from one to the next.
+        let mut one = report(base, cores, &mut evaluators(cores), ask, |other| other == i)?;
         one.interval = i.map(|(a, b)| (a.as_secs_f64(), b.as_secs_f64()));
         Ok(one)
     };
