@@ -179,7 +179,7 @@ fn reports(base: &Report, cores: &mut [ImportedCore], ask: &ImportAsk) -> Result
                 core.imported.counts = counts::aggregate(counts, Over::Intervals);
             }
         }
-        return Ok(vec![report(base, cores, &mut evaluators(cores), ask, |_| true)?]);
+        return Ok(vec![report(base, cores, ask, |_| true)?]);
     }
     let mut intervals: Vec<Interval> = Vec::new();
     for core in cores.iter() {
@@ -197,16 +197,11 @@ fn reports(base: &Report, cores: &mut [ImportedCore], ask: &ImportAsk) -> Result
         }
     }
     let one = |i: Interval| {
-        // Anew for each: which group has most of a node's time differs from one to the next.
-        let mut one = report(base, cores, &mut evaluators(cores), ask, |other| other == i)?;
+        let mut one = report(base, cores, ask, |other| other == i)?;
         one.interval = i.map(|(a, b)| (a.as_secs_f64(), b.as_secs_f64()));
         Ok(one)
     };
     intervals.into_iter().map(one).collect()
-}
-
-fn evaluators(cores: &[ImportedCore]) -> Vec<Evaluator<'_>> {
-    cores.iter().map(|core| Evaluator::new(&core.table)).collect()
 }
 
 /// A session holds its intervals and, unless it was cut off, the whole run once more: keeps what
@@ -222,19 +217,19 @@ fn whole_or_intervals(counts: &mut Vec<Counts>, intervals: bool) {
 fn report(
     base: &Report,
     cores: &[ImportedCore],
-    evaluators: &mut [Evaluator<'_>],
     ask: &ImportAsk,
     wanted: impl Fn(Interval) -> bool,
 ) -> Result<Report> {
     let mut report = base.clone();
-    for (core, evaluator) in cores.iter().zip(evaluators) {
+    for core in cores {
         let table = &core.table;
         let part: Vec<&Counts> =
             core.imported.counts.iter().filter(|c| wanted(c.interval)).collect();
+        let mut evaluator = Evaluator::new(table);
         let level = match (ask.ask.level, &ask.ask.nodes) {
             (Some(level), _) => level,
             (None, Some(_)) => table.depth(),
-            (None, None) => deepest_complete(table, evaluator, &part),
+            (None, None) => deepest_complete(table, &mut evaluator, &part),
         };
         let chosen = ask.ask.at_level(table, level)?;
         report.level = report.level.max(chosen.level);
@@ -243,7 +238,8 @@ fn report(
             if cores.len() > 1 {
                 counts.core = Some(table.name.clone());
             }
-            let mut rows = documents::parts(evaluator, table, &counts, &chosen.selection, None);
+            let mut rows =
+                documents::parts(&mut evaluator, table, &counts, &chosen.selection, None);
             advise(core.texts, table, &mut rows.findings);
             // Without a count only constants of the machine have values.
             let is_counted = rows.nodes.iter().any(|n| n.value.is_some())
