@@ -81,7 +81,8 @@ int main(void) {
 /// Contexts that are switched, by calls and by a signal handler in the middle of anything: most of
 /// them are saved while others run.
 pub const CONTEXTS: &str = r#"
-enum { MOST = 16 };
+/* So many that one which is saved in a trampoline comes back after the time for which tdtool waits for that. */
+enum { MOST = 1024, STACK = 1 << 14 };
 static ucontext_t all[MOST], first;
 static volatile int now;
 static volatile sig_atomic_t is_switching;
@@ -110,8 +111,8 @@ int main(void) {
     signal(SIGTERM, end);
     for (int i = 0; i < MOST; i++) {
         getcontext(&all[i]);
-        all[i].uc_stack.ss_sp = malloc(1 << 16);
-        all[i].uc_stack.ss_size = 1 << 16;
+        all[i].uc_stack.ss_sp = malloc(STACK);
+        all[i].uc_stack.ss_size = STACK;
         all[i].uc_link = &first;
         makecontext(&all[i], (void (*)(void))work, 1, i + 3);
     }
