@@ -110,7 +110,8 @@ fn threads_go_on_while_branches_values_and_loads_are_recorded() {
             let expected =
                 ["counts", "branches", "values", "addresses of loads", "latencies of loads"];
             assert_eq!(runs, expected, "{notes}");
-            // Every second time, by construction; not a loop's five trips.
+            // Every second time, by construction, less what a history knows of numbers that repeat from call to call;
+            // a loop's five trips would be one in six.
             let tossed = rows(&document, "branches", "toss").into_iter().filter_map(|row| {
                 let share = row["mispredicted"]["value"].as_f64()? / row["executions"].as_f64()?;
                 (row["mispredicted"]["seen"].as_u64()? > 1000).then_some(share)
@@ -131,7 +132,7 @@ fn threads_go_on_while_branches_values_and_loads_are_recorded() {
             let timed = document["loads"].as_array().unwrap().iter();
             let timed = timed.filter(|row| row["latency"]["samples"].as_u64() > Some(0)).count();
             let is_chase = kinds("chase").iter().any(|kind| kind == "pointer_chase");
-            let all = (0.4..=0.6).contains(&tossed) && stride && values && timed > 0;
+            let all = (0.3..=0.6).contains(&tossed) && stride && values && timed > 0;
             // Where it has room for a probe depends on addresses.
             let chase = rows(&document, "loads", "chase");
             let reasons: Vec<String> = chase.iter().map(|row| row["reasons"].to_string()).collect();
