@@ -21,6 +21,7 @@
 //! | [`count`] | exact counts of chosen functions of a command |
 //! | `allocated_by` | who allocated the memory that a load reads, in words |
 //! | `mispredicted`, `predicting`, `waits` | mispredictions of the branches of these functions, modelled |
+//! | `places` | addresses of code by file, for further runs |
 //! | `values` | what registers hold at the entries of their functions and loops |
 //! | [`compared`] | two reports or recordings compared |
 //! | [`interleaved`] | two commands measured alternately |
@@ -69,6 +70,7 @@ mod mispredicted;
 mod missing_code;
 mod nesting;
 pub mod phases;
+mod places;
 pub mod predict;
 mod predicting;
 pub mod prefetch;

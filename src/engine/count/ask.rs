@@ -1,17 +1,13 @@
 //! What to count.
 
 use crate::hot::hottest::Hottest;
+use crate::places::Places;
 use crate::steps::Watch;
 use pmu::Command;
-use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tma::Core;
-
-/// Addresses of code by file.
-pub type Places = Arc<BTreeMap<PathBuf, Vec<Range<u64>>>>;
 
 /// What to count.
 #[derive(Debug, Clone, Default)]

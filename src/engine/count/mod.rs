@@ -28,7 +28,7 @@ use pmu::perf::Signals;
 use probe::count::Progress;
 use tma::Result;
 
-pub use ask::{CountAsk, Places};
+pub use ask::CountAsk;
 use choice::chosen;
 pub(crate) use first::First;
 

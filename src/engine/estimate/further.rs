@@ -2,9 +2,10 @@
 
 use super::ask::EstimateAsk;
 use super::functions::Functions;
-use crate::count::{CountAsk, First, Places};
+use crate::count::{CountAsk, First};
 use crate::documents::count::{BlockRow, Count};
 use crate::documents::estimate::Run;
+use crate::places::Places;
 use pmu::perf::Signals;
 use tma::Result;
 

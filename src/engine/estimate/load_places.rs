@@ -4,7 +4,7 @@ use super::divided::{Waits, divided};
 use super::evidence::Context;
 use super::pieces::{Function, Piece};
 use super::schedule::Isolated;
-use crate::count::Places;
+use crate::places::Places;
 use estimate::Part;
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -3,8 +3,8 @@
 use super::counted::Counted;
 use super::evidence::Context;
 use super::footprint::Footprint;
-use crate::count::Places;
 use crate::documents::count::Count;
+use crate::places::Places;
 use isa::ports::Ports;
 use tma::{Core, Result};
 

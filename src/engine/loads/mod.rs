@@ -16,8 +16,8 @@ mod latencies;
 mod rows;
 mod sites;
 
-use crate::count::Places;
 use crate::documents::count::{AllocationSite, Cost, LoadRow, TimerRow};
+use crate::places::Places;
 use crate::subject::{self, Subject};
 use probe::count::{Counts, Wanted};
 use sites::Sites;

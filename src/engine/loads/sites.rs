@@ -1,6 +1,6 @@
 //! The loads and stores of the blocks that are entered most often.
 
-use crate::count::Places;
+use crate::places::Places;
 use isa::code::text;
 use loads::pattern::{Part, origins};
 use probe::count::{Counts, Wanted};

@@ -99,7 +99,8 @@ fn of_chain(path: &[String]) -> Option<&'static str> {
         );
     }
     path.iter().any(loads).then_some(
-        "each load waits for the one before: follow several such chains at once, or lay the data out so          that addresses are known earlier",
+        "each load waits for the one before: follow several such chains at once, or lay the data out so \
+         that addresses are known earlier",
     )
 }
 
