@@ -118,28 +118,24 @@ fn rule(r: &MatchRule) -> String {
     text + " }"
 }
 
+fn optional<T: AsRef<str>>(out: &mut String, key: &str, value: &Option<T>) {
+    if let Some(v) = value {
+        out.push_str(&format!("{key} = {}\n", quoted(v.as_ref())));
+    }
+}
+
 fn node(out: &mut String, what: &str, n: &NodeSpec) {
     out.push_str(&format!("\n[[{what}]]\nid = {}\n", quoted(&n.id)));
-    let mut text = |key: &str, value: &Option<String>| {
-        if let Some(v) = value {
-            out.push_str(&format!("{key} = {}\n", quoted(v)));
-        }
-    };
-    text("label", &n.label);
-    text("parent", &n.parent);
+    optional(out, "label", &n.label);
+    optional(out, "parent", &n.parent);
     if n.level != 0 {
         out.push_str(&format!("level = {}\n", n.level));
     }
     out.push_str(&format!("formula = {}\n", quoted(&n.formula)));
-    let mut text = |key: &str, value: &Option<String>| {
-        if let Some(v) = value {
-            out.push_str(&format!("{key} = {}\n", quoted(v)));
-        }
-    };
-    text("over", &n.over);
-    text("domain", &n.domain);
-    text("unit", &n.unit);
-    text("estimate", &n.estimate);
+    optional(out, "over", &n.over);
+    optional(out, "domain", &n.domain);
+    optional(out, "unit", &n.unit);
+    optional(out, "estimate", &n.estimate);
     for (key, list) in [("locate", &n.locate), ("issues", &n.issues), ("groups", &n.groups)] {
         if !list.is_empty() {
             let items: Vec<String> = list.iter().map(|s| quoted(s)).collect();

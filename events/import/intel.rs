@@ -187,8 +187,8 @@ impl Made<'_> {
             parent: m.parent_category.clone().filter(|p| tree && !p.is_empty()),
             level: if tree { m.level } else { 0 },
             formula: formula.to_string(),
-            domain: Some(m.count_domain.clone()).filter(|d| !d.is_empty()),
-            unit: unit.map(str::to_owned),
+            domain: Some(m.count_domain.clone()).filter(|d| !d.is_empty()).map(Into::into),
+            unit: unit.map(Into::into),
             over: over.transpose()?.map(|e| e.to_string()),
             locate: self.locate(&id, &m.locate_with)?,
             groups: list(&m.metric_group),
@@ -197,7 +197,7 @@ impl Made<'_> {
                 .filter_map(|i| i.strip_prefix("$issue"))
                 .map(str::to_owned)
                 .collect(),
-            estimate: estimate.map(str::to_owned),
+            estimate: estimate.map(Into::into),
             id,
         })
     }

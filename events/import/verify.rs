@@ -77,10 +77,13 @@ fn downstream_of_repairs(table: &Table) -> HashSet<String> {
         let node = &table.nodes[usize::from(n)];
         let repaired =
             repairs::of(&table.name, &node.id).any(|r| matches!(r.what, repairs::Fix::Formula(..)));
-        let reads =
-            node.uses.iter().flatten().any(|u| skip.contains(&table.nodes[usize::from(*u)].id));
+        let reads = node
+            .uses
+            .iter()
+            .flatten()
+            .any(|u| skip.contains(table.nodes[usize::from(*u)].id.as_str()));
         if repaired || reads {
-            skip.insert(node.id.clone());
+            skip.insert(node.id.to_string());
         }
     }
     skip

@@ -94,7 +94,11 @@ pub fn ascii(text: &str) -> String {
 pub fn place(place: &Place) -> String {
     let interval = place.interval.map(|(a, b)| format!("{a:.3} s to {b:.3} s"));
     let core = place.core.as_ref().map(|c| format!("core kind {c}"));
-    [core, place.scope.clone(), interval].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    [core, place.scope.as_ref().map(ToString::to_string), interval]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Seconds with a fitting unit.

@@ -192,7 +192,7 @@ impl Trial {
     /// All events in one group: the rows of a trial belong together.
     fn counts(self, table: &Table) -> Counts {
         let value = |(id, (value, _)): (EventId, (Option<f64>, bool))| {
-            let name = || Missing::NotCounted(table.events[usize::from(id)].name.clone());
+            let name = || Missing::NotCounted(table.events[usize::from(id)].name.clone().into());
             (id, value.ok_or_else(name))
         };
         let mut events: Vec<_> = self.events.into_iter().map(value).collect();

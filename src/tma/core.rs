@@ -189,7 +189,7 @@ impl Core {
     /// Ids and labels of level 1 of the top-down tree; the paper's where there is no table.
     pub fn level_1(&self) -> Vec<(String, String)> {
         let nodes = self.table.iter().flat_map(|t| t.tree()).filter(|(_, node)| node.level == 1);
-        let own: Vec<_> = nodes.map(|(_, n)| (n.id.clone(), n.label.clone())).collect();
+        let own: Vec<_> = nodes.map(|(_, n)| (n.id.to_string(), n.label.to_string())).collect();
         if !own.is_empty() {
             return own;
         }

@@ -18,6 +18,7 @@
 //! ```
 
 use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
 use std::fmt;
 
 /// Why a value is missing.
@@ -30,15 +31,15 @@ pub enum Missing {
         virtual_machine: bool,
     },
     /// The kernel refused (paranoid level, capability, seccomp); the text names which.
-    NotPermitted(String),
+    NotPermitted(SmolStr),
     /// The event was scheduled but never got a counter (running time 0).
-    NotCounted(String),
+    NotCounted(SmolStr),
     /// This kernel or processor does not have the event.
-    NotSupported(String),
+    NotSupported(SmolStr),
     /// The counts at hand (a recording, an import, the chosen nodes) do not hold this event.
-    NotMeasured(String),
+    NotMeasured(SmolStr),
     /// All counts are there but the formula has no value: a division by a zero count.
-    Undefined(String),
+    Undefined(SmolStr),
 }
 
 impl fmt::Display for Missing {
@@ -66,7 +67,7 @@ pub struct Quantity {
     /// The value, in the unit of whatever it belongs to.
     pub value: Measured,
     /// Half width of the 95 % confidence interval in the same unit, or why there is none.
-    pub error: Result<f64, String>,
+    pub error: Result<f64, SmolStr>,
     /// Smallest share (0..=1) of the enabled time during which its counters really ran.
     pub running: Option<f64>,
 }

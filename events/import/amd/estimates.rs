@@ -33,7 +33,7 @@ pub fn zen1(g: &Generation, vendor: &Vendor) -> Result<Vec<NodeSpec>> {
     let mut nodes = speculation(g, "uops_dispatched");
     nodes.push(NodeSpec {
         label: Some("Frontend or Backend Bound".into()),
-        estimate: Some(format!("{REST} No event of Zen 1 tells the two ends apart.")),
+        estimate: Some(format!("{REST} No event of Zen 1 tells the two ends apart.").into()),
         ..top(rest, "1 - (bad_speculation + retiring)", "> 0.35", REST)
     });
     let resources = [
@@ -242,7 +242,9 @@ fn tokens(
             formula: format!("{longest} / ls_not_halted_cyc"),
             domain: Some("Clocks".into()),
             over: Some(format!("{} > 0.1 and {parent} {parent_over}", r.id)),
-            estimate: Some(format!("{how}; resources overlap, so they do not add up.{remark}")),
+            estimate: Some(
+                format!("{how}; resources overlap, so they do not add up.{remark}").into(),
+            ),
             groups: vec!["PipelineL2".into(), format!("{parent}_group")],
             ..Default::default()
         });

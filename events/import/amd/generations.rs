@@ -263,7 +263,7 @@ fn info(metric: &Metric, vendor: &Vendor) -> Result<Option<NodeSpec>> {
     Ok(Some(NodeSpec {
         id: metric.name.clone(),
         formula,
-        unit: unit.map(str::to_owned),
+        unit: unit.map(Into::into),
         groups: metric.groups.iter().filter(|g| !g.is_empty()).cloned().collect(),
         ..Default::default()
     }))
@@ -273,7 +273,7 @@ fn general(g: &Generation, vendor: &Vendor) -> Vec<NodeSpec> {
     let info = |id: &str, formula: &str, unit: Option<&str>| NodeSpec {
         id: id.into(),
         formula: formula.into(),
-        unit: unit.map(str::to_owned),
+        unit: unit.map(Into::into),
         ..Default::default()
     };
     let reference = "ls_not_halted_p0_cyc.p0_freq_cyc";

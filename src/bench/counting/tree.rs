@@ -64,18 +64,19 @@ fn retry(
         Stop::Refused(Refused { at, errno }) => {
             let mut rest = events;
             let refused = rest.remove((*at).min(rest.len() - 1));
-            let why = Missing::NotSupported(format!("{} ({})", name(&refused), refusal(*errno)));
+            let why =
+                Missing::NotSupported(format!("{} ({})", name(&refused), refusal(*errno)).into());
             missing.push(GroupCounts::Missing { events: vec![refused], why });
             if rest.is_empty() { Vec::new() } else { vec![rest] }
         }
         Stop::Starved if events.len() > 1 => halves(core, table, &events, events.len() / 2),
         Stop::Starved => {
-            let why = Missing::NotCounted(name(&events[0]));
+            let why = Missing::NotCounted(name(&events[0]).into());
             missing.push(GroupCounts::Missing { events, why });
             Vec::new()
         }
         other => {
-            let why = Missing::NotMeasured(other.to_string());
+            let why = Missing::NotMeasured(other.to_string().into());
             missing.push(GroupCounts::Missing { events, why });
             Vec::new()
         }
@@ -164,9 +165,9 @@ fn node(table: &Table, n: u16, whole: &Evaluation, single: &[Evaluation]) -> Nod
         (None, Ok(_)) => Some("undefined in every repetition".to_owned()),
     };
     Node {
-        id: spec.id.clone(),
-        label: spec.label.clone(),
-        parent: spec.parent.map(|p| table.nodes[usize::from(p)].id.clone()),
+        id: spec.id.to_string(),
+        label: spec.label.to_string(),
+        parent: spec.parent.map(|p| table.nodes[usize::from(p)].id.to_string()),
         share,
         low: values.iter().copied().reduce(f64::min),
         high: values.iter().copied().reduce(f64::max),
@@ -179,8 +180,8 @@ fn node(table: &Table, n: u16, whole: &Evaluation, single: &[Evaluation]) -> Nod
 fn bottleneck(core: &CorePmu, table: &Table, evaluation: &Evaluation) -> String {
     let shown = core.nodes();
     let flags = Flags::among(table, evaluation, |n| shown.contains(&n));
-    let label = |n: u16| table.nodes[usize::from(n)].label.clone();
-    let path: Vec<String> = flags.path.iter().map(|n| label(*n)).collect();
+    let label = |n: u16| table.nodes[usize::from(n)].label.as_str();
+    let path: Vec<&str> = flags.path.iter().map(|n| label(*n)).collect();
     let path = path.join(" > ");
     match (flags.undecided, path.is_empty()) {
         (Some(u), true) => format!("undecided: {} or {}", label(u.first), label(u.second)),

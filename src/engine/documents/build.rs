@@ -1,7 +1,8 @@
 //! Evaluation and flags → rows and findings of the document.
 
-use crate::documents::report::{CountRow, Finding, FindingKind, InfoRow, NodeRow, Place};
-use tma::counts::Counts;
+use crate::documents::report::{CountRow, Finding, FindingKind, InfoRow, NodeRow, Place, Report};
+use smol_str::SmolStr;
+use tma::counts::{Counts, GroupCounts};
 use tma::quantity::{Measured, Missing};
 use tma::tables::{EventId, Node, NodeId, NodeKind, Table};
 use tma::tree::{Evaluation, Evaluator, Flags};
@@ -13,8 +14,8 @@ pub struct Selection {
     pub tree: Vec<NodeId>,
     /// Info metrics and bottlenecks, sorted.
     pub beside: Vec<NodeId>,
-    /// Rows do not have the counts behind a node.
-    pub without_counts: bool,
+    /// Rows have neither the counts behind a node nor the events that locate it.
+    pub without_details: bool,
 }
 
 impl Selection {
@@ -23,17 +24,20 @@ impl Selection {
         let tree = table.tree().filter(|(_, n)| n.level <= level).map(|(i, _)| i).collect();
         let shown = |kind| kind == NodeKind::Info || (bottlenecks && kind == NodeKind::Bottleneck);
         let beside = (0..).zip(&table.nodes).filter(|(_, n)| shown(n.kind)).map(|(i, _)| i);
-        Self { tree, beside: beside.collect(), without_counts: false }
+        Self { tree, beside: beside.collect(), without_details: false }
     }
 }
 
 impl Selection {
-    /// The tree's nodes and what leads to them: the bottleneck's path begins at level 1 even
+    /// By node, whether it is one of the tree's or leads to one: the bottleneck's path begins at level 1 even
     /// where only deeper nodes are shown.
-    fn with_ancestors(&self, table: &Table) -> Vec<NodeId> {
-        let up =
-            |n: NodeId| std::iter::successors(Some(n), |&n| table.nodes[usize::from(n)].parent);
-        self.tree.iter().flat_map(|&n| up(n)).collect()
+    fn with_ancestors(&self, table: &Table) -> Vec<bool> {
+        let mut shown = vec![false; table.nodes.len()];
+        for &n in &self.tree {
+            let up = std::iter::successors(Some(n), |&n| table.nodes[usize::from(n)].parent);
+            up.for_each(|n| shown[usize::from(n)] = true);
+        }
+        shown
     }
 }
 
@@ -44,10 +48,28 @@ pub struct Part {
     pub nodes: Vec<NodeRow>,
     /// The bottlenecks view.
     pub bottlenecks: Vec<InfoRow>,
-    /// Info metrics.
+    /// Info metrics; those without a value only where nothing was counted.
     pub info: Vec<InfoRow>,
     /// What it means.
     pub findings: Vec<Finding>,
+}
+
+impl Report {
+    /// Adds the rows of a part.
+    pub fn add(&mut self, part: Part) {
+        append(&mut self.nodes, part.nodes);
+        append(&mut self.bottlenecks, part.bottlenecks);
+        append(&mut self.info, part.info);
+        append(&mut self.findings, part.findings);
+    }
+}
+
+/// Most reports have one part, whose rows stay where they are.
+fn append<T>(all: &mut Vec<T>, new: Vec<T>) {
+    match all.is_empty() {
+        true => *all = new,
+        false => all.extend(new),
+    }
 }
 
 /// Evaluates `counts` and renders the selected nodes into rows. `over_runs` has, by node, the
@@ -61,26 +83,39 @@ pub fn parts(
 ) -> Part {
     let mut evaluation = evaluator.evaluate(counts);
     for (node, error) in evaluation.nodes.iter_mut().zip(over_runs.unwrap_or_default()) {
-        node.quantity.error = error.ok_or_else(|| "not measured in every run".to_owned());
+        node.quantity.error = error.ok_or(SmolStr::new_static("not measured in every run"));
     }
     let shown = sel.with_ancestors(table);
-    let flags = Flags::among(table, &evaluation, |n| shown.contains(&n));
-    let sources = |n: NodeId| match sel.without_counts {
-        true => Vec::new(),
-        false => evaluator.sources(n),
-    };
+    let flags = Flags::among(table, &evaluation, |n| shown[usize::from(n)]);
     let place = Place {
-        core: counts.core.clone(),
-        scope: counts.scope.clone(),
+        core: counts.core.as_deref().map(Into::into),
+        scope: counts.scope.as_deref().map(Into::into),
         interval: counts.interval.map(|(a, b)| (a.as_secs_f64(), b.as_secs_f64())),
     };
-    let mut part = Part::default();
+    let mut part = Part {
+        nodes: Vec::with_capacity(sel.tree.len()),
+        info: Vec::with_capacity(sel.beside.len()),
+        ..Part::default()
+    };
     for &n in &sel.tree {
-        part.nodes.push(node_row(table, &evaluation, &flags, counts, (n, &sources(n)), &place));
+        let mut row = node_row(table, &evaluation, &flags, n, &place);
+        if !sel.without_details {
+            let sources = evaluator.sources(n);
+            row.counts =
+                sources.iter().map(|&(e, group)| count_row(table, counts, e, group)).collect();
+            row.locate.clone_from(&table.nodes[usize::from(n)].spec.locate);
+        }
+        part.nodes.push(row);
     }
+    let is_counted = counts.groups.iter().any(GroupCounts::has_counts);
     for &n in &sel.beside {
+        let kind = table.nodes[usize::from(n)].kind;
+        let has_value = evaluation.nodes[usize::from(n)].quantity.value.is_ok();
+        if kind == NodeKind::Info && is_counted && !has_value {
+            continue;
+        }
         let row = info_row(&table.nodes[usize::from(n)], &evaluation, n, &place);
-        match table.nodes[usize::from(n)].kind {
+        match kind {
             NodeKind::Bottleneck => part.bottlenecks.push(row),
             _ => part.info.push(row),
         }
@@ -97,8 +132,7 @@ fn node_row(
     table: &Table,
     evaluation: &Evaluation,
     flags: &Flags,
-    counts: &Counts,
-    (n, sources): (NodeId, &[(EventId, usize)]),
+    n: NodeId,
     place: &Place,
 ) -> NodeRow {
     let node = &table.nodes[usize::from(n)];
@@ -126,14 +160,14 @@ fn node_row(
         } else {
             Vec::new()
         },
-        locate: node.spec.locate.clone(),
-        counts: sources.iter().map(|&(e, group)| count_row(table, counts, e, group)).collect(),
+        locate: Vec::new(),
+        counts: Vec::new(),
         place: place.clone(),
     }
 }
 
 /// Other nodes with an issue tag in common that are over their threshold, too.
-fn related(table: &Table, evaluation: &Evaluation, n: NodeId) -> Vec<String> {
+fn related(table: &Table, evaluation: &Evaluation, n: NodeId) -> Vec<SmolStr> {
     let issues = &table.nodes[usize::from(n)].spec.issues;
     let shares = |node: &Node| node.spec.issues.iter().any(|i| issues.contains(i));
     let others = (0u16..).zip(&table.nodes).filter(|(m, node)| *m != n && shares(node));
@@ -167,7 +201,7 @@ fn info_row(node: &Node, evaluation: &Evaluation, n: NodeId, place: &Place) -> I
         id: node.id.clone(),
         label: node.label.clone(),
         value: result.quantity.get(),
-        unit: node.spec.unit.clone().unwrap_or_else(|| "ratio".into()),
+        unit: node.spec.unit.clone().unwrap_or(SmolStr::new_static("ratio")),
         error: result.quantity.error.as_ref().ok().copied(),
         running: result.quantity.running,
         over: result.over,

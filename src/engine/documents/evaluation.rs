@@ -90,7 +90,7 @@ pub fn evaluate(table: &Table, path: &Path) -> Result<Evaluation> {
                     None
                 }
             };
-            out.rows.push(Row { trial: trial.clone(), node: node.id.clone(), value, over });
+            out.rows.push(Row { trial: trial.clone(), node: node.id.to_string(), value, over });
         }
     }
     out.unknown = input.unknown;

@@ -37,7 +37,7 @@ pub fn explain(library: &Library, report: &Report) -> Explanations {
                 formula: node.spec.formula.clone(),
                 over: node.spec.over.clone(),
             };
-            all.insert((name.to_owned(), node.id.clone()), explanation);
+            all.insert((name.to_owned(), node.id.to_string()), explanation);
         }
     }
     all

@@ -9,6 +9,7 @@ use crate::documents::phases::Phase;
 use crate::documents::report_code::{BlockRow, Callees, Callers, EventRow, FunctionRow, Sampled};
 use crate::documents::timeline::Timeline;
 use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
 use std::collections::{BTreeMap, HashSet};
 
 /// Name and version of this document's shape.
@@ -149,9 +150,9 @@ pub struct Unread {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Place {
     /// Kind of core on hybrids: the table's name.
-    pub core: Option<String>,
+    pub core: Option<SmolStr>,
     /// `cpu3`, `core0`, `socket1`, `tid 4711`, a cgroup.
-    pub scope: Option<String>,
+    pub scope: Option<SmolStr>,
     /// Begin and end in seconds.
     pub interval: Option<(f64, f64)>,
 }
@@ -173,11 +174,11 @@ pub struct CountRow {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeRow {
     /// The vendor's name.
-    pub id: String,
+    pub id: SmolStr,
     /// What we show.
-    pub label: String,
+    pub label: SmolStr,
     /// Parent's id.
-    pub parent: Option<String>,
+    pub parent: Option<SmolStr>,
     /// Level from 1.
     pub level: u32,
     /// The share, as a ratio.
@@ -185,7 +186,7 @@ pub struct NodeRow {
     /// Half width of the 95 % interval, as a ratio.
     pub error: Option<f64>,
     /// Why there is no error.
-    pub no_error: Option<String>,
+    pub no_error: Option<SmolStr>,
     /// Smallest running share of its counters (0..=1).
     pub running: Option<f64>,
     /// The vendor's threshold holds.
@@ -201,11 +202,11 @@ pub struct NodeRow {
     /// Why there is no value.
     pub missing: Option<String>,
     /// Why it is an estimate.
-    pub estimate: Option<String>,
+    pub estimate: Option<SmolStr>,
     /// What it is a share of.
-    pub domain: Option<String>,
+    pub domain: Option<SmolStr>,
     /// Nodes that the vendor links to this one when both stand out.
-    pub related: Vec<String>,
+    pub related: Vec<SmolStr>,
     /// Events to sample to find where it happens.
     pub locate: Vec<String>,
     /// The counts it uses.
@@ -219,13 +220,13 @@ pub struct NodeRow {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InfoRow {
     /// The vendor's name.
-    pub id: String,
+    pub id: SmolStr,
     /// What we show.
-    pub label: String,
+    pub label: SmolStr,
     /// Value in `unit`.
     pub value: Option<f64>,
     /// Its unit; `ratio` for shares (0.15 is 15 %), empty for plain numbers.
-    pub unit: String,
+    pub unit: SmolStr,
     /// Half width of the 95 % interval.
     pub error: Option<f64>,
     /// Smallest running share of its counters.
@@ -261,7 +262,7 @@ pub struct Finding {
     /// Which kind.
     pub kind: FindingKind,
     /// The node it is about.
-    pub node: Option<String>,
+    pub node: Option<SmolStr>,
     /// One sentence.
     pub text: String,
     /// What the node means.

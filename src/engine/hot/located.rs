@@ -219,5 +219,5 @@ fn nodes(table: &Table, names: &Names<'_>, event: &Event) -> Vec<(String, String
     let locates = |n: &&tma::tables::Node| {
         n.kind == NodeKind::Tree && n.spec.locate.iter().any(|name| same.contains(&name.as_str()))
     };
-    table.nodes.iter().filter(locates).map(|n| (n.id.clone(), n.label.clone())).collect()
+    table.nodes.iter().filter(locates).map(|n| (n.id.to_string(), n.label.to_string())).collect()
 }

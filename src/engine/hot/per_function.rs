@@ -132,8 +132,8 @@ fn nodes(
         let of = &whole.nodes[at].quantity;
         let inside = within.as_ref().and_then(|within| within.nodes[at].quantity.get());
         FunctionNode {
-            id: table.nodes[at].id.clone(),
-            label: table.nodes[at].label.clone(),
+            id: table.nodes[at].id.to_string(),
+            label: table.nodes[at].label.to_string(),
             value: of.get(),
             error: of.error.as_ref().ok().copied().filter(|_| of.value.is_ok()),
             bias: of.get().zip(inside).map(|(all, inside)| (all - inside).abs()),
@@ -146,8 +146,8 @@ fn nodes(
 /// Nodes of a function with too few readings.
 fn unknown(table: &Table, reason: Option<&str>) -> Vec<FunctionNode> {
     let node = |n: u16| FunctionNode {
-        id: table.nodes[usize::from(n)].id.clone(),
-        label: table.nodes[usize::from(n)].label.clone(),
+        id: table.nodes[usize::from(n)].id.to_string(),
+        label: table.nodes[usize::from(n)].label.to_string(),
         missing: reason.map(str::to_owned),
         ..FunctionNode::default()
     };

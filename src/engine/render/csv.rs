@@ -1,6 +1,5 @@
 //! Rows of CSV (RFC 4180).
 
-use std::fmt::Write as _;
 use tma::text::name;
 
 /// A row that is written field by field at the end of a text; fields are quoted where they must be. Line
@@ -35,8 +34,7 @@ impl<'a> Row<'a> {
     pub fn number(&mut self, value: Option<f64>) -> &mut Self {
         self.next();
         if let Some(value) = value {
-            // Writing to memory does not fail.
-            let _ = write!(self.out, "{value}");
+            self.out.push_str(exact(&mut zmij::Buffer::new(), value));
         }
         self
     }
@@ -91,7 +89,13 @@ pub fn row<F: AsRef<str>>(fields: impl IntoIterator<Item = F>) -> String {
 
 /// As [`Row::number`].
 pub fn number(value: Option<f64>) -> String {
-    value.map(|v| v.to_string()).unwrap_or_default()
+    value.map(|v| exact(&mut zmij::Buffer::new(), v).to_owned()).unwrap_or_default()
+}
+
+/// The shortest digits that are read as this number again; very large and very small ones with an exponent.
+fn exact(buffer: &mut zmij::Buffer, value: f64) -> &str {
+    let text = buffer.format(value);
+    text.strip_suffix(".0").unwrap_or(text)
 }
 
 #[cfg(test)]

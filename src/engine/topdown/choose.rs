@@ -16,7 +16,7 @@ pub struct Ask {
     /// Add the bottlenecks view.
     pub bottlenecks: bool,
     /// Leave out the counts behind each node: the output does not show them, and at short intervals they cost.
-    pub without_counts: bool,
+    pub without_details: bool,
 }
 
 /// Nodes of one table, and the level they reach.
@@ -59,7 +59,7 @@ impl Ask {
     /// The node list names what the table does not have.
     pub fn at_level(&self, table: &Table, level: u32) -> Result<Chosen> {
         let mut selection = Selection::level(table, level, self.bottlenecks);
-        selection.without_counts = self.without_counts;
+        selection.without_details = self.without_details;
         if let Some(list) = &self.nodes {
             let listed = select(table, list)?;
             let is_tree = |n: &NodeId| table.nodes[usize::from(*n)].kind == NodeKind::Tree;

@@ -27,10 +27,10 @@ pub fn code(
     smt: bool,
 ) -> std::result::Result<Coded, Missing> {
     let Some(event) = table.events.get(usize::from(id)) else {
-        return Err(Missing::NotMeasured(format!("no event number {id} in {}", table.name)));
+        return Err(Missing::NotMeasured(format!("no event number {id} in {}", table.name).into()));
     };
     let name = &event.name;
-    let outside = |what: &str| Missing::NotMeasured(format!("{name} {what}"));
+    let outside = |what: &str| Missing::NotMeasured(format!("{name} {what}").into());
     match event.spec.pmu {
         PmuKind::Core => {}
         PmuKind::Tsc => return Err(outside("follows from the run's duration")),
@@ -43,7 +43,7 @@ pub fn code(
     if event.spec.percore && smt {
         return Err(outside("needs the sum over both threads of the core"));
     }
-    let encoding =
-        encode(&event.spec, pmu).map_err(|why| Missing::NotSupported(format!("{name}: {why}")))?;
+    let encoding = encode(&event.spec, pmu)
+        .map_err(|why| Missing::NotSupported(format!("{name}: {why}").into()))?;
     Ok(Coded { id, encoding, any: event.spec.any })
 }

@@ -97,10 +97,10 @@ impl Run<'_, '_> {
         let name = self.request.cores[core].table.events[usize::from(id)].name.clone();
         match errno {
             Errno::EMFILE | Errno::ENFILE => Err(self.too_many()),
-            Errno::EACCES | Errno::EPERM => Ok(Missing::NotPermitted(format!(
-                "{name} counts the sibling thread too, which requires CAP_PERFMON"
-            ))),
-            _ => Ok(Missing::NotSupported(format!("{name} ({})", errno.desc()))),
+            Errno::EACCES | Errno::EPERM => Ok(Missing::NotPermitted(
+                format!("{name} counts the sibling thread too, which requires CAP_PERFMON").into(),
+            )),
+            _ => Ok(Missing::NotSupported(format!("{name} ({})", errno.desc()).into())),
         }
     }
 

@@ -48,7 +48,7 @@ impl Run<'_, '_> {
         let mut opened = Opened { user_only: true, ..Opened::default() };
         for (core, groups) in self.part.iter().enumerate() {
             for (_, events) in groups {
-                let why = Missing::NotPermitted(why.clone());
+                let why = Missing::NotPermitted(why.clone().into());
                 opened.missing.push((core, events.clone(), why));
             }
             opened.references.push(None);
@@ -214,7 +214,7 @@ impl Run<'_, '_> {
                 Placed::Absent => {}
                 Placed::Refused(_, errno) => group.refused.push((
                     spot.scope,
-                    Missing::NotSupported(format!("the time of tasks ({})", errno.desc())),
+                    Missing::NotSupported(format!("the time of tasks ({})", errno.desc()).into()),
                 )),
             }
         }

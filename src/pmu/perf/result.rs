@@ -69,7 +69,7 @@ fn lost(group: &OpenGroup, scope: usize, unread: &Unread) -> Option<Missing> {
         let mut here = group.instances.iter().filter(|i| i.scope == scope);
         let errno = here.find_map(|i| unread.get(&i.offset))?;
         let why = format!("the kernel refused to read its counters ({})", errno.desc());
-        Some(Missing::NotMeasured(why))
+        Some(Missing::NotMeasured(why.into()))
     })
 }
 

@@ -145,9 +145,9 @@ impl<'k, 'r> Run<'k, 'r> {
             let usage = ended.map(|(_, usage)| usage).filter(|_| !self.is_controlled());
             let wall = self.switched.clock(end.at).saturating_sub(whole.clock);
             let software = match self.is_controlled() && self.switched.times == 0 {
-                true => Software::missing(&Missing::NotMeasured(format!(
-                    "no `enable` came through {CONTROL}"
-                ))),
+                true => Software::missing(&Missing::NotMeasured(
+                    format!("no `enable` came through {CONTROL}").into(),
+                )),
                 false => software.between(&whole.software, &totals, wall, usage),
             };
             self.result(&opened, &whole.frames.finish(), software, &end, ended.map(|(e, _)| e))

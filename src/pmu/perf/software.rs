@@ -205,7 +205,7 @@ impl Counters {
         // A command is only a part of the counts of CPUs and control groups.
         let usage = usage.filter(|_| !self.by_cpu);
         let why = match &self.denied {
-            Some(why) => Missing::NotPermitted(why.clone()),
+            Some(why) => Missing::NotPermitted(why.clone().into()),
             None => Missing::NotSupported("software event".into()),
         };
         let delta = |at: usize| -> Measured {

@@ -63,13 +63,8 @@ impl Run<'_, '_> {
             if end.is_none() && finish.is_some_and(|f| now >= f) {
                 end = Some(End { at: now, software: None, interrupted, forced: true });
             }
-            if let Some(end) = &mut end
-                && self.request.target != Target::Command
-            {
-                // Before the groups, whose readings take time.
-                let (at, totals) = self.software_now(software);
-                (end.at, end.software) = (at, Some(totals));
-                self.disable(opened);
+            if let Some(end) = &mut end {
+                self.end_counting(opened, software, end);
             }
             let passed = boundary.is_some_and(|b| now >= b);
             let at_boundary = match passed && end.is_none() {
@@ -86,16 +81,16 @@ impl Run<'_, '_> {
             if let Some(readings) = &mut current {
                 readings.frames.push(&self.delta);
             }
-            if (passed || end.is_some())
+            // If this process was not scheduled, the interval is longer.
+            let until = match &end {
+                Some(end) => Some((end.at, end.software)),
+                None => at_boundary.map(|(at, totals)| (at, Some(totals))),
+            };
+            if let Some((at, totals)) = until
                 && let Some(readings) = current.take()
             {
-                // If this process was not scheduled, the interval is longer.
-                let until = match (&end, at_boundary) {
-                    (Some(End { at, software: Some(totals), .. }), _) => (*at, *totals),
-                    (Some(end), _) => (end.at, software.totals(self.kernel)),
-                    (None, Some(at_boundary)) => at_boundary,
-                    (None, None) => self.software_now(software),
-                };
+                let totals = totals.unwrap_or_else(|| software.totals(self.kernel));
+                let until = (at, totals);
                 current = Some(self.emit_interval(opened, software, readings, until, on_progress));
             }
             if let Some(end) = end {
@@ -106,6 +101,15 @@ impl Run<'_, '_> {
             if self.switched.is_on() {
                 tick = self.take_turns(opened, now);
             }
+        }
+    }
+
+    /// Ends a measurement of what goes on running: software counts first, as groups take time to read.
+    fn end_counting(&mut self, opened: &Opened, software: &mut software::Counters, end: &mut End) {
+        if self.request.target != Target::Command {
+            let (at, totals) = self.software_now(software);
+            (end.at, end.software) = (at, Some(totals));
+            self.disable(opened);
         }
     }
 

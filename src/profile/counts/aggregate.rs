@@ -177,10 +177,9 @@ fn event_by_event(list: &[EventId], found: &[Option<GroupCounts>]) -> GroupCount
         let missing = counts.clone().filter(Option::is_none).count();
         match missing {
             0 => Ok(counts.flatten().sum()),
-            n => Err(Missing::NotMeasured(format!(
-                "it has no count in {n} of {} intervals",
-                found.len()
-            ))),
+            n => Err(Missing::NotMeasured(
+                format!("it has no count in {n} of {} intervals", found.len()).into(),
+            )),
         }
     };
     let events = list.iter().enumerate().map(|(i, e)| (*e, total(i))).collect();

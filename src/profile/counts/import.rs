@@ -276,8 +276,8 @@ impl<'a> Importer<'a> {
         let event = &self.table.events[usize::from(id)];
         let value = match row.count {
             Count::Value(value) => value,
-            Count::NotCounted => return Err(Missing::NotCounted(event.name.clone())),
-            Count::NotSupported => return Err(Missing::NotSupported(event.name.clone())),
+            Count::NotCounted => return Err(Missing::NotCounted(event.name.clone().into())),
+            Count::NotSupported => return Err(Missing::NotSupported(event.name.clone().into())),
         };
         match row.unit.map(|u| self.recording.name(u)) {
             None => Ok(value),
@@ -287,10 +287,9 @@ impl<'a> Importer<'a> {
                 let dram = event.name.to_lowercase().contains("dram");
                 Ok(value / if dram { 15.6e-6 } else { 61e-6 })
             }
-            Some(unit) => Err(Missing::NotMeasured(format!(
-                "{} is recorded in {unit}, not as a count",
-                event.name
-            ))),
+            Some(unit) => Err(Missing::NotMeasured(
+                format!("{} is recorded in {unit}, not as a count", event.name).into(),
+            )),
         }
     }
 

@@ -37,7 +37,7 @@ pub fn add(session: &Session, table: &Table, imported: &mut Imported) -> Result<
     }
     for software in &session.software {
         let value = |(name, value): (&String, &Option<f64>)| {
-            let value = value.ok_or_else(|| Missing::NotMeasured(name.clone()));
+            let value = value.ok_or_else(|| Missing::NotMeasured(name.clone().into()));
             (name.clone(), value)
         };
         imported.software.push(Software {

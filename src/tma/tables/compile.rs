@@ -137,8 +137,8 @@ fn compile_node(
         return Err(format!("`{id}` is at level {} and has no parent", spec.level));
     }
     Ok(Node {
-        label: spec.label.clone().unwrap_or_else(|| id.replace('_', " ")),
-        id: id.clone(),
+        label: spec.label.clone().unwrap_or_else(|| id.replace('_', " ")).into(),
+        id: id.into(),
         kind,
         parent,
         level: spec.level,

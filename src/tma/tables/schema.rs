@@ -4,6 +4,7 @@
 
 use super::facts::Facts;
 use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
 use std::collections::BTreeMap;
 
 /// A whole table file.
@@ -243,11 +244,11 @@ pub struct NodeSpec {
     pub formula: String,
     /// What it is a share of: `Slots`, `Clocks`, `Core_Clocks`, … (the vendor's CountDomain).
     #[serde(default)]
-    pub domain: Option<String>,
+    pub domain: Option<SmolStr>,
     /// Unit of a bottleneck or info metric: absent for ratios (0.15 is 15 %), empty for plain
     /// numbers (µops per cycle).
     #[serde(default)]
-    pub unit: Option<String>,
+    pub unit: Option<SmolStr>,
     /// The vendor's threshold expression over this and other nodes.
     #[serde(default)]
     pub over: Option<String>,
@@ -262,7 +263,7 @@ pub struct NodeSpec {
     pub issues: Vec<String>,
     /// Why the value is an estimate, where it is one.
     #[serde(default)]
-    pub estimate: Option<String>,
+    pub estimate: Option<SmolStr>,
 }
 
 /// The text of one node or metric, in `events/nodes.toml`.

@@ -5,6 +5,7 @@ use super::schema::{CoreKind, Counters, EventSpec, MatchRule, NodeSpec, Pipeline
 use crate::error::{Error, Result};
 use crate::formula::Program;
 use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
 
 /// Index into [`Table::events`].
 pub type EventId = u16;
@@ -77,9 +78,9 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Node {
     /// The vendor's name.
-    pub id: String,
+    pub id: SmolStr,
     /// What we show.
-    pub label: String,
+    pub label: SmolStr,
     /// Tree, bottleneck or info.
     pub kind: NodeKind,
     /// Parent in the tree.

@@ -9,7 +9,7 @@ use tma::tables::{NodeKind, select};
 fn ids(table: &str, list: &str) -> Vec<String> {
     let table = events::library().load(table).expect("table");
     let chosen = select(&table, list).expect("selection");
-    chosen.into_iter().map(|n| table.nodes[usize::from(n)].id.clone()).collect()
+    chosen.into_iter().map(|n| table.nodes[usize::from(n)].id.to_string()).collect()
 }
 
 fn refusal(table: &str, list: &str) -> Error {

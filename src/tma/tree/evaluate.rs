@@ -8,6 +8,7 @@ use crate::counts::Counts;
 use crate::formula::{Inputs, Leaf};
 use crate::quantity::{Missing, Quantity};
 use crate::tables::{Const, EventId, NodeId, Table};
+use smol_str::{SmolStr, format_smolstr};
 
 /// Evaluates a table over and over: the arrangement of groups is worked out once.
 #[derive(Debug)]
@@ -118,8 +119,8 @@ fn result(
     let shares = groups.iter().filter_map(|&g| counts.groups[g].running_share());
     let error = match &value {
         // Nobody asked for it.
-        Ok(_) => Err(String::new()),
-        Err(_) => Err("no value".into()),
+        Ok(_) => Err(SmolStr::default()),
+        Err(_) => Err(SmolStr::new_static("no value")),
     };
     NodeResult {
         quantity: Quantity { value, error, running: shares.reduce(f64::min) },
@@ -140,12 +141,12 @@ fn undefined(table: &Table, layout: &Layout, scratch: &Scratch, n: usize) -> Mis
             }
             Leaf::Const(c) if scratch.constants[usize::from(c)].is_nan() => {
                 let name = Const::ALL[usize::from(c)].name();
-                return Missing::NotMeasured(format!("the constant #{name} is not known"));
+                return Missing::NotMeasured(format_smolstr!("the constant #{name} is not known"));
             }
             _ => {}
         }
     }
-    Missing::Undefined(format!("{} divides by a count of zero", node.id))
+    Missing::Undefined(format_smolstr!("{} divides by a count of zero", node.id))
 }
 
 fn thresholds(table: &Table, scratch: &Scratch, evaluation: &mut Evaluation) {

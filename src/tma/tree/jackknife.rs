@@ -15,6 +15,7 @@ use super::scratch::{Scratch, common_clocks};
 use super::unseen::Unseen;
 use crate::counts::{Counts, GroupCounts};
 use crate::tables::{EventId, NodeId, Table};
+use smol_str::{SmolStr, format_smolstr};
 
 /// Fewest batches.
 const BATCHES: usize = 4;
@@ -135,35 +136,36 @@ fn ran_all(group: &GroupCounts) -> bool {
 #[derive(Default)]
 struct Few {
     readings: Option<usize>,
-    why: String,
+    why: SmolStr,
 }
 
 impl Few {
-    fn readings(&mut self, n: usize) -> &str {
+    fn readings(&mut self, n: usize) -> SmolStr {
         if self.readings != Some(n) {
             let plural = if n == 1 { "" } else { "s" };
             self.readings = Some(n);
-            self.why =
-                format!("{n} reading{plural} of its counters; an interval needs {MIN_READINGS}");
+            self.why = format_smolstr!(
+                "{n} reading{plural} of its counters; an interval needs {MIN_READINGS}"
+            );
         }
-        &self.why
+        self.why.clone()
     }
 }
 
 /// Half width at 95 % by its square, or why there is none.
-fn error_of(groups: &[usize], counts: &Counts, square: f64, few: &mut Few) -> Result<f64, String> {
+fn error_of(groups: &[usize], counts: &Counts, square: f64, few: &mut Few) -> Result<f64, SmolStr> {
     let mut fewest = usize::MAX;
     for &g in groups {
-        fewest = fewest.min(readings(&counts.groups[g], counts)?);
+        fewest = fewest.min(readings(&counts.groups[g], counts).map_err(SmolStr::new_static)?);
     }
     if fewest == usize::MAX {
-        return Err("it uses no count".into());
+        return Err(SmolStr::new_static("it uses no count"));
     }
     if fewest < MIN_READINGS {
-        return Err(few.readings(fewest).to_owned());
+        return Err(few.readings(fewest));
     }
     if !square.is_finite() {
-        return Err("undefined without one of its readings".into());
+        return Err(SmolStr::new_static("undefined without one of its readings"));
     }
     Ok(square.sqrt())
 }

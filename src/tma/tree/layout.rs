@@ -10,6 +10,7 @@ use crate::counts::{Counts, GroupCounts};
 use crate::formula::Leaf;
 use crate::quantity::Missing;
 use crate::tables::{Const, EventId, NodeId, PmuKind, Table};
+use smol_str::format_smolstr;
 
 /// A set of events, one bit each.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -250,17 +251,17 @@ fn why_absent(table: &Table, counts: &Counts, e: EventId) -> Missing {
             && let Err(why) = group.total(i)
         {
             return match why {
-                Missing::NotCounted(_) => Missing::NotCounted(name.clone()),
+                Missing::NotCounted(_) => Missing::NotCounted(name.into()),
                 other => other,
             };
         }
     }
     let spec = &table.events[usize::from(e)].spec;
     Missing::NotMeasured(match spec.pmu {
-        PmuKind::Uncore => format!("{name} is outside the core; tdtool counts core events"),
-        PmuKind::Power => format!("{name} (energy) was not counted"),
-        PmuKind::Latency => format!("{name} needs sampled latencies at retirement"),
+        PmuKind::Uncore => format_smolstr!("{name} is outside the core; tdtool counts core events"),
+        PmuKind::Power => format_smolstr!("{name} (energy) was not counted"),
+        PmuKind::Latency => format_smolstr!("{name} needs sampled latencies at retirement"),
         PmuKind::Tsc => "the duration or the time stamp frequency is not known".into(),
-        PmuKind::Core | PmuKind::Abstract => format!("{name} was not counted"),
+        PmuKind::Core | PmuKind::Abstract => format_smolstr!("{name} was not counted"),
     })
 }

@@ -50,7 +50,7 @@ fn of_recordings(
 ) -> Result<ExitCode> {
     let mut ask = ImportAsk {
         files: args.files(),
-        ask: Ask { without_counts: !args.shows_counts(), ..args.measure.ask() },
+        ask: Ask { without_details: !args.shows_counts(), ..args.measure.ask() },
         uarch: settings.uarch,
         here: Some(this_cpu),
         intervals: args.interval.is_some(),
@@ -88,7 +88,7 @@ fn of_measurement(
     mut code: Option<CodeAsk>,
 ) -> Result<ExitCode> {
     let mut ask = args.live(settings)?;
-    ask.ask.without_counts = !args.shows_counts();
+    ask.ask.without_details = !args.shows_counts();
     if let (true, Some(code)) = (args.code.counts, &mut code) {
         code.count = Some(count_target(&ask.target, ask.command.as_ref())?);
     }

@@ -104,7 +104,7 @@ impl Tree {
     }
 
     fn selected_id(&self) -> Option<String> {
-        self.selected().map(|n| n.id.clone())
+        self.selected().map(|n| n.id.to_string())
     }
 
     /// A node of the part that is shown.
@@ -115,10 +115,10 @@ impl Tree {
     /// What the tables have on a node.
     pub fn explanation(&self, node: &NodeRow) -> Option<&Explanation> {
         let table = match &node.place.core {
-            Some(core) => core,
-            None => &self.report.as_ref()?.uarch,
+            Some(core) => core.as_str(),
+            None => self.report.as_ref()?.uarch.as_str(),
         };
-        self.explanations.get(&(table.clone(), node.id.clone()))
+        self.explanations.get(&(table.to_owned(), node.id.to_string()))
     }
 
     fn part_nodes(&self) -> impl Iterator<Item = (usize, &NodeRow)> {
@@ -149,7 +149,7 @@ impl Tree {
             if at.is_some() {
                 break;
             }
-            id = self.by_id(&wanted).and_then(|n| n.parent.clone());
+            id = self.by_id(&wanted).and_then(|n| Some(n.parent.as_ref()?.to_string()));
         }
         self.list.refill(rows.len(), at);
         self.rows = rows;
@@ -166,7 +166,7 @@ impl Tree {
 
     /// Expands or collapses all nodes.
     pub fn fold_all(&mut self, open: bool) {
-        let ids: Vec<String> = self.part_nodes().map(|(_, n)| n.id.clone()).collect();
+        let ids: Vec<String> = self.part_nodes().map(|(_, n)| n.id.to_string()).collect();
         self.folds = ids.into_iter().map(|id| (id, open)).collect();
         self.rebuild();
     }
@@ -199,7 +199,7 @@ impl Tree {
         for _ in 0..DEEPEST {
             let Some(one) = parent else { break };
             parent = self.by_id(&one).and_then(|n| n.parent.clone());
-            self.folds.insert(one, true);
+            self.folds.insert(one.to_string(), true);
         }
         self.rebuild();
         (0..self.rows.len()).find(|row| self.node(*row).is_some_and(|n| n.id == id))

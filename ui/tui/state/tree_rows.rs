@@ -81,7 +81,7 @@ impl<'a> Builder<'a> {
         }
         let default =
             !self.all_missing && (node.flagged || (node.over.is_none() && node.value.is_some()));
-        self.folds.get(&node.id).copied().unwrap_or(default)
+        self.folds.get(node.id.as_str()).copied().unwrap_or(default)
     }
 }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub fn node(id: &str, parent: Option<&str>, level: u32, value: f64, flagged: bool) -> NodeRow {
     NodeRow {
         id: id.into(),
-        label: id.replace('_', " "),
+        label: id.replace('_', " ").into(),
         parent: parent.map(Into::into),
         level,
         value: Some(value),

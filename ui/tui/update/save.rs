@@ -29,7 +29,7 @@ pub fn copy(state: &mut State, effects: &mut Vec<Effect>) {
 
 fn selected(state: &State) -> Option<(&'static str, String)> {
     match state.screen() {
-        Screen::Tree => state.tree.selected().map(|n| ("the node", n.id.clone())),
+        Screen::Tree => state.tree.selected().map(|n| ("the node", n.id.to_string())),
         Screen::Functions => {
             let function = state.functions.row(state.functions.list.at);
             function.map(|f| ("the function", f.name.clone()))

@@ -97,17 +97,19 @@ impl Text<'_> {
         self.labelled("flag", &flag, if node.flagged { Tone::Warm } else { Tone::Plain });
         self.history(node);
         let texts = [
-            ("meaning", &explanation.meaning),
-            ("causes", &explanation.causes),
-            ("next", &explanation.next),
-            ("estimate", &node.estimate),
+            ("meaning", explanation.meaning.as_deref()),
+            ("causes", explanation.causes.as_deref()),
+            ("next", explanation.next.as_deref()),
+            ("estimate", node.estimate.as_deref()),
         ];
         for (label, text) in texts {
             text.iter().for_each(|text| self.labelled(label, text, Tone::Plain));
         }
-        for (label, list) in [("sample", &node.locate), ("see also", &node.related)] {
+        for (label, list) in
+            [("sample", node.locate.join(", ")), ("see also", node.related.join(", "))]
+        {
             if !list.is_empty() {
-                self.labelled(label, &list.join(", "), Tone::Plain);
+                self.labelled(label, &list, Tone::Plain);
             }
         }
         if !explanation.formula.is_empty() {

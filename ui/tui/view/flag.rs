@@ -36,7 +36,7 @@ fn unflagged_above(state: &State, node: &NodeRow) -> Option<String> {
     for _ in 0..DEEPEST {
         now = state.tree.by_id(now.parent.as_deref()?)?;
         if !now.flagged {
-            return Some(now.label.clone());
+            return Some(now.label.to_string());
         }
     }
     None

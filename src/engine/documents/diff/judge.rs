@@ -99,6 +99,7 @@ mod tests {
     use crate::documents::diff::diff;
     use crate::documents::diff::gate::conditions;
     use crate::documents::report::{NodeRow, Report, Source};
+    use smol_str::SmolStr;
 
     /// 100 ms ± 3 and 40 % ± 3 on one side; other values on the other.
     fn compared(wall: f64, error: Option<f64>, share: f64) -> Diff {
@@ -106,7 +107,7 @@ mod tests {
             let mut report = Report::new(Source::NoPmu);
             report.software.insert("wall_ms".into(), Some(wall));
             report.software_error.extend(error.map(|error| ("wall_ms".to_owned(), error)));
-            let id = "Backend_Bound".to_owned();
+            let id: SmolStr = "Backend_Bound".into();
             let (value, error) = (Some(share), Some(0.03));
             report.nodes.push(NodeRow {
                 label: id.clone(),

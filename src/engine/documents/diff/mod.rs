@@ -61,7 +61,7 @@ impl Diff {
 
 impl From<&NodeRow> for Side {
     fn from(n: &NodeRow) -> Self {
-        let (id, label, place) = (n.id.clone(), n.label.clone(), n.place.clone());
+        let (id, label, place) = (n.id.to_string(), n.label.to_string(), n.place.clone());
         let unit = "ratio".to_owned();
         Self { id, label, level: n.level, value: n.value, error: n.error, unit, place }
     }
@@ -69,8 +69,8 @@ impl From<&NodeRow> for Side {
 
 impl From<&InfoRow> for Side {
     fn from(i: &InfoRow) -> Self {
-        let (id, label, place) = (i.id.clone(), i.label.clone(), i.place.clone());
-        let unit = i.unit.clone();
+        let (id, label, place) = (i.id.to_string(), i.label.to_string(), i.place.clone());
+        let unit = i.unit.to_string();
         Self { id, label, level: 0, value: i.value, error: i.error, unit, place }
     }
 }

@@ -3,6 +3,7 @@
 use crate::documents::diff::code::CodeRow;
 use crate::documents::diff::{Diff, DiffRow};
 use crate::render::csv::{self, number};
+use smol_str::SmolStr;
 
 /// Column names, the first line.
 const HEADER: &str = "kind,id,module,start_a,start_b,part,core,scope,a,a_error,b,b_error,difference,margin,judgement,unit";
@@ -14,7 +15,7 @@ pub fn render(diff: &Diff) -> String {
     for (kind, rows) in plain {
         for row in rows {
             let place = &row.place;
-            let text = |part: &Option<String>| part.clone().unwrap_or_default();
+            let text = |part: &Option<SmolStr>| part.as_deref().unwrap_or_default().to_owned();
             let begin = [kind.to_owned(), row.id.clone()].into_iter();
             let empty = std::iter::repeat_n(String::new(), 4);
             add(&mut out, begin.chain(empty).chain([text(&place.core), text(&place.scope)]), row);

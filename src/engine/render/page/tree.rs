@@ -45,7 +45,7 @@ fn tree(nodes: &[&NodeRow]) -> String {
         out += &branch(nodes, root, 0, colour(&root.label));
     }
     out += "</div>\n";
-    let mut reasons: Vec<&String> = nodes.iter().filter_map(|n| n.no_error.as_ref()).collect();
+    let mut reasons: Vec<&str> = nodes.iter().filter_map(|n| n.no_error.as_deref()).collect();
     reasons.sort();
     reasons.dedup();
     for why in reasons {

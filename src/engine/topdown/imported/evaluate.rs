@@ -245,10 +245,7 @@ fn report(
             let is_counted = rows.nodes.iter().any(|n| n.value.is_some())
                 || counts.groups.iter().any(GroupCounts::has_counts);
             rows.info.retain(|i| i.value.is_some() && is_counted);
-            report.nodes.extend(rows.nodes);
-            report.bottlenecks.extend(rows.bottlenecks);
-            report.info.extend(rows.info);
-            report.findings.extend(rows.findings);
+            report.add(rows);
             let new = |n: &&String| !report.notes.contains(n);
             let new: Vec<String> = counts.notes.iter().filter(new).cloned().collect();
             report.notes.extend(new);

@@ -100,10 +100,7 @@ fn fill(
         // Without counts only constants of the machine have values: they say nothing of the program.
         let is_counted = report.source != Source::NoPmu;
         part.info.retain(|i| i.value.is_some() == is_counted);
-        report.nodes.extend(part.nodes);
-        report.bottlenecks.extend(part.bottlenecks);
-        report.info.extend(part.info);
-        report.findings.extend(part.findings);
+        report.add(part);
         for note in &c.notes {
             if !report.notes.contains(note) {
                 report.notes.push(note.clone());

@@ -67,7 +67,7 @@ pub(super) fn run(
             break;
         }
     }
-    let of = |(core, nodes)| all_levels(core, nodes, ask.ask.without_counts);
+    let of = |(core, nodes)| all_levels(core, nodes, ask.ask.without_details);
     let whole: Vec<CountedCore> = tables.into_iter().zip(chosen).map(of).collect();
     let Some(measured) = so_far else {
         let measured = collect(machine, &whole, ask, Source::Pmu, &mut quiet, &mut NoObserver)?;
@@ -98,13 +98,13 @@ fn below(table: &Table, alone: bool, so_far: Option<&Measurement>, level: u32) -
 }
 
 /// The core as the report of all steps shows it.
-fn all_levels(core: CoreTable, mut nodes: Vec<NodeId>, without_counts: bool) -> CountedCore {
+fn all_levels(core: CoreTable, mut nodes: Vec<NodeId>, without_details: bool) -> CountedCore {
     let CoreTable { table, pmu, texts, note } = core;
     nodes.sort_unstable();
     let level = nodes.iter().map(|n| table.nodes[usize::from(*n)].level).max().unwrap_or(0);
     let mut selection = Selection::level(&table, 0, false);
     selection.tree.clone_from(&nodes);
-    selection.without_counts = without_counts;
+    selection.without_details = without_details;
     let chosen = Chosen { level, selection, counted: nodes };
     CountedCore { table, pmu, texts, note, chosen, plan: Plan::default(), groups: Vec::new() }
 }

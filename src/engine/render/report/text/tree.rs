@@ -59,7 +59,7 @@ impl Renderer<'_> {
 
     /// Why values stand without a ±: each reason once.
     fn missing_errors(&mut self, shown: &[&NodeRow]) -> std::fmt::Result {
-        let mut reasons: Vec<&String> = shown.iter().filter_map(|n| n.no_error.as_ref()).collect();
+        let mut reasons: Vec<&str> = shown.iter().filter_map(|n| n.no_error.as_deref()).collect();
         reasons.sort();
         reasons.dedup();
         for why in reasons {
