@@ -1,6 +1,7 @@
-//! Evaluation and flags → rows and findings of the document.
+//! Evaluation and flags → rows of the document.
 
-use crate::documents::report::{CountRow, Finding, FindingKind, InfoRow, NodeRow, Place, Report};
+use super::findings::findings;
+use crate::documents::report::{CountRow, Finding, InfoRow, NodeRow, Place, Report};
 use smol_str::SmolStr;
 use tma::counts::{Counts, GroupCounts};
 use tma::quantity::{Measured, Missing};
@@ -120,7 +121,7 @@ pub fn parts(
             _ => part.info.push(row),
         }
     }
-    part.findings = findings(table, &evaluation, &flags, sel, &place);
+    part.findings = findings(table, &evaluation, &flags, &sel.tree, &place);
     part
 }
 
@@ -206,88 +207,6 @@ fn info_row(node: &Node, evaluation: &Evaluation, n: NodeId, place: &Place) -> I
         running: result.quantity.running,
         over: result.over,
         missing: text_of(&result.quantity.value),
-        place: place.clone(),
-    }
-}
-
-/// The findings that follow from the flags.
-pub fn findings(
-    table: &Table,
-    evaluation: &Evaluation,
-    flags: &Flags,
-    sel: &Selection,
-    place: &Place,
-) -> Vec<Finding> {
-    let label = |n: NodeId| table.nodes[usize::from(n)].label.as_str();
-    let percent = |n: NodeId| {
-        let quantity = &evaluation.nodes[usize::from(n)].quantity;
-        crate::format::share(quantity.get(), quantity.error.as_ref().ok().copied())
-    };
-    let mut found = Vec::new();
-    if sel.tree.iter().all(|&n| evaluation.nodes[usize::from(n)].quantity.value.is_err()) {
-        return found;
-    }
-    if let Some(n) = flags.bottleneck() {
-        let path: Vec<&str> = flags.path.iter().map(|&p| label(p)).collect();
-        let text = format!("The bottleneck is {}, {}.", path.join(" > "), percent(n));
-        found.push(about(table, FindingKind::Bottleneck, n, text, place));
-    }
-    if let Some(undecided) = flags.undecided {
-        let (a, b) = (undecided.first, undecided.second);
-        let text = format!(
-            "Undecided between {} ({}) and {} ({}): they differ by at most {} points.",
-            label(a),
-            percent(a),
-            label(b),
-            percent(b),
-            crate::format::at_most_points(undecided.margin)
-        );
-        found.push(about(table, FindingKind::Undecided, a, text, place));
-        found.extend([b].map(|n| {
-            let text = format!("{}, {}.", label(n), percent(n));
-            about(table, FindingKind::Undecided, n, text, place)
-        }));
-    }
-    if flags.path.is_empty() && flags.undecided.is_none() {
-        found.push(Finding {
-            kind: FindingKind::Nothing,
-            node: None,
-            text: "No node is over its threshold: no single bottleneck stands out.".into(),
-            meaning: None,
-            causes: None,
-            next: None,
-            place: place.clone(),
-        });
-    }
-    for &n in sel.tree.iter().filter(|&&n| flags.mismeasured[usize::from(n)]) {
-        let text = format!(
-            "{} is mismeasured: {} is outside -5..105 %. Multiplexing, a short run or a \
-             faulty event made its counts inconsistent.",
-            label(n),
-            percent(n)
-        );
-        found.push(Finding {
-            kind: FindingKind::Mismeasured,
-            node: Some(table.nodes[usize::from(n)].id.clone()),
-            text,
-            meaning: None,
-            causes: None,
-            next: Some("Measure longer, restrict --nodes, or use --no-multiplex.".into()),
-            place: place.clone(),
-        });
-    }
-    found
-}
-
-fn about(table: &Table, kind: FindingKind, n: NodeId, text: String, place: &Place) -> Finding {
-    let node = &table.nodes[usize::from(n)];
-    Finding {
-        kind,
-        node: Some(node.id.clone()),
-        text,
-        meaning: None,
-        causes: None,
-        next: None,
         place: place.clone(),
     }
 }

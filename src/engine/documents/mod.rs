@@ -12,7 +12,7 @@
 //! | [`callgrind`] | costs of functions and calls, for callgrind's format |
 //! | [`estimate`], [`estimate_parts`] | its estimated top-down |
 //! | [`estimate_code`], [`estimate_lines`] | instructions and source lines of it |
-//! | [`build`] | evaluations → rows and findings of the report |
+//! | [`build`], `findings` | evaluations → rows and findings of the report |
 //! | [`branches`] | recorded branch stacks, `tdtool.branches/1` |
 //! | [`prefetch`], [`prefetch_plan`] | prefetch advice, `tdtool.prefetch/1`, and plans of it |
 //! | [`loads`] | recorded samples of loads and stores, `tdtool.loads/1` |
@@ -58,6 +58,7 @@ pub mod estimate_parts;
 pub mod evaluation;
 pub mod exit;
 pub mod explanations;
+mod findings;
 pub mod flame;
 mod load_data;
 pub mod loads;
@@ -80,6 +81,6 @@ pub mod timeline;
 pub mod values;
 pub mod workload;
 
-pub use build::{Part, Selection, findings, parts};
+pub use build::{Part, Selection, parts};
 pub use exit::Exit;
 pub use report::{Finding, FindingKind, InfoRow, NodeRow, Report, SCHEMA, Source};

@@ -105,6 +105,15 @@ mod tests {
 
     proptest! {
         #[test]
+        fn a_number_is_read_again_with_every_digit(number in any::<f64>(), whole in any::<i32>()) {
+            let read = |text: &str| text.parse::<f64>().expect("a number");
+            let written = super::number(Some(number));
+            prop_assert!(read(&written) == number || number.is_nan(), "{}", written);
+            prop_assert_eq!(super::number(Some(f64::from(whole))), whole.to_string());
+            prop_assert!(super::number(Some(number.trunc())).len() < 26, "no long rows of zeros");
+        }
+
+        #[test]
         fn a_reader_of_csv_reads_what_was_written(
             fields in prop::collection::vec("[a-z ,\"ä\u{202e}\n\r\t'#-]{0,6}", 1..5),
         ) {
