@@ -1,7 +1,7 @@
 //! Files that tdtool writes for its user: whole or not at all, and never over what it reads.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ pub fn between_writes() -> MutexGuard<'static, ()> {
 /// content if anything fails; only where it cannot be replaced it is written in place. `option` is named in the remedy.
 ///
 /// # Errors
-/// It cannot be written, is one of `inputs`, or is a symbolic link to a file: the link may lead
+/// It cannot be written, is one of `inputs` or a program, or is a symbolic link to a file: the link may lead
 /// anywhere.
 pub fn write_whole(path: &Path, bytes: &[u8], inputs: &[PathBuf], option: &str) -> Result<()> {
     check_output(path, inputs, option)?;
@@ -59,7 +59,7 @@ pub fn not_written(what: String, path: &Path, error: &std::io::Error, option: &s
     Error::failed(what).because(error).hint(remedy)
 }
 
-/// Refuses an output that is one of the `inputs`, or a symbolic link to a file.
+/// Refuses an output that is one of the `inputs`, a program, or a symbolic link to a file.
 ///
 /// # Errors
 /// It is one of these.
@@ -75,6 +75,11 @@ pub fn check_output(path: &Path, inputs: &[PathBuf], option: &str) -> Result<()>
         return Err(Error::usage(format!("{} is also the input", path.display()))
             .because("it would be overwritten by its own report")
             .hint(format!("choose another place with {option}")));
+    }
+    if output.is_some() && is_program(path) {
+        return Err(Error::usage(format!("{} is a program or a library", path.display()))
+            .because("it would be overwritten by a report")
+            .hint(format!("choose another place with {option}, or remove it first")));
     }
     if named.is_symlink() && !is_open_already(path) {
         let target = fs::read_link(path).unwrap_or_else(|_| path.to_owned());
@@ -98,6 +103,14 @@ pub fn check_place(path: &Path, inputs: &[PathBuf], option: &str) -> Result<()> 
             Err(not_written(what, path, &ErrorKind::NotFound.into(), option))
         }
     }
+}
+
+/// Whether it begins as an ELF file does (elf(5)): a command, a recorded module or what --binary names, by whatever
+/// path; no output of tdtool does.
+fn is_program(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    let read = tma::files::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    read.is_ok() && magic == *b"\x7fELF"
 }
 
 fn same_file(a: &Metadata, b: &Metadata) -> bool {

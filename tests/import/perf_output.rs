@@ -37,6 +37,20 @@ fn the_simplest_output_of_perf() {
 }
 
 #[test]
+fn the_time_of_tasks_is_in_milliseconds_whatever_unit_a_file_has() {
+    // 2 s of processor time in each.
+    for row in ["2000,msec,task-clock", "2000000000,ns,task-clock", "2000.00,,task-clock"] {
+        let text = format!("{row},2000000000,100.00,,\n1000,,cycles,2000000000,100.00,,\n");
+        let recording = of_text(&text).expect("a recording");
+        let table = events::library().load("skl").expect("table");
+        let options = profile::counts::Options { library: None, forced: true };
+        let imported = profile::counts::counts(&recording, &table, options).expect("counts");
+        let clock = imported.software[0].values["task-clock"].clone();
+        assert_eq!(clock, Ok(2000.0), "{row}");
+    }
+}
+
+#[test]
 fn every_prefix_and_separator_of_perf() {
     let expected: [(&str, &str, Option<ScopeKind>, &[&str]); 9] = [
         (

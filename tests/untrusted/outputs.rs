@@ -49,9 +49,69 @@ fn a_session_replaces_no_program_and_follows_no_link() {
 }
 
 #[test]
+fn no_report_replaces_a_program() {
+    let folder = Folder::new();
+    let (own, session) = (folder.file("program"), folder.file("s.tds"));
+    fs::copy("/bin/true", &own).unwrap();
+    let before = fs::read(&own).unwrap();
+    tdtool(["record", "-o", &session, "--", &own]).succeeded();
+    for arguments in [
+        vec!["count", "-o", &own, "--", &own],
+        vec!["bench", "-o", &own, "--", &own, "--", &own],
+        vec!["report", "-o", &own, "--", &own],
+        vec!["report", &session, "-o", &own],
+        vec!["report", &session, "--html", &own],
+        vec!["block", "--batch", &session, "--force", "-o", &own],
+    ] {
+        let ran = tdtool(&arguments);
+        assert_eq!(ran.code(), Some(2), "{arguments:?}: {}", ran.stderr);
+        assert!(fs::read(&own).unwrap() == before, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_session_that_cannot_be_written_leaves_the_commands_output_alone() {
+    let folder = Folder::new();
+    let session = folder.file("s.tds");
+    // Room for its beginning; samples of two busy processors would need more.
+    let script = format!(
+        "ulimit -f 30; {TDTOOL} record -F 5000 -o {session} -- \
+         sh -c 'i=0; while [ $i -lt 2000000 ]; do i=$((i+1)); done; echo DATA'"
+    );
+    let ran = run(program("bash").args(["-c", &script]));
+    assert_eq!(ran.stdout, "DATA\n", "{}", ran.stderr);
+    assert!(ran.stderr.contains("error: cannot write to the session"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Software counts"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_command_that_cannot_start_leaves_no_session() {
+    let folder = Folder::new();
+    let session = folder.file("s.tds");
+    assert_eq!(tdtool(["record", "-o", &session, "--", "/nonexistent"]).code(), Some(127));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn one_blocks_result_is_printed_and_no_file_is_promised() {
+    let folder = Folder::new();
+    let output = folder.file("out");
+    for command in ["block", "deps"] {
+        let ran = tdtool([command, "4801d8", "-o", &output]);
+        assert_eq!(ran.code(), Some(2), "{command}: {}", ran.stderr);
+        assert!(ran.stderr.contains("--batch"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_batch_of_blocks_replaces_no_input() {
     let folder = Folder::new();
     let rows = folder.write("rows.csv", "hex\n4801d8\n");
+    fs::hard_link(&rows, folder.file("same")).unwrap();
+    for output in [rows.clone(), folder.file("same")] {
+        let ran = tdtool(["block", "--batch", &rows, "--force", "-o", &output]);
+        assert_eq!(ran.code(), Some(2), "{output}: {}", ran.stderr);
+    }
     symlink(folder.file("elsewhere"), folder.file("dangling")).unwrap();
     for output in [rows.clone(), folder.file("dangling")] {
         let ran = tdtool(["deps", "--batch", &rows, "-o", &output]);

@@ -72,7 +72,10 @@ pub fn run(global: &Global, args: &BenchArgs) -> Result<ExitCode> {
     let [of_a, of_b] = &runs.reports;
     if of_a.len() < 2 || of_b.len() < 2 {
         return match runs.interrupted {
-            Some(signal) => Ok(ExitCode::from(128 + u8::try_from(signal).unwrap_or(0))),
+            Some(signal) => {
+                message::note("interrupted before both commands had run twice: nothing to compare");
+                Ok(ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)))
+            }
             None => Err(Error::failed("too few runs to compare")),
         };
     }

@@ -87,7 +87,10 @@ fn level(text: &str) -> std::result::Result<u32, String> {
 pub fn pid(text: &str) -> std::result::Result<i32, String> {
     let number = text.parse().ok().filter(|n| *n > 0);
     number.ok_or_else(|| {
-        format!("a process is given by its number; `pgrep {}` finds it", quoted(&[text]))
+        format!(
+            "a process is given by its number; `pgrep {}` finds it",
+            tma::text::name(&quoted(&[text]))
+        )
     })
 }
 

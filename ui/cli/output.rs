@@ -23,6 +23,15 @@ pub fn print_text(text: String) -> Result<()> {
     print(&page(None).fitted(text))
 }
 
+/// Refuses `--output` without `--batch`: one block's result is printed.
+pub fn rows_have_a_batch(has_batch: bool, output: Option<&Path>) -> Result<()> {
+    match output.filter(|_| !has_batch) {
+        None => Ok(()),
+        Some(path) => Err(Error::usage("--output takes the rows of a --batch")
+            .hint(format!("> {} keeps what is printed", path.display()))),
+    }
+}
+
 /// Writes `text`, without control characters that names brought in; a reader that went away
 /// (`| head`) is no error.
 pub fn print(text: &str) -> Result<()> {

@@ -3,7 +3,6 @@
 use super::global::Global;
 use super::measure::{MEASUREMENT, MeasureArgs, usage};
 use super::outcome::{note_blocked, status};
-use super::output::print_text;
 use super::progress::Clock;
 use crate::message::{self, note};
 use clap::Args;
@@ -169,9 +168,9 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
             Ok(ExitCode::from(status(&outcome)))
         }
         Some(error) => {
-            // The session lacks the report, so it is printed.
+            // The session lacks the report, so it is printed, beside the command's own output.
             let style = Style { ascii: global.ascii, ..Style::default() };
-            print_text(render(&outcome.report, &style))?;
+            message::plain(&tma::text::lines(&render(&outcome.report, &style)));
             Err(error)
         }
     }

@@ -21,7 +21,7 @@ use tma::{Error, Result};
 pub fn run() -> Result<Next> {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => suggest::exit(&error),
+        Err(error) => suggest::exit(error),
     };
     match arguments.command {
         Some(_) => command(arguments),

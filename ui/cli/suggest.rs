@@ -1,10 +1,12 @@
 //! Mistakes on the command line: a mistyped command, an option that belongs to `tdtool report`.
 
 use super::arguments::Arguments;
-use crate::message;
+use crate::{message, terminal};
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use engine::format;
+use std::borrow::Cow;
+use std::io::IsTerminal as _;
 use std::path::Path;
 
 /// The tdtool command that `word` nearly is, if no file has that name, as it is to be written.
@@ -30,12 +32,37 @@ fn is_command(argument: &clap::Arg) -> bool {
 }
 
 /// Exits as clap does; for arguments that no command or another command has, with a remedy instead.
-pub fn exit(error: &clap::Error) -> ! {
-    if let Some((what, remedy)) = unknown(error) {
+pub fn exit(mut error: clap::Error) -> ! {
+    if let Some((what, remedy)) = unknown(&error) {
         message::print("error", &what, None, Some(&remedy));
         std::process::exit(2);
     }
-    error.exit()
+    if !error.use_stderr() {
+        error.exit();
+    }
+    // clap repeats what was typed as it is, line ends, too.
+    let typed: Vec<_> =
+        error.context().filter_map(|(kind, value)| Some((kind, plain(value)?))).collect();
+    for (kind, value) in typed {
+        error.insert(kind, value);
+    }
+    let text = error.render();
+    match std::io::stderr().is_terminal() && terminal::allows_color() {
+        true => message::plain(&tma::text::coloured(&text.ansi().to_string())),
+        false => message::plain(&tma::text::lines(&text.to_string())),
+    }
+    std::process::exit(error.exit_code());
+}
+
+/// A text without control characters, if it has any.
+fn plain(value: &ContextValue) -> Option<ContextValue> {
+    match value {
+        ContextValue::String(typed) => match tma::text::name(typed) {
+            Cow::Owned(shown) => Some(ContextValue::String(shown)),
+            Cow::Borrowed(_) => None,
+        },
+        _ => None,
+    }
 }
 
 /// What is wrong with an argument that clap does not know, and what to do; `None` where clap says it

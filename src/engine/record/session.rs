@@ -68,12 +68,16 @@ pub fn record(
     check_output(path, &program(ask), "--output")?;
     let old = put_aside(path)?;
     let outcome = into(machine, library, ask, path, (&cores, blocked, chosen), update);
-    if let (Err(error), Some(old)) = (&outcome, &old)
-        && (matches!(error.kind(), ErrorKind::CommandNotFound | ErrorKind::CommandNotExecutable)
-            || !path.exists())
-    {
-        // Nothing ran, so nothing takes the old session's place.
-        let _ = fs::rename(old, path);
+    if let Err(error) = &outcome {
+        let never_ran =
+            matches!(error.kind(), ErrorKind::CommandNotFound | ErrorKind::CommandNotExecutable);
+        if never_ran && path.is_file() && !is_open_already(path) {
+            let _ = fs::remove_file(path);
+        }
+        if let Some(old) = old.filter(|_| !path.exists()) {
+            // Nothing ran, so nothing takes the old session's place.
+            let _ = fs::rename(old, path);
+        }
     }
     outcome
 }

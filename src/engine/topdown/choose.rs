@@ -15,7 +15,8 @@ pub struct Ask {
     pub nodes: Option<String>,
     /// Add the bottlenecks view.
     pub bottlenecks: bool,
-    /// Leave out the counts behind each node: the output does not show them, and at short intervals they cost.
+    /// Leave out the counts behind each node and the events that locate it: the output does not show them, and at short
+    /// intervals they cost.
     pub without_details: bool,
 }
 

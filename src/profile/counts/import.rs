@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 use tma::counts::{Counts, GroupCounts};
 use tma::error::{Error, Result};
-use tma::quantity::Missing;
+use tma::quantity::{Measured, Missing};
 use tma::tables::{Const, EventId, Library, PmuKind, Ring, Table};
 
 /// How strictly the table must fit.
@@ -293,6 +293,22 @@ impl<'a> Importer<'a> {
         }
     }
 
+    /// A software count in the unit that perf prints it in, which the other writers of its formats need not use.
+    fn as_perf_prints(&self, kind: SoftwareKind, value: f64, unit: Option<NameId>) -> Measured {
+        let unit = unit.map(|unit| self.recording.name(unit)).unwrap_or_default();
+        match (kind, unit) {
+            (SoftwareKind::TaskClock, "ns") => Ok(value / 1e6),
+            (SoftwareKind::TaskClock, "us") => Ok(value / 1e3),
+            (SoftwareKind::TaskClock, "sec" | "s") => Ok(value * 1e3),
+            (SoftwareKind::TaskClock, "" | "msec" | "ms") => Ok(value),
+            (SoftwareKind::TaskClock, other) => {
+                let why = format!("{} is recorded in {other}, not as a time", kind.name());
+                Err(Missing::NotMeasured(why.into()))
+            }
+            _ => Ok(value),
+        }
+    }
+
     fn software(&self, block: &Block, counts: &Counts) -> Option<Software> {
         let mut values = BTreeMap::new();
         for row in &block.software {
@@ -301,7 +317,7 @@ impl<'a> Importer<'a> {
             };
             let name = kind.name();
             let value = match row.count {
-                Count::Value(value) => Ok(value),
+                Count::Value(value) => self.as_perf_prints(kind, value, row.unit),
                 Count::NotCounted => Err(Missing::NotCounted(name.into())),
                 Count::NotSupported => Err(Missing::NotSupported(name.into())),
             };

@@ -1,9 +1,9 @@
 //! Which files are jitdumps, and whose file may name the functions of a process.
 
 use crate::files::{Place, SearchPaths};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Result};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 /// Whether a mapping is the mark of a jitdump: the agent maps a page of `jit-PID.dump`, so that recordings name it.
@@ -29,7 +29,10 @@ pub(crate) fn open(search: &SearchPaths, path: &str, pid: u32) -> Result<File> {
 /// A file that names the functions of a process. Everyone may write to `/tmp`: only the owner of the process may
 /// name its functions, or, where it has ended, this user and root.
 pub(crate) fn owned(pid: u32, path: &Path) -> Result<File> {
-    let file = tma::files::open(path)?;
+    // A link may be of another than what it leads to.
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
+    let file = tma::files::regular(options.open(path)?)?;
     let owner = file.metadata()?.uid();
     let may = match std::fs::metadata(format!("/proc/{pid}")) {
         Ok(process) => owner == process.uid(),
@@ -47,6 +50,17 @@ pub(crate) fn owned(pid: u32, path: &Path) -> Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_names_no_functions() {
+        let folder = tempfile::tempdir().unwrap();
+        let (map, link) = (folder.path().join("map"), folder.path().join("link"));
+        std::fs::write(&map, "1000 10 f\n").unwrap();
+        std::os::unix::fs::symlink(&map, &link).unwrap();
+        let own = std::process::id();
+        assert!(owned(own, &map).is_ok());
+        assert!(owned(own, &link).is_err());
+    }
 
     #[test]
     fn the_mark_is_a_files_name() {

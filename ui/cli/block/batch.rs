@@ -23,7 +23,8 @@ pub fn run(
 ) -> Result<ExitCode> {
     let rows = rows::read(&read::rows(path, output)?)?.rows;
     let jobs = jobs(args.jobs, options)?;
-    let (mut file, done) = RowsFile::open(output, Existing::asked(args.resume, args.force), &rows)?;
+    let (mut file, done) =
+        RowsFile::open(output, path, Existing::asked(args.resume, args.force), &rows)?;
     let mut progress = Progress::new(rows.len(), done, ascii);
     let mut signals = Some(Signals::catch()?);
     let mut interrupted = None;

@@ -39,16 +39,21 @@ impl Existing {
 }
 
 impl RowsFile {
-    /// Creates the file, or continues after the complete rows of an earlier run; also returns how many
+    /// Creates the file for the rows of `batch`, or continues after the complete rows of an earlier run; also returns how many
     /// these are.
-    pub fn open(path: &Path, existing: Existing, rows: &[Row]) -> Result<(Self, usize)> {
+    pub fn open(
+        path: &Path,
+        batch: &Path,
+        existing: Existing,
+        rows: &[Row],
+    ) -> Result<(Self, usize)> {
+        check_output(path, &[batch.to_owned()], "--output")?;
         let has_rows =
             std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0);
         if existing == Existing::Refuse && has_rows {
             return Err(Error::usage(format!("{} is there already", path.display()))
                 .hint("--resume continues it, --force replaces it"));
         }
-        check_output(path, &[], "--output")?;
         let failed = |e: std::io::Error| {
             Error::failed(format!("cannot write {}", path.display())).because(e)
         };

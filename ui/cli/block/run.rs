@@ -7,7 +7,7 @@ use super::{against, current_step, judge};
 use crate::cli::code::program;
 use crate::cli::global::Global;
 use crate::cli::next::Next;
-use crate::cli::output::{page, print};
+use crate::cli::output::{page, print, rows_have_a_batch};
 use crate::message::note;
 use crate::settings::Settings;
 use crate::subject::{BlockRequest, Subject};
@@ -23,6 +23,7 @@ use std::process::ExitCode;
 use tma::{Error, Result};
 
 pub fn run(global: &Global, args: BlockArgs) -> Result<Next> {
+    rows_have_a_batch(args.batch.is_some(), args.output.as_deref())?;
     let settings = global.settings()?;
     let model = settings.own_core_model()?;
     let options = args.options(&settings, &model)?;

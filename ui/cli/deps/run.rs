@@ -6,7 +6,7 @@ use crate::cli::code::initial_values::{self, Place};
 use crate::cli::code::named::{chosen, located};
 use crate::cli::code::program;
 use crate::cli::global::Global;
-use crate::cli::output::{page, print};
+use crate::cli::output::{page, print, rows_have_a_batch};
 use crate::message::note;
 use engine::deps::{DepsAnalyser, DepsAsk};
 use engine::documents::deps::Document;
@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use tma::Result;
 
 pub fn run(global: &Global, args: DepsArgs) -> Result<ExitCode> {
+    rows_have_a_batch(args.batch.is_some(), args.output.as_deref())?;
     let mut analyser = DepsAnalyser::new(global.settings()?.core_model()?, args.rob);
     if let (Some(rows), Some(output)) = (&args.batch, &args.output) {
         analyser.notes().iter().for_each(|text| note(text));

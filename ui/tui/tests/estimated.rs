@@ -383,6 +383,22 @@ fn every_screen_names_its_bottleneck_and_the_next_step() {
 }
 
 #[test]
+fn a_loop_of_several_paths_is_not_offered_to_be_measured_by_its_code_alone() {
+    let mut of = estimate();
+    for row in of.loops.iter_mut().chain(&mut of.blocks) {
+        row.code.iter_mut().for_each(|one| one.text = "jne short 0x1953".to_owned());
+    }
+    let mut state = sampled();
+    arrives(&mut state, BackgroundResult::Estimated(Searchable::boxed(of)));
+    types(&mut state, "Enter Enter Enter");
+    let screen = picture(&state);
+    assert!(!screen.contains("measures it in isolation"), "{screen}");
+    assert_eq!(types(&mut state, "Enter"), []);
+    assert_eq!(state.screen(), Screen::EstimatedBlock);
+    assert!(picture(&state).contains("several paths"), "{}", picture(&state));
+}
+
+#[test]
 fn a_failed_estimate_says_why() {
     let mut state = sampled();
     types(&mut state, "e");

@@ -4,7 +4,7 @@ use super::measure;
 use crate::keymap::{Command, Screen};
 use crate::tui::action::Effect;
 use crate::tui::state::{EstimateJob, Piece, Searchable, State};
-use crate::tui::view::{estimate_lines, layout};
+use crate::tui::view::{SEVERAL_PATHS, estimate_lines, is_one_path, layout};
 use engine::documents::estimate::Estimate;
 
 /// There is no PMU: the samples are the first screen. What is estimated is a command that has ended.
@@ -161,6 +161,10 @@ pub fn wrap(state: &mut State) {
 /// Measures the loop or block that is shown in isolation.
 fn measure_piece(state: &mut State, effects: &mut Vec<Effect>) {
     let Some(row) = state.estimate.shown() else { return };
+    if !is_one_path(row) {
+        state.message = Some(SEVERAL_PATHS.to_owned());
+        return;
+    }
     let bytes: Option<Vec<u8>> = row
         .code
         .iter()

@@ -17,6 +17,19 @@ const LABEL: usize = 16;
 /// Columns from which instructions have bars and remarks.
 const WIDE: usize = 60;
 
+/// Why a loop is not measured from its code alone.
+pub const SEVERAL_PATHS: &str =
+    "it has several paths: `tdtool block FILE:@ADDRESS -- ARGUMENTS` measures them";
+
+/// Whether only its last instruction may jump: its code alone can be measured.
+pub fn is_one_path(row: &Row) -> bool {
+    let jumps = |one: &Instruction| {
+        let mnemonic = one.text.split(' ').next().unwrap_or_default();
+        mnemonic.starts_with('j') || mnemonic.starts_with("loop") || mnemonic.starts_with("call")
+    };
+    row.code.split_last().is_none_or(|(_, before)| !before.iter().any(jumps))
+}
+
 /// Its lines.
 pub fn lines(state: &State, columns: usize) -> Vec<Line> {
     let mut out = Paragraphs::new(columns);
@@ -25,9 +38,11 @@ pub fn lines(state: &State, columns: usize) -> Vec<Line> {
     };
     out.paragraph("", &(so_far(state) + &row.sentence), Tone::Bold);
     let key = state.keys.key(Command::Drill);
-    let next = match row.next.is_empty() {
-        true => format!("{key} measures it in isolation."),
-        false => format!("{key} measures it in isolation; or `{}`.", row.next),
+    let next = match (is_one_path(row), row.next.is_empty()) {
+        (true, true) => format!("{key} measures it in isolation."),
+        (true, false) => format!("{key} measures it in isolation; or `{}`.", row.next),
+        (false, true) => SEVERAL_PATHS.to_owned(),
+        (false, false) => format!("`{}`.", row.next),
     };
     out.paragraph("next: ", &next, Tone::Plain);
     out.blank();
