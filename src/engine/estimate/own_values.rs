@@ -180,12 +180,14 @@ impl OwnValues {
         self.spent += begin.elapsed();
         self.left = self.left.saturating_sub(begin.elapsed());
         let found = found.map_err(|error| error.cause().unwrap_or(error.what()).to_owned())?;
-        match (
-            found.walk.lines.unwrap_or(0),
-            found.pages.0.len().saturating_sub(found.walk.nearby.len()),
-        ) {
-            (lines, pages) if lines > LINES || pages > PAGES => Err(format!(
-                "the captured iterations touch {lines} cache lines in {pages} pages, more than the first cache keeps"
+        let lines = found.walk.lines.unwrap_or(0);
+        let pages = found.pages.0.len().saturating_sub(found.walk.nearby.len());
+        match (lines > LINES, pages > PAGES) {
+            (true, _) => Err(format!(
+                "the captured iterations touch {lines} cache lines, more than surely stay in any core's first cache"
+            )),
+            (_, true) => Err(format!(
+                "the captured iterations touch {pages} pages, more than surely stay in any core's first TLB"
             )),
             _ => Ok(found),
         }
