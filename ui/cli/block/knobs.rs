@@ -23,8 +23,7 @@ pub struct Knobs {
     /// Passes that may be repeated because of contention for the core
     #[arg(long, value_name = "N", value_parser = number(0, 1000), help_heading = EFFORT)]
     retries: Option<u64>,
-    /// Longest wait for an uncontended core, per measurement, in milliseconds; of a batch, also the longest that a row
-    /// takes if that is above 500
+    /// Longest wait for an uncontended core, per measurement, in milliseconds
     #[arg(long, value_name = "MS", value_parser = number(1, 3_600_000), help_heading = EFFORT)]
     budget: Option<u64>,
 
