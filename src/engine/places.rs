@@ -1,4 +1,4 @@
-//! Code by its addresses, as further runs are told what to look at.
+//! Addresses of code by file: what further runs count or record.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -71,11 +71,11 @@ pub fn record(
     if let Err(error) = &outcome {
         let never_ran =
             matches!(error.kind(), ErrorKind::CommandNotFound | ErrorKind::CommandNotExecutable);
+        // The session of a command that never ran is removed, and an old session gets its name back.
         if never_ran && path.is_file() && !is_open_already(path) {
             let _ = fs::remove_file(path);
         }
         if let Some(old) = old.filter(|_| !path.exists()) {
-            // Nothing ran, so nothing takes the old session's place.
             let _ = fs::rename(old, path);
         }
     }

@@ -293,7 +293,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// A software count in the unit that perf prints it in, which the other writers of its formats need not use.
+    /// A software count in the unit that perf prints; files of other tools may have another unit.
     fn as_perf_prints(&self, kind: SoftwareKind, value: f64, unit: Option<NameId>) -> Measured {
         let unit = unit.map(|unit| self.recording.name(unit)).unwrap_or_default();
         match (kind, unit) {
