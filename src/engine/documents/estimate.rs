@@ -115,3 +115,14 @@ pub struct Row {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<SourceLine>,
 }
+
+impl Row {
+    /// Whether only its last instruction may jump: its code alone can be measured.
+    pub fn is_one_path(&self) -> bool {
+        let jumps = |one: &Instruction| {
+            let mnemonic = one.text.split(' ').next().unwrap_or_default();
+            ["j", "loop", "call"].iter().any(|begin| mnemonic.starts_with(begin))
+        };
+        self.code.split_last().is_none_or(|(_, before)| !before.iter().any(jumps))
+    }
+}

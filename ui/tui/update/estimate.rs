@@ -4,7 +4,7 @@ use super::measure;
 use crate::keymap::{Command, Screen};
 use crate::tui::action::Effect;
 use crate::tui::state::{EstimateJob, Piece, Searchable, State};
-use crate::tui::view::{SEVERAL_PATHS, estimate_lines, is_one_path, layout};
+use crate::tui::view::{SEVERAL_PATHS, estimate_lines, layout};
 use engine::documents::estimate::Estimate;
 
 /// There is no PMU: the samples are the first screen. What is estimated is a command that has ended.
@@ -161,7 +161,7 @@ pub fn wrap(state: &mut State) {
 /// Measures the loop or block that is shown in isolation.
 fn measure_piece(state: &mut State, effects: &mut Vec<Effect>) {
     let Some(row) = state.estimate.shown() else { return };
-    if !is_one_path(row) {
+    if !row.is_one_path() {
         state.message = Some(SEVERAL_PATHS.to_owned());
         return;
     }

@@ -21,15 +21,6 @@ const WIDE: usize = 60;
 pub const SEVERAL_PATHS: &str =
     "it has several paths: `tdtool block FILE:@ADDRESS -- ARGUMENTS` measures them";
 
-/// Whether only its last instruction may jump: its code alone can be measured.
-pub fn is_one_path(row: &Row) -> bool {
-    let jumps = |one: &Instruction| {
-        let mnemonic = one.text.split(' ').next().unwrap_or_default();
-        mnemonic.starts_with('j') || mnemonic.starts_with("loop") || mnemonic.starts_with("call")
-    };
-    row.code.split_last().is_none_or(|(_, before)| !before.iter().any(jumps))
-}
-
 /// Its lines.
 pub fn lines(state: &State, columns: usize) -> Vec<Line> {
     let mut out = Paragraphs::new(columns);
@@ -38,7 +29,7 @@ pub fn lines(state: &State, columns: usize) -> Vec<Line> {
     };
     out.paragraph("", &(so_far(state) + &row.sentence), Tone::Bold);
     let key = state.keys.key(Command::Drill);
-    let next = match (is_one_path(row), row.next.is_empty()) {
+    let next = match (row.is_one_path(), row.next.is_empty()) {
         (true, true) => format!("{key} measures it in isolation."),
         (true, false) => format!("{key} measures it in isolation; or `{}`.", row.next),
         (false, true) => SEVERAL_PATHS.to_owned(),

@@ -58,7 +58,7 @@ mod tree_head;
 
 pub use block_report::lines as block_lines;
 pub use draw::view;
-pub use estimate_block::{SEVERAL_PATHS, is_one_path, lines as estimate_lines};
+pub use estimate_block::{SEVERAL_PATHS, lines as estimate_lines};
 pub use export::text;
 pub use layout::layout;
 pub use scroll::clamp_scrolls;
