@@ -2,6 +2,7 @@
 //! inside a crate, where no two files import each other.
 
 mod files;
+mod flags;
 mod imports;
 
 use crate::support::files::root;

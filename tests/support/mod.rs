@@ -4,6 +4,7 @@
 
 pub mod csv;
 pub mod files;
+pub mod flags;
 pub mod growth;
 pub mod perf_data;
 pub mod processor;

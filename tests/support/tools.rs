@@ -1,6 +1,7 @@
 //! Compilers, binutils and other programs that may be absent.
 
 use super::files::text;
+use super::flags::undefined_reads_of;
 use super::run::{Ran, program, run};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,9 @@ pub fn tool(name: &str, arguments: &[&str]) -> Option<String> {
 
 /// Compiles or assembles `source` to `output` in `folder`; `None`, with a message, without a
 /// compiler.
+///
+/// # Panics
+/// It cannot be compiled, or does different things on different processors.
 pub fn build(
     folder: &Path,
     compiler: &str,
@@ -49,6 +53,11 @@ pub fn build(
     let mut all = arguments.to_vec();
     all.extend([text(&input), "-o", text(&output)]);
     tool(compiler, &all)?;
+    // Of code that compilers make this is true anyway.
+    if compiler != "rustc" {
+        let reads = undefined_reads_of(&output, |_| true);
+        assert!(reads.is_empty(), "flags are read where they are undefined: {reads:?}");
+    }
     Some(output)
 }
 

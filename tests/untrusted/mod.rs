@@ -135,8 +135,8 @@ const NAMES: &str = "\
 .text
 .globl main
 .type \"f\x1b[2Jg\u{9b}31m\",@function
-\"f\x1b[2Jg\u{9b}31m\": 1: dec %rdi
- imul %rax,%rax
+\"f\x1b[2Jg\u{9b}31m\": 1: imul %rax,%rax
+ dec %rdi
  jnz 1b
  ret
 .size \"f\x1b[2Jg\u{9b}31m\",.-\"f\x1b[2Jg\u{9b}31m\"
