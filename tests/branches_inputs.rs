@@ -1,6 +1,7 @@
 //! `tdtool branches`: texts of other tools as inputs, and inputs of other tools as outputs.
 #![allow(clippy::print_stderr)]
 
+use crate::support::child::Limited as _;
 use crate::support::files::{Folder, shared, text};
 use crate::support::run::tdtool;
 use flate2::read::GzDecoder;
@@ -105,7 +106,7 @@ fn every_form_of_perf_script_gives_what_its_recording_gives() {
         let perf = Command::new("perf")
             .args(["script", "-i", text(&recording), "--symfs", &roots, "-F", fields])
             .arg("--show-mmap-events")
-            .output();
+            .run_limited();
         let Ok(output) = perf else { return eprintln!("skipped: perf is not installed") };
         let path = scratch.path().join(name);
         std::fs::write(&path, output.stdout).unwrap();
@@ -169,7 +170,7 @@ fn a_profile_for_bolt_and_pprof_holds_every_branch_of_the_module() {
     let mut bytes = Vec::new();
     GzDecoder::new(std::fs::File::open(&path).unwrap()).read_to_end(&mut bytes).unwrap();
     let go = ["tool", "pprof", "-top", "-sample_index=branches", text(&path)];
-    let Ok(output) = Command::new("go").args(go).output() else {
+    let Ok(output) = Command::new("go").args(go).run_limited() else {
         return eprintln!("skipped: go is not installed");
     };
     let seen = String::from_utf8_lossy(&output.stdout);

@@ -1,6 +1,7 @@
 //! `tdtool branches`: what it writes for other tools is read by these tools, and is what they make of the recording
 //! themselves. Each is skipped aloud where it is not installed.
 
+use crate::support::child::Limited as _;
 use crate::support::files::{Folder, shared, text};
 use crate::support::run::tdtool;
 use crate::support::simlbr::{ran, recorded};
@@ -48,7 +49,8 @@ fn bolt_reads_its_profile() {
     let tools = ["perf2bolt", "/usr/lib/llvm-15/bin/perf2bolt", "/usr/lib/llvm-16/bin/perf2bolt"];
     let program = folder.join("kernels");
     let arguments = ["-pa", "-p", text(&ours), "-o", text(&out), text(&program)];
-    let Some(done) = tools.iter().find_map(|tool| Command::new(tool).args(arguments).output().ok())
+    let Some(done) =
+        tools.iter().find_map(|tool| Command::new(tool).args(arguments).run_limited().ok())
     else {
         return eprintln!("skipped: perf2bolt is not installed");
     };
@@ -153,7 +155,7 @@ fn pprof_has_a_profile_of_each_event() {
         let more = ["--format", "pprof", "--event-number", &number, "-o", text(&path)];
         tdtool([&all[..], &more].concat()).succeeded();
         let top = ["tool", "pprof", "-top", "-sample_index=branches", text(&path)];
-        let Ok(output) = Command::new("go").args(top).output() else {
+        let Ok(output) = Command::new("go").args(top).run_limited() else {
             return eprintln!("skipped: go is not installed");
         };
         let seen = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -27,7 +27,7 @@ fn standard_input_takes_raw_code_its_digits_and_marked_code() {
 #[test]
 fn a_terminal_is_no_input() {
     let (_master, slave) = terminal();
-    let output = run(command(["-"]).stdin(slave));
+    let output = run::ended(run::start(command(["-"]).stdin(slave)));
     assert_eq!(output.code(), Some(2));
     assert!(output.stderr.contains("terminal"), "{}", output.stderr);
 }

@@ -1,6 +1,7 @@
 //! The live collector on the machine at hand, whatever it can count: commands start, end and fail
 //! as they would without us, and what any kernel counts is there.
 
+use crate::support::child::Limited as _;
 use crate::support::files::Folder;
 use crate::support::run::{TDTOOL, program, usual_signals};
 use pmu::machine::Machine;
@@ -43,7 +44,7 @@ fn the_exit_status_and_the_signal_are_the_commands_own() {
 fn a_parent_that_ignores_sigchld_costs_no_exit_status() {
     // env(1) of GNU coreutils 8.31 and later starts a program with a signal ignored.
     let ignoring = |command: &[&str]| {
-        let env = program("env").arg("--ignore-signal=CHLD").args(command).output();
+        let env = program("env").arg("--ignore-signal=CHLD").args(command).run_limited();
         env.ok().and_then(|output| output.status.code())
     };
     need!(ignoring(&["true"]) == Some(0), "no env --ignore-signal here");
@@ -96,7 +97,7 @@ fn a_signal_for_us_ends_the_command_and_still_gives_a_measurement() {
 fn a_process_that_ends_ends_its_measurement() {
     let _measuring = measuring();
     let machine = Machine::detect();
-    let mut child = program("cat").stdin(Stdio::piped()).spawn().expect("cat starts");
+    let mut child = program("cat").stdin(Stdio::piped()).start_limited().expect("cat starts");
     let pid = i32::try_from(child.id()).expect("a pid");
     let mut request = Request::new(&machine, Vec::new(), Target::Process(pid));
     request.interval = Some(Duration::from_millis(20));

@@ -2,6 +2,7 @@
 
 use super::recording::{LOAD, LOCAL_HITM, PROCESS, REMOTE_HITM, STORE, Sampled, file};
 use super::{list, number, read};
+use crate::support::child::Limited as _;
 use crate::support::files::{Folder, text};
 use crate::support::random::Random;
 use serde_json::Value;
@@ -127,7 +128,7 @@ fn lines_have_the_counts_and_shares_of_perf_c2c() {
     let sharing: Vec<_> = list(&document, "lines").iter().map(|line| &line["sharing"]).collect();
     assert_eq!(sharing, ["false", "true", "false"], "as records() makes them");
     let output =
-        Command::new("perf").args(["c2c", "report", "--stdio", "-i", text(&path)]).output();
+        Command::new("perf").args(["c2c", "report", "--stdio", "-i", text(&path)]).run_limited();
     match output {
         Ok(output) if output.status.success() => {
             same(&ours, &of_perf(&String::from_utf8_lossy(&output.stdout)));

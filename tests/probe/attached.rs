@@ -2,6 +2,7 @@
 
 use super::attached_programs::{COMMON, CONTEXTS, FORKS, LEADER, SHARING, THREADS};
 use super::counts::{function, numbers, with_signals};
+use crate::support::child::Running;
 use crate::support::files::{Folder, text};
 use crate::support::quiet::busy;
 use crate::support::run::{Ran, ended, program, send, start};
@@ -13,7 +14,7 @@ use pmu::perf::Signals;
 use probe::count::{Counts, Wanted, count, count_process};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 pub fn counted(pid: i32, wanted: &[Wanted], window: Duration) -> Option<Counts> {
@@ -32,7 +33,7 @@ pub fn counted_or_not(pid: i32, wanted: &[Wanted], window: Duration) -> Result<C
 /// A program that runs until a signal ends it.
 pub struct Live {
     pub file: PathBuf,
-    pub running: Option<Child>,
+    pub running: Option<Running>,
 }
 
 impl Live {
@@ -71,15 +72,6 @@ impl Live {
         send(&running, Signal::SIGTERM);
         let Ran { status, stdout, stderr } = ended(running);
         assert_eq!((status.code(), stdout.trim()), (Some(4), "right"), "{status} {stderr}");
-    }
-}
-
-impl Drop for Live {
-    fn drop(&mut self) {
-        if let Some(running) = &mut self.running {
-            let _ = running.kill();
-            let _ = running.wait();
-        }
     }
 }
 

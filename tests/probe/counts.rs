@@ -1,5 +1,6 @@
 //! Entry counts by probes: what the source says, however the program runs, and its output as ever.
 
+use crate::support::child::Limited as _;
 use crate::support::files::Folder;
 use crate::support::quiet::busy;
 use crate::support::tools::{available, build, gcc};
@@ -108,7 +109,10 @@ fn assert_plain(options: &[&str]) {
     let folder = Folder::new();
     let Some(program) = gcc(folder.path(), PLAIN, options, "program") else { return };
     let (name, result) = (super::name(&program), folder.file("result"));
-    assert_eq!(std::process::Command::new(name).arg(&result).status().unwrap().code(), Some(3));
+    assert_eq!(
+        std::process::Command::new(name).arg(&result).end_limited().unwrap().code(),
+        Some(3)
+    );
     let expected = folder.read("result");
     let wanted = ["nested", "fib", "choose"].map(|name| function(&program, name));
     let Some(counts) = counted(&[name, &result], &wanted) else { return };
@@ -184,7 +188,7 @@ fn exceptions_pass_through_probed_code() {
             return;
         };
         let (name, result) = (super::name(&program), folder.file("result"));
-        assert!(std::process::Command::new(name).arg(&result).status().unwrap().success());
+        assert!(std::process::Command::new(name).arg(&result).end_limited().unwrap().success());
         let expected = folder.read("result");
         let mut wanted = ["thrower", "middle", "run"].map(|name| function(&program, name)).to_vec();
         // Where the compiler has put what runs rarely.
@@ -331,7 +335,7 @@ fn signals_and_children_are_counted_and_do_what_they_do() {
     let numbers_of = |text: String| -> Vec<u64> {
         text.split_whitespace().map(|n| n.parse::<i64>().unwrap().cast_unsigned()).collect()
     };
-    assert!(std::process::Command::new(name).arg(&result).status().unwrap().success());
+    assert!(std::process::Command::new(name).arg(&result).end_limited().unwrap().success());
     let plain = numbers_of(folder.read("result"));
     let wanted = ["loop", "on"].map(|name| function(&program, name));
     let Some(counts) = counted(&[name, &result], &wanted) else { return };

@@ -2,6 +2,7 @@
 //! thread executes a program, or because they are killed.
 
 use super::counts::{counted, function};
+use crate::support::child::Running;
 use crate::support::files::Folder;
 use crate::support::files::text;
 use crate::support::quiet::busy;
@@ -111,7 +112,7 @@ fn the_second_signal_ends_a_command_that_ignores_the_first() {
     let arguments = ["count", "--functions", "main", "--format", "json", "--"];
     let all = arguments.into_iter().chain([text(&program), text(&started), text(&signalled)]);
     let mut child = start(&mut command(all));
-    let comes = |child: &mut std::process::Child, file: &std::path::Path| {
+    let comes = |child: &mut Running, file: &std::path::Path| {
         until(
             || file.exists() || child.try_wait().unwrap().is_some(),
             || format!("{} does not come", file.display()),

@@ -1,13 +1,12 @@
 //! Programs that are hard to count, or not to be counted: each says why, and does what it does.
 
 use super::counts::function;
+use crate::support::child::Running;
 use crate::support::files::{Folder, text};
-use crate::support::run::{Ran, TDTOOL, program, run, send, start, tdtool};
+use crate::support::run::{Ran, TDTOOL, program, run, start, tdtool};
 use crate::support::tools::gcc;
 use crate::support::wait::until;
-use nix::sys::signal::Signal;
 use std::path::Path;
-use std::process::Child;
 
 /// `part(n)`, n steps; main calls it once, or for ever if there is an argument. `before` may do
 /// anything first.
@@ -85,7 +84,7 @@ fn blocks(of: &Ran) -> Vec<u64> {
 }
 
 /// A program that runs for ever, until this is dropped.
-pub struct Endless(Child);
+pub struct Endless(Running);
 
 impl Endless {
     pub fn start(file: &Path) -> Self {
@@ -102,13 +101,6 @@ impl Endless {
 
     pub fn pid(&self) -> String {
         self.0.id().to_string()
-    }
-}
-
-impl Drop for Endless {
-    fn drop(&mut self) {
-        send(&self.0, Signal::SIGKILL);
-        let _ = self.0.wait();
     }
 }
 

@@ -1,6 +1,7 @@
 //! Code that was compiled just in time and written to a jitdump: made ones, damaged ones, and node's against
 //! `perf inject`; and to a map file: a JVM's against `perf script`.
 
+use crate::support::child::Limited as _;
 use crate::support::files::{Folder, text};
 use crate::support::quiet::busy;
 use crate::support::run::{program, run, tdtool};
@@ -12,7 +13,6 @@ use profile::record::{Mapping, Record};
 use profile::recording::About;
 use profile::symbols::{Line, Symbols};
 use proptest::prelude::*;
-use std::process::Stdio;
 
 /// `e_machine` of x86-64 and the code of the made functions: `nop; ret`, and `xor eax, eax; ret`.
 const X86_64: u32 = 62;
@@ -211,13 +211,13 @@ fn functions_of_node_have_the_samples_that_perf_inject_gives_them() {
     let record = ["record", "-k", "mono", "-e", "cpu-clock:u", "-F", "2000", "-o", &data];
     let mut perf = program("perf");
     perf.current_dir(folder.path()).args(record).args(["node", "--perf-prof", &script]);
-    let done = perf.stdout(Stdio::null()).output().unwrap();
+    let done = perf.run_limited().unwrap();
     need!(done.status.success(), "perf record of node is not possible here");
     let injected = folder.file("injected.data");
     // Its copies of the code go beside the jitdump.
     let mut inject = program("perf");
     inject.current_dir(folder.path()).args(["inject", "-j", "-i", &data, "-o", &injected]);
-    need!(inject.output().unwrap().status.success(), "this perf cannot inject");
+    need!(inject.run_limited().unwrap().status.success(), "this perf cannot inject");
     let printed = run(program("perf").args(["script", "-i", &injected, "-F", "ip,sym"])).stdout;
     let expected = printed.lines().filter(|line| line.contains("*busy ")).count();
     assert!(expected > 0, "{printed}");
@@ -248,14 +248,15 @@ fn functions_of_a_jvm_have_the_samples_that_perf_gives_them() {
     let _busy = busy();
     let folder = Folder::new();
     let source = folder.write("Hot.java", JAVA);
-    let compiled = program("javac").args(["-d", text(folder.path()), &source]).output().unwrap();
+    let compiled =
+        program("javac").args(["-d", text(folder.path()), &source]).run_limited().unwrap();
     need!(compiled.status.success(), "javac cannot compile here");
     let data = folder.file("perf.data");
     let mut perf = program("perf");
     perf.args(["record", "-k", "mono", "-e", "cpu-clock:u", "-F", "999", "-o", &data, "java"]);
     perf.args(["-XX:+PreserveFramePointer", "-XX:+UnlockDiagnosticVMOptions"]);
     perf.args(["-XX:+DumpPerfMapAtExit", "-cp", text(folder.path()), "Hot"]);
-    let done = perf.stdout(Stdio::null()).output().unwrap();
+    let done = perf.run_limited().unwrap();
     need!(done.status.success(), "perf record of java is not possible here");
     let printed = run(program("perf").args(["script", "-i", &data, "-F", "pid,ip,sym"])).stdout;
     let own: Vec<&str> = printed.lines().filter(|line| line.contains("Hot.spin(")).collect();

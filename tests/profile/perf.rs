@@ -2,9 +2,10 @@
 //!
 //! Skipped, with a message, where there is no perf or it may not sample.
 
+use crate::support::child::Limited as _;
 use crate::support::files::Folder;
 use crate::support::quiet::busy;
-use crate::support::run::{Ran, program, run};
+use crate::support::run::{ended, program, run};
 use profile::perfdata::{parse, read};
 use profile::record::Record;
 use profile::recording::Recording;
@@ -20,13 +21,13 @@ const WORK: &str = "for i in $(seq 20000); do x=$(($i * $i)); done; seq 300000 |
 fn recorded(folder: &Path, name: &str, options: &[&str]) -> Option<PathBuf> {
     let path = folder.join(name);
     let mut perf = program("perf");
-    perf.args(["record", "-F", "5000", "-g"]).args(options);
+    perf.args(["record", "-F", "5000", "-g"]).args(options).stderr(Stdio::piped());
     if options.contains(&"-") {
         perf.stdout(fs::File::create(&path).unwrap());
     } else {
         perf.arg("-o").arg(&path).stdout(Stdio::null());
     }
-    match perf.args(["--", "sh", "-c", WORK]).output().map(Ran::from) {
+    match perf.args(["--", "sh", "-c", WORK]).start_limited().map(ended) {
         Ok(output) if output.status.success() => Some(path),
         Ok(output) => {
             let said = &output.stderr;

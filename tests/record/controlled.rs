@@ -1,13 +1,14 @@
 //! A control pipe that the recorded program itself writes to.
 
 use super::busy::{iterations, record, sampling, session, shell};
+use crate::support::child::Limited as _;
 use crate::support::files::{Folder, text};
 use crate::support::quiet::busy;
 use crate::support::run::{program, tdtool};
 
 fn pipe(folder: &Folder, name: &str) -> String {
     let path = folder.file(name);
-    assert!(program("mkfifo").arg(&path).status().expect("mkfifo").success());
+    assert!(program("mkfifo").arg(&path).end_limited().expect("mkfifo").success());
     path
 }
 

@@ -2,6 +2,7 @@
 
 use super::busy::{iterations, record, sampling, session, shell, task_clock};
 use crate::profile::samples;
+use crate::support::child::Limited as _;
 use crate::support::files::{Folder, text};
 use crate::support::quiet::busy;
 use crate::support::run::{Ran, TDTOOL, command, program};
@@ -22,7 +23,7 @@ fn a_killed_recorder_leaves_its_samples() {
     let mut recorder = command(["record", "-o", text(&session)])
         .args(endless)
         .stderr(Stdio::null())
-        .spawn()
+        .start_limited()
         .expect("tdtool starts");
     until(|| has_samples(&session).unwrap_or(false), || "no sample".to_owned());
     recorder.kill().expect("killed");
@@ -91,7 +92,7 @@ fn a_disk_that_fills_up_keeps_what_was_written_and_the_command_goes_on() {
          status=$?; cp {small}/s {kept}; exit $status",
         iterations(3_000_000)
     );
-    let output = program("unshare").args(["-m", "sh", "-c", &script]).output();
+    let output = program("unshare").args(["-m", "sh", "-c", &script]).run_limited();
     let went_on = || fs::exists(&done).expect("known");
     let mounted = output.as_ref().is_ok_and(|o| o.status.code() != Some(99)) && went_on();
     need!(mounted, "no file system can be mounted here");

@@ -2,6 +2,7 @@
 
 use super::busy::{iterations, sampling, session};
 use crate::profile::samples;
+use crate::support::child::Limited as _;
 use crate::support::files::{Folder, text};
 use crate::support::quiet::busy;
 use crate::support::run::{Ran, TDTOOL, program};
@@ -32,7 +33,7 @@ fn an_ordinary_user_records_user_mode() {
     let session = session(&folder);
     let mut tdtool = as_nobody(&folder, 0o777);
     tdtool.args(["record", "-g", "-o", text(&session), "--", "sh", "-c", &iterations(100_000)]);
-    let Ok(output) = tdtool.output() else { return eprintln!("skipped: no setpriv here") };
+    let Ok(output) = tdtool.run_limited() else { return eprintln!("skipped: no setpriv here") };
     let Ran { status, stderr, .. } = output.into();
     need!(!stderr.contains("setpriv:"), "only root can become somebody else");
     assert!(status.success(), "{stderr}");
@@ -51,7 +52,7 @@ fn a_process_of_another_user_gets_the_remedy_that_helps() {
     let folder = Folder::new();
     let mut tdtool = as_nobody(&folder, 0o755);
     tdtool.args(["report", "-p", "1", "--duration", "0.1"]).current_dir("/");
-    let Ok(output) = tdtool.output() else { return eprintln!("skipped: no setpriv here") };
+    let Ok(output) = tdtool.run_limited() else { return eprintln!("skipped: no setpriv here") };
     let err = Ran::from(output).stderr;
     need!(err.contains("not permitted"), "anybody may count on process 1 here");
     assert!(err.contains("it runs as root") && err.contains("cap_perfmon"), "{err}");

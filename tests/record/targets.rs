@@ -2,6 +2,7 @@
 
 use super::busy::{iterations, record, sampling, session, shell};
 use crate::profile::samples;
+use crate::support::child::Limited as _;
 use crate::support::files::Folder;
 use crate::support::quiet::busy;
 use crate::support::run::{Ran, program};
@@ -16,7 +17,7 @@ fn a_running_process_has_its_mappings() {
     let _busy = busy();
     let folder = Folder::new();
     let session = session(&folder);
-    let mut child = program("sh").args(["-c", "while :; do :; done"]).spawn().expect("sh");
+    let mut child = program("sh").args(["-c", "while :; do :; done"]).start_limited().expect("sh");
     let pid = child.id();
     let Ran { status, stderr, .. } =
         record(&session, &["-p", &pid.to_string(), "--duration", "0.5"], &[]);
@@ -44,7 +45,7 @@ fn a_process_that_ends_or_is_not_there() {
     let session = session(&folder);
     // On a busy machine it may have ended before we are there; then it sleeps longer.
     let gone = ["0.5", "2", "8"].into_iter().find_map(|seconds| {
-        let mut child = program("sleep").arg(seconds).spawn().expect("sleep");
+        let mut child = program("sleep").arg(seconds).start_limited().expect("sleep");
         let recorded = record(&session, &["-p", &child.id().to_string()], &[]);
         child.wait().expect("ended");
         recorded.status.success().then_some(child.id())
@@ -56,7 +57,7 @@ fn a_process_that_ends_or_is_not_there() {
     assert!(stderr.contains(&format!("there is no process {gone}")), "{stderr}");
     // Attached to while it ends: an error or a recording, never a panic or a hang.
     for _ in 0..10 {
-        let mut child = program("true").spawn().expect("true");
+        let mut child = program("true").start_limited().expect("true");
         let Ran { status, stderr, .. } = record(&session, &["-p", &child.id().to_string()], &[]);
         child.wait().expect("ended");
         assert!(status.code().is_some_and(|c| c <= 1), "{stderr}");
@@ -70,7 +71,7 @@ fn all_cpus_see_everybody() {
     let _busy = busy();
     let folder = Folder::new();
     let session = session(&folder);
-    let mut child = program("sh").args(["-c", "while :; do :; done"]).spawn().expect("sh");
+    let mut child = program("sh").args(["-c", "while :; do :; done"]).start_limited().expect("sh");
     let Ran { status, stderr, .. } = record(&session, &["-a", "--duration", "0.5"], &[]);
     let pid = child.id();
     child.kill().expect("killed");

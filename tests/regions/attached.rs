@@ -1,11 +1,12 @@
 //! Regions of a process that runs already.
 
 use super::{marked, permitted};
+use crate::support::child::Limited as _;
 use crate::support::files::{Folder, text};
 use crate::support::quiet::busy;
 use crate::support::run::tdtool;
 use serde_json::Value;
-use std::process::{Child, Command};
+use std::process::Command;
 
 /// Two threads that mark frames until they are killed.
 const PROGRAM: &str = r#"
@@ -24,16 +25,6 @@ static void *work(void *argument) {
 }
 int main(void) { pthread_t thread; pthread_create(&thread, 0, work, 0); work(0); }
 "#;
-
-/// Killed at the end of the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// The document of a window in which the regions were seen: on a busy machine in a longer one.
 fn window(pid: &str, more: &[&str]) -> Option<Value> {
@@ -55,8 +46,8 @@ fn regions_of_a_live_process_are_followed_twice_and_its_code_is_as_it_was() {
     let _busy = busy();
     let folder = Folder::new();
     let Some(program) = marked(&folder, PROGRAM, &["-O1"]) else { return };
-    let running = Running(Command::new(&program).spawn().expect("started"));
-    let pid = running.0.id().to_string();
+    let running = Command::new(&program).start_limited().expect("started");
+    let pid = running.id().to_string();
     for more in [&[][..], &["--module", text(&program)]] {
         let Some(found) = window(&pid, more) else { return };
         assert_eq!(found["process"].to_string(), pid);

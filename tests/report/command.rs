@@ -1,6 +1,7 @@
 //! `tdtool report -- COMMAND`, with or without a PMU on this machine.
 
 use super::{json, report};
+use crate::support::child::Limited as _;
 use crate::support::files::{Folder, root, text};
 use serde_json::Value;
 
@@ -19,7 +20,7 @@ fn a_command_is_measured_and_its_status_is_ours() {
 fn a_standard_error_that_cannot_be_written_is_no_panic() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
     let mut command = crate::support::run::command(["report", "--", "true"]);
-    let status = command.stderr(full).status().expect("started");
+    let status = command.stderr(full).end_limited().expect("started");
     assert!(matches!(status.code(), Some(0 | 1)), "{status}");
 }
 

@@ -4,6 +4,7 @@
 use super::page::two_phases;
 use super::report;
 use super::stacks::recorded;
+use crate::support::child::Limited as _;
 use crate::support::files::Folder;
 use crate::support::quiet::busy;
 use serde_json::Value;
@@ -152,7 +153,7 @@ fn costs_for_callgrind_have_the_samples_of_the_folded_stacks() {
     // In another folder than the source: callgrind_annotate shortens names of files below its own, not of all alike.
     let annotate = |arguments: &[&str]| {
         let all = [arguments, &[costs.as_str()]].concat();
-        let output = Command::new("callgrind_annotate").args(all).current_dir("/").output();
+        let output = Command::new("callgrind_annotate").args(all).current_dir("/").run_limited();
         output.ok().map(|output| String::from_utf8_lossy(&output.stdout).replace(',', ""))
     };
     let options = ["--inclusive=yes", "--threshold=100", "--auto=no"];

@@ -1,7 +1,8 @@
 //! Changes that fail a build: `tdtool diff --fail-if` and `tdtool bench`.
 
+use crate::support::child::Limited as _;
 use crate::support::files::Folder;
-use crate::support::run::{Ran, tdtool};
+use crate::support::run::{Ran, ended, start, tdtool};
 use crate::support::tools::available;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -100,8 +101,10 @@ fn other_tools_read_it() {
         let path = folder.write("junit.xml", &junit);
         let script = "import sys, xml.etree.ElementTree as e\nr = e.parse(sys.argv[1]).getroot()\n\
                       print([t.get('name') for t in r if t.find('failure') is not None])";
-        let read =
-            std::process::Command::new("python3").args(["-c", script, &path]).output().unwrap();
+        let read = std::process::Command::new("python3")
+            .args(["-c", script, &path])
+            .run_limited()
+            .unwrap();
         let read = String::from_utf8_lossy(&read.stdout).into_owned();
         assert_eq!(read.trim(), "['time > +5%', 'Backend_Bound > +3']");
     }
@@ -162,11 +165,11 @@ fn the_documented_workflow_is_valid_and_its_commands_run() {
         .collect();
     let folder = Folder::new();
     let input = std::fs::File::open(folder.write("workflow.yml", &yaml)).expect("a file");
-    let read = Command::new("python3").args(["-c", READ]).stdin(input).output().expect("python3");
-    if String::from_utf8_lossy(&read.stderr).contains("No module named") {
+    let read = ended(start(Command::new("python3").args(["-c", READ]).stdin(input)));
+    if read.stderr.contains("No module named") {
         return eprintln!("skipped: python3 has no yaml");
     }
-    let workflow: Value = serde_json::from_slice(&read.stdout).expect(&yaml);
+    let workflow: Value = serde_json::from_str(&read.stdout).expect(&yaml);
     assert_eq!(workflow["on"], "pull_request");
     let steps = workflow["jobs"]["performance"]["steps"].as_array().expect("steps");
     assert!(steps.iter().all(|step| step["uses"].is_string() != step["run"].is_string()));
@@ -180,7 +183,7 @@ fn the_documented_workflow_is_valid_and_its_commands_run() {
     for step in steps.iter().filter_map(|step| step["run"].as_str()) {
         let mut shell = Command::new("sh");
         shell.args(["-e", "-c", step]).current_dir(folder.path()).env("PATH", &path);
-        let ran = shell.env("GITHUB_STEP_SUMMARY", &summary).output().expect("sh");
+        let ran = shell.env("GITHUB_STEP_SUMMARY", &summary).run_limited().expect("sh");
         // The same program on both sides: a busy machine may make one slower.
         let is_gate = step.contains("--fail-if") && ran.status.code() == Some(4);
         assert!(ran.status.success() || is_gate, "{step}: {ran:?}");

@@ -1,6 +1,7 @@
 //! Rows of hot functions and blocks: bars, the hottest line, inlined functions, the terminal's width.
 
 use super::{compiled, json, report};
+use crate::support::child::Limited as _;
 use crate::support::files::{Folder, zen4_intervals};
 use crate::support::pty::on_terminal_of;
 use crate::support::quiet::busy;
@@ -118,7 +119,8 @@ fn software_counts_alone_have_no_microarchitecture() {
 fn long_work_shows_the_time_left_on_a_terminal() {
     let folder = Folder::new();
     let session = folder.file("run.tds");
-    let mut other = std::process::Command::new("sleep").arg("60").spawn().expect("a process");
+    let mut other =
+        std::process::Command::new("sleep").arg("60").start_limited().expect("a process");
     let pid = other.id().to_string();
     let record = ["record", "-o", &session, "-p", &pid, "--duration", "2.5"];
     let (status, shown) = on_terminal_of(100, command(record));

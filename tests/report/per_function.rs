@@ -2,6 +2,7 @@
 
 use super::{compiled, json, report};
 use crate::profile::large::within;
+use crate::support::child::Limited as _;
 use crate::support::files::Folder;
 use crate::support::scripted::{Event, Phase, Script};
 use serde_json::Value;
@@ -201,7 +202,7 @@ fn a_flame_graph_and_folded_stacks_have_the_dominating_node() {
     let profile = folder.file("profile.pb.gz");
     report(&[&file, "--pprof", &profile]).succeeded();
     let go = ["tool", "pprof", "-top", "-sample_index=Retiring", &profile];
-    if let Ok(output) = std::process::Command::new("go").args(go).output() {
+    if let Ok(output) = std::process::Command::new("go").args(go).run_limited() {
         let of_node = |line: &&str| line.contains(";Retiring ");
         let samples = |line: &str| line.rsplit(' ').next()?.parse::<u64>().ok();
         let all: u64 = lines.lines().filter(of_node).filter_map(samples).sum();
@@ -209,7 +210,7 @@ fn a_flame_graph_and_folded_stacks_have_the_dominating_node() {
         assert!(seen.contains(&format!("of {all} total")), "{all}: {seen}");
         // Without a choice it shows all samples, not the type that happens to be the last.
         let plain = ["tool", "pprof", "-top", &profile];
-        let plain = std::process::Command::new("go").args(plain).output().expect("go");
+        let plain = std::process::Command::new("go").args(plain).run_limited().expect("go");
         let plain = String::from_utf8_lossy(&plain.stdout);
         assert!(plain.contains("Type: samples"), "{plain}");
     }

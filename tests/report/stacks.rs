@@ -1,6 +1,7 @@
 //! Folded stacks and flame graphs, as other tools read them.
 
 use super::{compiled, report};
+use crate::support::child::Limited as _;
 use crate::support::files::Folder;
 use crate::support::quiet::busy;
 use crate::support::run::tdtool;
@@ -181,7 +182,7 @@ fn a_profile_of_pprof_has_the_samples_of_the_folded_stacks() {
     let samples = |line: &str| line.rsplit(' ').next().and_then(|n| n.parse::<u64>().ok());
     let all: u64 = lines.lines().filter_map(samples).sum();
     let go = ["tool", "pprof", "-top", "-sample_index=samples", &profile];
-    let Ok(output) = Command::new("go").args(go).output() else {
+    let Ok(output) = Command::new("go").args(go).run_limited() else {
         return eprintln!("skipped: go is not installed");
     };
     let seen = String::from_utf8_lossy(&output.stdout);
@@ -195,7 +196,7 @@ fn a_profile_of_pprof_has_the_samples_of_the_folded_stacks() {
     assert_eq!(main.split_whitespace().nth(3), Some(below.to_string().as_str()), "{seen}");
     // The source of a function, each line with its samples: most of leaf's are in its loop.
     let list = ["tool", "pprof", "-list", "^leaf$", &profile];
-    let listed = Command::new("go").args(list).output().expect("go");
+    let listed = Command::new("go").args(list).run_limited().expect("go");
     let listed = String::from_utf8_lossy(&listed.stdout);
     let source = "for (unsigned i = 0; i < n; i++)";
     let line = listed.lines().find(|line| line.contains(source)).expect(source);

@@ -3,6 +3,7 @@
 
 use super::report;
 use crate::record::busy::sampling;
+use crate::support::child::Limited as _;
 use crate::support::files::{Folder, text};
 use crate::support::quiet::busy;
 use crate::support::run::{Ran, command, program, run};
@@ -101,7 +102,7 @@ fn chains_of_perfs_recording_are_those_that_perf_prints() {
     let data = folder.path().join("perf.data");
     let mut perf = program("perf");
     perf.args(["record", "-F", "2000", "--call-graph", "dwarf", "-e", "cpu-clock:u", "-o"]);
-    match perf.arg(&data).arg("--").arg(&work).output().map(Ran::from) {
+    match perf.arg(&data).arg("--").arg(&work).run_limited().map(Ran::from) {
         Ok(ran) if ran.status.success() => {}
         other => {
             eprintln!("skipped: perf cannot record here: {other:?}");

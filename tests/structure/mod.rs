@@ -1,6 +1,7 @@
 //! The direction of the data, in the code itself: the compiler keeps it between crates, these tests
 //! inside a crate, where no two files import each other.
 
+mod children;
 mod files;
 mod flags;
 mod imports;

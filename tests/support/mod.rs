@@ -2,6 +2,7 @@
 //!
 //! Nothing here asserts anything about tdtool.
 
+pub mod child;
 pub mod csv;
 pub mod files;
 pub mod flags;

@@ -1,5 +1,6 @@
 //! tdtool in a terminal of its own: keys go in, and what is on the screen can be asked for.
 
+use super::child::{Limited as _, Running};
 use super::run::command;
 use super::wait::until;
 use nix::fcntl::{OFlag, open};
@@ -12,7 +13,7 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 
 /// Rows and columns of a screen.
@@ -56,7 +57,7 @@ pub fn on_terminal_of(columns: u16, mut command: Command) -> (ExitStatus, String
 }
 
 fn shown(mut command: Command, mut master: File) -> (ExitStatus, String) {
-    let mut child = command.spawn().expect("it starts");
+    let mut child = command.start_limited().expect("it starts");
     // This process's copy of the terminal goes with the command, so that reading ends.
     drop(command);
     let mut shown = Vec::new();
@@ -67,7 +68,7 @@ fn shown(mut command: Command, mut master: File) -> (ExitStatus, String) {
 
 /// tdtool in a terminal.
 pub struct Pty {
-    child: Child,
+    child: Running,
     keys: File,
     /// The program's side: keeps the terminal's settings alive for a look afterwards.
     slave: OwnedFd,
@@ -103,7 +104,7 @@ impl Pty {
                 Ok(())
             });
         }
-        let child = command.spawn().expect("tdtool starts");
+        let child = command.start_limited().expect("tdtool starts");
         let screen = Arc::new(Mutex::new(vt100::Parser::new(SIZE.0, SIZE.1, 0)));
         show(keys.try_clone().expect("a copy"), Arc::clone(&screen));
         Self { child, keys, slave, screen }
@@ -164,13 +165,6 @@ impl Pty {
         self.wait_until("restored terminal", ours);
         let flags = tcgetattr(&self.slave).expect("settings").local_flags;
         assert!(flags.contains(LocalFlags::ICANON | LocalFlags::ECHO), "still raw: {flags:?}");
-    }
-}
-
-impl Drop for Pty {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

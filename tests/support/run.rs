@@ -3,13 +3,14 @@
 //! All of them start with the signal handling that a terminal gives: the test run itself may be in
 //! the background of a script, which has SIGINT ignored, and programs inherit that.
 
+use super::child::{Limited as _, Running};
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::unistd::Pid;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 
 /// The program under test.
 pub const TDTOOL: &str = env!("CARGO_BIN_EXE_tdtool");
@@ -87,24 +88,24 @@ pub fn usual_signals() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Runs it to its end.
+/// Runs it to its end, with nothing on its standard input.
 pub fn run(command: &mut Command) -> Ran {
-    command.output().unwrap_or_else(|e| panic!("{command:?}: {e}")).into()
+    command.run_limited().unwrap_or_else(|e| panic!("{command:?}: {e}")).into()
 }
 
 /// Starts it with both outputs kept for [`ended`].
-pub fn start(command: &mut Command) -> Child {
+pub fn start(command: &mut Command) -> Running {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}"))
+    command.start_limited().unwrap_or_else(|e| panic!("{command:?}: {e}"))
 }
 
 /// Waits for its end.
-pub fn ended(child: Child) -> Ran {
+pub fn ended(child: Running) -> Ran {
     child.wait_with_output().expect("it was started").into()
 }
 
 /// Sends it a signal.
-pub fn send(child: &Child, signal: Signal) {
+pub fn send(child: &Running, signal: Signal) {
     let pid = i32::try_from(child.id()).expect("a process id");
     kill(Pid::from_raw(pid), signal).expect("it runs");
 }

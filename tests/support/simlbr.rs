@@ -1,12 +1,13 @@
 //! Recordings of programs by `../shared/simlbr`, made from their real runs without a PMU.
 
+use super::child::Limited as _;
 use super::files::{shared, text};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Runs a program; `false`, with a message, where it is absent or fails.
 pub fn ran(command: &mut Command) -> bool {
-    match command.output() {
+    match command.run_limited() {
         Ok(done) if done.status.success() => true,
         Ok(done) => {
             eprintln!("skipped: {command:?}: {}", String::from_utf8_lossy(&done.stderr));

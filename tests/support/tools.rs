@@ -1,5 +1,6 @@
 //! Compilers, binutils and other programs that may be absent.
 
+use super::child::Limited as _;
 use super::files::text;
 use super::flags::undefined_reads_of;
 use super::run::{Ran, program, run};
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// Whether there is such a program; says so where not.
 pub fn available(name: &str) -> bool {
-    let there = program(name).arg("--version").output().is_ok();
+    let there = program(name).arg("--version").run_limited().is_ok();
     if !there {
         eprintln!("skipped: no {name} here");
     }
@@ -20,7 +21,7 @@ pub fn available(name: &str) -> bool {
 /// # Panics
 /// It fails.
 pub fn tool(name: &str, arguments: &[&str]) -> Option<String> {
-    match program(name).args(arguments).output().map(Ran::from) {
+    match program(name).args(arguments).run_limited().map(Ran::from) {
         Ok(done) if done.status.success() => Some(done.stdout),
         Ok(done) => panic!("{name} {arguments:?}: {}", done.stderr),
         Err(error) => {

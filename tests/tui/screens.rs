@@ -2,6 +2,7 @@
 
 use super::DRAWN;
 use crate::report::compared::estimated;
+use crate::support::child::Limited as _;
 use crate::support::files::{Folder, root, text, zen4_intervals};
 use crate::support::pty::Pty;
 use crate::support::quiet::busy;
@@ -77,7 +78,7 @@ fn two_estimates_are_opened_side_by_side() {
 
 #[test]
 fn a_running_process_is_opened_by_its_number() {
-    let mut child = std::process::Command::new("sleep").arg("61.7").spawn().expect("sleep");
+    let mut child = std::process::Command::new("sleep").arg("61.7").start_limited().expect("sleep");
     let mut pty = Pty::start(&["-p", &child.id().to_string()], &[]);
     pty.wait_for(&format!("tree of process {}", child.id()));
     pty.wait_for("interval 1");
@@ -138,7 +139,8 @@ fn a_live_process_without_a_pmu_is_estimated_while_it_runs() {
     let folder = Folder::new();
     let Some(program) = dividing(&folder) else { return };
     let _busy = busy();
-    let mut child = std::process::Command::new(program).arg("600").spawn().expect("started");
+    let mut child =
+        std::process::Command::new(program).arg("600").start_limited().expect("started");
     let mut pty = Pty::start(&["-p", &child.id().to_string()], &[]);
     pty.wait_for("e: estimate top-down without a PMU");
     pty.wait_for("divide");

@@ -1,6 +1,7 @@
 //! tdtool is killed: what a recorder leaves of the session, and what becomes of the measured command.
 
 use crate::record::busy::sampling;
+use crate::support::child::Limited as _;
 use crate::support::files::{Folder, text};
 use crate::support::quiet::busy;
 use crate::support::run::command;
@@ -21,7 +22,7 @@ fn the_command_of_a_killed_recorder_goes_on() {
         format!("while [ ! -e {go} ]; do :; done; echo 7 > {done}.part; mv {done}.part {done}");
     let mut recorder = command(["record", "-o", text(&session), "--", "sh", "-c", &script])
         .stderr(Stdio::null())
-        .spawn()
+        .start_limited()
         .expect("tdtool starts");
     until(|| has_samples(&session).unwrap_or(false), || "no sample".to_owned());
     recorder.kill().expect("killed");
@@ -79,7 +80,7 @@ fn the_command_of_a_killed_measurement_has_the_documented_fate() {
             .current_dir(folder.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            .spawn()
+            .start_limited()
             .expect("tdtool starts");
         let mut refused = false;
         until(

@@ -2,6 +2,7 @@
 
 use crate::profile::made::{self, words};
 use crate::session;
+use crate::support::child::Limited as _;
 use crate::support::files::{Folder, fixture, text};
 use crate::support::perf_data::padded;
 use crate::support::pty::Pty;
@@ -45,7 +46,7 @@ impl Shown {
             return self.judge(what, &String::from_utf8_lossy(&bytes));
         }
         let unpacked =
-            std::process::Command::new("gzip").arg("-dc").arg(path).output().unwrap().stdout;
+            std::process::Command::new("gzip").arg("-dc").arg(path).run_limited().unwrap().stdout;
         assert!(!unpacked.is_empty(), "{what:?}");
         if unpacked.windows(2).any(|two| two == b"\x1b]") {
             self.wrong.push(format!("{what:?}: an escape in a name"));

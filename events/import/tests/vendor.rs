@@ -1,6 +1,12 @@
 //! The importer on the vendors' files.
 #![allow(clippy::print_stderr, clippy::unwrap_used)]
 
+/// Children with a time limit, as in the program's own tests.
+#[allow(dead_code)]
+#[path = "../../../tests/support/child.rs"]
+mod child;
+
+use child::Limited as _;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -13,7 +19,7 @@ fn import(option: &str) -> Option<(bool, String)> {
         return None;
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_tdtool-import"));
-    let output = command.arg(vendor).arg(root.join("events")).arg(option).output().unwrap();
+    let output = command.arg(vendor).arg(root.join("events")).arg(option).run_limited().unwrap();
     let text = [output.stdout, output.stderr].concat();
     Some((output.status.success(), String::from_utf8_lossy(&text).into_owned()))
 }

@@ -181,9 +181,17 @@ mod tests {
         use crate::process::maps::mappings;
         use crate::process::seize::{TASKS, seize};
         use std::io::{Read as _, Write as _};
+        use std::os::unix::process::CommandExt as _;
         use std::process::{Command, Stdio};
-        let mut cat =
-            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut cat = Command::new("cat");
+        let alarm = || {
+            // SAFETY: alarm(2) only takes a number.
+            unsafe { libc::alarm(300) };
+            Ok(())
+        };
+        // SAFETY: that call is async-signal-safe. It outlives execve(2), and ends what should hang.
+        unsafe { cat.pre_exec(alarm) };
+        let mut cat = cat.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let tid = cat.id().cast_signed();
         if let Err(why) = seize(tid, TASKS) {
             eprintln!("skipped: {why}");

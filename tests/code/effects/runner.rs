@@ -1,10 +1,11 @@
 //! The program that executes instructions, and what it answers (execute.c).
 
+use crate::support::child::{Limited as _, Running};
 use crate::support::run::program;
 use crate::support::tools::build;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 /// General-purpose registers, flags, masks and vectors, in the order of encodings.
 #[derive(Clone)]
@@ -48,7 +49,7 @@ const MOST_STORES: usize = 512;
 const WORDS: usize = 16 + 1 + 8 + 32 * 8;
 
 pub struct Runner {
-    child: Child,
+    child: Running,
 }
 
 impl Runner {
@@ -61,7 +62,7 @@ impl Runner {
         let built = build(folder, "cc", include_str!("execute.c"), &flags, "execute");
         let executable = built.ok_or("no C compiler")?;
         let mut command = program(executable);
-        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).start_limited().unwrap();
         Ok(Self { child })
     }
 
