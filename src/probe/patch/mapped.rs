@@ -91,13 +91,20 @@ impl Mapped {
         (cells, common): (Range<u64>, Option<&Shared>),
         code: impl Iterator<Item = Range<u64>>,
     ) -> Result<Self, String> {
-        let mut ranges = Vec::new();
-        match map(tracee, memory, (cells, common, code), &mut ranges) {
+        let (mut ranges, before, code) = (Vec::new(), tracee.mappings(), code.collect::<Vec<_>>());
+        match map(tracee, memory, (cells.clone(), common, &code), (&mut ranges, &before)) {
             Ok(shared) => Ok(Self { shared, ranges }),
-            Err(why) => match tracee.unmap(memory, &tracee.mappings(), &ranges) {
-                0 => Err(why),
-                left => Err(format!("{why}; {left} mappings of ours remain in it")),
-            },
+            Err(why) => {
+                // What a call has mapped that was not seen to its end is ours, too.
+                let now = tracee.mappings();
+                let unseen = code.into_iter().chain([cells]).filter(|at| !ranges.contains(at));
+                let unseen: Vec<_> = unseen.filter(|at| is_new(at, &before, &now)).collect();
+                ranges.extend(unseen);
+                match tracee.unmap(memory, &now, &ranges) {
+                    0 => Err(why),
+                    left => Err(format!("{why}; {left} mappings of ours remain in it")),
+                }
+            }
         }
     }
 
@@ -107,12 +114,18 @@ impl Mapped {
     }
 }
 
-/// The shared memory. `done` is what was mapped, also if not all was.
+/// Whether something is mapped there now where nothing was: by this process, as all threads of that one are stopped.
+fn is_new(at: &Range<u64>, before: &[Mapping], now: &[Mapping]) -> bool {
+    let is_in = |all: &[Mapping]| all.iter().any(|m| m.start < at.end && at.start < m.end);
+    is_in(now) && !is_in(before)
+}
+
+/// The shared memory. `done` is what was mapped, also if not all was; `before` what was there.
 fn map(
     tracee: &Tracee,
     memory: &Memory,
-    (cells, common, code): (Range<u64>, Option<&Shared>, impl Iterator<Item = Range<u64>>),
-    done: &mut Vec<Range<u64>>,
+    (cells, common, code): (Range<u64>, Option<&Shared>, &[Range<u64>]),
+    (done, before): (&mut Vec<Range<u64>>, &[Mapping]),
 ) -> Result<Shared, String> {
     let refused = |e: Errno| format!("the process may not map memory: {}", e.desc());
     let call = |number, arguments| tracee.call(memory, number, arguments).map_err(refused);
@@ -126,7 +139,6 @@ fn map(
         let (rights, length) = (rights.cast_unsigned(), at.end - at.start);
         call(libc::SYS_mmap, [at.start, length, rights.into(), flags.into(), file, 0])
     };
-    let code: Vec<Range<u64>> = code.collect();
     let first = code.first().map(|range| range.start);
     let (mut mapped, mut many) = (0, MANY);
     while let Some(range) = code.get(mapped) {
@@ -138,7 +150,10 @@ fn map(
         // The others at once; where that is not possible, one by one.
         if code.len() - mapped >= many {
             let rest = &code[mapped..];
-            let number = tracee.map_many(memory, &code[0], rest);
+            let number = tracee.map_many(memory, &code[0], rest).unwrap_or_else(|_| {
+                let now = tracee.mappings();
+                rest.iter().take_while(|at| is_new(at, before, &now)).count()
+            });
             rest[..number].iter().try_for_each(|range| placed(range.start, range))?;
             mapped += number;
             many = if number > 0 { MANY } else { usize::MAX };

@@ -8,6 +8,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::ops::Range;
 
+/// So often it is tried to take memory away.
+const TRIES: usize = 3;
+
 /// A process with one thread stopped where it can make system calls for us.
 #[derive(Debug, Clone, Copy)]
 pub struct Tracee {
@@ -46,9 +49,17 @@ impl Tracee {
 
     /// Maps code of ours in it at these addresses, as many as can be; how many. `own` is such code, which is
     /// written over.
-    pub fn map_many(&self, memory: &Memory, own: &Range<u64>, ranges: &[Range<u64>]) -> usize {
+    ///
+    /// # Errors
+    /// It was not seen to its end: some of the first of them may be mapped.
+    pub fn map_many(
+        &self,
+        memory: &Memory,
+        own: &Range<u64>,
+        ranges: &[Range<u64>],
+    ) -> nix::Result<usize> {
         let ranges = &ranges[..ranges.len().min(most(own.end - own.start))];
-        map_many((self.tid, self.leader), memory, own.start, ranges).unwrap_or(0)
+        map_many((self.tid, self.leader), memory, own.start, ranges)
     }
 
     /// Takes ranges of ours away from it, those with nothing else between them at once; how many could not be.
@@ -67,7 +78,8 @@ impl Tracee {
         }
         let remains = |range: &&Range<u64>| {
             let arguments = [range.start, range.end - range.start, 0, 0, 0, 0];
-            self.call(memory, libc::SYS_munmap, arguments).is_err()
+            // A signal that cannot be blocked may be in the way of one.
+            (0..TRIES).all(|_| self.call(memory, libc::SYS_munmap, arguments).is_err())
         };
         all.iter().filter(remains).count()
     }
