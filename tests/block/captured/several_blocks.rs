@@ -147,7 +147,7 @@ fn a_loop_longer_than_a_block_may_be_runs_whole() {
             CALLS,
             r#"__asm__(".globl f\n.type f,@function\nf: xor %eax,%eax\n mov $20,%ecx\n1:"#,
             jump,
-            r#"\n .rept 1200\n add $0x11,%rax\n .endr\n dec %ecx\n jnz 1b\n2: ret\n.size f,.-f\n");"#,
+            r#"\n .rept 1200\n xor $0x11,%rax\n .endr\n dec %ecx\n jnz 1b\n2: ret\n.size f,.-f\n");"#,
         ]
         .concat();
         assert_holds("all of the loop's code runs", || {
@@ -158,7 +158,8 @@ fn a_loop_longer_than_a_block_may_be_runs_whole() {
             };
             let notes = notes(&captured);
             assert!(notes.contains("20 iterations with the program's registers"), "{notes}");
-            // 1,200 dependent additions of a cycle each. Without all of its code it left at once.
+            // 1,200 dependent operations of a cycle each on every core; additions of constants take less since Golden
+            // Cove, which does them when it renames registers. Without all of its code it left at once.
             assert!(cycles > 600.0, "{captured}");
             Trial::Holds
         });
