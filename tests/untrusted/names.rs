@@ -17,8 +17,9 @@ use std::path::Path;
 use std::time::Duration;
 use tma::counts::Counts;
 
-/// Sets a terminal's title, clears the screen by a C1 control, turns the direction of writing, forges a line.
-const EVIL: &str = "e\x1b]0;T\x07\u{9b}2J\u{202e}\r\nX";
+/// Sets a terminal's title, clears the screen by a C1 control, turns the direction of writing, forges a line that begins
+/// as none of ours does: names of processors, which are wrapped, have an X.
+const EVIL: &str = "e\x1b]0;T\x07\u{9b}2J\u{202e}\r\nQzX";
 
 /// A folder, and what was found wrong with texts that commands show.
 struct Shown {
@@ -34,7 +35,7 @@ impl Shown {
     /// Nothing drives a terminal, and no line begins with what the text has after its line end.
     fn judge(&mut self, what: &dyn std::fmt::Debug, shown: &str) {
         let is_bad = |c: char| c.is_control() && c != '\t' || matches!(c, '\u{202a}'..='\u{202e}');
-        for line in shown.lines().filter(|line| line.contains(is_bad) || line.starts_with('X')) {
+        for line in shown.lines().filter(|line| line.contains(is_bad) || line.starts_with("QzX")) {
             self.wrong.push(format!("{what:?}: {line:?}"));
         }
     }
@@ -247,7 +248,7 @@ fn texts_of_counts_and_documents_are_tame() {
 fn texts_of_tables_and_arguments_are_tame() {
     let mut shown = Shown::new();
     let table = fs::read_to_string("events/amd/zen4.toml").expect("a table");
-    let escaped = "e\\u001b]0;T\\u0007\\u009b2J\\u202e\\r\\nX";
+    let escaped = "e\\u001b]0;T\\u0007\\u009b2J\\u202e\\r\\nQzX";
     let evil = table
         .replace("label = \"", &format!("label = \"{escaped}"))
         .replace("description = \"", &format!("description = \"{escaped}"));
