@@ -4,6 +4,7 @@ use super::{compiled, report};
 use crate::support::files::Folder;
 use crate::support::quiet::busy;
 use crate::support::run::{command, ended, send, start, tdtool};
+use crate::support::trial::{Trial, assert_holds};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::path::Path;
@@ -195,24 +196,46 @@ fn dividers_run_with_values_of_the_program_and_stores_are_evidence() {
     let _busy = busy();
     let folder = Folder::new();
     let Some(program) = compiled(&folder, DIVIDE_AND_FILL, &[]) else { return };
-    let ran = report(&["--estimate", "--format", "json", "--", &program, "16"]);
-    need!(ran.code() == Some(0), ran.stderr);
-    let estimate = &ran.json()["estimate"];
+    assert_holds("divisions have the program's values, stores are evidence", || {
+        let ran = report(&["--estimate", "--format", "json", "--", &program, "16"]);
+        if ran.code() != Some(0) {
+            return Trial::Unsettled(ran.stderr);
+        }
+        divided_and_filled(&ran.json()["estimate"])
+    });
+}
+
+/// On a busy machine samples may be few, a block not be timed, and a run for values be given up.
+fn divided_and_filled(estimate: &Value) -> Trial {
     let of = |name: &str| {
         let rows = estimate["loops"].as_array().expect("rows").iter();
         let mut own = rows.filter(|row| row["name"].as_str().is_some_and(|n| n.starts_with(name)));
         own.next().cloned()
     };
     let (Some(divide), Some(fill)) = (of("divide"), of("fill")) else {
-        eprintln!("skipped: too few samples: {estimate:#}");
-        return;
+        return Trial::Unsettled(format!("too few samples: {estimate:#}"));
     };
-    need!(divide["isolated"].is_number() && fill["isolated"].is_number(), estimate.to_string());
-    assert_eq!(divide["isolated_with"], "the program's values", "{divide:#}");
-    assert_eq!(fill["isolated_with"], "made-up values", "{fill:#}");
+    let (Some(with), Some(filled)) =
+        (divide["isolated_with"].as_str(), fill["isolated_with"].as_str())
+    else {
+        return Trial::Unsettled(format!("not timed in isolation: {divide:#} {fill:#}"));
+    };
+    if with.starts_with("made-up values: ") {
+        return Trial::Unsettled(with.to_owned());
+    }
+    assert_eq!(with, "the program's values", "{divide:#}");
+    assert!(filled.starts_with("made-up values"), "{fill:#}");
     let runs = estimate["runs"].to_string();
     assert!(runs.contains("1 for values"), "{runs}");
-    need!(runs.contains("addresses of loads"), "loads were not worth a run");
+    if !runs.contains("addresses of loads") {
+        return Trial::Unsettled(format!("loads were not worth a run: {runs}"));
+    }
     assert!(fill["memory"].as_str().is_some_and(|text| text.contains("stride 64")), "{fill:#}");
-    assert!(fill["parts"]["memory_bound"]["value"].as_f64() > Some(0.0), "{fill:#}");
+    // Every store goes to a line of its own, of more than any cache has. What keeps that from being known leaves it
+    // possible.
+    let part = |name: &str, key: &str| fill["parts"][name][key].as_f64().expect("a number");
+    assert!(part("memory_bound", "high") > 0.5, "{fill:#}");
+    let told = part("memory_bound", "value") > 0.0 || part("unexplained", "value") > 0.5;
+    assert!(told, "{fill:#}");
+    Trial::Holds
 }
