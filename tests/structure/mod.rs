@@ -2,6 +2,7 @@
 //! inside a crate, where no two files import each other.
 
 mod children;
+mod ci;
 mod files;
 mod flags;
 mod imports;
