@@ -6,8 +6,9 @@ use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
 use std::path::Path;
 
-/// Instructions that only keep all flags for later.
-const KEEPING: [Mnemonic; 3] = [Mnemonic::Pushf, Mnemonic::Pushfq, Mnemonic::Lahf];
+/// Instructions that only keep all flags for later: `syscall` in r11.
+const KEEPING: [Mnemonic; 4] =
+    [Mnemonic::Pushf, Mnemonic::Pushfq, Mnemonic::Lahf, Mnemonic::Syscall];
 
 /// Instructions in code at this address that read a flag which is undefined there: each by its address. Code is gone
 /// through as it lies, from each beginning to the next jump that is always taken.
