@@ -34,7 +34,8 @@ fn ends(instruction: &Instruction) -> bool {
         || !matches!(flow, FlowControl::Next | FlowControl::ConditionalBranch)
 }
 
-/// The same in the functions of a program or object file whose symbols `wanted` takes: each with its name.
+/// The same in the functions of a program or object file whose symbols have a size and `wanted` takes: each with its
+/// name.
 pub fn undefined_reads_of(file: &Path, mut wanted: impl FnMut(&str) -> bool) -> Vec<String> {
     let content = std::fs::read(file).expect("a file");
     let Ok(elf) = object::File::parse(&*content) else { return Vec::new() };
@@ -43,10 +44,7 @@ pub fn undefined_reads_of(file: &Path, mut wanted: impl FnMut(&str) -> bool) -> 
         let name = symbol.name().unwrap_or_default();
         let section = symbol.section_index().and_then(|index| elf.section_by_index(index).ok());
         let Some(section) = section.filter(|_| wanted(name)) else { continue };
-        // A function without a size, as of hand-written code: to the end of its section.
-        let end = section.address() + section.size();
-        let size = if symbol.size() > 0 { symbol.size() } else { end - symbol.address() };
-        let code = section.data_range(symbol.address(), size).ok().flatten();
+        let code = section.data_range(symbol.address(), symbol.size()).ok().flatten();
         let reads = undefined_reads(code.unwrap_or_default(), symbol.address());
         found.extend(reads.iter().map(|at| format!("{name}+{:#x}", at - symbol.address())));
     }
