@@ -23,6 +23,8 @@ pub struct Settings {
     pub config: Option<PathBuf>,
     /// The user's cache folder, which holds calibrations.
     pub cache: Option<PathBuf>,
+    /// A kept self-test whose times are taken instead of measuring: that of `--self-test-from`.
+    pub self_test: Option<PathBuf>,
     /// This machine, once it was detected.
     pub machine: OnceLock<Machine>,
     /// The core, once it was described.
@@ -44,10 +46,18 @@ impl Settings {
             return Ok(core.clone());
         }
         let core = Arc::new(self.machine().core(self.library, self.uarch.as_deref())?);
+        self.place_self_test(&core);
+        Ok(self.core.get_or_init(|| core).clone())
+    }
+
+    /// Where the self-test of this core comes from, and is kept.
+    fn place_self_test(&self, core: &Core) {
         if let Some(cache) = &self.cache {
             core.self_test.keep_in(cache);
         }
-        Ok(self.core.get_or_init(|| core).clone())
+        if let Some(file) = &self.self_test {
+            core.self_test.take_from(file);
+        }
     }
 
     /// This machine's core, for what is measured on it: that of `--uarch` only where no table describes
@@ -64,9 +74,7 @@ impl Settings {
         if own.table.is_none() {
             return CoreModel::new(named, self.cache.as_deref());
         }
-        if let Some(cache) = self.cache.as_ref().filter(|_| named.foreign) {
-            own.self_test.keep_in(cache);
-        }
+        self.place_self_test(&own);
         CoreModel::new(own, self.cache.as_deref())
     }
 

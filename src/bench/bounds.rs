@@ -59,9 +59,12 @@ impl Profiler {
         }
         let missing = measured && bounds.is_empty();
         bounds.extend(width(block, &self.options.core));
-        if let (Status::Ok, Some(bound)) =
-            (measurement.status, ruled_out(&bounds, &throughput, ends(shape)))
-        {
+        // A table that states less than a core does is wrong; what was measured is not.
+        if let (Status::Ok, true, Some(bound)) = (
+            measurement.status,
+            self.options.core.is_width_measured(),
+            ruled_out(&bounds, &throughput, ends(shape)),
+        ) {
             measurement.status = Status::Unstable;
             measurement.reason = Some(too_few(throughput.cycles, bound));
         }

@@ -66,7 +66,7 @@ mod results;
 mod runner;
 #[cfg(target_arch = "x86_64")]
 mod sandbox;
-#[cfg(target_arch = "x86_64")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "selftest_stub.rs")]
 mod selftest;
 mod settings;
 mod timing;
@@ -83,4 +83,5 @@ pub use options::{ClockSource, Options};
 pub use profiler::{Profiler, rejected};
 pub use progress::Progress;
 pub use repeat::Repeat;
+pub use selftest::check as check_self_test;
 pub use settings::{MeasuredOn, Settings};

@@ -30,6 +30,15 @@ impl Profiler {
     #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only batches call it"))]
     pub fn set_budget(&mut self, _: std::time::Duration) {}
 
+    /// None: nothing is asked.
+    ///
+    /// # Errors
+    /// None.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only models of branches ask"))]
+    pub fn self_test(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// None: no block runs.
     ///
     /// # Errors

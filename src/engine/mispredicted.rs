@@ -11,7 +11,6 @@ use crate::waits;
 use bench::{Options, Pmu, Profiler};
 use branches::predictor::{Branch, Kind, LONGEST_HISTORY, Predictor};
 use branches::sampled::{self, Estimate, estimate};
-use isa::code::Block;
 use probe::bursts::{Burst, Pace, Record, Recorded};
 use probe::count::Wanted;
 use probe::facts::Function;
@@ -23,8 +22,6 @@ use std::sync::Arc;
 use tma::self_test::{Answers, Rules};
 use tma::{Core, Result};
 
-/// `add rax, rbx`, a block that is measured for the sake of the self-test.
-const SIMPLEST: [u8; 3] = [0x48, 0x01, 0xd8];
 /// Stacks whose pages are this far apart or more are of different threads: 1 MiB; threads of glibc have
 /// stacks of 8.
 const APART: u32 = 256;
@@ -241,8 +238,7 @@ fn answers(core: &Arc<Core>) -> Option<&Answers> {
     if core.answers().is_none() {
         let pmu = Pmu::Absent(String::new());
         let options = Options { core: core.clone(), pmu, counts: false, ..Options::quick() };
-        let block = Block::decode(&SIMPLEST).ok()?;
-        Profiler::new(options).measure(&block).ok()?;
+        Profiler::new(options).self_test().ok()?;
     }
     core.answers()
 }

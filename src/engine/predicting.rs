@@ -1,8 +1,9 @@
 //! What the processor said of its predictors, for the model of them.
 
 use crate::documents::count::{Count, PredictedReturn, PredictedTarget};
+use crate::self_test_words::reason;
 use probe::plan::What;
-use tma::self_test::{Answers, Below, Returns, Rule, Rules};
+use tma::self_test::{Answer, Answers, Below, Biased, Returns, Rule, Rules};
 
 /// Adds costs and rules to a document, with notes; the rules that the model takes.
 pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rules {
@@ -39,11 +40,14 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rules {
              the branch waits for no load of its block, {returns} of a return, {indirect} of an indirect jump or call, {load} more for each load after the first (of a jump or call, the \
              second) that it waits for"
         ),
-        None => "mispredictions are modelled, not counted; what one costs is not known: the self-test \
-                 has no answer yet"
-            .to_owned(),
+        None => format!(
+            "mispredictions are modelled, not counted; what one costs is not known: {}",
+            why(answers, Answer::Misprediction)
+        ),
     });
-    document.notes.push(note(shown, targets.map(|targets| (targets.quarter, targets.eighth))));
+    document.notes.extend(rules.biased.as_ref().and_then(biased));
+    let shares = targets.map(|targets| (targets.quarter, targets.eighth));
+    document.notes.push(note(shown, shares, &why(answers, Answer::Targets)));
     document.predicted_return =
         Some(predicted_return(rules.returns, answers.and_then(|answers| answers.returns)));
     rules
@@ -116,12 +120,31 @@ pub fn others(answers: &Answers) -> Option<String> {
     ))
 }
 
+/// Why the self-test has no such answer.
+fn why(answers: Option<&Answers>, answer: Answer) -> String {
+    match answers.and_then(|answers| answers.open.get(&answer)) {
+        Some(open) => reason(open),
+        None => "the self-test has no answer yet".to_owned(),
+    }
+}
+
+/// How often the processor mispredicts random branches, which the model takes over.
+fn biased(biased: &Biased) -> Option<String> {
+    let rate = biased.alone(8)?;
+    Some(format!(
+        "random branches that go one way more often are mispredicted as often as in the self-test, of 1 in 8 {:.1} % of \
+         the times",
+        100.0 * rate
+    ))
+}
+
 /// Which rule, and why.
-fn note(shown: Option<Rule>, shares: Option<(f64, f64)>) -> String {
+fn note(shown: Option<Rule>, shares: Option<(f64, f64)>, open: &str) -> String {
     let Some((quarter, eighth)) = shares else {
-        return "of several targets the most frequent one is taken to be predicted; what this \
-                processor does is not known: the self-test has no answer yet"
-            .to_owned();
+        return format!(
+            "of several targets the most frequent one is taken to be predicted; what this \
+             processor does is not known: {open}"
+        );
     };
     let why = format!(
         "jumps that take the rarer of two random targets 25 and 12.5 % of the times are mispredicted {:.0} and \

@@ -67,6 +67,8 @@ pub struct Core {
 
 /// How far a measured width may differ from the table's.
 const WIDTH_ERROR: f64 = 0.1;
+/// How far errors of the clock take it above what a core does.
+const CLOCK_ERROR: f64 = 0.04;
 
 static UNKNOWN: Facts = Facts {
     latencies: None,
@@ -121,6 +123,26 @@ impl Core {
     /// Slots a cycle.
     pub fn width(&self) -> Option<u32> {
         self.table.as_ref().map(|t| t.pipeline.width)
+    }
+
+    /// Slots a cycle for the check of measured blocks: as the table states, or more where the self-test measured more, so
+    /// that the table is wrong; as measured without a table.
+    pub fn slots(&self) -> Option<u32> {
+        // A mix falls a little short of the width.
+        let whole = |width: f64| (width - WIDTH_ERROR).ceil() as u32;
+        match (self.width(), self.answers().and_then(|answers| answers.width)) {
+            (Some(stated), Some(measured))
+                if measured <= (1.0 + CLOCK_ERROR) * f64::from(stated) =>
+            {
+                Some(stated)
+            }
+            (stated, measured) => stated.max(measured.map(whole)),
+        }
+    }
+
+    /// Whether [`Core::slots`] is a limit that was measured, not only stated.
+    pub fn is_width_measured(&self) -> bool {
+        self.answers().is_some_and(|answers| answers.width.is_some())
     }
 
     /// The answers of the processor's self-test, once it ran.

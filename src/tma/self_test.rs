@@ -1,13 +1,18 @@
 //! What a processor said of itself: the answers of a self-test that ran on it.
 //!
 //! `bench::selftest` asks, when a core is first used; `docs/method/blocks.md` has the questions. An
-//! answer that is missing is unknown, never assumed.
+//! answer that is missing is unknown, never assumed, and says why: each is known or open without the others.
 
+mod biased;
+mod open;
 mod predictors;
 
+pub use biased::{Biased, MODELLED, ONE_IN, Rate};
+pub use open::{Answer, Consumer, Open, Signs};
 pub use predictors::{Below, Returns, Rule, Rules, Targets};
 
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -46,6 +51,39 @@ pub struct Answers {
     pub targets: Option<Targets>,
     /// What is predicted of returns that the stack of return addresses has no room for.
     pub returns: Option<Returns>,
+    /// How often random branches are mispredicted that go one way more often.
+    pub biased: Option<Biased>,
+    /// Additions of a constant a cycle, each to the result of the last: more than one where they are eliminated.
+    pub constant_adds: Option<f64>,
+    /// Moves between registers a cycle, each of the last one's result: more than one where they are eliminated.
+    pub moves: Option<f64>,
+    /// Loads of 8 bytes a cycle.
+    pub loads: Option<f64>,
+    /// Stores of 8 bytes a cycle, within a cache line.
+    pub stores: Option<f64>,
+    /// Why the others are open.
+    pub open: BTreeMap<Answer, Open>,
+    /// Standard errors of numbers, in their units, where several attempts show one.
+    pub errors: BTreeMap<Answer, f64>,
+    /// How the width was seen.
+    pub seen: Option<Seen>,
+}
+
+/// How the width was seen, since a narrow one may be that of a shared core.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Seen {
+    /// Attempts that are kept.
+    pub attempts: u32,
+    /// Those that came within 2 % of the best.
+    pub best: u32,
+    /// Processors that were tried; 0 where that is not known.
+    pub cpus: u32,
+    /// Instructions a cycle in the best attempt that is not alone.
+    pub fastest: f64,
+    /// Instructions a cycle in the slowest attempt.
+    pub slowest: f64,
+    /// Signs of a shared core: the most of any attempt.
+    pub signs: Signs,
 }
 
 impl Answers {
@@ -54,6 +92,7 @@ impl Answers {
         Rules {
             targets: self.targets.and_then(|targets| targets.rule()).unwrap_or_default(),
             returns: self.returns.and_then(|returns| returns.rule()).unwrap_or_default(),
+            biased: self.biased.clone(),
         }
     }
 }
@@ -62,6 +101,8 @@ impl Answers {
 #[derive(Debug, Default)]
 pub struct SelfTest {
     folder: OnceLock<PathBuf>,
+    given: OnceLock<PathBuf>,
+    again: OnceLock<()>,
     answers: OnceLock<Answers>,
 }
 
@@ -77,12 +118,32 @@ impl SelfTest {
         self.folder.get().map(PathBuf::as_path)
     }
 
+    /// Takes the results from this file, of whatever processor, instead of measuring.
+    pub fn take_from(&self, file: &Path) {
+        let _ = self.given.set(file.to_owned());
+    }
+
+    /// The file to take results from.
+    pub fn given(&self) -> Option<&Path> {
+        self.given.get().map(PathBuf::as_path)
+    }
+
+    /// Has the test made again, although its result was kept.
+    pub fn make_again(&self) {
+        let _ = self.again.set(());
+    }
+
+    /// Whether it is to be made again.
+    pub fn is_made_again(&self) -> bool {
+        self.again.get().is_some()
+    }
+
     /// The answers, once the test ran.
     pub fn answers(&self) -> Option<&Answers> {
         self.answers.get()
     }
 
-    /// The answers, by `ask` if the test did not run yet.
+    /// The answers, by `ask` if the test did not run yet: once, whoever else waits for them.
     pub fn answers_or(&self, ask: impl FnOnce() -> Answers) -> &Answers {
         self.answers.get_or_init(ask)
     }

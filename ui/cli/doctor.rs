@@ -13,6 +13,9 @@ pub struct DoctorArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    /// Make the self-test again; of former results the best are kept
+    #[arg(long)]
+    self_test: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -23,6 +26,9 @@ enum Format {
 
 pub fn run(global: &Global, args: DoctorArgs) -> Result<ExitCode> {
     let settings = global.settings()?;
+    if args.self_test {
+        settings.core()?.self_test.make_again();
+    }
     let document = examine(
         settings.machine(),
         settings.library,

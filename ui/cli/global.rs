@@ -20,6 +20,9 @@ pub struct Global {
     /// Use ASCII characters only
     #[arg(long, global = true, help_heading = HEADING)]
     pub ascii: bool,
+    /// Take the self-test's times from FILE, of whatever processor
+    #[arg(long, global = true, hide = true, value_name = "FILE", help_heading = HEADING)]
+    pub self_test_from: Option<PathBuf>,
     /// Keys and theme of the drill-down [default: ~/.config/tdtool/config.toml]
     #[arg(long, global = true, value_name = "FILE", help_heading = HEADING)]
     pub config: Option<PathBuf>,
@@ -29,12 +32,13 @@ impl Global {
     /// What the options amount to.
     ///
     /// # Errors
-    /// The tables in the folder of `--tables` cannot be read.
+    /// The tables in the folder of `--tables`, or the file of `--self-test-from`, cannot be read.
     pub fn settings(&self) -> Result<Settings> {
         let library = match &self.tables {
             Some(folder) => engine::library().with_folder(folder)?,
             None => engine::library(),
         };
+        self.self_test_from.as_deref().map(bench::check_self_test).transpose()?;
         let named = self.uarch.as_deref().map(|name| library.resolved(name).map(str::to_owned));
         Ok(Settings {
             uarch: named.transpose()?,
@@ -42,6 +46,7 @@ impl Global {
             ascii: self.ascii,
             config: self.config.clone(),
             cache: folders::cache(),
+            self_test: self.self_test_from.clone(),
             machine: OnceLock::new(),
             core: OnceLock::new(),
         })

@@ -84,9 +84,12 @@ impl Profiler {
             Some(Err(_)) => None,
             None => width(block, &self.options.core).filter(|_| closed.is_one_block),
         });
-        if let (Status::Ok, Some(bound)) =
-            (measurement.status, ruled_out(&bounds, &throughput, closed.iterations))
-        {
+        // A table that states less than a core does is wrong; what was measured is not.
+        if let (Status::Ok, true, Some(bound)) = (
+            measurement.status,
+            self.options.core.is_width_measured(),
+            ruled_out(&bounds, &throughput, closed.iterations),
+        ) {
             measurement.status = Status::Unstable;
             measurement.reason = Some(too_few(throughput.cycles, bound));
         }

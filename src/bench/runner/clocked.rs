@@ -4,7 +4,6 @@ use super::{Runner, Segment};
 use crate::sandbox::{Ended, layout as at};
 use crate::selftest;
 use crate::timing::clock::{CHAINS, Calibration, SentinelRun, TscClock};
-use std::time::Duration;
 use tma::Result;
 
 impl Runner {
@@ -68,15 +67,14 @@ impl Runner {
         Ok(uncontended as f64 / rounds.len() as f64)
     }
 
-    /// Makes the self-test of the core, if this is its first use, for at most `patience`, and uses the
-    /// sentinel that it found: a narrow one misses siblings that only load; memory blocks then read 16 %
-    /// high. Whether contention shows from now on; if not, the next call tries again.
+    /// Makes the self-test of the core, if this is its first use, and uses the sentinel that it found: a narrow one misses
+    /// siblings that only load; memory blocks then read 16 % high.
     ///
     /// # Errors
     /// The sandbox cannot be started.
-    pub fn select_sentinel(&mut self, patience: Duration) -> Result<bool> {
-        if self.wide {
-            return Ok(true);
+    pub fn select_sentinel(&mut self) -> Result<()> {
+        if self.tested {
+            return Ok(());
         }
         if self.blocks > 0 {
             // What is asked of the processor is kept, also on disk: no block may have a hand in it.
@@ -84,18 +82,15 @@ impl Runner {
         }
         self.worker()?;
         let core = self.core.clone();
-        let patience = if self.tested { Duration::ZERO } else { patience };
+        selftest::ensure(self, &core);
         self.tested = true;
-        if !selftest::ensure(self, &core, patience) {
-            return Ok(false);
-        }
         if let Some((_, run)) = SentinelRun::wide(core.answers()) {
             self.sentinel = self.sentinel.run_as(run);
             self.wide = true;
             self.worker()?;
             self.write_clock();
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Writes the clock's segments into the worker.

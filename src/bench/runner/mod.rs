@@ -53,7 +53,7 @@ pub struct Runner {
     clock: Places,
     /// Detects contention.
     pub sentinel: Sentinel,
-    /// Whether the sentinel is the self-test's; whether it was asked for one.
+    /// Whether the sentinel is the self-test's; whether the self-test was made.
     wide: bool,
     tested: bool,
     /// Whether anything ran since the last pages were unmapped.
@@ -147,6 +147,11 @@ impl Runner {
     /// The processor that the worker is kept on.
     pub fn cpu(&self) -> Option<usize> {
         self.cpus.get(self.at).copied()
+    }
+
+    /// How many processors it may use.
+    pub fn cpus(&self) -> usize {
+        self.cpus.len()
     }
 
     /// Ends the worker; the next command starts a fresh one.

@@ -1,22 +1,23 @@
 //! Results in the user's cache folder, for the next process on the same processor.
 
-use super::times::Times;
+use super::times::{Stored, Times};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tma::{Core, Cpu};
+use tma::{Core, Cpu, Error, Result};
 
 /// Version of the tests: results of others are not comparable.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
+/// The first version whose times can be taken from a file that is named.
+const OLDEST: u32 = 5;
 /// Size limit in bytes, far above that of any result.
-const MAX_BYTES: u64 = 1 << 16;
+const MAX_BYTES: u64 = 1 << 17;
 
 #[derive(Serialize, Deserialize)]
 struct File {
     version: u32,
     processor: Processor,
-    attempts: u32,
-    cycles: BTreeMap<String, f64>,
+    #[serde(flatten)]
+    times: Stored,
 }
 
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
@@ -52,21 +53,34 @@ pub fn load(path: &Path, cpu: &Cpu) -> Option<Times> {
         return None;
     }
     let file: File = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
-    let sound = file.version == VERSION
-        && file.processor == Processor::of(cpu)
-        && file.cycles.values().all(|cycles| cycles.is_finite() && *cycles > 0.0);
-    sound.then_some(Times { attempts: file.attempts, cycles: file.cycles })
+    let own = file.version == VERSION && file.processor == Processor::of(cpu);
+    if own { file.times.times() } else { None }
+}
+
+/// The times in a file of whatever processor, of this version or the one before.
+///
+/// # Errors
+/// It cannot be read, or is no result of the self-test.
+pub fn given(path: &Path) -> Result<Times> {
+    let failed = |why: String| {
+        Error::failed(format!("{} has no results of a self-test", path.display())).because(why)
+    };
+    let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
+    if size > MAX_BYTES {
+        return Err(failed(format!("it is larger than {MAX_BYTES} bytes")));
+    }
+    let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    let file: File = serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()))?;
+    if !(OLDEST..=VERSION).contains(&file.version) {
+        return Err(failed(format!("version {} is not known", file.version)));
+    }
+    file.times.times().ok_or_else(|| failed("a time is none".to_owned()))
 }
 
 /// Writes the file; where that is not possible, the next process asks again.
 pub fn save(path: &Path, cpu: &Cpu, times: &Times) {
-    let file = File {
-        version: VERSION,
-        processor: Processor::of(cpu),
-        attempts: times.attempts,
-        cycles: times.cycles.clone(),
-    };
-    let Ok(text) = serde_json::to_vec_pretty(&file) else { return };
+    let file = File { version: VERSION, processor: Processor::of(cpu), times: times.stored() };
+    let Ok(text) = serde_json::to_vec(&file) else { return };
     let temporary = path.with_extension(format!("json.{}", std::process::id()));
     let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
     let written = folder
@@ -88,12 +102,18 @@ mod tests {
         let core = Core { cpu: cpu.clone(), ..Core::default() };
         let place = path(folder.path(), &core).unwrap();
         assert!(place.ends_with("tdtool/self-test-AuthenticAMD-26-2-0-unknown.json"));
-        let times = Times { attempts: 2, cycles: BTreeMap::from([("nops".into(), 24.0)]) };
+        let mut times = Times::default();
+        let cycles = std::collections::BTreeMap::from([("nops".into(), 24.0)]);
+        let tried = super::super::times::Tried { cycles, ..Default::default() };
+        times.add(tried, |_, _| 0.0);
+        times.attempts[0].stands_for = 1;
         save(&place, &cpu, &times);
-        assert_eq!(load(&place, &cpu), Some(times));
+        assert_eq!(load(&place, &cpu), Some(times.clone()));
         assert_eq!(load(&place, &Cpu { name: "another".into(), ..cpu.clone() }), None);
+        assert_eq!(given(&place).ok(), Some(times));
         std::fs::write(&place, "{\"version\": 2").unwrap();
         assert_eq!(load(&place, &cpu), None);
+        assert!(given(&place).is_err());
         // Nothing is written for an unknown processor, and a folder that cannot be made is no error.
         assert_eq!(path(folder.path(), &Core::default()), None);
         save(&place.join("below/a/file"), &cpu, &Times::default());

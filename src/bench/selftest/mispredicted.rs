@@ -1,120 +1,221 @@
-//! What mispredictions cost, and which of several targets and which returns are predicted.
+//! What mispredictions cost, how often biased random branches are mispredicted, and which of several targets and which
+//! returns are predicted.
 
-use super::questions::Question::{self, Branch, Call, Jump, Nested, Second};
-use super::questions::{ALTERNATE, EIGHTH, FIVES, HALF, NEVER, ONE_PLACE, OTHER, QUARTER};
-use super::times::Times;
-use tma::self_test::{Below, Returns, Targets};
+use super::questions::Question::{self, Among, Branch, Call, Jump, Nested, Second};
+use super::questions::{
+    ALTERNATE, EIGHTH, FIVES, HALF, NEVER, ONE_PLACE, OTHER, QUARTER, SIXTEENTH, SIXTY_FOURTH,
+    THIRTY_SECOND,
+};
+use super::times::{Measured, Times};
+use tma::self_test::{Answer, Below, Biased, ONE_IN, Open, Rate, Returns, Targets};
 
-/// How far two kinds of random branches may differ in what a misprediction costs.
-const ALIKE: f64 = 0.2;
-
+/// Cycles that a misprediction may cost, on any core of the last twenty years: 8 to 40. Others are errors.
+const COST: (f64, f64) = (4.0, 80.0);
 /// Cycles of a load that hits the L1 cache, on any core of the last twenty years: 3 to 6. Others are errors.
-const LOAD: std::ops::RangeInclusive<f64> = 2.0..=8.0;
-
-/// What branches that cannot be predicted take beyond one that is never taken, for each misprediction: they
-/// go the rarer way half of the times and an eighth, and both must agree.
-pub fn cost(times: &Times) -> Option<f64> {
-    let predicted = times.get(Branch(NEVER))?;
-    let half = (times.get(Branch(HALF))? - predicted) * 2.0;
-    let eighth = (times.get(Branch(EIGHTH))? - predicted) * 8.0;
-    let agree = half > 0.0 && (eighth / half - 1.0).abs() <= ALIKE;
-    agree.then_some((half + eighth) / 2.0)
-}
-
-/// The same of a branch whose operands were there before the last branch: nothing is waited for.
-pub fn ready_cost(times: &Times) -> Option<f64> {
-    let cost = 2.0 * (times.get(Second(OTHER))? - times.get(Second(NEVER))?);
-    (cost > 0.0).then_some(cost)
-}
-
-/// The same of indirect jumps to two targets alike: every predictor is wrong half of the times.
-pub fn indirect_cost(times: &Times) -> Option<f64> {
-    let cost = 2.0 * beyond(times, Jump(HALF))?;
-    (cost > 0.0).then_some(cost)
-}
-
-/// What each further load adds that a branch waits for: an indirect call through two loads instead of none.
-pub fn load_cost(times: &Times) -> Option<f64> {
-    let through = 2.0 * (times.get(Call(HALF))? - times.get(Call(NEVER))?);
-    let each = (through - indirect_cost(times)?) / 2.0;
-    LOAD.contains(&each).then_some(each)
-}
-
-/// How often a jump is mispredicted that takes the rarer of two targets a quarter and an eighth of the times.
-pub fn targets(times: &Times) -> Option<Targets> {
-    let cost = indirect_cost(times)?;
-    let share = |bits| Some(beyond(times, Jump(bits))? / cost);
-    Some(Targets { quarter: share(QUARTER)?, eighth: share(EIGHTH)? })
-}
-
+const LOAD: (f64, f64) = (2.0, 8.0);
 /// Returns of the nested calls that a stack of 32 return addresses has no room for.
 const BELOW: f64 = 32.0;
+/// The bits of branches that go the rarer way once in [`ONE_IN`].
+const BITS: [u8; 6] = [HALF, QUARTER, EIGHTH, SIXTEENTH, THIRTY_SECOND, SIXTY_FOURTH];
+/// No predictor mispredicts a random branch much more rarely than its rarer outcome comes, nor more often than guesses
+/// would; shares of that, beyond the errors of a measurement.
+const RAREST: f64 = 0.75;
+const MOST: f64 = 0.55;
 
-/// How often returns below the stack of return addresses are mispredicted, by what they take beyond those of calls from
-/// one place.
-pub fn returns(times: &Times) -> Option<Returns> {
-    let all = BELOW * ready_cost(times)?;
-    let share = |places| Some((times.get(Nested(places))? - times.get(Nested(ONE_PLACE))?) / all);
-    Some(Returns { alternate: share(ALTERNATE)?, fives: share(FIVES)? })
+type Get<'a> = &'a dyn Fn(Question) -> Option<f64>;
+
+/// Cycles of each kind of misprediction.
+#[derive(Debug, Clone, Copy)]
+pub struct Costs {
+    /// Of a branch that goes either way half of the times, beyond one that is never taken. Every predictor is wrong half of
+    /// the times; of rarer branches each has its own share.
+    pub fair: Measured,
+    /// The same of a branch whose operands were there before the last branch: nothing is waited for.
+    pub ready: Measured,
+    /// The same of indirect jumps to two targets alike.
+    pub indirect: Measured,
 }
 
-/// What each of these costs, where the processor shows which they are. By hand, of the 31 returns below a stack of 32 to a
-/// nested call: the oldest address is that of the other place for 16 of alternate calls, the address 32 levels further in is
-/// so for 12 of those in fives.
-pub fn return_cost(times: &Times) -> Option<f64> {
-    let (places, mispredicted) = match returns(times)?.rule()? {
-        Below::Oldest => (ALTERNATE, 16.0),
-        Below::Around => (FIVES, 12.0),
-        Below::History => return None,
-    };
-    Some((times.get(Nested(places))? - times.get(Nested(ONE_PLACE))?) / mispredicted)
+impl Costs {
+    /// By the times.
+    pub fn of(times: &Times) -> Self {
+        Self {
+            fair: within(COST, times.agreed(fair)),
+            ready: within(COST, times.agreed(ready)),
+            indirect: within(COST, times.agreed(indirect)),
+        }
+    }
+
+    /// What each further load adds that a branch waits for: an indirect call through two loads instead of none.
+    pub fn load(&self, times: &Times) -> Measured {
+        needs(Answer::IndirectMisprediction, self.indirect)?;
+        let each = |get: Get| {
+            let through = 2.0 * (get(Call(HALF))? - get(Call(NEVER))?);
+            Some((through - indirect(get)?) / 2.0)
+        };
+        within(LOAD, times.agreed(each))
+    }
+
+    /// How often a jump is mispredicted that takes the rarer of two targets a quarter and an eighth of the times.
+    pub fn targets(&self, times: &Times) -> Result<Targets, Open> {
+        needs(Answer::IndirectMisprediction, self.indirect)?;
+        let share = |bits| times.agreed(|get| Some(beyond(get, bits)? / indirect(get)?));
+        Ok(Targets { quarter: share(QUARTER)?.0, eighth: share(EIGHTH)?.0 })
+    }
+
+    /// How often returns below the stack of return addresses are mispredicted, by what they take beyond those of calls from
+    /// one place.
+    pub fn returns(&self, times: &Times) -> Result<Returns, Open> {
+        let (ready, _) = needs(Answer::ReadyMisprediction, self.ready)?;
+        let share = |places| Ok(extra(times, places)? / (BELOW * ready));
+        Ok(Returns { alternate: share(ALTERNATE)?, fives: share(FIVES)? })
+    }
+
+    /// What each of these costs, where the processor shows which they are. By hand, of the 31 returns below a stack of 32 to a
+    /// nested call: the oldest address is that of the other place for 16 of alternate calls, the address 32 levels further in is
+    /// so for 12 of those in fives.
+    pub fn of_return(&self, times: &Times) -> Measured {
+        let rule = needs(Answer::Returns, self.returns(times))?.rule();
+        let (places, mispredicted) =
+            match rule.ok_or(Open::DependsOn { answer: Answer::Returns })? {
+                Below::Oldest => (ALTERNATE, 16.0),
+                Below::Around => (FIVES, 12.0),
+                Below::History => return Err(Open::Predicted),
+            };
+        within(COST, Ok((extra(times, places)? / mispredicted, None)))
+    }
+
+    /// How often biased random branches are mispredicted: their extra cycles over the cost of a fair one's.
+    pub fn biased(&self, times: &Times) -> Result<Biased, Open> {
+        needs(Answer::Misprediction, self.fair)?;
+        let rate = |one_in: u32, of: &dyn Fn(u8) -> Question, bits| {
+            let measured = times.agreed(|get| {
+                let cost = 2.0 * (get(of(HALF))? - get(of(NEVER))?);
+                (cost > COST.0).then_some((get(of(bits))? - get(of(NEVER))?) / cost)
+            });
+            within((RAREST / f64::from(one_in), MOST), measured).map(|(rate, _)| rate)
+        };
+        let alone: Vec<_> =
+            ONE_IN.iter().zip(BITS).map(|(n, bits)| rate(*n, &Branch, bits)).collect();
+        // A half says nothing: it is what the others are compared with.
+        if !alone[1..].iter().any(Result::is_ok) {
+            return Err(alone[2].err().unwrap_or(Open::NotAsked));
+        }
+        let rates = ONE_IN.iter().zip(BITS).zip(alone).map(|((one_in, bits), alone)| Rate {
+            one_in: *one_in,
+            alone: alone.ok(),
+            among: rate(*one_in, &Among, bits).ok(),
+        });
+        Ok(Biased { rates: rates.collect() })
+    }
+}
+
+fn fair(get: Get) -> Option<f64> {
+    Some(2.0 * (get(Branch(HALF))? - get(Branch(NEVER))?))
+}
+
+fn ready(get: Get) -> Option<f64> {
+    Some(2.0 * (get(Second(OTHER))? - get(Second(NEVER))?))
+}
+
+fn indirect(get: Get) -> Option<f64> {
+    Some(2.0 * beyond(get, HALF)?)
 }
 
 /// Cycles above those of the jump that always has one target.
-fn beyond(times: &Times, jump: Question) -> Option<f64> {
-    Some(times.get(jump)? - times.get(Jump(NEVER))?)
+fn beyond(get: Get, bits: u8) -> Option<f64> {
+    Some(get(Jump(bits))? - get(Jump(NEVER))?)
+}
+
+/// Cycles of nested calls beyond those of calls from one place.
+fn extra(times: &Times, places: u64) -> Result<f64, Open> {
+    let time = |places| times.get(Nested(places)).ok_or(Open::NotAsked);
+    Ok(time(places)? - time(ONE_PLACE)?)
+}
+
+/// Passes on what is known of an answer that another needs.
+fn needs<T>(answer: Answer, found: Result<T, Open>) -> Result<T, Open> {
+    found.map_err(|_| Open::DependsOn { answer })
+}
+
+/// Rules out what no core does.
+fn within((low, high): (f64, f64), measured: Measured) -> Measured {
+    match measured {
+        Ok((found, _)) if !(low..=high).contains(&found) => {
+            Err(Open::Impossible { found, low, high })
+        }
+        other => other,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
+    use crate::selftest::times::{Attempt, Tried};
     use tma::self_test::Rule;
 
     fn times(all: &[(Question, f64)]) -> Times {
-        let cycles: BTreeMap<String, f64> = all.iter().map(|(q, c)| (q.name(), *c)).collect();
-        Times { attempts: 1, cycles }
+        let cycles = all.iter().map(|(q, c)| (q.name(), *c)).collect();
+        let mut times = Times::default();
+        times.add(Tried { attempt: Attempt::default(), cycles }, |_, _| 0.0);
+        times
     }
 
-    /// By hand: (21 − 10) × 2 = 22 and (12.8 − 10) × 8 = 22.4; with 15 instead, 40.
+    fn value(measured: Measured) -> Option<f64> {
+        measured.ok().map(|(value, _)| value)
+    }
+
+    /// By hand: (21 − 10) × 2 = 22, whatever rarer branches take; 2 cycles cannot be one.
     #[test]
-    fn a_misprediction_costs_what_both_kinds_of_branches_say() {
-        let of = |eighth| {
-            let all = [(Branch(NEVER), 10.0), (Branch(HALF), 21.0), (Branch(EIGHTH), eighth)];
-            cost(&times(&all))
+    fn a_misprediction_costs_what_a_fair_branch_takes() {
+        let of = |half, eighth| {
+            let all = [(Branch(NEVER), 10.0), (Branch(HALF), half), (Branch(EIGHTH), eighth)];
+            Costs::of(&times(&all)).fair
         };
-        assert!((of(12.8).unwrap() - 22.2).abs() < 1e-9);
-        assert_eq!(of(15.0), None);
+        assert_eq!((of(21.0, 12.8), of(21.0, 15.0)), (Ok((22.0, None)), Ok((22.0, None))));
+        assert!(matches!(of(11.0, 12.8), Err(Open::Impossible { .. })));
+        assert_eq!(Costs::of(&Times::default()).fair, Err(Open::NotAsked));
+    }
+
+    /// By hand, 24 cycles each: 3 more than 1/8 × 24 are a rate of 1/4; 1/64 cannot be mispredicted half of the times.
+    #[test]
+    fn biased_branches_are_mispredicted_as_often_as_their_cycles_show() {
+        let all = [
+            (Branch(NEVER), 10.0),
+            (Branch(HALF), 22.0),
+            (Branch(EIGHTH), 16.0),
+            (Branch(SIXTY_FOURTH), 30.0),
+        ];
+        let of = |all: &[(Question, f64)]| {
+            let times = times(all);
+            Costs::of(&times).biased(&times)
+        };
+        let found = of(&all).unwrap();
+        assert_eq!((found.alone(2), found.alone(8)), (Some(0.5), Some(0.25)));
+        assert_eq!((found.alone(4), found.alone(64)), (None, None));
+        assert_eq!(of(&all[..2]), Err(Open::NotAsked));
+        assert_eq!(of(&all[1..]), Err(Open::DependsOn { answer: Answer::Misprediction }));
     }
 
     /// By hand: (28.5 − 17.5) × 2.
     #[test]
     fn what_a_second_branch_adds_is_the_cost_without_waiting() {
         let all = [(Second(NEVER), 17.5), (Second(OTHER), 28.5)];
-        assert_eq!(ready_cost(&times(&all)), Some(22.0));
-        assert_eq!(ready_cost(&times(&all[..1])), None);
+        assert_eq!(value(Costs::of(&times(&all)).ready), Some(22.0));
+        assert_eq!(Costs::of(&times(&all[..1])).ready, Err(Open::NotAsked));
     }
 
-    /// By hand: ((31 − 15) × 2 − (22 − 10) × 2) ÷ 2 = 4; 14 cycles a load are no time of a load.
+    /// By hand: ((31 − 15) × 2 − (22 − 10) × 2) ÷ 2 = 4; 9 cycles a load are no time of a load.
     #[test]
     fn a_load_costs_what_a_call_through_two_adds() {
         let of = |call| {
             let calls = [(Call(NEVER), 15.0), (Call(HALF), call)];
             let jumps = [(Jump(NEVER), 10.0), (Jump(HALF), 22.0)];
-            load_cost(&times(&[calls, jumps].concat()))
+            let times = times(&[calls, jumps].concat());
+            Costs::of(&times).load(&times)
         };
-        assert_eq!(of(31.0), Some(4.0));
-        assert_eq!(of(41.0), None);
+        assert_eq!(of(31.0), Ok((4.0, None)));
+        assert!(matches!(of(41.0), Err(Open::Impossible { .. })));
     }
 
     /// By hand, 24 cycles each: the most frequent target is wrong with 1/4 and 1/8, the last one with
@@ -125,16 +226,20 @@ mod tests {
             let jump = |bits, share: f64| (Jump(bits), 10.0 + 24.0 * share);
             let shares = [(NEVER, 0.0), (HALF, 0.5), (QUARTER, quarter), (EIGHTH, eighth)];
             let times = times(&shares.map(|(bits, share)| jump(bits, share)));
-            assert_eq!(indirect_cost(&times), Some(24.0));
-            targets(&times).unwrap().rule()
+            let costs = Costs::of(&times);
+            assert_eq!(value(costs.indirect), Some(24.0));
+            costs.targets(&times).unwrap().rule()
         };
         assert_eq!(of(1.0 / 4.0, 1.0 / 8.0), Some(Rule::MostFrequent));
         assert_eq!(of(3.0 / 8.0, 7.0 / 32.0), Some(Rule::Last));
         // One says this, the other that; or neither.
         assert_eq!(of(3.0 / 8.0, 1.0 / 8.0), None);
         assert_eq!(of(5.0 / 16.0, 11.0 / 64.0), None);
-        assert_eq!(targets(&Times::default()), None);
+        let none = Times::default();
+        let why = Open::DependsOn { answer: Answer::IndirectMisprediction };
+        assert_eq!(Costs::of(&none).targets(&none), Err(why));
     }
+
     /// By hand, 22 cycles each and 32 returns below the stack: half of them are 352 cycles, 2/5 are 282.
     #[test]
     fn the_rule_of_returns_follows_from_which_calls_cost_more() {
@@ -147,16 +252,22 @@ mod tests {
             ];
             times(&[&seconds[..], &nested[..]].concat())
         };
-        let of = |alternate, fives| returns(&all(alternate, fives)).unwrap().rule();
+        let of = |alternate, fives| {
+            let times = all(alternate, fives);
+            Costs::of(&times).returns(&times).unwrap().rule()
+        };
         assert_eq!(of(352.0, 282.0), Some(Below::Oldest));
         assert_eq!(of(0.0, 282.0), Some(Below::Around));
         assert_eq!(of(10.0, -5.0), Some(Below::History));
         // Between both, and what no rule does.
         assert_eq!((of(105.0, 282.0), of(352.0, 0.0)), (None, None));
-        assert_eq!(returns(&Times::default()), None);
         // 352 ÷ 16, 204 ÷ 12.
-        assert_eq!(return_cost(&all(352.0, 282.0)), Some(22.0));
-        assert_eq!(return_cost(&all(0.0, 204.0)), Some(17.0));
-        assert_eq!(return_cost(&all(0.0, 0.0)), None);
+        let cost = |alternate, fives| {
+            let times = all(alternate, fives);
+            Costs::of(&times).of_return(&times)
+        };
+        assert_eq!(cost(352.0, 282.0), Ok((22.0, None)));
+        assert_eq!(cost(0.0, 204.0), Ok((17.0, None)));
+        assert_eq!(cost(0.0, 0.0), Err(Open::Predicted));
     }
 }

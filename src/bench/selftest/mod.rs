@@ -4,13 +4,15 @@
 //! |---|---|
 //! | `mixes` | unfused single-µop instructions that fill every issue slot |
 //! | `questions`, `random` | the code of each test |
-//! | `times` | runs the tests in the sandbox; cycles of each |
-//! | `answers` | what follows from the times |
-//! | `mispredicted` | the same of random branches and jumps |
+//! | `run` | runs the tests in the sandbox once |
+//! | `times` | cycles of all attempts, and what these agree on |
+//! | `answers` | what follows from the times: each answer without the others |
+//! | `width` | the width, for which narrow values need more evidence |
+//! | `mispredicted` | costs and shares of random branches and jumps |
 //! | `kept` | results in the user's cache folder |
 //!
-//! The test takes a few milliseconds when a core is first used. Nothing in it can fail a measurement:
-//! a question without an answer stays open.
+//! The test takes a fraction of a second when a core is first used, once in a process. Nothing in it can fail a
+//! measurement: a question without an answer stays open, with its reason.
 
 mod answers;
 mod kept;
@@ -18,67 +20,122 @@ mod mispredicted;
 pub(crate) mod mixes;
 mod questions;
 mod random;
+#[cfg(test)]
+mod replayed;
+mod run;
 mod times;
+mod width;
 
 use crate::runner::Runner;
+use pmu::machine::{Root, Ticks};
 use questions::QUESTIONS;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use times::Times;
-use tma::Core;
+use tma::self_test::{Answers, Open};
+use tma::{Core, Result};
+use width::Asked;
 
-/// Attempts without a pause, which settle everything on a core that nobody else uses.
-const ATTEMPTS: usize = 3;
-/// Between later ones: what used the core may be gone.
+/// Attempts of a process at least, where nothing is known, and at most.
+const LEAST: u32 = 4;
+const MOST: u32 = 16;
+/// Attempts of a process where former ones left something open.
+const LATER: u32 = 3;
+/// Attempts at least where it is made again.
+const AGAIN: u32 = 8;
+/// Processors that are tried.
+const CPUS: usize = 4;
+/// Attempts without a pause; between later ones what used the core may be gone.
+const QUICK: u32 = 8;
 const PAUSE: Duration = Duration::from_millis(20);
+/// A share of time that the hypervisor took is known after this long: it is counted in steps of 10 ms.
+const NOTICEABLE: Duration = Duration::from_millis(300);
 
-/// Makes the self-test of the runner's core, unless it was made or its result was kept, for at most
-/// `patience`. Whether it has answers: a core that others used all the time has none yet.
-pub fn ensure(runner: &mut Runner, core: &Core, patience: Duration) -> bool {
-    if core.answers().is_some() {
-        return true;
-    }
-    let place = core.self_test.folder().and_then(|folder| kept::path(folder, core));
-    let mut times = place.as_deref().and_then(|place| kept::load(place, &core.cpu));
-    let mut known = times.take().unwrap_or_default();
+/// Makes the self-test of the runner's core, unless this process made it or its result was kept. What is open afterwards
+/// stays open for this process.
+pub fn ensure(runner: &mut Runner, core: &Core) {
+    core.self_test.answers_or(|| ask(runner, core));
+}
+
+/// Whether a file has results of a self-test, of whatever processor.
+///
+/// # Errors
+/// It has not, and why.
+pub fn check(file: &Path) -> Result<()> {
+    kept::given(file).map(|_| ())
+}
+
+fn ask(runner: &mut Runner, core: &Core) -> Answers {
     // A table of another processor says nothing about this one.
     let stated = core.width().filter(|_| !core.foreign);
-    let (before, start) = (known.attempts, Instant::now());
-    let mut rates = Vec::new();
-    // A neighbour may look like a limit, so the next process asks again.
-    let mut is_limit = false;
-    let settled = |known: &Times| {
-        let is_contradicted = || !core.contradicted_by(&answers::of(known, stated)).is_empty();
-        // Contention looks like another core than the table's: only what repeats overrules it.
-        let agrees =
-            || stated.is_none() || !is_contradicted() || known.attempts >= answers::REPEATED as u32;
-        answers::are_settled(known, stated) && agrees()
+    if let Some(file) = core.self_test.given() {
+        let times = kept::given(file).unwrap_or_default();
+        return answers::of(&times, Asked { stated, cpus: 0 });
+    }
+    let asked = Asked { stated, cpus: runner.cpus().min(CPUS) };
+    let place = core.self_test.folder().and_then(|folder| kept::path(folder, core));
+    let loaded = place.as_deref().and_then(|place| kept::load(place, &core.cpu));
+    let mut times = loaded.unwrap_or_default();
+    let save = |times: &Times| {
+        if let Some(place) = &place {
+            kept::save(place, &core.cpu, times);
+        }
     };
-    while !is_limit && !settled(&known) {
-        if rates.len() >= ATTEMPTS {
-            if start.elapsed() + PAUSE > patience {
-                break;
-            }
+    let is_again = core.self_test.is_made_again();
+    let least = if is_again { AGAIN } else { 0 };
+    let most = if times.made >= MOST && !is_again { LATER } else { MOST };
+    let (start, before, home) = (Instant::now(), Ticks::read(&Root::system()), runner.cpu());
+    let (mut tries, mut added) = (0, 0);
+    while tries < most && (tries < least || !is_settled(core, &times, asked)) {
+        if tries >= QUICK {
             std::thread::sleep(PAUSE);
         }
-        known.attempts = known.attempts.saturating_add(1);
+        tries += 1;
         // A sandbox that cannot be started fails the measurement that needs it, not this.
-        let Ok(tried) = times::of(runner, QUESTIONS) else { break };
-        rates.push(answers::rate(&tried));
-        if !answers::exceeds(&tried, stated) {
-            known.merge(&tried);
+        let Ok(tried) = run::once(runner, QUESTIONS) else { break };
+        if let Some(tried) = tried {
+            times.add(tried, |times, attempt| width::rate(times, attempt).unwrap_or(0.0));
+            added += 1;
+            // A process that ends early leaves what it found.
+            save(&times);
         }
-        is_limit = answers::is_own_limit(&rates, stated);
+        if runner.next_cpu().is_err() {
+            break;
+        }
     }
-    if known.attempts > before
-        && let Some(place) = &place
-    {
-        kept::save(place, &core.cpu, &known);
+    for _ in 0..runner.cpus() {
+        if runner.cpu() == home || runner.next_cpu().is_err() {
+            break;
+        }
     }
-    if !is_limit && !settled(&known) {
+    if added > 0 {
+        let now = Ticks::read(&Root::system()).filter(|_| start.elapsed() >= NOTICEABLE);
+        let load = now.zip(before).and_then(|(now, before)| now.since(&before));
+        times.note_stolen(added, load.map(|load| load.stolen));
+        save(&times);
+    }
+    answers::of(&times, asked)
+}
+
+/// Whether nothing is gained by another attempt.
+fn is_settled(core: &Core, times: &Times, asked: Asked) -> bool {
+    if times.made < LEAST || times.attempts.is_empty() {
         return false;
     }
-    // The best that was seen, also if the table states more.
-    let stated = stated.filter(|_| !is_limit);
-    core.self_test.answers_or(|| answers::of(&known, stated));
-    true
+    let answers = answers::of(times, asked);
+    // Another core than the table's needs evidence that repeats.
+    if times.made < MOST && !core.contradicted_by(&answers).is_empty() {
+        return false;
+    }
+    answers.open.values().all(|why| match why {
+        Open::DependsOn { .. } => true,
+        // More attempts do not change these, once there were several.
+        Open::NotAsked | Open::NoRule | Open::Predicted | Open::Impossible { .. } => {
+            times.made >= MOST
+        }
+        Open::Contended(_)
+        | Open::Disagree { .. }
+        | Open::Exceeds { .. }
+        | Open::Narrower { .. } => false,
+    })
 }

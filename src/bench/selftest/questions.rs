@@ -1,7 +1,7 @@
 //! The code of each test: a loop whose body is what is asked about.
 
 use super::mixes::{LENGTH, MIXES};
-use super::random::{branch, call, jump, nested, objects, random};
+use super::random::{among, branch, call, jump, nested, objects, random};
 use crate::harness::emitter::{Emitter, RCX};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;
@@ -28,6 +28,10 @@ pub const NEVER: u8 = 0;
 pub const HALF: u8 = 1;
 pub const QUARTER: u8 = 3;
 pub const EIGHTH: u8 = 7;
+/// And more rarely: once in 16, 32 and 64 times.
+pub const SIXTEENTH: u8 = 15;
+pub const THIRTY_SECOND: u8 = 31;
+pub const SIXTY_FOURTH: u8 = 63;
 /// A bit of which a number with [`HALF`] says nothing.
 pub const OTHER: u8 = 2;
 
@@ -63,6 +67,8 @@ pub enum Question {
     Distance(u32),
     /// A branch that is not taken where all these bits of a random number are 0.
     Branch(u8),
+    /// The same after branches that always go one way, so that the history holds few random outcomes.
+    Among(u8),
     /// The same of a second branch, after one on another bit of the number.
     Second(u8),
     /// An indirect jump to the rarer of two targets where all these bits of a random number are 0.
@@ -71,11 +77,19 @@ pub enum Question {
     Call(u8),
     /// Nested calls from these places.
     Nested(u64),
+    /// Additions of a constant, each to the result of the last.
+    ConstantChain,
+    /// Moves between registers, each of the result of the last.
+    MoveChain,
+    /// Loads of neighbouring words: no core has them in one bank.
+    Loads,
+    /// Stores to the words of a line.
+    Stores,
 }
 
 use Question::{
-    Branch, Call, Distance, Fence, Jump, Loop, Mix, Moves, Nested, Nops, NopsBetween, Second,
-    Target,
+    Among, Branch, Call, ConstantChain, Distance, Fence, Jump, Loads, Loop, Mix, MoveChain, Moves,
+    Nested, Nops, NopsBetween, Second, Stores, Target,
 };
 
 /// All of them.
@@ -101,9 +115,24 @@ pub const QUESTIONS: &[Question] = &[
     Distance(DISTANCES[1]),
     Distance(DISTANCES[2]),
     Distance(DISTANCES[3]),
+    ConstantChain,
+    MoveChain,
+    Loads,
+    Stores,
     Branch(NEVER),
     Branch(HALF),
+    Branch(QUARTER),
     Branch(EIGHTH),
+    Branch(SIXTEENTH),
+    Branch(THIRTY_SECOND),
+    Branch(SIXTY_FOURTH),
+    Among(NEVER),
+    Among(HALF),
+    Among(QUARTER),
+    Among(EIGHTH),
+    Among(SIXTEENTH),
+    Among(THIRTY_SECOND),
+    Among(SIXTY_FOURTH),
     Second(NEVER),
     Second(OTHER),
     Jump(NEVER),
@@ -133,10 +162,15 @@ impl Question {
             Target(offset) => format!("target at {offset}"),
             Distance(bytes) => format!("store {bytes:#x} above load"),
             Branch(bits) => format!("branch on {bits} of a random number"),
+            Among(bits) => format!("branch on {bits} of a random number among others"),
             Second(bits) => format!("branch on {bits} of a random number after another"),
             Jump(bits) => format!("indirect jump on {bits} of a random number"),
             Call(bits) => format!("call through an object on {bits} of a random number"),
             Nested(places) => format!("nested calls from {places:#x}"),
+            ConstantChain => "chain of additions of a constant".to_owned(),
+            MoveChain => "chain of moves".to_owned(),
+            Loads => "loads".to_owned(),
+            Stores => "stores".to_owned(),
         }
     }
 
@@ -144,17 +178,19 @@ impl Question {
     pub fn instructions(self) -> usize {
         match self {
             Mix(_) => LENGTH,
-            Nops | Fence { .. } | Target(_) => STRAIGHT,
+            Nops | Fence { .. } | Target(_) | ConstantChain | MoveChain | Loads | Stores => {
+                STRAIGHT
+            }
             NopsBetween | Moves => 2 * STRAIGHT,
             Loop(instructions) => instructions,
             Distance(_) => PAIRS,
-            Branch(_) | Second(_) | Jump(_) | Call(_) | Nested(_) => 1,
+            Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_) | Nested(_) => 1,
         }
     }
 
     /// Whether its time varies by chance.
     pub fn is_random(self) -> bool {
-        matches!(self, Branch(_) | Second(_) | Jump(_) | Call(_))
+        matches!(self, Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_))
     }
 
     /// Cycles of one iteration, roughly, to choose how many to run.
@@ -163,8 +199,9 @@ impl Question {
             Fence { .. } | Target(_) => 64 + STRAIGHT / 6,
             Distance(_) => PAIRS,
             // Many iterations, so that they hold about as many mispredictions each time.
-            Branch(_) | Second(_) | Jump(_) | Call(_) => 1,
+            Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_) => 1,
             Nested(_) => 128,
+            ConstantChain | MoveChain | Stores => STRAIGHT,
             _ => self.instructions() / 6,
         }
     }
@@ -212,6 +249,11 @@ impl Question {
                 random(code);
                 branch(code, bits);
             }
+            Among(bits) => {
+                random(code);
+                among(code);
+                branch(code, bits);
+            }
             Second(bits) => {
                 random(code);
                 branch(code, HALF);
@@ -220,6 +262,20 @@ impl Question {
             Jump(bits) => jump(code, bits),
             Call(bits) => call(code, bits),
             Nested(places) => nested(code, places),
+            // add r12, 1
+            ConstantChain => repeat(code, &[0x49, 0x83, 0xc4, 1], STRAIGHT),
+            MoveChain => (0..STRAIGHT / 2).for_each(|_| {
+                code.raw(&[0x4d, 0x89, 0xe5, 0x4d, 0x89, 0xec]); // mov r13, r12; mov r12, r13
+            }),
+            // mov r8, [rdi + 0x80 + 8 i], and r9
+            Loads => (0..STRAIGHT).for_each(|i| {
+                code.raw(&[0x4c, 0x8b, 0x87 | ((i % 2) as u8) << 3, 0x80 + 8 * (i % 8) as u8]);
+                code.raw(&[0; 3]);
+            }),
+            // mov [rdi + 0x80 + 8 i], rbp
+            Stores => (0..STRAIGHT).for_each(|i| {
+                code.raw(&[0x48, 0x89, 0xaf, 0x80 + 8 * (i % 8) as u8, 0, 0, 0]);
+            }),
         }
     }
 

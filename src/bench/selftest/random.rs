@@ -20,6 +20,15 @@ pub(super) fn branch(code: &mut Emitter, bits: u8) {
     code.raw(&[0x48, 0x83, 0xc6, 0x01]); // add rsi, 1
 }
 
+/// Branches that always are taken, to the next instruction: on processors whose history has taken branches only, they
+/// are in it, too.
+const OTHERS: usize = 16;
+
+pub(super) fn among(code: &mut Emitter) {
+    // test rsp, rsp; jnz, over no instruction
+    (0..OTHERS).for_each(|_| code.raw(&[0x48, 0x85, 0xe4, 0x75, 0x00]));
+}
+
 /// A jump to one of two targets, by `bits` of a random number. The first goes on into the second: one taken
 /// jump less, which limits some cores.
 pub(super) fn jump(code: &mut Emitter, bits: u8) {

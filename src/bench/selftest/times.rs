@@ -1,39 +1,114 @@
-//! Runs tests in the sandbox: cycles of each, on the clock of a chain of additions.
+//! The times of all attempts at the tests, and what several of them agree on.
 
 use super::questions::Question;
-use crate::harness::emitter::Emitter;
-use crate::runner::{BLOCK_CODE, Runner, Segment};
-use crate::sandbox::{Ended, layout as at};
-use crate::timing::clock::{Calibration, TscClock};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tma::{Error, Result};
+use tma::self_test::{Open, Signs};
 
-/// Tests of a command: each has a long and a short run, and the clock has its segments.
-const TOGETHER: usize = 12;
-/// Cycles between the long and the short run: the counter of some virtual machines advances 40 at
-/// once.
-const CYCLES: usize = 2400;
-/// Iterations of the short run.
-const SHORT: u32 = 2;
-/// Rounds; the first ones warm up.
-const ROUNDS: usize = 32;
-const WARM: usize = 2;
-/// The clock's segments that are run: both lengths of both chains.
-const CHAINS: [usize; 4] = [0, 1, 2, 3];
+/// Attempts that are kept: the fastest ones.
+const KEPT: usize = 32;
+/// Times this close are the same.
+pub const SAME: f64 = 0.02;
+/// How far the middle half of the attempts may spread, as a share of their median.
+const AGREE: f64 = 0.2;
+/// Attempts at least that can disagree.
+const SEVERAL: usize = 4;
 
-/// Cycles of an iteration of each test, the least of all attempts: disturbance only slows.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Times {
-    /// Attempts so far.
-    pub attempts: u32,
-    /// By the test's name.
+/// Where an attempt was made, and what disturbed it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Attempt {
+    /// The processor; unknown of merged ones.
+    pub cpu: Option<u32>,
+    /// Signs that the core was shared.
+    pub signs: Signs,
+    /// How many attempts it is the fastest of: files of former versions have only that.
+    pub stands_for: u32,
+}
+
+/// One attempt, just made.
+#[derive(Debug, Clone, Default)]
+pub struct Tried {
+    /// Where and how.
+    pub attempt: Attempt,
+    /// Cycles by the test's name.
     pub cycles: BTreeMap<String, f64>,
 }
 
+/// All attempts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Times {
+    /// Attempts ever made, also those no longer kept.
+    pub made: u32,
+    /// Those that are kept.
+    pub attempts: Vec<Attempt>,
+    /// By the test's name, of each attempt.
+    cycles: BTreeMap<String, Vec<Option<f64>>>,
+}
+
+/// As the file of results has them.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Stored {
+    attempts: u32,
+    #[serde(default)]
+    cpus: Vec<Option<u32>>,
+    #[serde(default)]
+    switches: Vec<Option<u64>>,
+    #[serde(default)]
+    stolen: Vec<Option<f64>>,
+    #[serde(default)]
+    spread: Vec<Option<f64>>,
+    cycles: BTreeMap<String, Column>,
+}
+
+/// The cycles of a test.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Column {
+    /// The least of all attempts: version 5.
+    Least(f64),
+    /// Of each attempt.
+    Each(Vec<Option<f64>>),
+}
+
+/// A number and its standard error, where several attempts show one.
+pub type Measured = Result<(f64, Option<f64>), Open>;
+
 impl Times {
-    /// Cycles of a test.
+    /// Adds an attempt; the slowest by `rank` makes room.
+    pub fn add(&mut self, tried: Tried, rank: impl Fn(&Self, usize) -> f64) {
+        let before = self.attempts.len();
+        self.made = self.made.saturating_add(1);
+        self.attempts.push(tried.attempt);
+        for (name, cycles) in tried.cycles {
+            let column = self.cycles.entry(name).or_default();
+            column.resize(before, None);
+            column.push(Some(cycles));
+        }
+        self.cycles.values_mut().for_each(|column| column.resize(before + 1, None));
+        if self.attempts.len() > KEPT {
+            let slowest = (0..=before).min_by(|a, b| rank(self, *a).total_cmp(&rank(self, *b)));
+            let at = slowest.unwrap_or(0);
+            self.attempts.remove(at);
+            self.cycles.values_mut().for_each(|column| _ = column.remove(at));
+        }
+    }
+
+    /// Cycles of a test in an attempt.
+    pub fn of(&self, attempt: usize, question: Question) -> Option<f64> {
+        self.cycles.get(&question.name())?.get(attempt).copied().flatten()
+    }
+
+    /// Cycles of a test: the least that more than one attempt shows, as disturbance only slows but a clock may err; of a
+    /// random test the median.
     pub fn get(&self, question: Question) -> Option<f64> {
-        self.cycles.get(&question.name()).copied()
+        let mut all: Vec<f64> =
+            (0..self.attempts.len()).filter_map(|i| self.of(i, question)).collect();
+        all.sort_by(f64::total_cmp);
+        if question.is_random() {
+            return (!all.is_empty()).then(|| crate::timing::stats::median(&all));
+        }
+        let repeats = all.windows(2).find(|pair| pair[1] <= pair[0] * (1.0 + SAME));
+        repeats.map(|pair| pair[0]).or(all.first().copied())
     }
 
     /// Instructions a cycle in a test.
@@ -41,108 +116,141 @@ impl Times {
         Some(question.instructions() as f64 / self.get(question)?)
     }
 
-    /// Takes over what another attempt found faster.
-    pub fn merge(&mut self, tried: &Self) {
-        for (name, cycles) in &tried.cycles {
-            let own = self.cycles.entry(name.clone()).or_insert(f64::INFINITY);
-            *own = own.min(*cycles);
+    /// What `of` makes of each attempt's times: the median, if most attempts agree on it, of those that nothing disturbed if
+    /// these are several.
+    pub fn agreed(&self, of: impl Fn(&dyn Fn(Question) -> Option<f64>) -> Option<f64>) -> Measured {
+        let one = |i: usize| of(&|question| self.of(i, question));
+        let all: Vec<(bool, f64)> = (0..self.attempts.len())
+            .filter_map(|i| Some((!self.attempts[i].signs.show_sharing(), one(i)?)))
+            .collect();
+        let calm: Vec<f64> =
+            all.iter().filter(|(calm, _)| *calm).map(|(_, value)| *value).collect();
+        let mut values = if calm.len() >= SEVERAL {
+            calm
+        } else {
+            all.iter().map(|(_, value)| *value).collect()
+        };
+        if values.is_empty() {
+            return Err(Open::NotAsked);
+        }
+        values.sort_by(f64::total_cmp);
+        let middle = crate::timing::stats::median(&values);
+        let (low, high) = (values[values.len() / 4], values[(3 * values.len()).div_ceil(4) - 1]);
+        if values.len() >= SEVERAL && high - low > AGREE * middle.abs() {
+            return Err(Open::Disagree { low, high });
+        }
+        // Of a normal distribution the middle half is 1.35 standard deviations wide, and a median errs 1.25 times as much
+        // as a mean.
+        let error = 1.25 * (high - low) / 1.35 / (values.len() as f64).sqrt();
+        Ok((middle, (values.len() >= SEVERAL).then_some(error)))
+    }
+
+    /// Notes the share of time that the hypervisor took during the last attempts.
+    pub fn note_stolen(&mut self, last: usize, share: Option<f64>) {
+        self.attempts.iter_mut().rev().take(last).for_each(|a| a.signs.stolen = share);
+    }
+
+    /// As the file has it.
+    pub fn stored(&self) -> Stored {
+        let all = &self.attempts;
+        let column = |(name, values): (&String, &Vec<Option<f64>>)| {
+            let rounded = values.iter().map(|v| v.map(|v| (v * 1e4).round() / 1e4)).collect();
+            (name.clone(), Column::Each(rounded))
+        };
+        Stored {
+            attempts: self.made,
+            cpus: all.iter().map(|a| a.cpu).collect(),
+            switches: all.iter().map(|a| a.signs.switches).collect(),
+            stolen: all.iter().map(|a| a.signs.stolen).collect(),
+            spread: all.iter().map(|a| a.signs.spread).collect(),
+            cycles: self.cycles.iter().map(column).collect(),
         }
     }
 }
 
-/// Runs all tests once.
-///
-/// # Errors
-/// The sandbox cannot be started, or the tests did not run in it.
-pub fn of(runner: &mut Runner, questions: &[Question]) -> Result<Times> {
-    let mut times = Times::default();
-    for some in questions.chunks(TOGETHER) {
-        times.cycles.extend(command(runner, some)?);
-    }
-    Ok(times)
-}
-
-fn command(runner: &mut Runner, questions: &[Question]) -> Result<Vec<(String, f64)>> {
-    let mut segments = runner.clock_segments().to_vec();
-    let clock = segments.len();
-    let mut start = BLOCK_CODE;
-    let mut repeats = Vec::new();
-    for question in questions {
-        let mut code = Emitter::at(start);
-        question.segment(&mut code);
-        let entry = start;
-        let bytes = code.into_bytes();
-        start = (start + bytes.len()).next_multiple_of(64) + 64;
-        runner.worker()?.write(entry, &bytes);
-        let between = CYCLES.div_ceil(question.about()).max(2) as u32;
-        segments.push(Segment { entry, repeat: SHORT + between });
-        segments.push(Segment { entry, repeat: SHORT });
-        repeats.push(f64::from(between));
-    }
-    let round: Vec<usize> = CHAINS.into_iter().chain(clock..segments.len()).collect();
-    let rounds = ROUNDS.min(at::SCHEDULE_MAX / round.len());
-    let plan: Vec<(usize, u16)> = (0..rounds)
-        .flat_map(|_| round.iter())
-        .map(|segment| (*segment, 1 + (runner.random() % 100) as u16))
-        .collect();
-    let (ended, ticks) = runner.run(&segments, &plan)?;
-    if ended != Ended::Done || ticks.len() != plan.len() {
-        runner.discard();
-        return Err(Error::failed("the self-test did not run in the sandbox"));
-    }
-    let own = |place: usize| -> Vec<f64> {
-        let rounds = ticks.chunks_exact(round.len()).skip(WARM);
-        rounds.map(|round| f64::from(round[place])).collect()
-    };
-    let ticks = |place: usize| calm(own(place));
-    let chains = Calibration {
-        add: (ticks(0), ticks(1)),
-        multiply: Some((ticks(2), ticks(3))),
-        ..Calibration::default()
-    };
-    // Two, so that the multiply chain is compared.
-    let ratio = TscClock::cycles_per_tick(&[chains; 2]).map_err(Error::failed)?;
-    let cycles = |i: usize| {
-        let places = [CHAINS.len() + 2 * i, CHAINS.len() + 2 * i + 1];
-        // The fast rounds of a random test would be those with fewer mispredictions.
-        let [long, short] = match questions[i].is_random() {
-            true => places.map(|place| crate::timing::stats::median(&own(place))),
-            false => places.map(ticks),
+impl Stored {
+    /// The times; `None` where a number cannot be one.
+    pub fn times(self) -> Option<Times> {
+        let length = |column: &Column| match column {
+            Column::Least(_) => 1,
+            Column::Each(all) => all.len(),
         };
-        (long - short) * ratio / repeats[i]
-    };
-    let all = questions.iter().enumerate().map(|(i, q)| (q.name(), cycles(i)));
-    Ok(all.filter(|(_, cycles)| cycles.is_finite() && *cycles > 0.0).collect())
-}
-
-/// The mean of the lower half of `ticks`: a neighbour only slows, and a mean of several is finer
-/// than the counter's step.
-fn calm(mut ticks: Vec<f64>) -> f64 {
-    ticks.sort_by(f64::total_cmp);
-    let half = &ticks[..ticks.len().div_ceil(2)];
-    crate::timing::stats::mean(half)
+        let many = self.cycles.values().map(length).max().unwrap_or(0);
+        let is_least = !self.cycles.is_empty()
+            && self.cycles.values().all(|column| matches!(column, Column::Least(_)));
+        let attempt = |i: usize| Attempt {
+            cpu: self.cpus.get(i).copied().flatten(),
+            signs: Signs {
+                switches: self.switches.get(i).copied().flatten(),
+                stolen: self.stolen.get(i).copied().flatten(),
+                spread: self.spread.get(i).copied().flatten(),
+            },
+            stands_for: if is_least { self.attempts.max(1) } else { 1 },
+        };
+        let attempts: Vec<Attempt> = (0..many).map(attempt).collect();
+        let column = |column: Column| {
+            let mut all = match column {
+                Column::Least(cycles) => vec![Some(cycles); many],
+                Column::Each(all) => all,
+            };
+            all.resize(many, None);
+            all
+        };
+        let cycles: BTreeMap<String, Vec<Option<f64>>> =
+            self.cycles.into_iter().map(|(name, all)| (name, column(all))).collect();
+        let sound = cycles.values().flatten().flatten().all(|c| c.is_finite() && *c > 0.0);
+        (sound && many <= 4 * KEPT).then_some(Times { made: self.attempts, attempts, cycles })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::selftest::questions::HALF;
 
-    #[test]
-    fn slow_rounds_are_left_out_and_steps_of_the_counter_averaged() {
-        assert_eq!(calm(vec![1000.0, 1026.0, 9000.0, 1000.0, 1026.0, 2000.0]), 3026.0 / 3.0);
+    fn times(question: Question, all: &[f64]) -> Times {
+        let mut times = Times::default();
+        for cycles in all {
+            let cycles = BTreeMap::from([(question.name(), *cycles)]);
+            let attempt = Attempt { stands_for: 1, ..Attempt::default() };
+            times.add(Tried { attempt, cycles }, |_, _| 0.0);
+        }
+        times
     }
 
     #[test]
-    fn the_fastest_attempt_counts() {
-        let of = |cycles| {
-            let name = Question::Mix(0).name();
-            Times { attempts: 1, cycles: BTreeMap::from([(name, cycles)]) }
-        };
-        let mut times = Times::default();
-        for cycles in [42.0, 30.0, 61.0] {
-            times.merge(&of(cycles));
+    fn the_fastest_time_that_repeats_counts() {
+        let of = |all: &[f64]| times(Question::Mix(0), all).get(Question::Mix(0));
+        assert_eq!(of(&[42.0, 40.0, 61.0, 40.2]), Some(40.0));
+        // A clock that erred once.
+        assert_eq!(of(&[42.0, 40.0, 30.0, 40.2]), Some(40.0));
+        assert_eq!(of(&[42.0, 30.0]), Some(30.0));
+        assert_eq!(times(Question::Mix(0), &[42.0]).get(Question::Nops), None);
+        let random = times(Question::Branch(HALF), &[9.0, 10.0, 12.0]);
+        assert_eq!(random.get(Question::Branch(HALF)), Some(10.0));
+    }
+
+    #[test]
+    fn attempts_agree_or_say_between_what_they_lie() {
+        let of = |all: &[f64]| times(Question::Nops, all).agreed(|get| get(Question::Nops));
+        let (value, error) = of(&[20.0, 20.2, 20.1, 19.9, 20.0]).unwrap();
+        assert!((value - 20.0).abs() < 1e-9 && error.unwrap() < 0.2, "{error:?}");
+        assert_eq!(of(&[20.0, 30.0, 20.0, 30.0]), Err(Open::Disagree { low: 20.0, high: 30.0 }));
+        assert_eq!(of(&[20.0]), Ok((20.0, None)));
+        assert_eq!(of(&[]), Err(Open::NotAsked));
+    }
+
+    #[test]
+    fn the_slowest_attempts_make_room() {
+        let mut times = times(Question::Nops, &[90.0]);
+        for i in 0..40 {
+            let cycles = BTreeMap::from([(Question::Nops.name(), 50.0 + f64::from(i))]);
+            let rank = |t: &Times, i: usize| -t.of(i, Question::Nops).unwrap_or(f64::MAX);
+            times.add(Tried { attempt: Attempt::default(), cycles }, rank);
         }
-        assert_eq!(times.get(Question::Mix(0)), Some(30.0));
-        assert_eq!(times.get(Question::Nops), None);
+        assert_eq!((times.made, times.attempts.len()), (41, 32));
+        assert!((0..32).all(|i| times.of(i, Question::Nops).unwrap() < 82.0));
+        let back = times.stored().times().unwrap();
+        assert_eq!((back.made, back.get(Question::Nops)), (41, Some(50.0)));
     }
 }

@@ -2,7 +2,7 @@
 //! streams are made.
 
 use super::*;
-use tma::self_test::Rule;
+use tma::self_test::{MODELLED, Rule};
 
 const WARM: usize = 20_000;
 const COUNTED: usize = 50_000;
@@ -214,4 +214,25 @@ fn a_tally_counts_by_address() {
         tally(&mut Predictor::new(0, Rules { targets: Rule::Last, ..Rules::default() }), stream);
     assert_eq!((all[&0x40].executions, all[&0x40].taken), (2, 1));
     assert_eq!((all[&0x50].executions, all[&0x50].taken, all[&0x50].mispredicted), (1, 1, 1));
+}
+
+/// What [`MODELLED`] says of the model, which measured shares are compared with: the streams of the self-test's branches.
+#[test]
+fn the_model_s_shares_of_biased_random_branches_are_those_stated() {
+    for (one_in, alone, among) in MODELLED {
+        let mut random = fastrand::Rng::with_seed(9);
+        let mut of = |others: u64| {
+            let found = shares(|| {
+                let mut all: Vec<Branch> =
+                    (0..others).map(|n| conditional(0x100 + 5 * n, true)).collect();
+                all.extend([conditional(0x40, random.u32(..one_in) != 0), conditional(0x80, true)]);
+                all
+            });
+            found[&0x40]
+        };
+        let (found, between) = (of(0), of(16));
+        let close = |found: f64, stated: f64| (found / stated - 1.0).abs() < 0.15;
+        assert!(close(found, alone), "1/{one_in}: {found}, stated {alone}");
+        assert!(close(between, among), "1/{one_in} among others: {between}, stated {among}");
+    }
 }

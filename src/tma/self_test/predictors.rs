@@ -3,12 +3,14 @@
 use serde::Serialize;
 
 /// What differs, as the model of predictors has it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rules {
     /// Of several targets of an indirect branch.
     pub targets: Rule,
     /// Of returns below the stack of return addresses.
     pub returns: Below,
+    /// Of random branches that go one way more often; as the model has them where that is not known.
+    pub biased: Option<super::Biased>,
 }
 
 /// How often an indirect jump is mispredicted that takes, at random, one of two targets.

@@ -24,13 +24,15 @@ use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;
 use crate::selftest::mixes::{self, Mix};
 use crate::timing::stats::{mean, median, retain_near, trimmed_mean};
-use tma::self_test::Answers;
+use tma::self_test::{Answer, Answers, Open};
 
 /// Instructions in the body of a chain.
 const ADDS: u32 = 128;
 const MULTIPLIES: u32 = 64;
 /// Groups in the sentinel of four instructions a cycle.
 const GROUPS: u32 = 120;
+/// Instructions a cycle in it.
+const NARROW: f64 = 4.0;
 /// How long a sentinel runs, in cycles. The counter of some virtual machines advances 40 at once.
 const SENTINEL: f64 = 960.0;
 
@@ -72,11 +74,22 @@ impl SentinelRun {
         Self::of(f64::from(GROUPS))
     }
 
-    /// The one that the self-test found, if it found one.
+    /// The one that the self-test found: of the core's width, or, where that is open, of the best that was seen, if that is
+    /// more than the narrow one needs.
     pub fn wide(answers: Option<&Answers>) -> Option<(Mix, Self)> {
         let answers = answers?;
         let mix = mixes::named(answers.mix.as_deref()?)?;
-        Some((mix, Self::of(mixes::LENGTH as f64 / answers.width?)))
+        let learned = || {
+            let seen = answers.seen?.fastest;
+            let rate = match answers.open.get(&Answer::Width)? {
+                Open::Exceeds { stated, .. } => *stated,
+                Open::Impossible { .. } => return None,
+                _ => seen,
+            };
+            (rate > NARROW).then_some(rate)
+        };
+        let rate = answers.width.or_else(learned)?;
+        Some((mix, Self::of(mixes::LENGTH as f64 / rate)))
     }
 }
 

@@ -1,0 +1,133 @@
+//! Runs the tests in the sandbox once: cycles of each, on the clock of a chain of additions, and signs of a shared core.
+
+use super::questions::Question::{self, Mix};
+use super::times::{Attempt, Tried};
+use crate::harness::emitter::Emitter;
+use crate::runner::{BLOCK_CODE, Runner, Segment};
+use crate::sandbox::{Ended, layout as at};
+use crate::timing::clock::{Calibration, TscClock};
+use crate::timing::stats::{mean, median};
+use tma::self_test::Signs;
+use tma::{Error, Result};
+
+/// Tests of a command: each has a long and a short run, and the clock has its segments.
+const TOGETHER: usize = 12;
+/// Cycles between the long and the short run: the counter of some virtual machines advances 40 at
+/// once.
+const CYCLES: usize = 2400;
+/// Iterations of the short run.
+const SHORT: u32 = 2;
+/// Rounds; the first ones warm up.
+const ROUNDS: usize = 32;
+const WARM: usize = 2;
+/// The clock's segments that are run: both lengths of both chains.
+const CHAINS: [usize; 4] = [0, 1, 2, 3];
+
+/// Runs all tests once; `None` where the clock's two chains disagree.
+///
+/// # Errors
+/// The sandbox cannot be started, or the tests did not run in it.
+pub fn once(runner: &mut Runner, questions: &[Question]) -> Result<Option<Tried>> {
+    let before = runner.worker()?.switches();
+    let mut tried = Tried::default();
+    let mut spreads = Vec::new();
+    for some in questions.chunks(TOGETHER) {
+        let Some(all) = command(runner, some)? else { return Ok(None) };
+        for found in all {
+            if matches!(found.question, Mix(_)) {
+                spreads.push(found.spread);
+            }
+            if found.cycles.is_finite() && found.cycles > 0.0 {
+                tried.cycles.insert(found.question.name(), found.cycles);
+            }
+        }
+    }
+    let switches =
+        runner.worker()?.switches().zip(before).map(|(now, then)| now.saturating_sub(then));
+    // The calmest of the mixes: a neighbour disturbs all of them.
+    let spread = spreads.into_iter().reduce(f64::min).filter(|spread| spread.is_finite());
+    let cpu = runner.cpu().and_then(|cpu| u32::try_from(cpu).ok());
+    tried.attempt = Attempt { cpu, signs: Signs { switches, stolen: None, spread }, stands_for: 1 };
+    Ok(Some(tried))
+}
+
+/// What a command found of a test.
+struct Found {
+    question: Question,
+    /// Of an iteration.
+    cycles: f64,
+    /// How far most rounds lie above the fastest ones, as a share.
+    spread: f64,
+}
+
+fn command(runner: &mut Runner, questions: &[Question]) -> Result<Option<Vec<Found>>> {
+    let mut segments = runner.clock_segments().to_vec();
+    let clock = segments.len();
+    let mut start = BLOCK_CODE;
+    let mut repeats = Vec::new();
+    for question in questions {
+        let mut code = Emitter::at(start);
+        question.segment(&mut code);
+        let entry = start;
+        let bytes = code.into_bytes();
+        start = (start + bytes.len()).next_multiple_of(64) + 64;
+        runner.worker()?.write(entry, &bytes);
+        let between = CYCLES.div_ceil(question.about()).max(2) as u32;
+        segments.push(Segment { entry, repeat: SHORT + between });
+        segments.push(Segment { entry, repeat: SHORT });
+        repeats.push(f64::from(between));
+    }
+    let round: Vec<usize> = CHAINS.into_iter().chain(clock..segments.len()).collect();
+    let rounds = ROUNDS.min(at::SCHEDULE_MAX / round.len());
+    let plan: Vec<(usize, u16)> = (0..rounds)
+        .flat_map(|_| round.iter())
+        .map(|segment| (*segment, 1 + (runner.random() % 100) as u16))
+        .collect();
+    let (ended, ticks) = runner.run(&segments, &plan)?;
+    if ended != Ended::Done || ticks.len() != plan.len() {
+        runner.discard();
+        return Err(Error::failed("the self-test did not run in the sandbox"));
+    }
+    let own = |place: usize| -> Vec<f64> {
+        let rounds = ticks.chunks_exact(round.len()).skip(WARM);
+        rounds.map(|round| f64::from(round[place])).collect()
+    };
+    let ticks = |place: usize| calm(own(place));
+    let chains = Calibration {
+        add: (ticks(0), ticks(1)),
+        multiply: Some((ticks(2), ticks(3))),
+        ..Calibration::default()
+    };
+    // Two, so that the multiply chain is compared.
+    let Ok(ratio) = TscClock::cycles_per_tick(&[chains; 2]) else { return Ok(None) };
+    let found = |(i, question): (usize, &Question)| {
+        let places = [CHAINS.len() + 2 * i, CHAINS.len() + 2 * i + 1];
+        // The fast rounds of a random test would be those with fewer mispredictions.
+        let [long, short] = match question.is_random() {
+            true => places.map(|place| median(&own(place))),
+            false => places.map(ticks),
+        };
+        let cycles = (long - short) * ratio / repeats[i];
+        let spread = median(&own(places[0])) / ticks(places[0]) - 1.0;
+        Found { question: *question, cycles, spread }
+    };
+    Ok(Some(questions.iter().enumerate().map(found).collect()))
+}
+
+/// The mean of the lower half of `ticks`: a neighbour only slows, and a mean of several is finer
+/// than the counter's step.
+fn calm(mut ticks: Vec<f64>) -> f64 {
+    ticks.sort_by(f64::total_cmp);
+    let half = &ticks[..ticks.len().div_ceil(2)];
+    mean(half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_rounds_are_left_out_and_steps_of_the_counter_averaged() {
+        assert_eq!(calm(vec![1000.0, 1026.0, 9000.0, 1000.0, 1026.0, 2000.0]), 3026.0 / 3.0);
+    }
+}

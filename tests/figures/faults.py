@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Which outputs change when one answer of the self-test is missing, 30 % wrong or contradictory: only those that use it may.
+
+  cargo build --release && python3 tests/figures/faults.py
+
+The times are those of this machine (or of --file), changed and taken with --self-test-from. Outputs are compared with those of
+the unchanged file: statuses and cycles of blocks, modelled mispredictions and their cycles, the estimate's parts, and the
+doctor's answers. Measured figures may differ by 5 %, shares of an estimate by 10 points.
+"""
+
+import argparse
+import copy
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from common import need, table
+
+BRANCH = "branch on %d of a random number"
+# Each answer: the tests that it comes from, and the outputs that may change with it (`consumers` in src/tma/self_test/open.rs).
+MIXES = ["mix add-load-constant-shuffle", "mix add-load-constant", "mix load-constant", "mix load-constant-shuffle",
+         "mix add-constant"]
+BIASED = [BRANCH % bits for bits in (3, 7, 15, 31, 63)] + [BRANCH % bits + " among others" for bits in (3, 7, 15, 31, 63)]
+ANSWERS = {
+    "width": (MIXES, {"blocks"}),
+    "nops_fused": (["nops", "constants and nops"], {"bounds"}),
+    "moves_fused": (["moves and additions"], {"blocks"}),
+    "fence_slows": (["mfence", "lfence"], set()),
+    "loop_differs": (["loop of 48"], set()),
+    "needs_alignment": (["target at 32", "target at 60"], set()),
+    "false_distances": (["store 0x1000 above load"], {"assumptions"}),
+    "misprediction": ([BRANCH % 1], {"branch cycles", "mispredictions", "estimate"}),
+    "ready_misprediction": ([BRANCH % 2 + " after another"], {"branch cycles", "mispredictions", "estimate"}),
+    "indirect_misprediction": (["indirect jump on 1 of a random number"], {"branch cycles", "mispredictions", "estimate"}),
+    "return_misprediction": (["nested calls from 0xaaaaaaaaaaaaaaaa"], {"branch cycles", "mispredictions", "estimate"}),
+    "misprediction_load": (["call through an object on 1 of a random number"], {"branch cycles", "estimate"}),
+    "targets": (["indirect jump on 3 of a random number", "indirect jump on 7 of a random number"],
+                {"mispredictions", "branch cycles", "estimate"}),
+    "returns": (["nested calls from 0x5294a5294a5294a5"], {"mispredictions", "branch cycles", "estimate"}),
+    "biased": (BIASED, {"mispredictions", "branch cycles", "estimate"}),
+    "constant_adds": (["chain of additions of a constant"], set()),
+    "moves": (["chain of moves"], set()),
+    "loads": (["loads"], set()),
+    "stores": (["stores"], set()),
+}
+BLOCKS = ["imul rax,rax", "add rax,rbx; add rcx,rbx; add rdx,rbx; add rsi,rbx", "mov rax,[rdi]; add rbx,rax",
+          "mov [rsi],rax; mov rax,[rsi]", "nop; nop; nop; nop; nop; nop"]
+PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noinline)) long walk(const unsigned char *d, long n) {
+    long s = 0;
+    for (long i = 0; i < n; i++) if (d[i] < 32) { s += d[i]; __asm__ volatile(""); }
+    return s;
+}
+int main(void) {
+    static unsigned char d[1 << 20]; long s = 0;
+    unsigned x = 1;
+    for (int i = 0; i < 1 << 20; i++) { x = x * 1664525u + 1013904223u; d[i] = x >> 24; }
+    for (int r = 0; r < 60; r++) s += walk(d, 1 << 20);
+    printf("%ld\n", s);
+}
+"""
+
+
+def run(tool, options, home):
+    """Standard output of the tool; its error text where it fails."""
+    env = dict(os.environ, XDG_CACHE_HOME=home)
+    done = subprocess.run([tool, *options], capture_output=True, text=True, env=env, check=False)
+    return done.stdout if done.returncode == 0 else f"{done.returncode}: {done.stderr}"
+
+
+def outputs(tool, file, program, home):
+    """What each output says."""
+    given = ["--self-test-from", file] if file else []
+    found = {"blocks": [], "bounds": [], "assumptions": []}
+    for asm in BLOCKS:
+        text = run(tool, [*given, "block", "--asm", asm, "--format", "json"], home)
+        try:
+            one = json.loads(text)
+        except ValueError:
+            found["blocks"].append(text)
+            continue
+        throughput = one.get("throughput") or {}
+        found["blocks"].append([one["status"], throughput.get("cycles")])
+        bounds = {bound["name"]: bound["cycles"] for bound in one.get("bounds", [])}
+        found["bounds"].append([bounds.get("front-end"), bounds.get("slots")])
+        held = {a["name"]: a["outcome"] for a in one.get("assumptions", [])}
+        found["assumptions"].append(held.get("store-aliasing"))
+    text = run(tool, [*given, "count", "--branches", "--functions", "walk", "--format", "json", "--", program], home)
+    text = text[text.find("{"):]
+    try:
+        rows = [r for r in json.loads(text)["branches"] if r.get("mispredicted")]
+        rows = [(r["mispredicted"]["value"], r["mispredicted"].get("cycles")) for r in rows]
+        found["mispredictions"] = [sum(value for value, _ in rows)]
+        found["branch cycles"] = [sum(cycles or 0 for _, cycles in rows)]
+    except (ValueError, KeyError) as error:
+        found["mispredictions"] = found["branch cycles"] = [str(error), text[:200]]
+    out = os.path.join(home, "estimate.json")
+    run(tool, [*given, "report", "--estimate", "--format", "json", "-o", out, "--", program], home)
+    try:
+        found["estimate"] = parts(json.load(open(out)))
+    except (OSError, ValueError) as error:
+        found["estimate"] = str(error)
+    return found
+
+
+def parts(document):
+    """Shares of the estimated tree."""
+    found = {}
+    stack = [document.get("estimate") or document]
+    while stack:
+        at = stack.pop()
+        if isinstance(at, dict):
+            if isinstance(at.get("label"), str) and isinstance(at.get("share"), (int, float)):
+                found.setdefault(at["label"], at["share"])
+            stack.extend(at.values())
+        elif isinstance(at, list):
+            stack.extend(at)
+    return found
+
+
+def alike(one, other, name):
+    """Whether two outputs say the same within the errors of measuring."""
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        return all(alike(a, b, name) for a, b in zip(one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return all(alike(one.get(key, 0.0), other.get(key, 0.0), name) for key in {*one, *other})
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        room = 0.1 if name == "estimate" else 0.05 * max(abs(one), abs(other), 0.2)
+        return abs(one - other) <= room
+    return one == other
+
+
+def faulty(kept, tests, fault):
+    """The kept times with this fault in these tests."""
+    changed = copy.deepcopy(kept)
+    for test in tests:
+        if test not in changed["cycles"]:
+            continue
+        if fault == "missing":
+            del changed["cycles"][test]
+            continue
+        each = changed["cycles"][test]
+        each = each if isinstance(each, list) else [each]
+        times = {"30 % more": lambda i: 1.3, "30 % less": lambda i: 0.7,
+                 "contradictory": lambda i: 1.0 if i % 2 else 1.6}[fault]
+        changed["cycles"][test] = [cycles and cycles * times(i) for i, cycles in enumerate(each)]
+    return changed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tool", default="target/release/tdtool")
+    parser.add_argument("--file", help="a kept self-test (default: made here)")
+    parser.add_argument("--only", help="these answers, comma-separated")
+    parser.add_argument("--faults", default="missing,30 % more,contradictory")
+    args = parser.parse_args()
+    need(args.tool)
+    with tempfile.TemporaryDirectory() as home:
+        source, program = f"{home}/walk.c", f"{home}/walk"
+        with open(source, "w") as file:
+            file.write(PROGRAM)
+        subprocess.run(["cc", "-O2", "-g", "-fno-if-conversion", "-fno-if-conversion2", "-o", program, source], check=True)
+        if not args.file:
+            run(args.tool, ["doctor", "--self-test"], home)
+            args.file = glob.glob(f"{home}/tdtool/self-test-*.json")[0]
+        kept = json.load(open(args.file))
+        sound = outputs(args.tool, args.file, program, home)
+        rows, wrong = [], 0
+        for answer, (tests, may) in ANSWERS.items():
+            if args.only and answer not in args.only.split(","):
+                continue
+            for fault in args.faults.split(","):
+                path = f"{home}/faulty.json"
+                with open(path, "w") as file:
+                    json.dump(faulty(kept, tests, fault), file)
+                found = outputs(args.tool, path, program, home)
+                changed = {name for name in sound if not alike(sound[name], found[name], name)}
+                others = changed - may
+                wrong += bool(others)
+                rows.append([answer, fault, ", ".join(sorted(changed)) or "-", ", ".join(sorted(others)) or "-"])
+        table(["answer", "fault", "changed", "not named"], rows)
+        print(f"{wrong} of {len(rows)} faults changed an output that does not name the answer")
+        sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
