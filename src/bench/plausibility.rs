@@ -191,6 +191,31 @@ mod tests {
         assert_eq!(cycles("4489eb 83e006"), 0.25);
     }
 
+    /// On a Redwood Cove a load shares a slot with the `add` after it, not with an instruction on another register.
+    #[test]
+    fn a_load_may_share_a_slot_where_moves_do() {
+        let core = core("gnr");
+        let answers = tma::self_test::Answers { moves_fused: Some(true), ..Default::default() };
+        core.self_test.answers_or(|| answers);
+        let cycles = |hex| width(&block(hex), &core).unwrap().cycles;
+        // mov rax,[rdi]; add rax,rbx; the same with add rcx,rbx
+        assert_eq!(cycles("488b07 4801d8"), 1.0 / 6.0);
+        assert_eq!(cycles("488b07 4801d9"), 2.0 / 6.0);
+    }
+
+    /// A Rocket Lake's table says 5 a cycle of a core that does 6; what only the table states rules nothing out.
+    #[test]
+    fn a_measured_width_replaces_a_narrower_one_of_the_table() {
+        let of = |width| {
+            let core = core("rkl");
+            let answers = tma::self_test::Answers { width, ..Default::default() };
+            core.self_test.answers_or(|| answers);
+            (core.slots(), core.is_width_measured())
+        };
+        assert_eq!((of(Some(5.97)), of(Some(5.1))), ((Some(6), true), (Some(5), true)));
+        assert_eq!((of(Some(3.9)), of(None)), ((Some(5), true), (Some(5), false)));
+    }
+
     fn throughput(cycles: f64) -> Throughput {
         Throughput { cycles, low: cycles, high: cycles, modes: Vec::new(), clock: "tsc" }
     }

@@ -7,7 +7,7 @@ use super::{answers, kept};
 use crate::timing::clock::SentinelRun;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use tma::self_test::{Answer, Answers, Open};
+use tma::self_test::{Answer, Answers, Open, Seen};
 
 fn replayed(name: &str, stated: Option<u32>) -> Answers {
     let folder =
@@ -176,4 +176,23 @@ fn attempts_that_contradict_each_other_leave_a_cost_open() {
     let rare = |q, _| Some(if q == Question::Branch(EIGHTH) { 1.6 } else { 1.0 });
     let found = answers::of(&plain(rare), Asked { stated: Some(6), cpus: 2 });
     assert!((found.misprediction.unwrap() - 20.0).abs() < 0.1);
+}
+
+/// A sentinel as wide as what was seen, if that is more than the narrow one needs; nothing that was seen once and not again.
+#[test]
+fn an_open_width_leaves_a_sentinel_that_was_seen() {
+    let of = |fastest: f64, why: Open| {
+        let answers = Answers {
+            mix: Some("load-constant".to_owned()),
+            open: [(Answer::Width, why)].into_iter().collect(),
+            seen: Some(Seen { fastest, ..Seen::default() }),
+            ..Answers::default()
+        };
+        SentinelRun::wide(Some(&answers)).map(|(_, run)| 240.0 * f64::from(run.repeat) / run.cycles)
+    };
+    let rate = |found: Option<f64>| found.map(|rate| (rate * 10.0).round() / 10.0);
+    let narrower = |found| Open::Narrower { found, stated: 6.0, seen: 1 };
+    assert_eq!(rate(of(5.2, narrower(5.2))), Some(5.2));
+    assert_eq!(rate(of(3.9, narrower(3.9))), None);
+    assert_eq!(rate(of(9.0, Open::Exceeds { found: 9.0, stated: 6.0, seen: 1 })), Some(6.0));
 }

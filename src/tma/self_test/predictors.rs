@@ -1,5 +1,6 @@
 //! What branch predictors do that processors differ in.
 
+use super::biased::Biased;
 use serde::Serialize;
 
 /// What differs, as the model of predictors has it.
@@ -10,7 +11,7 @@ pub struct Rules {
     /// Of returns below the stack of return addresses.
     pub returns: Below,
     /// Of random branches that go one way more often; as the model has them where that is not known.
-    pub biased: Option<super::Biased>,
+    pub biased: Option<Biased>,
 }
 
 /// How often an indirect jump is mispredicted that takes, at random, one of two targets.
