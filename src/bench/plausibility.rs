@@ -30,7 +30,7 @@ pub(super) type Copies = (usize, Repeat, u32);
 
 /// The bound of the pipeline's width, without nops, which some processors fuse.
 pub(super) fn width(block: &Block, core: &Core) -> Option<Bound> {
-    let wide = core.slots()?;
+    let wide = core.width()?;
     let nops = block.instructions.iter().filter(|i| i.decoded.mnemonic() == Mnemonic::Nop).count();
     let pair = usize::from(fuses(block));
     let moves = if core.fuses_moves() { fused_moves(block) } else { 0 };
@@ -210,7 +210,7 @@ mod tests {
             let core = core("rkl");
             let answers = tma::self_test::Answers { width, ..Default::default() };
             core.self_test.answers_or(|| answers);
-            (core.slots(), core.is_width_measured())
+            (core.width(), core.is_width_measured())
         };
         assert_eq!((of(Some(5.97)), of(Some(5.1))), ((Some(6), true), (Some(5), true)));
         assert_eq!((of(Some(3.9)), of(None)), ((Some(5), true), (Some(5), false)));

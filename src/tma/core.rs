@@ -4,10 +4,12 @@
 //! passed down. What is not known is `None` and named by [`Core::missing`].
 
 use crate::Cpu;
+use crate::measured::{Kind, Known, Measured, Origin};
 use crate::self_test::{Answers, SelfTest};
-use crate::tables::facts::FusedWith;
+use crate::tables::facts::{FusedWith, OpCache};
 use crate::tables::{Facts, Library, Table};
 use crate::{Error, Result};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Shape of a cache with lines of 64 bytes.
@@ -61,6 +63,8 @@ pub struct Core {
     pub latencies: Option<(String, String)>,
     /// What the processor answered about itself; shared by all copies of this description.
     pub self_test: Arc<SelfTest>,
+    /// Facts that were measured on the processor; shared likewise.
+    pub measured: Arc<Measured>,
     /// The file of ports: its text and where it comes from.
     pub ports: Option<(String, String)>,
 }
@@ -115,34 +119,79 @@ impl Core {
         self.table.as_ref().map(|t| t.name.as_str())
     }
 
+    /// Its name for files of what was measured on it: that of its table, or `unknown`.
+    pub fn name(&self) -> &str {
+        self.uarch().unwrap_or("unknown")
+    }
+
     /// The facts that the table states.
     pub fn facts(&self) -> &Facts {
         self.table.as_ref().map_or(&UNKNOWN, |t| &t.facts)
     }
 
-    /// Slots a cycle.
-    pub fn width(&self) -> Option<u32> {
+    /// Slots a cycle that the table states.
+    pub fn stated_width(&self) -> Option<u32> {
         self.table.as_ref().map(|t| t.pipeline.width)
     }
 
-    /// Slots a cycle for the check of measured blocks: as the table states, or more where the self-test measured more, so
-    /// that the table is wrong; as measured without a table.
-    pub fn slots(&self) -> Option<u32> {
-        // A mix falls a little short of the width.
-        let whole = |width: f64| (width - WIDTH_ERROR).ceil() as u32;
-        match (self.width(), self.answers().and_then(|answers| answers.width)) {
-            (Some(stated), Some(measured))
-                if measured <= (1.0 + CLOCK_ERROR) * f64::from(stated) =>
-            {
+    /// Whether the width was measured, not only stated.
+    pub fn is_width_measured(&self) -> bool {
+        self.answers().is_some_and(|answers| answers.width.is_some())
+    }
+
+    /// Slots a cycle: as measured where the core does more than the table states, else as it states, else as measured. A
+    /// measured one that is no whole number within the clock's error is rounded up: it bounds what the core can do.
+    pub fn width(&self) -> Option<u32> {
+        let whole = |width: f64| (width * (1.0 - CLOCK_ERROR)).ceil().max(1.0) as u32;
+        match (self.stated_width(), self.answers().and_then(|a| a.width)) {
+            (Some(stated), Some(seen)) if seen <= f64::from(stated) * (1.0 + WIDTH_ERROR) => {
                 Some(stated)
             }
-            (stated, measured) => stated.max(measured.map(whole)),
+            (stated, seen) => seen.map(whole).or(stated),
         }
     }
 
-    /// Whether [`Core::slots`] is a limit that was measured, not only stated.
-    pub fn is_width_measured(&self) -> bool {
-        self.answers().is_some_and(|answers| answers.width.is_some())
+    /// What was measured of a capacity, where that is more than the table states or the table states nothing. Less than
+    /// a capacity says nothing against it: what fills it may need something else as well.
+    fn beyond(&self, kind: Kind, stated: Option<u32>) -> Option<&Known> {
+        let known = self.measured.facts()?.known(kind)?;
+        stated.is_none_or(|stated| known.value - known.error > f64::from(stated)).then_some(known)
+    }
+
+    /// The cache of decoded instructions: as measured where it holds more than the table states, else as that states.
+    pub fn op_cache(&self) -> Option<OpCache> {
+        let stated = self.facts().op_cache.as_ref();
+        match self.beyond(Kind::OpCache, stated.map(|cache| cache.ops)) {
+            Some(known) => {
+                let ops = (known.value - known.error).max(0.0) as u32;
+                Some(OpCache {
+                    ops,
+                    per_32_bytes: None,
+                    source: format!("measured: {}", known.how),
+                })
+            }
+            None => stated.cloned(),
+        }
+    }
+
+    /// Where the facts come from that measurements and models use.
+    pub fn origins(&self) -> BTreeMap<&'static str, Origin> {
+        let of = |is_known: bool, is_stated: bool| match (is_known, is_stated) {
+            (false, _) => Origin::Unknown,
+            (true, true) => Origin::Table,
+            (true, false) => Origin::Measured,
+        };
+        let (width, stated) = (self.width(), self.stated_width());
+        let buffer = self.reorder_buffer();
+        let stated_buffer = buffer.is_some() && buffer == self.stated_buffer();
+        let (cache, stated_cache) = (self.op_cache(), &self.facts().op_cache);
+        BTreeMap::from([
+            ("issue_width", of(width.is_some(), width == stated)),
+            ("reorder_buffer", of(buffer.is_some(), stated_buffer)),
+            ("op_cache", of(cache.is_some(), cache == *stated_cache)),
+            ("latencies", of(self.latencies.is_some(), true)),
+            ("ports", of(self.ports.is_some(), true)),
+        ])
     }
 
     /// The answers of the processor's self-test, once it ran.
@@ -177,7 +226,8 @@ impl Core {
     /// Where these answers contradict the table, in words.
     pub fn contradicted_by(&self, answers: &Answers) -> Vec<String> {
         let (facts, mut found) = (self.facts(), Vec::new());
-        let stated = facts.sustained_width.as_ref().map(|s| s.with_two_loads).or(self.width());
+        let stated = facts.sustained_width.as_ref().map(|s| s.with_two_loads);
+        let stated = stated.or(self.stated_width());
         if let (Some(stated), Some(measured)) = (stated, answers.width)
             && (measured / f64::from(stated) - 1.0).abs() > WIDTH_ERROR
         {
@@ -199,13 +249,25 @@ impl Core {
         found
     }
 
-    /// The reorder buffer.
-    pub fn reorder_buffer(&self) -> Option<ReorderBuffer> {
+    /// The reorder buffer that the table states.
+    fn stated_buffer(&self) -> Option<ReorderBuffer> {
         let pipeline = &self.table.as_ref()?.pipeline;
         let source =
             pipeline.source.clone().unwrap_or_else(|| "the table, without a source".into());
         (pipeline.reorder_buffer > 0)
             .then_some(ReorderBuffer { entries: pipeline.reorder_buffer, source })
+    }
+
+    /// The reorder buffer: as measured where it holds more than the table states, else as that states.
+    pub fn reorder_buffer(&self) -> Option<ReorderBuffer> {
+        let stated = self.stated_buffer();
+        match self.beyond(Kind::ReorderBuffer, stated.as_ref().map(|buffer| buffer.entries)) {
+            Some(known) => Some(ReorderBuffer {
+                entries: known.value.round() as u32,
+                source: format!("measured: {}", known.how),
+            }),
+            None => stated,
+        }
     }
 
     /// Ids and labels of level 1 of the top-down tree; the paper's where there is no table.
@@ -225,7 +287,8 @@ impl Core {
         let mut missing = Vec::new();
         missing.extend(self.width().is_none().then_some("issue width"));
         missing.extend(self.reorder_buffer().is_none().then_some("reorder buffer"));
-        missing.extend(self.facts().missing());
+        let is_measured = |fact: &&str| *fact != "op cache" || self.op_cache().is_none();
+        missing.extend(self.facts().missing().into_iter().filter(is_measured));
         missing
     }
 

@@ -9,6 +9,7 @@
 //! | [`schedule`] | counter constraints; events → groups |
 //! | `core` | one description of a processor core ([`Core`]) |
 //! | [`self_test`] | what a processor answered about itself |
+//! | [`measured`] | facts of a core that were measured on it |
 //! | [`counts`] | counted events: group × interval × scope |
 //! | [`tree`] | evaluated nodes, errors, thresholds, bottleneck |
 //! | [`files`] | files that users and recordings name, opened |
@@ -22,6 +23,7 @@ mod cpu;
 pub mod error;
 pub mod files;
 pub mod formula;
+pub mod measured;
 pub mod quantity;
 pub mod schedule;
 pub mod self_test;

@@ -91,7 +91,7 @@ fn walked(size: u64, before: u64) -> u64 {
 
 /// The caches of the first processor that hold data, as the kernel reports them: level and bytes,
 /// ascending.
-fn caches() -> Vec<(u8, u64)> {
+pub fn caches() -> Vec<(u8, u64)> {
     let folder = fs::read_dir("/sys/devices/system/cpu/cpu0/cache");
     let mut all: Vec<(u8, u64)> = folder
         .into_iter()

@@ -9,6 +9,7 @@
 //! | `chase`, `stream`, `matmul`, `idle` | portable loops |
 //! | `x86` | loops in x86-64 assembly |
 //! | `fenced` | what single loads from each cache and from memory take |
+//! | `core_facts` | facts of the core by measurement |
 //! | `in_flight` | how many cache misses a core keeps in flight |
 //! | `random`, `size` | reproducible random numbers, sizes as text |
 //! | `launch` | the command line that runs a program |
@@ -20,6 +21,8 @@
 mod catalog;
 mod chase;
 mod copies;
+#[cfg(target_arch = "x86_64")]
+pub mod core_facts;
 #[cfg(target_arch = "x86_64")]
 mod fenced;
 mod idle;
@@ -37,7 +40,7 @@ mod x86;
 
 pub use catalog::list;
 #[cfg(target_arch = "x86_64")]
-pub use fenced::{Fenced, Triple, fenced_loads};
+pub use fenced::{Fenced, Triple, caches, fenced_loads};
 #[cfg(target_arch = "x86_64")]
 pub use in_flight::{InFlight, misses_in_flight};
 pub use launch::{command, resolve};

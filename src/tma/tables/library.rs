@@ -79,6 +79,13 @@ impl Library {
         Self { bundle, tables, latencies: BTreeMap::new(), ports: BTreeMap::new() }
     }
 
+    /// Without the tables that are built in.
+    #[must_use]
+    pub fn without_tables(mut self) -> Self {
+        self.tables.clear();
+        self
+    }
+
     /// What nodes and metrics mean.
     pub fn texts(&self) -> Texts {
         Texts::new(self.bundle.texts)

@@ -1,0 +1,84 @@
+//! Speed of straight code by its length: longer than the op cache it comes from the decoders, and longer than the
+//! instruction cache from the second cache (Agner Fog, "The microarchitecture of Intel, AMD and VIA CPUs"; uops.info
+//! and Chips and Cheese measure op caches so).
+
+use super::super::memory::{Pages, Region};
+use super::curve::Curve;
+use super::kernel::{Clock, Kernel};
+use tma::Result;
+
+/// Fewest and most instructions, and sizes in an octave.
+const FEWEST: f64 = 192.0;
+const MOST: f64 = 24_576.0;
+const STEPS: f64 = 6.0;
+/// Instructions of a run at least, and runs, of which the fastest counts.
+const RUN: usize = 60_000;
+const RUNS: usize = 9;
+
+/// Four kinds that use different units, each in one slot, of four bytes; the second four of other registers, so that none
+/// waits for the one before: `ds add r8d, ecx`, `ds mov r9, [rsi]`, `ds ds xor eax, eax`, `pand xmm0, xmm4`
+const SHORT: [&[u8]; 8] = [
+    &[0x3e, 0x41, 0x01, 0xc8],
+    &[0x3e, 0x4c, 0x8b, 0x0e],
+    &[0x3e, 0x3e, 0x31, 0xc0],
+    &[0x66, 0x0f, 0xdb, 0xc4],
+    &[0x3e, 0x41, 0x01, 0xca],
+    &[0x3e, 0x4c, 0x8b, 0x1e],
+    &[0x3e, 0x3e, 0x31, 0xd2],
+    &[0x66, 0x0f, 0xdb, 0xcc],
+];
+/// … and of eight: `ds add r8, 0x100`, `ds mov r9, [rsi + 0x100]`, `ds mov rax, 0x100`, `movq xmm0, [rsi + 0x100]`
+const LONG: [&[u8]; 8] = [
+    &[0x3e, 0x49, 0x81, 0xc0, 0, 1, 0, 0],
+    &[0x3e, 0x4c, 0x8b, 0x8e, 0, 1, 0, 0],
+    &[0x3e, 0x48, 0xc7, 0xc0, 0, 1, 0, 0],
+    &[0xf3, 0x0f, 0x7e, 0x86, 0, 1, 0, 0],
+    &[0x3e, 0x49, 0x81, 0xc2, 0, 1, 0, 0],
+    &[0x3e, 0x4c, 0x8b, 0x9e, 0, 1, 0, 0],
+    &[0x3e, 0x48, 0xc7, 0xc2, 0, 1, 0, 0],
+    &[0xf3, 0x0f, 0x7e, 0x8e, 0, 1, 0, 0],
+];
+
+/// Cycles of an instruction by the number of instructions, of short ones and of long ones.
+///
+/// # Errors
+/// No memory, or none that runs.
+pub(super) fn measure(clock: &Clock) -> Result<(Curve, Curve)> {
+    let memory = Region::new(4096, Pages::Default)?;
+    let at: *const u8 = memory.start();
+    let curve = |kinds: [&[u8]; 8]| -> Result<Curve> {
+        let mut curve = Curve::new();
+        for count in sizes() {
+            let body: Vec<u8> = (0..count).flat_map(|i| kinds[i % 8].iter().copied()).collect();
+            let kernel = Kernel::new(&body)?;
+            let rounds = RUN.div_ceil(count).max(3);
+            // SAFETY: the instructions load within 0x108 bytes of rsi, which is in the region.
+            let run = || unsafe { kernel.ticks(rounds as u64, at, at) };
+            run();
+            let least = clock.least(RUNS, run);
+            curve.extend(least.map(|cycles| (count as f64, cycles / (rounds * count) as f64)));
+        }
+        Ok(curve)
+    };
+    Ok((curve(SHORT)?, curve(LONG)?))
+}
+
+/// Numbers of instructions, whole groups of eight.
+fn sizes() -> Vec<usize> {
+    let octaves = (MOST / FEWEST).log2();
+    let size = |n: usize| (FEWEST * (n as f64 / STEPS).exp2()) as usize / 8 * 8;
+    (0..=(octaves * STEPS) as usize).map(size).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_have_the_length_they_are_named_by() {
+        assert!(SHORT.iter().all(|i| i.len() == 4) && LONG.iter().all(|i| i.len() == 8));
+        let all = sizes();
+        assert_eq!((all[0], all.last()), (192, Some(&24_576)));
+        assert!(all.windows(2).all(|two| two[0] < two[1]));
+    }
+}

@@ -1,0 +1,403 @@
+//! What follows from the times.
+
+use super::NopsShare;
+use super::caches;
+use super::curve::{Curve, both, lower_envelope, step};
+use super::rates::Rates;
+use std::collections::BTreeMap;
+use tma::measured::{Fact, Facts, Kind, Known, Open};
+
+/// What one repetition saw.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Times {
+    /// Cycles of a load by bytes walked over.
+    pub walk: Curve,
+    /// Cycles of a load of a flushed line.
+    pub flushed: Option<f64>,
+    /// Bytes of pages whose translations cost nothing; infinite where translations cover many pages.
+    pub reach: f64,
+    /// Cycles of an instruction by their number, of four bytes each and of eight.
+    pub short_code: Curve,
+    /// See `short_code`.
+    pub long_code: Curve,
+    /// Loads, stores and pairs.
+    pub rates: Rates,
+    /// Cycles of two misses by the instructions between: nops, additions, additions and vector operations.
+    pub windows: [Curve; 3],
+}
+
+/// What all repetitions saw.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Seen {
+    /// Each of them.
+    pub repeats: Vec<Times>,
+    /// Bytes walked over at most.
+    pub walked: u64,
+    /// Why there is no walk.
+    pub no_memory: Option<Open>,
+}
+
+/// Repetitions that agree.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Same {
+    pub least: f64,
+    pub most: f64,
+}
+
+/// How many repetitions must agree.
+const AGREE: usize = 2;
+/// How close rates must be, lengths of code, and distances of misses, as shares.
+const RATES: f64 = 0.05;
+const LENGTHS: f64 = 0.15;
+const DISTANCES: f64 = 0.08;
+/// Code that slows down by this share comes from elsewhere.
+const SLOWER: f64 = 1.12;
+/// A step has ended at this multiple of the length where it begins: hits of what random replacement keeps are few then.
+const ENDED: f64 = 2.2;
+/// Two misses one after the other instead of together add this share at least; ideally all of it.
+const APART: f64 = 0.35;
+/// A step of misses happens within this ratio of distances.
+const SHARP: f64 = 1.35;
+/// Lengths of short and of long code with the same end in bytes: the instruction cache's, not the op cache's.
+const SAME_BYTES: f64 = 0.25;
+
+/// The largest group of repetitions that are this close to each other, two at least.
+pub(super) fn agreed(found: &[f64], close: f64) -> Result<Same, Open> {
+    let mut all: Vec<f64> = found.iter().copied().filter(|one| one.is_finite()).collect();
+    all.sort_by(f64::total_cmp);
+    let end =
+        |from: usize| all.iter().rposition(|one| *one <= all[from] * (1.0 + close)).unwrap_or(from);
+    let group = (0..all.len()).map(|from| (end(from) + 1 - from, from)).max_by_key(|group| group.0);
+    match (group, all.first(), all.last()) {
+        (Some((many, from)), ..) if many >= AGREE => {
+            Ok(Same { least: all[from], most: all[from + many - 1] })
+        }
+        (_, Some(least), Some(most)) => Err(Open::Disagree { least: *least, most: *most }),
+        _ => Err(Open::NotMeasured),
+    }
+}
+
+/// Contention only adds: the least of each time, of every other repetition. What both halves show is not by chance.
+fn halves(repeats: &[Times]) -> Vec<Times> {
+    let half = |odd: usize| {
+        let own = repeats.iter().skip(odd).step_by(2);
+        own.cloned().reduce(Times::least)
+    };
+    (0..AGREE).filter_map(half).collect()
+}
+
+impl Times {
+    /// The least of two repetitions.
+    fn least(self, other: Self) -> Self {
+        let min = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).min_by(f64::total_cmp);
+        let rates = Rates {
+            load: min(self.rates.load, other.rates.load),
+            store: min(self.rates.store, other.rates.store),
+            slot: min(self.rates.slot, other.rates.slot),
+            half: min(self.rates.half, other.rates.half),
+        };
+        let [a, b, c] = self.windows;
+        let [d, e, f] = other.windows;
+        Self {
+            walk: both(self.walk, other.walk),
+            flushed: min(self.flushed, other.flushed),
+            reach: self.reach.max(other.reach),
+            short_code: both(self.short_code, other.short_code),
+            long_code: both(self.long_code, other.long_code),
+            rates,
+            windows: [both(a, d), both(b, e), both(c, f)],
+        }
+    }
+}
+
+/// The facts that the times show.
+pub fn facts(seen: &Seen, nops: NopsShare) -> Facts {
+    let all = &halves(&seen.repeats);
+    let mut found: BTreeMap<Kind, Fact> = caches::facts(all);
+    found.insert(Kind::Loads, rate(all, |rates| rates.load));
+    found.insert(Kind::Stores, rate(all, |rates| rates.store));
+    found.insert(Kind::Forwarding, forwarding(all));
+    let (cache, decoded) = code(all);
+    found.insert(Kind::OpCache, cache);
+    found.insert(Kind::Decoded, decoded);
+    found.insert(Kind::ReorderBuffer, buffer(all, nops));
+    if let Some(open) = &seen.no_memory {
+        let fact = || Fact::open(open.clone());
+        found.insert(Kind::ReorderBuffer, fact());
+    }
+    Facts(found)
+}
+
+/// As many a cycle as the best of repetitions that agree.
+fn rate(all: &[Times], of: fn(&Rates) -> Option<f64>) -> Fact {
+    let cycles: Vec<f64> = all.iter().filter_map(|times| of(&times.rates)).collect();
+    match agreed(&cycles, RATES) {
+        Ok(same) => {
+            let value = 1.0 / same.least;
+            let error = (value - 1.0 / same.most).max(RATES / 2.0 * value);
+            Fact::Known(Known { value, error, how: "independent ones in a loop".to_owned() })
+        }
+        Err(open) => Fact::open(open),
+    }
+}
+
+/// A store and a load of half of it; a load of all of it may be faster, where the core takes the stored register.
+fn forwarding(all: &[Times]) -> Fact {
+    let of = |get: fn(&Rates) -> Option<f64>| -> Vec<f64> {
+        all.iter().filter_map(|times| get(&times.rates)).collect()
+    };
+    let named = agreed(&of(|rates| rates.slot), RATES);
+    match agreed(&of(|rates| rates.half), 2.0 * RATES) {
+        Ok(same) => {
+            let how = match named {
+                Ok(named) => {
+                    format!("a load of half of what was stored; {:.1} of all of it", named.least)
+                }
+                Err(_) => "a load of half of what was stored".to_owned(),
+            };
+            let error = (same.most - same.least).max(RATES * same.least);
+            Fact::Known(Known { value: same.least, error, how })
+        }
+        Err(open) => Fact::open(open),
+    }
+}
+
+/// Instructions that still run at the speed of short code, and cycles of one beyond them.
+fn fast(curve: &Curve) -> Option<(f64, f64)> {
+    let all = lower_envelope(curve);
+    let first = all.first()?.1;
+    let last = all.iter().rposition(|p| p.1 <= SLOWER * first)?;
+    let next = all.get(last + 1)?;
+    // The speed after the step, where it has ended.
+    let beyond = all.iter().filter(|p| p.0 <= ENDED * all[last].0).next_back().unwrap_or(next);
+    Some((all[last].0, beyond.1.max(next.1)))
+}
+
+/// The op cache by the lengths of short and of long code. Where both end at the same number of bytes, it is the
+/// instruction cache that ends.
+fn code(all: &[Times]) -> (Fact, Fact) {
+    let of = |get: fn(&Times) -> &Curve| -> Vec<(f64, f64)> {
+        all.iter().filter_map(|times| fast(get(times))).collect()
+    };
+    let (short, long) = (of(|times| &times.short_code), of(|times| &times.long_code));
+    let lengths = |of: &[(f64, f64)]| of.iter().map(|one| one.0).collect::<Vec<_>>();
+    let up_to = || {
+        let last = all.iter().filter_map(|times| times.short_code.last()).map(|p| p.0);
+        Open::NoStep { up_to: last.fold(0.0, f64::max) }
+    };
+    if short.is_empty() {
+        return (Fact::open(up_to()), Fact::open(up_to()));
+    }
+    let (short_ends, long_ends) =
+        (agreed(&lengths(&short), LENGTHS), agreed(&lengths(&long), LENGTHS));
+    let cache = match (&short_ends, &long_ends) {
+        (Ok(short), Ok(long)) => {
+            let bytes = (4.0 * short.most, 8.0 * long.most);
+            match (bytes.0 / bytes.1 - 1.0).abs() <= SAME_BYTES {
+                true => Fact::open(Open::NoStep { up_to: short.most }),
+                false => {
+                    let error = LENGTHS * short.most + (short.most - short.least);
+                    let how =
+                        format!("a loop of instructions of 4 bytes; {:.0} of 8 bytes", long.most);
+                    Fact::Known(Known { value: short.most, error, how })
+                }
+            }
+        }
+        (Err(open), _) | (_, Err(open)) => Fact::open(open.clone()),
+    };
+    let beyond: Vec<f64> = short.iter().map(|one| one.1).collect();
+    let decoded = match (&cache, agreed(&beyond, LENGTHS)) {
+        (Fact::Open { open }, _) => Fact::open(open.clone()),
+        (_, Err(open)) => Fact::open(open),
+        (_, Ok(same)) => {
+            let value = 1.0 / same.least;
+            let error = (value - 1.0 / same.most).max(RATES * value);
+            let how = "a longer loop of instructions of 4 bytes".to_owned();
+            Fact::Known(Known { value, error, how })
+        }
+    };
+    (cache, decoded)
+}
+
+/// The reorder buffer: the most instructions between two misses that still wait together, of any kind: each kind may
+/// also run out of what else it needs. Nops that share entries do not count.
+fn buffer(all: &[Times], nops: NopsShare) -> Fact {
+    let kinds = ["nops", "additions", "additions and vector operations"];
+    let skip = usize::from(nops == Some(true));
+    let mut open = Open::NotMeasured;
+    let mut known: Vec<(Same, &str)> = Vec::new();
+    for (kind, name) in kinds.iter().enumerate().skip(skip) {
+        let at = |times: &Times| step(&times.windows[kind], SHARP, APART);
+        let steps: Vec<f64> = all.iter().filter_map(at).collect();
+        match agreed(&steps, DISTANCES) {
+            Ok(same) => known.push((same, name)),
+            Err(Open::NotMeasured) => {
+                let last = all.iter().filter_map(|times| times.windows[kind].last()).map(|p| p.0);
+                open = Open::NoStep { up_to: last.fold(0.0, f64::max) };
+            }
+            Err(why) => open = why,
+        }
+    }
+    let Some((same, name)) = known.iter().max_by(|a, b| a.0.most.total_cmp(&b.0.most)) else {
+        return Fact::open(open);
+    };
+    let others: Vec<String> = known
+        .iter()
+        .filter(|one| one.1 != *name)
+        .map(|(same, name)| format!("{:.0} {name}", same.most))
+        .collect();
+    let mut how = format!("{name} between two misses that wait together");
+    if !others.is_empty() {
+        how += &format!("; {}", others.join(", "));
+    }
+    let error = (same.most - same.least).max(DISTANCES / 2.0 * same.most);
+    Fact::Known(Known { value: same.most, error, how })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two misses of 400 cycles with instructions between, of which `width` are issued a cycle, in a buffer of so many.
+    fn window(buffer: f64, width: f64) -> Curve {
+        let sizes =
+            std::iter::successors(Some(24.0_f64), |n| Some(n + (n / 32.0).floor().max(4.0)));
+        let cycles =
+            |n: f64| if n < buffer { 400.0_f64.max(2.0 * n / width) } else { 800.0 + n / width };
+        sizes.take_while(|n| *n <= 1200.0).map(|n| (n, cycles(n))).collect()
+    }
+
+    /// Cycles of an instruction by their number: `limits` are the numbers held, and instructions a cycle up to there.
+    fn code(limits: &[(f64, f64)]) -> Curve {
+        let sizes = (0..=42).map(|n| (192.0 * (f64::from(n) / 6.0).exp2() / 8.0).floor() * 8.0);
+        // Some of a longer loop still hits, in the way of random replacement.
+        let rate = |n: f64| {
+            limits.iter().find(|limit| n <= limit.0).or(limits.last()).map_or(1.0, |limit| limit.1)
+        };
+        sizes.map(|n| (n, 1.0 / rate(n))).collect()
+    }
+
+    fn of(times: Times, nops: NopsShare) -> Facts {
+        facts(&Seen { repeats: vec![times; 4], ..Seen::default() }, nops)
+    }
+
+    fn value(facts: &Facts, kind: Kind) -> Option<f64> {
+        facts.known(kind).map(|known| known.value)
+    }
+
+    /// Entries as the vendors state them: Zen 3 256, Golden Cove 512, Skylake 224, Zen 4 320. Additions run out of
+    /// registers before, and nops that share entries show more than there are.
+    #[test]
+    fn the_reorder_buffer_is_where_misses_no_longer_wait_together() {
+        for (entries, width) in [(256.0, 6.0), (512.0, 6.0), (224.0, 4.0)] {
+            let windows =
+                [window(entries, width), window(0.6 * entries, width), window(entries, width)];
+            let found = of(Times { windows, ..Times::default() }, Some(false));
+            let known = found.known(Kind::ReorderBuffer).unwrap();
+            assert!((known.value / entries - 1.0).abs() < 0.06, "{known:?} of {entries}");
+            assert!(known.how.contains("additions"), "{}", known.how);
+        }
+        let windows = [window(640.0, 6.0), window(190.0, 6.0), window(320.0, 6.0)];
+        let found = of(Times { windows, ..Times::default() }, Some(true));
+        assert!((value(&found, Kind::ReorderBuffer).unwrap() / 320.0 - 1.0).abs() < 0.06);
+        let short = window(2000.0, 6.0);
+        let windows = [short.clone(), short.clone(), short];
+        let found = of(Times { windows, ..Times::default() }, None);
+        assert!(matches!(found.get(Kind::ReorderBuffer), Fact::Open { open: Open::NoStep { .. } }));
+    }
+
+    /// Half of a Golden Cove's buffer is the other thread's while that runs. Where it ran during some repetitions, the
+    /// others count; where it ran during all of one half, nothing is known.
+    #[test]
+    fn a_busy_sibling_halves_nothing_for_good() {
+        let times = |entries: f64| {
+            let windows = [window(entries, 6.0), window(entries, 6.0), window(entries, 6.0)];
+            Times { windows, ..Times::default() }
+        };
+        let of = |all: [f64; 4]| {
+            let repeats = all.map(times).to_vec();
+            facts(&Seen { repeats, ..Seen::default() }, Some(false))
+        };
+        let some = of([256.0, 512.0, 512.0, 256.0]);
+        assert!((value(&some, Kind::ReorderBuffer).unwrap() / 512.0 - 1.0).abs() < 0.06);
+        let half = of([256.0, 512.0, 256.0, 512.0]);
+        assert!(matches!(
+            half.get(Kind::ReorderBuffer),
+            Fact::Open { open: Open::Disagree { .. } }
+        ));
+    }
+
+    /// Zen 3: 4,096 ops, 6 a cycle, then 16 bytes a cycle, and 32 KiB of instruction cache. Skylake: 1,536, 4 a cycle. A
+    /// core without an op cache slows only where 64 KiB of code end, however long its instructions are.
+    #[test]
+    fn an_op_cache_ends_at_instructions_and_an_instruction_cache_at_bytes() {
+        let zen = Times {
+            short_code: code(&[(4096.0, 6.0), (8192.0, 4.0), (99e9, 2.5)]),
+            long_code: code(&[(4096.0, 5.5), (99e9, 1.2)]),
+            ..Times::default()
+        };
+        let found = of(zen, None);
+        assert!((value(&found, Kind::OpCache).unwrap() / 4096.0 - 1.0).abs() < 0.15);
+        let skylake = Times {
+            short_code: code(&[(1536.0, 4.0), (8192.0, 3.0), (99e9, 2.0)]),
+            long_code: code(&[(1536.0, 4.0), (4096.0, 2.0), (99e9, 1.0)]),
+            ..Times::default()
+        };
+        let found = of(skylake, None);
+        assert!((value(&found, Kind::OpCache).unwrap() / 1536.0 - 1.0).abs() < 0.15);
+        assert!((value(&found, Kind::Decoded).unwrap() / 3.0 - 1.0).abs() < 0.05);
+        let none = Times {
+            short_code: code(&[(16384.0, 5.0), (99e9, 2.0)]),
+            long_code: code(&[(8192.0, 4.0), (99e9, 1.0)]),
+            ..Times::default()
+        };
+        assert!(matches!(
+            of(none, None).get(Kind::OpCache),
+            Fact::Open { open: Open::NoStep { .. } }
+        ));
+    }
+
+    /// Recorded on a Zen 3 guest with other guests on its host: cycles of a load of three repetitions.
+    #[test]
+    fn rates_are_the_best_of_repetitions_that_agree() {
+        let of = |all: &[f64]| {
+            let times = |load: &f64| Times {
+                rates: Rates { load: Some(*load), ..Rates::default() },
+                ..Times::default()
+            };
+            let repeats = all.iter().map(times).collect();
+            facts(&Seen { repeats, ..Seen::default() }, None)
+        };
+        let best = of(&[0.3476, 0.5243, 0.5243, 0.3359]);
+        assert!((value(&best, Kind::Loads).unwrap() - 1.0 / 0.3359).abs() < 0.01);
+        assert!(matches!(
+            of(&[0.3476, 0.5243, 0.3795]).get(Kind::Loads),
+            Fact::Open { open: Open::Disagree { .. } }
+        ));
+        assert_eq!(
+            of(&[0.3476]).get(Kind::Loads),
+            Fact::open(Open::Disagree { least: 0.3476, most: 0.3476 })
+        );
+    }
+
+    /// Recorded on a Zen 3 (32 KiB of instruction cache): a longer loop decodes 16 bytes a cycle and more.
+    #[test]
+    fn code_of_eight_bytes_recorded_on_a_zen_3() {
+        let rates = [
+            (192.0, 4.0),
+            (384.0, 3.99),
+            (768.0, 3.96),
+            (1536.0, 3.86),
+            (2168.0, 3.59),
+            (3072.0, 2.66),
+            (4344.0, 2.06),
+            (6144.0, 2.04),
+            (12288.0, 2.01),
+            (24576.0, 2.01),
+        ];
+        let curve: Curve = rates.iter().map(|(n, rate)| (*n, 1.0 / rate)).collect();
+        let (fast, beyond) = fast(&curve).unwrap();
+        assert_eq!(fast, 2168.0);
+        assert!((1.0 / beyond - 2.06).abs() < 0.01, "{beyond}");
+    }
+}
