@@ -41,7 +41,7 @@ pub(super) fn width(block: &Block, core: &Core) -> Option<Bound> {
     let cycles = slots as f64 / f64::from(wide);
     let mut how = format!("computed: {slots} × one slot of {wide} per cycle");
     match core.uarch() {
-        Some(table) if core.width() == Some(wide) => how += &format!(" (table {table})"),
+        Some(table) if core.stated_width() == Some(wide) => how += &format!(" (table {table})"),
         _ => how += " (the self-test)",
     }
     how += "; instructions of several operations take more";

@@ -2,7 +2,9 @@
 
 use super::Options;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use tma::Core;
+use tma::measured::Origin;
 
 /// The settings that a number depends on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -60,12 +62,15 @@ pub struct MeasuredOn {
     pub processor: String,
     /// Its event table, which gives the width of the pipeline.
     pub table: Option<String>,
+    /// Where the facts of the core come from that the measurement used.
+    pub facts: BTreeMap<&'static str, Origin>,
 }
 
 impl MeasuredOn {
     /// A measurement on `core`.
     pub fn on(core: &Core) -> Self {
-        Self { processor: core.cpu.name.clone(), table: core.uarch().map(str::to_owned) }
+        let table = core.uarch().map(str::to_owned);
+        Self { processor: core.cpu.name.clone(), table, facts: core.origins() }
     }
 }
 

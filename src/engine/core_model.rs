@@ -1,5 +1,6 @@
 //! The core that a measurement or analysis is about: its description and its latencies.
 
+use crate::measured;
 use isa::latency::{Calibration, Identity, Latencies};
 use std::path::Path;
 use std::sync::Arc;
@@ -24,14 +25,15 @@ impl CoreModel {
     /// # Errors
     /// The file of latencies cannot be read.
     pub fn new(core: Arc<Core>, cache: Option<&Path>) -> Result<Self> {
+        measured::load(&core, cache);
         let mut notes = notes(&core);
         let shipped = Latencies::new(&core)?;
-        let latencies = match (core.uarch(), cache) {
-            (Some(uarch), Some(cache)) => {
-                let place = Calibration::path(cache, uarch);
-                calibrated(shipped, &place, &Identity::of(uarch, &core.cpu), &mut notes)
+        let latencies = match cache {
+            Some(cache) => {
+                let place = Calibration::path(cache, core.name());
+                calibrated(shipped, &place, &Identity::of(core.name(), &core.cpu), &mut notes)
             }
-            _ => shipped,
+            None => shipped,
         };
         Ok(Self { core, latencies, notes })
     }
@@ -52,7 +54,8 @@ pub fn notes(core: &Core) -> Vec<String> {
         None => {
             let unknown = core.missing().join(", ");
             notes.push(format!(
-                "no table describes this processor, so these are unknown: {unknown}"
+                "no table describes this processor, so these are unknown: {unknown}; `tdtool doctor --measure` \
+                 measures what can be"
             ));
         }
     }

@@ -36,6 +36,7 @@
 //! | `missing_code` | notes on modules whose code is not here |
 //! | [`deps`] | dependencies of blocks, singly or in batch |
 //! | [`doctor`] | what can be measured here |
+//! | [`measured`] | facts of this core that were measured on it |
 //! | [`steps`] | long work step by step, with the time that is left |
 //! | [`files`] | files written whole, never over an input |
 //! | [`format`](mod@format) | numbers as people write them |
@@ -67,6 +68,7 @@ pub mod interleaved;
 pub mod judge;
 mod loads;
 mod loop_path;
+pub mod measured;
 mod mispredicted;
 mod missing_code;
 mod nesting;

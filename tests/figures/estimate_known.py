@@ -47,10 +47,10 @@ def cause(program, kind, size):
     return max(0.0, 1 - control / normal)
 
 
-def estimate(tool, command, folder):
+def estimate(tool, command, folder, options=()):
     """The document of an estimate, and its cost as a multiple of the sampled run."""
     out = f"{folder}/report.json"
-    done = subprocess.run([tool, "report", "--estimate", "--format", "json", "--output", out, "--", *command],
+    done = subprocess.run([tool, *options, "report", "--estimate", "--format", "json", "--output", out, "--", *command],
                           capture_output=True, text=True)
     if done.returncode != 0:
         return None, done.stderr
@@ -81,6 +81,7 @@ def main():
     parser.add_argument("--set", default="seen", help="seen, aside or built-in (default seen)")
     parser.add_argument("--only", default="", help="programs, separated by commas")
     parser.add_argument("--size", type=float, default=1.0, help="length of the programs (default 1: about a second)")
+    parser.add_argument("--no-table", action="store_true", help="as on a processor that no table describes")
     parser.add_argument("--keep", help="folder for the documents")
     args = parser.parse_args()
     need(args.tool, SOURCE, LABELS)
@@ -96,7 +97,7 @@ def main():
             command = [program, kind, "normal", str(args.size)]
             if args.set == "built-in":
                 command = repeated([args.tool, "workload", "run", name, *["--control"] * len(control)], args.size)
-            document, error = estimate(args.tool, command, folder)
+            document, error = estimate(args.tool, command, folder, ["--no-table"] if args.no_table else [])
             if document is None:
                 body.append([kind, label["bottleneck"], "failed", error.strip().splitlines()[0], "", ""])
                 continue

@@ -2,6 +2,7 @@
 
 use super::global::Global;
 use super::output::{page, print};
+use crate::message;
 use clap::{Args, ValueEnum};
 use engine::documents::doctor::examine;
 use engine::render::{doctor, json};
@@ -16,6 +17,12 @@ pub struct DoctorArgs {
     /// Make the self-test again; of former results the best are kept
     #[arg(long)]
     self_test: bool,
+    /// Measure facts of the core, beside its table's, for some seconds
+    #[arg(long)]
+    measure: bool,
+    /// Measure, and print the start of a table called NAME
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "mine")]
+    toml: Option<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -26,15 +33,22 @@ enum Format {
 
 pub fn run(global: &Global, args: DoctorArgs) -> Result<ExitCode> {
     let settings = global.settings()?;
+    let core = settings.core()?;
     if args.self_test {
-        settings.core()?.self_test.make_again();
+        core.self_test.make_again();
     }
-    let document = examine(
-        settings.machine(),
-        settings.library,
-        settings.uarch.as_deref(),
-        &settings.core()?,
-    )?;
+    if args.measure || args.toml.is_some() {
+        let mut step = |done: usize, all: usize| {
+            message::note(&format!("measuring the core, repetition {} of {all}", done + 1));
+        };
+        let facts = engine::measured::measure(&core, settings.cache.as_deref(), &mut step)?;
+        if let Some(name) = &args.toml {
+            print(&engine::measured::table(&core, &facts, name)?)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+    engine::measured::load(&core, settings.cache.as_deref());
+    let document = examine(settings.machine(), settings.library, settings.uarch.as_deref(), &core)?;
     print(&match args.format {
         Format::Text => page(None).fitted(doctor::text(&document)),
         Format::Json => json::pretty(&document)?,

@@ -17,6 +17,9 @@ pub struct Global {
     /// Add or override event tables with the *.toml files in DIR
     #[arg(long, global = true, value_name = "DIR", help_heading = HEADING)]
     pub tables: Option<PathBuf>,
+    /// Leave the built-in event tables out, as on a processor that none describes
+    #[arg(long, global = true, hide = true)]
+    pub no_table: bool,
     /// Use ASCII characters only
     #[arg(long, global = true, help_heading = HEADING)]
     pub ascii: bool,
@@ -34,9 +37,11 @@ impl Global {
     /// # Errors
     /// The tables in the folder of `--tables`, or the file of `--self-test-from`, cannot be read.
     pub fn settings(&self) -> Result<Settings> {
+        let own = engine::library();
+        let own = if self.no_table { own.without_tables() } else { own };
         let library = match &self.tables {
-            Some(folder) => engine::library().with_folder(folder)?,
-            None => engine::library(),
+            Some(folder) => own.with_folder(folder)?,
+            None => own,
         };
         self.self_test_from.as_deref().map(bench::check_self_test).transpose()?;
         let named = self.uarch.as_deref().map(|name| library.resolved(name).map(str::to_owned));

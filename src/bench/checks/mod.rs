@@ -59,7 +59,7 @@ pub fn all(
         lines::l1_data(block, setup, physical, core.l1_data),
         tlb::data_tlb(setup, core.facts().data_tlb.as_ref()),
         code::l1_code(block, setup, copies, core.l1_code),
-        code::op_cache(block, setup, copies, core.facts().op_cache.as_ref()),
+        code::op_cache(block, setup, copies, core.op_cache().as_ref()),
         timing::context_switches(timed),
         timing::contention(timed),
         lines::alignment(block, setup),

@@ -44,7 +44,7 @@ pub struct CalibrationSummary {
 /// each, until `limit` has passed or `progress` returns `false`.
 ///
 /// # Errors
-/// The processor has no event table, the sandbox cannot be started, or the file cannot be written.
+/// The sandbox cannot be started, or the file cannot be written.
 pub fn calibrate(
     bench: &mut Bench,
     path: &Path,
@@ -52,7 +52,7 @@ pub fn calibrate(
     mut progress: impl FnMut(&CalibrationProgress) -> bool,
 ) -> Result<CalibrationSummary> {
     let start = Instant::now();
-    let machine = Identity::of(bench.core.needs_table()?, &bench.core.cpu);
+    let machine = Identity::of(bench.core.name(), &bench.core.cpu);
     let mut stored = earlier(path, &machine);
     stored.date = now();
     let all = calibration_set();

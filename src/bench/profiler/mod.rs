@@ -112,6 +112,14 @@ impl Profiler {
         self.options.values = Some(values);
     }
 
+    /// Makes the processor's self-test for at most `patience`, unless it was made; whether it has answers.
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn self_test(&mut self, patience: Duration) -> Result<bool> {
+        self.runner.select_sentinel(patience)
+    }
+
     /// Current core cycles per tick of the time-stamp counter; `None` under contention.
     ///
     /// # Errors
@@ -154,6 +162,8 @@ impl Profiler {
             self.runner.mxcsr = MXCSR_GRADUAL;
         }
         self.runner.select_sentinel()?;
+        // The self-test may have answered now.
+        measurement.machine = Some(MeasuredOn::on(&self.options.core));
         self.source.select_clock(&mut self.runner, &self.options)?;
         measurement.sandbox = self.runner.layers()?.missing;
         let sentinel = self.runner.sentinel;

@@ -67,7 +67,7 @@ pub fn check(file: &Path) -> Result<()> {
 
 fn ask(runner: &mut Runner, core: &Core) -> Answers {
     // A table of another processor says nothing about this one.
-    let stated = core.width().filter(|_| !core.foreign);
+    let stated = core.stated_width().filter(|_| !core.foreign);
     if let Some(file) = core.self_test.given() {
         let times = kept::given(file).unwrap_or_default();
         return answers::of(&times, Asked { stated, cpus: 0 });

@@ -1,6 +1,7 @@
 //! What this machine can measure, what blocks the rest, and the remedy: `tdtool.doctor/1`.
 
 use crate::doctor;
+use crate::measured::{Row, rows, stated_caches};
 use pmu::machine::{
     Finding, Level, Machine, SeccompMode, TableMatch, countable, findings, unknown_model,
 };
@@ -49,6 +50,8 @@ pub struct Document {
     pub nmi_watchdog: Option<bool>,
     /// What the processor answered about itself; none where blocks cannot be measured.
     pub self_test: Option<Answers>,
+    /// Facts of the core that were measured, now or earlier, beside what is stated of it; none were where it is empty.
+    pub measured: Vec<Row>,
     /// What can be measured, and what cannot, with cause and remedy.
     pub findings: Vec<Finding>,
 }
@@ -103,7 +106,9 @@ pub fn examine(
         finding.remedy = Some(unknown_model(&machine.cpu, library)?);
     }
     let answers = core.answers().cloned();
-    Ok(Document { self_test: answers, ..Document::new(machine, tables?, found) })
+    let facts = core.measured.facts();
+    let measured = facts.map_or_else(Vec::new, |facts| rows(core, facts, &stated_caches()));
+    Ok(Document { self_test: answers, measured, ..Document::new(machine, tables?, found) })
 }
 
 impl Document {
@@ -139,6 +144,7 @@ impl Document {
             },
             nmi_watchdog: kernel.nmi_watchdog,
             self_test: None,
+            measured: Vec::new(),
             findings,
         }
     }

@@ -3,20 +3,28 @@
 use crate::core_model::CoreModel;
 use bench::{Options, Profiler};
 use pmu::perf::tsc_hz_here;
+use std::sync::Arc;
+use std::time::Duration;
 use tma::{Core, Error, Result};
 
 /// How often the core clock is looked at until nothing else runs.
 const LOOKS: usize = 20;
 
-/// Slots a cycle.
+/// How long the self-test may take where the width depends on it.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Slots a cycle: as the table states, else as the self-test measures.
 ///
 /// # Errors
-/// No table describes the processor.
-pub(super) fn width(core: &Core) -> Result<f64> {
+/// No table describes the processor and the self-test has no answer; the sandbox cannot be started.
+pub(super) fn width(core: &Arc<Core>) -> Result<f64> {
+    if core.width().is_none() {
+        Profiler::new(Options { core: core.clone(), ..Options::quick() }).self_test(PATIENCE)?;
+    }
     core.width().map(f64::from).ok_or_else(|| {
         Error::not_possible("no estimated top-down")
-            .because("the width of this processor is not known: no table describes it")
-            .hint("name a table with --uarch")
+            .because("the width of this processor is not known: no table describes it, and its self-test has no answer")
+            .hint("try again on a quieter machine, or name a table with --uarch")
     })
 }
 

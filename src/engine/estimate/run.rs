@@ -64,7 +64,7 @@ pub fn estimate(
     let mut document = Estimate::default();
     document.runs.push(Run { run: "samples".to_owned(), seconds: sampled });
     let core = &*ask.model.core;
-    let (width, ghz) = (width(core)?, clock(&ask.model)?);
+    let (width, ghz) = (width(&ask.model.core)?, clock(&ask.model)?);
     let found = choose(profile, report.exit.map(pmu::Exit::from), sampled);
     let task = report.software.get("task_clock_ms").copied().flatten();
     let cycles = task.unwrap_or(sampled * 1e3) * (plain / sampled) * ghz * 1e6;

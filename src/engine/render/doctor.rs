@@ -1,8 +1,10 @@
 //! What this machine can measure, as text: facts first, then the findings.
 
 use crate::documents::doctor::{Document, TableInfo};
+use crate::measured::{Agreement, Row};
 use pmu::machine::{Finding, Level};
 use std::fmt::Write as _;
+use tma::measured::Fact;
 
 /// The document as text.
 pub fn text(document: &Document) -> String {
@@ -10,6 +12,10 @@ pub fn text(document: &Document) -> String {
     for (name, value) in facts(document) {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "{name:<12} {value}");
+    }
+    if !document.measured.is_empty() {
+        out.push_str("\nmeasured facts of the core\n");
+        document.measured.iter().for_each(|row| measured(&mut out, row));
     }
     out.push('\n');
     document.findings.iter().for_each(|f| finding(&mut out, f));
@@ -41,6 +47,42 @@ fn facts(d: &Document) -> Vec<(&'static str, String)> {
     };
     rows.push(("NMI watchdog", watchdog.into()));
     rows
+}
+
+/// A measured fact, what is stated, and how both go together.
+fn measured(out: &mut String, row: &Row) {
+    let value = match &row.fact {
+        Fact::Known(known) => {
+            format!("{} ± {} {}", number(known.value), number(known.error), row.unit)
+        }
+        Fact::Open { open } => format!("open: {open}"),
+    };
+    let stated = row.stated.as_ref().map(|(value, by)| (number(*value), by));
+    let beside = match (&stated, row.agreement) {
+        (None, _) => String::new(),
+        (Some((value, by)), Agreement::Agrees) => format!("; agrees with {value} by {by}"),
+        (Some((value, by)), Agreement::Measured) => {
+            format!("; differs from {value} by {by}: measured wins for {}", row.wins_for.join(", "))
+        }
+        (Some((value, by)), Agreement::Less) => {
+            format!("; {value} by {by}: what is between may need more than an entry")
+        }
+        (Some((value, by)), Agreement::Open) => format!("; {value} by {by}"),
+        (Some((value, by)), _) => format!("; differs from {value} by {by}"),
+    };
+    let _ = writeln!(out, "  {:<20} {value}{beside}", row.name);
+    if let Fact::Known(known) = &row.fact {
+        let _ = writeln!(out, "  {:<20}   {}", "", known.how);
+    }
+}
+
+/// Three digits of a number, bytes and counts whole.
+fn number(value: f64) -> String {
+    match value {
+        value if value >= 1024.0 && value % 1024.0 == 0.0 => format!("{} Ki", value / 1024.0),
+        value if value >= 100.0 => format!("{value:.0}"),
+        value => format!("{value:.2}"),
+    }
 }
 
 fn topology(d: &Document) -> String {

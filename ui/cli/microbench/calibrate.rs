@@ -22,7 +22,7 @@ pub fn calibrate(settings: &Settings, args: &MicrobenchArgs) -> Result<ExitCode>
     let mut bench = args.effort.bench(core);
     let path = match &args.output {
         Some(path) => path.clone(),
-        None => Calibration::path(cache(settings)?, bench.core.needs_table()?),
+        None => Calibration::path(cache(settings)?, bench.core.name()),
     };
     let limit = Duration::from_secs(args.time_limit);
     let overwrites = std::io::stderr().is_terminal();

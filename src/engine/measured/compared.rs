@@ -1,0 +1,128 @@
+//! Each measured fact beside what the table states, or the system of its caches.
+
+use serde::Serialize;
+use tma::Core;
+use tma::measured::{Fact, Facts, Kind};
+
+/// How a measured fact and a stated one go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Agreement {
+    /// Nothing is stated.
+    OnlyMeasured,
+    /// Not measured.
+    Open,
+    /// Within the error.
+    Agrees,
+    /// Less than stated, of a capacity: what filled it may have needed something else first.
+    Less,
+    /// The measured one is taken.
+    Measured,
+    /// They differ, and nothing uses the measured one: other guests or a hypervisor may take part of a cache.
+    Differs,
+}
+
+/// A fact in a report.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// Which.
+    pub kind: Kind,
+    /// Its name, and the unit of its numbers.
+    pub name: &'static str,
+    /// See `name`.
+    pub unit: &'static str,
+    /// What was measured, or why not.
+    #[serde(flatten)]
+    pub fact: Fact,
+    /// What is stated, and by whom.
+    pub stated: Option<(f64, String)>,
+    /// Both together.
+    pub agreement: Agreement,
+    /// What uses the measured one in place of what is stated.
+    pub wins_for: Vec<&'static str>,
+}
+
+/// All facts of `core`; `caches` are its level and bytes as the system states them.
+pub fn rows(core: &Core, facts: &Facts, caches: &[(u8, u64)]) -> Vec<Row> {
+    let row = |kind: Kind| {
+        let (name, unit) = kind.words();
+        let (fact, stated) = (facts.get(kind), stated(core, kind, caches));
+        let agreement = agreement(kind, &fact, stated.as_ref().map(|s| s.0));
+        let wins_for = if agreement == Agreement::Measured { users(kind) } else { Vec::new() };
+        Row { kind, name, unit, fact, stated, agreement, wins_for }
+    };
+    Kind::ALL.map(row).to_vec()
+}
+
+fn stated(core: &Core, kind: Kind, caches: &[(u8, u64)]) -> Option<(f64, String)> {
+    let table = || format!("table {}", core.name());
+    let cache = |level: u8| {
+        let found = caches.iter().find(|cache| cache.0 == level);
+        found.map(|cache| (cache.1 as f64, "the system (sysfs)".to_owned()))
+    };
+    match kind {
+        Kind::Width => core.stated_width().map(|width| (f64::from(width), table())),
+        Kind::L1Size => cache(1),
+        Kind::L2Size => cache(2),
+        Kind::L3Size => cache(3),
+        Kind::OpCache => {
+            core.facts().op_cache.as_ref().map(|cache| (f64::from(cache.ops), table()))
+        }
+        Kind::ReorderBuffer => {
+            let entries = core.table.as_ref().map_or(0, |table| table.pipeline.reorder_buffer);
+            (entries > 0).then(|| (f64::from(entries), table()))
+        }
+        _ => None,
+    }
+}
+
+fn agreement(kind: Kind, fact: &Fact, stated: Option<f64>) -> Agreement {
+    let Fact::Known(known) = fact else { return Agreement::Open };
+    let Some(stated) = stated else { return Agreement::OnlyMeasured };
+    if (known.value - stated).abs() <= known.error {
+        return Agreement::Agrees;
+    }
+    match kind {
+        Kind::OpCache | Kind::ReorderBuffer if known.value < stated => Agreement::Less,
+        Kind::Width if known.value < stated => Agreement::Differs,
+        Kind::OpCache | Kind::ReorderBuffer | Kind::Width => Agreement::Measured,
+        _ => Agreement::Differs,
+    }
+}
+
+/// What uses a measured fact.
+fn users(kind: Kind) -> Vec<&'static str> {
+    match kind {
+        Kind::Width => vec!["blocks", "estimates"],
+        Kind::OpCache => vec!["blocks"],
+        Kind::ReorderBuffer => vec!["deps"],
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use tma::measured::{Known, Open};
+
+    /// Zen 3's table: 6 slots, 256 entries, an op cache of 4,096.
+    #[test]
+    fn more_than_a_table_states_wins_and_less_of_a_capacity_says_nothing() {
+        let core = Core::modelled(&events::library(), "zen3").unwrap();
+        let known =
+            |value: f64| Fact::Known(Known { value, error: 0.04 * value, how: String::new() });
+        let of = |kind, fact: Fact| {
+            let rows = rows(&core, &Facts(BTreeMap::from([(kind, fact)])), &[(2, 512 << 10)]);
+            let row = rows.into_iter().find(|row| row.kind == kind).unwrap();
+            (row.agreement, row.wins_for.len())
+        };
+        assert_eq!(of(Kind::ReorderBuffer, known(250.0)), (Agreement::Agrees, 0));
+        assert_eq!(of(Kind::ReorderBuffer, known(180.0)), (Agreement::Less, 0));
+        assert_eq!(of(Kind::ReorderBuffer, known(512.0)), (Agreement::Measured, 1));
+        assert_eq!(of(Kind::Width, known(7.9)), (Agreement::Measured, 2));
+        assert_eq!(of(Kind::L2Size, known(2e6)), (Agreement::Differs, 0));
+        assert_eq!(of(Kind::Loads, known(3.0)), (Agreement::OnlyMeasured, 0));
+        assert_eq!(of(Kind::Loads, Fact::open(Open::NoCode)), (Agreement::Open, 0));
+    }
+}

@@ -1,0 +1,82 @@
+//! Measured facts in the user's cache folder, for the next process on the same processor.
+
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use tma::Cpu;
+use tma::measured::Facts;
+
+/// Version of the measurements: facts of others are not comparable.
+const VERSION: u32 = 1;
+/// Size limit in bytes, far above that of any result.
+const MAX_BYTES: u64 = 1 << 16;
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    version: u32,
+    processor: String,
+    facts: Facts,
+}
+
+/// What tells this processor from others.
+fn fingerprint(cpu: &Cpu) -> String {
+    format!("{}, {}", cpu.signature(), cpu.name)
+}
+
+/// The file of a processor; none for an unknown one.
+pub(super) fn path(cache: &Path, cpu: &Cpu) -> Option<PathBuf> {
+    let Cpu { vendor, family, model, stepping, .. } = cpu;
+    let is_plain = vendor.chars().all(|c| c.is_ascii_alphanumeric()) && !vendor.is_empty();
+    let name = format!("core-facts-{vendor}-{family}-{model}-{stepping}.json");
+    is_plain.then(|| cache.join("tdtool").join(name))
+}
+
+/// The facts in the file; none if they are not of this processor and version.
+pub(super) fn load(path: &Path, cpu: &Cpu) -> Option<Facts> {
+    if std::fs::metadata(path).ok()?.len() > MAX_BYTES {
+        return None;
+    }
+    let file: File = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    let is_sound = |facts: &Facts| {
+        let known = facts.0.keys().filter_map(|kind| facts.known(*kind));
+        known.into_iter().all(|k| k.value.is_finite() && k.value > 0.0 && k.error >= 0.0)
+    };
+    let sound =
+        file.version == VERSION && file.processor == fingerprint(cpu) && is_sound(&file.facts);
+    sound.then_some(file.facts)
+}
+
+/// Writes the file; where that is not possible, they are measured again when asked for.
+pub(super) fn save(path: &Path, cpu: &Cpu, facts: &Facts) {
+    let file = File { version: VERSION, processor: fingerprint(cpu), facts: facts.clone() };
+    let Ok(text) = serde_json::to_vec_pretty(&file) else { return };
+    let temporary = path.with_extension(format!("json.{}", std::process::id()));
+    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let written = folder
+        .and_then(|()| std::fs::write(&temporary, text))
+        .and_then(|()| std::fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use tma::measured::{Fact, Kind, Known};
+
+    #[test]
+    fn facts_are_read_back_for_the_same_processor_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let cpu = Cpu { vendor: "GenuineIntel".into(), family: 6, model: 173, ..Cpu::default() };
+        let place = path(folder.path(), &cpu).unwrap();
+        let known = Known { value: 512.0, error: 8.0, how: "nops".to_owned() };
+        let facts = Facts(BTreeMap::from([(Kind::ReorderBuffer, Fact::Known(known))]));
+        save(&place, &cpu, &facts);
+        assert_eq!(load(&place, &cpu), Some(facts));
+        assert_eq!(load(&place, &Cpu { name: "another".into(), ..cpu.clone() }), None);
+        std::fs::write(&place, "{\"version\": 1").unwrap();
+        assert_eq!(load(&place, &cpu), None);
+        assert_eq!(path(folder.path(), &Cpu::default()), None);
+    }
+}

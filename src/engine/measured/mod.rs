@@ -1,0 +1,136 @@
+//! Facts of this core that were measured on it: made, kept for the next process, and set beside what a table states.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `kept` | the user's cache folder |
+//! | `compared` | each fact beside what the table or the system states |
+//! | `table` | the start of a table of this processor |
+
+mod compared;
+mod kept;
+mod table;
+
+pub use compared::{Agreement, Row, rows};
+pub use table::table;
+
+use bench::{Options, Profiler};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tma::measured::{Fact, Facts, Kind, Known, Open};
+use tma::self_test::Answers;
+use tma::{Core, Result};
+
+/// How long the self-test may wait for a core that nothing else uses.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How well the self-test's width is known, by the clock, and a misprediction's cycles, as shares.
+const CLOCK: f64 = 0.03;
+const MISPREDICTION: f64 = 0.15;
+
+/// Takes over the facts that were kept in `cache` of this processor, if any were.
+pub fn load(core: &Core, cache: Option<&Path>) {
+    let facts = cache.and_then(|cache| kept::load(&kept::path(cache, &core.cpu)?, &core.cpu));
+    if let Some(facts) = facts.filter(|_| core.measured.facts().is_none()) {
+        core.measured.set(facts);
+    }
+}
+
+/// Measures the facts of this processor, for some seconds, and keeps them in `cache`. A fact that is open now stays as it
+/// was kept: contention takes nothing away that was known.
+///
+/// # Errors
+/// The sandbox cannot be started; generated code cannot be run.
+pub fn measure(
+    core: &Arc<Core>,
+    cache: Option<&Path>,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Facts> {
+    Profiler::new(Options { core: core.clone(), ..Options::quick() }).self_test(PATIENCE)?;
+    let answers = core.answers();
+    let mut facts = here(answers.and_then(|answers| answers.nops_fused), progress)?;
+    facts.0.extend(of_self_test(answers));
+    let place = cache.and_then(|cache| kept::path(cache, &core.cpu));
+    if let Some(place) = place {
+        let before = kept::load(&place, &core.cpu).unwrap_or_default();
+        facts = with_earlier(facts, before);
+        kept::save(&place, &core.cpu, &facts);
+    }
+    core.measured.set(facts.clone());
+    Ok(facts)
+}
+
+/// The caches that hold data as the system states them: level and bytes.
+#[cfg(target_arch = "x86_64")]
+pub fn stated_caches() -> Vec<(u8, u64)> {
+    workload::caches()
+}
+
+/// None are known on this architecture.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn stated_caches() -> Vec<(u8, u64)> {
+    Vec::new()
+}
+
+#[cfg(target_arch = "x86_64")]
+fn here(nops: Option<bool>, progress: &mut dyn FnMut(usize, usize)) -> Result<Facts> {
+    Ok(workload::core_facts::facts(&workload::core_facts::measure(nops, progress)?, nops))
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn here(_: Option<bool>, _: &mut dyn FnMut(usize, usize)) -> Result<Facts> {
+    Ok(Facts::default())
+}
+
+/// What the self-test answers.
+fn of_self_test(answers: Option<&Answers>) -> [(Kind, Fact); 2] {
+    let fact = |value: Option<f64>, error: f64, how: &str| match value {
+        Some(value) => Fact::Known(Known { value, error: error * value, how: how.to_owned() }),
+        None => Fact::open(Open::SelfTest),
+    };
+    let width = answers.and_then(|answers| answers.width);
+    let cost = answers.and_then(|answers| answers.misprediction);
+    [
+        (Kind::Width, fact(width, CLOCK, "the self-test's best mix")),
+        (Kind::Misprediction, fact(cost, MISPREDICTION, "the self-test's random branches")),
+    ]
+}
+
+/// Facts, and of those that are open what was known earlier.
+fn with_earlier(mut facts: Facts, earlier: Facts) -> Facts {
+    for (kind, fact) in earlier.0 {
+        if matches!(fact, Fact::Known(_)) && facts.known(kind).is_none() {
+            facts.0.insert(kind, fact);
+        }
+    }
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn what_was_known_stays_known_and_what_is_measured_again_is_replaced() {
+        let known = |value| Fact::Known(Known { value, error: 1.0, how: String::new() });
+        let open = || Fact::open(Open::Disagree { least: 1.0, most: 9.0 });
+        let now = Facts(BTreeMap::from([(Kind::Loads, known(3.0)), (Kind::Stores, open())]));
+        let before = BTreeMap::from([
+            (Kind::Loads, known(2.0)),
+            (Kind::Stores, known(2.0)),
+            (Kind::OpCache, open()),
+        ]);
+        let both = with_earlier(now, Facts(before));
+        assert_eq!(both.get(Kind::Loads), known(3.0));
+        assert_eq!(both.get(Kind::Stores), known(2.0));
+        assert_eq!(both.get(Kind::OpCache), Fact::open(Open::NotMeasured));
+    }
+
+    #[test]
+    fn answers_that_the_self_test_left_open_are_open_facts() {
+        let answers = Answers { width: Some(5.9), ..Answers::default() };
+        let [width, cost] = of_self_test(Some(&answers));
+        assert!(matches!(width.1, Fact::Known(known) if known.value == 5.9));
+        assert_eq!(cost.1, Fact::open(Open::SelfTest));
+    }
+}
