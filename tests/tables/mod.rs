@@ -3,6 +3,8 @@
 mod amd;
 mod command;
 mod intel;
+#[cfg(target_arch = "x86_64")]
+mod measured;
 mod new_microarchitecture;
 mod paper;
 mod perf_stat;

@@ -2,6 +2,7 @@
 
 use super::super::memory::{Executable, Pages, Region};
 use std::arch::x86_64::{_mm_lfence, _rdtsc};
+use std::cell::Cell;
 use tma::Result;
 
 /// Bytes before the loop: it starts at a line.
@@ -17,8 +18,10 @@ const ADD: [u8; 3] = [0x48, 0x01, 0xc8];
 /// Additions of the clock's loop, and its rounds: some microseconds.
 const ADDS: usize = 64;
 const ROUNDS: u64 = 200;
-/// How far the clock before a run and after it may differ.
+/// How far the clock before a run and after it may differ, and both from the fastest seen lately, which is forgotten by
+/// this share with each run.
 const SAME_CLOCK: f64 = 0.02;
+const FORGET: f64 = 0.9999;
 
 /// A loop in memory. Its body may change `rax`, `rcx`, `rdx`, `rsi`, `r8` to `r11`, `xmm0` to `xmm15` and the flags, and
 /// begins with `rsi` and `rdx` as given.
@@ -65,7 +68,11 @@ impl Kernel {
 }
 
 /// The core's clock.
-pub(super) struct Clock(Kernel);
+pub(super) struct Clock {
+    chain: Kernel,
+    /// The fastest that was seen lately.
+    best: Cell<f64>,
+}
 
 impl Clock {
     /// A clock.
@@ -73,14 +80,14 @@ impl Clock {
     /// # Errors
     /// As [`Kernel::new`].
     pub fn new() -> Result<Self> {
-        Ok(Self(Kernel::new(&ADD.repeat(ADDS))?))
+        Ok(Self { chain: Kernel::new(&ADD.repeat(ADDS))?, best: Cell::new(0.0) })
     }
 
     /// Core cycles per tick now.
     fn rate(&self) -> f64 {
         // SAFETY: the body accesses no memory.
         let ticks =
-            (0..3).map(|_| unsafe { self.0.ticks(ROUNDS, std::ptr::null(), std::ptr::null()) });
+            (0..3).map(|_| unsafe { self.chain.ticks(ROUNDS, std::ptr::null(), std::ptr::null()) });
         (ROUNDS as f64 * ADDS as f64) / ticks.min().unwrap_or(1).max(1) as f64
     }
 
@@ -90,8 +97,14 @@ impl Clock {
             let before = self.rate();
             let ticks = ticks() as f64;
             let after = self.rate();
-            let is_same = (before / after - 1.0).abs() <= SAME_CLOCK;
-            is_same.then_some(ticks * before.max(after))
+            let now = before.max(after);
+            // What interrupts the chain makes the core look slow, and the run fast: the clock of a core that does slow
+            // down is believed after a while.
+            let best = now.max(self.best.get() * FORGET);
+            self.best.set(best);
+            let is_same =
+                (before / after - 1.0).abs() <= SAME_CLOCK && now >= best * (1.0 - SAME_CLOCK);
+            is_same.then_some(ticks * now)
         };
         (0..rounds).filter_map(one).min_by(f64::total_cmp)
     }
