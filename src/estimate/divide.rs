@@ -5,6 +5,9 @@
 //! goes to Memory Bound as far as latencies of loads, to Core Bound as far as latencies of dependent instructions, and
 //! to Fetch Latency as far as fetching can account for it; what waiting and fetching could both explain, and what
 //! nothing can, stays unexplained.
+//!
+//! Something that is not known has a most that it can take: so much goes to no other part for certain, and each
+//! interval has what would be there if it took that, or nothing.
 
 use crate::evidence::{Bound, Evidence, Isolated};
 use crate::interval::Interval;
@@ -53,37 +56,35 @@ fn of_known(all: &[Evidence]) -> Parts {
     let time = whole(all);
     let mut known = Known::of(all, time);
     known.reconcile();
-    let rest = known.rest(time);
+    let left = Rest::of(all, known.rest(time), time.value);
+    known.give_way(&left);
     let mut parts = Parts::default();
     let share =
         |share: Interval, source| Share { share: share.clamped(0.0, 1.0), source, reason: None };
     parts.set(Part::Retiring, share(known.retiring, Source::Counted));
-    let missing = all.iter().find_map(|one| one.mispredicted.as_ref().err().cloned());
+    let missing = all.iter().filter_map(|one| one.mispredicted.unknown.as_ref());
+    let missing = missing.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, why)| why.clone());
     let is_missing = known.mispredicted.value == 0.0 && missing.is_some();
-    let source = if is_missing { Source::Absent } else { Source::Modelled };
-    parts.set(Part::BadSpeculation, Share { reason: missing, ..share(known.mispredicted, source) });
+    let source = if is_missing { Source::Bounded } else { Source::Modelled };
+    let wrong = known.mispredicted.plus_alike(Interval::new(0.0, 0.0, left.mispredicted()));
+    parts.set(Part::BadSpeculation, Share { reason: missing, ..share(wrong, source) });
     let is_measured = |part| all.iter().any(|one| part_of(one) == Some(part));
     for (part, excess) in [(Part::FetchBandwidth, known.front), (Part::CoreBound, known.core)] {
         if is_measured(part) {
             parts.set(part, share(excess, Source::Isolated));
         }
     }
-    attribute(&Rest::of(all, rest, time.value), &mut parts);
-    if known.unknown.value > 0.0 {
-        let left = parts.of(Part::Unexplained).clone();
-        let why = "nothing known bounds it in isolation".to_owned();
-        let share = left.share.plus_alike(known.unknown).clamped(0.0, 1.0);
-        let reason = if known.unknown.value > left.share.value { Some(why) } else { left.reason };
-        parts.set(Part::Unexplained, Share { share, reason, ..left });
-    }
+    attribute(&left, &mut parts);
+    known.without_bound(&mut parts);
     parts.tightened()
 }
 
 /// The evidence without a measurement in isolation that is far longer than the program's own time: it was not of the
-/// same work.
+/// same work. One that is shorter than its µops say is right: the table is wrong.
 fn believable(evidence: &Evidence) -> Evidence {
     let mut checked = evidence.clone();
     if let Ok(found) = &evidence.isolated {
+        checked.retiring = checked.retiring.map(|one| one.clamped(0.0, found.cycles.high));
         let times = found.cycles.low / evidence.cycles.high;
         if times > SLOWER {
             let why = format!("it takes {times:.1} times as long there as in the program");
@@ -112,6 +113,8 @@ struct Known {
     front: Interval,
     core: Interval,
     unknown: Interval,
+    /// What the code takes in isolation, or at least, where that is not known.
+    alone: Interval,
 }
 
 impl Known {
@@ -120,10 +123,13 @@ impl Known {
         for one in all {
             let retired = one.retiring.clone().unwrap_or_default();
             sum.retiring = sum.retiring.plus_alike(retired);
-            if let Ok(lost) = &one.mispredicted {
-                sum.mispredicted = sum.mispredicted.plus_alike(*lost);
-            }
-            let Ok(Isolated { cycles, .. }) = &one.isolated else { continue };
+            sum.mispredicted = sum.mispredicted.plus_alike(one.mispredicted.cycles);
+            let Ok(Isolated { cycles, .. }) = &one.isolated else {
+                sum.alone = sum.alone.plus_alike(retired);
+                continue;
+            };
+            let longer = if cycles.value > retired.value { *cycles } else { retired };
+            sum.alone = sum.alone.plus_alike(longer);
             let excess = cycles.minus(retired).clamped(0.0, f64::INFINITY);
             let of = match part_of(one) {
                 Some(Part::FetchBandwidth) => &mut sum.front,
@@ -134,6 +140,7 @@ impl Known {
             *of = of.plus_alike(excess);
         }
         sum.all().into_iter().for_each(|one| *one = one.over(time));
+        sum.alone = sum.alone.over(time);
         sum
     }
 
@@ -174,15 +181,48 @@ impl Known {
     /// What they leave, with the error of the time itself.
     fn rest(&self, time: Interval) -> Interval {
         let parts = [self.mispredicted, self.front, self.core, self.unknown];
-        let known = parts.into_iter().fold(self.retiring, Interval::plus);
-        let of_time = known.value * time.error() / time.value;
-        let rest = Interval::exact(1.0).minus(known);
-        let (below, above) = (rest.below().max(of_time), rest.above().max(of_time));
-        let value = rest.value.max(0.0);
+        let known = parts.iter().fold(self.retiring.value, |sum, one| sum + one.value);
+        let of_time = known * time.error() / time.value;
+        // What retires is within what the code takes in isolation: its error is not another one.
+        let errors = self.alone.plus(self.mispredicted);
+        let (below, above) = (errors.above().max(of_time), errors.below().max(of_time));
+        let value = (1.0 - known).max(0.0);
         Interval::new(value, (value - below).max(0.0), (value + above).min(1.0))
+    }
+
+    /// What is not known of mispredictions may be as much more than is left as the errors allow: the others are then
+    /// so much less.
+    fn give_way(&mut self, rest: &Rest) {
+        let over = rest.excess();
+        for one in self.all() {
+            *one = Interval::new(one.value, (one.low - over).max(0.0), one.high);
+        }
+    }
+
+    /// Enters what the code takes in isolation by a bound that is not known: it may be any there is.
+    fn without_bound(&self, parts: &mut Parts) {
+        if self.unknown.value <= 0.0 {
+            return;
+        }
+        for part in [Part::Retiring, Part::FetchBandwidth, Part::CoreBound] {
+            let own = parts.of(part).clone();
+            let more = Interval::new(0.0, 0.0, self.unknown.high);
+            let share = own.share.plus_alike(more).clamped(0.0, 1.0);
+            parts.set(part, Share { share, ..own });
+        }
+        let left = parts.of(Part::Unexplained).clone();
+        let why = "nothing known bounds it in isolation".to_owned();
+        let more = Interval::new(self.unknown.value, 0.0, self.unknown.high);
+        let share = left.share.plus_alike(more).clamped(0.0, 1.0);
+        let is_most = self.unknown.value > left.share.value;
+        let reason = if is_most { Some(why) } else { left.reason.clone() };
+        parts.set(Part::Unexplained, Share { share, reason, ..left });
     }
 }
 
 #[cfg(test)]
 #[path = "divide_tests.rs"]
 mod tests;
+#[cfg(test)]
+#[path = "unknown_tests.rs"]
+mod unknown_tests;

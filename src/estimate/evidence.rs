@@ -25,6 +25,27 @@ pub struct Isolated {
     pub bound: Bound,
 }
 
+/// What is known of its mispredictions.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Mispredicted {
+    /// Cycles of those whose number and cost are known.
+    pub cycles: Interval,
+    /// The most cycles that others can take, and why not more is known of them.
+    pub unknown: Option<(f64, String)>,
+}
+
+impl Mispredicted {
+    /// So many cycles; there are no others.
+    pub fn known(cycles: Interval) -> Self {
+        Self { cycles, unknown: None }
+    }
+
+    /// The most that those can take of which the number or the cost is not known.
+    pub fn most(&self) -> f64 {
+        self.unknown.as_ref().map_or(0.0, |(most, _)| *most)
+    }
+}
+
 /// What is known of its loads.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Loads {
@@ -43,8 +64,8 @@ pub struct Evidence {
     pub cycles: Interval,
     /// Cycles that its retired µops take at the core's full width.
     pub retiring: Result<Interval, String>,
-    /// Cycles of its mispredictions.
-    pub mispredicted: Result<Interval, String>,
+    /// Its mispredictions.
+    pub mispredicted: Mispredicted,
     /// The same code in isolation.
     pub isolated: Result<Isolated, String>,
     /// Whether its divisions and roots were measured with other values than the program's, on which their time depends.

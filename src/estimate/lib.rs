@@ -22,6 +22,6 @@ mod rest;
 
 pub use bottleneck::bottleneck;
 pub use divide::{divide, together};
-pub use evidence::{Bound, Evidence, Isolated, Loads};
+pub use evidence::{Bound, Evidence, Isolated, Loads, Mispredicted};
 pub use interval::Interval;
 pub use parts::{Part, Parts, Share, Source};

@@ -54,6 +54,8 @@ pub enum Source {
     Counted,
     /// Modelled mispredictions × what one costs on this host.
     Modelled,
+    /// No more than its branches allow: what one costs is not known, or how often they are mispredicted.
+    Bounded,
     /// A loop or block measured in isolation.
     Isolated,
     /// What is left, where loads are known to miss often enough for it, or code not to fit.
@@ -69,6 +71,7 @@ impl Source {
         match self {
             Self::Counted => "counted",
             Self::Modelled => "modelled",
+            Self::Bounded => "bounded",
             Self::Isolated => "measured in isolation",
             Self::Residual => "residual",
             Self::Absent => "no evidence",
@@ -122,12 +125,17 @@ impl Parts {
         ALL.into_iter().zip(&self.0)
     }
 
-    /// Nothing is known, for this reason.
+    /// Nothing is known, for this reason: each part may be all of it.
     pub fn unknown(reason: String) -> Self {
         let mut parts = Self::default();
-        let share = Interval::exact(1.0);
-        let source = Source::Residual;
-        parts.set(Part::Unexplained, Share { share, source, reason: Some(reason) });
+        for part in ALL {
+            let (value, source) = match part {
+                Part::Unexplained => (1.0, Source::Residual),
+                _ => (0.0, Source::Absent),
+            };
+            let share = Interval::new(value, 0.0, 1.0);
+            parts.set(part, Share { share, source, reason: Some(reason.clone()) });
+        }
         parts
     }
 
@@ -169,8 +177,15 @@ impl Parts {
         for part in ALL {
             let weighted = |(own, parts): (f64, &Self)| parts.of(part).share.times(own / time);
             let share = all.clone().map(weighted).fold(Interval::default(), Interval::plus_alike);
-            let amount = |(own, parts): &(f64, &Self)| own * parts.of(part).share.value;
-            let most = all.clone().max_by(|a, b| amount(a).total_cmp(&amount(b)));
+            // Where none has any, the one that may have most.
+            let amount = |(own, parts): &(f64, &Self)| {
+                let share = parts.of(part).share;
+                (own * share.value, own * share.high)
+            };
+            let most = all.clone().max_by(|a, b| {
+                let (a, b) = (amount(a), amount(b));
+                a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+            });
             let (source, reason) = most.map_or((Source::Absent, None), |(_, parts)| {
                 (parts.of(part).source, parts.of(part).reason.clone())
             });
@@ -220,7 +235,8 @@ mod tests {
         assert!((sampled.high - 0.5 - 0.1_f64.hypot(0.005)).abs() < 1e-12, "{sampled:?}");
     }
 
-    /// By hand: 3 of 4 seconds half retiring, 1 second all unexplained: 37.5 % retiring, 62.5 % unexplained.
+    /// By hand: 3 of 4 seconds half retiring, 1 second all unexplained: 37.5 % retiring, 62.5 % unexplained; what
+    /// is not known may be retiring, too: 0.75 × 0.6 + 0.25.
     #[test]
     fn parts_are_weighted_by_time() {
         let mut half = Parts::default();
@@ -231,7 +247,7 @@ mod tests {
         let none = Parts::unknown("no counts".to_owned());
         let sum = Parts::sum([(3.0, &half), (1.0, &none)].into_iter());
         assert_eq!(sum.of(Part::Retiring).share.value, 0.375);
-        assert!((sum.of(Part::Retiring).share.high - 0.45).abs() < 1e-12);
+        assert!((sum.of(Part::Retiring).share.high - 0.7).abs() < 1e-12);
         assert_eq!(sum.of(Part::Unexplained).share.value, 0.625);
         let total: f64 = sum.iter().map(|(_, share)| share.share.value).sum();
         assert!((total - 1.0).abs() < 1e-12);

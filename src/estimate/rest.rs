@@ -19,10 +19,24 @@ const VALUES: &str = "divisions take as long as their values ask for, and those 
 /// The same of loads.
 const LOADS: &str = "some of its loads were not measured, such as those that no probe fits into: they could account for it";
 
+/// The most that code of which nothing was measured in isolation takes there, beside its longest paths: its slots one
+/// after the other, on the widest of current cores (8 a cycle: Zen 5, Lion Cove).
+const ONE_BY_ONE: f64 = 8.0;
+
+/// Why it is not distributed.
+const EITHER: &str = "fetching code, or waiting for loads or results: either could take it";
+
+/// Why it stays.
+const NOTHING: &str = "neither loads, nor stores, nor dependencies, nor code account for it";
+
 /// What the known shares leave, and the most that each cause can take, as shares of the time.
+#[derive(Default)]
 pub(crate) struct Rest {
     rest: Interval,
+    /// Latencies of loads, where it is known what the code takes in isolation, else those that do not overlap.
     memory: f64,
+    /// All of them.
+    every_load: f64,
     carried: f64,
     dependencies: f64,
     /// Of that, in code of which something else is not known.
@@ -32,6 +46,12 @@ pub(crate) struct Rest {
     /// The most that loads can take of which nothing was measured.
     loads: f64,
     fetch: f64,
+    /// With that of code that was not measured in isolation.
+    every_fetch: f64,
+    /// The most that mispredictions can take of which the number or the cost is not known.
+    mispredicted: f64,
+    /// The most that code can take in isolation of which that is not known, beyond retiring.
+    alone: f64,
     /// Why more is not known.
     reason: Option<String>,
 }
@@ -39,53 +59,123 @@ pub(crate) struct Rest {
 impl Rest {
     /// Of pieces that together take so many cycles.
     pub fn of(all: &[Evidence], rest: Interval, time: f64) -> Self {
-        let mut sum = Self {
-            rest,
-            memory: 0.0,
-            carried: 0.0,
-            dependencies: 0.0,
-            doubtful: 0.0,
-            values: 0.0,
-            loads: 0.0,
-            fetch: 0.0,
-            reason: None,
-        };
+        let mut sum = Self { rest, ..Self::default() };
         // The reason of the piece that has most time.
         let mut longest = 0.0;
         for one in all {
-            let missing = missing(one);
+            let is_alone = one.isolated.is_ok();
             if let Ok(loads) = &one.loads {
-                let most = if missing.is_none() { loads.at_most } else { loads.carried };
+                let most = if is_alone { loads.at_most } else { loads.carried };
                 sum.memory += most.high / time;
+                sum.every_load += loads.at_most.high / time;
                 sum.carried += loads.carried.value / time;
             }
-            if missing.is_none() {
-                sum.fetch += one.fetch / time;
-            }
+            sum.fetch += if is_alone { one.fetch / time } else { 0.0 };
+            sum.every_fetch += one.fetch / time;
             if let (Ok(found), true) = (&one.isolated, one.other_values) {
                 sum.values += (one.cycles.value - found.cycles.value).max(0.0) / time;
             }
             let waits = dependencies(one) / time;
             sum.dependencies += waits;
-            sum.doubtful += if missing.is_some() { waits } else { 0.0 };
+            sum.doubtful += if is_alone { 0.0 } else { waits };
+            sum.mispredicted += one.mispredicted.most() / time;
+            sum.alone += unmeasured(one) / time;
             let (unknown, loads) = unknown_loads(one);
             sum.loads += unknown / time;
             let is_much = unknown > LEAST * one.cycles.value;
-            let reason = missing.or_else(|| loads.filter(|_| is_much));
+            let reason = missing(one).or_else(|| loads.filter(|_| is_much));
             if let (Some(reason), true) = (reason, one.cycles.value > longest) {
                 (sum.reason, longest) = (Some(reason), one.cycles.value);
             }
         }
+        sum.alone = sum.alone.min(rest.high);
         sum
+    }
+
+    /// The most that unknown mispredictions can take.
+    pub fn mispredicted(&self) -> f64 {
+        self.mispredicted.min(self.rest.high)
+    }
+
+    /// How much that is more than what is left.
+    pub fn excess(&self) -> f64 {
+        (self.mispredicted() - self.rest.value).max(0.0)
+    }
+
+    /// Below this nothing is attributed.
+    fn least(&self) -> f64 {
+        LEAST.max(self.rest.below())
+    }
+
+    /// The most that is certain of no part, as what is not known could take it.
+    fn unknown(&self) -> f64 {
+        match self.mispredicted() + self.alone {
+            all if all > 0.0 => all + self.least(),
+            _ => 0.0,
+        }
+    }
+
+    /// What goes to waiting for loads, to waiting for other instructions, and to fetching.
+    fn divided(&self) -> [f64; 3] {
+        let rest = self.rest.value;
+        if rest < self.least() {
+            return [0.0; 3];
+        }
+        let memory = self.latencies().min(rest);
+        let core = self.dependencies.min(rest);
+        let fetch = self.fetch.min(rest);
+        // What the other cannot explain is certain; what both could is not distributed.
+        let waits = (memory + core).min(rest);
+        let every_wait = self.every_load * (1.0 + LATENCY) + core;
+        let left = rest - self.mispredicted();
+        let of_waits = waits.min(left - self.every_fetch).max(0.0);
+        let of_fetch = fetch.min(left - every_wait).max(0.0);
+        // Loads and other instructions are on the same paths: their latencies divide what is waited.
+        let of_core = match self.memory + self.dependencies {
+            all if all > 0.0 => {
+                (of_waits * self.dependencies / all).max(of_waits - memory).min(core)
+            }
+            _ => 0.0,
+        };
+        [of_waits - of_core, of_core, of_fetch]
+    }
+
+    fn latencies(&self) -> f64 {
+        self.memory * (1.0 + LATENCY)
+    }
+
+    /// Why so much is unexplained.
+    fn why(&self, left: f64, waits: f64) -> Option<String> {
+        match &self.reason {
+            _ if left < LEAST => None,
+            Some(why) => Some(why.clone()),
+            None if self.rest.value < self.least() => None,
+            None if self.values >= LEAST => Some(VALUES.to_owned()),
+            None if self.fetch > 0.0 && waits > 0.0 => Some(EITHER.to_owned()),
+            None => Some(NOTHING.to_owned()),
+        }
     }
 }
 
-/// Without a piece in isolation, or its mispredictions, only what does not overlap is known to be memory's.
+/// Why a piece may take what is unexplained: it was not measured in isolation, or its mispredictions are not known and
+/// could take more than the model can tell.
 fn missing(evidence: &Evidence) -> Option<String> {
     let alone = evidence.isolated.as_ref().err();
     let alone = alone.map(|why| format!("not measured in isolation: {why}"));
-    let predicted = evidence.mispredicted.as_ref().err();
-    alone.or_else(|| predicted.map(|why| format!("its mispredictions are not known: {why}")))
+    let most = evidence.mispredicted.unknown.as_ref();
+    let much = most.filter(|(most, _)| *most > LEAST * evidence.cycles.value);
+    alone.or_else(|| much.map(|(_, why)| format!("its mispredictions are not known: {why}")))
+}
+
+/// The most cycles beyond retiring that a piece takes in isolation, if that is not known.
+fn unmeasured(evidence: &Evidence) -> f64 {
+    match (&evidence.isolated, &evidence.retiring) {
+        (Err(_), Ok(retired)) => {
+            let most = evidence.latency + ONE_BY_ONE * retired.high;
+            (most.min(evidence.cycles.high) - retired.value).max(0.0)
+        }
+        _ => 0.0,
+    }
 }
 
 /// Cycles that loads may take of which nothing was measured, and why not.
@@ -117,62 +207,50 @@ fn dependencies(evidence: &Evidence) -> f64 {
 /// Enters what the causes account for, and what is unexplained.
 pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
     let rest = of.rest;
-    let mut unexplained = |share: Interval, reason: Option<String>| {
-        let share = share.clamped(0.0, 1.0);
-        parts.set(Part::Unexplained, Share { share, source: Source::Residual, reason });
-    };
-    if rest.value < LEAST.max(rest.below()) {
-        return unexplained(rest, None);
-    }
-    let memory = (of.memory * (1.0 + LATENCY)).min(rest.value);
-    let core = of.dependencies.min(rest.value);
+    let [memory, core, fetch] = of.divided();
+    let waits = memory + core;
+    let left = rest.value - waits - fetch;
+    let every_load = (of.every_load * (1.0 + LATENCY)).min(rest.value);
+    let every_wait = of.dependencies.min(rest.value);
+    let every_fetch = of.every_fetch.min(rest.value);
     let (values, loads) = (of.values.min(rest.value), of.loads.min(rest.value));
-    let fetch = of.fetch.min(rest.value);
-    // What the other cannot explain is certain; what both could is not distributed.
-    let waits = (memory + core).min(rest.value);
-    let of_waits = waits.min(rest.value - fetch);
-    let of_fetch = fetch.min(rest.value - waits);
-    // Loads and other instructions are on the same paths: their latencies divide what is waited.
-    let of_core = match of.memory + of.dependencies {
-        all if all > 0.0 => (of_waits * of.dependencies / all).max(of_waits - memory).min(core),
-        _ => 0.0,
-    };
-    let of_memory = of_waits - of_core;
-    let left = rest.value - of_waits - of_fetch;
-    let is_carried = of.carried * (1.0 + LATENCY) >= of_memory;
+    let is_carried = of.carried * (1.0 + LATENCY) >= memory;
     let model = |part| match part {
         Part::MemoryBound if is_carried => CARRIED,
         _ => OVERLAPPING,
     };
-    // As little as the model's error allows, or as is certain where other latencies could be of the rest.
-    let error = |part, value: f64, certain: f64| {
+    // As little as the model's error allows, or as is certain where something else could be of the rest.
+    let error = |part, value: f64, others: f64| {
         let all =
             Interval::relative(value, model(part)).plus(Interval::new(0.0, -rest.below(), 0.0));
+        let certain = value - others - of.unknown();
         Interval::new(value, all.low.min(certain).max(0.0), value)
     };
-    let reason = match &of.reason {
-        _ if left < LEAST => None,
-        Some(why) => Some(why.clone()),
-        None if values >= LEAST => Some(VALUES.to_owned()),
-        None if fetch > 0.0 && waits > 0.0 => {
-            Some("fetching code, or waiting for loads or results: either could take it".to_owned())
-        }
-        None => {
-            Some("neither loads, nor stores, nor dependencies, nor code account for it".to_owned())
-        }
-    };
-    let own_memory = error(Part::MemoryBound, of_memory, of_waits - core - values);
-    let own_core = error(Part::CoreBound, of_core, of_waits - memory - loads - of.doubtful);
-    let own_fetch = error(Part::FetchLatency, of_fetch, of_fetch - values - loads);
-    let doubt = of_memory * model(Part::MemoryBound) + (of_core + of_fetch) * OVERLAPPING;
-    unexplained(
-        Interval::new(left, left - rest.below().max(values + loads), left + doubt + rest.above()),
-        reason,
+    let other_loads = every_load - of.latencies().min(rest.value);
+    let own_memory = error(Part::MemoryBound, memory, every_wait - core + values);
+    let own_core = error(
+        Part::CoreBound,
+        core,
+        of.latencies().min(rest.value) - memory + other_loads + loads + of.doubtful,
     );
+    let own_fetch = error(Part::FetchLatency, fetch, values + loads + other_loads);
+    let others = core + fetch;
+    let doubt = memory * model(Part::MemoryBound) + (others * OVERLAPPING).max(others.min(loads));
+    let could = every_load + every_wait + every_fetch + values + loads;
+    let low = (rest.value - could - of.mispredicted() - of.alone).min(left - rest.below());
+    let mut high = left + doubt.max((waits + fetch).min(of.alone)) + rest.above();
+    if of.unknown() > 0.0 {
+        high = high.max(rest.high.min(of.unknown()));
+    }
+    let share = Interval::new(left, low, high).clamped(0.0, 1.0);
+    let reason = of.why(left, waits);
+    parts.set(Part::Unexplained, Share { share, source: Source::Residual, reason });
     for (part, own, could) in [
-        (Part::MemoryBound, own_memory, memory.max(own_memory.value + loads)),
-        (Part::CoreBound, own_core, core.max(own_core.value + values)),
-        (Part::FetchLatency, own_fetch, fetch),
+        (Part::MemoryBound, own_memory, every_load.max(memory + loads)),
+        (Part::CoreBound, own_core, every_wait.max(core + values).max(of.alone)),
+        (Part::FetchLatency, own_fetch, every_fetch),
+        (Part::FetchBandwidth, Interval::default(), of.alone),
+        (Part::Retiring, Interval::default(), of.alone),
     ] {
         if own.value > 0.0 || could > 0.0 {
             let high = could.min(rest.value).max(own.value) + rest.above();
@@ -186,10 +264,13 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
 fn add(parts: &mut Parts, part: Part, more: Interval) {
     let own = parts.of(part).clone();
     let share = own.share.plus_alike(more).clamped(0.0, 1.0);
-    let is_core = part == Part::CoreBound;
-    let new = if is_core { Source::Modelled } else { Source::Residual };
-    let source = if own.share.value > more.value { own.source } else { new };
-    let reason = (is_core && more.value > 0.0).then(|| {
+    let source = match part {
+        Part::Retiring | Part::FetchBandwidth => own.source,
+        _ if own.share.value > more.value => own.source,
+        Part::CoreBound => Source::Modelled,
+        _ => Source::Residual,
+    };
+    let reason = (part == Part::CoreBound && more.value > 0.0).then(|| {
         format!(
             "{:.0} % of the time by the latencies of dependent instructions",
             100.0 * more.value

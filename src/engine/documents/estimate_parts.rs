@@ -30,7 +30,8 @@ pub struct Share {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// `counted`, `modelled`, `measured in isolation`, `residual`, or `no evidence`.
+    /// `counted`, `modelled`, `bounded` (not known: at most what counts allow), `measured in isolation`, `residual`, or
+    /// `no evidence`.
     pub source: String,
     /// What it may be instead, or why it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,6 +111,11 @@ impl Parts {
 }
 
 impl Share {
+    /// Whether there is a value; else only the interval and the reason are known.
+    pub fn has_value(&self) -> bool {
+        self.value > 0.0 || self.source != estimate::Source::Bounded.name()
+    }
+
     /// The sum of two parts; their errors add up.
     fn plus(&self, other: &Self) -> Self {
         let source = match self.source == other.source {
@@ -129,6 +135,14 @@ impl Share {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What may be anything up to a bound is not shown as 0.
+    #[test]
+    fn what_is_bounded_has_no_value() {
+        let of = |value, source: &str| Share { value, source: source.to_owned(), ..Share::default() };
+        assert!(!of(0.0, "bounded").has_value());
+        assert!(of(0.1, "bounded").has_value() && of(0.0, "residual").has_value());
+    }
 
     /// By hand: 0.5 (0.4 to 0.6) and 0.2 (0.1 to 0.5) are 0.7 (0.5 to 1, the whole).
     #[test]

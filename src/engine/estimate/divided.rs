@@ -110,7 +110,7 @@ mod tests {
         Evidence {
             cycles: Interval::exact(100.0),
             retiring: Ok(Interval::exact(retired)),
-            mispredicted: Ok(Interval::default()),
+            mispredicted: estimate::Mispredicted::default(),
             isolated: isolated.map(alone).map_err(str::to_owned),
             other_values: false,
             is_loop: false,

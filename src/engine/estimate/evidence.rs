@@ -4,12 +4,12 @@ use super::counted::Counted;
 use super::footprint::Footprint;
 use super::isolated::{Found, Values};
 use super::latency::{self, Accesses};
-use super::needs::most;
+use super::needs::{LONGEST, most};
 use super::own_values;
 use super::pieces::{Function, Kind, Piece};
 use crate::documents::count::{Count, Modelled};
 use crate::places::Places;
-use estimate::{Evidence, Interval, Isolated, Loads};
+use estimate::{Evidence, Interval, Isolated, Loads, Mispredicted};
 use iced_x86::Mnemonic;
 use isa::code::Inst;
 use isa::deps::Code;
@@ -17,8 +17,6 @@ use isa::ports::Ports;
 use std::path::Path;
 use tma::Core;
 
-/// How well the clock of the sampled run is known by that of a moment afterwards.
-const CLOCK: f64 = 0.04;
 /// A µop table is right about so well, on the blocks of docs/results/blocks.md.
 const UOPS: f64 = 0.03;
 /// What instructions may take beyond a slot each where no µop table is known (those that read and write memory, push,
@@ -38,12 +36,14 @@ pub(super) struct Context<'a> {
     /// Core cycles of the run.
     pub cycles: f64,
     pub samples: u64,
-    pub ghz: f64,
+    pub clock: Clock,
     pub penalty: Option<f64>,
     pub count: &'a Count,
     pub counted: Counted<'a>,
     /// Whether branches were recorded.
     pub branches: bool,
+    /// Whether they should have been.
+    pub branches_wanted: bool,
     /// How well entries of a further run are those of the sampled one, as a ratio.
     pub entries_error: f64,
     pub footprint: Footprint,
@@ -67,11 +67,9 @@ impl Context<'_> {
         };
         let is_loop = matches!(piece.kind, Kind::Loop(_));
         Evidence {
-            cycles: Interval::relative(self.cycles * share, error).widened(CLOCK),
+            cycles: Interval::relative(self.cycles * share, error).widened(self.clock.error),
             retiring: self.retiring(function, piece).map(|one| one.widened(self.entries_error)),
-            mispredicted: self
-                .mispredicted(function, piece)
-                .map(|one| one.widened(self.entries_error)),
+            mispredicted: self.mispredicted(function, piece),
             isolated: isolated.as_ref().map(scaled).map_err(Clone::clone),
             other_values: own_values::divides(function, piece)
                 && isolated.as_ref().is_ok_and(|found| found.values != Values::Own),
@@ -92,7 +90,7 @@ impl Context<'_> {
         if self.count.timer.is_some() && !piece.blocks.iter().any(are_recorded) {
             return Err("not recorded: little of the run is unexplained here, or it would have taken too long".to_owned());
         }
-        latency::of(&self.accesses(function, piece), self.count, self.ghz, is_loop)
+        latency::of(&self.accesses(function, piece), self.count, self.clock.ghz, is_loop)
     }
 
     /// Which loads and stores of a piece can cost most.
@@ -127,10 +125,10 @@ impl Context<'_> {
             unknown += executed * missing;
         }
         let value = (slots + unknown) / self.width;
-        // An instruction that the table lacks may take several.
+        // An instruction that the table lacks may take several, or share the slot of another.
         let others = if self.ports.is_some() { 0.0 } else { OTHERS * slots };
-        let more = (3.0 * unknown + others) / self.width;
-        Ok(Interval::relative(value, UOPS).plus(Interval::new(0.0, 0.0, more)))
+        let (less, more) = (0.5 * unknown / self.width, (3.0 * unknown + others) / self.width);
+        Ok(Interval::relative(value, UOPS).plus(Interval::new(0.0, -less, more)))
     }
 
     /// Issue slots of a block, and its instructions of which they are not known.
@@ -149,23 +147,79 @@ impl Context<'_> {
         }
     }
 
-    fn mispredicted(&self, function: &Function, piece: &Piece) -> Result<Interval, String> {
-        let penalty = self.penalty.ok_or("the self-test has no cost of a misprediction yet")?;
-        let mut sum = Interval::default();
+    fn mispredicted(&self, function: &Function, piece: &Piece) -> Mispredicted {
+        let mut sum = Wrong::default();
         for block in &piece.blocks {
-            // Not recorded, or too few to be worth a run.
-            let unknown =
-                || Interval::new(0.0, 0.0, penalty * most(&self.counted, function, *block));
-            if !self.branches {
-                sum = sum.plus_alike(unknown());
-                continue;
+            let most = most(&self.counted, function, *block);
+            let range = function.range(*block);
+            let rows = self.counted.branches(&function.module, range);
+            let mut rows = rows.filter(|_| self.branches).peekable();
+            if rows.peek().is_none() {
+                sum.not_recorded(most, self);
             }
-            for row in self.counted.branches(&function.module, function.range(*block)) {
-                let found = row.mispredicted.as_ref();
-                sum = sum.plus_alike(found.map_or_else(unknown, |of| lost_to(of, penalty)));
+            for row in rows {
+                match &row.mispredicted {
+                    Some(found) => sum.recorded(found, self.penalty),
+                    None => sum.not_recorded(most, self),
+                }
             }
         }
-        Ok(sum.widened(PENALTY))
+        let known = sum.known.widened(PENALTY).widened(self.entries_error);
+        let unknown = sum.unknown.map(|(most, why)| (most * (1.0 + self.entries_error), why));
+        Mispredicted { cycles: known, unknown }
+    }
+}
+
+/// The core clock.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Clock {
+    pub ghz: f64,
+    /// Its relative error.
+    pub error: f64,
+    /// Why it was not measured.
+    pub reason: Option<String>,
+}
+
+/// Why mispredictions have no number or cost.
+const NO_COST: &str =
+    "the self-test has no cost of a misprediction here; they are taken to cost 40 cycles at most";
+const NOT_RECORDED: &str = "its branches were not recorded, and could take much of the time";
+
+/// Cycles of mispredictions.
+#[derive(Default)]
+struct Wrong {
+    known: Interval,
+    /// The most of the others, and why not more is known.
+    unknown: Option<(f64, String)>,
+}
+
+impl Wrong {
+    fn unknown(&mut self, most: f64, why: &str) {
+        if most > 0.0 {
+            let (sum, _) = self.unknown.get_or_insert_with(|| (0.0, why.to_owned()));
+            *sum += most;
+        }
+    }
+
+    /// A branch that was not recorded, or too rarely mispredicted to be worth a run.
+    fn not_recorded(&mut self, most: f64, of: &Context) {
+        match of.penalty {
+            None => self.unknown(most * LONGEST, NO_COST),
+            Some(cost) if of.branches_wanted && !of.branches => {
+                self.unknown(most * cost, NOT_RECORDED);
+            }
+            Some(cost) => {
+                self.known = self.known.plus_alike(Interval::new(0.0, 0.0, cost * most));
+            }
+        }
+    }
+
+    /// One that was, at what its own cost, else those of `usual` ones.
+    fn recorded(&mut self, of: &Modelled, usual: Option<f64>) {
+        match lost_to(of, usual) {
+            Some(lost) => self.known = self.known.plus_alike(lost),
+            None => self.unknown(of.high * LONGEST, NO_COST),
+        }
     }
 }
 
@@ -180,9 +234,9 @@ fn without_table(inside: &[(u64, Inst)]) -> f64 {
 
 /// Cycles of the mispredictions of a branch, at what one of its own costs; a branch whose own cost is not known
 /// takes that of `usual` ones.
-fn lost_to(of: &Modelled, usual: f64) -> Interval {
+fn lost_to(of: &Modelled, usual: Option<f64>) -> Option<Interval> {
     let own = of.cycles.filter(|_| of.value > 0.0).map(|cycles| cycles / of.value);
-    Interval::new(of.value, of.low, of.high).times(own.unwrap_or(usual))
+    Some(Interval::new(of.value, of.low, of.high).times(own.or(usual)?))
 }
 
 #[cfg(test)]
@@ -199,9 +253,23 @@ mod tests {
             cycles,
             ..Modelled::default()
         };
-        let of = |value, cycles| lost_to(&row(value, cycles), 28.0);
+        let of = |value, cycles| lost_to(&row(value, cycles), Some(28.0)).unwrap();
         assert_eq!(of(100.0, Some(3500.0)), Interval::new(3500.0, 2800.0, 4235.0));
         assert_eq!(of(100.0, None), Interval::new(2800.0, 2240.0, 3388.0));
         assert_eq!(of(0.0, Some(0.0)), Interval::new(0.0, 0.0, 28.0), "none seen, one possible");
+        assert_eq!(lost_to(&row(100.0, None), None), None, "no cost, no cycles");
+    }
+
+    /// By hand: 120 mispredictions at most, and 50 of a branch that was not recorded, of 40 cycles at most; with its own
+    /// cost, 35, one is known.
+    #[test]
+    fn mispredictions_without_a_cost_have_a_most() {
+        let of = |cycles| Modelled { value: 100.0, low: 80.0, high: 120.0, cycles, ..Modelled::default() };
+        let mut sum = Wrong::default();
+        sum.recorded(&of(None), None);
+        sum.unknown(50.0 * LONGEST, NO_COST);
+        sum.recorded(&of(Some(3500.0)), None);
+        assert_eq!(sum.known, Interval::new(3500.0, 2800.0, 4200.0));
+        assert_eq!(sum.unknown, Some((6800.0, NO_COST.to_owned())));
     }
 }

@@ -81,6 +81,7 @@ impl<'a> Known<'a> {
         let is_other = document.deterministic == Some(false) || self.ask.process.is_some();
         let context = Context {
             branches: of.recorded.branches,
+            branches_wanted: of.wanted.branches,
             entries_error: if is_other { DIFFERENT } else { 0.0 },
             footprint: self.footprint(),
             loads_of: of.places.clone(),
@@ -145,8 +146,11 @@ impl<'a> Known<'a> {
             counted: further.seconds_of("counts"),
             most: PLANNED * MOST * plain - further.seconds(),
         };
-        let context =
-            Context { branches: of.recorded.branches, ..self.shared.context(further.counts())? };
+        let context = Context {
+            branches: of.recorded.branches,
+            branches_wanted: of.wanted.branches,
+            ..self.shared.context(further.counts())?
+        };
         let found = unexplained(&context, self.functions, isolated, time);
         of.wanted.loads = found.share > WORTH && !found.places.is_empty();
         of.places = found.places;

@@ -2,7 +2,7 @@
 
 use super::ask::{EstimateAsk, cost, cost_of_process};
 use super::counted::Counted;
-use super::evidence::Context;
+use super::evidence::{Clock, Context};
 use super::functions::{Functions, choose};
 use super::further::Further;
 use super::interrupt::interruptible;
@@ -22,7 +22,7 @@ use crate::documents::estimate::{Estimate, Run};
 use crate::recorded_loads::code::Code;
 use crate::steps::Left;
 use isa::deps::Analyser;
-use pmu::perf::Signals;
+use pmu::perf::{Signals, tsc_hz_here};
 use profile::files::SearchPaths;
 use profile::hot::Profile;
 use profile::module::{Module, ModuleKind};
@@ -64,11 +64,14 @@ pub fn estimate(
     let mut document = Estimate::default();
     document.runs.push(Run { run: "samples".to_owned(), seconds: sampled });
     let core = &*ask.model.core;
-    let (width, ghz) = (width(&ask.model.core)?, clock(&ask.model)?);
+    let (width, clock) = (width(&ask.model.core)?, clock_of(&ask.model)?);
+    let ghz = clock.ghz;
     let found = choose(profile, report.exit.map(pmu::Exit::from), sampled);
     let task = report.software.get("task_clock_ms").copied().flatten();
     let cycles = task.unwrap_or(sampled * 1e3) * (plain / sampled) * ghz * 1e6;
-    let mut shared = Shared { core, width, cycles, samples: found.hot.samples, ghz };
+    let penalty = core.answers().and_then(|answers| answers.misprediction);
+    let samples = found.hot.samples;
+    let mut shared = Shared { core, width, cycles, samples, clock, penalty };
     progress.begin("counts", Left::all());
     let mut further = match Further::count(ask, &found, signals) {
         Ok(further) => further,
@@ -136,6 +139,24 @@ pub fn estimate(
     Ok((document, further.interrupted))
 }
 
+/// How well the clock of the sampled run is known by that of a moment afterwards.
+const CLOCK: f64 = 0.04;
+
+/// The core clock: as an add chain shows, else that of the time-stamp counter, which cores exceed up to twice in turbo.
+///
+/// # Errors
+/// Neither is known.
+fn clock_of(model: &CoreModel) -> Result<Clock> {
+    match (clock(model), tsc_hz_here()) {
+        (Ok(ghz), _) => Ok(Clock { ghz, error: CLOCK, reason: None }),
+        (Err(why), Some(hz)) => {
+            let why = why.cause().unwrap_or(why.what()).to_owned();
+            Ok(Clock { ghz: hz / 1e9, error: 1.0, reason: Some(why) })
+        }
+        (Err(why), None) => Err(why),
+    }
+}
+
 /// The hot functions with their counts.
 fn functions(found: &Functions, count: &Count, model: &CoreModel) -> Vec<Function> {
     let hot = &found.hot.functions;
@@ -160,10 +181,20 @@ fn notes(
     Recorded { recorded, is_explained, .. }: &Recorded,
     deterministic: Option<bool>,
 ) -> Vec<String> {
-    let mut notes = vec![format!(
-        "core clock {:.2} GHz, as an add chain showed after the sampled run",
-        context.ghz
-    )];
+    let ghz = context.clock.ghz;
+    let mut notes = vec![match &context.clock.reason {
+        None => format!("core clock {ghz:.2} GHz, as an add chain showed after the sampled run"),
+        Some(why) => format!(
+            "the core clock is not known, so shares of cycles are wide: taken to be the {ghz:.2} GHz of the \
+             time-stamp counter, or up to twice that: {why}"
+        ),
+    }];
+    if context.ports.is_none() {
+        notes.push(
+            "no table has the µops of this core's instructions: each is taken for one slot, or half of one, or four"
+                .to_owned(),
+        );
+    }
     if let (true, Some(cycles)) = (recorded.branches, context.penalty) {
         notes.push(format!(
             "a misprediction costs {cycles:.0} cycles by the self-test where its branch waits for a load, and as \

@@ -1,7 +1,7 @@
 //! What all pieces of a run share.
 
 use super::counted::Counted;
-use super::evidence::Context;
+use super::evidence::{Clock, Context};
 use super::footprint::Footprint;
 use crate::documents::count::Count;
 use crate::places::Places;
@@ -15,7 +15,9 @@ pub(super) struct Shared<'a> {
     /// Core cycles of the run.
     pub cycles: f64,
     pub samples: u64,
-    pub ghz: f64,
+    pub clock: Clock,
+    /// Cycles of a misprediction by the self-test.
+    pub penalty: Option<f64>,
 }
 
 impl Shared<'_> {
@@ -24,18 +26,18 @@ impl Shared<'_> {
     /// # Errors
     /// The table of ports cannot be read.
     pub fn context<'c>(&'c self, count: &'c Count) -> Result<Context<'c>> {
-        let known = self.core.answers().and_then(|answers| answers.misprediction);
         Ok(Context {
             core: self.core,
             ports: Ports::of(self.core)?,
             width: self.width,
             cycles: self.cycles,
             samples: self.samples,
-            ghz: self.ghz,
-            penalty: count.misprediction_cycles.or(known),
+            clock: self.clock.clone(),
+            penalty: count.misprediction_cycles.or(self.penalty),
             count,
             counted: Counted::new(count),
             branches: false,
+            branches_wanted: false,
             entries_error: 0.0,
             footprint: Footprint::default(),
             loads_of: Places::default(),

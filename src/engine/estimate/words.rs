@@ -1,7 +1,7 @@
 //! The bottleneck in a sentence.
 
 use crate::format::percent_bounds;
-use estimate::{Interval, Part, Parts};
+use estimate::{Interval, Part, Parts, Source};
 
 /// What is said of a part that is the bottleneck.
 fn label(part: Part) -> (&'static str, &'static str) {
@@ -28,7 +28,10 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, bound: Option<&s
     let percent = |part: Part| {
         let share = parts.of(part).share;
         let (low, high) = percent_bounds(share.low, share.high);
-        format!("{:.0} % ({low}-{high} %)", 100.0 * share.value)
+        match (parts.of(part).source, share.value > 0.0) {
+            (Source::Bounded, false) => format!("up to {high} %"),
+            _ => format!("{:.0} % ({low}-{high} %)", 100.0 * share.value),
+        }
     };
     if let Some(part) = bottleneck {
         let (name, why) = label(part);
@@ -90,5 +93,10 @@ mod tests {
         parts.set(Part::MemoryBound, share(0.0, 0.0, 0.9));
         let said = sentence(&parts, None, None);
         assert!(said.ends_with("and Memory Bound 0 % (0-90 %)."), "{said}");
+        // What is not known has no value.
+        let source = Source::Bounded;
+        parts.set(Part::BadSpeculation, Share { source, ..share(0.0, 0.0, 0.95) });
+        let said = sentence(&parts, None, None);
+        assert!(said.ends_with("and Bad Speculation up to 95 %."), "{said}");
     }
 }

@@ -90,12 +90,16 @@ fn counted(node: &FunctionNode) -> String {
 }
 
 fn estimated(parts: &Parts, out: &mut String) {
-    for (label, Share { value, low, high, source, .. }) in parts.all() {
+    for (label, share) in parts.all() {
+        let Share { value, low, high, source, .. } = share;
         if *high >= LEAST {
             let (low, high) = (100.0 * low, 100.0 * high);
             let interval = format!("{low:.0}-{high:.0} %");
-            let value = 100.0 * value;
-            let _ = writeln!(out, "           {label:<16} {value:>6.1} %  {interval:>9}  {source}");
+            let value = match share.has_value() {
+                true => format!("{:.1} %", 100.0 * value),
+                false => "?".to_owned(),
+            };
+            let _ = writeln!(out, "           {label:<16} {value:>8}  {interval:>9}  {source}");
         }
     }
 }

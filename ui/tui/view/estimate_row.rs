@@ -172,7 +172,10 @@ pub fn node_line(look: Look, node: &Node, is_bottleneck: bool, columns: usize) -
     if bar > 0 {
         spans.push(look.span(look.bar(share.value, bar) + " ", tone));
     }
-    let value = format!("{:.1} %", 100.0 * share.value);
+    let value = match share.has_value() {
+        true => format!("{:.1} %", 100.0 * share.value),
+        false => "?".to_owned(),
+    };
     spans.push(look.span(fit_right(&value, 8), tone));
     if columns >= 44 {
         let (low, high) = percent_bounds(share.low, share.high);

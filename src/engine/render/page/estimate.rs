@@ -45,7 +45,7 @@ fn node(node: &Node) -> String {
          </span>{}<span class=\"marks\">{}</span>",
         node.depth,
         xml(node.label),
-        share(of.value),
+        if of.has_value() { share(of.value) } else { "?".to_owned() },
         100.0 * of.low,
         100.0 * of.high,
         bar(of.value, Some((of.low, of.high)), colour(node.label)),

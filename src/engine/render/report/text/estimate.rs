@@ -53,7 +53,7 @@ impl Renderer<'_> {
             let bar = letter.to_string().repeat(filled);
             let line = format!(
                 "  {label:<16}{:>7}  {interval:>9}  {bar:<BAR$}  {}",
-                share(part.value),
+                if part.has_value() { share(part.value) } else { "?".to_owned() },
                 part.source
             );
             writeln!(self.out, "{}", line.trim_end())?;

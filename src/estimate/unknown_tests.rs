@@ -1,0 +1,248 @@
+//! What is not known: it widens what it could move, and narrows nothing.
+
+use crate::parts::ALL;
+use crate::{
+    Bound, Evidence, Interval, Isolated, Loads, Mispredicted, Part, Parts, Source, bottleneck,
+    divide, together,
+};
+use proptest::prelude::*;
+
+/// 100 cycles sampled within 4 %, 10 of them retiring, in isolation 20 by dependencies.
+fn evidence() -> Evidence {
+    Evidence {
+        cycles: Interval::relative(100.0, 0.04),
+        retiring: Ok(Interval::exact(10.0)),
+        mispredicted: Mispredicted::default(),
+        isolated: Ok(Isolated { cycles: Interval::exact(20.0), bound: Bound::Core }),
+        other_values: false,
+        is_loop: true,
+        latency: 0.0,
+        loads: Ok(Loads::default()),
+        fetch: 0.0,
+    }
+}
+
+fn unknown(most: f64) -> Mispredicted {
+    Mispredicted { unknown: Some((most, "no cost".to_owned())), ..Mispredicted::default() }
+}
+
+fn loads(at_most: f64) -> std::result::Result<Loads, String> {
+    let at_most = Interval::exact(at_most);
+    Ok(Loads { at_most, carried: at_most, unknown: 0.0 })
+}
+
+fn share(parts: &Parts, part: Part) -> Interval {
+    parts.of(part).share
+}
+
+/// By hand: a walk over a list, its branch the rarer way in 0.01 % of 1 execution in 100 cycles, of 40 cycles at most:
+/// 80 % wait for its loads, as with the cost; a quarter may overlap, and 5 % is the least rest.
+#[test]
+fn a_rest_that_mispredictions_cannot_take_is_attributed() {
+    let walk = Evidence { loads: loads(400.0), ..evidence() };
+    let with = divide(&walk);
+    let without = divide(&Evidence { mispredicted: unknown(0.004), ..walk });
+    for parts in [&with, &without] {
+        assert_eq!(bottleneck(parts), Some(Part::MemoryBound), "{parts:?}");
+        assert!((share(parts, Part::MemoryBound).value - 0.8).abs() < 1e-3, "{parts:?}");
+    }
+    let memory = share(&without, Part::MemoryBound);
+    assert!(memory.low > 0.6, "{memory:?}");
+}
+
+/// By hand: a random branch: 80 of 100 cycles are left, which 100 at most can be of. Nothing else could take them, but
+/// what does is not certain.
+#[test]
+fn mispredictions_without_a_cost_take_nothing_up_to_all_that_is_left() {
+    let parts = divide(&Evidence { mispredicted: unknown(100.0), ..evidence() });
+    let wrong = parts.of(Part::BadSpeculation);
+    assert_eq!((wrong.share.value, wrong.share.low), (0.0, 0.0));
+    assert!(wrong.share.high >= 0.8, "{wrong:?}");
+    assert_eq!((wrong.source, wrong.reason.as_deref()), (Source::Bounded, Some("no cost")));
+    let left = parts.of(Part::Unexplained);
+    assert!((left.share.value - 0.8).abs() < 1e-9 && left.share.low == 0.0, "{left:?}");
+    assert_eq!(left.reason.as_deref(), Some("its mispredictions are not known: no cost"));
+    assert_eq!(bottleneck(&parts), None);
+}
+
+/// By hand: 80 are left, of which mispredictions can take 30: 50 wait for loads for certain, up to 80 may.
+#[test]
+fn what_mispredictions_could_take_is_not_memory_for_certain() {
+    let parts =
+        divide(&Evidence { mispredicted: unknown(30.0), loads: loads(400.0), ..evidence() });
+    let memory = share(&parts, Part::MemoryBound);
+    assert!((memory.value - 0.5).abs() < 1e-9 && memory.high >= 0.8, "{memory:?}");
+    let high = share(&parts, Part::BadSpeculation).high;
+    assert!((high - 0.3).abs() < 1e-9, "{high}");
+    assert!((share(&parts, Part::Unexplained).value - 0.3).abs() < 1e-9, "{parts:?}");
+}
+
+/// By hand: of a piece without counts nothing is known; no part is 0 for certain.
+#[test]
+fn without_counts_each_part_may_be_all() {
+    let parts = divide(&Evidence { retiring: Err("no probe".to_owned()), ..evidence() });
+    for part in ALL {
+        let of = parts.of(part);
+        assert_eq!((of.share.low, of.share.high), (0.0, 1.0), "{part:?}");
+        assert_eq!(of.reason.as_deref(), Some("no probe"));
+    }
+}
+
+/// By hand: without isolation the 10 that retire may take up to 8 × 10 there, of whatever bound.
+#[test]
+fn without_isolation_what_bounds_it_is_open() {
+    let parts = divide(&Evidence { isolated: Err("no path".to_owned()), ..evidence() });
+    for part in [Part::CoreBound, Part::FetchBandwidth] {
+        let of = share(&parts, part);
+        assert!(of.value == 0.0 && (0.7..0.75).contains(&of.high), "{part:?}: {of:?}");
+    }
+    assert!(share(&parts, Part::Unexplained).low < 0.2 + 1e-9, "{parts:?}");
+}
+
+/// By hand: without a table of µops 10 instructions are 5 to 40 slots; what the code takes in isolation, 20, is
+/// measured: memory is what it was.
+#[test]
+fn a_table_of_µops_is_of_retiring_only() {
+    let walk = Evidence { loads: loads(400.0), ..evidence() };
+    let with = divide(&walk);
+    let without =
+        divide(&Evidence { retiring: Ok(Interval::new(10.0, 5.0, 40.0)), ..walk.clone() });
+    assert_eq!(share(&with, Part::MemoryBound), share(&without, Part::MemoryBound));
+    assert!(share(&without, Part::Retiring).high > 0.19, "{without:?}");
+    // As long as in isolation, at most.
+    let many = divide(&Evidence { retiring: Ok(Interval::new(30.0, 15.0, 120.0)), ..walk });
+    assert!((share(&many, Part::Retiring).value - 0.2).abs() < 1e-9, "{many:?}");
+    assert_eq!(share(&many, Part::MemoryBound).value, share(&with, Part::MemoryBound).value);
+}
+
+/// By hand: a clock known within a factor of 2: what retires, 10 % of the time, may be 0 to 20 %; loads that take all
+/// that is left still do.
+#[test]
+fn an_unknown_clock_widens_what_is_in_cycles() {
+    let cycles = Interval::relative(100.0, 1.0);
+    let parts = divide(&Evidence { cycles, loads: loads(400.0), ..evidence() });
+    assert!(share(&parts, Part::Retiring).high >= 0.2, "{parts:?}");
+    assert!(share(&parts, Part::MemoryBound).high >= 0.8, "{parts:?}");
+}
+
+fn bound() -> impl Strategy<Value = Bound> {
+    prop_oneof![
+        Just(Bound::IssueWidth),
+        Just(Bound::FrontEnd),
+        Just(Bound::Core),
+        Just(Bound::Unknown)
+    ]
+}
+
+prop_compose! {
+    /// What fits together: code in isolation takes no longer than its slots one by one, and no longer than the program.
+    fn consistent()(
+        retired in 1.0..40.0_f64,
+        alone in 0.0..1.0_f64,
+        errors in (0.0..0.05_f64, 0.0..0.3_f64, 0.0..0.3_f64),
+        wrong in 0.0..1.0_f64,
+        bound in bound(),
+        (is_loop, other_values) in (any::<bool>(), any::<bool>()),
+        latency in 0.0..100.0_f64,
+        loads in (0.0..300.0_f64, 0.0..1.0_f64),
+        fetch in prop_oneof![Just(0.0), 0.0..200.0_f64],
+    ) -> Evidence {
+        let least = 1.0 + errors.1;
+        let most = (8.0 * retired + latency).min(95.0) / least;
+        let cycles = retired + alone * (most - retired).max(0.0);
+        let left = (100.0 - cycles) / (1.0 + errors.2);
+        let carried = if is_loop { loads.0 * loads.1 } else { 0.0 };
+        Evidence {
+            cycles: Interval::relative(100.0, errors.0),
+            retiring: Ok(Interval::relative(retired, 0.03)),
+            mispredicted: Mispredicted::known(Interval::relative(wrong * left, errors.2)),
+            isolated: Ok(Isolated { cycles: Interval::relative(cycles, errors.1), bound }),
+            other_values,
+            is_loop,
+            latency,
+            loads: Ok(Loads {
+                at_most: Interval::exact(loads.0),
+                carried: Interval::exact(carried),
+                unknown: 0.0,
+            }),
+            fetch,
+        }
+    }
+}
+
+/// The evidence without one item, by the item's name. What mispredictions can take is as much as they do, or more.
+fn without_one(of: &Evidence, more: f64) -> Vec<(&'static str, Evidence)> {
+    let none = || "fault".to_owned();
+    let lost = of.mispredicted.cycles.high;
+    let bound = of.isolated.clone().map(|one| Isolated { bound: Bound::Unknown, ..one });
+    let slots = |one: Interval| Interval::new(one.value, 0.5 * one.low, 4.0 * one.high);
+    vec![
+        ("counts", Evidence { retiring: Err(none()), ..of.clone() }),
+        ("table of µops", Evidence { retiring: of.retiring.clone().map(slots), ..of.clone() }),
+        ("cost of a misprediction", Evidence { mispredicted: unknown(lost + more), ..of.clone() }),
+        ("isolation", Evidence { isolated: Err(none()), ..of.clone() }),
+        ("bound", Evidence { isolated: bound, ..of.clone() }),
+        ("loads", Evidence { loads: Err(none()), ..of.clone() }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is taken away: each part's interval then holds what was there before.
+    #[test]
+    fn what_is_not_known_narrows_nothing(of in consistent(), more in 0.0..100.0_f64) {
+        let with = divide(&of);
+        for (item, faulty) in without_one(&of, more) {
+            let without = divide(&faulty);
+            let sum: f64 = without.iter().map(|(_, one)| one.share.value).sum();
+            prop_assert!((sum - 1.0).abs() < 1e-9, "without {}: {:?}", item, without);
+            for part in ALL {
+                let (old, new) = (share(&with, part).value, share(&without, part));
+                prop_assert!(
+                    new.low - 1e-9 <= old && old <= new.high + 1e-9,
+                    "without {item}, {part:?} was {old}, now {new:?}\n{with:?}\n{without:?}"
+                );
+            }
+        }
+    }
+
+    /// Only what depends on it moves: retiring has nothing to do with loads, nor with what a misprediction costs as
+    /// long as there is time for both.
+    #[test]
+    fn what_is_not_known_moves_its_own_consumers(of in consistent()) {
+        let with = divide(&of);
+        let loads = divide(&Evidence { loads: Err("fault".to_owned()), ..of.clone() });
+        for part in [Part::Retiring, Part::BadSpeculation] {
+            prop_assert_eq!(share(&with, part).value, share(&loads, part).value);
+        }
+        let cost = divide(&Evidence { mispredicted: unknown(1e-6), ..of.clone() });
+        let none = divide(&Evidence { mispredicted: Mispredicted::default(), ..of });
+        for part in ALL {
+            let (a, b) = (share(&none, part).value, share(&cost, part).value);
+            prop_assert!((a - b).abs() < 1e-6, "{:?}: {} and {}", part, a, b);
+        }
+    }
+
+    /// Pieces that are divided together: as each of them.
+    #[test]
+    fn several_pieces_lose_nothing(one in consistent(), other in consistent()) {
+        let (one, other) =
+            (Evidence { is_loop: false, ..one }, Evidence { is_loop: false, ..other });
+        let with = together(&[one.clone(), other.clone()]);
+        for (item, faulty) in without_one(&one, 0.0) {
+            if ["loads", "isolation", "counts"].contains(&item) {
+                // These are bounded by the samples of the piece.
+                continue;
+            }
+            let without = together(&[faulty, other.clone()]);
+            for part in ALL {
+                let (old, new) = (share(&with, part).value, share(&without, part));
+                prop_assert!(
+                    new.low - 1e-9 <= old && old <= new.high + 1e-9,
+                    "without {item}, {part:?} was {old}, now {new:?}"
+                );
+            }
+        }
+    }
+}
