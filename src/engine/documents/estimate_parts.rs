@@ -139,7 +139,8 @@ mod tests {
     /// What may be anything up to a bound is not shown as 0.
     #[test]
     fn what_is_bounded_has_no_value() {
-        let of = |value, source: &str| Share { value, source: source.to_owned(), ..Share::default() };
+        let of =
+            |value, source: &str| Share { value, source: source.to_owned(), ..Share::default() };
         assert!(!of(0.0, "bounded").has_value());
         assert!(of(0.1, "bounded").has_value() && of(0.0, "residual").has_value());
     }

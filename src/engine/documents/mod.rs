@@ -12,6 +12,7 @@
 //! | [`callgrind`] | costs of functions and calls, for callgrind's format |
 //! | [`estimate`], [`estimate_parts`] | its estimated top-down |
 //! | [`estimate_code`], [`estimate_lines`] | instructions and source lines of it |
+//! | [`evidence`], [`evidence_file`] | what it was computed from, `tdtool.evidence/1` |
 //! | [`build`], `findings` | evaluations → rows and findings of the report |
 //! | [`branches`] | recorded branch stacks, `tdtool.branches/1` |
 //! | [`prefetch`], [`prefetch_plan`] | prefetch advice, `tdtool.prefetch/1`, and plans of it |
@@ -56,6 +57,8 @@ pub mod estimate_code;
 pub mod estimate_lines;
 pub mod estimate_parts;
 pub mod evaluation;
+pub mod evidence;
+pub mod evidence_file;
 pub mod exit;
 pub mod explanations;
 mod findings;

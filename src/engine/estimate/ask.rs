@@ -2,9 +2,13 @@
 
 use super::early::SoFar;
 use crate::core_model::CoreModel;
+use crate::documents::evidence::Evidence;
 use crate::steps::{Left, Watch};
 use pmu::Command;
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
+use tma::Result;
 
 /// What to estimate.
 #[derive(Debug, Clone)]
@@ -19,6 +23,33 @@ pub struct EstimateAsk {
     pub progress: Watch,
     /// Called with the document as it grows, before it is complete.
     pub so_far: Option<SoFar>,
+    /// Keeps what it was computed from.
+    pub keep: Option<Keep>,
+}
+
+/// Keeps evidence.
+#[derive(Clone)]
+pub struct Keep(Arc<dyn Fn(Evidence) -> Result<()> + Send + Sync>);
+
+impl Keep {
+    /// Calls `keep`.
+    pub fn new(keep: impl Fn(Evidence) -> Result<()> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(keep))
+    }
+
+    /// Keeps it.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn keep(&self, evidence: Evidence) -> Result<()> {
+        (self.0)(evidence)
+    }
+}
+
+impl fmt::Debug for Keep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keep")
+    }
 }
 
 /// How many isolated measurements there are, before that is known.

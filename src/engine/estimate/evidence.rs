@@ -264,7 +264,13 @@ mod tests {
     /// cost, 35, one is known.
     #[test]
     fn mispredictions_without_a_cost_have_a_most() {
-        let of = |cycles| Modelled { value: 100.0, low: 80.0, high: 120.0, cycles, ..Modelled::default() };
+        let of = |cycles| Modelled {
+            value: 100.0,
+            low: 80.0,
+            high: 120.0,
+            cycles,
+            ..Modelled::default()
+        };
         let mut sum = Wrong::default();
         sum.recorded(&of(None), None);
         sum.unknown(50.0 * LONGEST, NO_COST);

@@ -27,10 +27,22 @@ struct Listing<'a> {
     loads: bool,
 }
 
+/// Lists the function of a file that begins at an address.
+pub(super) type Listed<'a> = &'a mut dyn FnMut(&str, u64) -> Option<Annotated>;
+
+/// By the samples of a profile.
+pub(super) fn of_profile(profile: &mut Profile) -> impl FnMut(&str, u64) -> Option<Annotated> + '_ {
+    |module, start| {
+        let is_it = |f: &profile::hot::HotFunction| f.path == module && f.start == start;
+        let index = profile.functions.iter().position(is_it)?;
+        Some(profile.annotate(index))
+    }
+}
+
 /// Enters the instructions of all loops and blocks.
 pub(super) fn enter(
     document: &mut Estimate,
-    profile: &mut Profile,
+    listed: Listed<'_>,
     model: &CoreModel,
     (context, loads): (&Context, bool),
 ) {
@@ -39,9 +51,7 @@ pub(super) fn enter(
     for function in 0..document.functions.len() {
         let of = &document.functions[function];
         let (module, Some(range)) = (of.module.clone(), range(of)) else { continue };
-        let is_it = |f: &profile::hot::HotFunction| f.path == module && f.start == range.start;
-        let Some(index) = profile.functions.iter().position(is_it) else { continue };
-        let code = profile.annotate(index);
+        let Some(code) = listed(&module, range.start) else { continue };
         for (rows, is_loop) in [(&mut document.loops, true), (&mut document.blocks, false)] {
             for row in rows.iter_mut().filter(|row| row.module == module) {
                 if let Some(own) = self::range(row).filter(|own| range.contains(&own.start)) {

@@ -29,6 +29,9 @@
 //! | `footprint` | how much code is hot, and what fetching it can cost |
 //! | `rows` | rows of the document |
 //! | `regions` | parts of the time in marked regions |
+//! | `evaluate` | all that was measured → the document, live or kept |
+//! | `kept`, `redacted` | what it was computed from as a document; without names |
+//! | `replay`, `sound` | a document from that; whether its parts belong together |
 //! | `lines` | source lines of functions |
 //! | `listing` | their instructions, and what counts and loads say of each |
 //! | `causes` | which of them the parts go to |
@@ -40,6 +43,7 @@ mod causes;
 mod counted;
 mod divided;
 mod early;
+mod evaluate;
 mod evidence;
 mod footprint;
 mod functions;
@@ -47,6 +51,7 @@ mod further;
 mod hints;
 mod interrupt;
 mod isolated;
+mod kept;
 mod latency;
 mod lines;
 mod listing;
@@ -58,16 +63,21 @@ mod paths;
 mod pieces;
 mod progress;
 mod recording;
+mod redacted;
 mod regions;
+mod replay;
 mod rows;
 mod run;
 mod schedule;
 mod shared;
 mod so_far;
+mod sound;
 mod waits;
 mod words;
 
 pub use crate::steps::{Step, Watch};
-pub use ask::{EstimateAsk, cost, cost_of_process};
+pub use ask::{EstimateAsk, Keep, cost, cost_of_process};
 pub use early::SoFar;
+pub use redacted::redacted;
+pub use replay::replay;
 pub use run::estimate;

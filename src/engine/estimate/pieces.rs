@@ -97,17 +97,21 @@ impl Function {
         }
         let entries =
             flow.blocks.iter().map(|block| counted.entries(&module, block.start)).collect();
-        let mut function = Self {
-            number,
-            module,
-            flow,
-            samples,
-            entries,
-            latency: Vec::new(),
-            pieces: Vec::new(),
-        };
+        let seen = (samples, entries, Vec::new());
+        Some(Self::of_flow(number, (module, flow), seen, counted))
+    }
+
+    /// Of a file's control flow, with the samples, entries and latencies of its blocks.
+    pub fn of_flow(
+        number: usize,
+        (module, flow): (String, Rc<Flow>),
+        (samples, entries, latency): (Vec<u64>, Vec<Result<u64, String>>, Vec<f64>),
+        counted: &Counted,
+    ) -> Self {
+        let pieces = Vec::new();
+        let mut function = Self { number, module, flow, samples, entries, latency, pieces };
         function.pieces = function.divided(counted);
-        Some(function)
+        function
     }
 
     /// The addresses of a block.

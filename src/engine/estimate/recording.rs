@@ -5,7 +5,7 @@ use super::evidence::Context;
 use super::footprint::Footprint;
 use super::functions::Functions;
 use super::further::{Further, Wanted};
-use super::listing;
+use super::listing::{self, Listed, of_profile};
 use super::load_places::{Time, unexplained};
 use super::needs;
 use super::pieces::Function;
@@ -70,10 +70,9 @@ impl<'a> Known<'a> {
     pub fn enter<'c>(
         &self,
         document: &mut Estimate,
-        profile: &mut Profile,
         count: &'c Count,
-        isolated: &Isolated,
-        of: &Recorded,
+        (isolated, of): (&Isolated, &Recorded),
+        code: Listed<'_>,
     ) -> Result<Context<'c>>
     where
         'a: 'c,
@@ -88,7 +87,7 @@ impl<'a> Known<'a> {
             ..self.shared.context(count)?
         };
         rows::enter(document, self.found, self.functions, isolated, (&context, self.command));
-        listing::enter(document, profile, &self.ask.model, (&context, of.recorded.loads));
+        listing::enter(document, code, &self.ask.model, (&context, of.recorded.loads));
         if self.command.is_empty() {
             self.name.clone_into(&mut document.program.name);
         }
@@ -108,7 +107,8 @@ impl<'a> Known<'a> {
         document.runs.push(Run { run: "samples".to_owned(), seconds });
         document.runs.extend(further.runs());
         let isolated = waiting(self.functions, measured);
-        self.enter(&mut document, profile, further.counts(), &isolated, of).ok()?;
+        let code = &mut of_profile(profile);
+        self.enter(&mut document, further.counts(), (&isolated, of), code).ok()?;
         not_yet(&mut document, of.recorded);
         Some(document)
     }

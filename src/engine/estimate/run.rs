@@ -2,10 +2,13 @@
 
 use super::ask::{EstimateAsk, cost, cost_of_process};
 use super::counted::Counted;
-use super::evidence::{Clock, Context};
+use super::evaluate::{Measured, evaluate};
+use super::evidence::Clock;
 use super::functions::{Functions, choose};
 use super::further::Further;
 use super::interrupt::interruptible;
+use super::kept::{keep, kept};
+use super::listing::of_profile;
 use super::machine::{clock, width};
 use super::pieces::Function;
 use super::progress::Progress;
@@ -19,6 +22,7 @@ use crate::core_model::CoreModel;
 use crate::documents::Report;
 use crate::documents::count::Count;
 use crate::documents::estimate::{Estimate, Run};
+use crate::documents::evidence::Evidence;
 use crate::recorded_loads::code::Code;
 use crate::steps::Left;
 use isa::deps::Analyser;
@@ -31,10 +35,6 @@ use tma::{Error, Result};
 
 /// Why there is no tree.
 const INTERRUPTED: &str = "interrupted while entries were counted";
-
-/// What the counts of a process are.
-const WINDOWS: &str = "counts are of windows in which probes slow the process: without them entries may be up to \
-                       40 % more; code is measured in isolation with made-up values";
 
 /// The last run was one for values.
 const CUT_SHORT: &str = "the last run was ended at a hot loop, for values: files that the command writes may be \
@@ -77,6 +77,7 @@ pub fn estimate(
         Ok(further) => further,
         Err(error) => {
             document.notes.push(error.to_string());
+            keep_early(&mut document, (&shared, &found, ask), (report, profile), error.what());
             return Ok((without(document, &found, error.what()), None));
         }
     };
@@ -85,6 +86,7 @@ pub fn estimate(
         document
             .notes
             .push(format!("{INTERRUPTED}: no entries are known, so only samples are shown"));
+        keep_early(&mut document, (&shared, &found, ask), (report, profile), INTERRUPTED);
         return Ok((without(document, &found, INTERRUPTED), further.interrupted));
     }
     // Entries of a process are of a window, in which it may have had less of a processor than when it was sampled.
@@ -123,17 +125,22 @@ pub fn estimate(
         },
     )?;
     document.runs.extend(further.runs());
-    let context = known.enter(&mut document, profile, further.counts(), &isolated, &recorded)?;
+    let measured = Measured { count: further.counts(), isolated: &isolated, recorded: &recorded };
+    let of = (measured.count, measured.isolated, measured.recorded);
+    let evidence = ask.keep.is_some().then(|| kept(&known, (report, &document), of, profile));
+    let context = evaluate(&known, &mut document, measured, &mut of_profile(profile))?;
     document.regions = regions::regions(profile, &functions, &isolated, &context);
-    document.notes.extend(notes(&context, &recorded, document.deterministic));
-    if ask.process.is_some() {
-        document.notes.push(WINDOWS.to_owned());
-    }
+    let mut last = Vec::new();
     if further.interrupted.is_some() {
-        document.notes.push(missing(&recorded, (interrupted(&isolated), isolated.len())));
+        last.push(missing(&recorded, (interrupted(&isolated), isolated.len())));
     }
     if values.is_some() && further.runs().len() == before {
-        document.notes.push(CUT_SHORT.to_owned());
+        last.push(CUT_SHORT.to_owned());
+    }
+    document.notes.extend(last.clone());
+    if let Some(mut evidence) = evidence {
+        evidence.notes.1 = last;
+        keep(ask.keep.as_ref(), || evidence, &mut document.notes);
     }
     progress.end();
     Ok((document, further.interrupted))
@@ -175,43 +182,26 @@ fn functions(found: &Functions, count: &Count, model: &CoreModel) -> Vec<Functio
     all
 }
 
-/// What must be known of the numbers.
-fn notes(
-    context: &Context,
-    Recorded { recorded, is_explained, .. }: &Recorded,
-    deterministic: Option<bool>,
-) -> Vec<String> {
-    let ghz = context.clock.ghz;
-    let mut notes = vec![match &context.clock.reason {
-        None => format!("core clock {ghz:.2} GHz, as an add chain showed after the sampled run"),
-        Some(why) => format!(
-            "the core clock is not known, so shares of cycles are wide: taken to be the {ghz:.2} GHz of the \
-             time-stamp counter, or up to twice that: {why}"
-        ),
-    }];
-    if context.ports.is_none() {
-        notes.push(
-            "no table has the µops of this core's instructions: each is taken for one slot, or half of one, or four"
-                .to_owned(),
-        );
+/// Keeps the evidence where nothing is counted.
+fn keep_early(
+    document: &mut Estimate,
+    (shared, found, ask): (&Shared, &Functions, &EstimateAsk),
+    (report, profile): (&Report, &mut Profile),
+    why: &str,
+) {
+    let command = report.command.clone().unwrap_or_default();
+    let name = report.subject.join(" ");
+    let (command, name) = (command.as_slice(), name.as_str());
+    let known = Known { shared, found, functions: &[], command, name, ask };
+    let none = (&Count::default(), &Isolated::new(), &Recorded::default());
+    let mut evidence = || Evidence {
+        failed: Some(why.to_owned()),
+        ..kept(&known, (report, document), none, profile)
+    };
+    let evidence = ask.keep.is_some().then(&mut evidence);
+    if let Some(evidence) = evidence {
+        keep(ask.keep.as_ref(), || evidence, &mut document.notes);
     }
-    if let (true, Some(cycles)) = (recorded.branches, context.penalty) {
-        notes.push(format!(
-            "a misprediction costs {cycles:.0} cycles by the self-test where its branch waits for a load, and as \
-             `tdtool count --branches` shows for others"
-        ));
-    }
-    if deterministic == Some(false) {
-        notes.push(
-            "two runs entered blocks differently often: the program is not deterministic, and its \
-             shares are of several runs"
-                .to_owned(),
-        );
-    }
-    if *is_explained {
-        notes.push("loads were not recorded: nothing is left that they could explain".to_owned());
-    }
-    notes
 }
 
 /// The document where nothing is counted: all is unexplained.

@@ -1,10 +1,12 @@
-//! Reports that are documents already.
+//! Reports that are documents already, or of evidence, which is evaluated again.
 
 use super::code::CodeAsk;
-use crate::documents::{Report, report_file};
+use crate::documents::{Report, evidence_file, report_file};
+use crate::estimate::replay;
 use crate::topdown::ImportAsk;
 use std::path::Path;
 use tma::error::{Error, Result};
+use tma::tables::Library;
 
 /// The reports of a document; with intervals all, else the last.
 ///
@@ -32,6 +34,29 @@ pub(super) fn reports(path: &Path, ask: &ImportAsk, code: Option<&CodeAsk>) -> R
         report.sampled = report.sampled.take().filter(|_| code.is_some());
     }
     Ok(all)
+}
+
+/// The report of evidence, evaluated again.
+///
+/// # Errors
+/// It cannot be read or evaluated; the question needs the recording.
+pub(super) fn evaluated(
+    path: &Path,
+    (library, ask): (&Library, &ImportAsk),
+    code: Option<&CodeAsk>,
+) -> Result<Vec<Report>> {
+    if let Some(option) = needs_recording(ask, code) {
+        return Err(Error::usage(format!("{option} does not apply to evidence of an estimate"))
+            .because(format!("{} holds what the estimate needs only", path.display()))
+            .hint("leave it out"));
+    }
+    let mut report = replay(evidence_file::read(path)?, library)?;
+    let (functions, blocks) = code.map_or((0, 0), |ask| (ask.functions, ask.blocks));
+    report.functions.truncate(functions);
+    report.blocks.truncate(blocks);
+    report.sampled = report.sampled.take().filter(|_| code.is_some());
+    report.notes.push(format!("evaluated again from the evidence in {}", path.display()));
+    Ok(vec![report])
 }
 
 /// An option that a document cannot answer.

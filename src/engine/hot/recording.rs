@@ -1,6 +1,6 @@
 //! A recording with samples, from whatever file it is in.
 
-use crate::documents::report_file;
+use crate::documents::{evidence_file, report_file};
 use profile::counts::folder_error;
 use profile::recording::Stream;
 use profile::{perfdata, session};
@@ -15,6 +15,8 @@ pub enum FileKind {
     Session,
     /// perf.data.
     PerfData,
+    /// What an estimate was computed from.
+    Evidence,
     /// A document of tdtool.
     Document,
     /// Counts only, or something else.
@@ -64,6 +66,8 @@ pub fn kind(path: &Path) -> Result<FileKind> {
         Ok(FileKind::PerfData)
     } else if start.starts_with(&session::MAGIC) && session::has_samples(path)? {
         Ok(FileKind::Session)
+    } else if evidence_file::recognise(start) {
+        Ok(FileKind::Evidence)
     } else if report_file::recognise(start) {
         Ok(FileKind::Document)
     } else {
@@ -94,6 +98,6 @@ pub fn stream(path: &Path, chains: bool) -> Result<Option<Stream>> {
     match kind(path)? {
         FileKind::Session => session::open(path, chains).map(Some),
         FileKind::PerfData => perfdata::open(path, chains).map(Some),
-        FileKind::Document | FileKind::Other => Ok(None),
+        FileKind::Evidence | FileKind::Document | FileKind::Other => Ok(None),
     }
 }

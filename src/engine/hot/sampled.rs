@@ -34,8 +34,10 @@ pub fn of_files(
 ) -> Result<Vec<Report>> {
     let [path] = ask.files.as_slice() else { return imported(library, ask) };
     let kind = recording::kind(path)?;
-    if kind == recording::FileKind::Document {
-        return finished::reports(path, ask, code);
+    match kind {
+        recording::FileKind::Document => return finished::reports(path, ask, code),
+        recording::FileKind::Evidence => return finished::evaluated(path, (library, ask), code),
+        _ => {}
     }
     let mut reports = match kind {
         recording::FileKind::PerfData => Vec::new(),

@@ -13,6 +13,7 @@
 //! | `transfer`, `value` | symbolic values, and how instructions transform them |
 //! | `iteration` | one iteration of a loop body in terms of the registers at its start |
 //! | `dominators`, `loops` | dominators and natural loops |
+//! | `stored` | a graph from parts that another process kept |
 //! | `image` | a program's memory, from its ELF file |
 //! | `no_return` | functions known not to return |
 //!
@@ -32,6 +33,7 @@ mod no_return;
 mod partition;
 mod slice;
 mod slice_state;
+mod stored;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -43,4 +45,5 @@ pub use graph::{BasicBlock, Edge, Flow, Loop};
 pub use image::Image;
 pub use iteration::{Exit, Iteration, Linear, LinearAccess, Loaded, Term};
 pub use memory::Memory;
+pub use stored::stored;
 pub use terms::merged;

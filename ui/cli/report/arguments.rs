@@ -231,7 +231,7 @@ impl ReportArgs {
     }
 
     /// The files to write, and their options.
-    pub fn outputs(&self) -> [(&Option<PathBuf>, &'static str); 8] {
+    pub fn outputs(&self) -> [(&Option<PathBuf>, &'static str); 9] {
         let code = &self.code;
         [
             (&self.output, "--output"),
@@ -242,6 +242,7 @@ impl ReportArgs {
             (&code.flamegraph, "--flamegraph"),
             (&code.pprof, "--pprof"),
             (&code.callgrind, "--callgrind"),
+            (&code.evidence, "--evidence"),
         ]
     }
 

@@ -38,6 +38,12 @@ pub struct CodeArgs {
     /// Estimate the tree without a PMU: further runs, output repeated on stderr
     #[arg(long, conflicts_with_all = ["thread", "time", "event_number", "repeat", "no_multiplex", "drilldown", "interval"], help_heading = CODE)]
     pub estimate: bool,
+    /// Keep in FILE all that the estimate is computed from (.gz: compressed)
+    #[arg(long, value_name = "FILE", requires = "estimate", conflicts_with = "regions", help_heading = CODE)]
+    pub evidence: Option<PathBuf>,
+    /// With --evidence: placeholders for paths, symbols and arguments
+    #[arg(long, requires = "evidence", help_heading = CODE)]
+    pub redact: bool,
     /// Only samples of this thread or process (ID or thread name); repeatable
     #[arg(long, value_name = "ID|NAME", help_heading = CODE)]
     pub thread: Vec<String>,

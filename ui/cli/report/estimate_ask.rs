@@ -3,7 +3,9 @@
 use crate::cli::progress;
 use crate::message::note;
 use crate::settings::Settings;
-use engine::estimate::{EstimateAsk, Step, Watch};
+use engine::documents::evidence_file;
+use engine::estimate::{EstimateAsk, Keep, Step, Watch, redacted};
+use std::path::Path;
 use tma::Result;
 
 /// The command to estimate.
@@ -17,7 +19,16 @@ pub(super) fn estimate_ask(
             .hint("tdtool report --estimate -- COMMAND; of a running process: tdtool -p PID, then the key e")
     })?;
     let (model, progress) = (settings.own_core_model()?, Watch::new(show_step));
-    Ok(EstimateAsk { command, process: None, model, progress, so_far: None })
+    Ok(EstimateAsk { command, process: None, model, progress, so_far: None, keep: None })
+}
+
+/// Writes the evidence to a file; with placeholders for names, if asked for.
+pub(super) fn keep_in(path: &Path, redact: bool) -> Keep {
+    let path = path.to_owned();
+    Keep::new(move |evidence| {
+        let evidence = if redact { redacted(&evidence) } else { evidence };
+        evidence_file::write(&path, &evidence)
+    })
 }
 
 /// Shows a step of the estimate that begins; the first says what all will take.

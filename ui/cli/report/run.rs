@@ -2,13 +2,14 @@
 
 use super::arguments::{Format, ReportArgs};
 use super::destination::Destination;
-use super::estimate_ask::estimate_ask;
+use super::estimate_ask::{estimate_ask, keep_in};
 use crate::cli::global::Global;
 use crate::cli::outcome::{note_blocked, note_remedy, status};
 use crate::cli::progress::{Clock, Progress};
 use crate::cli::reading::reading;
 use crate::message::{self, note};
 use crate::settings::Settings;
+use engine::estimate::EstimateAsk;
 use engine::files::check_place;
 use engine::hot::code::CodeAsk;
 use engine::hot::entries::target as count_target;
@@ -93,7 +94,9 @@ fn of_measurement(
         code.count = Some(count_target(&ask.target, ask.command.as_ref())?);
     }
     if let (true, Some(code)) = (args.code.estimate, &mut code) {
-        code.estimate = Some(estimate_ask(settings, ask.command.as_ref())?);
+        let keep = args.code.evidence.as_ref().map(|path| keep_in(path, args.code.redact));
+        let own = estimate_ask(settings, ask.command.as_ref())?;
+        code.estimate = Some(EstimateAsk { keep, ..own });
     }
     if let Some(code) = &mut code {
         code.command.clone_from(&ask.command);
@@ -153,6 +156,7 @@ fn note_stacks(args: &ReportArgs) {
         ("flame graph is", &args.code.flamegraph),
         ("profile is", &args.code.pprof),
         ("costs are", &args.code.callgrind),
+        ("evidence is", &args.code.evidence),
     ];
     for (what, path) in written {
         if let Some(path) = path.as_ref().filter(|p| p.as_os_str() != "-" && p.exists()) {

@@ -64,6 +64,7 @@ impl Sampled {
             so_far: Some(SoFar::new(move |document| {
                 documents.send(BackgroundResult::EstimatedSoFar(Searchable::boxed(document)));
             })),
+            keep: None,
         };
         match estimate(&self.report, &mut profile, &ask)? {
             (document, None) => Ok(document),

@@ -1,0 +1,219 @@
+//! Everything that an estimate was computed from, `tdtool.evidence/1`: it is evaluated again anywhere, without the
+//! processor and the program. Addresses are p_vaddr.
+
+use super::count::Count;
+use super::estimate::Run;
+use super::report::Report;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Schema of the document.
+pub const SCHEMA: &str = "tdtool.evidence/1";
+
+/// The evidence of one estimate.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Evidence {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Version of tdtool that wrote it.
+    pub tool: String,
+    /// Whether paths, names and arguments are placeholders.
+    #[serde(default)]
+    pub redacted: bool,
+    /// The core that it ran on.
+    pub core: CoreUsed,
+    /// The report without the estimate.
+    pub report: Option<Box<Report>>,
+    /// The command; empty of a live process.
+    pub command: Vec<String>,
+    /// What the program is called.
+    pub name: String,
+    /// Whether a live process was estimated, in windows.
+    pub process: bool,
+    /// Core cycles of the run.
+    pub cycles: f64,
+    /// The sampled run.
+    pub samples: Sampled,
+    /// Functions with their code.
+    pub functions: Vec<Code>,
+    /// Counts, mispredictions and loads.
+    pub count: Count,
+    /// Code measured in isolation.
+    pub isolated: Vec<Alone>,
+    /// What was recorded.
+    pub recorded: Records,
+    /// Runs of the command.
+    pub runs: Vec<Run>,
+    /// Whether two runs entered all blocks equally often.
+    pub deterministic: Option<bool>,
+    /// Notes of the runs, in front of those about the numbers and after them.
+    pub notes: (Vec<String>, Vec<String>),
+    /// Why nothing was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+/// The facts of a core that an estimate uses.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CoreUsed {
+    /// Vendor, family and model.
+    pub processor: String,
+    /// Its table.
+    pub table: Option<String>,
+    /// Slots a cycle.
+    pub width: f64,
+    /// Ways and sets of its first-level caches of code and data.
+    pub l1_code: Option<(usize, usize)>,
+    /// The same of data.
+    pub l1_data: Option<(usize, usize)>,
+    /// The clock in GHz, its relative error, and why it was not measured.
+    pub clock: (f64, f64, Option<String>),
+    /// Cycles of a misprediction by the self-test.
+    pub misprediction: Option<f64>,
+    /// All answers of the self-test, for whoever reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<serde_json::Value>,
+}
+
+/// Functions of the sampled run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sampled {
+    /// Name of the event.
+    pub event: String,
+    /// Samples.
+    pub samples: u64,
+    /// Wall time.
+    pub seconds: f64,
+    /// Share of the kernel.
+    pub kernel: f64,
+    /// Those that were looked at, hottest first.
+    pub functions: Vec<HotCode>,
+}
+
+/// A hot function.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HotCode {
+    /// Its file.
+    pub module: String,
+    /// Its name.
+    pub name: String,
+    /// First address and the one after the last.
+    pub range: (u64, u64),
+    /// Share of all samples.
+    pub share: f64,
+    /// Why its code is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap: Option<String>,
+}
+
+/// The code of a function, with what was seen of it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Code {
+    /// Its number among the hot functions.
+    pub number: usize,
+    /// Basic blocks in order of address.
+    pub blocks: Vec<Block>,
+    /// Natural loops, outer ones first.
+    pub loops: Vec<Around>,
+    /// Runs of instructions: their address and bytes in hex.
+    pub code: Vec<(u64, String)>,
+    /// Source lines of instructions with samples, and samples, by address.
+    pub lines: BTreeMap<u64, Line>,
+}
+
+/// A basic block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Block {
+    /// First address and the one after its last instruction.
+    pub range: (u64, u64),
+    /// The blocks after it, by number; the fall-through is last.
+    pub to: Vec<To>,
+    /// The innermost loop that has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub innermost: Option<usize>,
+    /// Samples.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub samples: u64,
+    /// Its entries, or why they are not known.
+    pub entries: Result<u64, String>,
+    /// Cycles of its longest path of dependencies, if it has samples.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub latency: f64,
+}
+
+/// Where control goes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum To {
+    /// A block, by number.
+    Block(usize),
+    /// An address out of the function.
+    Outside {
+        /// The address.
+        outside: u64,
+    },
+}
+
+/// A natural loop, with blocks by number.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Around {
+    /// Its first block.
+    pub head: usize,
+    /// Those that jump back.
+    pub back: Vec<usize>,
+    /// All.
+    pub blocks: Vec<usize>,
+}
+
+/// An instruction of the listing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Samples.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub samples: u64,
+    /// Source file and line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<(String, u32)>,
+}
+
+/// A loop or blocks in isolation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Alone {
+    /// The function, by its place in `functions`.
+    pub function: usize,
+    /// The blocks, by number.
+    pub blocks: Vec<usize>,
+    /// Cycles of an entry (value, low, high), or why they are not known.
+    pub cycles: Result<(f64, f64, f64), String>,
+    /// `issue-width`, `front-end`, `core` or `unknown`.
+    pub kind: String,
+    /// As in `tdtool.block/1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<String>,
+    /// Whether it was measured with the program's own values.
+    pub own_values: bool,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_up: Option<String>,
+}
+
+/// What was recorded beside counts, and wanted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Records {
+    /// Branches: wanted, and recorded.
+    pub branches: (bool, bool),
+    /// Loads.
+    pub loads: (bool, bool),
+    /// Nothing was left that loads could explain.
+    pub is_explained: bool,
+    /// The code of which loads were recorded, by file.
+    pub places: BTreeMap<String, Vec<(u64, u64)>>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+fn is_none(cycles: &f64) -> bool {
+    *cycles == 0.0
+}

@@ -1,0 +1,79 @@
+//! What was measured → the document: one function for the live estimate and for kept evidence, so that both say the
+//! same.
+
+use super::evidence::Context;
+use super::listing::Listed;
+use super::recording::{Known, Recorded};
+use super::schedule::Isolated;
+use crate::documents::count::Count;
+use crate::documents::estimate::Estimate;
+use tma::Result;
+
+/// What the counts of a process are.
+const WINDOWS: &str = "counts are of windows in which probes slow the process: without them entries may be up to \
+                       40 % more; code is measured in isolation with made-up values";
+
+/// What was measured.
+#[derive(Clone, Copy)]
+pub(super) struct Measured<'a, 'b> {
+    pub count: &'a Count,
+    pub isolated: &'b Isolated,
+    pub recorded: &'b Recorded,
+}
+
+/// Enters all that follows from it, with notes on the numbers. `code` lists the instructions of a function.
+///
+/// # Errors
+/// The table of ports cannot be read.
+pub(super) fn evaluate<'c, 'a: 'c>(
+    known: &Known<'a>,
+    document: &mut Estimate,
+    of: Measured<'c, '_>,
+    code: Listed<'_>,
+) -> Result<Context<'c>> {
+    let context = known.enter(document, of.count, (of.isolated, of.recorded), code)?;
+    document.notes.extend(notes(&context, of.recorded, document.deterministic));
+    if known.ask.process.is_some() {
+        document.notes.push(WINDOWS.to_owned());
+    }
+    Ok(context)
+}
+
+/// What must be known of the numbers.
+fn notes(
+    context: &Context,
+    Recorded { recorded, is_explained, .. }: &Recorded,
+    deterministic: Option<bool>,
+) -> Vec<String> {
+    let ghz = context.clock.ghz;
+    let mut notes = vec![match &context.clock.reason {
+        None => format!("core clock {ghz:.2} GHz, as an add chain showed after the sampled run"),
+        Some(why) => format!(
+            "the core clock is not known, so shares of cycles are wide: taken to be the {ghz:.2} GHz of the \
+             time-stamp counter, or up to twice that: {why}"
+        ),
+    }];
+    if context.ports.is_none() {
+        notes.push(
+            "no table has the µops of this core's instructions: each is taken for one slot, or half of one, or four"
+                .to_owned(),
+        );
+    }
+    if let (true, Some(cycles)) = (recorded.branches, context.penalty) {
+        notes.push(format!(
+            "a misprediction costs {cycles:.0} cycles by the self-test where its branch waits for a load, and as \
+             `tdtool count --branches` shows for others"
+        ));
+    }
+    if deterministic == Some(false) {
+        notes.push(
+            "two runs entered blocks differently often: the program is not deterministic, and its \
+             shares are of several runs"
+                .to_owned(),
+        );
+    }
+    if *is_explained {
+        notes.push("loads were not recorded: nothing is left that they could explain".to_owned());
+    }
+    notes
+}

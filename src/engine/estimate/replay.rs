@@ -1,0 +1,232 @@
+//! An estimate from its evidence, by the same code as the live one: no processor and no program are needed.
+
+use super::ask::EstimateAsk;
+use super::counted::Counted;
+use super::evaluate::{Measured, evaluate};
+use super::evidence::Clock;
+use super::functions::Functions;
+use super::further::Wanted;
+use super::isolated::{Found, Values};
+use super::kept::BOUNDS;
+use super::pieces::Function;
+use super::recording::{Known, Recorded};
+use super::rows;
+use super::schedule::Isolated;
+use super::shared::Shared;
+use super::sound;
+use crate::core_model::CoreModel;
+use crate::documents::estimate::Estimate;
+use crate::documents::evidence::{Alone, Code, CoreUsed, Evidence, Records, Sampled, To};
+use crate::documents::{Report, Source};
+use crate::hot::hottest::{Hot, Hottest};
+use crate::steps::Watch;
+use estimate::{Bound, Interval, Isolated as InIsolation};
+use isa::flow::{BasicBlock, Edge, Loop, stored};
+use profile::hot::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tma::tables::Library;
+use tma::{Cache, Core, Error, Result};
+
+/// The report of `evidence`, with its estimate.
+///
+/// # Errors
+/// Its parts do not belong together, or there is no table of its core.
+pub fn replay(evidence: Evidence, library: &Library) -> Result<Report> {
+    sound::check(&evidence)?;
+    let model = model(&evidence.core, library)?;
+    let found = hot(&evidence.samples);
+    let counted = Counted::new(&evidence.count);
+    let functions = evidence.functions.iter().map(|code| function(code, &found, &counted));
+    let functions: Vec<Function> = functions.collect::<Option<_>>().ok_or_else(unsound)?;
+    let isolated = isolated(&evidence.isolated, &functions);
+    let (ghz, error, reason) = evidence.core.clock.clone();
+    let shared = Shared {
+        core: &model.core,
+        width: evidence.core.width,
+        cycles: evidence.cycles,
+        samples: evidence.samples.samples,
+        clock: Clock { ghz, error, reason },
+        penalty: evidence.core.misprediction,
+    };
+    let process = evidence.process.then_some((0, Duration::ZERO));
+    let ask = EstimateAsk {
+        command: pmu::Command::default(),
+        process,
+        model: model.clone(),
+        progress: Watch::new(|_| ()),
+        so_far: None,
+        keep: None,
+    };
+    let mut document = Estimate {
+        runs: evidence.runs.clone(),
+        deterministic: evidence.deterministic,
+        notes: evidence.notes.0.clone(),
+        ..Estimate::default()
+    };
+    if let Some(why) = &evidence.failed {
+        rows::unknown(&mut document, &found, why);
+        return Ok(Report { estimate: Some(document), ..report(evidence.report) });
+    }
+    let (command, name) = (evidence.command.as_slice(), evidence.name.as_str());
+    let known =
+        Known { shared: &shared, found: &found, functions: &functions, command, name, ask: &ask };
+    let of = recorded(&evidence.recorded);
+    let samples = evidence.samples.samples;
+    let mut listed = |module: &str, start: u64| {
+        let is_it = |one: &&Function| {
+            let hot = &found.hot.functions[one.number];
+            one.module == module && hot.range.start == start
+        };
+        let at = functions.iter().position(|one| is_it(&one))?;
+        Some(annotated(&functions[at], &evidence.functions[at], samples))
+    };
+    let measured = Measured { count: &evidence.count, isolated: &isolated, recorded: &of };
+    evaluate(&known, &mut document, measured, &mut listed)?;
+    document.notes.extend(evidence.notes.1.clone());
+    Ok(Report { estimate: Some(document), ..report(evidence.report) })
+}
+
+fn report(kept: Option<Box<Report>>) -> Report {
+    kept.map_or_else(|| Report::new(Source::Imported), |report| *report)
+}
+
+fn unsound() -> Error {
+    Error::failed("cannot evaluate the evidence").because("its code and control flow disagree")
+}
+
+fn model(of: &CoreUsed, library: &Library) -> Result<CoreModel> {
+    let core = match &of.table {
+        Some(name) => Core::modelled(library, name)?,
+        None => Core::default(),
+    };
+    let shape = |(ways, sets)| Cache { ways, sets };
+    let (l1_code, l1_data) = (of.l1_code.map(shape), of.l1_data.map(shape));
+    CoreModel::new(Arc::new(Core { l1_code, l1_data, ..core }), None)
+}
+
+fn hot(of: &Sampled) -> Functions {
+    let functions = of.functions.iter().map(|one| Hot {
+        path: PathBuf::from(&one.module),
+        name: one.name.clone(),
+        range: one.range.0..one.range.1,
+        share: one.share,
+        gap: one.gap.clone(),
+        blocks: Vec::new(),
+    });
+    let hot = Hottest {
+        functions: functions.collect(),
+        event: of.event.clone(),
+        samples: of.samples,
+        seconds: of.seconds,
+        ..Hottest::default()
+    };
+    Functions { hot, kernel: of.kernel }
+}
+
+fn function(of: &Code, found: &Functions, counted: &Counted) -> Option<Function> {
+    let block = |block: &crate::documents::evidence::Block| BasicBlock {
+        start: block.range.0,
+        end: block.range.1,
+        edges: block.to.iter().map(edge).collect(),
+        innermost: block.innermost,
+        ..BasicBlock::default()
+    };
+    let around = |one: &crate::documents::evidence::Around| Loop {
+        head: one.head,
+        back_edges: one.back.clone(),
+        blocks: one.blocks.clone(),
+        ..Loop::default()
+    };
+    let code: Option<Vec<(u64, Vec<u8>)>> =
+        of.code.iter().map(|(at, text)| Some((*at, bytes(text)?))).collect();
+    let blocks = of.blocks.iter().map(block).collect();
+    let flow = stored(blocks, of.loops.iter().map(around).collect(), &code?)?;
+    let module = found.hot.functions.get(of.number)?.path.display().to_string();
+    let samples = of.blocks.iter().map(|block| block.samples).collect();
+    let entries = of.blocks.iter().map(|block| block.entries.clone()).collect();
+    let latency = of.blocks.iter().map(|block| block.latency).collect();
+    Some(Function::of_flow(
+        of.number,
+        (module, Rc::new(flow)),
+        (samples, entries, latency),
+        counted,
+    ))
+}
+
+fn edge(to: &To) -> Edge {
+    match to {
+        To::Block(number) => Edge::Block(*number),
+        To::Outside { outside } => Edge::Outside(*outside),
+    }
+}
+
+/// The bytes of a text in hex.
+fn bytes(text: &str) -> Option<Vec<u8>> {
+    let pairs = text.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    pairs.map(|pair| (pair.len() == 2).then(|| byte(pair))?).collect()
+}
+
+/// By the blocks that were measured: a piece that is divided otherwise now was not.
+fn isolated(all: &[Alone], functions: &[Function]) -> Isolated {
+    let place = |one: &Alone| {
+        let pieces = &functions.get(one.function)?.pieces;
+        let piece = pieces.iter().position(|piece| piece.blocks == one.blocks)?;
+        Some(((one.function, piece), found(one)))
+    };
+    all.iter().filter_map(place).collect()
+}
+
+fn found(of: &Alone) -> std::result::Result<Found, String> {
+    let (value, low, high) = of.cycles.clone()?;
+    let bound = BOUNDS.iter().find(|(_, name)| *name == of.kind);
+    let bound = bound.map_or(Bound::Unknown, |(bound, _)| *bound);
+    Ok(Found {
+        evidence: InIsolation { cycles: Interval::new(value, low, high), bound },
+        bound: of.bound.clone(),
+        values: match of.own_values {
+            true => Values::Own,
+            false => Values::MadeUp(of.made_up.clone()),
+        },
+    })
+}
+
+fn recorded(of: &Records) -> Recorded {
+    let ranges = |all: &Vec<(u64, u64)>| all.iter().map(|(from, to)| *from..*to).collect();
+    let places = of.places.iter().map(|(path, all)| (PathBuf::from(path), ranges(all)));
+    Recorded {
+        wanted: Wanted { branches: of.branches.0, loads: of.loads.0 },
+        recorded: Wanted { branches: of.branches.1, loads: of.loads.1 },
+        places: Arc::new(places.collect()),
+        is_explained: of.is_explained,
+    }
+}
+
+/// The code with its samples, as a profile lists it.
+fn annotated(of: &Function, kept: &Code, samples: u64) -> Annotated {
+    let block = |(number, block): (usize, &BasicBlock)| {
+        let closed = of.flow.loops.iter().rev().find(|one| one.back_edges.contains(&number));
+        let line = |(at, inst): &(u64, isa::code::Inst)| {
+            let own = kept.lines.get(at).cloned().unwrap_or_default();
+            AnnotatedLine {
+                address: *at,
+                bytes: inst.bytes.clone(),
+                text: inst.text.clone(),
+                samples: own.samples,
+                share: own.samples as f64 / samples.max(1) as f64,
+                source: own.source,
+            }
+        };
+        AnnotatedBlock {
+            block: HotBlock { start: block.start, end: block.end, ..HotBlock::default() },
+            back_to: closed.map(|one| of.flow.blocks[one.head].start),
+            lines: of.instructions(number).iter().map(line).collect(),
+            ..AnnotatedBlock::default()
+        }
+    };
+    let blocks = of.flow.blocks.iter().enumerate().map(block).collect();
+    Annotated { blocks, ..Annotated::default() }
+}
