@@ -70,11 +70,12 @@ fn tables(files: &BTreeMap<String, PathBuf>, out: &Path) -> Result<()> {
         writeln!(
             list,
             "    Embedded {{ name: {name:?}, vendor: {:?}, core: {}, pmu: {:?}, rules: &[{}], \
-             data: include_bytes!({:?}) }},",
+             signature: &{:?}, data: include_bytes!({:?}) }},",
             table.vendor,
             table.core.map_or("None".into(), |c| format!("Some(CoreKind::{c:?})")),
             table.pmu,
             rules.join(", "),
+            table.encode_signature()?,
             data.display().to_string()
         )?;
         for event in &table.events {

@@ -4,6 +4,7 @@
 
 use crate::generated::Generated;
 use anyhow::{Error, Result, ensure};
+use serde::Serialize;
 use std::fmt::Write as _;
 use tma::tables::schema::{EventSpec, MatchRule, NodeSpec, TableFile};
 use tma::tables::{PmuKind, Table};
@@ -20,7 +21,10 @@ pub fn text(made: &Generated) -> Result<String> {
         out.push('\n');
     }
     head(&mut out, t);
-    facts(&mut out, t)?;
+    section(&mut out, "facts", &t.facts)?;
+    if let Some(signature) = &t.signature {
+        section(&mut out, "signature", signature)?;
+    }
     for (what, nodes) in [("node", &t.node), ("bottleneck", &t.bottleneck), ("info", &t.info)] {
         for n in nodes {
             node(&mut out, what, n);
@@ -91,10 +95,10 @@ fn head(out: &mut String, t: &TableFile) {
 }
 
 /// One line a fact.
-fn facts(out: &mut String, t: &TableFile) -> Result<()> {
-    let toml::Value::Table(facts) = toml::Value::try_from(&t.facts)? else { return Ok(()) };
+fn section(out: &mut String, title: &str, facts: &impl Serialize) -> Result<()> {
+    let toml::Value::Table(facts) = toml::Value::try_from(facts)? else { return Ok(()) };
     if !facts.is_empty() {
-        out.push_str("\n[facts]\n");
+        writeln!(out, "\n[{title}]")?;
     }
     for (name, value) in facts {
         writeln!(out, "{name} = {value}")?;

@@ -7,6 +7,7 @@ use crate::machines::MACHINES;
 use crate::names;
 use crate::perfmon::Metric;
 use crate::repairs::{self, Fix};
+use crate::signatures;
 use crate::sources::{Read, is_tree, read};
 use anyhow::{Context, Result, ensure};
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,6 +59,7 @@ impl Read<'_> {
             texts: shape.texts.map(str::to_owned),
             notes,
             matches: self.matches.clone(),
+            signature: signatures::of(machine.name),
             pipeline: Pipeline {
                 width: shape.width,
                 reorder_buffer: shape.reorder_buffer,

@@ -20,6 +20,7 @@ mod names;
 mod perfmon;
 mod repairs;
 mod sheet;
+mod signatures;
 mod sources;
 mod verify;
 

@@ -3,30 +3,14 @@
 //! It is built once, from the machine or from what the user named (`--uarch`, `--tables`), and
 //! passed down. What is not known is `None` and named by [`Core::missing`].
 
-use crate::Cpu;
 use crate::measured::{Kind, Known, Measured, Origin};
 use crate::self_test::{Answers, SelfTest};
 use crate::tables::facts::{FusedWith, OpCache};
 use crate::tables::{Facts, Library, Table};
+use crate::{Cache, Cpu};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Shape of a cache with lines of 64 bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cache {
-    /// Lines of a set.
-    pub ways: usize,
-    /// Sets.
-    pub sets: usize,
-}
-
-impl Cache {
-    /// Its size in bytes.
-    pub fn bytes(self) -> usize {
-        64 * self.ways * self.sets
-    }
-}
 
 /// A processor core.
 ///

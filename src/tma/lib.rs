@@ -7,6 +7,8 @@
 //! | [`formula`] | the formula language of the tables |
 //! | [`tables`] | typed event tables, selection, validation, texts |
 //! | [`schedule`] | counter constraints; events → groups |
+//! | [`cpuid`] | what a processor says of itself: registers, features, caches, fingerprint |
+//! | [`identity`] | which table describes a processor, by all that it shows |
 //! | `core` | one description of a processor core ([`Core`]) |
 //! | [`self_test`] | what a processor answered about itself |
 //! | [`measured`] | facts of a core that were measured on it |
@@ -17,12 +19,15 @@
 //!
 //! Nothing here measures, asks a machine or prints.
 
+mod cache;
 mod core;
 pub mod counts;
 mod cpu;
+pub mod cpuid;
 pub mod error;
 pub mod files;
 pub mod formula;
+pub mod identity;
 pub mod measured;
 pub mod quantity;
 pub mod schedule;
@@ -31,6 +36,7 @@ pub mod tables;
 pub mod text;
 pub mod tree;
 
-pub use core::{Cache, Core, ReorderBuffer};
+pub use cache::Cache;
+pub use core::{Core, ReorderBuffer};
 pub use cpu::Cpu;
 pub use error::{Error, ErrorKind, Result};

@@ -5,6 +5,7 @@ use super::{estimates, expression, slots};
 
 use crate::cores;
 use crate::generated::Generated;
+use crate::signatures;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -137,6 +138,7 @@ fn generate(g: &Generation, vendor: &Path) -> Result<Generated> {
             texts: None,
             notes,
             matches: vec![MatchRule { family: g.family, models, steppings: Vec::new() }],
+            signature: signatures::of(g.name),
             pipeline: Pipeline {
                 width: g.width,
                 reorder_buffer: g.reorder_buffer,

@@ -71,6 +71,7 @@ impl Table {
             texts: file.texts,
             notes: file.notes,
             matches: file.matches,
+            signature: file.signature,
             pipeline: file.pipeline,
             counters: file.counters,
             facts: file.facts,

@@ -1,6 +1,7 @@
 //! Tables and texts built into the program, in a form that needs no parsing.
 
 use super::schema::CoreKind;
+use super::signature::Signature;
 use super::table::Table;
 use super::texts::Text;
 
@@ -35,6 +36,8 @@ pub struct Embedded {
     pub pmu: &'static str,
     /// Processors that it is for.
     pub rules: &'static [Rule],
+    /// What else such a core shows of itself, as [`Table::encode_signature`] writes it.
+    pub signature: &'static [u8],
     /// The compiled table, as [`Table::encode`] writes it.
     pub data: &'static [u8],
 }
@@ -59,6 +62,12 @@ pub fn plain_name(name: &str) -> Option<String> {
 }
 
 impl Embedded {
+    /// What else such a core shows of itself.
+    pub fn signature(&self) -> Option<Signature> {
+        // A test decodes them all.
+        postcard::from_bytes(self.signature).ok().flatten()
+    }
+
     /// The table.
     ///
     /// # Errors
@@ -69,6 +78,14 @@ impl Embedded {
 }
 
 impl Table {
+    /// The signature alone, for embedding.
+    ///
+    /// # Errors
+    /// As [`Table::encode`].
+    pub fn encode_signature(&self) -> Result<Vec<u8>, String> {
+        postcard::to_stdvec(&self.signature).map_err(|e| e.to_string())
+    }
+
     /// The compiled table in postcard's format, for embedding.
     ///
     /// # Errors

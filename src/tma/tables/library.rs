@@ -10,9 +10,9 @@ mod event_names;
 mod names;
 mod processors;
 
-use super::Table;
 use super::embedded::{Bundle, Embedded};
 use super::texts::Texts;
+use super::{Signature, Table};
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::fs;
@@ -52,16 +52,17 @@ pub struct Library {
     ports: BTreeMap<String, PathBuf>,
 }
 
-/// A table: where it comes from, and itself once it was asked for.
+/// A table: where it comes from, and itself and its signature once they were asked for.
 #[derive(Debug, Clone)]
 struct Known {
     source: Source,
     table: OnceLock<Arc<Table>>,
+    signature: OnceLock<Option<Arc<Signature>>>,
 }
 
 impl From<Source> for Known {
     fn from(source: Source) -> Self {
-        Self { source, table: OnceLock::new() }
+        Self { source, table: OnceLock::new(), signature: OnceLock::new() }
     }
 }
 

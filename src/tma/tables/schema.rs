@@ -3,6 +3,7 @@
 //! docs/reference/tables.md explains every key to a person who writes one by hand.
 
 use super::facts::Facts;
+use super::signature::Signature;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
@@ -43,6 +44,9 @@ pub struct TableFile {
     /// Processors this table is for.
     #[serde(default, rename = "match")]
     pub matches: Vec<MatchRule>,
+    /// What else such a core shows of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Signature>,
     /// Width and depth of the machine.
     pub pipeline: Pipeline,
     /// What can count.

@@ -2,6 +2,7 @@
 
 use super::facts::Facts;
 use super::schema::{CoreKind, Counters, EventSpec, MatchRule, NodeSpec, Pipeline, TableFile};
+use super::signature::Signature;
 use crate::error::{Error, Result};
 use crate::formula::Program;
 use serde::{Deserialize, Serialize};
@@ -158,6 +159,8 @@ pub struct Table {
     pub notes: Vec<String>,
     /// Processors it is for.
     pub matches: Vec<MatchRule>,
+    /// What else such a core shows of itself.
+    pub signature: Option<Signature>,
     /// Width and depth.
     pub pipeline: Pipeline,
     /// What can count.
@@ -237,6 +240,7 @@ impl Table {
             texts: self.texts.clone(),
             notes: self.notes.clone(),
             matches: self.matches.clone(),
+            signature: self.signature.clone(),
             pipeline: self.pipeline.clone(),
             counters: self.counters.clone(),
             facts: self.facts.clone(),

@@ -2,7 +2,9 @@
 
 use super::{Library, Source};
 use crate::error::Result;
-use crate::tables::{CoreKind, Table};
+use crate::tables::schema::TableFile;
+use crate::tables::{CoreKind, Signature, Table};
+use std::sync::Arc;
 
 /// What a table is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +18,10 @@ pub struct Head {
     /// How closely it describes a processor of this family, model and stepping: by stepping 2 or
     /// 3, by model 1, by family 0; `None`: not at all.
     pub rank: Option<u8>,
+    /// What else such a core shows of itself.
+    pub signature: Option<Arc<Signature>>,
+    /// Whether it is the user's own (`--tables`).
+    pub is_own: bool,
 }
 
 impl Library {
@@ -37,20 +43,26 @@ impl Library {
                 })
                 .max()
         };
-        if let Source::Embedded(table) = self.known(name)?.0.source {
+        let known = self.known(name)?.0;
+        if let Source::Embedded(table) = known.source {
+            let signature = || table.signature().map(Arc::new);
             let mut rules = table.rules.iter().map(|r| (r.family, r.models, r.steppings));
             return Ok(Head {
                 vendor: table.vendor.to_owned(),
                 core: table.core,
                 pmu: table.pmu.to_owned(),
                 rank: rank(&mut rules),
+                signature: known.signature.get_or_init(signature).clone(),
+                is_own: false,
             });
         }
         let (text, origin) = self.text(name)?;
         let file = Table::read(&text, &origin)?;
         let mut rules = file.matches.iter().map(|r| (r.family, &r.models[..], &r.steppings[..]));
         let rank = rank(&mut rules);
-        Ok(Head { vendor: file.vendor, core: file.core, pmu: file.pmu, rank })
+        let TableFile { vendor, core, pmu, signature, .. } = file;
+        let signature = known.signature.get_or_init(|| signature.map(Arc::new)).clone();
+        Ok(Head { vendor, core, pmu, rank, signature, is_own: true })
     }
 
     /// The table of the same vendor for the model of the same family that is nearest by its number.

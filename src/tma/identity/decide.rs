@@ -1,0 +1,211 @@
+//! All tables against what a core shows.
+
+use super::answer::{By, Claim, Contradiction, Identity};
+use super::fact::Fact;
+use super::weigh::{View, Weighed};
+use crate::cpuid::{CacheLevel, Cpuid, Feature};
+use crate::tables::{CoreKind, Head, Library};
+use crate::{Cache, Result};
+
+/// Features that a hypervisor may hide beyond those that another candidate needs hidden.
+const HIDDEN_MORE: usize = 2;
+/// So many things must be known of a core before features alone name it.
+const LEAST_KNOWN: usize = 4;
+/// Features that are named as evidence.
+const NAMED: usize = 6;
+
+/// Which table describes the core that answers so, by everything that it says.
+///
+/// # Errors
+/// A table's head cannot be read.
+pub fn identify(cpuid: &Cpuid, library: &Library) -> Result<Identity> {
+    let weighed = weigh(cpuid, library)?;
+    let claimed = claim(cpuid, &weighed);
+    let mut identity = Identity { claimed, is_virtual: cpuid.is_virtual(), ..Identity::default() };
+    let left = remaining(&weighed, cpuid);
+    let (chosen, by) = choose(&weighed, &left, cpuid);
+    if let Some(chosen) = chosen {
+        identity.table = Some(chosen.name.clone());
+        identity.core = chosen.head.core;
+        identity.by = by;
+    } else {
+        identity.candidates = left.iter().map(|w| w.name.clone()).collect();
+    }
+    explain(&mut identity, chosen, &left, &weighed, cpuid);
+    Ok(identity)
+}
+
+/// All tables of the vendor that can be weighed or are claimed.
+fn weigh(cpuid: &Cpuid, library: &Library) -> Result<Vec<Weighed>> {
+    let cpu = cpuid.cpu();
+    let mut heads: Vec<(String, Head)> = Vec::new();
+    for name in library.names() {
+        let head = library.head(name, (cpu.family, cpu.model, cpu.stepping))?;
+        if head.vendor == cpu.vendor && (head.rank.is_some() || head.signature.is_some()) {
+            heads.push((name.to_owned(), head));
+        }
+    }
+    let best = heads.iter().filter_map(|(_, head)| head.rank).max();
+    let view = View { is_virtual: cpuid.is_virtual(), shapes: believes_shapes(cpuid, &heads) };
+    let weigh = |(name, head): (String, Head)| {
+        let is_claimed = best.is_some() && head.rank == best;
+        Weighed::of(&name, head, is_claimed, cpuid, view)
+    };
+    Ok(heads.into_iter().map(weigh).collect())
+}
+
+/// L1D, L1I and L2.
+type Shapes = [Option<Cache>; 3];
+
+/// The caches that QEMU shows instead of the processor's, where it is not asked for those
+/// (target/i386/cpu.c, `legacy_l1d_cache` to `legacy_l2_cache`).
+const fn emulated(l1: (usize, usize), l2: (usize, usize)) -> Shapes {
+    let l1 = Some(Cache { ways: l1.0, sets: l1.1 });
+    [l1, l1, Some(Cache { ways: l2.0, sets: l2.1 })]
+}
+const EMULATED: [Shapes; 2] = [emulated((8, 64), (16, 4096)), emulated((2, 512), (16, 512))];
+
+/// Whether the shapes of caches can be the silicon's: not those of an emulator, and, below a
+/// hypervisor, together those of a known core.
+fn believes_shapes(cpuid: &Cpuid, heads: &[(String, Head)]) -> bool {
+    let seen = CacheLevel::ALL.map(|level| cpuid.cache(level));
+    let is_of = |head: &Head| {
+        let Some(signature) = &head.signature else { return false };
+        let fits = |(level, shape): (CacheLevel, Option<Cache>)| {
+            shape.is_none_or(|shape| signature.shapes(level).contains(&shape))
+        };
+        CacheLevel::ALL.into_iter().zip(seen).all(fits)
+    };
+    if cpuid.is_virtual() {
+        return heads.iter().any(|(_, head)| is_of(head));
+    }
+    !EMULATED.contains(&seen)
+}
+
+fn claim(cpuid: &Cpuid, weighed: &[Weighed]) -> Claim {
+    let cpu = cpuid.cpu();
+    let tables = weighed.iter().filter(|w| w.is_claimed).map(|w| w.name.clone()).collect();
+    Claim {
+        vendor: cpu.vendor,
+        family: cpu.family,
+        model: cpu.model,
+        stepping: cpu.stepping,
+        brand: cpu.name,
+        tables,
+    }
+}
+
+/// The tables that nothing contradicts, and that need no more hidden than others do.
+fn remaining<'a>(weighed: &'a [Weighed], cpuid: &Cpuid) -> Vec<&'a Weighed> {
+    let is_weighed = |w: &&Weighed| w.is_claimed || w.known >= LEAST_KNOWN;
+    let mut left: Vec<&Weighed> =
+        weighed.iter().filter(|w| w.is_possible()).filter(is_weighed).collect();
+    let of_signature = left.iter().filter(|w| w.head.signature.is_some());
+    let least = of_signature.map(|w| w.doubts()).min().unwrap_or(0);
+    let more = if cpuid.is_virtual() { HIDDEN_MORE } else { 0 };
+    left.retain(|w| w.doubts() <= least + more);
+    // What is there was not invented, by a hypervisor neither.
+    let least = left.iter().map(|w| w.odd.len()).min().unwrap_or(0);
+    left.retain(|w| w.is_claimed || w.odd.len() == least);
+    // The user's own table goes before a built-in one that fits as well.
+    if let Some(own) = left.iter().find(|w| w.head.is_own && w.is_claimed).copied() {
+        left.retain(|w| w.head.is_own || w.is_claimed && w.head.core != own.head.core);
+    }
+    left
+}
+
+/// The one table that all this leaves.
+fn choose<'a>(
+    weighed: &'a [Weighed],
+    left: &[&'a Weighed],
+    cpuid: &Cpuid,
+) -> (Option<&'a Weighed>, By) {
+    let claimed: Vec<&Weighed> = left.iter().copied().filter(|w| w.is_claimed).collect();
+    match (&claimed[..], left) {
+        ([one], _) => (Some(one), By::Model),
+        ([], [one]) => (Some(one), By::Features),
+        ([], []) => match lone_slip(weighed) {
+            Some(one) => (Some(one), By::Model),
+            None => (None, By::None),
+        },
+        ([], _) => (None, By::None),
+        // Of a model with both kinds, the products with one kind have P cores.
+        (several, _) => {
+            let mut large = several.iter().filter(|w| w.head.core != Some(CoreKind::E));
+            match (large.next(), large.next()) {
+                (Some(one), None) if !cpuid.is_hybrid() => (Some(one), By::Model),
+                (Some(one), Some(_)) if several.iter().all(|w| w.head.core == one.head.core) => {
+                    (Some(several[0]), By::Model)
+                }
+                _ => (None, By::None),
+            }
+        }
+    }
+}
+
+/// The claimed table, where a single thing contradicts it, nothing is missing, and no other table fits:
+/// a product or firmware that its signature does not know.
+fn lone_slip(weighed: &[Weighed]) -> Option<&Weighed> {
+    let mut slips = weighed
+        .iter()
+        .filter(|w| w.is_claimed && w.against.len() == 1 && w.doubts() == 0 && w.known > 0);
+    slips.next().filter(|_| slips.next().is_none())
+}
+
+/// What speaks for the answer, and what contradicts the claim.
+fn explain(
+    identity: &mut Identity,
+    chosen: Option<&Weighed>,
+    left: &[&Weighed],
+    weighed: &[Weighed],
+    cpuid: &Cpuid,
+) {
+    if let Some(one) = chosen.or(left.first().copied()) {
+        let is_shared = |fact: &Fact| left.iter().all(|w| w.agrees.contains(fact));
+        identity.evidence.extend((identity.by == By::Model).then_some(Fact::Model));
+        let agrees = one.agrees.iter().filter(|fact| chosen.is_some() || is_shared(fact));
+        identity.evidence.extend(agrees);
+        identity.evidence.extend(telling(left, chosen, weighed, cpuid).into_iter().map(Fact::Has));
+        identity
+            .hidden
+            .extend(chosen.into_iter().filter(|_| identity.is_virtual).flat_map(|w| &w.missing));
+    }
+    let is_chosen = |w: &Weighed| chosen.is_some_and(|one| one.name == w.name);
+    for w in weighed.iter().filter(|w| w.is_claimed) {
+        // The other kind of core of the same processor is no claim about this one.
+        let is_sibling = chosen.is_some_and(|one| one.is_claimed && one.name != w.name);
+        if is_sibling || left.iter().any(|l| l.name == w.name) && !is_chosen(w) {
+            continue;
+        }
+        let missing = w.missing.iter().filter(|_| !is_chosen(w) || !identity.is_virtual);
+        let facts = w.against.iter().chain(missing).chain(&w.odd);
+        let contradictions = facts.map(|fact| Contradiction { table: w.name.clone(), fact: *fact });
+        identity.contradicted.extend(contradictions);
+    }
+}
+
+/// The features that rule out most of the other tables.
+fn telling(
+    left: &[&Weighed],
+    chosen: Option<&Weighed>,
+    weighed: &[Weighed],
+    cpuid: &Cpuid,
+) -> Vec<Feature> {
+    let stays = |w: &Weighed| match chosen {
+        Some(one) => one.name == w.name,
+        None => left.iter().any(|l| l.name == w.name),
+    };
+    let excludes = |feature: Feature| {
+        let others = weighed.iter().filter(|w| !stays(w));
+        others
+            .filter(|w| w.head.signature.as_ref().is_some_and(|s| s.never.contains(&feature)))
+            .count()
+    };
+    let mut all: Vec<(usize, Feature)> = Feature::all()
+        .filter(|feature| cpuid.has(*feature) == Some(true))
+        .map(|feature| (excludes(feature), feature))
+        .filter(|(count, _)| *count > 0)
+        .collect();
+    all.sort_by_key(|(count, feature)| (std::cmp::Reverse(*count), *feature));
+    all.into_iter().take(NAMED).map(|(_, feature)| feature).collect()
+}
