@@ -112,14 +112,6 @@ impl Profiler {
         self.options.values = Some(values);
     }
 
-    /// Makes the processor's self-test for at most `patience`, unless it was made; whether it has answers.
-    ///
-    /// # Errors
-    /// The sandbox cannot be started.
-    pub fn self_test(&mut self, patience: Duration) -> Result<bool> {
-        self.runner.select_sentinel(patience)
-    }
-
     /// Current core cycles per tick of the time-stamp counter; `None` under contention.
     ///
     /// # Errors

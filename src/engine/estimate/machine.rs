@@ -4,14 +4,10 @@ use crate::core_model::CoreModel;
 use bench::{Options, Profiler};
 use pmu::perf::tsc_hz_here;
 use std::sync::Arc;
-use std::time::Duration;
 use tma::{Core, Error, Result};
 
 /// How often the core clock is looked at until nothing else runs.
 const LOOKS: usize = 20;
-
-/// How long the self-test may take where the width depends on it.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Slots a cycle: as the table states, else as the self-test measures.
 ///
@@ -19,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// No table describes the processor and the self-test has no answer; the sandbox cannot be started.
 pub(super) fn width(core: &Arc<Core>) -> Result<f64> {
     if core.width().is_none() {
-        Profiler::new(Options { core: core.clone(), ..Options::quick() }).self_test(PATIENCE)?;
+        Profiler::new(Options { core: core.clone(), ..Options::quick() }).self_test()?;
     }
     core.width().map(f64::from).ok_or_else(|| {
         Error::not_possible("no estimated top-down")

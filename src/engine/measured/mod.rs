@@ -16,13 +16,10 @@ pub use table::table;
 use bench::{Options, Profiler};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 use tma::measured::{Fact, Facts, Kind, Known, Open};
 use tma::self_test::Answers;
 use tma::{Core, Result};
 
-/// How long the self-test may wait for a core that nothing else uses.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// How well the self-test's width is known, by the clock, and a misprediction's cycles, as shares.
 const CLOCK: f64 = 0.03;
 const MISPREDICTION: f64 = 0.15;
@@ -45,7 +42,7 @@ pub fn measure(
     cache: Option<&Path>,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Facts> {
-    Profiler::new(Options { core: core.clone(), ..Options::quick() }).self_test(PATIENCE)?;
+    Profiler::new(Options { core: core.clone(), ..Options::quick() }).self_test()?;
     let answers = core.answers();
     let mut facts = here(answers.and_then(|answers| answers.nops_fused), progress)?;
     facts.0.extend(of_self_test(answers));
