@@ -59,10 +59,10 @@ impl Profiler {
         }
         let missing = measured && bounds.is_empty();
         bounds.extend(width(block, &self.options.core));
-        // A table that states less than a core does is wrong; what was measured is not.
+        // A table alone may be wrong, and what was measured alone is the least that the core does.
         if let (Status::Ok, true, Some(bound)) = (
             measurement.status,
-            self.options.core.is_width_measured(),
+            self.options.core.is_width_confirmed(),
             ruled_out(&bounds, &throughput, ends(shape)),
         ) {
             measurement.status = Status::Unstable;

@@ -85,7 +85,7 @@ pub(super) fn implausible(
     timed: &FormTiming,
     copies: usize,
 ) -> Option<String> {
-    let bound = width(block, core).filter(|_| core.is_width_measured())?;
+    let bound = width(block, core).filter(|_| core.is_width_confirmed())?;
     let (cycles, (_, high)) = (timed.cycles()?, timed.range()?);
     is_above(&bound, high, copies).then(|| format!("unstable: {}", too_few(cycles, &bound)))
 }
@@ -210,7 +210,7 @@ mod tests {
             let core = core("rkl");
             let answers = tma::self_test::Answers { width, ..Default::default() };
             core.self_test.answers_or(|| answers);
-            (core.width(), core.is_width_measured())
+            (core.width(), core.is_width_confirmed())
         };
         assert_eq!((of(Some(5.97)), of(Some(5.1))), ((Some(6), true), (Some(5), true)));
         assert_eq!((of(Some(3.9)), of(None)), ((Some(5), true), (Some(5), false)));

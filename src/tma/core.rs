@@ -118,9 +118,11 @@ impl Core {
         self.table.as_ref().map(|t| t.pipeline.width)
     }
 
-    /// Whether the width was measured, not only stated.
-    pub fn is_width_measured(&self) -> bool {
-        self.answers().is_some_and(|answers| answers.width.is_some())
+    /// Whether the width rules out a result: a table alone may be wrong, and a measured width alone is the least that the
+    /// core does.
+    pub fn is_width_confirmed(&self) -> bool {
+        let is_measured = self.answers().is_some_and(|answers| answers.width.is_some());
+        is_measured && self.stated_width().is_some()
     }
 
     /// Slots a cycle: as measured where the core does more than the table states, else as it states, else as measured. A

@@ -84,10 +84,10 @@ impl Profiler {
             Some(Err(_)) => None,
             None => width(block, &self.options.core).filter(|_| closed.is_one_block),
         });
-        // A table that states less than a core does is wrong; what was measured is not.
+        // A table alone may be wrong, and what was measured alone is the least that the core does.
         if let (Status::Ok, true, Some(bound)) = (
             measurement.status,
-            self.options.core.is_width_measured(),
+            self.options.core.is_width_confirmed(),
             ruled_out(&bounds, &throughput, closed.iterations),
         ) {
             measurement.status = Status::Unstable;

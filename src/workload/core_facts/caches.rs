@@ -1,7 +1,7 @@
 //! Sizes and latencies of caches from a walk through growing memory.
 
 use super::curve::{Plateau, plateaus};
-use super::rules::{Times, agreed};
+use super::times::{Times, agreed};
 use std::collections::BTreeMap;
 use tma::measured::{Fact, Kind, Known, Open};
 

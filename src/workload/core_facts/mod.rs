@@ -8,6 +8,7 @@
 //! | `code` | speed of straight code by its length |
 //! | `window` | two cache misses with instructions between them |
 //! | `curve` | steps and plateaus of times |
+//! | `times` | the times of repetitions, and whether they agree |
 //! | `caches`, `rules` | what follows from the times |
 //!
 //! `measure` takes the times several times over; `rules` decides: contention only slows, so that the least times of
@@ -19,11 +20,13 @@ mod curve;
 mod kernel;
 mod rates;
 mod rules;
+mod times;
 mod walks;
 mod window;
 
 pub use curve::Curve;
-pub use rules::{Seen, Times, facts};
+pub use rules::facts;
+pub use times::{Seen, Times};
 
 use kernel::Clock;
 use tma::Result;
@@ -32,14 +35,11 @@ use tma::measured::{Fact, Facts, Open};
 /// How often everything is measured: until both halves of the repetitions agree on all, at least and at most.
 const REPEATS: (usize, usize) = (4, 10);
 
-/// What is known of nops before, by the self-test: where they share slots they do not show the reorder buffer.
-pub type NopsShare = Option<bool>;
-
-/// Measures, and reports each step with its number and that of all.
+/// Measures, and reports each repetition with its number and that of all; `nops` as in [`facts`].
 ///
 /// # Errors
 /// The system does not run generated code, or gives no memory at all.
-pub fn measure(nops: NopsShare, mut progress: impl FnMut(usize, usize)) -> Result<Seen> {
+pub fn measure(nops: Option<bool>, mut progress: impl FnMut(usize, usize)) -> Result<Seen> {
     let clock = Clock::new()?;
     let mut seen = Seen::default();
     let mut memory = walks::Memory::new();

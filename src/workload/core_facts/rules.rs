@@ -1,51 +1,12 @@
 //! What follows from the times.
 
-use super::NopsShare;
 use super::caches;
-use super::curve::{Curve, both, lower_envelope, step};
+use super::curve::{Curve, lower_envelope, step};
 use super::rates::Rates;
+use super::times::{Same, Seen, Times, agreed, halves};
 use std::collections::BTreeMap;
 use tma::measured::{Fact, Facts, Kind, Known, Open};
 
-/// What one repetition saw.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Times {
-    /// Cycles of a load by bytes walked over.
-    pub walk: Curve,
-    /// Cycles of a load of a flushed line.
-    pub flushed: Option<f64>,
-    /// Bytes of pages whose translations cost nothing; infinite where translations cover many pages.
-    pub reach: f64,
-    /// Cycles of an instruction by their number, of four bytes each and of six.
-    pub short_code: Curve,
-    /// See `short_code`.
-    pub long_code: Curve,
-    /// Loads, stores and pairs.
-    pub rates: Rates,
-    /// Cycles of two misses by the instructions between: nops, additions, additions and vector operations.
-    pub windows: [Curve; 3],
-}
-
-/// What all repetitions saw.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Seen {
-    /// Each of them.
-    pub repeats: Vec<Times>,
-    /// Bytes walked over at most.
-    pub walked: u64,
-    /// Why there is no walk.
-    pub no_memory: Option<Open>,
-}
-
-/// Repetitions that agree.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Same {
-    pub least: f64,
-    pub most: f64,
-}
-
-/// How many repetitions must agree.
-const AGREE: usize = 2;
 /// How close rates must be, lengths of code, and distances of misses, as shares.
 const RATES: f64 = 0.05;
 const LENGTHS: f64 = 0.15;
@@ -62,57 +23,9 @@ const SHARP: f64 = 1.35;
 /// Bytes of instructions of short code and of long code.
 const BYTES: (f64, f64) = (4.0, 6.0);
 
-/// The largest group of repetitions that are this close to each other, two at least.
-pub(super) fn agreed(found: &[f64], close: f64) -> Result<Same, Open> {
-    let mut all: Vec<f64> = found.iter().copied().filter(|one| one.is_finite()).collect();
-    all.sort_by(f64::total_cmp);
-    let end =
-        |from: usize| all.iter().rposition(|one| *one <= all[from] * (1.0 + close)).unwrap_or(from);
-    let group = (0..all.len()).map(|from| (end(from) + 1 - from, from)).max_by_key(|group| group.0);
-    match (group, all.first(), all.last()) {
-        (Some((many, from)), ..) if many >= AGREE => {
-            Ok(Same { least: all[from], most: all[from + many - 1] })
-        }
-        (_, Some(least), Some(most)) => Err(Open::Disagree { least: *least, most: *most }),
-        _ => Err(Open::NotMeasured),
-    }
-}
-
-/// Contention only adds: the least of each time, of every other repetition. What both halves show is not by chance.
-fn halves(repeats: &[Times]) -> Vec<Times> {
-    let half = |odd: usize| {
-        let own = repeats.iter().skip(odd).step_by(2);
-        own.cloned().reduce(Times::least)
-    };
-    (0..AGREE).filter_map(half).collect()
-}
-
-impl Times {
-    /// The least of two repetitions.
-    fn least(self, other: Self) -> Self {
-        let min = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).min_by(f64::total_cmp);
-        let rates = Rates {
-            load: min(self.rates.load, other.rates.load),
-            store: min(self.rates.store, other.rates.store),
-            slot: min(self.rates.slot, other.rates.slot),
-            half: min(self.rates.half, other.rates.half),
-        };
-        let [a, b, c] = self.windows;
-        let [d, e, f] = other.windows;
-        Self {
-            walk: both(self.walk, other.walk),
-            flushed: min(self.flushed, other.flushed),
-            reach: self.reach.max(other.reach),
-            short_code: both(self.short_code, other.short_code),
-            long_code: both(self.long_code, other.long_code),
-            rates,
-            windows: [both(a, d), both(b, e), both(c, f)],
-        }
-    }
-}
-
-/// The facts that the times show.
-pub fn facts(seen: &Seen, nops: NopsShare) -> Facts {
+/// The facts that the times show; `nops` is whether nops share slots by the self-test, where they do not show the reorder
+/// buffer.
+pub fn facts(seen: &Seen, nops: Option<bool>) -> Facts {
     let all = &halves(&seen.repeats);
     let mut found: BTreeMap<Kind, Fact> = caches::facts(all);
     found.insert(Kind::Loads, rate(all, |rates| rates.load));
@@ -229,7 +142,7 @@ fn code(all: &[Times]) -> (Fact, Fact) {
 
 /// The reorder buffer: the most instructions between two misses that still wait together, of any kind: each kind may
 /// also run out of what else it needs. Nops that share entries do not count.
-fn buffer(all: &[Times], nops: NopsShare) -> Fact {
+fn buffer(all: &[Times], nops: Option<bool>) -> Fact {
     let kinds = ["nops", "additions", "additions and vector operations"];
     let skip = usize::from(nops == Some(true));
     let mut open = Open::NotMeasured;
@@ -285,7 +198,7 @@ mod tests {
         sizes.map(|n| (n, 1.0 / rate(n))).collect()
     }
 
-    fn of(times: Times, nops: NopsShare) -> Facts {
+    fn of(times: Times, nops: Option<bool>) -> Facts {
         facts(&Seen { repeats: vec![times; 4], ..Seen::default() }, nops)
     }
 
