@@ -33,6 +33,8 @@ mod mistakes;
 mod prefetch;
 #[cfg(target_arch = "x86_64")]
 mod probe;
+#[cfg(target_arch = "x86_64")]
+mod processors;
 mod profile;
 mod record;
 #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! Recorded counts of other tools (CSV, JSON, toplev) and documents read back, fed with any bytes: shared by the
+//! Recorded counts of other tools (CSV, JSON, toplev), documents read back and evidence of estimates, fed with any bytes: shared by the
 //! fuzz target and by the ordinary tests.
 
 use profile::counts::{Options, best_tables, counts};
@@ -28,5 +28,9 @@ pub fn feed(data: &[u8]) {
     }
     if let Err(error) = engine::documents::report_file::read(&path) {
         assert!(error.cause().is_some(), "{error:?}");
+    }
+    let evidence = engine::documents::evidence_file::read(&path);
+    if let Err(error) = evidence.and_then(|found| engine::estimate::replay(found, &LIBRARY)) {
+        assert!(!error.what().is_empty(), "{error:?}");
     }
 }

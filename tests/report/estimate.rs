@@ -109,7 +109,9 @@ fn an_interrupted_estimate_has_the_samples_and_says_what_is_missing() {
     let (own, program) = (folder.path().to_str().unwrap(), env!("CARGO_BIN_EXE_tdtool"));
     let command_of_it = ["sh", &script, own, program, "workload", "run", "dependent-adds"];
     let output = folder.file("report.json");
-    let asked = ["report", "--estimate", "--format", "json", "--output", &output, "--"];
+    let evidence = folder.file("evidence.json");
+    let asked = ["report", "--estimate", "--evidence", &evidence, "--format", "json", "--output"];
+    let asked = [&asked[..], &[&output, "--"]].concat();
     let repeats = ["--repeats", "600"];
     let mut child = start(&mut command([&asked[..], &command_of_it, &repeats].concat()));
     let second = folder.file("second");
@@ -127,6 +129,47 @@ fn an_interrupted_estimate_has_the_samples_and_says_what_is_missing() {
     assert!(hottest["name"].as_str().is_some_and(|name| name.contains("dependent")), "{rows:#?}");
     assert_eq!(hottest["sentence"], "Not divided: interrupted while entries were counted.");
     assert!(estimate["notes"].to_string().contains("interrupted"), "{estimate:#}");
+    // What was known is kept.
+    let again = tdtool(["report", &evidence, "--format", "json"]).json();
+    assert_eq!(again["estimate"]["functions"], estimate["functions"]);
+}
+
+/// The file is enough: the program is gone, and the parts are the same.
+#[test]
+fn kept_evidence_is_evaluated_to_the_same_parts_without_the_program() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, DEPENDENT, &[]) else { return };
+    for (name, redact) in [("evidence.json", &[][..]), ("evidence.json.gz", &["--redact"][..])] {
+        let file = folder.file(name);
+        let options = ["--estimate", "--evidence", &file, "--format", "json"];
+        let ran = report(&[&options[..], redact, &["--", &program, "400000000"]].concat());
+        need!(ran.code() == Some(0), ran.stderr);
+        let live = ran.json();
+        let kept = std::fs::rename(&program, folder.file("gone"));
+        let again = tdtool(["report", &file, "--format", "json"]);
+        kept.and_then(|()| std::fs::rename(folder.file("gone"), &program)).expect("renamed");
+        assert_eq!(again.code(), Some(0), "{}", again.stderr);
+        let again = again.json();
+        for kind in ["functions", "loops", "blocks"] {
+            let parts = |of: &Value| -> Vec<Value> {
+                let rows = of["estimate"][kind].as_array().expect("rows").clone();
+                rows.iter().map(|row| row["parts"].clone()).collect()
+            };
+            assert!(!parts(&live).is_empty());
+            assert_eq!(parts(&again), parts(&live), "{kind}");
+        }
+        assert_eq!(again["estimate"]["program"]["parts"], live["estimate"]["program"]["parts"]);
+        if !redact.is_empty() {
+            let text = again.to_string();
+            let folder = folder.path().to_str().expect("UTF-8");
+            for name in [folder, "dependent", "400000000"] {
+                assert!(!text.contains(name), "{name} in {text}");
+            }
+        }
+    }
+    let ran = tdtool(["report", "--evidence", "x", "--", "true"]);
+    assert_eq!(ran.code(), Some(2), "{}", ran.stderr);
 }
 
 /// A loop that is left in its first iteration in most cases, as those of lookups are.

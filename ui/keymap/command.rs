@@ -54,6 +54,7 @@ pub enum Command {
     Cancel,
     Copy,
     Export,
+    Evidence,
     Suspend,
     Redraw,
 }

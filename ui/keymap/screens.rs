@@ -28,7 +28,8 @@ pub const ALL: &[Screen] =
 
 const COMPARED: &[Screen] = &[Screen::Comparison, Screen::ComparedCode];
 const ESTIMATED_CODE: &[Screen] = &[Screen::EstimatedFunctions, Screen::EstimatedCode];
-const ESTIMATE: &[Screen] = &joined::<5>(&[
+/// An estimate and its code.
+pub const ESTIMATE: &[Screen] = &joined::<5>(&[
     &[Screen::Estimate],
     ESTIMATED_CODE,
     &[Screen::EstimatedSource, Screen::EstimatedBlock],

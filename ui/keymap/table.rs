@@ -198,6 +198,13 @@ pub static KEYMAP: &[Binding] = &[
         "save",
         "save all rows to a new file, as JSON if its name ends in .json",
     ),
+    bind(
+        Command::Evidence,
+        &[ch('W')],
+        ESTIMATE,
+        "",
+        "save all that the estimate is computed from; `tdtool report FILE` evaluates it",
+    ),
     bind(Command::Redraw, &[ctrl('l')], ALL, "", "redraw the screen"),
     bind(Command::Suspend, &[ctrl('z')], ALL, "", "suspend to the shell; `fg` resumes"),
     bind(

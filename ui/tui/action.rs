@@ -71,6 +71,8 @@ pub enum BackgroundResult {
     EstimatedSoFar(Box<Searchable<Estimate>>),
     /// The estimate.
     Estimated(Box<Searchable<Estimate>>),
+    /// What the estimate is computed from, as JSON.
+    Evidence(String),
     /// There is no estimate, for this reason.
     NotEstimated(String),
     /// Two measurements compared; or why they are not.

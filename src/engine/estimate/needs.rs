@@ -5,9 +5,11 @@ use super::pieces::Function;
 use iced_x86::FlowControl;
 
 /// The most cycles of a misprediction, where they are not known. Published are 11 to 18 (AMD, Software Optimization Guide
-/// for family 19h, 2.8.1.1) and up to about 25 (A. Fog, The microarchitecture of Intel, AMD and VIA CPUs); a branch
-/// waits for what it depends on before that, as the self-test's does for a forwarded load and a multiplication.
+/// for family 19h) and about 15 to 20 (A. Fog, The microarchitecture of Intel, AMD and VIA CPUs); a branch waits for what
+/// it depends on before that, as the self-test's does for a forwarded load and a multiplication: 25 to 35 in all.
 pub(super) const LONGEST: f64 = 40.0;
+/// The least of the same guide.
+pub(super) const SHORTEST: f64 = 11.0;
 /// Predictors mispredict a branch more often than it goes the rarer way: 1.6 times as often at 1/8 on Redwood Cove, as
 /// executions after a rare one are mispredicted, too.
 const AFTER_RARE: f64 = 2.0;

@@ -7,6 +7,9 @@ const MOST: usize = 3;
 /// Less frequent paths are not followed.
 const LEAST: f64 = 0.05;
 
+/// Most steps from block to block in all: each of the paths above is of a twentieth of the iterations at least.
+const STEPS: usize = 10_000;
+
 /// A path from the loop's head back to it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Path {
@@ -20,7 +23,9 @@ pub(super) struct Path {
 pub(super) fn paths(flow: &Flow, of: &Loop, share: &dyn Fn(usize, usize) -> f64) -> Vec<Path> {
     let mut found: Vec<Path> = Vec::new();
     let mut open = vec![Path { blocks: vec![of.head], share: 1.0 }];
-    while let Some(path) = take_most(&mut open) {
+    // Shares of a kept graph may be anything.
+    for _ in 0..STEPS {
+        let Some(path) = take_most(&mut open) else { break };
         if found.len() >= MOST || path.share < LEAST {
             break;
         }

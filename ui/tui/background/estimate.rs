@@ -7,7 +7,8 @@ use crate::tui::alternate_screen::silence;
 use crate::tui::state::Searchable;
 use engine::documents::estimate::Estimate;
 use engine::documents::{Report, Source};
-use engine::estimate::{EstimateAsk, SoFar, Watch, cost, estimate};
+use engine::estimate::{EstimateAsk, Keep, SoFar, Watch, cost, estimate};
+use engine::render::json;
 use pmu::Command;
 use profile::files::SearchPaths;
 use profile::hot::{Filter, Profile};
@@ -53,7 +54,7 @@ impl Sampled {
     pub fn estimate(&self, settings: &Settings, queue: &Queue) -> Result<Estimate> {
         silence();
         let mut profile = Profile::new(&*self.recording, &Filter::default(), self.search.clone())?;
-        let (steps, documents) = (queue.clone(), queue.clone());
+        let (steps, documents, evidence_queue) = (queue.clone(), queue.clone(), queue.clone());
         let ask = EstimateAsk {
             process: self.process.map(|pid| (pid, WINDOW)),
             command: Command { argv: workload::resolve(&self.command), stdout_to_stderr: false },
@@ -64,7 +65,10 @@ impl Sampled {
             so_far: Some(SoFar::new(move |document| {
                 documents.send(BackgroundResult::EstimatedSoFar(Searchable::boxed(document)));
             })),
-            keep: None,
+            keep: Some(Keep::new(move |evidence| {
+                evidence_queue.send(BackgroundResult::Evidence(json::line(&evidence)?));
+                Ok(())
+            })),
         };
         match estimate(&self.report, &mut profile, &ask)? {
             (document, None) => Ok(document),

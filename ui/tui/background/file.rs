@@ -6,7 +6,8 @@ use crate::settings::Settings;
 use crate::tui::action::BackgroundResult;
 use crate::tui::state::Searchable;
 use engine::documents::explanations::explain;
-use engine::documents::{Report, Source, report_file};
+use engine::documents::{Report, Source, evidence_file, report_file};
+use engine::estimate::replay;
 use engine::hot::recording::{self, FileKind};
 use engine::topdown::{ImportAsk, imported};
 use pmu::machine::this_cpu;
@@ -21,7 +22,13 @@ pub fn read(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result<Opti
         send_document(report, settings, queue);
         return Ok(None);
     }
-    if recording::kind(path)? == FileKind::PerfData {
+    let kind = recording::kind(path)?;
+    if kind == FileKind::Evidence {
+        let report = replay(evidence_file::read(path)?, settings.library)?;
+        send_document(report, settings, queue);
+        return Ok(None);
+    }
+    if kind == FileKind::PerfData {
         let mut report = Report::new(Source::Imported);
         report.subject = vec![path.display().to_string()];
         report.notes.push("a perf.data file has samples but no counts for a tree".into());

@@ -63,6 +63,8 @@ impl<T> Default for Rows<T> {
 pub struct Estimated {
     pub job: EstimateJob,
     pub document: Option<Arc<Estimate>>,
+    /// What it was computed from, as JSON.
+    pub evidence: Option<String>,
     pub program: Rows<ProgramRow>,
     pub functions: Rows<usize>,
     /// The texts of the document's functions, in lower case.
@@ -83,7 +85,8 @@ impl Estimated {
     /// Shows a document; the cursors are at the bottleneck and at the hottest rows.
     pub fn fill(&mut self, of: Searchable<Estimate>) {
         let program = program_rows(&of.document);
-        *self = Self { job: std::mem::take(&mut self.job), ..Self::default() };
+        let (job, evidence) = (std::mem::take(&mut self.job), self.evidence.take());
+        *self = Self { job, evidence, ..Self::default() };
         self.set(of);
         self.program.list.refill(program.len(), None);
         self.program.shown = program;

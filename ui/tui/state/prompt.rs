@@ -9,6 +9,8 @@ pub enum Ask {
     Thread,
     /// The file that the screen is saved in.
     Export,
+    /// The file that the evidence of the estimate is saved in.
+    Evidence,
 }
 
 /// An open prompt.

@@ -460,3 +460,20 @@ fn source_lines_have_the_same_bars_and_their_assembly_folded_below() {
     types(&mut state, "Esc j Enter s");
     assert!(picture(&state).contains("no debug info (-g)"), "{}", picture(&state));
 }
+
+/// What a bug report needs leaves the screen with a key of its own, once it is there.
+#[test]
+fn the_evidence_is_saved_by_a_key_of_its_own() {
+    let mut state = estimated();
+    assert_eq!(types(&mut state, "W"), []);
+    assert!(picture(&state).contains("no evidence yet"), "{}", picture(&state));
+    arrives(&mut state, BackgroundResult::Evidence("{\"schema\":\"tdtool.evidence/1\"}".into()));
+    assert_eq!(types(&mut state, "W"), []);
+    assert!(picture(&state).contains("save the evidence as: tdtool-evidence.json"));
+    let saved = types(&mut state, "Enter");
+    let text = "{\"schema\":\"tdtool.evidence/1\"}".to_owned();
+    assert_eq!(saved, [Effect::Save("tdtool-evidence.json".into(), text)]);
+    // A newer document does not take it away.
+    arrives(&mut state, BackgroundResult::Estimated(Searchable::boxed(estimate())));
+    assert!(state.estimate.evidence.is_some());
+}

@@ -61,6 +61,7 @@ fn run(state: &mut State, command: Command, effects: &mut Vec<Effect>) {
         }
         Command::Copy => save::copy(state, effects),
         Command::Export => save::ask(state),
+        Command::Evidence => save::ask_evidence(state),
         Command::Again => measure::again(state, effects),
         Command::Cancel => measure::cancel(state, effects),
         Command::Freeze

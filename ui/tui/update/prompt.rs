@@ -44,7 +44,7 @@ pub fn edit(state: &mut State, edit: Edit, effects: &mut Vec<Effect>) {
     }
     match prompt.ask {
         Ask::Filter => state.set_filter(&prompt.text),
-        Ask::Thread | Ask::Export => {}
+        Ask::Thread | Ask::Export | Ask::Evidence => {}
         Ask::Search => {
             let row = find(state, &prompt.text, prompt.row, true, true).unwrap_or(prompt.row);
             state.list_mut().to(row);
@@ -59,6 +59,7 @@ fn accept(state: &mut State, prompt: &Prompt, effects: &mut Vec<Effect>) {
         Ask::Filter => return,
         Ask::Thread => return samples::of_thread(state, &prompt.text, effects),
         Ask::Export => return save::save(state, &prompt.text, effects),
+        Ask::Evidence => return save::save_evidence(state, &prompt.text, effects),
         Ask::Search => {}
     }
     // An empty text repeats the last search.
@@ -74,7 +75,7 @@ fn accept(state: &mut State, prompt: &Prompt, effects: &mut Vec<Effect>) {
 
 fn abort(state: &mut State, prompt: &Prompt) {
     match prompt.ask {
-        Ask::Thread | Ask::Export => {}
+        Ask::Thread | Ask::Export | Ask::Evidence => {}
         Ask::Filter => state.set_filter(&prompt.before),
         Ask::Search => {
             state.list_mut().to(prompt.row);

@@ -35,6 +35,7 @@ pub fn take(state: &mut State, result: BackgroundResult, effects: &mut Vec<Effec
         }
         BackgroundResult::EstimatedSoFar(document) => estimate::so_far(state, *document),
         BackgroundResult::Estimated(document) => estimate::arrived(state, *document),
+        BackgroundResult::Evidence(text) => state.estimate.evidence = Some(text),
         BackgroundResult::NotEstimated(why) => state.estimate.job = EstimateJob::Failed(why),
         BackgroundResult::Compared(result) => comparison::arrived(state, result),
         BackgroundResult::Calls(name, found) => {

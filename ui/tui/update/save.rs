@@ -108,6 +108,27 @@ pub fn save(state: &mut State, name: &str, effects: &mut Vec<Effect>) {
     }
 }
 
+/// Asks for the file to save the evidence in.
+pub fn ask_evidence(state: &mut State) {
+    if state.estimate.evidence.is_none() {
+        let why = "no evidence yet: it is complete with the estimate, and not in finished reports";
+        state.message = Some(why.to_owned());
+        return;
+    }
+    let text = "tdtool-evidence.json".to_owned();
+    let row = state.list().at;
+    state.prompt = Some(Prompt { ask: Ask::Evidence, text, row, before: String::new() });
+}
+
+/// Saves the evidence.
+pub fn save_evidence(state: &mut State, name: &str, effects: &mut Vec<Effect>) {
+    match (name.trim(), &state.estimate.evidence) {
+        ("", _) => state.message = Some("not saved: the name is empty".into()),
+        (name, Some(text)) => effects.push(Effect::Save(PathBuf::from(name), text.clone())),
+        _ => {}
+    }
+}
+
 /// What the screen shows, as `tdtool report --format json` and `tdtool block --format json` write it.
 fn document(state: &State) -> Option<String> {
     if state.screen() == Screen::Block {

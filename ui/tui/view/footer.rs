@@ -36,6 +36,7 @@ fn prompt_line(state: &State, prompt: &Prompt, columns: usize) -> Line<'static> 
         Ask::Search => "/",
         Ask::Filter => "filter: ",
         Ask::Thread => "thread: ",
+        Ask::Evidence => "save the evidence as: ",
         Ask::Export => "save as (NAME.json for JSON): ",
     };
     // Of a long text the end is shown.
