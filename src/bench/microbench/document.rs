@@ -46,6 +46,16 @@ pub struct Dependency {
     pub unavoidable: bool,
 }
 
+/// A multiset with moves of constants to implicit registers ahead of each instance.
+#[derive(Debug, Clone, Serialize)]
+pub struct AfterMoves {
+    /// The registers, such as `rax`.
+    pub registers: Vec<String>,
+    /// Per multiset, moves included.
+    #[serde(flatten)]
+    pub cycles: Cycles,
+}
+
 /// The latency bound of these dependencies.
 #[derive(Debug, Clone, Serialize)]
 pub struct LatencyBound {
@@ -97,6 +107,8 @@ pub struct Measurement {
     pub dependencies: Vec<Dependency>,
     /// Their latency bound.
     pub bounded_by: Option<LatencyBound>,
+    /// Without the dependencies through implicit registers, where those bound it.
+    pub after_moves: Option<AfterMoves>,
     /// The assumptions of the measurement.
     pub assumptions: Vec<Assumption>,
 }
@@ -122,6 +134,9 @@ pub struct LatencyResult {
     pub least: Option<f64>,
     /// The latency after another instruction of the same form, where that is shorter.
     pub chained: Option<f64>,
+    /// Cycles of each link in a chain of this form alone. Not its latency where the latency after another
+    /// instruction is another one (`cycles`), nor where it is no whole number.
+    pub link: Option<f64>,
     /// Where only a round trip between register files can be measured: its cycles, moves included.
     pub round_trip: Option<f64>,
     /// What of it counts for this form if each move takes half of `movq` (`kmovq`) there and back: in

@@ -167,7 +167,8 @@ impl Form {
                     self.put(&mut built, address);
                 }
                 Operand::Immediate(kind) => {
-                    set_kind(&mut built, at, kind)?;
+                    let first = i == 0 || built.op_kind(at - 1) != OpKind::Immediate8;
+                    set_kind(&mut built, at, if first { kind } else { OpKind::Immediate8_2nd })?;
                     let value = immediates.next().unwrap_or_else(|| default_immediate(self.code));
                     built.try_set_immediate_i64(at, value).map_err(|e| self.impossible(e))?;
                 }
@@ -294,4 +295,18 @@ fn set_register(built: &mut Instruction, at: u32, register: Register) -> Result<
 
 fn unknown(error: iced_x86::IcedError) -> Error {
     Error::failed("invalid operand").because(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `extrq xmm, length, index` is 66 0F 78 /0 ib ib (AMD64 manual, volume 4).
+    #[test]
+    fn an_instruction_with_two_immediates_is_encoded() {
+        let form = Form::all_of(Code::Extrq_xmm_imm8_imm8)[0];
+        let bytes = form.encode(&form.sample().unwrap()).unwrap();
+        assert_eq!(bytes, [0x66, 0x41, 0x0f, 0x78, 0xc0, 1, 1]);
+        assert!(form.refusal().is_none());
+    }
 }

@@ -55,6 +55,19 @@ impl Microbenchmark {
     /// # Errors
     /// A form cannot be encoded, or no register is left for its results.
     pub fn of(multiset: &Multiset, settings: &Settings) -> Result<Self> {
+        Self::after_moves(multiset, settings, &[])
+    }
+
+    /// The same, with a move of a constant to each of these general-purpose registers ahead of each
+    /// instance: its results do not depend on the instance before through them.
+    ///
+    /// # Errors
+    /// As [`Microbenchmark::of`].
+    pub fn after_moves(
+        multiset: &Multiset,
+        settings: &Settings,
+        registers: &[Register],
+    ) -> Result<Self> {
         let one = multiset.interleaved();
         let mut pools = Pools::of(&one)?;
         if let Some(pool) = pools.all.iter().find(|pool| pool.write.is_empty()) {
@@ -78,6 +91,9 @@ impl Microbenchmark {
             let instruction = instantiate(form, kept, &mut pools)?;
             *instance += 1;
             stack += i64::from(instruction.stack_pointer_increment());
+            for register in registers {
+                built.bytes.extend(constant(*register, &built.values)?);
+            }
             built.bytes.extend(form.encode(&instruction)?);
             built.forms.push(*form);
         }
@@ -94,6 +110,17 @@ fn restore_stack(moved: i64) -> Result<Vec<u8>> {
         |e: iced_x86::IcedError| Error::failed("the stack pointer cannot be restored").because(e);
     let place = MemoryOperand::with_base_displ(Register::RSP, -moved);
     let built = Instruction::with2(Code::Lea_r64_m, Register::RSP, place).map_err(failed)?;
+    let mut encoder = Encoder::new(64);
+    encoder.encode(&built, 0).map_err(failed)?;
+    Ok(encoder.take_buffer())
+}
+
+/// `mov r32, imm32` with the register's initial value.
+fn constant(register: Register, values: &Values) -> Result<Vec<u8>> {
+    let failed = |e: iced_x86::IcedError| Error::failed("a constant cannot be moved").because(e);
+    let value = values.registers[register.number()] as u32;
+    let code = Code::Mov_r32_imm32;
+    let built = Instruction::with2(code, register.full_register32(), value).map_err(failed)?;
     let mut encoder = Encoder::new(64);
     encoder.encode(&built, 0).map_err(failed)?;
     Ok(encoder.take_buffer())
@@ -270,6 +297,20 @@ mod tests {
         for inst in &Block::decode(&benchmark.bytes).unwrap().instructions {
             let count = super::super::form::immediates(&inst.decoded)[0];
             assert!(count > 1 && count < 8, "{}", inst.text);
+        }
+    }
+
+    /// `mul` reads and writes RAX: a move ahead of each is all that parts them.
+    #[test]
+    fn moves_break_dependencies_through_implicit_registers() {
+        let set = Multiset::parse("MUL_GPR64i64").unwrap();
+        let benchmark =
+            Microbenchmark::after_moves(&set, &Settings::default(), &[Register::RAX]).unwrap();
+        let block = Block::decode(&benchmark.bytes).unwrap();
+        assert_eq!(block.instructions.len(), 2 * benchmark.sets);
+        for pair in block.instructions.chunks(2) {
+            assert_eq!(pair[0].text, "mov eax,1");
+            assert_eq!(pair[1].decoded.mnemonic(), Mnemonic::Mul);
         }
     }
 }

@@ -4,6 +4,7 @@ use super::catalog::Catalog;
 use super::document::{Dependency, LatencyBound};
 use super::generator::Microbenchmark;
 use super::operand::Operand;
+use iced_x86::Register;
 use isa::deps::memory::Settings;
 use isa::deps::recurrence::Recurrence;
 use isa::deps::{Analyser, Analysis, Code, RegisterDependency, Window};
@@ -31,6 +32,8 @@ pub struct Independence {
     pub dependencies: Vec<Dependency>,
     /// Their latency bound per multiset; none if none is loop-carried.
     pub bound: Option<LatencyBound>,
+    /// General-purpose registers that forms use implicitly and that carry such dependencies.
+    pub implicit: Vec<Register>,
 }
 
 /// Finds all dependencies of `benchmark` on `core`.
@@ -43,6 +46,7 @@ pub fn check(benchmark: &Microbenchmark, core: &Core) -> Result<Independence> {
         Settings { window: Window::of(core).entries, runs: RUNS, initial_values: Vec::new() };
     let analysis = Analyser::new(Latencies::new(core)?).analyse(&code, &settings);
     let mut distinct: Vec<Dependency> = Vec::new();
+    let mut implicit = Vec::new();
     let own = |edge: &Edge| {
         // The instruction that restores the stack pointer is not part of the multiset.
         let forms = benchmark.forms.len();
@@ -50,6 +54,8 @@ pub fn check(benchmark: &Microbenchmark, core: &Core) -> Result<Independence> {
     };
     for edge in edges(&code, &analysis).into_iter().filter(own) {
         let found = dependency(&edge, benchmark)?;
+        let register = edge.reg.filter(|reg| is_implicit(benchmark, *reg));
+        implicit.extend(register.and_then(|reg| Some(Register::RAX + u32::from(reg.as_gpr()?))));
         if !distinct.contains(&found) {
             distinct.push(found);
         }
@@ -61,7 +67,17 @@ pub fn check(benchmark: &Microbenchmark, core: &Core) -> Result<Independence> {
         through.dedup();
         bound.through = through;
     }
-    Ok(Independence { dependencies: distinct, bound })
+    implicit.sort();
+    implicit.dedup();
+    Ok(Independence { dependencies: distinct, bound, implicit })
+}
+
+/// Whether no pool has the register.
+fn is_implicit(benchmark: &Microbenchmark, reg: ArchReg) -> bool {
+    let pooled = |pool: &super::pools::Pool| {
+        pool.read.iter().chain(&pool.write).any(|number| register_of(pool, *number) == Some(reg))
+    };
+    !benchmark.pools.all.iter().any(pooled)
 }
 
 /// Writer and reader pairs, whichever iteration writes.

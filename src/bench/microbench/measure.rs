@@ -1,13 +1,14 @@
 //! Measures microbenchmarks with the block profiler.
 
 use super::catalog::Catalog;
-use super::document::{Cycles, FormCount, Measurement, SCHEMA};
+use super::document::{AfterMoves, Cycles, FormCount, Measurement, SCHEMA};
 use super::generator::{Microbenchmark, Settings};
 use super::independence::check;
-use super::multiset::Multiset;
+use super::multiset::{MAX_INSTRUCTIONS, Multiset};
 use crate::{
     Code, FormResult, Line, Measurement as BlockMeasurement, Options, Profiler, Status, Values,
 };
+use iced_x86::Register;
 use isa::code::Block;
 use std::sync::Arc;
 use tma::{Core, Result};
@@ -95,7 +96,32 @@ pub fn measure(bench: &mut Bench, multiset: &Multiset) -> Result<Measurement> {
         measurement.looped = per_multiset(&forms.looped, sets);
         measurement.loop_reason = forms.looped.reason.clone();
     }
+    if measurement.bounded_by.as_ref().is_some_and(|bound| bound.binding) {
+        measurement.after_moves = after_moves(bench, multiset, &independence.implicit)?;
+    }
     Ok(measurement)
+}
+
+/// The same with these registers set ahead of each instance; none where there are none, where that is
+/// too much code, or where it is not reproduced.
+fn after_moves(
+    bench: &mut Bench,
+    multiset: &Multiset,
+    registers: &[Register],
+) -> Result<Option<AfterMoves>> {
+    if registers.is_empty() || multiset.len() * (1 + registers.len()) > MAX_INSTRUCTIONS {
+        return Ok(None);
+    }
+    let unroll_size = bench.settings.unroll_size / (1 + registers.len());
+    let settings = Settings { unroll_size, ..bench.settings };
+    let benchmark = Microbenchmark::after_moves(multiset, &settings, registers)?;
+    let measured = bench.block(&benchmark.bytes, &benchmark.values)?;
+    let sets = benchmark.sets as f64;
+    let cycles = measured.throughput.filter(|_| measured.status == Status::Ok);
+    Ok(cycles.map(|t| AfterMoves {
+        registers: registers.iter().map(|r| format!("{r:?}").to_lowercase()).collect(),
+        cycles: Cycles { cycles: t.cycles / sets, low: t.low / sets, high: t.high / sets },
+    }))
 }
 
 fn per_multiset(form: &FormResult, sets: f64) -> Option<Cycles> {
@@ -133,6 +159,7 @@ fn blank(benchmark: &Microbenchmark, settings: &Settings) -> Result<Measurement>
         clock: None,
         dependencies: Vec::new(),
         bounded_by: None,
+        after_moves: None,
         assumptions: Vec::new(),
     })
 }

@@ -37,8 +37,8 @@ mod unsupported;
 pub use calibrate::{CalibrationProgress, CalibrationSummary, calibrate};
 pub use catalog::Catalog;
 pub use document::{
-    Cycles, Dependency, FormCount, Latencies, LatencyBound, LatencyResult, List, Measurement,
-    SCHEMA, list_document,
+    AfterMoves, Cycles, Dependency, FormCount, Latencies, LatencyBound, LatencyResult, List,
+    Measurement, SCHEMA, list_document,
 };
 pub use form::{Address, Form, Memory};
 pub use generator::{Microbenchmark, Settings};

@@ -104,7 +104,9 @@ impl Endpoints {
                 }
                 _ => continue,
             };
-            if reads {
+            // The rest of the register is kept, so a write of 8 or 16 bits also reads it.
+            let merges = matches!(operand, Operand::Register(Class::Gpr8 | Class::Gpr16));
+            if reads || (writes && merges) {
                 endpoints.inputs.push(endpoint);
             }
             if writes {
@@ -137,5 +139,27 @@ impl Endpoints {
             endpoints.outputs.push(Endpoint::Flags(written));
         }
         Ok(endpoints)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::microbench::Catalog;
+
+    /// Writes of 8 and 16 bits leave the rest of the register, those of 32 bits clear it (Intel SDM,
+    /// volume 1, 3.4.1.1).
+    #[test]
+    fn a_write_of_part_of_a_register_depends_on_the_rest() {
+        for (form, expected) in [
+            ("MOV_GPR8i8_GPR8i8", vec!["operand 0", "operand 1"]),
+            ("MOVZX_GPR16i16_GPR8i8", vec!["operand 0", "operand 1"]),
+            ("MOVZX_GPR32i32_GPR8i8", vec!["operand 1"]),
+            ("MOV_GPR64i64_GPR64i64", vec!["operand 1"]),
+        ] {
+            let endpoints = Endpoints::of(Catalog::all().find(form).unwrap()).unwrap();
+            let inputs: Vec<String> = endpoints.inputs.iter().map(Endpoint::name).collect();
+            assert_eq!(inputs, expected, "{form}");
+        }
     }
 }

@@ -72,6 +72,7 @@ fn pair(
         high: None,
         least: None,
         chained: None,
+        link: None,
         round_trip: None,
         share: None,
         chain: chain.text.clone(),
@@ -108,14 +109,16 @@ fn pair(
         }
     }
     result.least = result.least.filter(|_| sets.len() > 1);
+    let transfers = chain.connectors.iter().any(Connector::is_transfer);
+    result.link = result.cycles.filter(|_| !transfers);
     if let Some(cycles) = result.cycles.filter(|c| *c < RENAMED || adds_floats(form)) {
         after_another(bench, form, (input, output), cycles, &sets[0], &mut result)?;
     }
     // Latencies are not negative.
-    for cycles in [&mut result.cycles, &mut result.low] {
+    for cycles in [&mut result.cycles, &mut result.low, &mut result.link] {
         *cycles = cycles.map(|c| c.max(0.0));
     }
-    match chain.connectors.iter().any(Connector::is_transfer) {
+    match transfers {
         true => leave_round_trip(&mut result, best),
         false if sets.len() == 1 => refuse_fractions(&mut result),
         false => {}
@@ -262,6 +265,7 @@ mod tests {
             high: Some(cycles + 0.02),
             least: None,
             chained: None,
+            link: None,
             round_trip: None,
             share: None,
             chain: String::new(),

@@ -8,7 +8,7 @@ pub const HEADER: &str =
     "multiset,instructions,cycles,low,high,ipc,loop_cycles,bound_low,bound_high,status,reason";
 /// The columns of [`latency_rows`].
 pub const LATENCY_HEADER: &str =
-    "form,input,from,output,to,cycles,low,high,least,chained,status,reason,chain";
+    "form,input,from,output,to,cycles,low,high,least,chained,status,reason,chain,link";
 
 /// One row, without a line break.
 pub fn row(report: &Measurement) -> String {
@@ -55,6 +55,7 @@ pub fn latency_rows(document: &Latencies) -> String {
             l.status.word().to_owned(),
             l.reason.clone().unwrap_or_default(),
             l.chain.clone(),
+            number(l.link),
         ];
         csv::row(cells) + "\n"
     };

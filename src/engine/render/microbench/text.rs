@@ -98,6 +98,14 @@ fn dependencies(out: &mut String, report: &Measurement) {
                 b.through.join(", ")
             );
             let _ = writeln!(out, "  latencies: {}", b.sources.join("; "));
+            if let Some(moves) = &report.after_moves {
+                let _ = writeln!(
+                    out,
+                    "  with a move to {} ahead of each: {}",
+                    moves.registers.join(", "),
+                    span(&moves.cycles)
+                );
+            }
         }
     }
 }
