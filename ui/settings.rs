@@ -7,6 +7,7 @@ use pmu::machine::{Machine, this_cpu};
 use profile::files::SearchPaths;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use tma::cpuid::Dump;
 use tma::tables::Library;
 use tma::{Core, Result};
 
@@ -21,6 +22,8 @@ pub struct Settings {
     pub ascii: bool,
     /// The config file of `--config`.
     pub config: Option<PathBuf>,
+    /// What CPUID answers, by the file of `--cpuid`, instead of this processor.
+    pub cpuid: Option<Vec<Dump>>,
     /// The user's cache folder, which holds calibrations.
     pub cache: Option<PathBuf>,
     /// A kept self-test whose times are taken instead of measuring: that of `--self-test-from`.
@@ -34,7 +37,10 @@ pub struct Settings {
 impl Settings {
     /// This machine, detected once.
     pub fn machine(&self) -> &Machine {
-        self.machine.get_or_init(Machine::detect)
+        self.machine.get_or_init(|| match &self.cpuid {
+            Some(dumps) => Machine::detect().believing(dumps),
+            None => Machine::detect(),
+        })
     }
 
     /// The core to measure or model: that of `--uarch`, else this machine's; described once.
@@ -58,24 +64,6 @@ impl Settings {
         if let Some(file) = &self.self_test {
             core.self_test.take_from(file);
         }
-    }
-
-    /// This machine's core, for what is measured on it: that of `--uarch` only where no table describes
-    /// this machine, or where that is the same one.
-    ///
-    /// # Errors
-    /// As [`Settings::core`].
-    pub fn own_core_model(&self) -> Result<CoreModel> {
-        let named = self.core()?;
-        let own = match named.foreign {
-            true => Arc::new(self.machine().core(self.library, None)?),
-            false => named.clone(),
-        };
-        if own.table.is_none() {
-            return CoreModel::new(named, self.cache.as_deref());
-        }
-        self.place_self_test(&own);
-        CoreModel::new(own, self.cache.as_deref())
     }
 
     /// What two measurements are compared with.

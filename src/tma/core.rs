@@ -3,6 +3,8 @@
 //! It is built once, from the machine or from what the user named (`--uarch`, `--tables`), and
 //! passed down. What is not known is `None` and named by [`Core::missing`].
 
+use crate::cpuid::Fingerprint;
+use crate::identity::Identity;
 use crate::measured::{Kind, Known, Measured, Origin};
 use crate::self_test::{Answers, SelfTest};
 use crate::tables::facts::{FusedWith, OpCache};
@@ -39,6 +41,12 @@ pub struct Core {
     pub table: Option<Arc<Table>>,
     /// Whether the user named a table that does not describe this processor.
     pub foreign: bool,
+    /// What the processor is, by everything that it shows; none where the core is only modelled.
+    pub identity: Option<Arc<Identity>>,
+    /// Features, caches and brand of the processor; none where CPUID was not asked.
+    pub fingerprint: Option<Arc<Fingerprint>>,
+    /// What all candidates state, where the identity leaves several tables.
+    pub shared: Option<Arc<Shared>>,
     /// The first-level data cache.
     pub l1_data: Option<Cache>,
     /// The first-level instruction cache.
@@ -80,7 +88,63 @@ pub struct ReorderBuffer {
     pub source: String,
 }
 
+/// What several tables have in common.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Shared {
+    /// The tables.
+    pub tables: Vec<String>,
+    /// Facts that they all state alike; the others are not known.
+    pub facts: Facts,
+    /// Slots a cycle, if they all state the same.
+    pub width: Option<u32>,
+    /// The reorder buffer, if they all state the same.
+    pub reorder_buffer: Option<ReorderBuffer>,
+}
+
+impl Shared {
+    /// What the tables `names` have in common; nothing of no table.
+    fn of(library: &Library, names: &[String]) -> Result<Option<Self>> {
+        let tables: Result<Vec<_>> = names.iter().map(|name| library.load(name)).collect();
+        let cores = tables?.into_iter().map(|t| Core { table: Some(t), ..Core::default() });
+        let mut all: Option<Self> = None;
+        for core in cores {
+            let one = Self {
+                tables: names.to_vec(),
+                facts: core.facts().clone(),
+                width: core.width(),
+                reorder_buffer: core.reorder_buffer(),
+            };
+            all = Some(match all {
+                None => one,
+                Some(before) => Self {
+                    facts: before.facts.in_common(&one.facts),
+                    width: before.width.filter(|width| one.width == Some(*width)),
+                    reorder_buffer: before
+                        .reorder_buffer
+                        .filter(|buffer| one.reorder_buffer.as_ref() == Some(buffer)),
+                    tables: one.tables,
+                },
+            });
+        }
+        Ok(all)
+    }
+}
+
 impl Core {
+    /// The core that has what the tables `names` have in common: where nothing decides among them.
+    ///
+    /// # Errors
+    /// As [`Core::modelled`].
+    pub fn in_common(library: &Library, names: &[String]) -> Result<Self> {
+        let Some(shared) = Shared::of(library, names)? else { return Ok(Self::default()) };
+        let file = |name: &Option<String>, of: fn(&Library, &str) -> Result<(String, String)>| {
+            name.as_ref().map(|name| of(library, name)).transpose()
+        };
+        let latencies = file(&shared.facts.latencies, Library::latencies)?;
+        let ports = file(&shared.facts.ports, Library::ports)?;
+        Ok(Self { shared: Some(Arc::new(shared)), latencies, ports, ..Self::default() })
+    }
+
     /// The core that table `name` of `library` describes, without a processor that runs it.
     ///
     /// # Errors
@@ -110,12 +174,19 @@ impl Core {
 
     /// The facts that the table states.
     pub fn facts(&self) -> &Facts {
-        self.table.as_ref().map_or(&UNKNOWN, |t| &t.facts)
+        match (&self.table, &self.shared) {
+            (Some(table), _) => &table.facts,
+            (None, Some(shared)) => &shared.facts,
+            (None, None) => &UNKNOWN,
+        }
     }
 
-    /// Slots a cycle that the table states.
+    /// Slots a cycle that the table states, or all tables that remain possible.
     pub fn stated_width(&self) -> Option<u32> {
-        self.table.as_ref().map(|t| t.pipeline.width)
+        match &self.table {
+            Some(table) => Some(table.pipeline.width),
+            None => self.shared.as_ref().and_then(|shared| shared.width),
+        }
     }
 
     /// Whether the width rules out a result: a table alone may be wrong, and a measured width alone is the least that the
@@ -235,9 +306,12 @@ impl Core {
         found
     }
 
-    /// The reorder buffer that the table states.
+    /// The reorder buffer that the table states, or all tables that remain possible.
     fn stated_buffer(&self) -> Option<ReorderBuffer> {
-        let pipeline = &self.table.as_ref()?.pipeline;
+        let Some(table) = &self.table else {
+            return self.shared.as_ref().and_then(|shared| shared.reorder_buffer.clone());
+        };
+        let pipeline = &table.pipeline;
         let source =
             pipeline.source.clone().unwrap_or_else(|| "the table, without a source".into());
         (pipeline.reorder_buffer > 0)

@@ -3,9 +3,10 @@
 use crate::folders;
 use crate::settings::Settings;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use tma::Result;
+use tma::cpuid::{Dump, read};
+use tma::{Error, Result};
 
 const HEADING: &str = "Global options";
 
@@ -20,6 +21,9 @@ pub struct Global {
     /// Leave the built-in event tables out, as on a processor that none describes
     #[arg(long, global = true, hide = true)]
     pub no_table: bool,
+    /// Believe this dump of CPUID instead of the processor (for tests)
+    #[arg(long, global = true, value_name = "FILE", hide = true)]
+    pub cpuid: Option<PathBuf>,
     /// Use ASCII characters only
     #[arg(long, global = true, help_heading = HEADING)]
     pub ascii: bool,
@@ -30,6 +34,25 @@ pub struct Global {
     #[arg(long, global = true, value_name = "FILE", help_heading = HEADING)]
     pub config: Option<PathBuf>,
 }
+
+/// The processors of a dump of CPUID.
+///
+/// # Errors
+/// The file cannot be read, or is no dump.
+pub fn dumps(file: &Path) -> Result<Vec<Dump>> {
+    let unreadable = |cause: &dyn std::fmt::Display| {
+        Error::failed(format!("cannot read the dump of CPUID {}", file.display())).because(cause)
+    };
+    let text = tma::files::read_text(file, LONGEST_DUMP).map_err(|e| unreadable(&e))?;
+    read(&text).map_err(|e| {
+        Error::failed(format!("{}: {}", file.display(), e.what()))
+            .because(e.cause().unwrap_or_default())
+            .hint(e.remedy().unwrap_or_default())
+    })
+}
+
+/// More than a dump of the largest machine has.
+const LONGEST_DUMP: u64 = 64 << 20;
 
 impl Global {
     /// What the options amount to.
@@ -52,6 +75,7 @@ impl Global {
             config: self.config.clone(),
             cache: folders::cache(),
             self_test: self.self_test_from.clone(),
+            cpuid: self.cpuid.as_deref().map(dumps).transpose()?,
             machine: OnceLock::new(),
             core: OnceLock::new(),
         })

@@ -16,6 +16,7 @@
 //! | [`build`], `findings` | evaluations → rows and findings of the report |
 //! | [`branches`] | recorded branch stacks, `tdtool.branches/1` |
 //! | [`prefetch`], [`prefetch_plan`] | prefetch advice, `tdtool.prefetch/1`, and plans of it |
+//! | [`identity`] | which processor this is, `tdtool.identity/1` |
 //! | [`loads`] | recorded samples of loads and stores, `tdtool.loads/1` |
 //! | `load_data` | what a load accesses, in words |
 //! | [`diff`] | two reports compared |
@@ -63,6 +64,7 @@ pub mod exit;
 pub mod explanations;
 mod findings;
 pub mod flame;
+pub mod identity;
 mod load_data;
 pub mod loads;
 pub mod microbench;

@@ -16,6 +16,7 @@ mod fit;
 pub mod flame;
 pub mod function_blocks;
 pub mod function_list;
+pub mod identity;
 pub mod json;
 mod loads;
 mod markup;

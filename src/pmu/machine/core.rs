@@ -2,12 +2,14 @@
 
 use super::description::Machine;
 use super::matching::choose;
+use std::sync::Arc;
 use tma::tables::Library;
 use tma::{Core, Result};
 
 impl Machine {
     /// The core of this machine, described by its table or by the one that the user `forced`; on a
-    /// hybrid the performance core. Without a table only the caches are known.
+    /// hybrid the performance core. Where the identity leaves several tables, it has what they all state;
+    /// where none, only the caches are known.
     ///
     /// # Errors
     /// There is no table of the forced name; a table or its latencies cannot be read.
@@ -17,10 +19,14 @@ impl Machine {
             Some(_) => choose(self, library, None)?,
             None => chosen.clone(),
         };
-        let mut core = match chosen.first() {
-            Some(found) => Core::modelled(library, &found.table)?,
-            None => Core::default(),
+        let identity = self.identities(library)?.into_iter().next();
+        let mut core = match (chosen.first(), &identity) {
+            (Some(found), _) => Core::modelled(library, &found.table)?,
+            (None, Some(identity)) => Core::in_common(library, &identity.candidates)?,
+            (None, None) => Core::default(),
         };
+        core.identity = identity.map(Arc::new);
+        core.fingerprint = self.fingerprint().map(Arc::new);
         core.foreign = forced.is_some() && !own.iter().any(|o| core.uarch() == Some(&*o.table));
         core.cpu = self.cpu.clone();
         (core.l1_data, core.l1_code) = self.l1;

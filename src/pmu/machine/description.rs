@@ -3,11 +3,14 @@
 use super::cache::first_level;
 use super::cpu::read_cpu;
 use super::kernel::Kernel;
+use super::kinds::{Kind, kinds, kinds_of};
 use super::pmu::{Pmu, find_pmus};
 use super::root::Root;
 use super::topology::Topology;
-use tma::tables::Const;
-use tma::{Cache, Cpu};
+use tma::cpuid::{CacheLevel, Dump, Fingerprint};
+use tma::identity::{Identity, identify};
+use tma::tables::{Const, Library};
+use tma::{Cache, Cpu, Result};
 
 /// The machine.
 ///
@@ -30,6 +33,8 @@ use tma::{Cache, Cpu};
 pub struct Machine {
     /// The processor as CPUID and the kernel name it.
     pub cpu: Cpu,
+    /// What CPUID answers, for each kind of core.
+    pub kinds: Vec<Kind>,
     /// Online CPUs, cores, sockets, SMT.
     pub topology: Topology,
     /// PMUs registered with the kernel, by name.
@@ -48,6 +53,7 @@ impl Machine {
         let cpu = read_cpu(root);
         let kernel = Kernel::read(root, cpu.has_flag("hypervisor"));
         Self {
+            kinds: kinds(root, &cpu),
             l1: first_level(root),
             topology: Topology::read(root),
             pmus: find_pmus(root),
@@ -55,6 +61,36 @@ impl Machine {
             cpu,
             tsc_hz: None,
         }
+    }
+
+    /// This machine, taken for the processor of a dump: its identity, features and caches are believed
+    /// instead of what CPUID answers here.
+    #[must_use]
+    pub fn believing(mut self, dumps: &[Dump]) -> Self {
+        self.kinds = kinds_of(dumps);
+        if let Some(Kind { cpuid, .. }) = self.kinds.first() {
+            self.cpu = Cpu { flags: self.cpu.flags, ..cpuid.cpu() };
+            self.l1 = (cpuid.cache(CacheLevel::L1Data), cpuid.cache(CacheLevel::L1Code));
+        }
+        self
+    }
+
+    /// Which tables describe it, for each kind of core.
+    ///
+    /// # Errors
+    /// A table's head cannot be read.
+    pub fn identities(&self, library: &Library) -> Result<Vec<Identity>> {
+        self.kinds.iter().map(|kind| identify(&kind.cpuid, library)).collect()
+    }
+
+    /// Features, caches and brand of its first kind of core; none where CPUID was not asked.
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        Fingerprint::of(&self.kinds.first()?.cpuid)
+    }
+
+    /// Whether a CPU may be moved between kinds of core at any time: those of a hybrid's guest.
+    pub fn kinds_move(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.cpuid.is_virtual() && kind.cpuid.is_hybrid())
     }
 
     /// The PMU called `name`.

@@ -3,6 +3,7 @@
 use super::description::Machine;
 use super::pmu::Pmu;
 use tma::Cpu;
+use tma::cpuid::Cpuid;
 use tma::error::Result;
 use tma::tables::{CoreKind, Head, Library};
 
@@ -17,8 +18,8 @@ pub struct TableMatch {
     pub pmu: Option<String>,
 }
 
-/// The tables for `machine`: one, or one per kind of core on a hybrid; none when the processor
-/// is unknown. `forced` names one instead (the user's `--uarch`).
+/// The tables for `machine`, by all that it shows ([`tma::identity`]): one, or one per kind of core on
+/// a hybrid; none when the processor is unknown. `forced` names one instead (the user's `--uarch`).
 ///
 /// # Errors
 /// The forced table does not exist, or a table's head cannot be read.
@@ -32,15 +33,27 @@ pub fn choose(
         let pmu = pmu_for(machine, &head.pmu);
         return Ok(vec![TableMatch { table: name.to_lowercase(), core: head.core, pmu }]);
     }
-    let found = describing(&machine.cpu, library)?;
-    let all: Vec<TableMatch> = found
-        .into_iter()
-        .map(|(table, head)| {
-            let pmu = machine.pmu(&head.pmu).map(|p| p.name.clone());
-            TableMatch { table, core: head.core, pmu }
-        })
-        .collect();
+    let named = |table: String, head: Head| {
+        let pmu = machine.pmu(&head.pmu).map(|p| p.name.clone());
+        TableMatch { table, core: head.core, pmu }
+    };
+    if !machine.kinds.iter().any(|kind| shows_more(&kind.cpuid)) {
+        let found = describing(&machine.cpu, library)?.into_iter();
+        return Ok(narrow(machine, found.map(|(table, head)| named(table, head)).collect()));
+    }
+    let mut all: Vec<TableMatch> = Vec::new();
+    for table in machine.identities(library)?.into_iter().filter_map(|identity| identity.table) {
+        if !all.iter().any(|known| known.table == table) {
+            let head = library.head(&table, model(&machine.cpu))?;
+            all.push(named(table, head));
+        }
+    }
     Ok(narrow(machine, all))
+}
+
+/// Whether more is known of a core than what it claims to be.
+fn shows_more(cpuid: &Cpuid) -> bool {
+    cpuid.leaves().any(|((leaf, _), _)| leaf > 1 && leaf < 0x8000_0002)
 }
 
 /// The tables to count with: as [`choose`]; for an unknown processor that has a core PMU, the table of

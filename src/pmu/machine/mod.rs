@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `root` | files below a root folder |
 //! | `cpu` | the processor as CPUID and the kernel name it |
+//! | `kinds` | what CPUID answers on each kind of core |
 //! | `topology` | online CPUs, cores, sockets, SMT |
 //! | `cache` | the first-level caches |
 //! | `pmu`, `encode` | PMUs and their formats; the encoding of an event |
@@ -23,6 +24,7 @@ mod description;
 mod encode;
 mod finding;
 mod kernel;
+mod kinds;
 mod load;
 mod matching;
 mod pmu;
@@ -34,6 +36,7 @@ pub use description::Machine;
 pub use encode::{Encoding, encode};
 pub use finding::{Finding, Level, Probe, UNKNOWN, findings};
 pub use kernel::{Container, Kernel, SeccompMode, Virtual, boot_id};
+pub use kinds::{Kind, kinds_of};
 pub use load::{Load, Ticks};
 pub use matching::{TableMatch, choose, countable, describing, is_architectural, unknown_model};
 pub use pmu::{Format, Pmu, find_pmus};

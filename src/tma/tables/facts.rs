@@ -194,6 +194,26 @@ impl Facts {
         known.iter().filter(|(is, _)| !is).map(|(_, name)| *name).collect()
     }
 
+    /// The facts that both state alike.
+    #[must_use]
+    pub fn in_common(&self, other: &Self) -> Self {
+        fn same<T: Clone + PartialEq>(a: &Option<T>, b: &Option<T>) -> Option<T> {
+            a.clone().filter(|a| b.as_ref() == Some(a))
+        }
+        Self {
+            latencies: same(&self.latencies, &other.latencies),
+            ports: same(&self.ports, &other.ports),
+            op_cache: same(&self.op_cache, &other.op_cache),
+            data_tlb: same(&self.data_tlb, &other.data_tlb),
+            zero_idioms: same(&self.zero_idioms, &other.zero_idioms),
+            renamed: same(&self.renamed, &other.renamed),
+            false_dependences: same(&self.false_dependences, &other.false_dependences),
+            nop_fusion: same(&self.nop_fusion, &other.nop_fusion),
+            store_aliasing: same(&self.store_aliasing, &other.store_aliasing),
+            sustained_width: same(&self.sustained_width, &other.sustained_width),
+        }
+    }
+
     /// Whether the core treats `idiom` as a zero idiom; not if it is not known.
     pub fn has_idiom(&self, idiom: ZeroIdiom) -> bool {
         self.zero_idioms.as_ref().is_some_and(|z| z.also.contains(&idiom))

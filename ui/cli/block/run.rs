@@ -25,7 +25,7 @@ use tma::{Error, Result};
 pub fn run(global: &Global, args: BlockArgs) -> Result<Next> {
     rows_have_a_batch(args.batch.is_some(), args.output.as_deref())?;
     let settings = global.settings()?;
-    let model = settings.own_core_model()?;
+    let model = settings.core_model()?;
     let options = args.options(&settings, &model)?;
     check_cpu(&options)?;
     if let (Some(input), Some(output)) = (&args.batch, &args.output) {

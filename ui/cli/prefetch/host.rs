@@ -61,7 +61,7 @@ pub fn known_counts(files: &[PathBuf]) -> Result<Option<Count>> {
 
 /// What the advice takes from this host.
 pub fn host(settings: &Settings, profiler: &mut Profiler, counts: &Count) -> Result<Host> {
-    let cpu = &settings.own_core_model()?.core.cpu;
+    let cpu = &settings.core_model()?.core.cpu;
     let in_flight = misses_in_flight(cpu, settings.cache.as_deref());
     Ok(Host {
         cycles_per_ns: cycles_per_ns(profiler, counts)?,

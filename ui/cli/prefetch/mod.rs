@@ -157,7 +157,7 @@ impl PrefetchArgs {
 
 /// What measures blocks, and the name of this processor.
 fn profiler(settings: &Settings) -> Result<(Profiler, String)> {
-    let core = settings.own_core_model()?.core.clone();
+    let core = settings.core_model()?.core.clone();
     let mut here = core.cpu.name.clone();
     if let Some(uarch) = core.uarch() {
         here += &format!(" ({uarch})");

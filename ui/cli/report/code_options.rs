@@ -128,7 +128,7 @@ impl CodeArgs {
             callees: self.callees.clone(),
             filter,
             search: self.search.paths()?,
-            measure: self.measure.then(|| settings.own_core_model()).transpose()?,
+            measure: self.measure.then(|| settings.core_model()).transpose()?,
             command: None,
             count: None,
             estimate: None,

@@ -18,7 +18,7 @@ pub(super) fn estimate_ask(
             .because("it counts, and records branches and loads, in further runs")
             .hint("tdtool report --estimate -- COMMAND; of a running process: tdtool -p PID, then the key e")
     })?;
-    let (model, progress) = (settings.own_core_model()?, Watch::new(show_step));
+    let (model, progress) = (settings.core_model()?, Watch::new(show_step));
     Ok(EstimateAsk { command, process: None, model, progress, so_far: None, keep: None })
 }
 

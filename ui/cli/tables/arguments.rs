@@ -1,6 +1,6 @@
 //! The subcommands of `tdtool tables`.
 
-use super::{check, eval, events, list, plan, show};
+use super::{check, eval, events, identify, list, plan, show};
 use crate::cli::global::Global;
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
@@ -20,6 +20,8 @@ enum Command {
     Show(show::ShowArgs),
     /// Validate tables
     Check(check::CheckArgs),
+    /// Tell which processor this is, by what evidence, and what contradicts
+    Identify(identify::IdentifyArgs),
     /// Show which events are counted together, and which nodes each group serves
     Plan(plan::PlanArgs),
     /// Print perf stat commands that count the groups on a machine without tdtool
@@ -33,6 +35,7 @@ pub fn run(global: &Global, args: TablesArgs) -> Result<ExitCode> {
         Command::List => list::run(global),
         Command::Show(args) => show::run(global, &args),
         Command::Check(args) => check::run(global, &args),
+        Command::Identify(args) => identify::run(global, &args),
         Command::Plan(args) => plan::run(global, &args),
         Command::Events(args) => events::run(global, &args),
         Command::Eval(args) => eval::run(global, &args),

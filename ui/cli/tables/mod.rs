@@ -1,9 +1,10 @@
-//! `tdtool tables list|show|check|plan|events|eval`
+//! `tdtool tables list|show|check|identify|plan|events|eval`
 
 mod arguments;
 mod check;
 mod eval;
 mod events;
+mod identify;
 mod list;
 mod plan;
 mod show;

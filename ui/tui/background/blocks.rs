@@ -56,7 +56,7 @@ fn measure(measurer: &mut Measurer, job: &Job) -> Result<Box<Measurement>, Strin
 }
 
 fn measurer(options: Option<Options>, settings: &Settings) -> tma::Result<Measurer> {
-    let model = settings.own_core_model()?;
+    let model = settings.core_model()?;
     let options = options.unwrap_or_else(|| {
         let uarch = settings.uarch.as_deref();
         let pmu = match Pmu::find(settings.machine(), settings.library, uarch, None) {

@@ -58,7 +58,7 @@ impl Sampled {
         let ask = EstimateAsk {
             process: self.process.map(|pid| (pid, WINDOW)),
             command: Command { argv: workload::resolve(&self.command), stdout_to_stderr: false },
-            model: settings.own_core_model()?,
+            model: settings.core_model()?,
             progress: Watch::new(move |step| {
                 steps.send(BackgroundResult::Estimating(step.clone()));
             }),

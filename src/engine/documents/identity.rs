@@ -1,0 +1,51 @@
+//! Which processor this is, by what, and what contradicts: `tdtool.identity/1`.
+
+use pmu::machine::{Kind, Machine};
+use serde::Serialize;
+use tma::Result;
+use tma::cpuid::Fingerprint;
+use tma::identity::{Identity, identify};
+use tma::tables::Library;
+
+/// The identity of a processor: of its first kind of core, and of each.
+#[derive(Debug, Clone, Serialize)]
+pub struct Document {
+    schema: &'static str,
+    /// The first kind of core.
+    #[serde(flatten)]
+    pub identity: Identity,
+    /// Each kind of core.
+    pub cores: Vec<KindOfCore>,
+    /// Whether a CPU may be moved between kinds at any time: what was read is of the moment.
+    pub kinds_move: bool,
+}
+
+/// One kind of core.
+#[derive(Debug, Clone, Serialize)]
+pub struct KindOfCore {
+    /// Its CPUs; empty where all are alike.
+    pub cpus: Vec<u32>,
+    /// What it is.
+    #[serde(flatten)]
+    pub identity: Identity,
+    /// Its features, caches and brand.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+/// Identifies the processor of `machine` with the tables of `library`.
+///
+/// # Errors
+/// A table's head cannot be read.
+pub fn identity(machine: &Machine, library: &Library) -> Result<Document> {
+    let core = |kind: &Kind| {
+        Ok(KindOfCore {
+            cpus: kind.cpus.clone(),
+            identity: identify(&kind.cpuid, library)?,
+            fingerprint: Fingerprint::of(&kind.cpuid),
+        })
+    };
+    let cores: Vec<KindOfCore> = machine.kinds.iter().map(core).collect::<Result<_>>()?;
+    let identity = cores.first().map(|core| core.identity.clone()).unwrap_or_default();
+    let kinds_move = machine.kinds_move();
+    Ok(Document { schema: "tdtool.identity/1", identity, cores, kinds_move })
+}

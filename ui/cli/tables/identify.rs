@@ -1,0 +1,35 @@
+//! `tdtool tables identify`: which processor this is, by what, and what contradicts.
+
+use crate::cli::global::Global;
+use crate::cli::output::print;
+use clap::{Args, ValueEnum};
+use engine::documents::identity::identity;
+use engine::render::{identity as render, json};
+use std::process::ExitCode;
+use tma::Result;
+
+#[derive(Args)]
+#[command(after_help = "\
+With --cpuid FILE the processor is that of a dump: what `cpuid -r` prints, or rows
+leaf,subleaf,eax,ebx,ecx,edx of hexadecimal numbers.")]
+pub struct IdentifyArgs {
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+pub fn run(global: &Global, args: &IdentifyArgs) -> Result<ExitCode> {
+    let settings = global.settings()?;
+    let document = identity(settings.machine(), settings.library)?;
+    print(&match args.format {
+        Format::Text => render::text(&document),
+        Format::Json => json::pretty(&document)?,
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
