@@ -4,8 +4,8 @@ use super::command::Command;
 use super::key::Key;
 use super::screen::Screen;
 use super::screens::{
-    ALL, BLOCK, BLOCKS, CALLED, CODE, DETAILED, DOWNWARD, ESTIMATED, FILTERED, FOLDED, FUNCTIONS,
-    HOT, INTERVALS, LINES, LIVE, MEASURED, SORTED, TREE,
+    ALL, BLOCK, BLOCKS, CALLED, CODE, DETAILED, DOWNWARD, ESTIMATE, ESTIMATED, FILTERED, FOLDED,
+    FUNCTIONS, HOT, INTERVALS, LINES, LIVE, MEASURED, SORTED, TREE,
 };
 use crossterm::event::KeyCode;
 
