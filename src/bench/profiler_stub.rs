@@ -64,15 +64,6 @@ impl Profiler {
     #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only batches call it"))]
     pub fn pin_to_worker_cpu(&mut self) {}
 
-    /// No answers: none is asked.
-    ///
-    /// # Errors
-    /// None.
-    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only estimates ask"))]
-    pub fn self_test(&mut self, _: std::time::Duration) -> Result<bool> {
-        Ok(false)
-    }
-
     /// Not known.
     ///
     /// # Errors

@@ -102,7 +102,7 @@ fn without_isolation_what_bounds_it_is_open() {
 /// By hand: without a table of µops 10 instructions are 5 to 40 slots; what the code takes in isolation, 20, is
 /// measured: memory is what it was.
 #[test]
-fn a_table_of_µops_is_of_retiring_only() {
+fn a_table_of_uops_is_of_retiring_only() {
     let walk = Evidence { loads: loads(400.0), ..evidence() };
     let with = divide(&walk);
     let without =
