@@ -44,13 +44,16 @@ pub fn notes(core: &Core) -> Vec<String> {
     let (latencies, others): (Vec<_>, Vec<_>) =
         core.missing().into_iter().partition(|fact| *fact == LATENCIES);
     let table = core.uarch().map(|name| format!("table {name}"));
-    let mut notes: Vec<String> = core.warning().into_iter().collect();
+    let mut notes: Vec<String> = core.warning().into_iter().chain(core.identity_note()).collect();
     if let (false, Some(table)) = (latencies.is_empty(), &table) {
         notes.push(format!("{table} {NO_LATENCIES}"));
     }
     match &table {
         _ if others.is_empty() => {}
         Some(table) => notes.push(format!("{table} does not state: {}", others.join(", "))),
+        None if core.shared.is_some() => {
+            notes.push(format!("these are unknown: {}", others.join(", ")));
+        }
         None => {
             let unknown = core.missing().join(", ");
             notes.push(format!(

@@ -24,7 +24,8 @@ pub fn examine(machine: &Machine, tables: &[TableMatch], core: &Arc<Core>) -> Ve
     let load = load();
     // The block makes the self-test.
     let blocks = blocks::blocks(machine, core);
-    let mut all = vec![facts(core), sampling(machine, tables)];
+    let mut all = vec![identity(core), facts(core), sampling(machine, tables)];
+    all.extend(counting(machine, core));
     all.extend(blocks);
     all.extend(self_test::findings(core));
     all.push(uncontended(machine, load));
@@ -33,6 +34,40 @@ pub fn examine(machine: &Machine, tables: &[TableMatch], core: &Arc<Core>) -> Ve
 
 fn finding(id: &'static str, level: Level, what: String) -> Finding {
     Finding { id, level, what, cause: None, remedy: None }
+}
+
+/// What the processor is: where it is not what family and model claim, or nothing decides, that is told
+/// with what contradicts.
+fn identity(core: &Core) -> Finding {
+    match core.identity_note() {
+        None => {
+            let what = "identity: features and caches agree with family and model".to_owned();
+            finding("identity", Level::Ok, what)
+        }
+        Some(note) => Finding {
+            remedy: Some("tdtool tables identify".to_owned()),
+            ..finding("identity", Level::Limited, note)
+        },
+    }
+}
+
+/// Counting behind a false model: events are encoded for the silicon, the kernel decides by the model.
+fn counting(machine: &Machine, core: &Core) -> Option<Finding> {
+    let masked = core.identity.as_ref().is_some_and(|identity| identity.is_masked());
+    (masked && machine.core_pmus().next().is_some()).then(|| Finding {
+        cause: Some(
+            "the kernel takes the processor for the one that family and model claim".to_owned(),
+        ),
+        remedy: Some("give the guest the host's model (QEMU/KVM: -cpu host)".to_owned()),
+        ..finding(
+            "counting",
+            Level::Limited,
+            format!(
+                "events are encoded for {}; what the kernel does not accept is not counted",
+                core.uarch().unwrap_or("the silicon")
+            ),
+        )
+    })
 }
 
 /// What the table states of the core, for block measurements and dependencies.

@@ -4,7 +4,7 @@
 //! passed down. What is not known is `None` and named by [`Core::missing`].
 
 use crate::cpuid::Fingerprint;
-use crate::identity::Identity;
+use crate::identity::{Fact, Identity};
 use crate::measured::{Kind, Known, Measured, Origin};
 use crate::self_test::{Answers, SelfTest};
 use crate::tables::facts::{FusedWith, OpCache};
@@ -61,6 +61,8 @@ pub struct Core {
     pub ports: Option<(String, String)>,
 }
 
+/// Facts of an identity that a note names.
+const NAMED: usize = 4;
 /// How far a measured width may differ from the table's.
 const WIDTH_ERROR: f64 = 0.1;
 /// How far errors of the clock take it above what a core does.
@@ -355,12 +357,48 @@ impl Core {
     /// A warning where the table is of another processor than the one that is measured.
     pub fn warning(&self) -> Option<String> {
         let table = self.table.as_ref().filter(|_| self.foreign)?;
+        let is = match self.identity.as_ref().and_then(|identity| identity.table.as_ref()) {
+            Some(own) if !self.cpu.vendor.is_empty() => {
+                format!("{own}; {}", self.cpu.signature())
+            }
+            _ => self.cpu.signature(),
+        };
         Some(format!(
-            "table {} ({}) does not describe this processor ({})",
-            table.name,
-            table.title,
-            self.cpu.signature()
+            "table {} ({}) does not describe this processor ({is})",
+            table.name, table.title
         ))
+    }
+
+    /// What must be said of its identity: that it is not what family and model claim, that something
+    /// contradicts the table, or that several tables fit.
+    pub fn identity_note(&self) -> Option<String> {
+        let identity = self.identity.as_ref()?;
+        let list = |facts: &mut dyn Iterator<Item = &Fact>| {
+            let texts: Vec<String> = facts.take(NAMED).map(Fact::to_string).collect();
+            texts.join(", ")
+        };
+        if self.table.is_none() && identity.candidates.len() > 1 {
+            let tables = identity.candidates.join(", ");
+            return Some(format!(
+                "nothing decides between the tables {tables}: what they state alike is used, the \
+                 rest is not known; --uarch NAME chooses"
+            ));
+        }
+        let table = self.table.as_ref().filter(|_| !self.foreign)?;
+        let against = list(&mut identity.against(&table.name));
+        if !against.is_empty() {
+            return Some(format!("table {} is contradicted by {against}", table.name));
+        }
+        let is_chosen = identity.table.as_ref() == Some(&table.name);
+        (is_chosen && identity.is_masked()).then(|| {
+            let evidence = list(&mut identity.evidence.iter());
+            format!(
+                "the processor claims to be {} and is {} by {}: {evidence}",
+                self.cpu.signature(),
+                table.name,
+                identity.by.name()
+            )
+        })
     }
 
     /// The name of its table.

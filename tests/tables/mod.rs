@@ -2,6 +2,7 @@
 
 mod amd;
 mod command;
+mod identify;
 mod intel;
 #[cfg(target_arch = "x86_64")]
 mod measured;

@@ -3,6 +3,7 @@
 use super::times::{Stored, Times};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use tma::cpuid::Fingerprint;
 use tma::{Core, Cpu, Error, Result};
 
 /// Version of the tests: results of others are not comparable.
@@ -27,33 +28,40 @@ struct Processor {
     model: u32,
     stepping: u32,
     name: String,
+    /// Two cores behind one model number differ in it.
+    #[serde(default)]
+    fingerprint: Option<Fingerprint>,
 }
 
 impl Processor {
-    fn of(cpu: &Cpu) -> Self {
-        let Cpu { vendor, family, model, stepping, name, .. } = cpu.clone();
-        Self { vendor, family, model, stepping, name }
+    fn of(core: &Core) -> Self {
+        let Cpu { vendor, family, model, stepping, name, .. } = core.cpu.clone();
+        let fingerprint = core.fingerprint.as_deref().cloned();
+        Self { vendor, family, model, stepping, name, fingerprint }
     }
 }
 
-/// The file of a processor model, and of its kind of core by the table; `None` for an unknown one.
+/// The file of a processor model, its kind of core by the table, and its fingerprint; `None` for an
+/// unknown one.
 pub fn path(folder: &Path, core: &Core) -> Option<PathBuf> {
     let Cpu { vendor, family, model, stepping, .. } = &core.cpu;
     let kind = core.uarch().filter(|_| !core.foreign).unwrap_or("unknown");
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let plain = vendor.chars().chain(kind.chars()).all(is_plain) && !vendor.is_empty();
-    let name = format!("self-test-{vendor}-{family}-{model}-{stepping}-{kind}.json");
+    let print = core.fingerprint.as_ref().map(|print| format!("-{}", print.hash));
+    let print = print.unwrap_or_default();
+    let name = format!("self-test-{vendor}-{family}-{model}-{stepping}-{kind}{print}.json");
     plain.then(|| folder.join("tdtool").join(name))
 }
 
 /// The times in the file; `None` if there are none of this processor and version.
-pub fn load(path: &Path, cpu: &Cpu) -> Option<Times> {
+pub fn load(path: &Path, core: &Core) -> Option<Times> {
     let size = std::fs::metadata(path).ok()?.len();
     if size > MAX_BYTES {
         return None;
     }
     let file: File = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
-    let own = file.version == VERSION && file.processor == Processor::of(cpu);
+    let own = file.version == VERSION && file.processor == Processor::of(core);
     if own { file.times.times() } else { None }
 }
 
@@ -78,8 +86,8 @@ pub fn given(path: &Path) -> Result<Times> {
 }
 
 /// Writes the file; where that is not possible, the next process asks again.
-pub fn save(path: &Path, cpu: &Cpu, times: &Times) {
-    let file = File { version: VERSION, processor: Processor::of(cpu), times: times.stored() };
+pub fn save(path: &Path, core: &Core, times: &Times) {
+    let file = File { version: VERSION, processor: Processor::of(core), times: times.stored() };
     let Ok(text) = serde_json::to_vec(&file) else { return };
     let temporary = path.with_extension(format!("json.{}", std::process::id()));
     let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
@@ -94,6 +102,7 @@ pub fn save(path: &Path, cpu: &Cpu, times: &Times) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     #[test]
     fn a_result_is_read_back_for_the_same_processor_only() {
@@ -107,15 +116,21 @@ mod tests {
         let tried = super::super::times::Tried { cycles, ..Default::default() };
         times.add(tried, |_, _| 0.0);
         times.attempts[0].stands_for = 1;
-        save(&place, &cpu, &times);
-        assert_eq!(load(&place, &cpu), Some(times.clone()));
-        assert_eq!(load(&place, &Cpu { name: "another".into(), ..cpu.clone() }), None);
+        save(&place, &core, &times);
+        assert_eq!(load(&place, &core), Some(times.clone()));
+        let other = Core { cpu: Cpu { name: "another".into(), ..cpu }, ..Core::default() };
+        assert_eq!(load(&place, &other), None);
+        // Another core behind the same model has a file of its own, and does not take this one.
+        let print = Fingerprint { hash: "0123456789abcdef".into(), ..Fingerprint::default() };
+        let masked = Core { fingerprint: Some(Arc::new(print)), ..core.clone() };
+        assert_ne!(path(folder.path(), &masked), Some(place.clone()));
+        assert_eq!(load(&place, &masked), None);
         assert_eq!(given(&place).ok(), Some(times));
         std::fs::write(&place, "{\"version\": 2").unwrap();
-        assert_eq!(load(&place, &cpu), None);
+        assert_eq!(load(&place, &core), None);
         assert!(given(&place).is_err());
         // Nothing is written for an unknown processor, and a folder that cannot be made is no error.
         assert_eq!(path(folder.path(), &Core::default()), None);
-        save(&place.join("below/a/file"), &cpu, &Times::default());
+        save(&place.join("below/a/file"), &core, &Times::default());
     }
 }

@@ -74,11 +74,11 @@ fn ask(runner: &mut Runner, core: &Core) -> Answers {
     }
     let asked = Asked { stated, cpus: runner.cpus().min(CPUS) };
     let place = core.self_test.folder().and_then(|folder| kept::path(folder, core));
-    let loaded = place.as_deref().and_then(|place| kept::load(place, &core.cpu));
+    let loaded = place.as_deref().and_then(|place| kept::load(place, core));
     let mut times = loaded.unwrap_or_default();
     let save = |times: &Times| {
         if let Some(place) = &place {
-            kept::save(place, &core.cpu, times);
+            kept::save(place, core, times);
         }
     };
     let is_again = core.self_test.is_made_again();

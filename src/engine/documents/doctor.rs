@@ -1,5 +1,6 @@
 //! What this machine can measure, what blocks the rest, and the remedy: `tdtool.doctor/1`.
 
+use super::identity;
 use crate::doctor;
 use crate::measured::{Row, rows, stated_caches};
 use pmu::machine::{
@@ -8,6 +9,7 @@ use pmu::machine::{
 use pmu::perf;
 use serde::Serialize;
 use std::sync::Arc;
+use tma::identity::Measured;
 use tma::self_test::Answers;
 use tma::tables::{Library, Table};
 use tma::{Core, Result};
@@ -38,6 +40,8 @@ pub struct Document {
     pub container: Option<String>,
     /// The tables of this processor: one, or one per kind of core.
     pub tables: Vec<TableInfo>,
+    /// Which processor this is, by what, and what contradicts; for each kind of core.
+    pub identity: identity::Document,
     /// The PMUs in sysfs.
     pub pmus: Vec<PmuInfo>,
     /// `kernel.perf_event_paranoid`.
@@ -106,13 +110,27 @@ pub fn examine(
         finding.remedy = Some(unknown_model(&machine.cpu, library)?);
     }
     let answers = core.answers().cloned();
+    let mut identity = identity::identity(machine, library)?;
+    // The self-test ran on the first kind of core.
+    if let (Some(answers), None) = (&answers, uarch) {
+        identity.settle(answers.into(), library)?;
+    }
     let facts = core.measured.facts();
     let measured = facts.map_or_else(Vec::new, |facts| rows(core, facts, &stated_caches()));
-    Ok(Document { self_test: answers, measured, ..Document::new(machine, tables?, found) })
+    Ok(Document {
+        self_test: answers,
+        measured,
+        ..Document::new(machine, tables?, identity, found)
+    })
 }
 
 impl Document {
-    fn new(machine: &Machine, tables: Vec<TableInfo>, findings: Vec<Finding>) -> Self {
+    fn new(
+        machine: &Machine,
+        tables: Vec<TableInfo>,
+        identity: identity::Document,
+        findings: Vec<Finding>,
+    ) -> Self {
         let (kernel, topology) = (&machine.kernel, &machine.topology);
         let pmus = machine.pmus.iter().map(|p| PmuInfo {
             name: p.name.clone(),
@@ -134,6 +152,7 @@ impl Document {
             virtual_machine: hypervisor.map(|v| v.unwrap_or_else(|| "unnamed hypervisor".into())),
             container: kernel.container.map(|c| format!("{c:?}").to_lowercase()),
             tables,
+            identity,
             pmus: pmus.collect(),
             perf_event_paranoid: kernel.paranoid,
             cap_perfmon: kernel.can_perfmon(),

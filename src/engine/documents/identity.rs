@@ -4,7 +4,7 @@ use pmu::machine::{Kind, Machine};
 use serde::Serialize;
 use tma::Result;
 use tma::cpuid::Fingerprint;
-use tma::identity::{Identity, identify};
+use tma::identity::{Identity, Measured, identify, settle};
 use tma::tables::Library;
 
 /// The identity of a processor: of its first kind of core, and of each.
@@ -30,6 +30,20 @@ pub struct KindOfCore {
     pub identity: Identity,
     /// Its features, caches and brand.
     pub fingerprint: Option<Fingerprint>,
+}
+
+impl Document {
+    /// Lets rates of the self-test, of the first kind of core, decide what features left open.
+    ///
+    /// # Errors
+    /// A candidate's table cannot be read.
+    pub fn settle(&mut self, measured: Measured, library: &Library) -> Result<()> {
+        self.identity = settle(std::mem::take(&mut self.identity), measured, library)?;
+        if let Some(first) = self.cores.first_mut() {
+            first.identity = self.identity.clone();
+        }
+        Ok(())
+    }
 }
 
 /// Identifies the processor of `machine` with the tables of `library`.

@@ -165,6 +165,8 @@ pub(super) fn begin(
         "processor": machine.cpu.signature(),
         "command": ask.typed,
         "warning": ask.core.warning(),
+        "identity": ask.core.identity.as_deref(),
+        "fingerprint": ask.core.fingerprint.as_deref(),
         "interval_ms": ask.interval.map(|i| i.as_millis() as u64),
     })))?;
     writer.append(&Chunk::Machine(machine_info(machine)))?;

@@ -1,5 +1,6 @@
 //! What this machine can measure, as text: facts first, then the findings.
 
+use super::identity;
 use crate::documents::doctor::{Document, TableInfo};
 use crate::measured::{Agreement, Row};
 use pmu::machine::{Finding, Level};
@@ -29,6 +30,7 @@ fn facts(d: &Document) -> Vec<(&'static str, String)> {
     rows.extend(d.tsc_hz.map(|hz| ("TSC", format!("{:.1} MHz", hz / 1e6))));
     rows.push(("kernel", format!("{}{}", d.kernel, guest(d))));
     rows.extend(d.tables.iter().map(|t| ("table", table(t))));
+    rows.extend(d.identity.cores.iter().map(|core| ("identity", identity::answer(&core.identity))));
     if d.tables.is_empty() {
         rows.push(("table", "none for this processor".into()));
     }

@@ -25,9 +25,13 @@ impl Machine {
             (None, Some(identity)) => Core::in_common(library, &identity.candidates)?,
             (None, None) => Core::default(),
         };
+        let is_own = |name: &str| {
+            own.iter().any(|o| o.table == name)
+                || identity.iter().any(|i| i.candidates.iter().any(|c| c == name))
+        };
+        core.foreign = forced.is_some() && !core.uarch().is_some_and(is_own);
         core.identity = identity.map(Arc::new);
         core.fingerprint = self.fingerprint().map(Arc::new);
-        core.foreign = forced.is_some() && !own.iter().any(|o| core.uarch() == Some(&*o.table));
         core.cpu = self.cpu.clone();
         (core.l1_data, core.l1_code) = self.l1;
         Ok(core)

@@ -70,7 +70,7 @@ fn claimed(cpu: &Cpu) -> Cpuid {
     bytes[..cpu.vendor.len()].copy_from_slice(cpu.vendor.as_bytes());
     let word =
         |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-    cpuid.insert(0, 0, [1, word(0), word(8), word(4)]);
+    cpuid.insert(0, 0, [0, word(0), word(8), word(4)]);
     let (short, extended) = (cpu.family.min(0xf), cpu.family.saturating_sub(0xf).min(0xff));
     let model = (cpu.model >> 4 & 0xf) << 16 | (cpu.model & 0xf) << 4;
     let virtual_bit = u32::from(cpu.has_flag("hypervisor")) << 31;

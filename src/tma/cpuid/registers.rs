@@ -120,9 +120,9 @@ impl Cpuid {
         }
     }
 
-    /// The highest basic leaf.
+    /// The highest basic leaf; none where only the vendor is known.
     pub fn highest_leaf(&self) -> Option<u32> {
-        self.get(0, 0).map(|registers| registers[0])
+        self.get(0, 0).map(|registers| registers[0]).filter(|highest| *highest > 0)
     }
 
     /// Whether a hypervisor says that it is there (leaf 1, ECX 31).

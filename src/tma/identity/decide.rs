@@ -12,7 +12,7 @@ const HIDDEN_MORE: usize = 2;
 /// So many things must be known of a core before features alone name it.
 const LEAST_KNOWN: usize = 4;
 /// Features that are named as evidence.
-const NAMED: usize = 6;
+const NAMED: usize = 12;
 
 /// Which table describes the core that answers so, by everything that it says.
 ///

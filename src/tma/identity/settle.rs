@@ -3,6 +3,7 @@
 use super::answer::{By, Contradiction, Identity};
 use super::fact::{Fact, Rate};
 use crate::Result;
+use crate::self_test::Answers;
 use crate::tables::facts::Renamed;
 use crate::tables::{Library, Table};
 
@@ -19,6 +20,13 @@ pub struct Measured {
     pub loads: Option<f64>,
     /// Stores.
     pub stores: Option<f64>,
+}
+
+impl From<&Answers> for Measured {
+    fn from(answers: &Answers) -> Self {
+        let Answers { width, constant_adds, moves, loads, stores, .. } = *answers;
+        Self { width, constant_adds, moves, loads, stores }
+    }
 }
 
 /// How far a rate may lie from what a table states.

@@ -20,7 +20,7 @@ pub(super) fn conclude(
     measured: &Measurement,
 ) -> Outcome {
     let mut report = head(cores, ask, source);
-    report.notes.extend(ask.core.warning());
+    report.notes.extend(ask.core.warning().into_iter().chain(ask.core.identity_note()));
     report.notes.extend(cores.iter().filter_map(|c| c.note.clone()));
     let mut evaluators: Vec<Evaluator> = cores.iter().map(|c| Evaluator::new(&c.table)).collect();
     fill(&mut report, cores, &mut evaluators, &measured.counts, &measured.repeats);

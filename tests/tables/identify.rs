@@ -1,0 +1,106 @@
+//! `tdtool tables identify`, and what other commands take from the identity.
+
+use crate::support::files::Folder;
+use crate::support::tdtool;
+use serde_json::Value;
+
+const DUMPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/processors/cpuid/dumps.csv");
+
+/// The rows of one processor of the committed dumps, as a file.
+fn dump(folder: &Folder, processor: &str) -> String {
+    let all = std::fs::read_to_string(DUMPS).unwrap();
+    let rows = all.lines().filter_map(|line| {
+        let (name, row) = line.split_once(',')?;
+        name.contains(processor).then_some(row)
+    });
+    let text: Vec<&str> = rows.collect();
+    assert!(!text.is_empty(), "{processor}");
+    folder.write("dump.csv", text.join("\n"))
+}
+
+fn identify(file: &str) -> Value {
+    tdtool(["tables", "identify", "--cpuid", file, "--format", "json"]).json()
+}
+
+#[test]
+fn a_masked_processor_is_found_by_its_features() {
+    let folder = Folder::new();
+    let file = dump(&folder, "masked-granite");
+    let document = identify(&file);
+    assert_eq!((&document["table"], &document["by"]), (&"gnr".into(), &"features".into()));
+    assert_eq!(document["claimed"]["tables"][0], "rkl");
+    let texts = |key: &str| document[key].to_string();
+    // Intel's manuals: PREFETCHI came with Granite Rapids, AMX after Rocket Lake.
+    assert!(texts("evidence").contains("prefetchi (leaf 7.1 EDX 14)"), "{document}");
+    assert!(texts("contradicted").contains("amx_tile"), "{document}");
+    let shown = tdtool(["tables", "identify", "--cpuid", &file]).stdout;
+    assert!(shown.contains("gnr, by features") && shown.contains("rkl: "), "{shown}");
+}
+
+#[test]
+fn nothing_fits_a_processor_without_a_table() {
+    let folder = Folder::new();
+    let document = identify(&dump(&folder, "K8_Venice"));
+    assert_eq!((&document["table"], &document["by"]), (&Value::Null, &"none".into()));
+    assert_eq!(document["candidates"], serde_json::json!([]));
+}
+
+#[test]
+fn each_kind_of_core_of_a_hybrid_is_identified() {
+    let folder = Folder::new();
+    let rows = |kind: &str, number: u32| {
+        let all = std::fs::read_to_string(DUMPS).unwrap();
+        let mut text = format!("CPU {number}:\n");
+        for line in all.lines().filter(|line| line.contains(&format!("AlderLakeP_00_CPUID/{kind}")))
+        {
+            let words: Vec<&str> = line.split(',').collect();
+            let [_, leaf, subleaf, eax, ebx, ecx, edx] = words[..] else { panic!("{line}") };
+            text += &format!(
+                "   0x{leaf:0>8} 0x{subleaf:0>2}: eax=0x{eax} ebx=0x{ebx} ecx=0x{ecx} edx=0x{edx}\n"
+            );
+        }
+        text
+    };
+    let file = folder.write("cpuid.txt", rows("core", 0) + &rows("core", 1) + &rows("atom", 2));
+    let document = identify(&file);
+    let cores = document["cores"].as_array().unwrap();
+    let found: Vec<_> =
+        cores.iter().map(|c| (c["table"].as_str(), c["cpus"].to_string())).collect();
+    assert_eq!(found, [(Some("adl"), "[0,1]".into()), (Some("adl-e"), "[2]".into())]);
+    assert_eq!(document["table"], "adl");
+}
+
+#[test]
+fn what_is_no_dump_is_refused_with_its_line() {
+    let folder = Folder::new();
+    let file = folder.write("dump.txt", "1,0,a0671,0,0,0\nhello\n");
+    let refused = tdtool(["tables", "identify", "--cpuid", &file]);
+    assert_eq!(refused.status, Some(1), "{}", refused.stderr);
+    assert!(refused.stderr.contains("line 2"), "{}", refused.stderr);
+}
+
+/// A table of the user's own takes part like a built-in one, and goes before it.
+#[test]
+fn a_table_of_ones_own_takes_part() {
+    let folder = Folder::new();
+    let shown =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/events/intel/gnr.toml"));
+    let own =
+        shown.unwrap().replace("name = \"gnr\"", "name = \"mine\"").replace("0xad, 0xae", "0xa7");
+    folder.write("tables/mine.toml", &own);
+    let file = dump(&folder, "masked-granite");
+    let tables = folder.path().join("tables").display().to_string();
+    let arguments =
+        ["tables", "identify", "--cpuid", &file, "--tables", &tables, "--format", "json"];
+    let document = tdtool(arguments).json();
+    assert_eq!((&document["table"], &document["by"]), (&"mine".into(), &"model".into()));
+}
+
+/// Other commands believe the dump, too, and say what contradicts the model.
+#[test]
+fn deps_of_a_masked_processor_uses_the_core_that_it_is() {
+    let folder = Folder::new();
+    let file = dump(&folder, "masked-granite");
+    let document = tdtool(["deps", "4801d8", "--cpuid", &file, "--format", "json"]).json();
+    assert!(document.to_string().contains("is gnr by features"), "{document}");
+}
