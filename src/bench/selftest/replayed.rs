@@ -166,14 +166,16 @@ fn a_fault_in_one_test_reaches_the_answers_that_need_it_and_no_others() {
 
 #[test]
 fn attempts_that_contradict_each_other_leave_a_cost_open() {
-    let change = |q, i| Some(if q == Question::Branch(HALF) && i % 2 == 0 { 1.6 } else { 1.0 });
+    let change = |q: Question, i: u32| {
+        Some(if q == Question::Branch(HALF) && i % 2 == 0 { 1.6 } else { 1.0 })
+    };
     let found = answers::of(&plain(change), Asked { stated: Some(6), cpus: 2 });
     let why = found.open[&Answer::Misprediction];
     // By hand: 20 + 2 × 12 = 44 cycles in half of them.
     assert!(matches!(why, Open::Disagree { low, high } if low < 21.0 && high > 43.0), "{why:?}");
     assert_eq!(found.open[&Answer::Biased], Open::DependsOn { answer: Answer::Misprediction });
     // A rarer branch has no say in what a misprediction costs.
-    let rare = |q, _| Some(if q == Question::Branch(EIGHTH) { 1.6 } else { 1.0 });
+    let rare = |q: Question, _: u32| Some(if q == Question::Branch(EIGHTH) { 1.6 } else { 1.0 });
     let found = answers::of(&plain(rare), Asked { stated: Some(6), cpus: 2 });
     assert!((found.misprediction.unwrap() - 20.0).abs() < 0.1);
 }
