@@ -1,7 +1,7 @@
 //! `tdtool tables identify`, and what other commands take from the identity.
 
 use crate::support::files::Folder;
-use crate::support::tdtool;
+use crate::support::run::tdtool;
 use serde_json::Value;
 
 const DUMPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/processors/cpuid/dumps.csv");
@@ -75,7 +75,7 @@ fn what_is_no_dump_is_refused_with_its_line() {
     let folder = Folder::new();
     let file = folder.write("dump.txt", "1,0,a0671,0,0,0\nhello\n");
     let refused = tdtool(["tables", "identify", "--cpuid", &file]);
-    assert_eq!(refused.status, Some(1), "{}", refused.stderr);
+    assert_eq!(refused.code(), Some(1), "{}", refused.stderr);
     assert!(refused.stderr.contains("line 2"), "{}", refused.stderr);
 }
 

@@ -9,7 +9,6 @@ use pmu::machine::{
 use pmu::perf;
 use serde::Serialize;
 use std::sync::Arc;
-use tma::identity::Measured;
 use tma::self_test::Answers;
 use tma::tables::{Library, Table};
 use tma::{Core, Result};
