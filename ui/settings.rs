@@ -2,6 +2,7 @@
 
 use engine::compared::CompareAsk;
 use engine::core_model::CoreModel;
+use engine::tested;
 use engine::topdown::ImportAsk;
 use pmu::machine::{Machine, this_cpu};
 use profile::files::SearchPaths;
@@ -53,6 +54,7 @@ impl Settings {
         }
         let core = Arc::new(self.machine().core(self.library, self.uarch.as_deref())?);
         self.place_self_test(&core);
+        let core = tested::settled(core, self.library)?;
         Ok(self.core.get_or_init(|| core).clone())
     }
 

@@ -21,6 +21,7 @@
 //! | [`count`] | exact counts of chosen functions of a command |
 //! | `allocated_by` | who allocated the memory that a load reads, in words |
 //! | `mispredicted`, `predicting`, `waits` | mispredictions of the branches of these functions, modelled |
+//! | [`tested`] | a core by its self-test: answers, and the table that they leave |
 //! | `self_test_words` | the self-test's answers and why one is open, in words |
 //! | `places` | addresses of code by file, for further runs |
 //! | `values` | what registers hold at the entries of their functions and loops |
@@ -86,6 +87,7 @@ pub mod render;
 mod self_test_words;
 pub mod steps;
 mod subject;
+pub mod tested;
 pub mod topdown;
 pub mod trials;
 mod trips;

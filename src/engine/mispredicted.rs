@@ -6,9 +6,9 @@ use crate::nesting::{self, Nesting};
 use crate::predicting::{self, Costs};
 use crate::recursion::recursive;
 use crate::subject::{self, Subject};
+use crate::tested;
 use crate::trips::{self, Followed};
 use crate::waits;
-use bench::{Options, Pmu, Profiler};
 use branches::predictor::{Branch, Kind, LONGEST_HISTORY, Predictor};
 use branches::sampled::{self, Estimate, estimate};
 use probe::bursts::{Burst, Pace, Record, Recorded};
@@ -61,7 +61,7 @@ pub fn enter(
     let recorded = subject.record(wanted, &all, Pace::default())?;
     document.cost.push(subject.cost("branches", &recorded));
     document.notes.extend(subject::notes("branches", &recorded));
-    let rules = predicting::enter(document, answers(core));
+    let rules = predicting::enter(document, tested::answers(core).ok().flatten());
     let streams: Vec<(bool, Vec<Record>)> = recorded
         .bursts
         .iter()
@@ -231,14 +231,4 @@ fn threads(burst: &Burst, are_several: bool) -> Vec<(&Burst, Vec<Record>)> {
         all[of].1.push(*record);
     }
     all
-}
-
-/// The self-test of this processor, which is made if it was not.
-fn answers(core: &Arc<Core>) -> Option<&Answers> {
-    if core.answers().is_none() {
-        let pmu = Pmu::Absent(String::new());
-        let options = Options { core: core.clone(), pmu, counts: false, ..Options::quick() };
-        Profiler::new(options).self_test().ok()?;
-    }
-    core.answers()
 }

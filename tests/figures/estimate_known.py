@@ -81,7 +81,8 @@ def main():
     parser.add_argument("--set", default="seen", help="seen, aside or built-in (default seen)")
     parser.add_argument("--only", default="", help="programs, separated by commas")
     parser.add_argument("--size", type=float, default=1.0, help="length of the programs (default 1: about a second)")
-    parser.add_argument("--no-table", action="store_true", help="as on a processor that no table describes")
+    parser.add_argument("--global", dest="globals", default="", metavar="TEXT",
+                        help="options of every command, such as --global=--no-table")
     parser.add_argument("--keep", help="folder for the documents")
     args = parser.parse_args()
     need(args.tool, SOURCE, LABELS)
@@ -97,7 +98,7 @@ def main():
             command = [program, kind, "normal", str(args.size)]
             if args.set == "built-in":
                 command = repeated([args.tool, "workload", "run", name, *["--control"] * len(control)], args.size)
-            document, error = estimate(args.tool, command, folder, ["--no-table"] if args.no_table else [])
+            document, error = estimate(args.tool, command, folder, args.globals.split())
             if document is None:
                 body.append([kind, label["bottleneck"], "failed", error.strip().splitlines()[0], "", ""])
                 continue

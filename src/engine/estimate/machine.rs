@@ -1,6 +1,7 @@
 //! What must be known of this machine.
 
 use crate::core_model::CoreModel;
+use crate::tested;
 use bench::{Options, Profiler};
 use pmu::perf::tsc_hz_here;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ const LOOKS: usize = 20;
 /// No table describes the processor and the self-test has no answer; the sandbox cannot be started.
 pub(super) fn width(core: &Arc<Core>) -> Result<f64> {
     if core.width().is_none() {
-        Profiler::new(Options { core: core.clone(), ..Options::quick() }).self_test()?;
+        tested::answers(core)?;
     }
     core.width().map(f64::from).ok_or_else(|| {
         Error::not_possible("no estimated top-down")

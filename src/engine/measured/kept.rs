@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use tma::Cpu;
 use tma::measured::Facts;
+use tma::{Core, Cpu};
 
 /// Version of the measurements: facts of others are not comparable.
 const VERSION: u32 = 1;
@@ -17,21 +17,24 @@ struct File {
     facts: Facts,
 }
 
-/// What tells this processor from others.
-fn fingerprint(cpu: &Cpu) -> String {
-    format!("{}, {}", cpu.signature(), cpu.name)
+/// What tells this processor from others, also behind the same model number.
+fn processor(core: &Core) -> String {
+    let (cpu, print) = (&core.cpu, core.fingerprint.as_ref());
+    format!("{}, {}, {}", cpu.signature(), cpu.name, print.map_or("", |print| &print.hash))
 }
 
 /// The file of a processor; none for an unknown one.
-pub(super) fn path(cache: &Path, cpu: &Cpu) -> Option<PathBuf> {
-    let Cpu { vendor, family, model, stepping, .. } = cpu;
+pub(super) fn path(cache: &Path, core: &Core) -> Option<PathBuf> {
+    let Cpu { vendor, family, model, stepping, .. } = &core.cpu;
     let is_plain = vendor.chars().all(|c| c.is_ascii_alphanumeric()) && !vendor.is_empty();
-    let name = format!("core-facts-{vendor}-{family}-{model}-{stepping}.json");
+    let print =
+        core.fingerprint.as_ref().map(|print| format!("-{}", print.hash)).unwrap_or_default();
+    let name = format!("core-facts-{vendor}-{family}-{model}-{stepping}{print}.json");
     is_plain.then(|| cache.join("tdtool").join(name))
 }
 
 /// The facts in the file; none if they are not of this processor and version.
-pub(super) fn load(path: &Path, cpu: &Cpu) -> Option<Facts> {
+pub(super) fn load(path: &Path, core: &Core) -> Option<Facts> {
     if std::fs::metadata(path).ok()?.len() > MAX_BYTES {
         return None;
     }
@@ -41,13 +44,13 @@ pub(super) fn load(path: &Path, cpu: &Cpu) -> Option<Facts> {
         known.into_iter().all(|k| k.value.is_finite() && k.value > 0.0 && k.error >= 0.0)
     };
     let sound =
-        file.version == VERSION && file.processor == fingerprint(cpu) && is_sound(&file.facts);
+        file.version == VERSION && file.processor == processor(core) && is_sound(&file.facts);
     sound.then_some(file.facts)
 }
 
 /// Writes the file; where that is not possible, they are measured again when asked for.
-pub(super) fn save(path: &Path, cpu: &Cpu, facts: &Facts) {
-    let file = File { version: VERSION, processor: fingerprint(cpu), facts: facts.clone() };
+pub(super) fn save(path: &Path, core: &Core, facts: &Facts) {
+    let file = File { version: VERSION, processor: processor(core), facts: facts.clone() };
     let Ok(text) = serde_json::to_vec_pretty(&file) else { return };
     let temporary = path.with_extension(format!("json.{}", std::process::id()));
     let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
@@ -63,20 +66,29 @@ pub(super) fn save(path: &Path, cpu: &Cpu, facts: &Facts) {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
+    use std::sync::Arc;
+    use tma::cpuid::Fingerprint;
     use tma::measured::{Fact, Kind, Known};
 
     #[test]
     fn facts_are_read_back_for_the_same_processor_only() {
         let folder = tempfile::tempdir().unwrap();
         let cpu = Cpu { vendor: "GenuineIntel".into(), family: 6, model: 173, ..Cpu::default() };
-        let place = path(folder.path(), &cpu).unwrap();
+        let core = Core { cpu: cpu.clone(), ..Core::default() };
+        let place = path(folder.path(), &core).unwrap();
         let known = Known { value: 512.0, error: 8.0, how: "nops".to_owned() };
         let facts = Facts(BTreeMap::from([(Kind::ReorderBuffer, Fact::Known(known))]));
-        save(&place, &cpu, &facts);
-        assert_eq!(load(&place, &cpu), Some(facts));
-        assert_eq!(load(&place, &Cpu { name: "another".into(), ..cpu.clone() }), None);
+        save(&place, &core, &facts);
+        assert_eq!(load(&place, &core), Some(facts));
+        let other = Core { cpu: Cpu { name: "another".into(), ..cpu }, ..Core::default() };
+        assert_eq!(load(&place, &other), None);
+        let print =
+            Arc::new(Fingerprint { hash: "0123456789abcdef".into(), ..Fingerprint::default() });
+        let masked = Core { fingerprint: Some(print), ..core.clone() };
+        assert_ne!(path(folder.path(), &masked), Some(place.clone()));
+        assert_eq!(load(&place, &masked), None);
         std::fs::write(&place, "{\"version\": 1").unwrap();
-        assert_eq!(load(&place, &cpu), None);
-        assert_eq!(path(folder.path(), &Cpu::default()), None);
+        assert_eq!(load(&place, &core), None);
+        assert_eq!(path(folder.path(), &Core::default()), None);
     }
 }

@@ -13,7 +13,7 @@ mod table;
 pub use compared::{Agreement, Row, rows};
 pub use table::table;
 
-use bench::{Options, Profiler};
+use crate::tested;
 use std::path::Path;
 use std::sync::Arc;
 use tma::measured::{Fact, Facts, Kind, Known, Open};
@@ -26,7 +26,7 @@ const MISPREDICTION: f64 = 0.15;
 
 /// Takes over the facts that were kept in `cache` of this processor, if any were.
 pub fn load(core: &Core, cache: Option<&Path>) {
-    let facts = cache.and_then(|cache| kept::load(&kept::path(cache, &core.cpu)?, &core.cpu));
+    let facts = cache.and_then(|cache| kept::load(&kept::path(cache, core)?, core));
     if let Some(facts) = facts.filter(|_| core.measured.facts().is_none()) {
         core.measured.set(facts);
     }
@@ -42,15 +42,14 @@ pub fn measure(
     cache: Option<&Path>,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Facts> {
-    Profiler::new(Options { core: core.clone(), ..Options::quick() }).self_test()?;
-    let answers = core.answers();
+    let answers = tested::answers(core)?;
     let mut facts = here(answers.and_then(|answers| answers.nops_fused), progress)?;
     facts.0.extend(of_self_test(answers));
-    let place = cache.and_then(|cache| kept::path(cache, &core.cpu));
+    let place = cache.and_then(|cache| kept::path(cache, core));
     if let Some(place) = place {
-        let before = kept::load(&place, &core.cpu).unwrap_or_default();
+        let before = kept::load(&place, core).unwrap_or_default();
         facts = with_earlier(facts, before);
-        kept::save(&place, &core.cpu, &facts);
+        kept::save(&place, core, &facts);
     }
     core.measured.set(facts.clone());
     Ok(facts)
