@@ -19,7 +19,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use tma::self_test::{Answers, Rules};
+use tma::self_test::Rules;
 use tma::{Core, Result};
 
 /// Stacks whose pages are this far apart or more are of different threads: 1 MiB; threads of glibc have

@@ -47,6 +47,8 @@ impl Limited for Command {
         };
         // SAFETY: that call is async-signal-safe.
         unsafe { self.pre_exec(lead) };
+        // The shell first, which takes a while: a run that is killed before it knows of a child leaves that.
+        change(|_| ());
         let child = self.spawn()?;
         let group = i32::try_from(child.id()).expect("a process id");
         change(|all| all.insert(group, Group { due: Instant::now() + limit(), has_leader: true }));

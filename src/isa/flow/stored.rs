@@ -64,7 +64,7 @@ mod tests {
         let code = [(0x10, vec![0xff, 0xc8, 0x75, 0xfc])];
         let flow = stored(vec![block()], vec![around()], &code).unwrap();
         let texts: Vec<&str> = flow.instructions.iter().map(|(_, one)| &*one.text).collect();
-        assert_eq!(texts, ["dec eax", "jne 0x10"]);
+        assert_eq!(texts, ["dec eax", "jne short 0x10"]);
         assert!(stored(vec![block()], vec![], &code).is_none(), "its loop is not there");
         let other = Loop { head: 1, ..around() };
         assert!(stored(vec![block()], vec![other], &code).is_none());

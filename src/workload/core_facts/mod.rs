@@ -69,19 +69,3 @@ pub fn measure(nops: Option<bool>, mut progress: impl FnMut(usize, usize)) -> Re
 fn is_contradicted(facts: &Facts) -> bool {
     facts.0.values().any(|fact| matches!(fact, Fact::Open { open: Open::Disagree { .. } }))
 }
-
-#[cfg(test)]
-mod tests {
-    /// Prints what is measured here: cargo test -p tdtool-workload --release core_facts -- --ignored --nocapture
-    #[test]
-    #[ignore = "takes seconds of an idle core"]
-    fn show() {
-        let begin = std::time::Instant::now();
-        let seen = super::measure(Some(false), |_, _| {}).unwrap();
-        println!("{seen:?}");
-        for (kind, fact) in super::facts(&seen, Some(false)).0 {
-            println!("{kind:?} {fact:?}");
-        }
-        println!("{:?}", begin.elapsed());
-    }
-}
