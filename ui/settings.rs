@@ -29,6 +29,8 @@ pub struct Settings {
     pub cache: Option<PathBuf>,
     /// A kept self-test whose times are taken instead of measuring: that of `--self-test-from`.
     pub self_test: Option<PathBuf>,
+    /// Whether the self-test is made again, although its result was kept.
+    pub again: bool,
     /// This machine, once it was detected.
     pub machine: OnceLock<Machine>,
     /// The core, once it was described.
@@ -62,6 +64,9 @@ impl Settings {
     fn place_self_test(&self, core: &Core) {
         if let Some(cache) = &self.cache {
             core.self_test.keep_in(cache);
+        }
+        if self.again {
+            core.self_test.make_again();
         }
         if let Some(file) = &self.self_test {
             core.self_test.take_from(file);

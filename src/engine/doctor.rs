@@ -36,8 +36,7 @@ fn finding(id: &'static str, level: Level, what: String) -> Finding {
     Finding { id, level, what, cause: None, remedy: None }
 }
 
-/// What the processor is: where it is not what family and model claim, or nothing decides, that is told
-/// with what contradicts.
+/// What the processor is; where it is not what family and model claim, or nothing decides, with the contradictions.
 fn identity(core: &Core) -> Finding {
     match core.identity_note() {
         None => {

@@ -147,7 +147,9 @@ fn a_missing_item_narrows_no_part_of_a_real_program() {
         let with = evaluated(&path)["estimate"]["program"].clone();
         for (what, remove) in FAULTS {
             let mut faulty = unpacked(&path);
+            let whole = faulty.clone();
             remove(&mut faulty);
+            assert_ne!(faulty, whole, "{}: {what} was not there", path.display());
             fs::write(&file, written(&faulty)).expect("a file");
             let without = evaluated(&file)["estimate"]["program"].clone();
             let name = format!("{} without {what}", path.display());
@@ -207,6 +209,7 @@ fn damaged_evidence_is_an_error() {
         ("/functions/0/blocks/0/entries", json!({ "Ok": -1 })),
         ("/cycles", json!(1e300)),
         ("/core/width", json!(0)),
+        ("/core/l1_code", json!([9_007_199_254_740_991_u64, 9_007_199_254_740_991_u64])),
         ("/core/table", json!("no such core")),
         ("/schema", json!("tdtool.evidence/9")),
     ] {

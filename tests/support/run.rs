@@ -66,6 +66,8 @@ pub fn tdtool_reading(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>, in
 pub fn command(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
     let mut command = program(TDTOOL);
     // What perf and others have collected here would stand for files that a test has removed.
+    // Self-tests are kept from test to test, apart from those of the user.
+    command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
     command.env("PERF_BUILDID_DIR", "/none").env("DEBUGINFOD_CACHE_PATH", "/none");
     command.args(arguments);
     command

@@ -3,6 +3,7 @@
 use super::global::Global;
 use super::output::{page, print};
 use crate::message;
+use crate::settings::Settings;
 use clap::{Args, ValueEnum};
 use engine::documents::doctor::examine;
 use engine::render::{doctor, json};
@@ -32,11 +33,8 @@ enum Format {
 }
 
 pub fn run(global: &Global, args: DoctorArgs) -> Result<ExitCode> {
-    let settings = global.settings()?;
+    let settings = Settings { again: args.self_test, ..global.settings()? };
     let core = settings.core()?;
-    if args.self_test {
-        core.self_test.make_again();
-    }
     if args.measure || args.toml.is_some() {
         let mut step = |done: usize, all: usize| {
             message::note(&format!("measuring the core, repetition {} of {all}", done + 1));

@@ -76,6 +76,7 @@ impl Global {
             cache: folders::cache(),
             self_test: self.self_test_from.clone(),
             cpuid: self.cpuid.as_deref().map(dumps).transpose()?,
+            again: false,
             machine: OnceLock::new(),
             core: OnceLock::new(),
         })

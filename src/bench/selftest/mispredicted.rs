@@ -3,8 +3,8 @@
 
 use super::questions::Question::{self, Among, Branch, Call, Jump, Nested, Second};
 use super::questions::{
-    ALTERNATE, EIGHTH, FIVES, HALF, NEVER, ONE_PLACE, OTHER, QUARTER, SIXTEENTH, SIXTY_FOURTH,
-    THIRTY_SECOND,
+    ALTERNATE, ALWAYS, EIGHTH, FIVES, HALF, NEVER, ONE_PLACE, OTHER, QUARTER, SIXTEENTH,
+    SIXTY_FOURTH, THIRTY_SECOND,
 };
 use super::times::{Measured, Times};
 use tma::self_test::{Answer, Below, Biased, ONE_IN, Open, Rate, Returns, Targets};
@@ -27,7 +27,7 @@ type Get<'a> = &'a dyn Fn(Question) -> Option<f64>;
 /// Cycles of each kind of misprediction.
 #[derive(Debug, Clone, Copy)]
 pub struct Costs {
-    /// Of a branch that goes either way half of the times, beyond one that is never taken. Every predictor is wrong half of
+    /// Of a branch that goes either way half of the times, beyond ones that always go one way. Every predictor is wrong half of
     /// the times; of rarer branches each has its own share.
     pub fair: Measured,
     /// The same of a branch whose operands were there before the last branch: nothing is waited for.
@@ -89,9 +89,10 @@ impl Costs {
     pub fn biased(&self, times: &Times) -> Result<Biased, Open> {
         needs(Answer::Misprediction, self.fair)?;
         let rate = |one_in: u32, of: &dyn Fn(u8) -> Question, bits| {
+            let share = 1.0 / f64::from(one_in);
             let measured = times.agreed(|get| {
-                let cost = 2.0 * (get(of(HALF))? - get(of(NEVER))?);
-                (cost > COST.0).then_some((get(of(bits))? - get(of(NEVER))?) / cost)
+                let cost = 2.0 * excess(get, of, HALF, 0.5)?;
+                (cost > COST.0).then_some(excess(get, of, bits, share)? / cost)
             });
             within((RAREST / f64::from(one_in), MOST), measured).map(|(rate, _)| rate)
         };
@@ -111,7 +112,15 @@ impl Costs {
 }
 
 fn fair(get: Get) -> Option<f64> {
-    Some(2.0 * (get(Branch(HALF))? - get(Branch(NEVER))?))
+    Some(2.0 * excess(get, &Branch, HALF, 0.5)?)
+}
+
+/// Cycles of a branch that is not taken in this share of its executions, beyond those of predicted ones: taken branches take
+/// other times than others. Earlier results have only ones that are never taken.
+fn excess(get: Get, of: &dyn Fn(u8) -> Question, bits: u8, share: f64) -> Option<f64> {
+    let never = get(of(NEVER))?;
+    let always = get(of(ALWAYS)).unwrap_or(never);
+    Some(get(of(bits))? - share * never - (1.0 - share) * always)
 }
 
 fn ready(get: Get) -> Option<f64> {

@@ -122,6 +122,10 @@ fn is_settled(core: &Core, times: &Times, asked: Asked) -> bool {
     if times.made < LEAST || times.attempts.is_empty() {
         return false;
     }
+    // Without a table, few attempts may all have been beside something else.
+    if asked.stated.is_none() && times.made < MOST {
+        return false;
+    }
     let answers = answers::of(times, asked);
     // Another core than the table's needs evidence that repeats.
     if times.made < MOST && !core.contradicted_by(&answers).is_empty() {

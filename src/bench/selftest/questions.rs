@@ -25,6 +25,8 @@ pub const NEAR: u32 = 0x40;
 /// Bits of a random number that decide a branch: they are all 0 always, half of the times, a quarter, an
 /// eighth.
 pub const NEVER: u8 = 0;
+/// No bits of the number: a branch that is always taken, which takes other times than one that never is.
+pub const ALWAYS: u8 = 0xff;
 pub const HALF: u8 = 1;
 pub const QUARTER: u8 = 3;
 pub const EIGHTH: u8 = 7;
@@ -120,6 +122,7 @@ pub const QUESTIONS: &[Question] = &[
     Loads,
     Stores,
     Branch(NEVER),
+    Branch(ALWAYS),
     Branch(HALF),
     Branch(QUARTER),
     Branch(EIGHTH),
@@ -127,6 +130,7 @@ pub const QUESTIONS: &[Question] = &[
     Branch(THIRTY_SECOND),
     Branch(SIXTY_FOURTH),
     Among(NEVER),
+    Among(ALWAYS),
     Among(HALF),
     Among(QUARTER),
     Among(EIGHTH),

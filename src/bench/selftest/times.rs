@@ -188,6 +188,9 @@ impl Stored {
             stands_for: if is_least { self.attempts.max(1) } else { 1 },
         };
         let attempts: Vec<Attempt> = (0..many).map(attempt).collect();
+        if many > 4 * KEPT {
+            return None;
+        }
         let column = |column: Column| {
             let mut all = match column {
                 Column::Least(cycles) => vec![Some(cycles); many],
@@ -199,7 +202,7 @@ impl Stored {
         let cycles: BTreeMap<String, Vec<Option<f64>>> =
             self.cycles.into_iter().map(|(name, all)| (name, column(all))).collect();
         let sound = cycles.values().flatten().flatten().all(|c| c.is_finite() && *c > 0.0);
-        (sound && many <= 4 * KEPT).then_some(Times { made: self.attempts, attempts, cycles })
+        sound.then_some(Times { made: self.attempts, attempts, cycles })
     }
 }
 

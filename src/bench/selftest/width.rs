@@ -59,6 +59,15 @@ pub fn of(times: &Times, asked: Asked) -> Result<Width, Open> {
     let is_unknown = times.attempts.iter().all(|attempt| attempt.cpu.is_none());
     let is_everywhere = is_unknown || seen.cpus as usize >= asked.cpus.min(times.attempts.len());
     let repeats = seen.best >= OVERRULE;
+    // Without a table nothing says what a shared core lacks: attempts without signs of that must show it.
+    let is_calm = |i: &usize| {
+        let attempt = &times.attempts[*i];
+        let like = rate(times, *i).is_some_and(|rate| (rate / found - 1.0).abs() <= SAME);
+        like && !attempt.signs.show_sharing()
+    };
+    let calm =
+        (0..times.attempts.len()).filter(is_calm).map(|i| u64::from(times.attempts[i].stands_for));
+    let shows_calmly = calm.sum::<u64>() >= u64::from(OVERRULE);
     match asked.stated.map(f64::from) {
         Some(stated) if found > ABOVE * stated => match repeats {
             true => Ok(width),
@@ -66,7 +75,7 @@ pub fn of(times: &Times, asked: Asked) -> Result<Width, Open> {
         },
         Some(stated) if found < SHORT * stated => {
             let is_own = seen.best >= REPEATED
-                && 4 * seen.best >= 3 * seen.attempts
+                && 4 * u64::from(seen.best) >= 3 * u64::from(seen.attempts)
                 && found >= ALONE * stated
                 && is_everywhere;
             match (is_own, contended()) {
@@ -76,7 +85,7 @@ pub fn of(times: &Times, asked: Asked) -> Result<Width, Open> {
             }
         }
         Some(_) => Ok(width),
-        None if repeats && is_everywhere => Ok(width),
+        None if repeats && is_everywhere && shows_calmly => Ok(width),
         None if contended() => Err(Open::Contended(seen.signs)),
         None => {
             let low = all.iter().copied().fold(found, f64::min);

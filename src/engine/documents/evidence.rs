@@ -60,6 +60,9 @@ pub struct CoreUsed {
     pub processor: String,
     /// Its table.
     pub table: Option<String>,
+    /// The tables of which it has what they state alike, where several fit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alike: Vec<String>,
     /// Slots a cycle.
     pub width: f64,
     /// Ways and sets of its first-level caches of code and data.

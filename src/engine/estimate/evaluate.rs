@@ -55,7 +55,7 @@ fn notes(
     }];
     if context.ports.is_none() {
         notes.push(
-            "no table has the µops of this core's instructions: each is taken for one slot, or half of one, or four"
+            "no table has the µops of this core's instructions: each is taken for one slot, a comparison and its branch for one, and up to 20 % more"
                 .to_owned(),
         );
     }

@@ -109,7 +109,7 @@ impl Context<'_> {
     }
 
     fn retiring(&self, function: &Function, piece: &Piece) -> Result<Interval, String> {
-        let (mut slots, mut unknown) = (0.0, 0.0);
+        let mut all = Slots::default();
         for block in &piece.blocks {
             let executed = match &function.entries[*block] {
                 Ok(count) => *count as f64,
@@ -120,19 +120,17 @@ impl Context<'_> {
             if executed == 0.0 {
                 continue;
             }
-            let (known, missing) = self.slots(function, *block);
-            slots += executed * known;
-            unknown += executed * missing;
+            let slots = self.slots(function, *block);
+            all.value += executed * slots.value;
+            all.less += executed * slots.less;
+            all.more += executed * slots.more;
         }
-        let value = (slots + unknown) / self.width;
-        // An instruction that the table lacks may take several, or share the slot of another.
-        let others = if self.ports.is_some() { 0.0 } else { OTHERS * slots };
-        let (less, more) = (0.5 * unknown / self.width, (3.0 * unknown + others) / self.width);
+        let [value, less, more] = [all.value, all.less, all.more].map(|slots| slots / self.width);
         Ok(Interval::relative(value, UOPS).plus(Interval::new(0.0, -less, more)))
     }
 
-    /// Issue slots of a block, and its instructions of which they are not known.
-    fn slots(&self, function: &Function, block: usize) -> (f64, f64) {
+    /// Issue slots of a block.
+    fn slots(&self, function: &Function, block: usize) -> Slots {
         let inside = function.instructions(block);
         let bytes: Vec<u8> =
             inside.iter().flat_map(|(_, inst)| inst.bytes.iter().copied()).collect();
@@ -140,10 +138,12 @@ impl Context<'_> {
         match (code, &self.ports) {
             (Some(code), Some(ports)) => {
                 let uops = ports.uops(&code.instructions, &code.effects);
-                let known = uops.iter().flatten().map(|one| one.slots).sum();
-                (known, uops.iter().filter(|one| one.is_none()).count() as f64)
+                let known: f64 = uops.iter().flatten().map(|one| one.slots).sum();
+                // One that the table lacks may take several, or share the slot of another.
+                let unknown = uops.iter().filter(|one| one.is_none()).count() as f64;
+                Slots { value: known + unknown, less: 0.5 * unknown, more: 3.0 * unknown }
             }
-            _ => (without_table(inside), 0.0),
+            _ => Slots::without_table(inside),
         }
     }
 
@@ -223,13 +223,29 @@ impl Wrong {
     }
 }
 
-/// Slots of instructions of which no µop table is known: one each, and one for a comparison with the conditional branch
-/// after it, which all current cores fuse.
-fn without_table(inside: &[(u64, Inst)]) -> f64 {
-    let compares = |inst: &Inst| matches!(inst.decoded.mnemonic(), Mnemonic::Cmp | Mnemonic::Test);
-    let fused =
-        |two: &&[(u64, Inst)]| compares(&two[0].1) && two[1].1.decoded.is_jcc_short_or_near();
-    (inside.len() - inside.windows(2).filter(fused).count()) as f64
+/// Issue slots, and by how much they may be fewer or more.
+#[derive(Default)]
+struct Slots {
+    value: f64,
+    less: f64,
+    more: f64,
+}
+
+impl Slots {
+    /// Of instructions of which no µop table is known: one each, and one for a comparison with the conditional branch after
+    /// it, which all current cores fuse. Some fuse those after additions, subtractions and `and`, too.
+    fn without_table(inside: &[(u64, Inst)]) -> Self {
+        use Mnemonic::{Add, And, Cmp, Dec, Inc, Sub, Test};
+        let before_branches = |which: &[Mnemonic]| {
+            let is_one = |two: &&[(u64, Inst)]| {
+                which.contains(&two[0].1.decoded.mnemonic())
+                    && two[1].1.decoded.is_jcc_short_or_near()
+            };
+            inside.windows(2).filter(is_one).count() as f64
+        };
+        let value = inside.len() as f64 - before_branches(&[Cmp, Test]);
+        Self { value, less: before_branches(&[Add, And, Dec, Inc, Sub]), more: OTHERS * value }
+    }
 }
 
 /// Cycles of the mispredictions of a branch, at what one of its own costs; where that of its kind (indirect, say) is not

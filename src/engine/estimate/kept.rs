@@ -82,6 +82,10 @@ fn core(of: &Core) -> CoreUsed {
     CoreUsed {
         processor: of.cpu.signature(),
         table: of.uarch().map(str::to_owned),
+        alike: match (&of.shared, &of.identity) {
+            (Some(_), Some(identity)) => identity.candidates.clone(),
+            _ => Vec::new(),
+        },
         l1_code: of.l1_code.map(shape),
         l1_data: of.l1_data.map(shape),
         answers: of.answers().and_then(|answers| serde_json::to_value(answers).ok()),

@@ -10,13 +10,15 @@ use tma::{Core, Error, Result};
 /// How often the core clock is looked at until nothing else runs.
 const LOOKS: usize = 20;
 
-/// Slots a cycle: as the table states, else as the self-test measures.
+/// Slots a cycle, after the self-test: as the table states, or more where that measures more; without a table as measured.
 ///
 /// # Errors
 /// No table describes the processor and the self-test has no answer; the sandbox cannot be started.
 pub(super) fn width(core: &Arc<Core>) -> Result<f64> {
+    // What is measured outweighs the table, and the costs of mispredictions are needed later.
+    let tested = tested::answers(core).map(|_| ());
     if core.width().is_none() {
-        tested::answers(core)?;
+        tested?;
     }
     core.width().map(f64::from).ok_or_else(|| {
         Error::not_possible("no estimated top-down")

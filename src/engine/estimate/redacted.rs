@@ -4,9 +4,14 @@ use crate::documents::Report;
 use crate::documents::evidence::Evidence;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use tma::{Error, Result};
 
 /// Shorter names are replaced where they are all of a text only.
 const SHORTEST: usize = 4;
+
+/// Members whose texts are fixed words, whatever a program and its functions are called.
+const WORDS: [&str; 9] =
+    ["schema", "tool", "kind", "event", "processor", "table", "run", "timer", "bound"];
 
 /// Names and their placeholders.
 #[derive(Default)]
@@ -45,20 +50,35 @@ impl Names {
             Value::String(text) => Value::String(self.text(&text)),
             Value::Array(all) => all.into_iter().map(|one| self.value(one)).collect(),
             Value::Object(all) => {
-                let all = all.into_iter().map(|(name, one)| (self.key(name), self.value(one)));
+                let all = all.into_iter().map(|(key, one)| {
+                    let one = match key.as_str() {
+                        key if WORDS.contains(&key) => one,
+                        "places" => self.places(one),
+                        _ => self.value(one),
+                    };
+                    (key, one)
+                });
                 Value::Object(all.collect::<Map<_, _>>())
             }
             other => other,
         }
     }
 
-    fn key(&self, name: String) -> String {
-        self.0.get(&name).cloned().unwrap_or(name)
+    /// The only keys that are names: modules.
+    fn places(&self, value: Value) -> Value {
+        let Value::Object(all) = value else { return value };
+        let named = |(name, one): (String, Value)| {
+            (self.0.get(&name).cloned().unwrap_or(name), self.value(one))
+        };
+        Value::Object(all.into_iter().map(named).collect())
     }
 }
 
 /// The evidence with placeholders, always the same ones for the same evidence; what it evaluates to is not changed.
-pub fn redacted(evidence: &Evidence) -> Evidence {
+///
+/// # Errors
+/// A name is a word of the format, so that what is left is no evidence.
+pub fn redacted(evidence: &Evidence) -> Result<Evidence> {
     let mut bare = evidence.clone();
     bare.report = evidence.report.as_ref().map(|report| Box::new(without_names(report)));
     let count = &mut bare.count;
@@ -75,9 +95,12 @@ pub fn redacted(evidence: &Evidence) -> Evidence {
     bare.count.command = arguments(&evidence.count.command);
     "program".clone_into(&mut bare.name);
     bare.redacted = true;
-    // Values of these types are values of JSON.
     let value = serde_json::to_value(&bare).map(|value| names.value(value));
-    value.and_then(serde_json::from_value).unwrap_or_default()
+    value.and_then(serde_json::from_value).map_err(|error| {
+        Error::failed("cannot replace the names in the evidence")
+            .because(error)
+            .hint("leave --redact out, and look through the file before you pass it on")
+    })
 }
 
 fn without_names(report: &Report) -> Report {
@@ -140,12 +163,31 @@ mod tests {
         of.count.command = of.command.clone();
         of.notes.0 = vec!["/home/me/secret: secret_key was not counted".to_owned()];
         of.recorded.places = BTreeMap::from([("/home/me/secret".to_owned(), vec![(1, 2)])]);
-        let bare = redacted(&of);
+        let bare = redacted(&of).unwrap();
         let text = serde_json::to_string(&bare).unwrap();
         assert!(!text.contains("secret"), "{text}");
         assert!(bare.redacted && bare.samples.functions[0].module == "module-1");
         assert_eq!(bare.notes.0, ["module-1: function-1 was not counted"]);
         assert_eq!(bare.recorded.places["module-1"], [(1, 2)]);
-        assert_eq!(text, serde_json::to_string(&redacted(&of)).unwrap(), "always the same");
+        assert_eq!(
+            text,
+            serde_json::to_string(&redacted(&of).unwrap()).unwrap(),
+            "always the same"
+        );
+    }
+
+    /// Functions and programs that are called as members and words of the format are.
+    #[test]
+    fn names_that_are_words_of_the_format_change_nothing_else() {
+        let mut of = Evidence { schema: "tdtool.evidence/1".to_owned(), ..Evidence::default() };
+        let named = |name: &str| HotCode { name: name.to_owned(), ..HotCode::default() };
+        of.samples.functions =
+            ["count", "core", "samples", "name", "cpu-clock"].map(named).to_vec();
+        of.samples.event = "cpu-clock".to_owned();
+        of.command = vec!["tdtool".to_owned(), "loads".to_owned()];
+        let bare = redacted(&of).unwrap();
+        assert_eq!((&*bare.schema, &*bare.samples.event), ("tdtool.evidence/1", "cpu-clock"));
+        let names: Vec<&str> = bare.samples.functions.iter().map(|one| &*one.name).collect();
+        assert_eq!(names, ["function-1", "function-2", "function-3", "function-4", "function-5"]);
     }
 }

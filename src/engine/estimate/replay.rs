@@ -100,7 +100,7 @@ fn unsound() -> Error {
 fn model(of: &CoreUsed, library: &Library) -> Result<CoreModel> {
     let core = match &of.table {
         Some(name) => Core::modelled(library, name)?,
-        None => Core::default(),
+        None => Core::in_common(library, &of.alike)?,
     };
     let shape = |(ways, sets)| Cache { ways, sets };
     let (l1_code, l1_data) = (of.l1_code.map(shape), of.l1_data.map(shape));

@@ -8,6 +8,8 @@ use tma::{Error, Result};
 const MOST: f64 = (1u64 << 53) as f64;
 /// Members with addresses and code, which are checked where they are used.
 const ADDRESSES: [&str; 4] = ["range", "code", "places", "outside"];
+/// Ways and sets of a cache.
+const SHAPES: std::ops::RangeInclusive<usize> = 1..=1 << 24;
 /// Slots a cycle of any core.
 const WIDTHS: std::ops::RangeInclusive<f64> = 1.0..=64.0;
 
@@ -32,6 +34,10 @@ pub(super) fn check(of: &Evidence) -> Result<()> {
     let numbers = [of.cycles, *ghz, *error, of.samples.seconds];
     if !WIDTHS.contains(&of.core.width) || numbers.iter().any(|number| *number < 0.0) {
         return refused("its width, clock or time is none".to_owned());
+    }
+    let shapes = [of.core.l1_code, of.core.l1_data].into_iter().flatten();
+    if shapes.into_iter().any(|(ways, sets)| !SHAPES.contains(&ways) || !SHAPES.contains(&sets)) {
+        return refused("its first-level caches are of no size".to_owned());
     }
     if of.functions.iter().any(|one| one.number >= of.samples.functions.len()) {
         return refused("it has code of a function that is not there".to_owned());

@@ -32,8 +32,8 @@ pub fn load(core: &Core, cache: Option<&Path>) {
     }
 }
 
-/// Measures the facts of this processor, for some seconds, and keeps them in `cache`. A fact that is open now stays as it
-/// was kept: contention takes nothing away that was known.
+/// Measures the facts of this processor, for some seconds, and keeps them in `cache`. A fact that is open or worse
+/// now stays as it was kept: contention takes nothing away that was known.
 ///
 /// # Errors
 /// The sandbox cannot be started; generated code cannot be run.
@@ -91,10 +91,22 @@ fn of_self_test(answers: Option<&Answers>) -> [(Kind, Fact); 2] {
     ]
 }
 
-/// Facts, and of those that are open what was known earlier.
+/// Facts, and what was known earlier of those that are open now, or that contention has made worse: it takes rates and
+/// room away, and adds to times.
 fn with_earlier(mut facts: Facts, earlier: Facts) -> Facts {
     for (kind, fact) in earlier.0 {
-        if matches!(fact, Fact::Known(_)) && facts.known(kind).is_none() {
+        let Fact::Known(before) = &fact else { continue };
+        let is_better = |now: &Known| match kind {
+            Kind::Loads
+            | Kind::Stores
+            | Kind::Width
+            | Kind::OpCache
+            | Kind::Decoded
+            | Kind::ReorderBuffer => before.value > now.value,
+            Kind::L1Size | Kind::L2Size | Kind::L3Size => false,
+            _ => before.value < now.value,
+        };
+        if facts.known(kind).is_none_or(is_better) {
             facts.0.insert(kind, fact);
         }
     }
@@ -110,15 +122,26 @@ mod tests {
     fn what_was_known_stays_known_and_what_is_measured_again_is_replaced() {
         let known = |value| Fact::Known(Known { value, error: 1.0, how: String::new() });
         let open = || Fact::open(Open::Disagree { least: 1.0, most: 9.0 });
-        let now = Facts(BTreeMap::from([(Kind::Loads, known(3.0)), (Kind::Stores, open())]));
+        let now = BTreeMap::from([
+            (Kind::Loads, known(3.0)),
+            (Kind::Stores, open()),
+            (Kind::ReorderBuffer, known(256.0)),
+            (Kind::L2Latency, known(19.0)),
+        ]);
+        let now = Facts(now);
         let before = BTreeMap::from([
             (Kind::Loads, known(2.0)),
+            (Kind::ReorderBuffer, known(512.0)),
+            (Kind::L2Latency, known(15.0)),
             (Kind::Stores, known(2.0)),
             (Kind::OpCache, open()),
         ]);
         let both = with_earlier(now, Facts(before));
         assert_eq!(both.get(Kind::Loads), known(3.0));
         assert_eq!(both.get(Kind::Stores), known(2.0));
+        // A busy sibling thread halves the one, and slows the other.
+        assert_eq!(both.get(Kind::ReorderBuffer), known(512.0));
+        assert_eq!(both.get(Kind::L2Latency), known(15.0));
         assert_eq!(both.get(Kind::OpCache), Fact::open(Open::NotMeasured));
     }
 

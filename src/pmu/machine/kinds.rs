@@ -22,7 +22,7 @@ pub(super) fn kinds(root: &Root, cpu: &Cpu) -> Vec<Kind> {
     if here.is_empty() {
         return vec![Kind { cpuid: claimed(cpu), cpus: Vec::new() }];
     }
-    if !here.is_hybrid() && here.core_type().is_none() {
+    if !here.is_hybrid() {
         return vec![Kind { cpuid: here, cpus: Vec::new() }];
     }
     let found = std::thread::spawn(on_every_cpu).join().unwrap_or_default();

@@ -18,9 +18,9 @@ pub enum Group {
     Avx512,
     /// The tile registers.
     Amx,
-    /// By itself.
+    /// On its own.
     Single,
-    /// By itself; hypervisors do not show it to guests, so its absence there means nothing.
+    /// On its own; hypervisors do not show it to guests, so its absence there means nothing.
     Host,
 }
 

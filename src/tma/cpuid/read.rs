@@ -52,6 +52,9 @@ pub fn read(text: &str) -> Result<Vec<Dump>> {
             continue;
         }
         if let Some(name) = processor(line) {
+            if dumps.len() >= MOST_PROCESSORS {
+                return Err(wrong("too many processors"));
+            }
             dumps.push(Dump { name: name.to_owned(), cpuid: Cpuid::default() });
             last = None;
             continue;

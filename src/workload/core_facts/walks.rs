@@ -192,9 +192,7 @@ mod tests {
     fn sizes_grow_by_a_fifth_and_later_by_two_fifths() {
         let all = sizes(256 << 20);
         assert_eq!((all[0], all[4], all.last()), (4 << 10, 8 << 10, Some(&(256 << 20))));
-        assert!(
-            all.contains(&(32 << 10)) && all.contains(&(48 << 10 >> 10 << 10)) || all.len() > 40
-        );
+        assert!(all.contains(&(32 << 10)), "{all:?}");
         assert!(all.windows(2).all(|two| two[1] > two[0] && two[1] < two[0] * 3 / 2));
     }
 

@@ -26,7 +26,7 @@ pub(super) fn estimate_ask(
 pub(super) fn keep_in(path: &Path, redact: bool) -> Keep {
     let path = path.to_owned();
     Keep::new(move |evidence| {
-        let evidence = if redact { redacted(&evidence) } else { evidence };
+        let evidence = if redact { redacted(&evidence)? } else { evidence };
         evidence_file::write(&path, &evidence)
     })
 }

@@ -20,7 +20,7 @@ enum Command {
     Show(show::ShowArgs),
     /// Validate tables
     Check(check::CheckArgs),
-    /// Tell which processor this is, by what evidence, and what contradicts
+    /// Identify the processor, with evidence and contradictions
     Identify(identify::IdentifyArgs),
     /// Show which events are counted together, and which nodes each group serves
     Plan(plan::PlanArgs),

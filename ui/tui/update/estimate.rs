@@ -32,6 +32,8 @@ pub fn ask(state: &mut State, effects: &mut Vec<Effect>) {
         EstimateJob::Offered(cost) => {
             let message = format!("estimating top-down: {cost}");
             state.estimate.job = EstimateJob::Running(None);
+            // That of a former estimate.
+            state.estimate.evidence = None;
             effects.push(Effect::Estimate);
             message
         }
