@@ -99,9 +99,13 @@ fn rate_of(times: &Times, question: Question) -> Result<f64, Open> {
     times.rate(question).ok_or(Open::NotAsked)
 }
 
-/// Instructions a cycle: the fastest time that repeats, and how far attempts err.
+/// Instructions a cycle: the fastest time that repeats, and how far attempts err; open until several attempts show the same
+/// width, as a shared core's rates repeat, too.
 fn rate(times: &Times, question: Question) -> Measured {
     let rate = rate_of(times, question)?;
+    if let Some(seen) = width::seen(times).filter(|seen| seen.best < width::OVERRULE) {
+        return Err(Open::Contended(seen.signs));
+    }
     let (low, high) = RATES;
     if !(low..=high).contains(&rate) {
         return Err(Open::Impossible { found: rate, low, high });
@@ -182,7 +186,7 @@ mod tests {
             let cycles = special.iter().find(|(q, _)| q == question).map_or(own, |(_, c)| *c);
             (question.name(), cycles)
         });
-        let attempt = Attempt { stands_for: 1, ..Attempt::default() };
+        let attempt = Attempt { stands_for: 3, ..Attempt::default() };
         times.add(Tried { attempt, cycles: cycles.collect() }, |_, _| 0.0);
         times
     }

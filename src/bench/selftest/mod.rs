@@ -127,6 +127,9 @@ fn is_settled(core: &Core, times: &Times, asked: Asked) -> bool {
         return false;
     }
     let answers = answers::of(times, asked);
+    if times.made < MOST && answers.seen.is_none_or(|seen| seen.best < width::OVERRULE) {
+        return false;
+    }
     // Another core than the table's needs evidence that repeats.
     if times.made < MOST && !core.contradicted_by(&answers).is_empty() {
         return false;

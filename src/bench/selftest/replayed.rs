@@ -1,6 +1,6 @@
 //! Kept results of other processors, replayed; and with each answer's test missing, 30 % wrong or contradictory.
 
-use super::questions::{EIGHTH, HALF, NEVER, QUESTIONS, Question};
+use super::questions::{ALWAYS, EIGHTH, HALF, NEVER, QUESTIONS, Question};
 use super::times::{Attempt, Times, Tried};
 use super::width::Asked;
 use super::{answers, kept};
@@ -96,7 +96,9 @@ fn own(answer: Answer) -> Vec<Question> {
         Answer::ReturnMisprediction | Answer::Returns => vec![Nested(ALTERNATE)],
         Answer::MispredictionLoad => vec![Call(HALF)],
         Answer::Targets => vec![Jump(QUARTER)],
-        Answer::Biased => only(&|q| matches!(q, Branch(b) | Among(b) if b != NEVER && b != HALF)),
+        Answer::Biased => {
+            only(&|q| matches!(q, Branch(b) | Among(b) if ![NEVER, ALWAYS, HALF].contains(&b)))
+        }
         Answer::ConstantAdds => vec![ConstantChain],
         Answer::Moves => vec![MoveChain],
         Answer::Loads => vec![Loads],

@@ -10,8 +10,8 @@ use tma::self_test::{Open, Seen, Signs};
 const SHORT: f64 = 0.93;
 /// How far the errors of the clock take a rate above what the pipeline can.
 const ABOVE: f64 = 1.04;
-/// Attempts that must agree where the table states less.
-const OVERRULE: u32 = 3;
+/// Attempts that must agree where the table states less, and for rates of which it states nothing.
+pub const OVERRULE: u32 = 3;
 /// Attempts where the core's own limit is below its table's: so many, nearly all of them alike, and at least this share
 /// of the table's width. A busy sibling thread takes more, about half.
 pub const REPEATED: u32 = 16;
