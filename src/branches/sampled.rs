@@ -1,6 +1,6 @@
 //! Bursts of executed branches, taken now and then from a run → how often each branch is mispredicted.
 
-use crate::biased::factor;
+use crate::biased::{factor, most};
 use crate::predictor::{Branch, Predictor, Tally, tally};
 use std::collections::BTreeMap;
 use tma::self_test::Biased;
@@ -67,7 +67,7 @@ pub fn estimate(predictor: &mut Predictor, bursts: &[Burst]) -> BTreeMap<u64, Es
         let biased = predictor.biased().cloned();
         let ratio = move |slices: Vec<Tally>| {
             let estimate = Estimate { is_learning, ..ratio(&slices, is_whole) };
-            biased.as_ref().map_or(estimate, |biased| corrected(estimate, &slices, biased))
+            corrected(estimate, &slices, biased.as_ref())
         };
         found.into_iter().map(move |(address, slices)| (address, ratio(slices)))
     };
@@ -78,17 +78,21 @@ pub fn estimate(predictor: &mut Predictor, bursts: &[Burst]) -> BTreeMap<u64, Es
     all
 }
 
-/// As often as the processor mispredicts such branches.
-fn corrected(estimate: Estimate, slices: &[Tally], biased: &Biased) -> Estimate {
+/// As often as the processor mispredicts such branches; where that is not known, up to as often as any does.
+fn corrected(estimate: Estimate, slices: &[Tally], biased: Option<&Biased>) -> Estimate {
     let sum = |get: fn(&Tally) -> u64| slices.iter().map(get).sum();
     let all = Tally {
         executions: sum(|t| t.executions),
         taken: sum(|t| t.taken),
         mispredicted: sum(|t| t.mispredicted),
     };
-    let factor = factor(biased, &all);
-    let of = |share: f64| (share * factor).min(1.0);
+    let times = |share: f64, factor: f64| (share * factor).min(1.0);
     let (low, high) = estimate.interval;
+    let Some(biased) = biased else {
+        return Estimate { interval: (low, times(high, most(&all))), ..estimate };
+    };
+    let factor = factor(biased, &all);
+    let of = |share| times(share, factor);
     Estimate { share: of(estimate.share), interval: (of(low), of(high)), ..estimate }
 }
 
@@ -118,8 +122,8 @@ fn ratio(slices: &[Tally], is_whole: bool) -> Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::predictor::Kind;
-    use tma::self_test::{Rate, Rules};
+    use crate::predictor::{Kind, LONGEST_HISTORY};
+    use tma::self_test::{MODELLED, Rate, Rules};
 
     fn random(length: usize, seed: u64, percent: u8) -> Vec<Branch> {
         let mut random = fastrand::Rng::with_seed(seed);
@@ -140,9 +144,17 @@ mod tests {
                 branches: random(16_000, seed, percent),
             };
             let bursts: Vec<Burst> = (0..8).map(part).collect();
-            let found = estimate(&mut Predictor::default(), &bursts)[&0x40];
+            // A processor that mispredicts them as often as the model.
+            let rate = |(one_in, alone, _)| Rate { one_in, alone: Some(alone), among: None };
+            let biased = Some(Biased { rates: MODELLED.into_iter().map(rate).collect() });
+            let mut known = Predictor::new(LONGEST_HISTORY, Rules { biased, ..Rules::default() });
+            let found = estimate(&mut known, &bursts)[&0x40];
             let (from, to) = found.interval;
             assert!(from <= high && to >= low && to - from < 0.03, "{percent} %: {found:?}");
+            // Of one of which that is not known, a biased one may be mispredicted more often.
+            let unknown = estimate(&mut Predictor::default(), &bursts)[&0x40];
+            assert!(unknown.interval.0 <= from + 0.01 && unknown.interval.1 >= to - 0.01);
+            assert_eq!(unknown.interval.1 > 1.5 * to, percent == 10, "{unknown:?}");
             // A quarter of all, and the start of each of the other six bursts.
             assert_eq!(found.seen, 6 * (16_000 - 1024));
         }

@@ -31,7 +31,7 @@ impl CoreModel {
         let latencies = match cache {
             Some(cache) => {
                 let place = Calibration::path(cache, core.name());
-                calibrated(shipped, &place, &Identity::of(core.name(), &core.cpu), &mut notes)
+                calibrated(shipped, &place, &Identity::of(&core), &mut notes)
             }
             None => shipped,
         };

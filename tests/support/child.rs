@@ -187,6 +187,7 @@ fn change<T>(change: impl FnOnce(&mut Groups) -> T) -> T {
 }
 
 /// The pipe of a shell that kills what is left.
+#[expect(clippy::zombie_processes, reason = "it ends after this process")]
 fn killer() -> ChildStdin {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", KILLER]).process_group(0);

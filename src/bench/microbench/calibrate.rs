@@ -52,7 +52,7 @@ pub fn calibrate(
     mut progress: impl FnMut(&CalibrationProgress) -> bool,
 ) -> Result<CalibrationSummary> {
     let start = Instant::now();
-    let machine = Identity::of(bench.core.name(), &bench.core.cpu);
+    let machine = Identity::of(&bench.core);
     let mut stored = earlier(path, &machine);
     stored.date = now();
     let all = calibration_set();

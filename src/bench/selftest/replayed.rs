@@ -127,6 +127,9 @@ fn fields(answers: &Answers) -> serde_json::Map<String, serde_json::Value> {
     serde_json::to_value(answers).unwrap().as_object().unwrap().clone()
 }
 
+/// By how much a time is multiplied, by attempt; none without it.
+type Change = fn(u32) -> Option<f64>;
+
 /// Each test missing, 30 % slower and faster, and contradictory: only the answers that it is for change.
 #[test]
 fn a_fault_in_one_test_reaches_the_answers_that_need_it_and_no_others() {
@@ -135,11 +138,11 @@ fn a_fault_in_one_test_reaches_the_answers_that_need_it_and_no_others() {
     assert!(sound.open.is_empty(), "{:?}", sound.open);
     for answer in Answer::ALL {
         let own = own(answer);
-        let faults: [(&str, &dyn Fn(u32) -> Option<f64>); 4] = [
-            ("missing", &|_| None),
-            ("slower", &|_| Some(1.3)),
-            ("faster", &|_| Some(0.7)),
-            ("contradictory", &|i| Some(if i < 8 { 1.0 } else { 1.6 })),
+        let faults: [(&str, Change); 4] = [
+            ("missing", |_| None),
+            ("slower", |_| Some(1.3)),
+            ("faster", |_| Some(0.7)),
+            ("contradictory", |i| Some(if i < 8 { 1.0 } else { 1.6 })),
         ];
         for (fault, change) in faults {
             let times = plain(|q, i| if own.contains(&q) { change(i) } else { Some(1.0) });
@@ -169,7 +172,7 @@ fn a_fault_in_one_test_reaches_the_answers_that_need_it_and_no_others() {
 #[test]
 fn attempts_that_contradict_each_other_leave_a_cost_open() {
     let change = |q: Question, i: u32| {
-        Some(if q == Question::Branch(HALF) && i % 2 == 0 { 1.6 } else { 1.0 })
+        Some(if q == Question::Branch(HALF) && i.is_multiple_of(2) { 1.6 } else { 1.0 })
     };
     let found = answers::of(&plain(change), Asked { stated: Some(6), cpus: 2 });
     let why = found.open[&Answer::Misprediction];

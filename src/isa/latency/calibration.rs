@@ -39,7 +39,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use tma::{Cpu, Error, Result};
+use tma::{Core, Cpu, Error, Result};
 
 const SCHEMA: u32 = 2;
 /// Size limit in bytes, far above that of any calibration.
@@ -59,18 +59,17 @@ pub struct Identity {
     pub model: u32,
     /// Stepping.
     pub stepping: u32,
+    /// Hash of features and caches, in which cores behind one model number differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
 }
 
 impl Identity {
-    /// The identity of `cpu`, whose event table is `uarch`.
-    pub fn of(uarch: &str, cpu: &Cpu) -> Self {
-        Self {
-            uarch: uarch.to_owned(),
-            vendor: cpu.vendor.clone(),
-            family: cpu.family,
-            model: cpu.model,
-            stepping: cpu.stepping,
-        }
+    /// The identity of `core`.
+    pub fn of(core: &Core) -> Self {
+        let Cpu { vendor, family, model, stepping, .. } = core.cpu.clone();
+        let fingerprint = core.fingerprint.as_ref().map(|print| print.hash.clone());
+        Self { uarch: core.name().to_owned(), vendor, family, model, stepping, fingerprint }
     }
 }
 

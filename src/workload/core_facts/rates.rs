@@ -44,8 +44,8 @@ pub(super) fn measure(clock: &Clock) -> Result<Rates> {
     // mov [rsi + 0..56], rcx
     let store = |i: usize| vec![0x48, 0x89, 0x4e, i as u8 % 8 * 8];
     // mov [rsi + 8], rax; mov rax, [rsi + 8], and ds mov eax, [rsi + 12]
-    let slot = |i: usize| vec![0x48, if i % 2 == 0 { 0x89 } else { 0x8b }, 0x46, 8];
-    let half = |i: usize| if i % 2 == 0 { slot(0) } else { vec![0x3e, 0x8b, 0x46, 12] };
+    let slot = |i: usize| vec![0x48, if i.is_multiple_of(2) { 0x89 } else { 0x8b }, 0x46, 8];
+    let half = |i: usize| if i.is_multiple_of(2) { slot(0) } else { vec![0x3e, 0x8b, 0x46, 12] };
     let (first, second) = (cycles(&load, 1)?, cycles(&vector, 1)?);
     Ok(Rates {
         load: [first, second].into_iter().flatten().min_by(f64::total_cmp),

@@ -88,7 +88,7 @@ fn fast(curve: &Curve) -> Option<(f64, f64)> {
     let last = all.iter().rposition(|p| p.1 <= SLOWER * all[from].1)?;
     let next = all.get(last + 1)?;
     // The speed after the step, where it has ended.
-    let beyond = all.iter().filter(|p| p.0 <= ENDED * all[last].0).next_back().unwrap_or(next);
+    let beyond = all.iter().rfind(|p| p.0 <= ENDED * all[last].0).unwrap_or(next);
     Some((all[last].0, beyond.1.max(next.1)))
 }
 
