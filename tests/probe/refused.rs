@@ -301,3 +301,18 @@ fn without_permission_to_trace_it_says_how_to_get_it() {
     assert!(ran.stderr.contains("cannot trace the command"), "{ran:?}");
     assert!(ran.stderr.contains("SYS_PTRACE"), "{ran:?}");
 }
+
+/// A traced child stops at its exit: whoever waits for it must let it go on.
+#[test]
+fn a_command_that_cannot_be_started_ends_every_kind_of_run() {
+    let folder = Folder::new();
+    let Some(counted) = gcc(folder.path(), &source(""), &["-O1"], "counted") else { return };
+    let counted = counted.display().to_string();
+    let missing = folder.file("no-such-program");
+    for run in [&[][..], &["--loads"], &["--branches"], &["--values"]] {
+        let of = ["--module", &counted, "--functions", "part", "--", &missing];
+        let ran = tdtool([&["count"], run, &of[..]].concat());
+        assert_eq!(ran.code(), Some(127), "{run:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("cannot start"), "{run:?}: {}", ran.stderr);
+    }
+}

@@ -9,7 +9,7 @@ use crate::{Command, Exit};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction};
-use nix::unistd::pipe2;
+use nix::unistd::{Pid, pipe2};
 use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -137,7 +137,11 @@ impl Child {
             // SAFETY: both pointers are valid for the call.
             let got = unsafe { libc::wait4(self.pid, &mut status, 0, &mut usage) };
             if got == self.pid && libc::WIFSTOPPED(status) {
-                // A stop of a traced child.
+                // A traced child that stops, also at its exit, goes on only if it is told to.
+                let is_event = status >> 16 != 0;
+                let signal = Signal::try_from(libc::WSTOPSIG(status)).ok();
+                let signal = signal.filter(|one| !is_event && *one != Signal::SIGTRAP);
+                let _ = nix::sys::ptrace::cont(Pid::from_raw(self.pid), signal);
                 continue;
             }
             if got == self.pid {
