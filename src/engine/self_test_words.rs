@@ -22,8 +22,6 @@ pub fn name(answer: Answer) -> &'static str {
         Answer::Biased => "how often biased random branches are mispredicted",
         Answer::ConstantAdds => "dependent additions of a constant",
         Answer::Moves => "dependent moves",
-        Answer::Loads => "loads a cycle",
-        Answer::Stores => "stores a cycle",
     }
 }
 

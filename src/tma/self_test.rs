@@ -57,10 +57,6 @@ pub struct Answers {
     pub constant_adds: Option<f64>,
     /// Moves between registers a cycle, each of the last one's result: more than one where they are eliminated.
     pub moves: Option<f64>,
-    /// Loads of 8 bytes a cycle.
-    pub loads: Option<f64>,
-    /// Stores of 8 bytes a cycle, within a cache line.
-    pub stores: Option<f64>,
     /// Why the others are open.
     pub open: BTreeMap<Answer, Open>,
     /// Standard errors of numbers, in their units, where several attempts show one.

@@ -43,8 +43,6 @@ ANSWERS = {
     "biased": (BIASED, {"mispredictions", "branch cycles", "estimate"}),
     "constant_adds": (["chain of additions of a constant"], set()),
     "moves": (["chain of moves"], set()),
-    "loads": (["loads"], set()),
-    "stores": (["stores"], set()),
 }
 BLOCKS = ["imul rax,rax", "add rax,rbx; add rcx,rbx; add rdx,rbx; add rsi,rbx", "mov rax,[rdi]; add rbx,rax",
           "mov [rsi],rax; mov rax,[rsi]", "nop; nop; nop; nop; nop; nop"]

@@ -3,8 +3,7 @@
 use super::mispredicted;
 use super::mixes::MIXES;
 use super::questions::Question::{
-    ConstantChain, Distance, Fence, Loads, Loop, MoveChain, Moves, Nops, NopsBetween, Stores,
-    Target,
+    ConstantChain, Distance, Fence, Loop, MoveChain, Moves, Nops, NopsBetween, Target,
 };
 use super::questions::{DISTANCES, LOOPS, NEAR, Question};
 use super::times::{Measured, Times};
@@ -74,8 +73,6 @@ pub fn of(times: &Times, asked: Asked) -> Answers {
         biased: book.enter(Answer::Biased, costs.biased(times)),
         constant_adds: book.number(Answer::ConstantAdds, rate(times, ConstantChain)),
         moves: book.number(Answer::Moves, rate(times, MoveChain)),
-        loads: book.number(Answer::Loads, rate(times, Loads)),
-        stores: book.number(Answer::Stores, rate(times, Stores)),
         seen: width::seen(times),
         ..Answers::default()
     };
@@ -201,7 +198,7 @@ mod tests {
         assert_eq!(answers.needs_alignment, Some(false));
         assert_eq!(answers.loop_differs, Some(false));
         assert_eq!(answers.false_distances, Some(vec![]));
-        assert_eq!((answers.loads, answers.constant_adds), (Some(4.0), Some(4.0)));
+        assert_eq!((answers.moves, answers.constant_adds), (Some(4.0), Some(4.0)));
     }
 
     /// Measured natively on a Zen 4 (6 slots): 12 nops a cycle; after `mfence` code at 16 bytes a

@@ -83,15 +83,11 @@ pub enum Question {
     ConstantChain,
     /// Moves between registers, each of the result of the last.
     MoveChain,
-    /// Loads of neighbouring words: no core has them in one bank.
-    Loads,
-    /// Stores to the words of a line.
-    Stores,
 }
 
 use Question::{
-    Among, Branch, Call, ConstantChain, Distance, Fence, Jump, Loads, Loop, Mix, MoveChain, Moves,
-    Nested, Nops, NopsBetween, Second, Stores, Target,
+    Among, Branch, Call, ConstantChain, Distance, Fence, Jump, Loop, Mix, MoveChain, Moves, Nested,
+    Nops, NopsBetween, Second, Target,
 };
 
 /// All of them.
@@ -119,8 +115,6 @@ pub const QUESTIONS: &[Question] = &[
     Distance(DISTANCES[3]),
     ConstantChain,
     MoveChain,
-    Loads,
-    Stores,
     Branch(NEVER),
     Branch(ALWAYS),
     Branch(HALF),
@@ -173,8 +167,6 @@ impl Question {
             Nested(places) => format!("nested calls from {places:#x}"),
             ConstantChain => "chain of additions of a constant".to_owned(),
             MoveChain => "chain of moves".to_owned(),
-            Loads => "loads".to_owned(),
-            Stores => "stores".to_owned(),
         }
     }
 
@@ -182,9 +174,7 @@ impl Question {
     pub fn instructions(self) -> usize {
         match self {
             Mix(_) => LENGTH,
-            Nops | Fence { .. } | Target(_) | ConstantChain | MoveChain | Loads | Stores => {
-                STRAIGHT
-            }
+            Nops | Fence { .. } | Target(_) | ConstantChain | MoveChain => STRAIGHT,
             NopsBetween | Moves => 2 * STRAIGHT,
             Loop(instructions) => instructions,
             Distance(_) => PAIRS,
@@ -205,7 +195,7 @@ impl Question {
             // Many iterations, so that they hold about as many mispredictions each time.
             Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_) => 1,
             Nested(_) => 128,
-            ConstantChain | MoveChain | Stores => STRAIGHT,
+            ConstantChain | MoveChain => STRAIGHT,
             _ => self.instructions() / 6,
         }
     }
@@ -270,15 +260,6 @@ impl Question {
             ConstantChain => repeat(code, &[0x49, 0x83, 0xc4, 1], STRAIGHT),
             MoveChain => (0..STRAIGHT / 2).for_each(|_| {
                 code.raw(&[0x4d, 0x89, 0xe5, 0x4d, 0x89, 0xec]); // mov r13, r12; mov r12, r13
-            }),
-            // mov r8, [rdi + 0x80 + 8 i], and r9
-            Loads => (0..STRAIGHT).for_each(|i| {
-                code.raw(&[0x4c, 0x8b, 0x87 | ((i % 2) as u8) << 3, 0x80 + 8 * (i % 8) as u8]);
-                code.raw(&[0; 3]);
-            }),
-            // mov [rdi + 0x80 + 8 i], rbp
-            Stores => (0..STRAIGHT).for_each(|i| {
-                code.raw(&[0x48, 0x89, 0xaf, 0x80 + 8 * (i % 8) as u8, 0, 0, 0]);
             }),
         }
     }

@@ -26,7 +26,7 @@ fn a_masked_granite_rapids_can_be_measured_on_and_its_mispredictions_cost_25_cyc
         assert!(SentinelRun::wide(Some(&answers)).is_some(), "{name}");
         let cost = answers.misprediction.unwrap();
         assert!((24.5..25.5).contains(&cost), "{name}: {cost}");
-        assert!(matches!(answers.open.get(&Answer::Loads), Some(Open::NotAsked)));
+        assert!(matches!(answers.open.get(&Answer::Moves), Some(Open::NotAsked)));
         // By the README (9.0 − 3.99) ÷ 25 = 1.6 × 1/8. The file of Rocket Lake has the least of 8,277 attempts, which is less
         // than a random branch usually takes.
         let times_share = 8.0 * answers.biased.unwrap().alone(8).unwrap();
@@ -67,7 +67,6 @@ fn cycles(question: Question) -> f64 {
         Question::Nested(places) => 300.0 + if places == u64::MAX { 0.0 } else { 300.0 },
         Question::Fence { .. } | Question::Target(_) => 72.0,
         Question::ConstantChain | Question::MoveChain => question.instructions() as f64,
-        Question::Loads | Question::Stores => question.instructions() as f64 / 2.0,
         _ => question.instructions() as f64 / 6.0,
     }
 }
@@ -76,8 +75,8 @@ fn cycles(question: Question) -> f64 {
 fn own(answer: Answer) -> Vec<Question> {
     use super::questions::{ALTERNATE, LOOPS, NEAR, OTHER, QUARTER};
     use Question::{
-        Among, Branch, Call, ConstantChain, Distance, Fence, Jump, Loads, Loop, Mix, MoveChain,
-        Moves, Nested, Nops, Second, Stores, Target,
+        Among, Branch, Call, ConstantChain, Distance, Fence, Jump, Loop, Mix, MoveChain, Moves,
+        Nested, Nops, Second, Target,
     };
     let only = |may: &dyn Fn(Question) -> bool| -> Vec<Question> {
         QUESTIONS.iter().copied().filter(|q| may(*q)).collect()
@@ -101,8 +100,6 @@ fn own(answer: Answer) -> Vec<Question> {
         }
         Answer::ConstantAdds => vec![ConstantChain],
         Answer::Moves => vec![MoveChain],
-        Answer::Loads => vec![Loads],
-        Answer::Stores => vec![Stores],
     }
 }
 

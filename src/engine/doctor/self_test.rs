@@ -65,8 +65,6 @@ fn known(answers: &Answers) -> Vec<String> {
         ))
     }));
     let rates = [
-        (answers.loads, "loads"),
-        (answers.stores, "stores"),
         (answers.constant_adds, "dependent additions of a constant"),
         (answers.moves, "dependent moves"),
     ];

@@ -15,10 +15,6 @@ pub enum Rate {
     ConstantAdds,
     /// Moves between registers on one chain, a cycle: more than one are eliminated.
     Moves,
-    /// Loads a cycle.
-    Loads,
-    /// Stores a cycle.
-    Stores,
 }
 
 /// One observation.
@@ -84,8 +80,6 @@ impl fmt::Display for Fact {
                     Rate::Width => "instructions",
                     Rate::ConstantAdds => "dependent additions of a constant",
                     Rate::Moves => "dependent moves",
-                    Rate::Loads => "loads",
-                    Rate::Stores => "stores",
                 };
                 write!(f, "{value:.1} {what} a cycle")
             }

@@ -16,16 +16,12 @@ pub struct Measured {
     pub constant_adds: Option<f64>,
     /// Moves between registers, each of the result of the one before.
     pub moves: Option<f64>,
-    /// Loads.
-    pub loads: Option<f64>,
-    /// Stores.
-    pub stores: Option<f64>,
 }
 
 impl From<&Answers> for Measured {
     fn from(answers: &Answers) -> Self {
-        let Answers { width, constant_adds, moves, loads, stores, .. } = *answers;
-        Self { width, constant_adds, moves, loads, stores }
+        let Answers { width, constant_adds, moves, .. } = *answers;
+        Self { width, constant_adds, moves }
     }
 }
 
@@ -80,8 +76,6 @@ impl Measured {
             (Rate::Width, self.width),
             (Rate::ConstantAdds, self.constant_adds),
             (Rate::Moves, self.moves),
-            (Rate::Loads, self.loads),
-            (Rate::Stores, self.stores),
         ];
         all.into_iter().filter_map(|(rate, value)| Some((rate, value?)))
     }
@@ -93,8 +87,6 @@ fn contradicting(table: &Table, measured: Measured) -> Vec<Fact> {
         Rate::Width => !agrees(*value, f64::from(width(table))),
         Rate::ConstantAdds => differs(table, Renamed::AddConstant, *value),
         Rate::Moves => differs(table, Renamed::Mov, *value),
-        // No table states them in a form that is comparable yet.
-        Rate::Loads | Rate::Stores => false,
     };
     measured.rates().filter(is_against).map(|(rate, value)| Fact::Measured(rate, value)).collect()
 }

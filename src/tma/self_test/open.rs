@@ -40,10 +40,6 @@ pub enum Answer {
     ConstantAdds,
     /// Dependent moves a cycle.
     Moves,
-    /// Loads a cycle.
-    Loads,
-    /// Stores a cycle.
-    Stores,
 }
 
 /// What uses an answer. Where the answer is open, only these widen or drop what they say.
@@ -70,7 +66,7 @@ pub enum Consumer {
 
 impl Answer {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 17] = [
         Self::Width,
         Self::NopsFused,
         Self::MovesFused,
@@ -88,8 +84,6 @@ impl Answer {
         Self::Biased,
         Self::ConstantAdds,
         Self::Moves,
-        Self::Loads,
-        Self::Stores,
     ];
 
     /// What uses it, besides `tdtool doctor`, which shows all.
@@ -111,7 +105,7 @@ impl Answer {
             | Self::ReturnMisprediction
             | Self::MispredictionLoad => &[BranchCycles, BadSpeculation],
             Self::Targets | Self::Returns | Self::Biased => &[BranchModel],
-            Self::ConstantAdds | Self::Moves | Self::Loads | Self::Stores => &[Identification],
+            Self::ConstantAdds | Self::Moves => &[Identification],
         }
     }
 }
