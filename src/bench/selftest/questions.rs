@@ -241,17 +241,17 @@ impl Question {
             }),
             Branch(bits) => {
                 random(code);
-                branch(code, bits);
+                branch(code, bits, bits == ALWAYS);
             }
             Among(bits) => {
                 random(code);
                 among(code);
-                branch(code, bits);
+                branch(code, bits, bits == ALWAYS);
             }
             Second(bits) => {
                 random(code);
-                branch(code, HALF);
-                branch(code, bits);
+                branch(code, HALF, false);
+                branch(code, bits, bits == ALWAYS);
             }
             Jump(bits) => jump(code, bits),
             Call(bits) => call(code, bits),

@@ -1,6 +1,5 @@
 //! The code of random branches and jumps, and of nested calls.
 
-use super::questions::{ALWAYS, NEVER};
 use crate::harness::emitter::{Emitter, RAX};
 
 /// `rdx` from the next number of a linear congruential generator modulo 2⁶⁴, whose multiplier is 5
@@ -14,10 +13,10 @@ pub(super) fn random(code: &mut Emitter) {
     code.raw(&[0x48, 0xc1, 0xea, 0x28]); // shr rdx, 40
 }
 
-/// A branch on `bits` of the number; with [`ALWAYS`] it is taken whatever that is.
-pub(super) fn branch(code: &mut Emitter, bits: u8) {
+/// A branch on `bits` of the number; if `always`, it is taken whatever that is.
+pub(super) fn branch(code: &mut Emitter, bits: u8, always: bool) {
     // jnz, or jz of no bits
-    let (mask, jump) = if bits == ALWAYS { (NEVER, 0x74) } else { (bits, 0x75) };
+    let (mask, jump) = if always { (0, 0x74) } else { (bits, 0x75) };
     code.raw(&[0xf6, 0xc2, mask]); // test dl, mask
     code.raw(&[jump, 0x04]); // over the next
     code.raw(&[0x48, 0x83, 0xc6, 0x01]); // add rsi, 1
