@@ -178,7 +178,7 @@ fn a_guest_with_hidden_features_is_believed_its_model() {
     assert!(!identity.hidden.is_empty());
 }
 
-/// QEMU shows caches of its own unless it is told otherwise: they are no evidence.
+/// QEMU shows made-up caches unless it is configured otherwise: they are no evidence.
 #[test]
 fn caches_of_an_emulator_contradict_nothing() {
     let mut cpuid = as_guest(&of("Genoa"));

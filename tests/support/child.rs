@@ -2,7 +2,7 @@
 //!
 //! A child leads a process group of its own. A thread kills the groups whose time is over, whatever the test waits
 //! for meanwhile: an end, a pipe, a screen. A shell beside the test run reads which groups there are, and kills them
-//! when its pipe closes: when the run has ended, by itself, by Ctrl-C or by SIGKILL.
+//! when its pipe closes: when the run has ended, normally, by Ctrl-C or by SIGKILL.
 
 use std::collections::BTreeMap;
 use std::io::{Result, Write as _};

@@ -34,7 +34,7 @@ pub struct Row {
     /// What was measured, or why not.
     #[serde(flatten)]
     pub fact: Fact,
-    /// What is stated, and by whom.
+    /// The stated value and its source.
     pub stated: Option<(f64, String)>,
     /// Both together.
     pub agreement: Agreement,

@@ -137,7 +137,7 @@ impl Child {
             // SAFETY: both pointers are valid for the call.
             let got = unsafe { libc::wait4(self.pid, &mut status, 0, &mut usage) };
             if got == self.pid && libc::WIFSTOPPED(status) {
-                // A traced child that stops, also at its exit, goes on only if it is told to.
+                // A traced child that stops, also at its exit, must be resumed.
                 let is_event = status >> 16 != 0;
                 let signal = Signal::try_from(libc::WSTOPSIG(status)).ok();
                 let signal = signal.filter(|one| !is_event && *one != Signal::SIGTRAP);
