@@ -3,7 +3,7 @@
 use super::executions::combine;
 use super::outcome::ClosedLoop;
 use crate::checks;
-use crate::initial::run_setup::RunSetup;
+use crate::initial::trace::Access;
 use crate::measurement::{Assumption, Closed, LOOP, Line, Measurement, Outcome, Status};
 use crate::plausibility::{is_above, plausible, ruled_out, too_few, width};
 use crate::profiler::Profiler;
@@ -12,10 +12,9 @@ use isa::code::Block;
 use std::collections::HashMap;
 use tma::Result;
 
-/// Loads this many iterations after a store may still get their value from it.
-const WINDOW: usize = 64;
-/// Share of the iterations in which loads must read what was stored.
-const OFTEN: f64 = 0.25;
+/// A chain with a store in less than one of so many iterations costs each less than a cycle: passing a value
+/// through memory takes some 5 cycles, 15 where it cannot be forwarded (agner.org, microarchitecture.pdf).
+const SPARSE: usize = 16;
 /// How far the unrolled form may differ without an explanation.
 const ALIKE: f64 = 0.05;
 
@@ -41,7 +40,7 @@ impl Profiler {
         self.list_path(block, measurement);
         measurement.headline = LOOP;
         measurement.closed = Some(Closed {
-            forwards: closed.setup.as_ref().map(forwards),
+            forwards: closed.setup.as_ref().map(|setup| forwards(&setup.accesses, setup.copies)),
             is_one_block: closed.is_one_block,
         });
         measurement.values = Some(closed.values.clone());
@@ -157,27 +156,58 @@ fn difference(block: &Block, measurement: &Measurement) -> Option<String> {
     ))
 }
 
-/// Whether many iterations load what one of the last stored.
-fn forwards(setup: &RunSetup) -> bool {
-    let mut stored: HashMap<u64, usize> = HashMap::new();
-    let mut forwarded = 0;
-    let mut last = usize::MAX;
-    for access in &setup.accesses {
-        let words = access.address / 4..=(access.address + access.size.max(1) - 1) / 4;
-        if access.reads && last != access.copy {
-            let recent = |word: u64| {
-                stored
-                    .get(&word)
-                    .is_some_and(|copy| *copy < access.copy && access.copy - copy <= WINDOW)
-            };
-            if words.clone().any(recent) {
-                forwarded += 1;
-                last = access.copy;
-            }
+/// Whether values pass from iteration to iteration through memory so often that this may bound the loop.
+///
+/// The longest chain is an upper limit: every load of an iteration is taken to matter to all its later stores.
+fn forwards(accesses: &[Access], copies: usize) -> bool {
+    // For each word stored: the iteration, and the stores in the chain up to it.
+    let mut stored: HashMap<u64, (usize, usize)> = HashMap::new();
+    let (mut copy, mut own, mut longest) = (0, 0, 0);
+    for access in accesses {
+        if access.copy != copy {
+            (copy, own) = (access.copy, 0);
         }
+        let words = access.address / 4..=access.address.saturating_add(access.size.max(1) - 1) / 4;
+        if access.reads {
+            let chains = words.clone().filter_map(|word| stored.get(&word));
+            let earlier = chains.filter(|(by, _)| *by < copy).map(|(_, chain)| *chain);
+            own = own.max(earlier.max().unwrap_or(0));
+        }
+        longest = longest.max(own);
         if access.writes {
-            stored.extend(words.map(|word| (word, access.copy)));
+            stored.extend(words.map(|word| (word, (copy, own + 1))));
         }
     }
-    f64::from(forwarded) > OFTEN * setup.copies as f64
+    longest * SPARSE >= copies
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Iterations that each load a word, and store one.
+    fn iterations(words: impl Iterator<Item = (u64, u64)>) -> Vec<Access> {
+        let access = |copy, word: u64, reads: bool| Access {
+            copy,
+            instruction: usize::from(!reads),
+            address: 4 * word,
+            size: 4,
+            reads,
+            writes: !reads,
+        };
+        let both = |(copy, (load, store))| [access(copy, load, true), access(copy, store, false)];
+        words.enumerate().flat_map(both).collect()
+    }
+
+    #[test]
+    fn a_loop_forwards_if_a_chain_of_stores_and_loads_runs_through_its_iterations() {
+        let is =
+            |words: &dyn Fn(u64) -> (u64, u64)| forwards(&iterations((0..1024).map(words)), 1024);
+        assert!(is(&|_| (7, 7)), "a counter");
+        assert!(is(&|i| (i, i + 1)), "each element from the last");
+        assert!(is(&|i| (i % 8, i % 8)), "eight counters in turn");
+        assert!(!is(&|i| (i, i + 5000)), "a copy");
+        assert!(!is(&|i| (i * 37 % 256, i * 37 % 256)), "a histogram of 256 values");
+        assert!(!is(&|i| (i / 2 * 2, 9000)), "one result, never loaded");
+    }
 }

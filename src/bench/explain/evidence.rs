@@ -229,8 +229,12 @@ impl Subject<'_> {
     /// The slowest loop-carried dependency through memory, unless the loop was seen to have none: the
     /// analysis knows what registers start with and not what all of memory holds.
     fn through_memory<'a>(&self, analysis: &'a Analysis) -> Option<&'a Recurrence> {
-        let seen = self.looped.and_then(|looped| looped.closed.as_ref()?.forwards);
-        slowest(analysis, true).filter(|_| seen != Some(false))
+        slowest(analysis, true).filter(|_| self.forwards() != Some(false))
+    }
+
+    /// Whether the loop was seen to load what it stored in an earlier iteration.
+    pub(super) fn forwards(&self) -> Option<bool> {
+        self.looped?.closed.as_ref()?.forwards
     }
 }
 

@@ -20,6 +20,17 @@ pub struct Findings {
     pub missing: Vec<String>,
 }
 
+impl Findings {
+    /// Drops what copies show of memory dependencies that are not the loop's.
+    pub(super) fn drop_copies_that_are_not_the_loop(&mut self, forwards: Option<bool>) {
+        if self.evidence.copies_are_not_the_loop(forwards) {
+            (self.evidence.memory_broken, self.evidence.memory_control) = (None, None);
+            let why = "straight copies wait for stores, the loop does not";
+            self.missing.push(format!("memory dependencies broken: {why}"));
+        }
+    }
+}
+
 #[cfg(test)]
 impl Findings {
     /// Findings without any measurement.

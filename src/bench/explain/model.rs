@@ -159,6 +159,13 @@ impl Evidence {
         self.is_faster_than_every_state(broken) && !self.memory_control.is_some_and(same)
     }
 
+    /// Whether the copies that were to show memory dependencies may have others than the loop: it was seen
+    /// to load nothing that it stored (`forwards`), and they are not known to take as long.
+    pub(super) fn copies_are_not_the_loop(&self, forwards: Option<bool>) -> bool {
+        let is_slower = |control: Cycles| self.time.high < control.low * (1.0 - FASTER);
+        forwards == Some(false) && self.memory_control.is_none_or(is_slower)
+    }
+
     /// Whether the independent instructions reach the time and the slots do not: the front end of those is
     /// then to be measured, since the ports or the block's front end may be the bound.
     pub(super) fn names_ports_or_front_end(&self) -> bool {

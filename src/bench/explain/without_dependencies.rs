@@ -53,6 +53,7 @@ impl Explainer {
                 let name = "the same copies with memory dependencies";
                 findings.evidence.memory_control =
                     self.variant(&control, subject, name, findings)?;
+                findings.drop_copies_that_are_not_the_loop(subject.forwards());
             }
         }
         if let Some(breakers) = self.without_new_aliasing(subject, &values, breakers, findings) {

@@ -318,3 +318,22 @@ fn a_front_end_as_slow_as_the_ports_is_undecided() {
     assert_eq!(judge(&front_end(1.5)).class, Class::Undecided);
     assert_eq!(judge(&front_end(2.9)).class, Class::FrontEnd);
 }
+
+// A histogram, `inc dword ptr [rdi+rax*4]`: natively 1.0 to 2.2 on Zen 4 as the loop that it is, 3.8 in straight copies,
+// whose iterations all count the same value, and 1.0 in copies that count in different places.
+#[test]
+fn copies_that_forward_say_nothing_of_a_loop_that_does_not() {
+    let histogram = Evidence {
+        memory_broken: measured(1.0),
+        memory_control: measured(3.8),
+        ..evidence(1.8, 1.0, 0.8)
+    };
+    assert!(histogram.copies_are_not_the_loop(Some(false)));
+    for forwards in [Some(true), None] {
+        assert!(!histogram.copies_are_not_the_loop(forwards), "{forwards:?}");
+    }
+    let unknown = Evidence { memory_control: None, ..histogram };
+    assert!(unknown.copies_are_not_the_loop(Some(false)));
+    let alike = Evidence { memory_control: measured(1.8), ..histogram };
+    assert!(!alike.copies_are_not_the_loop(Some(false)));
+}
