@@ -112,6 +112,7 @@ fn freezing_holds_the_numbers_and_the_cursor() {
     let mut newer = report();
     newer.nodes[8].value = Some(0.123);
     types(&mut state, "z");
+    arrives(&mut state, BackgroundResult::Measuring);
     arrives(&mut state, BackgroundResult::Interval(Box::new(newer)));
     assert!(!picture(&state).contains("12.3 %"), "{}", picture(&state));
     assert!(picture(&state).contains("frozen"), "{}", picture(&state));
@@ -131,6 +132,7 @@ fn intervals_make_a_history() {
         arrives(&mut state, BackgroundResult::Interval(Box::new(one)));
     }
     assert!(picture(&state).contains("▃▅█ up to 40 %"), "{}", picture(&state));
+    assert!(picture(&state).contains("44.0 %"), "a file's intervals: {}", picture(&state));
 }
 
 #[test]

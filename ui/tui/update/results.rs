@@ -76,15 +76,16 @@ pub fn take(state: &mut State, result: BackgroundResult, effects: &mut Vec<Effec
 }
 
 fn interval(state: &mut State, report: Box<Report>) {
-    if let Progress::Measuring(intervals) = &mut state.tree.progress {
-        *intervals += 1;
-    }
     state.tree.history.add(&report);
     state.intervals.add(&report);
     if state.intervals.is_due() {
         refresh(state);
     }
-    state.tree.fill(report, state.frozen);
+    // A file's intervals are not its tree: the report of all of it follows.
+    if let Progress::Measuring(intervals) = &mut state.tree.progress {
+        *intervals += 1;
+        state.tree.fill(report, state.frozen);
+    }
 }
 
 /// Finds the phases again, if they are shown.
