@@ -85,10 +85,11 @@ fn a_command_that_cannot_be_started_is_so_called() {
     refuses(&["count", "--", &path], 126, &["chmod +x"]);
     run(program("chmod").args(["+x", &path])).succeeded();
     refuses(&["count", "--", &path], 1, &["it is not an ELF file", "--module FILE"]);
-    // It ends before its first sample.
+    // It ends before its first sample, unless the loader is sampled: CPUID is slow in virtual machines.
     let ran = tdtool(["count", "--hot", "--", "true"]);
     let is_known = ["before its first sample", "none of the hot functions", "cannot be sampled"];
-    assert!(is_known.iter().any(|text| ran.stderr.contains(text)), "{}", ran.stderr);
+    let is_refused = is_known.iter().any(|text| ran.stderr.contains(text));
+    assert!(is_refused || ran.code() == Some(0), "{}", ran.stderr);
 }
 
 #[test]
