@@ -17,6 +17,7 @@ mod branches_tools;
 mod code;
 mod collect;
 mod deps;
+mod doctor;
 #[cfg(target_arch = "x86_64")]
 mod fuzz;
 mod import;

@@ -27,25 +27,21 @@ pub fn examine(machine: &Machine, tables: &[TableMatch], core: &Arc<Core>) -> Ve
     let mut all = vec![identity(core), facts(core), sampling(machine, tables)];
     all.extend(counting(machine, core));
     all.extend(blocks);
-    all.extend(self_test::findings(core));
+    all.push(self_test::finding(core));
     all.push(uncontended(machine, load));
     all
-}
-
-fn finding(id: &'static str, level: Level, what: String) -> Finding {
-    Finding { id, level, what, cause: None, remedy: None }
 }
 
 /// What the processor is; where it is not what family and model claim, or nothing decides, with the contradictions.
 fn identity(core: &Core) -> Finding {
     match core.identity_note() {
         None => {
-            let what = "identity: features and caches agree with family and model".to_owned();
-            finding("identity", Level::Ok, what)
+            let what = "identity: features and caches agree with family and model";
+            Finding::new("identity", Level::Ok, what)
         }
         Some(note) => Finding {
             remedy: Some("tdtool tables identify".to_owned()),
-            ..finding("identity", Level::Limited, note)
+            ..Finding::new("identity", Level::Limited, note)
         },
     }
 }
@@ -58,7 +54,7 @@ fn counting(machine: &Machine, core: &Core) -> Option<Finding> {
             "the kernel takes the processor for the one that family and model claim".to_owned(),
         ),
         remedy: Some("give the guest the host's model (QEMU/KVM: -cpu host)".to_owned()),
-        ..finding(
+        ..Finding::new(
             "counting",
             Level::Limited,
             format!(
@@ -73,15 +69,16 @@ fn counting(machine: &Machine, core: &Core) -> Option<Finding> {
 fn facts(core: &Core) -> Finding {
     let notes = core_model::notes(core);
     if notes.is_empty() {
-        let what = "core facts: the table states all of them".to_owned();
-        return finding("core_facts", Level::Ok, what);
+        let what = "core facts: the table states all of them";
+        return Finding::new("core_facts", Level::Ok, what);
     }
-    let cause = "results that need an unknown fact use a default and report that";
-    let remedy = "state it under [facts] in a table, and use that with --tables DIR";
+    let what =
+        "core facts: some are not known; results that need one use a default and report that";
+    let remedy = "measure what can be: tdtool doctor --measure";
     Finding {
-        cause: Some(cause.to_owned()),
         remedy: Some(remedy.to_owned()),
-        ..finding("core_facts", Level::Limited, notes.join("; "))
+        evidence: notes,
+        ..Finding::new("core_facts", Level::Limited, what)
     }
 }
 
@@ -90,8 +87,8 @@ fn sampling(machine: &Machine, tables: &[TableMatch]) -> Finding {
     let blocked = perf::blocked(machine, tables);
     let nothing = |why: String| {
         let (_, remedy) = machine.kernel.why_denied();
-        let what = "no sampling: reports show no hot functions and blocks".to_owned();
-        let found = finding("sampling", Level::Blocked, what);
+        let what = "no sampling: reports show no hot functions and blocks";
+        let found = Finding::new("sampling", Level::Blocked, what);
         Finding { cause: Some(why), remedy: Some(remedy), ..found }
     };
     let chosen = match sample::choose(machine, &[], blocked.as_ref(), &ask, false) {
@@ -102,9 +99,21 @@ fn sampling(machine: &Machine, tables: &[TableMatch]) -> Finding {
     let names: Vec<String> = plan.events.iter().map(|e| e.full_name(plan.user_only)).collect();
     let mode = if plan.user_only { "user mode only" } else { "user and kernel mode" };
     let what = format!("sampling on {}, {} per second, {mode}", names.join(" and "), ask.frequency);
-    let level = if chosen.notes.is_empty() { Level::Ok } else { Level::Limited };
-    let cause = (!chosen.notes.is_empty()).then(|| chosen.notes.join("; "));
-    Finding { cause, ..finding("sampling", level, what) }
+    if chosen.notes.is_empty() {
+        return Finding::new("sampling", Level::Ok, what);
+    }
+    let remedy = match machine.core_pmus().next() {
+        // The clock finds where time goes, not what it is lost to.
+        None => {
+            "what the clock cannot attribute, for each loop: tdtool count --branches --loads -- COMMAND"
+        }
+        Some(_) => "the events that it can sample: tdtool record --event EVENT -- COMMAND",
+    };
+    Finding {
+        cause: Some(chosen.notes.join("; ")),
+        remedy: Some(remedy.to_owned()),
+        ..Finding::new("sampling", Level::Limited, what)
+    }
 }
 
 fn load() -> Option<Load> {
@@ -116,8 +125,9 @@ fn load() -> Option<Load> {
 
 fn uncontended(machine: &Machine, load: Option<Load>) -> Finding {
     let Some(load) = load else {
+        let remedy = Some("mount -t proc proc /proc".to_owned());
         let what = "load unknown: /proc/stat is absent";
-        return finding("load", Level::Limited, what.to_owned());
+        return Finding { remedy, ..Finding::new("load", Level::Limited, what) };
     };
     let cpus = machine.topology.cpus.len();
     let what = format!(
@@ -127,13 +137,14 @@ fn uncontended(machine: &Machine, load: Option<Load>) -> Finding {
         100.0 * load.stolen
     );
     if load.busy <= MAX_BUSY && load.stolen <= MAX_STOLEN {
-        return finding("load", Level::Ok, what);
+        return Finding::new("load", Level::Ok, what);
     }
     let cause = "other processes affect samples and wall times; block measurements wait for an \
                  idle core or end unstable";
-    let remedy = "stop other processes, or let blocks wait longer: --budget 30000";
+    let remedy =
+        "stop other processes, or let blocks wait longer: tdtool block --budget 30000 BYTES";
     let (cause, remedy) = (Some(cause.to_owned()), Some(remedy.to_owned()));
-    Finding { cause, remedy, ..finding("load", Level::Limited, what) }
+    Finding { cause, remedy, ..Finding::new("load", Level::Limited, what) }
 }
 
 #[cfg(test)]

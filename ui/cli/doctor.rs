@@ -24,6 +24,9 @@ pub struct DoctorArgs {
     /// Measure, and print the start of a table called NAME
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "mine")]
     toml: Option<String>,
+    /// Show all facts of the machine, causes, and each answer of the self-test
+    #[arg(short, long)]
+    verbose: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -33,6 +36,7 @@ enum Format {
 }
 
 pub fn run(global: &Global, args: DoctorArgs) -> Result<ExitCode> {
+    args.toml.as_deref().map_or(Ok(()), engine::measured::check_name)?;
     let settings = Settings { again: args.self_test, ..global.settings()? };
     let core = settings.core()?;
     if args.measure || args.toml.is_some() {
@@ -48,7 +52,7 @@ pub fn run(global: &Global, args: DoctorArgs) -> Result<ExitCode> {
     engine::measured::load(&core, settings.cache.as_deref());
     let document = examine(settings.machine(), settings.library, settings.uarch.as_deref(), &core)?;
     print(&match args.format {
-        Format::Text => page(None).fitted(doctor::text(&document)),
+        Format::Text => page(None).fitted(doctor::text(&document, args.verbose)),
         Format::Json => json::pretty(&document)?,
     })?;
     Ok(ExitCode::SUCCESS)

@@ -38,7 +38,7 @@ fn shortened(remedy: &str) -> String {
     let mut lines = remedy.lines();
     match (lines.next(), lines.count()) {
         (Some(first), 2..) => {
-            format!("{} (`tdtool doctor` has the settings)", first.trim_end_matches(':'))
+            format!("{} (`tdtool doctor -v` has the settings)", first.trim_end_matches(':'))
         }
         _ => remedy.to_owned(),
     }

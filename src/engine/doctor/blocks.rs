@@ -12,8 +12,9 @@ const SIMPLEST: [u8; 3] = [0x48, 0x01, 0xd8];
 /// Measures the simplest block there is, and asks for the layers of the sandbox.
 pub fn blocks(machine: &Machine, core: &Arc<Core>) -> Vec<Finding> {
     let not = |why: String| {
-        let what = "blocks cannot be measured in isolation".to_owned();
-        vec![Finding { cause: Some(why), ..finding("block", Level::Blocked, what) }]
+        let what = "blocks cannot be measured in isolation";
+        let remedy = Some("the whole error: tdtool block 4801d8".to_owned());
+        vec![Finding { cause: Some(why), remedy, ..Finding::new("block", Level::Blocked, what) }]
     };
     let pmu = match machine.core_pmus().next() {
         // Whether it counts is found by measuring; this is only the clock's name.
@@ -35,11 +36,10 @@ pub fn blocks(machine: &Machine, core: &Arc<Core>) -> Vec<Finding> {
     let (measurement, layers) = match measured {
         Ok(measured) => measured,
         Err(error) => {
-            let remedy = error.remedy().map(str::to_owned);
-            return not(error.to_string())
-                .into_iter()
-                .map(|found| Finding { remedy: remedy.clone(), ..found })
-                .collect();
+            let own = error.remedy().map(str::to_owned);
+            let with_own =
+                |found: Finding| Finding { remedy: own.clone().or(found.remedy), ..found };
+            return not(error.to_string()).into_iter().map(with_own).collect();
         }
     };
     match measurement.status {
@@ -47,7 +47,7 @@ pub fn blocks(machine: &Machine, core: &Arc<Core>) -> Vec<Finding> {
         _ => return not(measurement.reason.unwrap_or_else(|| "the trial failed".to_owned())),
     }
     let what = format!("block measurement: clock {pmu}");
-    vec![finding("block", Level::Ok, what), sandbox(&layers)]
+    vec![Finding::new("block", Level::Ok, what), sandbox(&layers)]
 }
 
 /// The layers that protect the host from blocks, each as it reads back.
@@ -60,19 +60,17 @@ fn sandbox(layers: &Layers) -> Finding {
         let of: Vec<_> = limits.iter().filter_map(|layer| layer.strip_prefix(LIMIT)).collect();
         held.push(format!("limits on {}", of.join(", ")));
     }
-    let what = format!("block sandbox, in force: {}", held.join(", "));
-    if layers.missing.is_empty() {
-        return finding("sandbox", Level::Ok, what);
+    let (number, missing) = (layers.held.len(), layers.missing.len());
+    if missing == 0 {
+        let what = format!("block sandbox: all {number} layers are in force");
+        return Finding { evidence: held, ..Finding::new("sandbox", Level::Ok, what) };
     }
+    let what = format!("block sandbox: {number} of {} layers are in force", number + missing);
     let cause = format!("not in force: {}", layers.missing.join("; "));
     let remedy = "the layers that hold are enough for blocks of your own; run blocks of unknown origin \
                   where all of them hold (user namespaces: sysctl user.max_user_namespaces)";
     let (cause, remedy) = (Some(cause), Some(remedy.to_owned()));
-    Finding { cause, remedy, ..finding("sandbox", Level::Limited, what) }
-}
-
-fn finding(id: &'static str, level: Level, what: String) -> Finding {
-    Finding { id, level, what, cause: None, remedy: None }
+    Finding { cause, remedy, evidence: held, ..Finding::new("sandbox", Level::Limited, what) }
 }
 
 #[cfg(test)]
@@ -84,8 +82,8 @@ mod tests {
         let held = vec!["system-call filter", "limit on files", "limit on memory"];
         let found = sandbox(&Layers { held: held.clone(), missing: Vec::new() });
         assert_eq!(found.level, Level::Ok);
-        let what = "block sandbox, in force: system-call filter, limits on files, memory";
-        assert_eq!(found.what, what);
+        assert_eq!(found.what, "block sandbox: all 3 layers are in force");
+        assert_eq!(found.evidence, ["system-call filter", "limits on files, memory"]);
         let missing = vec!["namespaces of its own: Operation not permitted".to_owned()];
         let found = sandbox(&Layers { held, missing });
         assert_eq!(found.level, Level::Limited);

@@ -1,4 +1,4 @@
-//! What `tdtool doctor` says of the self-test: each answer, and why the others are open.
+//! What `tdtool doctor` reports of the self-test: how many answers are known, each of them, and why others are open.
 
 use crate::predicting;
 use crate::self_test_words::{name, reason};
@@ -6,31 +6,50 @@ use pmu::machine::{Finding, Level};
 use tma::Core;
 use tma::self_test::{Answer, Answers, Consumer, Open};
 
-/// The known answers in one finding, and one for each that is open.
-pub fn findings(core: &Core) -> Vec<Finding> {
+/// One finding: how many answers are known. Its evidence are the answers, and why the others are open.
+pub fn finding(core: &Core) -> Finding {
+    let again = "while nothing else runs: tdtool doctor --self-test";
     let Some(answers) = core.answers() else {
         let what = "self-test: not made, since blocks cannot be run; the table's facts are used";
-        return vec![finding(Level::Limited, what.to_owned())];
+        return Finding {
+            remedy: Some(again.to_owned()),
+            ..of_level(Level::Limited, what.to_owned())
+        };
     };
-    let known = known(answers);
     let contradictions = core.contradictions();
-    let cause = (!contradictions.is_empty())
-        .then(|| format!("it differs from the table and wins: {}", contradictions.join("; ")));
-    let level = if cause.is_none() { Level::Ok } else { Level::Limited };
-    let what = match known.is_empty() {
-        true => "self-test: nothing is known yet".to_owned(),
-        false => format!("self-test: {}", known.join("; ")),
+    let mut evidence = known(answers);
+    evidence
+        .extend(contradictions.iter().map(|one| format!("differs from the table and wins: {one}")));
+    evidence.extend(answers.open.iter().map(|(answer, why)| {
+        format!("open: {}: {}{}", name(*answer), reason(why), needed(*answer))
+    }));
+    // What is always predicted here has no cost to be known.
+    let is_lacking = |why: &Open| *why != Open::Predicted;
+    let open: Vec<&str> = answers
+        .open
+        .iter()
+        .filter_map(|(answer, why)| is_lacking(why).then(|| name(*answer)))
+        .collect();
+    let all = Answer::ALL.len();
+    let mut what = format!("self-test: {} of {all} answers known", all - answers.open.len());
+    if let [first, rest @ ..] = &open[..] {
+        let more =
+            if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        what += &format!("; open: {first}{more}");
+    }
+    if !contradictions.is_empty() {
+        what += &format!("; {} differ from the table and win", contradictions.len());
+    }
+    let remedy = match (open.is_empty(), contradictions.is_empty()) {
+        (false, _) => again,
+        (true, false) => "whether the table is that of this processor: tdtool tables identify",
+        (true, true) => return Finding { evidence, ..of_level(Level::Ok, what) },
     };
-    let open = answers.open.iter().map(|(answer, why)| Finding {
-        cause: Some(format!("{}{}", reason(why), needed(*answer))),
-        remedy: remedy(why).map(str::to_owned),
-        ..finding(Level::Limited, format!("self-test, open: {}", name(*answer)))
-    });
-    [Finding { cause, ..finding(level, what) }].into_iter().chain(open).collect()
+    Finding { remedy: Some(remedy.to_owned()), evidence, ..of_level(Level::Limited, what) }
 }
 
-fn finding(level: Level, what: String) -> Finding {
-    Finding { id: "self_test", level, what, cause: None, remedy: None }
+fn of_level(level: Level, what: String) -> Finding {
+    Finding::new("self_test", level, what)
 }
 
 fn known(answers: &Answers) -> Vec<String> {
@@ -107,29 +126,15 @@ fn consumed(consumer: Consumer) -> &'static str {
     }
 }
 
-fn remedy(why: &Open) -> Option<&'static str> {
-    match why {
-        Open::NotAsked
-        | Open::Contended(_)
-        | Open::Disagree { .. }
-        | Open::Exceeds { .. }
-        | Open::Narrower { .. }
-        | Open::Impossible { .. } => {
-            Some("make it again while nothing else runs: tdtool doctor --self-test")
-        }
-        Open::NoRule | Open::Predicted | Open::DependsOn { .. } => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use tma::self_test::{Returns, Signs, Targets};
 
-    fn of(name: &str, answers: Answers) -> Vec<Finding> {
+    fn of(name: &str, answers: Answers) -> Finding {
         let core = Core::modelled(&events::library(), name).unwrap();
         core.self_test.answers_or(|| answers);
-        findings(&core)
+        finding(&core)
     }
 
     #[test]
@@ -153,19 +158,22 @@ mod tests {
             ..Answers::default()
         };
         // As measured natively on a Zen 4.
-        let all = of("zen4", answers.clone());
-        let found = &all[0];
-        assert_eq!((all.len(), found.level), (1, Level::Ok), "{:?}", found.cause);
-        assert!(found.what.contains("5.9 instructions a cycle (load-constant)"), "{}", found.what);
-        assert!(found.what.contains("a misprediction costs 22 cycles"), "{}", found.what);
+        let found = of("zen4", answers.clone());
+        assert_eq!(found.level, Level::Ok, "{found:?}");
+        let has =
+            |found: &Finding, part: &str| found.evidence.iter().any(|line| line.contains(part));
+        assert!(has(&found, "5.9 instructions a cycle (load-constant)"), "{found:?}");
+        assert!(has(&found, "a misprediction costs 22 cycles"), "{found:?}");
         let indirect = "18 where nothing is waited for, 27 of an indirect jump, of whose targets the last one is predicted";
-        assert!(found.what.contains(indirect), "{}", found.what);
-        assert!(found.what.contains("nops share slots") && found.what.contains("0x400, 0x800"));
+        assert!(has(&found, indirect), "{found:?}");
+        assert!(has(&found, "nops share slots") && has(&found, "0x400, 0x800"));
         let other = Answers { nops_fused: Some(false), width: Some(7.9), ..answers };
-        let cause = of("zen4", other)[0].cause.clone().unwrap();
-        assert!(cause.contains("not fused, the table states fused"), "{cause}");
-        assert!(cause.contains("7.9 instructions a cycle, the table states 6"), "{cause}");
-        assert_eq!(findings(&Core::default())[0].level, Level::Limited);
+        let differs = of("zen4", other);
+        assert!(has(&differs, "not fused, the table states fused"), "{differs:?}");
+        assert!(has(&differs, "7.9 instructions a cycle, the table states 6"), "{differs:?}");
+        assert!(differs.level == Level::Limited && differs.remedy.is_some());
+        let none = finding(&Core::default());
+        assert!(none.level == Level::Limited && none.remedy.is_some());
     }
 
     #[test]
@@ -177,12 +185,25 @@ mod tests {
             (Answer::Misprediction, Open::Disagree { low: 20.0, high: 44.0 }),
         ];
         let answers = Answers { open: open.into_iter().collect(), ..Answers::default() };
-        let all = of("zen4", answers);
-        let causes: Vec<&str> = all.iter().filter_map(|f| f.cause.as_deref()).collect();
-        assert_eq!(causes.len(), 3);
-        assert!(causes[0].contains("3 involuntary context switches"), "{}", causes[0]);
-        assert!(causes[1].starts_with("it needs another answer, sustained width"), "{}", causes[1]);
-        assert!(causes[2].starts_with("attempts disagree, from 20.0 to 44.0"), "{}", causes[2]);
-        assert!(causes[2].contains("Bad Speculation") && !causes[2].contains("shared"));
+        let found = of("zen4", answers);
+        assert_eq!(
+            found.what,
+            "self-test: 14 of 17 answers known; open: sustained width and 2 more"
+        );
+        assert!(found.remedy.is_some_and(|text| text.contains("--self-test")));
+        let open: Vec<&str> =
+            found.evidence.iter().filter_map(|line| line.strip_prefix("open: ")).collect();
+        assert_eq!(open.len(), 3);
+        assert!(open[0].contains("3 involuntary context switches"), "{}", open[0]);
+        assert!(open[1].contains("it needs another answer, sustained width"), "{}", open[1]);
+        assert!(open[2].contains("attempts disagree, from 20.0 to 44.0"), "{}", open[2]);
+        assert!(open[2].contains("Bad Speculation") && !open[2].contains("shared"));
+    }
+
+    #[test]
+    fn what_this_core_always_predicts_is_no_limitation() {
+        let open = [(Answer::ReturnMisprediction, Open::Predicted)].into_iter().collect();
+        let found = of("zen4", Answers { open, ..Answers::default() });
+        assert!(found.level == Level::Ok && found.remedy.is_none(), "{found:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::identity;
 use crate::doctor;
-use crate::measured::{Row, rows, stated_caches};
+use crate::measured::{Row, is_of_measurements, rows, stated_caches};
 use pmu::machine::{
     Finding, Level, Machine, SeccompMode, TableMatch, countable, findings, unknown_model,
 };
@@ -108,6 +108,10 @@ pub fn examine(
     for finding in found.iter_mut().filter(|f| f.id == "table" && f.level != Level::Ok) {
         finding.remedy = Some(unknown_model(&machine.cpu, library)?);
     }
+    if let Some(hides) = hides_built_in(machine, core)? {
+        found.retain(|finding| finding.id != "table");
+        found.insert(0, hides);
+    }
     let answers = core.answers().cloned();
     let mut identity = identity::identity(machine, library)?;
     // The self-test ran on the first kind of core.
@@ -121,6 +125,21 @@ pub fn examine(
         measured,
         ..Document::new(machine, tables?, identity, found)
     })
+}
+
+/// That a table of measurements, which has no nodes, stands in the place of a built-in one.
+fn hides_built_in(machine: &Machine, core: &Core) -> Result<Option<Finding>> {
+    let built_in = countable(machine, &crate::library(), None)?;
+    let hidden = match built_in.first() {
+        Some(found) if is_of_measurements(core) => &found.table,
+        _ => return Ok(None),
+    };
+    let what = format!(
+        "event table {}, written from measurements: it hides the built-in {hidden} and has no nodes",
+        core.name()
+    );
+    let remedy = Some(format!("the built-in one: tdtool doctor --uarch {hidden}"));
+    Ok(Some(Finding { remedy, ..Finding::new("table", Level::Limited, what) }))
 }
 
 impl Document {

@@ -1,5 +1,6 @@
 //! Each measured fact beside what the table states, or the system of its caches.
 
+use super::table::MEASURED_ON;
 use serde::Serialize;
 use tma::Core;
 use tma::measured::{Fact, Facts, Kind};
@@ -12,6 +13,8 @@ pub enum Agreement {
     OnlyMeasured,
     /// Not measured.
     Open,
+    /// What is stated was measured, too (`doctor --toml`): that both agree says nothing.
+    SameOrigin,
     /// Within the error.
     Agrees,
     /// Less than stated, of a capacity: what filled it may have needed something else first.
@@ -47,30 +50,53 @@ pub fn rows(core: &Core, facts: &Facts, caches: &[(u8, u64)]) -> Vec<Row> {
     let row = |kind: Kind| {
         let (name, unit) = kind.words();
         let (fact, stated) = (facts.get(kind), stated(core, kind, caches));
-        let agreement = agreement(kind, &fact, stated.as_ref().map(|s| s.0));
+        let agreement = match &stated {
+            Some(stated) if stated.is_measured => Agreement::SameOrigin,
+            _ => agreement(kind, &fact, stated.as_ref().map(|stated| stated.value)),
+        };
+        let stated = stated.map(|stated| (stated.value, stated.by));
         let wins_for = if agreement == Agreement::Measured { users(kind) } else { Vec::new() };
         Row { kind, name, unit, fact, stated, agreement, wins_for }
     };
     Kind::ALL.map(row).to_vec()
 }
 
-fn stated(core: &Core, kind: Kind, caches: &[(u8, u64)]) -> Option<(f64, String)> {
-    let table = || format!("table {}", core.name());
+/// What is stated of a fact, and by what.
+struct Stated {
+    value: f64,
+    by: String,
+    /// Whether a measurement of such a core wrote it.
+    is_measured: bool,
+}
+
+fn stated(core: &Core, kind: Kind, caches: &[(u8, u64)]) -> Option<Stated> {
+    let table = |value: f64, source: Option<&str>| Stated {
+        value,
+        by: format!("table {}", core.name()),
+        is_measured: source.is_some_and(|source| source.starts_with(MEASURED_ON)),
+    };
     let cache = |level: u8| {
         let found = caches.iter().find(|cache| cache.0 == level);
-        found.map(|cache| (cache.1 as f64, "the system (sysfs)".to_owned()))
+        found.map(|cache| Stated {
+            value: cache.1 as f64,
+            by: "the system (sysfs)".to_owned(),
+            is_measured: false,
+        })
     };
+    let pipeline = core.table.as_ref().map(|table| &table.pipeline);
+    let source = pipeline.and_then(|pipeline| pipeline.source.as_deref());
     match kind {
-        Kind::Width => core.stated_width().map(|width| (f64::from(width), table())),
+        Kind::Width => core.stated_width().map(|width| table(f64::from(width), source)),
         Kind::L1Size => cache(1),
         Kind::L2Size => cache(2),
         Kind::L3Size => cache(3),
         Kind::OpCache => {
-            core.facts().op_cache.as_ref().map(|cache| (f64::from(cache.ops), table()))
+            let cache = core.facts().op_cache.as_ref();
+            cache.map(|cache| table(f64::from(cache.ops), Some(&cache.source)))
         }
         Kind::ReorderBuffer => {
-            let entries = core.table.as_ref().map_or(0, |table| table.pipeline.reorder_buffer);
-            (entries > 0).then(|| (f64::from(entries), table()))
+            let entries = pipeline.map_or(0, |pipeline| pipeline.reorder_buffer);
+            (entries > 0).then(|| table(f64::from(entries), source))
         }
         _ => None,
     }
@@ -124,5 +150,19 @@ mod tests {
         assert_eq!(of(Kind::L2Size, known(2e6)), (Agreement::Differs, 0));
         assert_eq!(of(Kind::Loads, known(3.0)), (Agreement::OnlyMeasured, 0));
         assert_eq!(of(Kind::Loads, Fact::open(Open::NoCode)), (Agreement::Open, 0));
+    }
+
+    #[test]
+    fn a_table_written_from_measurements_is_not_compared_with_them() {
+        let known = Fact::Known(Known { value: 6.0, error: 0.2, how: String::new() });
+        let facts = Facts(BTreeMap::from([(Kind::Width, known)]));
+        let cpu = tma::Cpu { vendor: "AuthenticAMD".into(), family: 25, ..tma::Cpu::default() };
+        let text = super::super::table(&Core { cpu, ..Core::default() }, &facts, "mine").unwrap();
+        let table = tma::tables::Table::parse(&text, "mine.toml").unwrap();
+        let core = Core { table: Some(std::sync::Arc::new(table)), ..Core::default() };
+        let all = rows(&core, &facts, &[]);
+        let width = all.iter().find(|row| row.kind == Kind::Width).unwrap();
+        assert_eq!(width.agreement, Agreement::SameOrigin);
+        assert!(width.stated.is_some() && width.wins_for.is_empty());
     }
 }

@@ -11,7 +11,7 @@ mod kept;
 mod table;
 
 pub use compared::{Agreement, Row, rows};
-pub use table::table;
+pub use table::{check_name, is_of_measurements, table};
 
 use crate::tested;
 use std::path::Path;

@@ -9,16 +9,34 @@ const AMD_CYCLES: &str = "code = 0x76";
 /// Intel SDM 3B, table "architectural performance events".
 const INTEL_CYCLES: &str = "code = 0x3c";
 
+/// How the source of a fact begins that was measured on such a core, in a table of [`table`].
+pub(super) const MEASURED_ON: &str = "measured on ";
+
+/// Whether the table of `core` was written from measurements of such a core.
+pub fn is_of_measurements(core: &Core) -> bool {
+    let source = core.table.as_ref().and_then(|table| table.pipeline.source.as_deref());
+    source.is_some_and(|source| source.starts_with(MEASURED_ON))
+}
+
+/// Refuses what is no name of a table.
+///
+/// # Errors
+/// It has other characters than a table's name may have.
+pub fn check_name(name: &str) -> Result<()> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() || !name.chars().all(is_plain) {
+        return Err(Error::usage(format!("{name:?} is no name of a table"))
+            .hint("a name has small letters, digits and dashes: tdtool doctor --toml mine"));
+    }
+    Ok(())
+}
+
 /// A table called `name`, as TOML.
 ///
 /// # Errors
 /// The processor or its width is not known; `name` is none of a table.
 pub fn table(core: &Core, facts: &Facts, name: &str) -> Result<String> {
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if name.is_empty() || !name.chars().all(is_plain) {
-        return Err(Error::usage(format!("{name:?} is no name of a table"))
-            .hint("a name has small letters, digits and dashes: --toml mine"));
-    }
+    check_name(name)?;
     let cpu = &core.cpu;
     let cycles = match &*cpu.vendor {
         "AuthenticAMD" | "HygonGenuine" => AMD_CYCLES,
@@ -30,7 +48,7 @@ pub fn table(core: &Core, facts: &Facts, name: &str) -> Result<String> {
             .because("the issue width is open")
             .hint("try again on a quieter machine: tdtool doctor --measure"));
     };
-    let on = format!("measured on {}", plain(&cpu.name));
+    let on = format!("{MEASURED_ON}{}", plain(&cpu.name));
     let mut out = format!(
         "# Measured facts of {}: the start of a table, docs/reference/tables.md.\n",
         cpu.signature()

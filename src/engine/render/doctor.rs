@@ -7,30 +7,35 @@ use pmu::machine::{Finding, Level};
 use std::fmt::Write as _;
 use tma::measured::Fact;
 
-/// The document as text.
-pub fn text(document: &Document) -> String {
+/// The document as text: a line for each capability, and what to do where it is limited; with `verbose` all facts of the
+/// machine, causes and evidence, too.
+pub fn text(document: &Document, verbose: bool) -> String {
     let mut out = String::new();
-    for (name, value) in facts(document) {
+    for (name, value) in facts(document, verbose) {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "{name:<12} {value}");
     }
     if !document.measured.is_empty() {
         out.push_str("\nmeasured facts of the core\n");
-        document.measured.iter().for_each(|row| measured(&mut out, row));
+        document.measured.iter().for_each(|row| measured(&mut out, row, verbose));
     }
     out.push('\n');
-    document.findings.iter().for_each(|f| finding(&mut out, f));
+    document.findings.iter().for_each(|f| finding(&mut out, f, verbose));
+    if !verbose {
+        out.push_str("\ncauses and evidence: tdtool doctor -v\n");
+    }
     out
 }
 
-fn facts(d: &Document) -> Vec<(&'static str, String)> {
+fn facts(d: &Document, verbose: bool) -> Vec<(&'static str, String)> {
     let name = if d.processor.is_empty() { "unknown" } else { &d.processor };
     let mut rows =
         vec![("processor", format!("{name} ({})", d.signature)), ("topology", topology(d))];
     rows.extend(d.tsc_hz.map(|hz| ("TSC", format!("{:.1} MHz", hz / 1e6))));
     rows.push(("kernel", format!("{}{}", d.kernel, guest(d))));
     rows.extend(d.tables.iter().map(|t| ("table", table(t))));
-    rows.extend(d.identity.cores.iter().map(|core| ("identity", identity::answer(&core.identity))));
+    let cores = d.identity.cores.iter().filter(|_| verbose);
+    rows.extend(cores.map(|core| ("identity", identity::answer(&core.identity))));
     if d.tables.is_empty() {
         rows.push(("table", "none for this processor".into()));
     }
@@ -39,6 +44,9 @@ fn facts(d: &Document) -> Vec<(&'static str, String)> {
         None => p.name.clone(),
     });
     rows.push(("core PMU", list(core.collect())));
+    if !verbose {
+        return rows;
+    }
     let others = d.pmus.iter().filter(|p| !p.core).map(|p| p.name.clone());
     rows.push(("other PMUs", list(others.collect())));
     rows.push(("permissions", permissions(d)));
@@ -52,7 +60,7 @@ fn facts(d: &Document) -> Vec<(&'static str, String)> {
 }
 
 /// A measured fact, what is stated, and how both go together.
-fn measured(out: &mut String, row: &Row) {
+fn measured(out: &mut String, row: &Row, verbose: bool) {
     let value = match &row.fact {
         Fact::Known(known) => {
             format!("{} ± {} {}", number(known.value), number(known.error), row.unit)
@@ -69,11 +77,14 @@ fn measured(out: &mut String, row: &Row) {
         (Some((value, by)), Agreement::Less) => {
             format!("; {value} by {by}: what is between may need more than an entry")
         }
+        (Some((value, by)), Agreement::SameOrigin) => {
+            format!("; {value} by {by} was measured, too: not compared")
+        }
         (Some((value, by)), Agreement::Open) => format!("; {value} by {by}"),
         (Some((value, by)), _) => format!("; differs from {value} by {by}"),
     };
     let _ = writeln!(out, "  {:<20} {value}{beside}", row.name);
-    if let Fact::Known(known) = &row.fact {
+    if let (Fact::Known(known), true) = (&row.fact, verbose) {
         let _ = writeln!(out, "  {:<20}   {}", "", known.how);
     }
 }
@@ -127,16 +138,61 @@ fn list(names: Vec<String>) -> String {
     if names.is_empty() { "none".into() } else { names.join(", ") }
 }
 
-fn finding(out: &mut String, finding: &Finding) {
+fn finding(out: &mut String, finding: &Finding, verbose: bool) {
     let mark = match finding.level {
         Level::Ok => "yes    ",
         Level::Limited => "limited",
-        Level::Blocked => "no     ",
+        Level::Blocked => "blocked",
     };
-    let _ = writeln!(out, "{mark}  {}", finding.what);
-    for (name, text) in [("cause:", &finding.cause), ("try:  ", &finding.remedy)] {
-        if let Some(text) = text {
-            let _ = writeln!(out, "         {name} {}", text.replace('\n', "\n                "));
+    let mut line = |text: std::fmt::Arguments<'_>| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{text}");
+    };
+    line(format_args!("{mark}  {}", finding.what));
+    let indented = |text: &str| text.replace('\n', "\n                ");
+    if let Some(cause) = finding.cause.as_ref().filter(|_| verbose) {
+        line(format_args!("         cause: {}", indented(cause)));
+    }
+    if verbose {
+        finding.evidence.iter().for_each(|text| line(format_args!("         - {text}")));
+    }
+    match finding.remedy.as_ref().map(|text| (text, text.split_once('\n'))) {
+        Some((_, Some((first, _)))) if !verbose => {
+            let first = first.trim_end_matches(':');
+            line(format_args!("         try:   {first}; how: tdtool doctor -v"));
         }
+        Some((text, _)) => line(format_args!("         try:   {}", indented(text))),
+        None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A finding as text.
+    fn shown(found: &Finding, verbose: bool) -> String {
+        let mut out = String::new();
+        finding(&mut out, found, verbose);
+        out
+    }
+
+    #[test]
+    fn a_capability_is_a_line_and_what_to_do_and_evidence_is_for_those_who_ask() {
+        let found = Finding {
+            cause: Some("the host gives none".to_owned()),
+            remedy: Some("give the guest one:\nQEMU: pmu=on".to_owned()),
+            evidence: vec!["no cpu in sysfs".to_owned()],
+            ..Finding::new("core_pmu", Level::Blocked, "no core PMU")
+        };
+        let short =
+            "blocked  no core PMU\n         try:   give the guest one; how: tdtool doctor -v\n";
+        assert_eq!(shown(&found, false), short);
+        let long = shown(&found, true);
+        for part in ["cause: the host gives none", "- no cpu in sysfs", "QEMU: pmu=on"] {
+            assert!(long.contains(part), "{long}");
+        }
+        let plain = Finding::new("software", Level::Ok, "software counts");
+        assert_eq!(shown(&plain, false), "yes      software counts\n");
     }
 }

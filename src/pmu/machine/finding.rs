@@ -36,6 +36,9 @@ pub struct Finding {
     /// What to do, with commands to type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
+    /// What it rests on, a line each, for whoever doubts it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
 }
 
 /// The result of opening perf events: `Err` has the `errno`.
@@ -50,8 +53,14 @@ pub struct Probe {
 }
 
 impl Finding {
+    /// One without cause, remedy and evidence.
+    pub fn new(id: &'static str, level: Level, what: impl Into<String>) -> Self {
+        let what = what.into();
+        Self { id, level, what, cause: None, remedy: None, evidence: Vec::new() }
+    }
+
     fn ok(id: &'static str, what: impl Into<String>) -> Self {
-        Self { id, level: Level::Ok, what: what.into(), cause: None, remedy: None }
+        Self::new(id, Level::Ok, what)
     }
 
     fn but(
@@ -62,7 +71,7 @@ impl Finding {
         remedy: impl Into<String>,
     ) -> Self {
         let (cause, remedy) = (Some(cause.into()), Some(remedy.into()));
-        Self { id, level, what: what.into(), cause, remedy }
+        Self { cause, remedy, ..Self::new(id, level, what) }
     }
 }
 
