@@ -120,3 +120,28 @@ fn an_unknown_microarchitecture_is_refused_with_the_nearest() {
     assert_eq!(output.code(), Some(2));
     assert!(output.stderr.contains("zen4"), "{}", output.stderr);
 }
+
+#[test]
+fn a_file_is_checked_by_its_table_s_name_and_says_so() {
+    let folder = altered("SlotsRetired / TotalSlots", "SlotsRetired / TotalSlots");
+    let file = folder.file("paper.toml");
+    let refused = tdtool(["tables", "check", &file]);
+    let command = refused.stderr.split("tdtool ").nth(1).expect("a command").trim().to_owned();
+    assert!(command.starts_with("tables check paper --tables "), "{}", refused.stderr);
+    tdtool(command.split_whitespace()).succeeded();
+}
+
+#[test]
+fn identify_has_its_option_in_its_help_and_takes_it() {
+    assert!(tdtool(["tables", "identify", "--help"]).succeeded().stdout.contains("--cpuid <FILE>"));
+    for arguments in [
+        ["tables", "identify", "--cpuid", "/no/such/dump"],
+        ["--cpuid", "/no/such/dump", "tables", "identify"],
+    ] {
+        let refused = tdtool(arguments);
+        assert!(
+            refused.stderr.contains("cannot read the dump of CPUID /no/such/dump"),
+            "{refused:?}"
+        );
+    }
+}

@@ -23,7 +23,7 @@ pub struct Document {
 /// One kind of core.
 #[derive(Debug, Clone, Serialize)]
 pub struct KindOfCore {
-    /// Its CPUs; empty where all are alike.
+    /// Its CPUs; empty where a dump of CPUID does not name them.
     pub cpus: Vec<u32>,
     /// What it is.
     #[serde(flatten)]
@@ -53,7 +53,7 @@ impl Document {
 pub fn identity(machine: &Machine, library: &Library) -> Result<Document> {
     let core = |kind: &Kind| {
         Ok(KindOfCore {
-            cpus: kind.cpus.clone(),
+            cpus: machine.cpus_of(kind),
             identity: identify(&kind.cpuid, library)?,
             fingerprint: Fingerprint::of(&kind.cpuid),
         })

@@ -9,7 +9,9 @@ const SHOWN: usize = 8;
 
 /// The document as text.
 pub fn text(document: &Document) -> String {
-    let parts: Vec<String> = document.cores.iter().map(core).collect();
+    let is_one_of_several = document.cores.len() > 1;
+    let parts: Vec<String> =
+        document.cores.iter().map(|one| core(one, is_one_of_several)).collect();
     let mut out = parts.join("\n");
     if document.kinds_move {
         out.push_str(
@@ -20,14 +22,14 @@ pub fn text(document: &Document) -> String {
     out
 }
 
-fn core(core: &KindOfCore) -> String {
+fn core(core: &KindOfCore, is_one_of_several: bool) -> String {
     let mut out = String::new();
     let mut row = |name: &str, value: &str| {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "{name:<13} {value}");
     };
     let identity = &core.identity;
-    if !core.cpus.is_empty() {
+    if is_one_of_several && !core.cpus.is_empty() {
         let cpus: Vec<String> = core.cpus.iter().map(u32::to_string).collect();
         row("CPUs", &cpus.join(" "));
     }

@@ -45,6 +45,8 @@ pub struct Machine {
     pub l1: (Option<Cache>, Option<Cache>),
     /// Frequency of the time stamp counter in hertz, if known.
     pub tsc_hz: Option<f64>,
+    /// Whether `kinds` are those of a dump, not of this machine's CPUs.
+    is_believed: bool,
 }
 
 impl Machine {
@@ -60,6 +62,7 @@ impl Machine {
             kernel,
             cpu,
             tsc_hz: None,
+            is_believed: false,
         }
     }
 
@@ -68,6 +71,7 @@ impl Machine {
     #[must_use]
     pub fn believing(mut self, dumps: &[Dump]) -> Self {
         self.kinds = kinds_of(dumps);
+        self.is_believed = true;
         if let Some(Kind { cpuid, .. }) = self.kinds.first() {
             self.cpu = Cpu { flags: self.cpu.flags, ..cpuid.cpu() };
             self.l1 = (cpuid.cache(CacheLevel::L1Data), cpuid.cache(CacheLevel::L1Code));
@@ -81,6 +85,14 @@ impl Machine {
     /// A table's head cannot be read.
     pub fn identities(&self, library: &Library) -> Result<Vec<Identity>> {
         self.kinds.iter().map(|kind| identify(&kind.cpuid, library)).collect()
+    }
+
+    /// The CPUs of a kind of core: all where all are alike, none where they are of a dump that does not name them.
+    pub fn cpus_of(&self, kind: &Kind) -> Vec<u32> {
+        match self.kinds.len() == 1 && kind.cpus.is_empty() && !self.is_believed {
+            true => self.topology.cpus.iter().map(|cpu| cpu.id).collect(),
+            false => kind.cpus.clone(),
+        }
     }
 
     /// Features, caches and brand of its first kind of core; none where CPUID was not asked.

@@ -2,9 +2,11 @@
 
 use crate::cli::global::Global;
 use crate::cli::output::print_text;
+use crate::cli::quoted::quoted;
 use clap::Args;
 use engine::documents::table_check::{Checked, check};
 use engine::render::tables;
+use std::path::Path;
 use std::process::ExitCode;
 use tma::Result;
 
@@ -26,8 +28,23 @@ pub fn run(global: &Global, args: &CheckArgs) -> Result<ExitCode> {
     } else {
         args.names.iter().map(|n| n.to_lowercase()).collect()
     };
-    let checked = check(library, &names)?;
+    let checked =
+        check(library, &names).map_err(|error| match args.names.iter().find_map(in_folder) {
+            Some(command) => error.hint(command),
+            None => error,
+        })?;
     print_text(tables::check(&checked, args.notes))?;
     let bad = checked.iter().any(Checked::has_errors);
     Ok(if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// How a table in a file is checked: by its name, with its folder.
+fn in_folder(name: &String) -> Option<String> {
+    let path = Path::new(name);
+    let is_file = path.extension().is_some_and(|end| end == "toml") || path.is_file();
+    let stem = path.file_stem().filter(|_| is_file)?.to_string_lossy();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).to_string_lossy();
+    let words = ["tables", "check", stem.as_ref(), "--tables", folder.as_ref()];
+    Some(format!("a file is checked by its table's name: tdtool {}", quoted(&words)))
 }

@@ -5,6 +5,7 @@ use crate::cli::output::print;
 use clap::{Args, ValueEnum};
 use engine::documents::identity::identity;
 use engine::render::{identity as render, json};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use tma::Result;
 
@@ -16,6 +17,9 @@ pub struct IdentifyArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    /// Identify the processor of this dump instead
+    #[arg(long, global = true, value_name = "FILE")]
+    cpuid: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -28,7 +32,7 @@ pub fn run(global: &Global, args: &IdentifyArgs) -> Result<ExitCode> {
     let settings = global.settings()?;
     let mut document = identity(settings.machine(), settings.library)?;
     // Where several tables fit, the self-test was made to choose.
-    if let (None, Some(answers)) = (&settings.cpuid, settings.core()?.answers()) {
+    if let (None, Some(answers)) = (&args.cpuid, settings.core()?.answers()) {
         document.settle(answers.into(), settings.library)?;
     }
     print(&match args.format {
