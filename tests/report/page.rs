@@ -126,7 +126,8 @@ fn a_page_has_every_function_with_its_share() {
         });
         assert!(row.is_some(), "{name} {share}");
     }
-    for name in document["software"].as_object().expect("software counts").keys() {
+    let counts = document["software"].as_object().expect("software counts");
+    for (name, _) in counts.iter().filter(|(_, value)| value.as_f64() != Some(0.0)) {
         let label = name.trim_end_matches("_ms").replace('_', " ");
         assert!(page.contains(&format!("<tr><td>{label}</td>")), "{label}");
     }
@@ -196,4 +197,44 @@ fn a_page_that_cannot_be_written_is_refused_before_anything_runs() {
     let refused = report(&[&file, "--html", &file]);
     assert_eq!(refused.code(), Some(2), "{refused:?}");
     assert!(refused.stderr.contains("is also the input"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_page_begins_with_the_verdict_and_hides_what_has_no_value() {
+    let folder = Folder::new();
+    let file = document(&folder, "f");
+    let text = folder.read("report.json");
+    // Eighty more nodes of which nothing is known, and a metric.
+    let mut whole: Value = serde_json::from_str(&text).expect("a document");
+    let mut hidden = whole["nodes"][0].clone();
+    hidden["value"] = Value::Null;
+    hidden["missing"] = "not measured: no core PMU".into();
+    let nodes = whole["nodes"].as_array_mut().expect("nodes");
+    for number in 0..80 {
+        hidden["label"] = format!("Hidden{number}").into();
+        hidden["id"] = hidden["label"].clone();
+        nodes.push(hidden.clone());
+    }
+    let name = "long ns::Engine<std::basic_string<char, std::char_traits<char>, std::allocator<char>>, \
+                std::vector<long>>::run(std::vector<long> const&, std::map<long, long> const&)";
+    whole["functions"][0]["name"] = name.into();
+    whole["functions"][0]["short"] =
+        "ns::Engine<std::basic_string<char, std::char_traits<char>>, std::vector<long>>::run"
+            .into();
+    let first = |text: String| text.replacen('{', "{\"schema\":\"tdtool.report/1\",", 1);
+    whole.as_object_mut().expect("an object").remove("schema");
+    folder.write("report.json", first(whole.to_string()));
+    let page = folder.file("page.html");
+    report(&[&file, "--html", &page]).succeeded();
+    let page = folder.read("page.html");
+    assert_eq!(page.matches("not measured: no core PMU").count(), 2, "a line, and which: {page}");
+    assert!(page.contains("80 without a value"), "{page}");
+    let sections: Vec<&str> = page.split("<section id=\"").skip(1).collect();
+    let ids: Vec<&str> = sections.iter().filter_map(|one| one.split('"').next()).collect();
+    assert_eq!(ids[..3], ["verdict", "tree", "flame"], "{ids:?}");
+    // The name in the text's length, the whole of it where a pointer rests.
+    let row = page.lines().find(|line| line.contains("ns::Engine")).expect("its row");
+    let shown = row.split("<code").nth(1).and_then(|code| code.split('>').nth(1)).expect("code");
+    assert!(shown.split("</code").next().expect("a name").chars().count() <= 70, "{row}");
+    assert!(row.contains("title=\"long ns::Engine"), "{row}");
 }

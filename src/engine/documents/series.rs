@@ -18,6 +18,16 @@ pub struct Series {
     pub intervals: Vec<Interval>,
 }
 
+impl Series {
+    /// The title with what its numbers are of: counts are of each interval, shares and CPUs of a time.
+    pub fn heading(&self) -> String {
+        match self.is_share || self.title == "cpus used" {
+            true => self.title.clone(),
+            false => format!("{} per interval", self.title),
+        }
+    }
+}
+
 /// One interval.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Interval {

@@ -19,7 +19,7 @@ pub(in crate::render) fn figure(graph: &FlameGraph) -> String {
     // Writing to a String cannot fail.
     let _ = writeln!(
         out,
-        "<figure class=\"flame\">\n<p>{}</p>\n<p><button class=\"search\">search</button> \
+        "<figure class=\"flame\">\n<p>{} <button class=\"search\">search</button> \
          <button class=\"reset\">reset zoom</button> <span class=\"status\" role=\"status\"></span></p>\n\
          <svg class=\"flame\" tabindex=\"0\" role=\"application\" aria-label=\"Flame graph: arrow keys select a frame, Enter \
          zooms, Escape resets\" viewBox=\"0 0 {wide} {high}\" width=\"{wide}\" height=\"{high}\" \

@@ -1,6 +1,7 @@
 //! Hot functions and blocks, where several events are, and callers.
 
 use super::pieces::{bar, section, share, share_with_error, stacked, xml};
+use super::shown::{code as named, short};
 use crate::documents::report::Report;
 use crate::documents::report_code::{BlockRow, FunctionRow};
 use profile::hot::CallNode;
@@ -35,7 +36,7 @@ pub(super) fn code(report: &Report) -> String {
 /// A tree of callers or callees.
 fn calls(nodes: &[CallNode], depth: usize) -> Vec<String> {
     // Em spaces, which a page keeps.
-    let name = |node: &CallNode| format!("{}{}", "\u{2003}".repeat(depth), node.name);
+    let name = |node: &CallNode| named(&"\u{2003}".repeat(depth), &node.name, "");
     let row =
         |node: &CallNode| line(node.share, "", &name(node), &format!("{} samples", node.samples));
     let rows = |node: &CallNode| [vec![row(node)], calls(&node.below, depth + 1)].concat();
@@ -46,13 +47,12 @@ fn table(rows: impl Iterator<Item = String>) -> String {
     format!("<table class=\"hot\">\n{}</table>\n", rows.collect::<String>())
 }
 
-/// A row: share, bar, name in full, and what else is known of it.
+/// A row: share, bar, the code of a name, and what else is known of it.
 fn line(of: f64, parts: &str, name: &str, about: &str) -> String {
     let parts = if parts.is_empty() { bar(of, None, "var(--bar)") } else { parts.to_owned() };
     format!(
-        "<tr><td class=\"number\">{}</td><td>{parts}</td><td><code>{}</code><small>{}</small></td></tr>\n",
+        "<tr><td class=\"number\">{}</td><td>{parts}</td><td>{name}<small>{}</small></td></tr>\n",
         share(of),
-        xml(name),
         xml(about)
     )
 }
@@ -69,7 +69,8 @@ fn functions(report: &Report) -> String {
         };
         let about = [Some(row.module.clone()), place, Some(samples(row.samples))];
         let about: Vec<String> = about.into_iter().flatten().collect();
-        line(row.share, &parts(report, row), &row.name, &about.join(" · "))
+        let name = named("", &row.name, &row.short);
+        line(row.share, &parts(report, row), &name, &about.join(" · "))
     };
     format!("<h3>Functions</h3>\n{}", table(report.functions.iter().map(row)))
 }
@@ -94,7 +95,7 @@ fn blocks(rows: &[BlockRow]) -> String {
             depth => Some(format!("loop depth {depth}")),
         };
         let place = row.file.as_ref().map(|file| at(file, row.line));
-        let inlined = row.inlined.as_ref().map(|name| format!("inlined {name}"));
+        let inlined = row.inlined.as_ref().map(|name| format!("inlined {}", short(name, "")));
         let cycles = row.cycles_per_entry.map(|cycles| format!("{cycles:.2} cycles per entry"));
         let isolated = row.measured.as_ref().and_then(|m| m.cycles);
         let isolated = isolated.map(|cycles| format!("{cycles:.2} cycles in isolation"));
@@ -104,7 +105,7 @@ fn blocks(rows: &[BlockRow]) -> String {
         line(
             row.share,
             "",
-            &format!("{}..{} {}", row.start, row.end, row.function),
+            &named(&format!("{}..{} ", row.start, row.end), &row.function, &row.function_short),
             &about.join(" · "),
         )
     };
@@ -126,9 +127,9 @@ fn events(report: &Report) -> String {
         );
         let of = |f: &crate::documents::report_code::EventFunction| {
             format!(
-                "<tr><td class=\"number\">{}</td><td><code>{}</code></td></tr>\n",
+                "<tr><td class=\"number\">{}</td><td>{}</td></tr>\n",
                 share_with_error(f.share, Some(f.error)),
-                xml(&f.name)
+                named("", &f.name, &f.short)
             )
         };
         let _ =

@@ -1,6 +1,7 @@
-//! The estimated tree, with its functions, loops and blocks.
+//! The estimated tree; functions, loops and blocks with their parts.
 
 use super::pieces::{bar, colour, legend, opening, remark, section, share, stacked, xml};
+use super::shown::code as name;
 use super::source::columns;
 use crate::documents::estimate::{Estimate, Node, Row};
 use crate::documents::estimate_code::Instruction;
@@ -8,30 +9,48 @@ use crate::documents::report::Report;
 use crate::format;
 use std::fmt::Write as _;
 
-/// The estimate; nothing if it was not asked for.
-pub(super) fn estimate(report: &Report) -> String {
+/// The estimated tree; nothing if it was not asked for.
+pub(super) fn tree(report: &Report) -> String {
     let Some(estimate) = &report.estimate else { return String::new() };
-    let run = |run: &crate::documents::estimate::Run| {
-        format!("{} {}", run.run, format::seconds(run.seconds))
-    };
-    let runs: Vec<String> = estimate.runs.iter().map(run).collect();
-    let mut body = format!(
-        "<p>{} of the time; runs: {}</p>\n<div class=\"tree\">\n",
-        share(estimate.covered),
-        xml(&runs.join(", "))
-    );
-    estimate.program.parts.tree().iter().for_each(|one| body += &node(one));
+    let nodes = estimate.program.parts.tree();
+    let (absent, shown): (Vec<&Node>, Vec<&Node>) = nodes.iter().partition(|one| is_absent(one));
+    let mut body = "<div class=\"tree\">\n".to_owned();
+    shown.iter().for_each(|one| body += &node(one));
     body += "</div>\n";
-    body += &said(&estimate.program);
-    body += &legend(estimate.program.parts.all().iter().map(|(label, _)| *label));
+    if !absent.is_empty() {
+        let labels: Vec<&str> = absent.iter().map(|one| one.label).collect();
+        let _ = writeln!(body, "<p><small>no evidence of {}</small></p>", labels.join(", "));
+    }
+    section("estimate", "Estimated top-down", &body)
+}
+
+/// Whether nothing says that there is any of it.
+fn is_absent(node: &Node) -> bool {
+    node.share.high <= 0.0 && node.share.source == ::estimate::Source::Absent.name()
+}
+
+/// Functions, loops and blocks by what their time goes to, and what all of it rests on.
+pub(super) fn parts(report: &Report) -> String {
+    let Some(estimate) = &report.estimate else { return String::new() };
+    let mut body = legend(estimate.program.parts.all().iter().map(|(label, _)| *label));
     for (heading, rows) in kinds(estimate) {
         if !rows.is_empty() {
             let _ = writeln!(body, "<h3>{heading}</h3>");
             rows.iter().for_each(|of| body += &row(of, heading == "Functions"));
         }
     }
+    let run = |run: &crate::documents::estimate::Run| {
+        format!("{} {}", run.run, format::seconds(run.seconds))
+    };
+    let runs: Vec<String> = estimate.runs.iter().map(run).collect();
+    let _ = writeln!(
+        body,
+        "<p>{} of the time; runs: {}</p>",
+        share(estimate.covered),
+        xml(&runs.join(", "))
+    );
     estimate.notes.iter().for_each(|note| body += &remark("note:", note));
-    section("estimate", "Estimated top-down", &body)
+    section("parts", "What their time goes to", &body)
 }
 
 fn kinds(estimate: &Estimate) -> [(&'static str, &[Row]); 3] {
@@ -57,18 +76,18 @@ fn node(node: &Node) -> String {
 
 fn row(of: &Row, is_function: bool) -> String {
     let place = match is_function || of.start.is_empty() {
-        true => of.name.clone(),
-        false => format!("{}..{} {}", of.start, of.end, of.name),
+        true => String::new(),
+        false => format!("{}..{} ", of.start, of.end),
     };
     let cycles = of.cycles_per_entry.map(|cycles| format!("{cycles:.2} cycles"));
     let isolated = of.isolated.map(|cycles| format!("{cycles:.2} in isolation"));
     let trips = of.trips.map(|trips| format!("{trips:.1} iterations an entry"));
     let about: Vec<String> = [cycles, isolated, trips].into_iter().flatten().collect();
     let line = format!(
-        "<span class=\"value\">{}</span>{}<span class=\"what\"><code>{}</code> <small>{}</small></span>",
+        "<span class=\"value\">{}</span>{}<span class=\"what\">{} <small>{}</small></span>",
         share(of.share),
         stacked(of.parts.all().into_iter().map(|(label, part)| (label, part.value))),
-        xml(&place),
+        name(&place, &of.name, ""),
         xml(&about.join(", "))
     );
     let mut below = said(of);

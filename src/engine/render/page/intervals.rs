@@ -40,7 +40,7 @@ fn drawn(series: &Series, phases: &[Phase]) -> String {
 }
 
 fn title(series: &Series) -> String {
-    if series.is_share { series.title.clone() } else { label(&series.title) }
+    label(&series.heading())
 }
 
 /// A phase: its means, its functions, and its part of the charts.

@@ -3,6 +3,8 @@
 //! | file | concern |
 //! |---|---|
 //! | `whole` | the page: head, sections in order, findings, notes |
+//! | `verdict` | what most of the time goes to, in a sentence |
+//! | `shown` | short names; what is not shown, and why |
 //! | `tree` | the counted tree, and metrics |
 //! | `estimate` | the estimated tree, with functions, loops and blocks |
 //! | `code` | hot functions, blocks and callers |
@@ -16,9 +18,11 @@ mod code;
 mod estimate;
 mod intervals;
 mod pieces;
+mod shown;
 mod software;
 mod source;
 mod tree;
+mod verdict;
 mod whole;
 
 pub use whole::page;

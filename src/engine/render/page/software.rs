@@ -11,7 +11,9 @@ pub(super) fn software(report: &Report) -> String {
         return String::new();
     }
     let mut rows = String::new();
-    for (name, value) in &report.software {
+    // A count of nothing says nothing.
+    let says_something = |(_, value): &(&String, &Option<f64>)| **value != Some(0.0);
+    for (name, value) in report.software.iter().filter(says_something) {
         let value = match value {
             Some(value) => shown(name, *value, report.software_error.get(name).copied()),
             None => {

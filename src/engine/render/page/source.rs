@@ -1,6 +1,7 @@
 //! Functions line by line: a line opens to its instructions.
 
 use super::pieces::{bar, opening, remark, section, share, xml};
+use super::shown::code as named;
 use crate::documents::annotated::{AnnotatedFunction, SourceInstruction, SourceLine};
 use crate::documents::report::Report;
 use std::fmt::Write as _;
@@ -39,9 +40,9 @@ fn function(of: &AnnotatedFunction, open: bool) -> String {
     of.missing.iter().for_each(|why| body += &remark("missing:", why));
     of.notes.iter().for_each(|note| body += &remark("note:", note));
     let line = format!(
-        "<span class=\"value\">{}</span><code>{}</code> <small>{}</small>",
+        "<span class=\"value\">{}</span>{} <small>{}</small>",
         share(of.share),
-        xml(&of.function),
+        named("", &of.function, ""),
         xml(&format!(
             "{}, {}..{}; shares below are of its {} samples",
             of.module, of.start, of.end, of.samples

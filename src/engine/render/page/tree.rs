@@ -1,6 +1,7 @@
 //! The counted tree and the metrics beside it, for each part of the measurement.
 
 use super::pieces::{bar, colour, opening, remark, section, share_with_error, xml};
+use super::shown::not_measured;
 use crate::documents::report::{InfoRow, NodeRow, Place, Report};
 use crate::format;
 use std::fmt::Write as _;
@@ -27,24 +28,22 @@ pub(super) fn trees(report: &Report) -> String {
     }
 }
 
-fn tree(nodes: &[&NodeRow]) -> String {
-    let is_missing = !nodes.is_empty() && nodes.iter().all(|node| node.value.is_none());
-    let first = nodes.first().and_then(|node| node.missing.as_ref());
-    if let (true, Some(reason)) = (is_missing, first)
-        && nodes.iter().all(|node| node.missing.as_ref() == Some(reason))
-    {
-        let labels: Vec<&str> =
-            nodes.iter().filter(|n| n.level == 1).map(|n| n.label.as_str()).collect();
-        return format!("<p>{}: {}</p>\n", xml(&labels.join(", ")), xml(reason));
+fn tree(all: &[&NodeRow]) -> String {
+    let (nodes, missing): (Vec<&NodeRow>, Vec<&NodeRow>) =
+        all.iter().partition(|n| n.value.is_some());
+    let missing = missing.iter().map(|node| (node.label.as_str(), node.missing.as_deref()));
+    let missing = not_measured(missing);
+    if nodes.is_empty() {
+        return missing;
     }
     let ids: Vec<&str> = nodes.iter().map(|node| node.id.as_str()).collect();
     let is_root =
         |node: &&&NodeRow| node.parent.as_deref().is_none_or(|parent| !ids.contains(&parent));
     let mut out = "<div class=\"tree\">\n".to_owned();
     for root in nodes.iter().filter(is_root) {
-        out += &branch(nodes, root, 0, colour(&root.label));
+        out += &branch(&nodes, root, 0, colour(&root.label));
     }
-    out += "</div>\n";
+    out = out + "</div>\n" + &missing;
     let mut reasons: Vec<&str> = nodes.iter().filter_map(|n| n.no_error.as_deref()).collect();
     reasons.sort();
     reasons.dedup();
@@ -57,18 +56,13 @@ fn tree(nodes: &[&NodeRow]) -> String {
 /// A node and those below it. A table names parents before children; deeper than any table is a circle.
 fn branch(nodes: &[&NodeRow], node: &NodeRow, depth: usize, colour: &str) -> String {
     const DEEPEST: usize = 16;
-    let value = match (node.value, &node.missing) {
-        (Some(value), _) => share_with_error(value, node.error),
-        (None, Some(why)) => format!("<small>{}</small>", xml(why)),
-        (None, None) => "<small>not measured</small>".to_owned(),
-    };
+    let value = node.value.map(|value| share_with_error(value, node.error)).unwrap_or_default();
     let drawn = node
         .value
         .map(|value| bar(value, node.error.map(|error| (value - error, value + error)), colour));
-    let class = if node.value.is_some() { "value" } else { "value missing" };
     let mark = if node.flagged { "<b title=\"over its threshold\">●</b> " } else { "" };
     let line = format!(
-        "<span class=\"name\" style=\"--depth:{depth}\">{mark}{}</span><span class=\"{class}\">{value}</span>{}\
+        "<span class=\"name\" style=\"--depth:{depth}\">{mark}{}</span><span class=\"value\">{value}</span>{}\
          <span class=\"marks\">{}</span>",
         xml(&node.label),
         drawn.unwrap_or_default(),
@@ -135,30 +129,21 @@ fn metrics(name: &str, rows: Vec<&InfoRow>) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let is_missing = |row: &&InfoRow| row.value.is_none();
-    let first = rows.first().and_then(|row| row.missing.as_ref());
-    if let (true, Some(reason)) = (rows.iter().all(is_missing), first)
-        && rows.iter().all(|row| row.missing.as_ref() == Some(reason))
-    {
-        let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
-        return format!(
-            "<p>{} {}: {}</p>\n<details class=\"counts\"><summary>which</summary><p>{}</p></details>\n",
-            rows.len(),
-            name.to_lowercase(),
-            xml(reason),
-            xml(&labels.join(", "))
-        );
+    let (rows, missing): (Vec<&InfoRow>, Vec<&InfoRow>) =
+        rows.into_iter().partition(|row| row.value.is_some());
+    let missing = missing.iter().map(|row| (row.label.as_str(), row.missing.as_deref()));
+    let missing = not_measured(missing);
+    if rows.is_empty() {
+        return format!("<h3>{name}</h3>\n{missing}");
     }
     let mut body = String::new();
     for row in rows {
-        let value = match (row.value, &row.missing) {
-            (Some(value), _) if row.unit == "ratio" => share_with_error(value, row.error),
-            (Some(value), _) => {
+        let Some(value) = row.value else { continue };
+        let value = match row.unit == "ratio" {
+            true => share_with_error(value, row.error),
+            false => {
                 let error = row.error.map(|e| format!(" ±{}", format::number(e)));
                 xml(&format!("{}{} {}", format::number(value), error.unwrap_or_default(), row.unit))
-            }
-            (None, why) => {
-                format!("<small>{}</small>", xml(why.as_deref().unwrap_or("not measured")))
             }
         };
         let mark = if row.over == Some(true) { "● " } else { "" };
@@ -168,5 +153,5 @@ fn metrics(name: &str, rows: Vec<&InfoRow>) -> String {
             xml(&row.label)
         );
     }
-    format!("<h3>{name}</h3>\n<table>\n{body}</table>\n")
+    format!("<h3>{name}</h3>\n<table>\n{body}</table>\n{missing}")
 }

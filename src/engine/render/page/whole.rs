@@ -1,7 +1,7 @@
 //! The page: head, sections in order of what a reader looks for, findings and notes.
 
 use super::pieces::{remark, section, xml};
-use super::{code, estimate, intervals, software, source, tree};
+use super::{code, estimate, intervals, software, source, tree, verdict};
 use crate::documents::report::{Finding, Report};
 use crate::format;
 use crate::render::flame;
@@ -11,20 +11,27 @@ const STYLE: &str = include_str!("page.css");
 
 /// The page of a report, and of the intervals that it is the whole of, if there are any.
 pub fn page(report: &Report, of_intervals: &[Report]) -> String {
-    let mut sections = [
+    let mut sections = vec![
+        ("Verdict", verdict::verdict(report)),
         ("Tree", tree::trees(report)),
-        ("Estimate", estimate::estimate(report)),
-        ("Findings", findings(report)),
-        ("Intervals", intervals::intervals(report, of_intervals)),
-        ("Code", code::code(report)),
+        ("Estimate", estimate::tree(report)),
         ("Flame graph", flame_graph(report)),
+        ("Findings", findings(report)),
+        ("Parts", estimate::parts(report)),
+        ("Code", code::code(report)),
+        ("Intervals", intervals::intervals(report, of_intervals)),
         ("Source", source::sources(report)),
         ("Software", software::software(report)),
         ("Notes", notes(report)),
     ];
     if report.nodes.iter().all(|node| node.value.is_none()) {
         // What there is comes before what there is not.
-        sections.swap(0, 1);
+        for not_there in ["Tree", "Findings"] {
+            let at = sections.iter().position(|(name, _)| *name == not_there);
+            let section = at.map(|at| sections.remove(at));
+            let notes = sections.len() - 1;
+            section.into_iter().for_each(|section| sections.insert(notes, section));
+        }
     }
     let shown: Vec<&(&str, String)> =
         sections.iter().filter(|(_, body)| !body.is_empty()).collect();
