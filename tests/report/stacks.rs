@@ -30,7 +30,11 @@ pub(super) fn recorded(folder: &Folder) -> Option<String> {
 }
 
 fn recorded_of(folder: &Folder, source: &str) -> Option<String> {
-    let program = compiled(folder, source, &FRAMES)?;
+    recorded_with(folder, source, &FRAMES)
+}
+
+fn recorded_with(folder: &Folder, source: &str, flags: &[&str]) -> Option<String> {
+    let program = compiled(folder, source, flags)?;
     let session = folder.file("run.tds");
     let recorded = tdtool(["record", "-g", "-o", &session, "--", &program]);
     if recorded.stderr.contains("cannot sample") {
@@ -203,4 +207,39 @@ fn a_profile_of_pprof_has_the_samples_of_the_folded_stacks() {
     let leaf: u64 = lines.lines().filter(|l| l.contains(";leaf ")).filter_map(samples).sum();
     let own = line.split_whitespace().next().and_then(|n| n.parse::<u64>().ok());
     assert!(own.is_some_and(|own| 2 * own > leaf), "{leaf}: {listed}");
+}
+
+/// Without frame pointers the kernel follows what else is in the register.
+#[test]
+fn frames_that_nobody_knows_are_one_frame() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let source = r#"
+        #include <stdio.h>
+        /* A chain of frames that belong to no code: each word is the address of the next one. */
+        static void *frames[2 * 64];
+        __attribute__((noipa)) unsigned lost(unsigned n, unsigned x) {
+            for (unsigned i = 0; i < 63; i++) {
+                frames[2 * i] = &frames[2 * i + 2];
+                frames[2 * i + 1] = &frames[2 * i];
+            }
+            void *chain = frames;
+            __asm__ volatile("push %%rbp\n\tmov %%rsi, %%rbp\n1:\n\timul $1664525, %%eax, %%eax\n\tdecl %%ecx\n\tjnz 1b\n\tpop %%rbp"
+                             : "+a"(x), "+S"(chain), "+c"(n) : : "cc", "memory");
+            return x;
+        }
+        int main(void) {
+            unsigned x = 1;
+            for (int i = 0; i < 100; i++) x += lost(3000000, x);
+            printf("%u\n", x);
+        }
+    "#;
+    need!(cfg!(target_arch = "x86_64"), "its assembly is that of x86-64");
+    let Some(session) = recorded_with(&folder, source, &["-fomit-frame-pointer", "-mno-red-zone"])
+    else {
+        return;
+    };
+    let stacks = report(&[&session, "--folded", "-"]).succeeded().stdout;
+    assert!(stacks.contains("[unknown];lost"), "{stacks}");
+    assert!(!stacks.contains("[unknown];[unknown]"), "{stacks}");
 }

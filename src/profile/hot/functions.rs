@@ -8,6 +8,9 @@ use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::symbols::Symbols;
 use std::collections::{BTreeMap, HashMap};
 
+/// The name of a place that belongs to nothing known.
+pub(super) const UNKNOWN: &str = "[unknown]";
+
 /// Functions with samples, hottest first; the lists have one entry per function.
 #[derive(Debug, Default)]
 pub struct Functions {
@@ -167,9 +170,9 @@ fn bracketed(module: &str) -> String {
 /// Samples outside of all known mappings.
 fn unmapped() -> HotFunction {
     HotFunction {
-        name: "[unknown]".to_owned(),
-        short: "[unknown]".to_owned(),
-        module: "[unknown]".to_owned(),
+        name: UNKNOWN.to_owned(),
+        short: UNKNOWN.to_owned(),
+        module: UNKNOWN.to_owned(),
         gap: Some("no mapping is known at this address".to_owned()),
         ..HotFunction::default()
     }

@@ -1,7 +1,7 @@
 //! Functions at a place of a call chain: the one that the code is of, and those inlined there.
 
 use super::callers::{INLINED, Named};
-use super::functions::names_at;
+use super::functions::{UNKNOWN, names_at};
 use super::profile::Profile;
 use crate::address_space::ModuleAddress;
 use std::collections::HashMap;
@@ -20,12 +20,14 @@ impl Profile {
         let mut functions = Vec::with_capacity(chain.len());
         for place in chain {
             match place {
-                None => functions.push(Named::only("[unknown]")),
+                None => functions.push(Named::only(UNKNOWN)),
                 Some(place) => functions.extend_from_slice(
                     known.entry(*place).or_insert_with(|| self.functions_at(*place)),
                 ),
             }
         }
+        // Without frame pointers the kernel follows whatever is in the register: a hundred frames that nobody knows.
+        functions.dedup_by(|a, b| a.name == UNKNOWN && b.name == UNKNOWN);
         functions
     }
 

@@ -1,6 +1,7 @@
 //! Call stacks with the source line of each frame.
 
 use super::callers::{CallStack, Named, StackFrame};
+use super::functions::UNKNOWN;
 use super::profile::Profile;
 use super::tally::Tally;
 use crate::address_space::ModuleAddress;
@@ -41,12 +42,13 @@ impl Profile {
             let mut frames = Vec::with_capacity(chain.len());
             for place in chain {
                 match place {
-                    None => frames.push((frame(Named::only("[unknown]")), None)),
+                    None => frames.push((frame(Named::only(UNKNOWN)), None)),
                     Some(place) => frames.extend_from_slice(
                         known.entry(*place).or_insert_with(|| self.lined_at(*place)),
                     ),
                 }
             }
+            frames.dedup_by(|a, b| a.0.name == UNKNOWN && b.0.name == UNKNOWN);
             frames.reverse();
             sums.entry((Some(thread.clone()), frames)).or_default().add(*tally);
         }
