@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Columns of the terminal that `stream` is; `None` if it is none, or does not report its size.
 pub fn columns(stream: &impl AsFd) -> Option<usize> {
@@ -17,8 +18,19 @@ pub fn is_interactive() -> bool {
     std::io::stdout().is_terminal() && has_attributes() && keys()
 }
 
+/// Whether the drill-down draws on the terminal.
+static IS_DRAWN_ON: AtomicBool = AtomicBool::new(false);
+
+/// The drill-down has the terminal from now on, or gives it back: nothing else may write there meanwhile.
+pub fn draw_on(is_drawn_on: bool) {
+    IS_DRAWN_ON.store(is_drawn_on, Ordering::SeqCst);
+}
+
 /// Whether standard error is a terminal on which a line can be overwritten.
 pub fn shows_progress() -> bool {
+    if IS_DRAWN_ON.load(Ordering::SeqCst) {
+        return false;
+    }
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     std::io::stderr().is_terminal() && !dumb
 }

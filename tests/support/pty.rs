@@ -86,10 +86,20 @@ impl Pty {
         Self::open(arguments, environment, false)
     }
 
+    /// Starts a shell with job control, whose jobs can be stopped.
+    pub fn shell() -> Self {
+        let mut shell = Command::new("sh");
+        shell.arg("-i").env("PS1", "shell> ").env_remove("ENV");
+        Self::of(shell, &[], true)
+    }
+
     fn open(arguments: &[&str], environment: &[(&str, &str)], controls: bool) -> Self {
+        Self::of(command(arguments), environment, controls)
+    }
+
+    fn of(mut command: Command, environment: &[(&str, &str)], controls: bool) -> Self {
         let (keys, slave) = terminal();
         let end = || Stdio::from(slave.try_clone().expect("a copy"));
-        let mut command = command(arguments);
         command.env("TERM", "xterm-256color").env_remove("NO_COLOR");
         command.envs(environment.iter().copied());
         command.stdin(end()).stdout(end()).stderr(end());
@@ -156,6 +166,12 @@ impl Pty {
         let contents = || screen.lock().expect("the screen").screen().contents();
         until(ended, || format!("it does not end:\n{}", contents()));
         status.expect("it has ended")
+    }
+
+    /// Whether typed letters go to the program as they are, unseen.
+    pub fn is_raw(&self) -> bool {
+        let flags = tcgetattr(&self.slave).expect("settings").local_flags;
+        !flags.intersects(LocalFlags::ICANON | LocalFlags::ECHO)
     }
 
     /// Nothing of the program is left in the terminal: no alternate screen, the cursor is seen,

@@ -4,9 +4,12 @@
 use super::DRAWN;
 use crate::support::files::{Folder, zen4_intervals};
 use crate::support::pty::Pty;
-use crate::support::run::tdtool;
-use nix::sys::signal::Signal;
+use crate::support::run::{TDTOOL, tdtool};
+use crate::support::wait::until;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::fs;
+use std::path::Path;
 
 #[test]
 fn the_terminal_is_given_back_on_signals() {
@@ -81,6 +84,60 @@ fn a_file_that_is_no_recording_is_an_error_and_not_an_empty_screen() {
     assert_eq!(pty.end().code(), Some(1));
     pty.assert_restored();
     assert!(pty.text().contains("no recorded counts found"), "{}", pty.text());
+}
+
+/// The only child of a process, once it has one.
+fn child_of(pid: Pid) -> Pid {
+    let children = format!("/proc/{pid}/task/{pid}/children");
+    let mut found = None;
+    until(
+        || {
+            let text = fs::read_to_string(&children).unwrap_or_default();
+            found = text.split_whitespace().next().and_then(|word| word.parse().ok());
+            found.is_some()
+        },
+        || "the shell has no child".to_owned(),
+    );
+    Pid::from_raw(found.expect("it was found"))
+}
+
+fn is_stopped(pid: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+}
+
+#[test]
+fn stopped_from_outside_or_by_a_key_it_comes_back_with_fg_raw_and_drawn() {
+    need!(Path::new("/proc/self/task").exists(), "no /proc");
+    for stop in [Some(Signal::SIGTSTP), Some(Signal::SIGSTOP), None] {
+        let mut shell = Pty::shell();
+        shell.wait_for("shell>");
+        shell.types(&format!("{} {}\n", TDTOOL, zen4_intervals()));
+        shell.wait_for(DRAWN);
+        let program = child_of(shell.pid());
+        match stop {
+            Some(signal) => kill(program, signal).expect("sent"),
+            None => shell.types("\x1a"),
+        }
+        until(|| is_stopped(program), || format!("{stop:?}: it does not stop"));
+        if stop != Some(Signal::SIGSTOP) {
+            shell.assert_restored();
+        }
+        // The shell's line settings, whichever they are, are not the program's.
+        shell.types("stty sane; echo a$((1+1))b\n");
+        shell.wait_for("a2b");
+        shell.types("fg\n");
+        shell.wait_until("the picture again", |screen| {
+            screen.alternate_screen() && screen.contents().contains(DRAWN)
+        });
+        until(|| shell.is_raw(), || format!("{stop:?}: typed letters are shown"));
+        shell.types("?");
+        shell.wait_for("Keys of the tree");
+        shell.types("qq");
+        shell.assert_restored();
+        shell.types("exit\n");
+        shell.end();
+    }
 }
 
 #[test]

@@ -6,13 +6,14 @@
 
 use super::state::State;
 use super::view::view;
+use crate::terminal;
 use crossterm::cursor::Show;
 use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use crossterm::execute;
 use crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigSet, Signal, kill, raise};
 use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout};
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
@@ -118,10 +119,26 @@ impl AlternateScreen {
         let _ = std::io::Write::flush(out);
     }
 
-    /// Stops the process group as Ctrl-Z does; `fg` resumes.
-    pub fn suspend(&mut self) {
-        restore();
+    /// Asks the process group to stop as Ctrl-Z does: this program by [`Self::stop`], a measured command at once.
+    pub fn suspend() {
         let _ = kill(Pid::from_raw(0), Signal::SIGTSTP);
+    }
+
+    /// Gives the terminal back, stops until `fg`, and takes it again. Without a shell to continue it (an orphaned
+    /// process group) the kernel does not stop a program.
+    pub fn stop(&mut self) {
+        restore();
+        let stop = SigSet::from(Signal::SIGTSTP);
+        let _ = stop.thread_unblock();
+        let _ = raise(Signal::SIGTSTP);
+        let _ = stop.thread_block();
+        self.resume();
+    }
+
+    /// Takes the terminal after a stop: the shell, and whatever ran meanwhile, set it to what they needed.
+    pub fn resume(&mut self) {
+        // Raw mode that crossterm believes to be in force is not set again. In the background this waits for `fg`.
+        let _ = disable_raw_mode();
         let _ = take();
         self.redraw();
     }
@@ -164,6 +181,7 @@ fn base64(bytes: &[u8]) -> String {
 fn take() -> std::io::Result<()> {
     let Some(original) = ORIGINAL.get() else { return Ok(()) };
     enable_raw_mode()?;
+    terminal::draw_on(true);
     ACTIVE.store(true, Ordering::SeqCst);
     execute!(&original.output, EnterAlternateScreen)?;
     if MOUSE.load(Ordering::SeqCst) {
@@ -217,6 +235,7 @@ fn restore() {
     let _ = execute!(&original.output, LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
     let _ = (&original.output).flush();
+    terminal::draw_on(false);
 }
 
 /// Restores the terminal before a panic of this thread is printed; other threads catch their own

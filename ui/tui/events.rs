@@ -16,6 +16,10 @@ pub enum Message {
     Action(Action),
     /// A signal that ends the program.
     Signal(i32),
+    /// Asked to stop (Ctrl-Z, `kill -TSTP`): the terminal is given back before.
+    Stop,
+    /// Goes on after a stop, of which it need not have known (`kill -STOP`).
+    Continued,
     /// There is nothing to show, for this reason, and the program ends.
     Failed(Error),
     /// The terminal is gone.
@@ -27,18 +31,24 @@ pub fn ending_signals() -> SigSet {
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect()
 }
 
-/// Turns ending signals into messages. Must be called before any other thread starts, because they
+/// Turns signals that end, stop and continue the program into messages. Must be called before any other thread starts, because they
 /// inherit the blocked signals.
 ///
 /// # Errors
 /// The signals cannot be blocked.
 pub fn catch_signals(to: Sender<Message>) -> Result<()> {
-    let ending = ending_signals();
+    let mut caught = ending_signals();
+    [Signal::SIGTSTP, Signal::SIGCONT].into_iter().for_each(|signal| caught.add(signal));
     let failed = |e: nix::Error| Error::failed("cannot catch signals").because(e.desc());
-    ending.thread_block().map_err(failed)?;
+    caught.thread_block().map_err(failed)?;
     std::thread::spawn(move || {
-        while let Ok(signal) = ending.wait() {
-            if to.send(Message::Signal(signal as i32)).is_err() {
+        while let Ok(signal) = caught.wait() {
+            let message = match signal {
+                Signal::SIGTSTP => Message::Stop,
+                Signal::SIGCONT => Message::Continued,
+                ending => Message::Signal(ending as i32),
+            };
+            if to.send(message).is_err() {
                 break;
             }
         }

@@ -158,6 +158,14 @@ impl Program {
         let action = match message {
             Message::Input(event) => events::action(&event, &self.state),
             Message::Action(action) => Some(action),
+            Message::Stop => {
+                screen.stop();
+                return true;
+            }
+            Message::Continued => {
+                screen.resume();
+                return true;
+            }
             Message::Signal(signal) => {
                 self.ended = Some(End::Signal(signal));
                 None
@@ -185,7 +193,7 @@ impl Program {
     fn perform(&mut self, effect: Effect, screen: &mut AlternateScreen) {
         match effect {
             Effect::Quit => self.ended = Some(End::Quit),
-            Effect::Suspend => screen.suspend(),
+            Effect::Suspend => AlternateScreen::suspend(),
             Effect::Redraw => screen.redraw(),
             Effect::Estimate => self.background.estimate(),
             Effect::Profile(which) => self.background.profile(which),

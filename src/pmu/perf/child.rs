@@ -78,8 +78,10 @@ impl Child {
         // Until exec the child has this process's signal handlers and their pipe: signals are blocked.
         let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(failed)?;
         let mut mask_of_command = mask;
-        // The program blocks it, so that a file at its size limit is an error; a command is ended by it.
-        mask_of_command.remove(Signal::SIGXFSZ);
+        // The program blocks these: a file at its size limit is an error, and stopping gives the terminal back before.
+        for own in [Signal::SIGXFSZ, Signal::SIGTSTP, Signal::SIGCONT] {
+            mask_of_command.remove(own);
+        }
         let plan = Plan {
             argv: &pointers,
             wait: wait.as_raw_fd(),
