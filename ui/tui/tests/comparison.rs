@@ -38,7 +38,7 @@ fn row(name: &str, a: Option<f64>, b: Option<f64>) -> CodeRow {
         bottleneck: [Some("memory_bound".into()), Some("retiring".into())],
         cycles_per_entry: [Some(212.5), Some(4.25)],
         entries: [Some(1e6), Some(1e6)],
-        level1: both.map(|one| one.map(|_| [0.25, 0.0, 0.0, 0.75, 0.0])),
+        level1: both.map(|one| one.map(|_| [0.25, 0.0, 0.0, 0.5, 0.25])),
         parts: vec![time("Memory Bound", Some(400.0), Some(20.0))],
     }
 }
@@ -104,8 +104,8 @@ fn from_the_program_to_the_loop_that_gained() {
         "1000.0 ±10.0 ms in A, 650.0 ±10.0 ms in B: -350.0 ms. Memory Bound -380.0 ms.",
         "bound in A, retiring in B.",
         "A: old.json; B: new.json",
-        "-400.0 ms    500.0 ms    100.0 ms │ ▊           ██▎ │ ▊           ██▎ chase(node*)  mix",
-        "only in B           -     50.0 ms │                 │ ▊",
+        "-400.0 ms    500.0 ms    100.0 ms │ ▊           █▌  ▊   │ ▊           █▌  ▊   chase(node*)  mix",
+        "only in B           -     50.0 ms │                     │ ▊",
     ] {
         assert!(screen.contains(text), "{text} in {screen}");
     }

@@ -95,8 +95,27 @@ fn software_counts_have_a_chart_each() {
     }
     types(&mut state, "i");
     let screen = picture(&state);
-    for text in ["cpus used, up to 1", "page faults, up to 4001", "page faults 10.5"] {
+    for text in ["cpus used, up to 1", "page faults per interval, up to 4001", "page faults 10.5"] {
         assert!(screen.contains(text), "{text} in {screen}");
     }
     assert_eq!(marks(&screen), "1".repeat(40) + &"2".repeat(40), "{screen}");
+}
+
+/// Of three intervals each is a bar of its own, and how to have more of them is said.
+#[test]
+fn few_intervals_are_bars_of_their_own() {
+    let mut state = measured();
+    update(&mut state, Action::Resize(80, 24));
+    for second in 0..3_u32 {
+        let mut one = Report::new(Source::NoPmu);
+        one.interval = Some((f64::from(second), f64::from(second) + 1.0));
+        one.software.insert("cpus_used".into(), Some(1.0));
+        arrives(&mut state, BackgroundResult::Interval(Box::new(one)));
+    }
+    types(&mut state, "i");
+    let screen = picture(&state);
+    assert!(screen.contains("3 intervals only; more of them: tdtool record -I 100"), "{screen}");
+    let bars = screen.lines().filter(|line| line.starts_with('█') && !line.contains("cpus"));
+    let counts: Vec<usize> = bars.map(|line| line.split_whitespace().count()).collect();
+    assert!(!counts.is_empty() && counts.iter().all(|count| *count == 3), "{screen}");
 }

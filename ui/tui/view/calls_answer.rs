@@ -19,7 +19,7 @@ pub fn answer(state: &State) -> String {
     format!(
         "{}: {:.1} % of all samples ({}) are in it and in what it calls, {:.1} % in its own code. Shares are of \
          them; {key} goes to a caller or callee.{cut}",
-        names::short(state.calls.function()),
+        names::in_sentence(names::short(state.calls.function())),
         100.0 * found.share,
         format::count(found.samples as f64),
         100.0 * own * found.share

@@ -2,6 +2,7 @@
 
 use super::comparison_answer::{answer, name};
 use super::layout::Layout;
+use super::names;
 use super::put::{put_prose, put_row, put_wrapped};
 use crate::keymap::Screen;
 use crate::tui::look::Look;
@@ -14,8 +15,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-/// Titles above the bars: Retiring, Bad Speculation, Frontend, Backend.
-const PARTS: [&str; 4] = ["Ret", "Spec", "Fe", "Be"];
+/// Titles above the bars: Retiring, Bad Speculation, Frontend, Backend, and what is unexplained.
+const PARTS: [&str; 5] = ["Ret", "Spec", "Fe", "Be", "Unexp"];
 
 /// Draws a screen of the comparison.
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
@@ -37,9 +38,18 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     }
     for (y, row) in list.shown(usize::from(area.height)).enumerate() {
         if let Some((which, of)) = state.comparison.row(state.screen(), row) {
-            let line = columns.line(state.look, of, &name(which, of));
+            let line = columns.line(state.look, of, &named(state, which, of));
             put_row(buffer, area, y, &line, row == list.at);
         }
+    }
+}
+
+/// The name of a row; of a loop or block with its function, where those of all functions are shown.
+fn named(state: &State, which: ComparedRow, of: &CodeRow) -> String {
+    let is_of_all = state.screen() == Screen::ComparedCode && state.comparison.function.is_none();
+    match is_of_all {
+        true => format!("{}  {}", name(which, of), names::short(&of.time.label)),
+        false => name(which, of),
     }
 }
 
@@ -72,7 +82,7 @@ pub fn title(state: &State) -> String {
 struct Columns {
     /// B - A, A and B.
     times: [usize; 3],
-    /// Cells of each of the four bars of a side.
+    /// Cells of each of the bars of a side.
     bar: usize,
     name: usize,
 }
@@ -87,11 +97,12 @@ impl Columns {
         let bar = match columns {
             _ if !has_bars => 0,
             130.. => 5,
-            100.. => 3,
-            76.. => 2,
+            110.. => 3,
+            94.. => 2,
+            76.. => 1,
             _ => 0,
         };
-        let bars = if bar > 0 { 2 * (4 * (bar + 1) + 2) } else { 0 };
+        let bars = if bar > 0 { 2 * (PARTS.len() * (bar + 1) + 2) } else { 0 };
         let used: usize = times.iter().filter(|n| **n > 0).map(|n| n + 1).sum();
         Self { times, bar, name: columns.saturating_sub(used + bars) }
     }
@@ -143,7 +154,7 @@ impl Columns {
         Line::from(spans)
     }
 
-    /// The four parts of one side; the largest stands out.
+    /// The parts of one side; the largest stands out.
     fn bars(&self, look: Look, shares: Option<&[f64; 5]>, spans: &mut Vec<Span<'static>>) {
         spans.push(look.span("│ ", Tone::Dim));
         let most = shares.map_or(0.0, |all| all.iter().copied().fold(0.0, f64::max));

@@ -14,7 +14,9 @@ pub fn answer(state: &State) -> String {
         return String::new();
     };
     let what = match which {
-        ComparedRow::Program | ComparedRow::Function(_) => names::short(&row.time.label).to_owned(),
+        ComparedRow::Program | ComparedRow::Function(_) => {
+            names::in_sentence(names::short(&row.time.label))
+        }
         _ => name(which, row).trim().to_owned(),
     };
     let mut text = format!("{what}: {}", sentence(row));

@@ -53,7 +53,7 @@ fn functions(state: &State, key: &str) -> String {
     let Some(hottest) = state.functions.top() else { return String::new() };
     format!(
         "{} has {:.1} % of the samples; {key} shows a function's blocks.",
-        names::function(hottest),
+        names::in_sentence(names::function(hottest)),
         100.0 * hottest.share
     )
 }

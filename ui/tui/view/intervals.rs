@@ -5,9 +5,8 @@ use super::put::put_row;
 use crate::tui::look::Look;
 use crate::tui::state::{State, mean};
 use crate::tui::tone::Tone;
-use crate::tui::width::fit;
 use engine::documents::phases::Phase;
-use engine::documents::series::Series;
+use engine::documents::series::{Interval, Series};
 use engine::format;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,6 +17,8 @@ use std::cmp::Ordering;
 /// What the parts of a stack are drawn with, from below; the same in ASCII.
 const MARKS: [char; 6] = ['█', '░', '▒', '▓', '▚', '▞'];
 const ASCII: [char; 6] = ['#', '.', '+', '=', '%', ':'];
+/// Fewer intervals than this are said to be few.
+const FEW: usize = 10;
 const TONES: [Tone; 6] = [Tone::Plain, Tone::Dim, Tone::Warm, Tone::Hot, Tone::Plain, Tone::Plain];
 
 /// Draws the screen.
@@ -47,12 +48,37 @@ fn charts(state: &State, buffer: &mut Buffer, area: Rect, view: (f64, f64)) {
         }
     }
     marks(state, buffer, Rect { y: area.bottom() - 2, height: 1, ..area }, view);
-    let (from, to) = (format!("{:.2} s", view.0), format!("{:.2} s", view.1));
-    let room = usize::from(area.width).saturating_sub(to.chars().count());
-    let axis = format!("{}{to}", fit(&from, room));
+    let axis = axis(series.first(), view, usize::from(area.width));
     let axis = state.look.prose(&axis).into_owned();
     let style = state.look.style(Tone::Dim);
     buffer.set_stringn(area.x, area.bottom() - 1, axis, usize::from(area.width), style);
+}
+
+/// The ends of the time that is shown, and how many intervals are in it.
+fn axis(series: Option<&Series>, view: (f64, f64), columns: usize) -> String {
+    let number = series.map_or(0, |series| seen(series, view));
+    let more = if number < FEW { " only; more of them: tdtool record -I 100" } else { "" };
+    let (from, to) = (format!("{:.2} s", view.0), format!("{:.2} s", view.1));
+    let room = columns.saturating_sub(from.len() + to.len() + 2);
+    let middle = [format!("{number} intervals{more}"), format!("{number} intervals")];
+    let middle = middle.into_iter().find(|text| text.len() <= room).unwrap_or_default();
+    format!("{from} {middle:^room$} {to}")
+}
+
+/// How many intervals are in the time that is shown.
+fn seen(series: &Series, (from, to): (f64, f64)) -> usize {
+    let is_seen = |one: &&Interval| one.span.1 > from && one.span.0 < to;
+    series.intervals.iter().filter(is_seen).count()
+}
+
+/// Whether an interval ends between the middle of this column and that of the next.
+fn is_last_of_interval(x: u16, area: Rect, series: &Series, view: (f64, f64)) -> bool {
+    let middle = |x: u16| {
+        let (from, to) = column(x, area, view);
+        f64::midpoint(from, to)
+    };
+    let (here, next) = (middle(x), middle(x.saturating_add(1)));
+    series.intervals.iter().any(|one| one.span.1 > here && one.span.1 <= next)
 }
 
 /// The seconds of a column.
@@ -74,13 +100,18 @@ fn chart(look: Look, buffer: &mut Buffer, area: Rect, (series, view): (&Series, 
     let legend = labels.clone().flat_map(|label| {
         let name = match series.is_share {
             true => format!(" {}  ", series.labels[label]),
-            false => format!(" {}, up to {}", series.labels[label], format::number(most)),
+            false => format!(" {}, up to {}", series.heading(), format::number(most)),
         };
         [look.span(mark(label).to_string(), TONES[label % 6]), Span::raw(name)]
     });
     buffer.set_line(area.x, area.y, &Line::from(legend.collect::<Vec<_>>()), area.width);
     let rows = area.height - 1;
+    // Of few intervals each is a bar of its own.
+    let are_apart = seen(series, view) < FEW;
     for x in 0..area.width {
+        if are_apart && x + 1 < area.width && is_last_of_interval(x, area, series, view) {
+            continue;
+        }
         let values: Vec<Option<f64>> = labels.clone().map(|label| of(x, label)).collect();
         for row in 0..rows {
             // The middle of the cell, from below.
@@ -129,6 +160,6 @@ fn line(look: Look, row: usize, phase: &Phase) -> Line<'static> {
     }
     let values: Vec<String> = sorted.into_iter().map(value).collect();
     let (from, to) = (phase.from, phase.to);
-    let text = format!("{:>3}  {from:.2} s to {to:.2} s  {}", row + 1, values.join("  "));
+    let text = format!("phase {:<2} {from:.2} s to {to:.2} s  {}", row + 1, values.join("  "));
     Line::from(look.prose(&text).into_owned())
 }
