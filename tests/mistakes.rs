@@ -51,11 +51,23 @@ fn what_cannot_be_run_again_is_refused_before_runs_are_announced() {
 }
 
 #[test]
+fn a_time_to_measure_is_taken_by_both_of_its_names() {
+    for command in ["report", "record", "count"] {
+        for option in ["--seconds", "--duration"] {
+            // No such process: that is what is wrong, not the option.
+            let output = tdtool([command, "-p", "4194305", option, "1"]);
+            assert!(!output.stderr.contains("no option"), "{command} {option}: {}", output.stderr);
+            assert!(output.stderr.contains("4194305"), "{command} {option}: {}", output.stderr);
+        }
+    }
+}
+
+#[test]
 fn what_another_tool_would_take_names_what_to_write_here() {
     for (args, expected) in [
         (&["stat", "ls"][..], "tdtool report -- stat ls"),
         (&["report", "-e", "cycles", "--", "ls"], "`-e` is an option of `tdtool record`"),
-        (&["record", "ls"], "tdtool record -o FILE -- ls"),
+        (&["record", "ls"], "tdtool record -- ls"),
         (&["report", "--frmat", "json"], "did you mean `--format`?"),
         (&["report", "./hot", "1"], "tdtool report -- ./hot 1"),
         (&["blok"], "did you mean `tdtool block`?"),
@@ -65,7 +77,7 @@ fn what_another_tool_would_take_names_what_to_write_here() {
         (&["report", "-p", "firefox"], "`pgrep firefox` finds it"),
         (&["-p", "firefox"], "`pgrep firefox` finds it"),
         (&["count", "-p", "firefox"], "`pgrep firefox` finds it"),
-        (&["record", "ls", "a b"], "tdtool record -o FILE -- ls 'a b'"),
+        (&["record", "ls", "a b"], "tdtool record -- ls 'a b'"),
         // Commands that measure no program.
         (&["deps", "zz", "yy"], "unexpected argument 'yy'"),
         (&["tables", "show", "zen4", "--level", "3"], "unexpected argument '--level'"),

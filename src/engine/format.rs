@@ -78,6 +78,7 @@ pub fn ascii(text: &str) -> String {
             'µ' => out.push('u'),
             '≥' => out.push_str(">="),
             '≤' => out.push_str("<="),
+            '…' => out.push_str("..."),
             '·' => out.push('|'),
             '→' => out.push_str("->"),
             '×' => out.push('x'),

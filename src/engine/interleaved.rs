@@ -12,6 +12,8 @@ use tma::{Error, Result};
 pub struct Runs {
     /// Of each command, in order of time.
     pub reports: [Vec<Report>; 2],
+    /// Seconds of all complete runs of each, those before the ones that count, too.
+    pub seconds: [Vec<f64>; 2],
     /// The signal that ended it early.
     pub interrupted: Option<i32>,
 }
@@ -54,6 +56,7 @@ pub fn run(
             if !ask.may_fail {
                 succeeded(&outcome, &ask.commands[side])?;
             }
+            all.seconds[side].extend(outcome.report.duration);
             if round >= ask.warm_up {
                 all.reports[side].push(outcome.report);
             }

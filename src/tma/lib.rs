@@ -14,6 +14,7 @@
 //! | [`measured`] | facts of a core that were measured on it |
 //! | [`counts`] | counted events: group × interval × scope |
 //! | [`tree`] | evaluated nodes, errors, thresholds, bottleneck |
+//! | [`date`] | now, in the calendar |
 //! | [`files`] | files that users and recordings name, opened |
 //! | [`text`] | names shown without control characters |
 //!
@@ -24,6 +25,7 @@ mod core;
 pub mod counts;
 mod cpu;
 pub mod cpuid;
+pub mod date;
 pub mod error;
 pub mod files;
 pub mod formula;

@@ -128,3 +128,22 @@ fn a_recording_without_a_single_sample_says_so() {
     assert!(out.contains("no sample was taken"), "{out}");
     assert!(!out.contains("Hot code"), "{out}");
 }
+
+/// Without a name each session gets one of its own, and is not replaced.
+#[test]
+fn sessions_without_a_name_are_all_kept() {
+    let folder = Folder::new();
+    for quiet in [&[][..], &["-q"]] {
+        let mut record = command([&["record"], quiet, &["--", "true"]].concat());
+        let ran = crate::support::run::run(record.current_dir(folder.path())).succeeded();
+        let notes: Vec<&str> =
+            ran.stderr.lines().filter(|line| line.starts_with("note:")).collect();
+        let named = |line: &&&str| line.contains("the session is in tdtool-20");
+        assert_eq!(notes.iter().filter(named).count(), 1, "{}", ran.stderr);
+        assert!(quiet.is_empty() || notes.len() == 1, "{}", ran.stderr);
+    }
+    let sessions = fs::read_dir(folder.path()).expect("a folder").flatten();
+    let is_session = |name: &str| name.starts_with("tdtool-20") && name.ends_with(".tds");
+    let names = sessions.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    assert_eq!(names.filter(|name| is_session(name)).count(), 2);
+}

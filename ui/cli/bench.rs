@@ -73,7 +73,10 @@ pub fn run(global: &Global, args: &BenchArgs) -> Result<ExitCode> {
     if of_a.len() < 2 || of_b.len() < 2 {
         return match runs.interrupted {
             Some(signal) => {
-                message::note("interrupted before both commands had run twice: nothing to compare");
+                let [a, b] = runs.seconds.each_ref().map(|times| complete(times));
+                message::note(&format!(
+                    "interrupted before both commands had run twice, so nothing is compared; A: {a}; B: {b}"
+                ));
                 Ok(ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)))
             }
             None => Err(Error::failed("too few runs to compare")),
@@ -90,6 +93,17 @@ pub fn run(global: &Global, args: &BenchArgs) -> Result<ExitCode> {
         Some(signal) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)),
         None => judged,
     })
+}
+
+/// The complete runs of a command: how many, and their times.
+fn complete(seconds: &[f64]) -> String {
+    match seconds {
+        [] => "no complete run".to_owned(),
+        times => {
+            let all: Vec<String> = times.iter().map(|time| format!("{time:.3} s")).collect();
+            format!("{} complete runs ({})", times.len(), all.join(", "))
+        }
+    }
 }
 
 /// The words of A and of B.

@@ -48,6 +48,9 @@ pub struct CountArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    /// Show blocks and branches with few executions, too
+    #[arg(short, long)]
+    verbose: bool,
     /// Write to FILE instead
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -55,7 +58,7 @@ pub struct CountArgs {
     #[arg(short, long, value_name = "PID", value_parser = super::measure::pid, conflicts_with = "command")]
     pid: Option<i32>,
     /// With -p: seconds of each window: sampled (--hot), counted, … [default: 1]
-    #[arg(long, value_name = "N", value_parser = seconds)]
+    #[arg(long, alias = "duration", value_name = "N", value_parser = seconds)]
     seconds: Option<Duration>,
     /// The command
     #[arg(last = true, required_unless_present = "pid", value_name = "CMD")]
@@ -164,8 +167,8 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
         return Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)));
     }
     let text = match args.format {
-        Format::Text if beside => count::text(&document, error_page()),
-        Format::Text => count::text(&document, page(args.output.as_deref())),
+        Format::Text if beside => count::text(&document, error_page(), args.verbose),
+        Format::Text => count::text(&document, page(args.output.as_deref()), args.verbose),
         Format::Json => json::pretty(&document)?,
         Format::Callgrind => count::callgrind(&document),
     };

@@ -48,7 +48,7 @@ pub struct MeasureArgs {
     #[arg(long, value_name = "MS", default_value = "0", help_heading = MEASUREMENT)]
     pub delay: u64,
     /// Stop counting after S seconds
-    #[arg(long, value_name = "S", help_heading = MEASUREMENT)]
+    #[arg(long, alias = "seconds", value_name = "S", help_heading = MEASUREMENT)]
     pub duration: Option<f64>,
     /// Count only while enabled through a named pipe, as perf's --control
     #[arg(long, value_name = "PATH[,ACK]|fd:N[,ACK]", value_parser = control, help_heading = MEASUREMENT)]

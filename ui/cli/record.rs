@@ -4,6 +4,7 @@ use super::global::Global;
 use super::measure::{MEASUREMENT, MeasureArgs, usage};
 use super::outcome::{note_blocked, status};
 use super::progress::Clock;
+use super::quoted::quoted;
 use crate::message::{self, note};
 use clap::Args;
 use engine::record::{NO_PMU, SampleAsk, Sampled, record};
@@ -13,7 +14,7 @@ use pmu::perf::Rate;
 use pmu::sampling::CallChains;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use tma::Result;
@@ -29,9 +30,12 @@ pub struct RecordArgs {
     pub measure: MeasureArgs,
     #[command(flatten)]
     pub sample: SampleArgs,
-    /// Session file to write
+    /// Session file to write [default: tdtool-DATE.tds, a new one]
     #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
+    pub output: Option<PathBuf>,
+    /// Report nothing but what went wrong, and the name of a file without -o
+    #[arg(short, long)]
+    pub quiet: bool,
     /// Write the counts every MS milliseconds; a crash loses no more than that
     #[arg(short = 'I', long, value_name = "MS", default_value = "1000", value_parser = clap::value_parser!(u64).range(10..), help_heading = MEASUREMENT)]
     pub interval: u64,
@@ -125,7 +129,7 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
     args.measure.check()?;
     args.sample.check()?;
     if args.measure.targets() == 0 && args.command.is_empty() {
-        return Err(usage("nothing to record", "tdtool record -o FILE -- COMMAND, or -p PID, -a"));
+        return Err(usage("nothing to record", "tdtool record -- COMMAND, or -p PID, -a"));
     }
     let settings = global.settings()?;
     let ask = LiveAsk {
@@ -133,38 +137,38 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
         ..args.measure.live(&settings, &args.command, false)?
     };
     let sample = args.sample.ask();
+    let output = args.output.clone().unwrap_or_else(|| unused(Path::new(""), &tma::date::now()));
     let on_update = &mut |update| {
         if let Update::Interrupted(_) = update {
             note("interrupted; the session holds the measurement so far");
         }
     };
-    let is_seen = !args.command.is_empty() && std::io::stdout().is_terminal();
+    let is_seen = args.quiet || !args.command.is_empty() && std::io::stdout().is_terminal();
     let clock = Clock::start("recording", ask.duration, is_seen);
-    let recorded = record(
-        settings.machine(),
-        settings.library,
-        &ask,
-        sample.as_ref(),
-        &args.output,
-        on_update,
-    );
+    let recorded =
+        record(settings.machine(), settings.library, &ask, sample.as_ref(), &output, on_update);
     drop(clock);
     let recorded = recorded?;
     let outcome = recorded.outcome;
     ask.core.warning().iter().for_each(|text| note(text));
-    note_blocked(&outcome);
+    if !args.quiet {
+        note_blocked(&outcome);
+    }
     // That there is no PMU is said once.
     let says_no_pmu = outcome.blocked.as_ref().is_some_and(|found| found.what.contains(NO_PMU));
     let told = format!("sampled on cpu-clock: {NO_PMU}");
     let is_told = |text: &&String| says_no_pmu && **text == told;
-    recorded.notes.iter().filter(|text| !is_told(text)).for_each(|text| note(text));
+    let shown = |text: &&String| !args.quiet && !is_told(text);
+    recorded.notes.iter().filter(shown).for_each(|text| note(text));
     if let Some(sampled) = &recorded.sampled {
-        note_sampled(sampled);
+        note_sampled(sampled, args.quiet);
     }
-    let file = args.output.display();
     match recorded.failed {
         None => {
-            note(&format!("the session is in {file}; `tdtool report {file}` shows it"));
+            if !args.quiet || args.output.is_none() {
+                let (file, shown) = (output.display(), quoted(&[&output]));
+                note(&format!("the session is in {file}; `tdtool report {shown}` shows it"));
+            }
             Ok(ExitCode::from(status(&outcome)))
         }
         Some(error) => {
@@ -176,8 +180,20 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
     }
 }
 
-/// Notes how many samples were taken and lost, and what that cost.
-fn note_sampled(sampled: &Sampled) {
+/// The first name of a session of this time, in `folder`, that no file has.
+fn unused(folder: &Path, now: &str) -> PathBuf {
+    // To the minute, without colons: they are special to `scp` and other systems' files.
+    let minute: String = now.chars().take("2026-11-29T07:42".len()).filter(|c| *c != ':').collect();
+    let name = |number: u32| match number {
+        1 => folder.join(format!("tdtool-{minute}.tds")),
+        _ => folder.join(format!("tdtool-{minute}-{number}.tds")),
+    };
+    // A name in use is not replaced, whatever it is.
+    (1..).map(name).find(|path| path.symlink_metadata().is_err()).unwrap_or_else(|| name(1))
+}
+
+/// Notes how many samples were taken and lost, and what that cost; only losses if `quiet`.
+fn note_sampled(sampled: &Sampled, quiet: bool) {
     let Sampled { events, rate, summary } = sampled;
     let rate = match rate {
         Rate::Frequency(hertz) => format!("{hertz} per second"),
@@ -185,7 +201,9 @@ fn note_sampled(sampled: &Sampled) {
     };
     let (events, samples) = (events.join(", "), summary.samples);
     let kib = summary.bytes as f64 / 1024.0;
-    note(&format!("{samples} samples of {events}, {rate}; {kib:.0} KiB of records"));
+    if !quiet {
+        note(&format!("{samples} samples of {events}, {rate}; {kib:.0} KiB of records"));
+    }
     if summary.lost > 0 {
         let what = format!("{} records lost: a ring buffer was full", summary.lost);
         message::print("note", &what, None, Some("a larger --ring or a lower -F"));
@@ -195,12 +213,27 @@ fn note_sampled(sampled: &Sampled) {
         let what = format!("the kernel throttled sampling {times} times: too many per second");
         message::print("note", &what, None, Some("a lower -F"));
     }
-    if let Some(share) = summary.overhead() {
+    if let Some(share) = summary.overhead().filter(|_| !quiet) {
         let (cpu, wall) = (summary.cpu.as_secs_f64() * 1e3, summary.wall.as_secs_f64());
         note(&format!(
             "recording took {cpu:.0} ms of CPU time in {wall:.1} s ({:.2} % of a CPU), without \
              interrupts in the kernel",
             share * 100.0
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unused;
+
+    #[test]
+    fn a_session_without_a_name_gets_one_that_no_file_has() {
+        let folder = tempfile::tempdir().unwrap();
+        let now = "2026-11-29T07:42:05Z";
+        for name in ["tdtool-2026-11-29T0742.tds", "tdtool-2026-11-29T0742-2.tds"] {
+            assert_eq!(unused(folder.path(), now), folder.path().join(name));
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
     }
 }

@@ -90,9 +90,7 @@ fn unknown(error: &clap::Error) -> Option<(String, String)> {
             // `tdtool report ./program 1`: the word before is the program, not a recording.
             let takes_file = command.get_positionals().any(|p| !p.is_last_set());
             at -= usize::from(takes_file && at > 1 && !words[at - 1].starts_with('-'));
-            let mut before = words[..at].to_vec();
-            before.extend(missing_output(command, &before));
-            let (before, after) = (format::command(&before), format::command(&words[at..]));
+            let (before, after) = (format::command(&words[..at]), format::command(&words[at..]));
             let what = format!("`tdtool {}` does not expect `{unknown}`", command.get_name());
             let remedy =
                 format!("put `--` before the program to measure: tdtool {before} -- {after}");
@@ -110,15 +108,6 @@ fn unknown(error: &clap::Error) -> Option<(String, String)> {
         }
         _ => None,
     }
-}
-
-/// `-o FILE` where the command demands it and the words before its program have none.
-fn missing_output(command: &clap::Command, before: &[String]) -> Vec<String> {
-    let is_output = |argument: &clap::Arg| argument.get_long() == Some("output");
-    let demanded = command.get_arguments().any(|a| is_output(a) && a.is_required_set());
-    let given = before.iter().any(|word| word.starts_with("-o") || word.starts_with("--output"));
-    let words = if demanded && !given { &["-o", "FILE"][..] } else { &[] };
-    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// The commands that have `option`, or where to read on.

@@ -15,9 +15,14 @@ use std::fmt::Write as _;
 const MOST: usize = 40;
 /// Rows of blocks without a count.
 const MOST_REFUSED: usize = 10;
+/// Fewer executions say nothing of what usually happens: such rows are left to `verbose`.
+pub(super) const FEW: u64 = 100;
+/// Entries of the hottest block, as a multiple of [`FEW`], from which blocks with few are left to `verbose`.
+const HOT: u64 = 100;
 
-/// The document as text: the blocks that were entered most often, the loops, what has no count.
-pub fn text(document: &Count, page: Page) -> String {
+/// The document as text: the blocks that were entered most often, the loops, what has no count; `verbose` shows rows of
+/// few executions, too.
+pub fn text(document: &Count, page: Page, verbose: bool) -> String {
     let mut out = String::new();
     hot(document, page, &mut out);
     let mut blocks: Vec<&BlockRow> = document.blocks.iter().filter(|b| b.count > 0).collect();
@@ -32,6 +37,10 @@ pub fn text(document: &Count, page: Page) -> String {
     };
     let head = Subject { after: "block", ..Subject::default() };
     page.row(&mut out, &cells("entries".to_owned(), "how"), head);
+    let is_hot = blocks.first().is_some_and(|first| first.count >= HOT * FEW);
+    let all = blocks.len();
+    blocks.retain(|block| verbose || !is_hot || block.count >= FEW);
+    let few = all - blocks.len();
     for block in blocks.iter().take(MOST) {
         let how = block.probe.as_deref().unwrap_or(&block.how);
         let place = format!("{}..{}", block.start, block.end);
@@ -42,9 +51,12 @@ pub fn text(document: &Count, page: Page) -> String {
     if blocks.len() > MOST {
         let _ = writeln!(out, "{:>14}  blocks more (all in JSON)", blocks.len() - MOST);
     }
+    if few > 0 {
+        let _ = writeln!(out, "{few:>14}  blocks with under {FEW} entries each (-v)");
+    }
     refused(document, page, &mut out);
     loops(document, page, &mut out);
-    branches(document, page, &mut out);
+    branches(document, page, verbose, &mut out);
     loads(document, page, &mut out);
     values(document, page, &mut out);
     summary(document, &mut out);

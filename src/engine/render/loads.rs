@@ -108,11 +108,38 @@ fn stores(document: &Count, page: Page, out: &mut String) {
     out.push('\n');
 }
 
-/// A share in per cent, with half its interval.
+/// A share in per cent, with half its interval; only what is known of it where that is as large as the share.
 fn share(load: &LoadRow, level: &str) -> String {
     let found = load.levels.iter().find(|share| share.level == level);
-    found.map_or("?".to_owned(), |one| {
-        let half = (one.high - one.low) / 2.0;
-        format!("{:.0} ±{:.0}", one.share * 100.0, (half * 100.0).ceil())
-    })
+    found.map_or("?".to_owned(), |one| interval([one.share, one.low, one.high].map(|s| 100.0 * s)))
+}
+
+/// Least width of an interval in per cent of which its ends say more than its middle.
+const WIDE: f64 = 50.0;
+/// Width from which nothing is known.
+const UNKNOWN: f64 = 90.0;
+
+/// A value in per cent between two others.
+fn interval([value, low, high]: [f64; 3]) -> String {
+    let (width, half) = (high - low, ((high - low) / 2.0).ceil());
+    match () {
+        () if width >= UNKNOWN => "?".to_owned(),
+        () if half >= value.round() => format!("≤{:.0}", high.ceil()),
+        () if width >= WIDE => format!("{low:.0}…{high:.0}"),
+        () => format!("{value:.0} ±{half:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::interval;
+
+    #[test]
+    fn an_error_as_large_as_its_value_is_a_bound() {
+        assert_eq!(interval([93.0, 87.0, 99.0]), "93 ±6");
+        assert_eq!(interval([6.0, 0.0, 56.0]), "≤56");
+        assert_eq!(interval([0.0, 0.0, 1.2]), "≤2");
+        assert_eq!(interval([93.0, 43.0, 100.0]), "43…100");
+        assert_eq!(interval([6.0, 0.0, 97.0]), "?", "anything is possible");
+    }
 }

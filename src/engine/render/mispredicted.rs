@@ -1,5 +1,6 @@
 //! Modelled mispredictions as text.
 
+use super::count::FEW;
 use super::width::{Cell, Page, Subject, Worth};
 use crate::documents::count::{BranchRow, Count};
 use profile::symbols::demangle::demangle_short;
@@ -9,13 +10,23 @@ use std::fmt::Write as _;
 /// Rows of branches in text, and of those that the model says nothing of.
 const MOST: usize = 40;
 
-/// The branches with modelled mispredictions, most first; then those of which none are known.
-pub(super) fn branches(document: &Count, page: Page, out: &mut String) {
+/// The branches with modelled mispredictions, most first; then those of which none are known. Those of few executions
+/// only if `verbose`.
+pub(super) fn branches(document: &Count, page: Page, verbose: bool, out: &mut String) {
     let with = |row: &'_ BranchRow| row.mispredicted.as_ref().is_some_and(|m| m.high > 0.0);
     let mut rows: Vec<&BranchRow> = document.branches.iter().filter(|row| with(row)).collect();
     let is_unknown =
         |row: &&BranchRow| row.reason.is_some() && row.executions.is_none_or(|runs| runs > 0);
     let mut unknown: Vec<&BranchRow> = document.branches.iter().filter(is_unknown).collect();
+    let all = rows.len() + unknown.len();
+    let says_something =
+        |row: &&BranchRow| verbose || row.executions.is_none_or(|runs| runs >= FEW);
+    rows.retain(says_something);
+    unknown.retain(says_something);
+    let few = all - rows.len() - unknown.len();
+    if few > 0 && few == all {
+        let _ = writeln!(out, "\nbranches: {few}, each with under {FEW} executions (-v)");
+    }
     if rows.is_empty() && unknown.is_empty() {
         return;
     }
@@ -28,7 +39,7 @@ pub(super) fn branches(document: &Count, page: Page, out: &mut String) {
     for row in rows.iter().take(MOST) {
         let Some(found) = &row.mispredicted else { continue };
         let interval = format!("{:.0} … {:.0}", found.low, found.high);
-        let cycles = found.cycles.map_or("?".to_owned(), |cycles| format!("{cycles:.3e}"));
+        let cycles = found.cycles.map_or("?".to_owned(), in_short);
         let learning = if found.is_learning { ": seen only while the model learnt" } else { "" };
         let value = format!("{:.0}", found.value);
         branch(row, page, &cells(&value, &interval, &cycles, &executions(row)), learning, out);
@@ -41,6 +52,9 @@ pub(super) fn branches(document: &Count, page: Page, out: &mut String) {
     if more > 0 {
         let _ = writeln!(out, "{more:>14}  branches more (all in JSON)");
     }
+    if few > 0 {
+        let _ = writeln!(out, "{few:>14}  branches with under {FEW} executions each (-v)");
+    }
 }
 
 fn cells(mispredicted: &str, interval: &str, cycles: &str, executions: &str) -> [Cell; 4] {
@@ -50,6 +64,11 @@ fn cells(mispredicted: &str, interval: &str, cycles: &str, executions: &str) -> 
         (Worth::Some, format!("  {cycles:>10}")),
         (Worth::Little, format!("  {executions:>14}")),
     ]
+}
+
+/// Three digits and the power of ten; nothing but 0 of none.
+fn in_short(cycles: f64) -> String {
+    if cycles > 0.0 { format!("{cycles:.3e}") } else { "0".to_owned() }
 }
 
 fn executions(row: &BranchRow) -> String {

@@ -97,7 +97,7 @@ fn advise(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
             if counts.interrupted.is_some() {
                 message::note("interrupted: no advice; what was counted until then:");
                 let text = match args.format {
-                    Format::Text => count::text(&counts, args.page()),
+                    Format::Text => count::text(&counts, args.page(), false),
                     Format::Json | Format::Csv => json::pretty(&counts)?,
                 };
                 args.write(&text)?;
