@@ -1,5 +1,6 @@
 //! What the options of every command amount to.
 
+use crate::{message, terminal};
 use engine::compared::CompareAsk;
 use engine::core_model::CoreModel;
 use engine::tested;
@@ -11,6 +12,15 @@ use std::sync::{Arc, OnceLock};
 use tma::cpuid::Dump;
 use tma::tables::Library;
 use tma::{Core, Result};
+
+/// Shows that the self-test runs, which takes a second when a processor is first used.
+fn self_test_step(attempt: Option<u32>) {
+    if terminal::shows_progress() {
+        let line =
+            attempt.map(|number| format!("self-test of this core, made once: attempt {number}"));
+        message::plain(&format!("\r{}\x1b[K", line.unwrap_or_default()));
+    }
+}
 
 /// The settings that commands and the drill-down share.
 pub struct Settings {
@@ -68,6 +78,7 @@ impl Settings {
         if self.again {
             core.self_test.make_again();
         }
+        core.self_test.watch(self_test_step);
         if let Some(file) = &self.self_test {
             core.self_test.take_from(file);
         }

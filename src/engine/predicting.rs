@@ -1,7 +1,7 @@
 //! What the processor said of its predictors, for the model of them.
 
 use crate::documents::count::{Count, PredictedReturn, PredictedTarget};
-use crate::self_test_words::reason;
+use crate::self_test_words::{AGAIN, reason};
 use probe::plan::What;
 use tma::self_test::{Answer, Answers, Below, Biased, Returns, Rule, Rules};
 
@@ -123,8 +123,8 @@ pub fn others(answers: &Answers) -> Option<String> {
 /// Why the self-test has no such answer.
 fn why(answers: Option<&Answers>, answer: Answer) -> String {
     match answers.and_then(|answers| answers.open.get(&answer)) {
-        Some(open) => reason(open),
-        None => "the self-test has no answer yet".to_owned(),
+        Some(open) => format!("{}; {AGAIN}", reason(open)),
+        None => format!("the self-test has no answer yet; {AGAIN}"),
     }
 }
 

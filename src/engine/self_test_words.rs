@@ -2,6 +2,9 @@
 
 use tma::self_test::{Answer, Open, Signs};
 
+/// What to do about an open answer.
+pub const AGAIN: &str = "`tdtool doctor --self-test` makes the self-test again";
+
 /// An answer's name.
 pub fn name(answer: Answer) -> &'static str {
     match answer {

@@ -100,6 +100,7 @@ pub struct SelfTest {
     given: OnceLock<PathBuf>,
     again: OnceLock<()>,
     answers: OnceLock<Answers>,
+    watch: OnceLock<fn(Option<u32>)>,
 }
 
 impl SelfTest {
@@ -132,6 +133,18 @@ impl SelfTest {
     /// Whether it is to be made again.
     pub fn is_made_again(&self) -> bool {
         self.again.get().is_some()
+    }
+
+    /// Has `show` called with the number of each attempt before it is made, and with none after the last one.
+    pub fn watch(&self, show: fn(Option<u32>)) {
+        let _ = self.watch.set(show);
+    }
+
+    /// An attempt begins; `None`: there are no more.
+    pub fn show(&self, attempt: Option<u32>) {
+        if let Some(show) = self.watch.get() {
+            show(attempt);
+        }
     }
 
     /// The answers, once the test ran.

@@ -91,6 +91,7 @@ fn ask(runner: &mut Runner, core: &Core) -> Answers {
             std::thread::sleep(PAUSE);
         }
         tries += 1;
+        core.self_test.show(Some(tries));
         // A sandbox that cannot be started fails the measurement that needs it, not this.
         let Ok(tried) = run::once(runner, QUESTIONS) else { break };
         if let Some(tried) = tried {
@@ -102,6 +103,9 @@ fn ask(runner: &mut Runner, core: &Core) -> Answers {
         if runner.next_cpu().is_err() {
             break;
         }
+    }
+    if tries > 0 {
+        core.self_test.show(None);
     }
     for _ in 0..runner.cpus() {
         if runner.cpu() == home || runner.next_cpu().is_err() {

@@ -181,8 +181,8 @@ pub(super) struct Clock {
 }
 
 /// Why mispredictions have no number or cost.
-const NO_COST: &str =
-    "the self-test has no cost of a misprediction here; they are taken to cost 40 cycles at most";
+const NO_COST: &str = "the self-test has no cost of a misprediction here (`tdtool doctor --self-test` makes it again); \
+                       they are taken to cost 40 cycles at most";
 const NOT_RECORDED: &str = "its branches were not recorded, and could take much of the time";
 
 /// Cycles of mispredictions.
