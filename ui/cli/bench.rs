@@ -75,7 +75,7 @@ pub fn run(global: &Global, args: &BenchArgs) -> Result<ExitCode> {
             Some(signal) => {
                 let [a, b] = runs.seconds.each_ref().map(|times| complete(times));
                 message::note(&format!(
-                    "interrupted before both commands had run twice, so nothing is compared; A: {a}; B: {b}"
+                    "interrupted before two runs of each that count: nothing to compare; A: {a}; B: {b}"
                 ));
                 Ok(ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)))
             }
@@ -101,7 +101,8 @@ fn complete(seconds: &[f64]) -> String {
         [] => "no complete run".to_owned(),
         times => {
             let all: Vec<String> = times.iter().map(|time| format!("{time:.3} s")).collect();
-            format!("{} complete runs ({})", times.len(), all.join(", "))
+            let plural = if times.len() == 1 { "" } else { "s" };
+            format!("{} complete run{plural} ({})", times.len(), all.join(", "))
         }
     }
 }

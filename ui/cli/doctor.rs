@@ -2,7 +2,7 @@
 
 use super::global::Global;
 use super::output::{page, print};
-use crate::message;
+use super::progress::Progress;
 use crate::settings::Settings;
 use clap::{Args, ValueEnum};
 use engine::documents::doctor::examine;
@@ -40,10 +40,10 @@ pub fn run(global: &Global, args: DoctorArgs) -> Result<ExitCode> {
     let settings = Settings { again: args.self_test, ..global.settings()? };
     let core = settings.core()?;
     if args.measure || args.toml.is_some() {
-        let mut step = |done: usize, all: usize| {
-            message::note(&format!("measuring the core, repetition {} of {all}", done + 1));
-        };
+        let mut progress = Progress::new("measuring the core");
+        let mut step = |done: usize, all: usize| progress.show(done, all);
         let facts = engine::measured::measure(&core, settings.cache.as_deref(), &mut step)?;
+        progress.end();
         if let Some(name) = &args.toml {
             print(&engine::measured::table(&core, &facts, name)?)?;
             return Ok(ExitCode::SUCCESS);

@@ -2,7 +2,7 @@
 
 use super::callgrind;
 use super::loads::loads;
-use super::mispredicted::branches;
+use super::mispredicted::{FEW, branches};
 use super::values::values;
 use super::width::{Page, Subject, Worth};
 use crate::documents::callgrind::{Costs, FunctionCosts, FunctionId, LineCosts};
@@ -15,8 +15,6 @@ use std::fmt::Write as _;
 const MOST: usize = 40;
 /// Rows of blocks without a count.
 const MOST_REFUSED: usize = 10;
-/// Fewer executions say nothing of what usually happens: such rows are left to `verbose`.
-pub(super) const FEW: u64 = 100;
 /// Entries of the hottest block, as a multiple of [`FEW`], from which blocks with few are left to `verbose`.
 const HOT: u64 = 100;
 

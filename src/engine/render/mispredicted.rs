@@ -1,6 +1,5 @@
 //! Modelled mispredictions as text.
 
-use super::count::FEW;
 use super::width::{Cell, Page, Subject, Worth};
 use crate::documents::count::{BranchRow, Count};
 use profile::symbols::demangle::demangle_short;
@@ -56,6 +55,9 @@ pub(super) fn branches(document: &Count, page: Page, verbose: bool, out: &mut St
         let _ = writeln!(out, "{few:>14}  branches with under {FEW} executions each (-v)");
     }
 }
+
+/// Fewer executions say nothing of what usually happens: such rows are left to `verbose`.
+pub(super) const FEW: u64 = 100;
 
 fn cells(mispredicted: &str, interval: &str, cycles: &str, executions: &str) -> [Cell; 4] {
     [
