@@ -34,10 +34,11 @@ pub fn examine(machine: &Machine, tables: &[TableMatch], core: &Arc<Core>) -> Ve
 
 /// What the processor is; where it is not what family and model claim, or nothing decides, with the contradictions.
 fn identity(core: &Core) -> Finding {
+    let others = core.identity.as_ref().filter(|_| !core.foreign).and_then(|i| i.others_note());
     match core.identity_note() {
         None => {
             let what = "identity: features and caches agree with family and model";
-            Finding::new("identity", Level::Ok, what)
+            Finding { cause: others, ..Finding::new("identity", Level::Ok, what) }
         }
         Some(note) => Finding {
             remedy: Some("tdtool tables identify".to_owned()),

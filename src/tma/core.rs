@@ -3,8 +3,13 @@
 //! It is built once, from the machine or from what the user named (`--uarch`, `--tables`), and
 //! passed down. What is not known is `None` and named by [`Core::missing`].
 
+mod said;
+mod shared;
+
+pub use shared::Shared;
+
 use crate::cpuid::Fingerprint;
-use crate::identity::{Fact, Identity};
+use crate::identity::Identity;
 use crate::measured::{Kind, Known, Measured, Origin};
 use crate::self_test::{Answers, SelfTest};
 use crate::tables::facts::{FusedWith, OpCache};
@@ -61,8 +66,6 @@ pub struct Core {
     pub ports: Option<(String, String)>,
 }
 
-/// Facts of an identity that a note names.
-const NAMED: usize = 4;
 /// How far a measured width may differ from the table's.
 const WIDTH_ERROR: f64 = 0.1;
 /// How far errors of the clock take it above what a core does.
@@ -90,63 +93,7 @@ pub struct ReorderBuffer {
     pub source: String,
 }
 
-/// What several tables have in common.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Shared {
-    /// The tables.
-    pub tables: Vec<String>,
-    /// Facts that they all state alike; the others are not known.
-    pub facts: Facts,
-    /// Slots a cycle, if they all state the same.
-    pub width: Option<u32>,
-    /// The reorder buffer, if they all state the same.
-    pub reorder_buffer: Option<ReorderBuffer>,
-}
-
-impl Shared {
-    /// What the tables `names` have in common; nothing of no table.
-    fn of(library: &Library, names: &[String]) -> Result<Option<Self>> {
-        let tables: Result<Vec<_>> = names.iter().map(|name| library.load(name)).collect();
-        let cores = tables?.into_iter().map(|t| Core { table: Some(t), ..Core::default() });
-        let mut all: Option<Self> = None;
-        for core in cores {
-            let one = Self {
-                tables: names.to_vec(),
-                facts: core.facts().clone(),
-                width: core.width(),
-                reorder_buffer: core.reorder_buffer(),
-            };
-            all = Some(match all {
-                None => one,
-                Some(before) => Self {
-                    facts: before.facts.in_common(&one.facts),
-                    width: before.width.filter(|width| one.width == Some(*width)),
-                    reorder_buffer: before
-                        .reorder_buffer
-                        .filter(|buffer| one.reorder_buffer.as_ref() == Some(buffer)),
-                    tables: one.tables,
-                },
-            });
-        }
-        Ok(all)
-    }
-}
-
 impl Core {
-    /// The core that has what the tables `names` have in common: where nothing decides among them.
-    ///
-    /// # Errors
-    /// As [`Core::modelled`].
-    pub fn in_common(library: &Library, names: &[String]) -> Result<Self> {
-        let Some(shared) = Shared::of(library, names)? else { return Ok(Self::default()) };
-        let file = |name: &Option<String>, of: fn(&Library, &str) -> Result<(String, String)>| {
-            name.as_ref().map(|name| of(library, name)).transpose()
-        };
-        let latencies = file(&shared.facts.latencies, Library::latencies)?;
-        let ports = file(&shared.facts.ports, Library::ports)?;
-        Ok(Self { shared: Some(Arc::new(shared)), latencies, ports, ..Self::default() })
-    }
-
     /// The core that table `name` of `library` describes, without a processor that runs it.
     ///
     /// # Errors
@@ -277,37 +224,6 @@ impl Core {
         self.answers().and_then(|a| a.false_distances.clone()).or_else(stated)
     }
 
-    /// Where the self-test contradicts the table, in words.
-    pub fn contradictions(&self) -> Vec<String> {
-        self.answers().map(|answers| self.contradicted_by(answers)).unwrap_or_default()
-    }
-
-    /// Where these answers contradict the table, in words.
-    pub fn contradicted_by(&self, answers: &Answers) -> Vec<String> {
-        let (facts, mut found) = (self.facts(), Vec::new());
-        let stated = facts.sustained_width.as_ref().map(|s| s.with_two_loads);
-        let stated = stated.or(self.stated_width());
-        if let (Some(stated), Some(measured)) = (stated, answers.width)
-            && (measured / f64::from(stated) - 1.0).abs() > WIDTH_ERROR
-        {
-            found.push(format!("{measured:.1} instructions a cycle, the table states {stated}"));
-        }
-        let words = |fused| if fused { "fused" } else { "not fused" };
-        if let (Some(stated), Some(measured)) = (&facts.nop_fusion, answers.nops_fused)
-            && (stated.with != FusedWith::Nothing) != measured
-        {
-            let stated = stated.with != FusedWith::Nothing;
-            found.push(format!("nops are {}, the table states {}", words(measured), words(stated)));
-        }
-        if let (Some(stated), Some(measured)) = (&facts.store_aliasing, &answers.false_distances)
-            && stated.distances.iter().any(|d| !measured.contains(d))
-        {
-            let stated = &stated.distances;
-            found.push(format!("loads wait falsely at {measured:?}, the table states {stated:?}"));
-        }
-        found
-    }
-
     /// The reorder buffer that the table states, or all tables that remain possible.
     fn stated_buffer(&self) -> Option<ReorderBuffer> {
         let Some(table) = &self.table else {
@@ -352,53 +268,6 @@ impl Core {
         let is_measured = |fact: &&str| *fact != "op cache" || self.op_cache().is_none();
         missing.extend(self.facts().missing().into_iter().filter(is_measured));
         missing
-    }
-
-    /// A warning where the table is of another processor than the one that is measured.
-    pub fn warning(&self) -> Option<String> {
-        let table = self.table.as_ref().filter(|_| self.foreign)?;
-        let is = match self.identity.as_ref().and_then(|identity| identity.table.as_ref()) {
-            Some(own) if !self.cpu.vendor.is_empty() => {
-                format!("{own}; {}", self.cpu.signature())
-            }
-            _ => self.cpu.signature(),
-        };
-        Some(format!(
-            "table {} ({}) does not describe this processor ({is})",
-            table.name, table.title
-        ))
-    }
-
-    /// What must be said of its identity: that it is not what family and model claim, that something
-    /// contradicts the table, or that several tables fit.
-    pub fn identity_note(&self) -> Option<String> {
-        let identity = self.identity.as_ref()?;
-        let list = |facts: &mut dyn Iterator<Item = &Fact>| {
-            let texts: Vec<String> = facts.take(NAMED).map(Fact::to_string).collect();
-            texts.join(", ")
-        };
-        if self.table.is_none() && identity.candidates.len() > 1 {
-            let tables = identity.candidates.join(", ");
-            return Some(format!(
-                "nothing decides between the tables {tables}: what they state alike is used, the \
-                 rest is not known; --uarch NAME chooses"
-            ));
-        }
-        let table = self.table.as_ref().filter(|_| !self.foreign)?;
-        let against = list(&mut identity.against(&table.name));
-        if !against.is_empty() {
-            return Some(format!("table {} is contradicted by {against}", table.name));
-        }
-        let is_chosen = identity.table.as_ref() == Some(&table.name);
-        (is_chosen && identity.is_masked()).then(|| {
-            let evidence = list(&mut identity.evidence.iter());
-            format!(
-                "the processor claims to be {} and is {} by {}: {evidence}",
-                self.cpu.signature(),
-                table.name,
-                identity.by.name()
-            )
-        })
     }
 
     /// The name of its table.

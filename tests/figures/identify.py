@@ -82,11 +82,13 @@ def main():
             document = identified(shown)
             table = document["table"]
             verdict = "right" if table == right(name) else "unknown" if table is None else "wrong"
+            if verdict == "wrong" and right(name) in document["others"]:
+                verdict = "named"
             shares.setdefault(view, collections.Counter())[verdict] += 1
             if verdict == "wrong":
                 wrong.append(f"{name}, {view}: {table}, contradicted by {len(document['contradicted'])} facts")
     for view, count in shares.items():
-        print(f"{view:38} right {count['right']:3} unknown {count['unknown']:3} wrong {count['wrong']:3}")
+        print(f"{view:38} right {count['right']:3} unknown {count['unknown']:3} named among others {count['named']:3} wrong {count['wrong']:3}")
     print("\n".join(wrong))
 
 

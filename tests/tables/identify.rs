@@ -37,6 +37,36 @@ fn a_masked_processor_is_found_by_its_features() {
     assert!(shown.contains("gnr, by features") && shown.contains("rkl: "), "{shown}");
 }
 
+/// Nothing that a guest shows tells an Ice Lake from the Rocket Lake that it claims to be; their cores are alike. One that shows
+/// what Rocket Lake never had is told from it.
+#[test]
+fn a_guest_s_claim_that_nothing_excludes_is_not_the_only_one() {
+    let folder = Folder::new();
+    let all = std::fs::read_to_string(dump(&folder, "IceLakeY")).unwrap();
+    let rows = all.lines().map(|row| {
+        let words: Vec<&str> = row.split(',').collect();
+        let [leaf, subleaf, _, ebx, ecx, edx] = words[..] else { panic!("{row}") };
+        match u32::from_str_radix(leaf, 16) {
+            // Leaf 1: Rocket Lake's family, model and stepping, and the hypervisor's bit.
+            Ok(1) => {
+                let ecx = u32::from_str_radix(ecx, 16).unwrap() | 1 << 31;
+                format!("{leaf},{subleaf},a0671,{ebx},{ecx:x},{edx}")
+            }
+            _ => row.to_owned(),
+        }
+    });
+    let rows: Vec<String> = rows.collect();
+    let file = folder.write("guest.csv", rows.join("\n"));
+    let document = identify(&file);
+    assert_eq!(document["table"], "rkl", "{document}");
+    assert!(document["others"].to_string().contains("icl"), "{document}");
+    let shown = tdtool(["tables", "identify", "--cpuid", &file]).stdout;
+    assert!(shown.contains("not excluded") && shown.contains("icl"), "{shown}");
+    // Without a hypervisor the model is believed.
+    let document = identify(&dump(&folder, "RocketLake"));
+    assert_eq!((&document["table"], &document["others"]), (&"rkl".into(), &serde_json::json!([])));
+}
+
 #[test]
 fn nothing_fits_a_processor_without_a_table() {
     let folder = Folder::new();

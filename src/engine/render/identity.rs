@@ -35,6 +35,9 @@ fn core(core: &KindOfCore, is_one_of_several: bool) -> String {
     }
     row("table", &answer(identity));
     row("claimed", &claim(identity));
+    if let Some(others) = identity.others_note() {
+        row("not excluded", &others);
+    }
     rows(&mut row, "evidence", identity.evidence.iter().map(Fact::to_string).collect());
     let against = identity.contradicted.iter().map(|c| format!("{}: {}", c.table, c.fact));
     rows(&mut row, "contradicted", against.collect());

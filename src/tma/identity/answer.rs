@@ -75,6 +75,10 @@ pub struct Identity {
     pub hidden: Vec<Fact>,
     /// The tables that remain where none could be chosen.
     pub candidates: Vec<String>,
+    /// In a guest, the other tables that nothing it shows excludes, where family and model chose one.
+    pub others: Vec<String>,
+    /// Of those, the ones that state other core facts than the chosen table; the rest differ in events alone.
+    pub others_differ: Vec<String>,
     /// Kind of core, on a hybrid.
     pub core: Option<CoreKind>,
     /// Whether a hypervisor says that it is there: it may show a model of its choice.
@@ -94,6 +98,16 @@ impl Identity {
     pub fn is_masked(&self) -> bool {
         let claimed = &self.claimed.tables;
         self.table.as_ref().is_some_and(|table| !claimed.contains(table))
+    }
+
+    /// The other tables that nothing excludes, in words; `None` where there are none.
+    pub fn others_note(&self) -> Option<String> {
+        let table = self.table.as_ref().filter(|_| !self.others.is_empty())?;
+        let what = match self.others_differ.is_empty() {
+            true => "their core facts are the same, their events differ".to_owned(),
+            false => format!("{} with other core facts", self.others_differ.join(", ")),
+        };
+        Some(format!("nothing a guest shows tells {table} from {}: {what}", self.others.join(", ")))
     }
 
     /// What contradicts one table.

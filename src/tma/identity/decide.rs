@@ -3,6 +3,7 @@
 use super::answer::{By, Claim, Contradiction, Identity};
 use super::fact::Fact;
 use super::weigh::{View, Weighed};
+use crate::core::Shared;
 use crate::cpuid::{CacheLevel, Cpuid, Feature};
 use crate::tables::{CoreKind, Head, Library};
 use crate::{Cache, Result};
@@ -28,11 +29,31 @@ pub fn identify(cpuid: &Cpuid, library: &Library) -> Result<Identity> {
         identity.table = Some(chosen.name.clone());
         identity.core = chosen.head.core;
         identity.by = by;
+        if by == By::Model && identity.is_virtual {
+            identity.others =
+                left.iter().filter(|w| !w.is_claimed).map(|w| w.name.clone()).collect();
+            identity.others_differ = differing(&identity.others, &chosen.name, library)?;
+        }
     } else {
         identity.candidates = left.iter().map(|w| w.name.clone()).collect();
     }
     explain(&mut identity, chosen, &left, &weighed, cpuid);
     Ok(identity)
+}
+
+/// Those of `others` that state other facts of the core than the table `chosen`.
+fn differing(others: &[String], chosen: &str, library: &Library) -> Result<Vec<String>> {
+    let stated = |name: &str| Shared::of(library, &[name.to_owned()]);
+    let of_chosen = if others.is_empty() { None } else { stated(chosen)? };
+    let mut differ = Vec::new();
+    for other in others {
+        let is_alike = match (&of_chosen, stated(other)?) {
+            (Some(one), Some(other)) => one.states_as(&other),
+            _ => false,
+        };
+        differ.extend((!is_alike).then(|| other.clone()));
+    }
+    Ok(differ)
 }
 
 /// All tables of the vendor that can be weighed or are claimed.

@@ -40,6 +40,13 @@ pub fn settle(mut identity: Identity, measured: Measured, library: &Library) -> 
         let against = contradicting(&*library.load(&name)?, measured);
         let note = |fact| Contradiction { table: name.clone(), fact };
         identity.contradicted.extend(against.into_iter().map(note));
+        let mut others = Vec::new();
+        for other in &identity.others {
+            let is_possible = contradicting(&*library.load(other)?, measured).is_empty();
+            others.extend(is_possible.then(|| other.clone()));
+        }
+        identity.others_differ.retain(|other| others.contains(other));
+        identity.others = others;
         return Ok(identity);
     }
     let mut left = Vec::new();
