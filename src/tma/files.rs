@@ -1,6 +1,7 @@
-//! Files that users and recordings name: only regular ones are read, and only up to a limit.
+//! Files that users and recordings name: only regular ones are read, and only up to a limit. And those that are kept for
+//! the next process.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, create_dir_all, remove_file, rename, write};
 use std::io::{Error, ErrorKind, Read as _, Result, Seek as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
@@ -86,6 +87,26 @@ pub fn read_open(file: &File, most: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Keeps `bytes` for the next process in a file, of which a reader sees all or nothing; its folder is made. Where that is not
+/// possible (a full disk, no permission, more than `most` bytes), what was kept before stays.
+///
+/// # Errors
+/// It was not kept.
+pub fn keep(path: &Path, bytes: &[u8], most: u64) -> Result<()> {
+    if bytes.len() as u64 > most {
+        let why = format!("it has {} bytes; the limit is {most}", bytes.len());
+        return Err(Error::new(ErrorKind::FileTooLarge, why));
+    }
+    path.parent().map_or(Ok(()), create_dir_all)?;
+    let temporary = path.with_extension(format!("{}.new", std::process::id()));
+    let written = write(&temporary, bytes).and_then(|()| rename(&temporary, path));
+    if written.is_err() {
+        // It may not have been made.
+        let _ = remove_file(&temporary);
+    }
+    written
+}
+
 /// As [`read`], of a text in UTF-8.
 ///
 /// # Errors
@@ -94,4 +115,24 @@ pub fn read_text(path: &Path, most: u64) -> Result<String> {
     String::from_utf8(read(path, most)?).map_err(|e| {
         Error::new(ErrorKind::InvalidData, format!("it is not UTF-8 text: {}", e.utf8_error()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_read_again_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("of/tdtool/kept.json");
+        keep(&path, b"[1]", 100).unwrap();
+        // What does not fit, or finds no place, leaves what was there, and nothing beside it.
+        let long = keep(&path, &[b'7'; 101], 100).unwrap_err();
+        assert_eq!(long.kind(), ErrorKind::FileTooLarge);
+        assert!(keep(&path.join("below"), b"[2]", 100).is_err());
+        std::fs::create_dir(path.with_file_name("folder")).unwrap();
+        assert!(keep(&path.with_file_name("folder"), b"[3]", 100).is_err());
+        assert_eq!(read(&path, 100).unwrap(), b"[1]");
+        assert_eq!(path.parent().unwrap().read_dir().unwrap().count(), 2);
+    }
 }

@@ -4,10 +4,11 @@ use super::times::{Stored, Times};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use tma::cpuid::Fingerprint;
+use tma::files::{keep, read};
 use tma::{Core, Cpu, Error, Result};
 
 /// Version of the tests: results of others are not comparable.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 /// The first version whose times can be taken from a file that is named.
 const OLDEST: u32 = 5;
 /// Size limit in bytes, far above that of any result.
@@ -56,11 +57,7 @@ pub fn path(folder: &Path, core: &Core) -> Option<PathBuf> {
 
 /// The times in the file; `None` if there are none of this processor and version.
 pub fn load(path: &Path, core: &Core) -> Option<Times> {
-    let size = std::fs::metadata(path).ok()?.len();
-    if size > MAX_BYTES {
-        return None;
-    }
-    let file: File = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    let file: File = serde_json::from_slice(&read(path, MAX_BYTES).ok()?).ok()?;
     let own = file.version == VERSION && file.processor == Processor::of(core);
     if own { file.times.times() } else { None }
 }
@@ -73,11 +70,7 @@ pub fn given(path: &Path) -> Result<Times> {
     let failed = |why: String| {
         Error::failed(format!("{} has no results of a self-test", path.display())).because(why)
     };
-    let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
-    if size > MAX_BYTES {
-        return Err(failed(format!("it is larger than {MAX_BYTES} bytes")));
-    }
-    let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    let bytes = read(path, MAX_BYTES).map_err(|error| failed(error.to_string()))?;
     let file: File = serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()))?;
     if !(OLDEST..=VERSION).contains(&file.version) {
         return Err(failed(format!("version {} is not known", file.version)));
@@ -89,14 +82,7 @@ pub fn given(path: &Path) -> Result<Times> {
 pub fn save(path: &Path, core: &Core, times: &Times) {
     let file = File { version: VERSION, processor: Processor::of(core), times: times.stored() };
     let Ok(text) = serde_json::to_vec(&file) else { return };
-    let temporary = path.with_extension(format!("json.{}", std::process::id()));
-    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-    let written = folder
-        .and_then(|()| std::fs::write(&temporary, text))
-        .and_then(|()| std::fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&temporary);
-    }
+    let _ = keep(path, &text, MAX_BYTES);
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use tma::files::{keep, read};
 use tma::measured::Facts;
 use tma::{Core, Cpu};
 
@@ -37,10 +38,7 @@ pub(super) fn path(cache: &Path, core: &Core) -> Option<PathBuf> {
 
 /// The facts in the file; none if they are not of this processor and version.
 pub(super) fn load(path: &Path, core: &Core) -> Option<Facts> {
-    if std::fs::metadata(path).ok()?.len() > MAX_BYTES {
-        return None;
-    }
-    let file: File = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    let file: File = serde_json::from_slice(&read(path, MAX_BYTES).ok()?).ok()?;
     let is_sound = |facts: &Facts| {
         let known = facts.0.keys().filter_map(|kind| facts.known(*kind));
         known.into_iter().all(|k| k.value > 0.0 && k.value < MOST && k.error >= 0.0)
@@ -54,14 +52,7 @@ pub(super) fn load(path: &Path, core: &Core) -> Option<Facts> {
 pub(super) fn save(path: &Path, core: &Core, facts: &Facts) {
     let file = File { version: VERSION, processor: processor(core), facts: facts.clone() };
     let Ok(text) = serde_json::to_vec_pretty(&file) else { return };
-    let temporary = path.with_extension(format!("json.{}", std::process::id()));
-    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-    let written = folder
-        .and_then(|()| std::fs::write(&temporary, text))
-        .and_then(|()| std::fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&temporary);
-    }
+    let _ = keep(path, &text, MAX_BYTES);
 }
 
 #[cfg(test)]
