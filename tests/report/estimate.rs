@@ -174,6 +174,29 @@ fn kept_evidence_is_evaluated_to_the_same_parts_without_the_program() {
     assert_eq!(ran.code(), Some(2), "{}", ran.stderr);
 }
 
+/// The command takes the folder away. What was measured is shown and kept elsewhere, and the remedy says where.
+#[test]
+fn evidence_that_cannot_be_written_is_an_error_after_the_report() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, DEPENDENT, &[]) else { return };
+    let gone = folder.file("gone");
+    std::fs::create_dir(&gone).expect("made");
+    let script = folder.write("run.sh", "rm -rf \"$1\"\nexec \"$2\" 100000000\n");
+    let evidence = format!("{gone}/evidence.json");
+    let asked = ["report", "--estimate", "--evidence", &evidence, "--format", "json", "--"];
+    let asked = [&asked[..], &["sh", &script, &gone, &program]].concat();
+    let ran = ended(start(command(asked).env("TMPDIR", folder.path())));
+    need!(ran.code() != Some(3), ran.stderr);
+    assert_eq!(ran.code(), Some(1), "{}", ran.stderr);
+    assert!(ran.json()["estimate"]["program"]["parts"].is_object(), "{}", ran.stdout);
+    let remedy = ran.stderr.lines().find(|line| line.contains("mv ")).unwrap_or_default();
+    assert!(ran.stderr.contains("cannot write") && !remedy.is_empty(), "{}", ran.stderr);
+    let kept = remedy.split_whitespace().find(|word| word.contains("/tdtool-evidence-"));
+    let again = tdtool(["report", kept.expect("a file"), "--format", "json"]).json();
+    assert!(again["estimate"]["program"]["parts"].is_object(), "{again:#}");
+}
+
 /// A loop that is left in its first iteration in most cases, as those of lookups are.
 const LOOKUP: &str = r#"
 #include <stdlib.h>

@@ -8,7 +8,6 @@ use pmu::Command;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tma::Result;
 
 /// What to estimate.
 #[derive(Debug, Clone)]
@@ -29,20 +28,17 @@ pub struct EstimateAsk {
 
 /// Keeps evidence.
 #[derive(Clone)]
-pub struct Keep(Arc<dyn Fn(Evidence) -> Result<()> + Send + Sync>);
+pub struct Keep(Arc<dyn Fn(Evidence) + Send + Sync>);
 
 impl Keep {
-    /// Calls `keep`.
-    pub fn new(keep: impl Fn(Evidence) -> Result<()> + Send + Sync + 'static) -> Self {
+    /// Calls `keep`, which says itself where it cannot.
+    pub fn new(keep: impl Fn(Evidence) + Send + Sync + 'static) -> Self {
         Self(Arc::new(keep))
     }
 
     /// Keeps it.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub(super) fn keep(&self, evidence: Evidence) -> Result<()> {
-        (self.0)(evidence)
+    pub(super) fn keep(&self, evidence: Evidence) {
+        (self.0)(evidence);
     }
 }
 

@@ -1,6 +1,5 @@
 //! Everything that an estimate was computed from, as a document.
 
-use super::ask::Keep;
 use super::isolated::{Found, Values};
 use super::pieces::Function;
 use super::recording::{Known, Recorded};
@@ -61,19 +60,6 @@ pub(super) fn kept(
         deterministic: document.deterministic,
         notes: (document.notes.clone(), Vec::new()),
         ..Evidence::default()
-    }
-}
-
-/// Keeps the evidence, if that was asked for; a note where it cannot be.
-pub(super) fn keep(
-    keep: Option<&Keep>,
-    evidence: impl FnOnce() -> Evidence,
-    notes: &mut Vec<String>,
-) {
-    if let Some(keep) = keep
-        && let Err(error) = keep.keep(evidence())
-    {
-        notes.push(format!("the evidence was not kept: {error}"));
     }
 }
 

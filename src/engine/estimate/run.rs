@@ -7,7 +7,7 @@ use super::evidence::Clock;
 use super::functions::{Functions, choose};
 use super::further::Further;
 use super::interrupt::interruptible;
-use super::kept::{keep, kept};
+use super::kept::kept;
 use super::listing::of_profile;
 use super::machine::{clock, width};
 use super::pieces::Function;
@@ -77,7 +77,7 @@ pub fn estimate(
         Ok(further) => further,
         Err(error) => {
             document.notes.push(error.to_string());
-            keep_early(&mut document, (&shared, &found, ask), (report, profile), error.what());
+            keep_early(&document, (&shared, &found, ask), (report, profile), error.what());
             return Ok((without(document, &found, error.what()), None));
         }
     };
@@ -86,7 +86,7 @@ pub fn estimate(
         document
             .notes
             .push(format!("{INTERRUPTED}: no entries are known, so only samples are shown"));
-        keep_early(&mut document, (&shared, &found, ask), (report, profile), INTERRUPTED);
+        keep_early(&document, (&shared, &found, ask), (report, profile), INTERRUPTED);
         return Ok((without(document, &found, INTERRUPTED), further.interrupted));
     }
     // Entries of a process are of a window, in which it may have had less of a processor than when it was sampled.
@@ -138,9 +138,9 @@ pub fn estimate(
         last.push(CUT_SHORT.to_owned());
     }
     document.notes.extend(last.clone());
-    if let Some(mut evidence) = evidence {
+    if let (Some(mut evidence), Some(keep)) = (evidence, &ask.keep) {
         evidence.notes.1 = last;
-        keep(ask.keep.as_ref(), || evidence, &mut document.notes);
+        keep.keep(evidence);
     }
     progress.end();
     Ok((document, further.interrupted))
@@ -184,7 +184,7 @@ fn functions(found: &Functions, count: &Count, model: &CoreModel) -> Vec<Functio
 
 /// Keeps the evidence where nothing is counted.
 fn keep_early(
-    document: &mut Estimate,
+    document: &Estimate,
     (shared, found, ask): (&Shared, &Functions, &EstimateAsk),
     (report, profile): (&Report, &mut Profile),
     why: &str,
@@ -194,13 +194,9 @@ fn keep_early(
     let (command, name) = (command.as_slice(), name.as_str());
     let known = Known { shared, found, functions: &[], command, name, ask };
     let none = (&Count::default(), &Isolated::new(), &Recorded::default());
-    let mut evidence = || Evidence {
-        failed: Some(why.to_owned()),
-        ..kept(&known, (report, document), none, profile)
-    };
-    let evidence = ask.keep.is_some().then(&mut evidence);
-    if let Some(evidence) = evidence {
-        keep(ask.keep.as_ref(), || evidence, &mut document.notes);
+    if let Some(keep) = &ask.keep {
+        let failed = Some(why.to_owned());
+        keep.keep(Evidence { failed, ..kept(&known, (report, document), none, profile) });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::arguments::{Format, ReportArgs};
 use super::destination::Destination;
-use super::estimate_ask::{estimate_ask, keep_in};
+use super::estimate_ask::{NotKept, estimate_ask, keep_in};
 use crate::cli::global::Global;
 use crate::cli::outcome::{note_blocked, note_remedy, status};
 use crate::cli::progress::{Clock, Progress};
@@ -19,6 +19,7 @@ use engine::topdown::{Ask, ImportAsk, Update};
 use pmu::machine::this_cpu;
 use pmu::sampling::CallChains;
 use std::process::ExitCode;
+use std::sync::PoisonError;
 use tma::Result;
 
 pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
@@ -88,13 +89,14 @@ fn of_measurement(
     mut destination: Destination,
     mut code: Option<CodeAsk>,
 ) -> Result<ExitCode> {
-    let mut ask = args.live(settings)?;
+    let (mut ask, not_kept) = (args.live(settings)?, NotKept::default());
     ask.ask.without_details = !args.shows_counts();
     if let (true, Some(code)) = (args.code.counts, &mut code) {
         code.count = Some(count_target(&ask.target, ask.command.as_ref())?);
     }
     if let (true, Some(code)) = (args.code.estimate, &mut code) {
-        let keep = args.code.evidence.as_ref().map(|path| keep_in(path, args.code.redact));
+        let evidence = args.code.evidence.as_ref();
+        let keep = evidence.map(|path| keep_in(path, args.code.redact, &not_kept));
         let own = estimate_ask(settings, ask.command.as_ref())?;
         code.estimate = Some(EstimateAsk { keep, ..own });
     }
@@ -143,6 +145,9 @@ fn of_measurement(
     destination.finish()?;
     note_stacks(args);
     destination.note_file();
+    if let Some(error) = not_kept.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(error);
+    }
     if let (true, Some(error)) = (ask.require_pmu, outcome.not_counted()) {
         return Err(error);
     }

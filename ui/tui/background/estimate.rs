@@ -66,8 +66,9 @@ impl Sampled {
                 documents.send(BackgroundResult::EstimatedSoFar(Searchable::boxed(document)));
             })),
             keep: Some(Keep::new(move |evidence| {
-                evidence_queue.send(BackgroundResult::Evidence(json::line(&evidence)?));
-                Ok(())
+                if let Ok(line) = json::line(&evidence) {
+                    evidence_queue.send(BackgroundResult::Evidence(line));
+                }
             })),
         };
         match estimate(&self.report, &mut profile, &ask)? {
