@@ -2,8 +2,8 @@
 
 use crate::biased::{factor, most};
 use crate::predictor::{Branch, Predictor, Tally, tally};
-use std::collections::BTreeMap;
-use tma::self_test::Biased;
+use std::collections::{BTreeMap, BTreeSet};
+use tma::self_test::{Biased, Room, Rules};
 
 /// Branches at the start of a burst that are not counted: the model's history is of another time.
 /// Longer than the longest history.
@@ -39,9 +39,30 @@ pub struct Estimate {
     pub is_learning: bool,
 }
 
-/// The estimates of all branches, by address. Of a whole run everything is counted; of others not what the model
-/// learns from, but for branches of which nothing else was seen.
-pub fn estimate(predictor: &mut Predictor, bursts: &[Burst]) -> BTreeMap<u64, Estimate> {
+/// The estimates of all branches, by address: of models that remember less and more than the processor, which follows these
+/// rules and sees `longest` branches back; the interval has all of them.
+pub fn estimate(longest: usize, rules: &Rules, bursts: &[Burst]) -> BTreeMap<u64, Estimate> {
+    let Room { least, typical, most } = rules.room;
+    let of = |size| of_model(&mut Predictor::new(longest, rules, size), rules, bursts);
+    let of = &of;
+    let others = BTreeSet::from([least, most]);
+    let (mut all, others) = std::thread::scope(|scope| {
+        let others = others.into_iter().filter(|size| *size != typical);
+        let others: Vec<_> = others.map(|size| scope.spawn(move || of(size))).collect();
+        let own = of(typical);
+        (own, others.into_iter().filter_map(|other| other.join().ok()).collect::<Vec<_>>())
+    });
+    for (address, other) in others.into_iter().flatten() {
+        let Some(own) = all.get_mut(&address) else { continue };
+        let (low, high) = own.interval;
+        own.interval = (low.min(other.interval.0), high.max(other.interval.1));
+    }
+    all
+}
+
+/// What one model says of all branches. Of a whole run everything is counted; of others not what the model learns from, but
+/// for branches of which nothing else was seen.
+fn of_model(predictor: &mut Predictor, rules: &Rules, bursts: &[Burst]) -> BTreeMap<u64, Estimate> {
     let all: usize = bursts.iter().map(|burst| burst.branches.len()).sum();
     let is_whole = bursts.iter().all(|burst| burst.is_first && burst.is_last);
     let learnt = if is_whole { 0 } else { (all as f64 * LEARNT) as usize };
@@ -64,12 +85,16 @@ pub fn estimate(predictor: &mut Predictor, bursts: &[Burst]) -> BTreeMap<u64, Es
         for (address, tally) in slices.into_iter().flatten() {
             found.entry(address).or_default().push(tally);
         }
-        let biased = predictor.biased().cloned();
-        let ratio = move |slices: Vec<Tally>| {
-            let estimate = Estimate { is_learning, ..ratio(&slices, is_whole) };
-            corrected(estimate, &slices, biased.as_ref())
+        let one = move |slices: &[Tally]| {
+            let mut estimate = Estimate { is_learning, ..ratio(slices, is_whole) };
+            if !is_whole {
+                // A processor sees what is between the bursts, too, and has learnt more than the model.
+                let late = &slices[slices.len() * 2 / 3..];
+                estimate.interval.0 = estimate.interval.0.min(ratio(late, true).share);
+            }
+            corrected(estimate, slices, rules.biased.as_ref())
         };
-        found.into_iter().map(move |(address, slices)| (address, ratio(slices)))
+        found.into_iter().map(move |(address, slices)| (address, one(&slices)))
     };
     let mut all: BTreeMap<u64, Estimate> = of(slices, false).collect();
     for (address, estimate) in of(learning, true) {
@@ -123,7 +148,12 @@ fn ratio(slices: &[Tally], is_whole: bool) -> Estimate {
 mod tests {
     use super::*;
     use crate::predictor::{Kind, LONGEST_HISTORY};
-    use tma::self_test::{MODELLED, Rate, Rules};
+    use tma::self_test::{MODELLED, Rate};
+
+    /// Of a processor that remembers as much as the usual model.
+    fn rules(biased: Option<Biased>) -> Rules {
+        Rules { biased, room: Room { least: 11, typical: 11, most: 11 }, ..Rules::default() }
+    }
 
     fn random(length: usize, seed: u64, percent: u8) -> Vec<Branch> {
         let mut random = fastrand::Rng::with_seed(seed);
@@ -147,12 +177,11 @@ mod tests {
             // A processor that mispredicts them as often as the model.
             let rate = |(one_in, alone, _)| Rate { one_in, alone: Some(alone), among: None };
             let biased = Some(Biased { rates: MODELLED.into_iter().map(rate).collect() });
-            let mut known = Predictor::new(LONGEST_HISTORY, Rules { biased, ..Rules::default() });
-            let found = estimate(&mut known, &bursts)[&0x40];
+            let found = estimate(LONGEST_HISTORY, &rules(biased), &bursts)[&0x40];
             let (from, to) = found.interval;
             assert!(from <= high && to >= low && to - from < 0.03, "{percent} %: {found:?}");
             // Of one of which that is not known, a biased one may be mispredicted more often.
-            let unknown = estimate(&mut Predictor::default(), &bursts)[&0x40];
+            let unknown = estimate(LONGEST_HISTORY, &rules(None), &bursts)[&0x40];
             assert!(unknown.interval.0 <= from + 0.01 && unknown.interval.1 >= to - 0.01);
             assert_eq!(unknown.interval.1 > 1.5 * to, percent == 10, "{unknown:?}");
             // A quarter of all, and the start of each of the other six bursts.
@@ -164,7 +193,7 @@ mod tests {
     #[test]
     fn random_branches_are_mispredicted_as_often_as_this_processor_does() {
         let rate = Rate { one_in: 8, alone: Some(1.6 / 8.0), among: None };
-        let rules = Rules { biased: Some(Biased { rates: vec![rate] }), ..Rules::default() };
+        let rules = rules(Some(Biased { rates: vec![rate] }));
         let mut draw = fastrand::Rng::with_seed(5);
         let mut one = |_| {
             let kind = Kind::Conditional { taken: draw.u8(..8) == 0 };
@@ -172,8 +201,27 @@ mod tests {
         };
         let branches = (0..100_000).map(&mut one).collect();
         let burst = [Burst { is_first: true, is_last: true, branches }];
-        let found = estimate(&mut Predictor::new(640, rules), &burst)[&0x40];
+        let found = estimate(LONGEST_HISTORY, &rules, &burst)[&0x40];
         assert!((0.18..0.22).contains(&found.share), "{found:?}");
+    }
+
+    /// Half of the models' outcomes of a sequence that one remembers and the other does not: the interval has both. What the
+    /// self-test says decides how far apart they are.
+    #[test]
+    fn a_sequence_that_not_every_predictor_remembers_is_between_both() {
+        let sequence = random(1 << 14, 8, 50);
+        let bursts: Vec<Burst> = (0..32)
+            .map(|n| Burst { is_first: n == 0, is_last: n == 31, branches: sequence.clone() })
+            .collect();
+        let of = |least, typical, most| {
+            let rules = Rules { room: Room { least, typical, most }, ..Rules::default() };
+            estimate(LONGEST_HISTORY, &rules, &bursts)[&0x40]
+        };
+        let (small, large, unknown) = (of(8, 8, 8), of(13, 13, 13), of(8, 11, 13));
+        assert!(small.share > 0.3 && small.interval.0 > 0.3, "{small:?}");
+        assert!(large.share < 0.01 && large.interval.1 < 0.01, "{large:?}");
+        assert!(unknown.interval.0 < 0.01 && unknown.interval.1 > 0.3, "{unknown:?}");
+        assert!(unknown.share < 0.1, "{unknown:?}");
     }
 
     #[test]
@@ -182,7 +230,7 @@ mod tests {
             |n: usize| Branch { address: 0x80 + n as u64 % 2, kind: random(1, 1, 0)[0].kind };
         let first = Burst { is_first: false, is_last: false, branches: random(500, 1, 50) };
         let later = Burst { branches: (0..60_000).map(other).collect(), ..first.clone() };
-        let found = estimate(&mut Predictor::default(), &[first, later]);
+        let found = estimate(LONGEST_HISTORY, &rules(None), &[first, later]);
         let (early, late) = (found[&0x40], found[&0x80]);
         assert_eq!((early.seen, early.is_learning, late.is_learning), (500, true, false));
         assert!(early.share > 0.3 && early.interval.1 >= early.share, "{early:?}");
@@ -191,7 +239,7 @@ mod tests {
     #[test]
     fn a_whole_run_is_counted_from_its_start() {
         let whole = [Burst { is_first: true, is_last: true, branches: random(100, 1, 0) }];
-        let found = estimate(&mut Predictor::default(), &whole)[&0x40];
+        let found = estimate(LONGEST_HISTORY, &rules(None), &whole)[&0x40];
         assert_eq!((found.seen, found.interval), (100, (found.share, found.share)));
     }
 }

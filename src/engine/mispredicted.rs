@@ -9,7 +9,7 @@ use crate::subject::{self, Subject};
 use crate::tested;
 use crate::trips::{self, Followed};
 use crate::waits;
-use branches::predictor::{Branch, Kind, LONGEST_HISTORY, Predictor};
+use branches::predictor::{Branch, Kind, LONGEST_HISTORY};
 use branches::sampled::{self, Estimate, estimate};
 use probe::bursts::{Burst, Pace, Record, Recorded};
 use probe::count::Wanted;
@@ -213,7 +213,7 @@ fn modelled(recorded: &Recorded, wanted: &[Wanted], rules: Rules) -> BTreeMap<u6
             sampled::Burst { is_first: burst.is_first, is_last: burst.is_last, branches }
         })
         .collect();
-    estimate(&mut Predictor::new(LONGEST_HISTORY, rules), &bursts)
+    estimate(LONGEST_HISTORY, &rules, &bursts)
 }
 
 /// The records of each thread.

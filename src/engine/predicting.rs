@@ -3,7 +3,7 @@
 use crate::documents::count::{Count, PredictedReturn, PredictedTarget};
 use crate::self_test_words::{AGAIN, reason};
 use probe::plan::What;
-use tma::self_test::{Answer, Answers, Below, Biased, Returns, Rule, Rules};
+use tma::self_test::{Answer, Answers, Below, Biased, Remembered, Returns, Rule, Rules, Sequence};
 
 /// Adds costs and rules to a document, with notes; the rules that the model takes.
 pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rules {
@@ -48,6 +48,14 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rules {
     document.notes.extend(rules.biased.as_ref().and_then(biased));
     let shares = targets.map(|targets| (targets.quarter, targets.eighth));
     document.notes.push(note(shown, shares, &why(answers, Answer::Targets)));
+    document.notes.push(match answers.and_then(|answers| answers.remembered.as_ref()) {
+        Some(known) => remembered(known).unwrap_or_default(),
+        None => format!(
+            "how many outcomes of branches this processor remembers is not known ({}): ranges are from fewer than on any \
+             core to more",
+            why(answers, Answer::Remembered)
+        ),
+    });
     document.predicted_return =
         Some(predicted_return(rules.returns, answers.and_then(|answers| answers.returns)));
     rules
@@ -128,6 +136,19 @@ fn why(answers: Option<&Answers>, answer: Answer) -> String {
     }
 }
 
+/// How long a random sequence may be that is predicted once it was repeated.
+pub fn remembered(remembered: &Remembered) -> Option<String> {
+    let rate = |one: &Sequence| {
+        let (low, high) = (100.0 * one.low, 100.0 * one.high);
+        format!("{} outcomes ({low:.1}-{high:.1} % mispredicted)", one.outcomes)
+    };
+    let (predicted, not) = remembered.limit();
+    let parts = [predicted.map(rate), not.map(|one| format!("not one of {}", rate(one)))];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty())
+        .then(|| format!("a repeating random sequence is predicted: {}", parts.join(", ")))
+}
+
 /// How often the processor mispredicts random branches, which the model takes over.
 fn biased(biased: &Biased) -> Option<String> {
     let rate = biased.alone(8)?;
@@ -146,12 +167,17 @@ fn note(shown: Option<Rule>, shares: Option<(f64, f64)>, open: &str) -> String {
              processor does is not known: {open}"
         );
     };
+    let [last, most_frequent] = [Rule::Last, Rule::MostFrequent].map(Rule::mispredicts);
     let why = format!(
         "jumps that take the rarer of two random targets 25 and 12.5 % of the times are mispredicted {:.0} and \
-         {:.0} % of the times in the self-test; the model mispredicts 36 and 19 % by the last target, 29 and \
-         14 % by the most frequent one",
+         {:.0} % of the times in the self-test; the model mispredicts {:.0} and {:.0} % by the last target, {:.0} and \
+         {:.0} % by the most frequent one",
         100.0 * quarter,
-        100.0 * eighth
+        100.0 * eighth,
+        100.0 * last.quarter,
+        100.0 * last.eighth,
+        100.0 * most_frequent.quarter,
+        100.0 * most_frequent.eighth
     );
     match shown {
         Some(Rule::Last) => format!("of several targets the last one is predicted: {why}"),

@@ -23,6 +23,7 @@ pub fn name(answer: Answer) -> &'static str {
         Answer::Targets => "which target of an indirect jump is predicted",
         Answer::Returns => "what is predicted of deep returns",
         Answer::Biased => "how often biased random branches are mispredicted",
+        Answer::Remembered => "how many outcomes of branches are remembered",
         Answer::ConstantAdds => "dependent additions of a constant",
         Answer::Moves => "dependent moves",
     }

@@ -6,10 +6,12 @@
 mod biased;
 mod open;
 mod predictors;
+mod remembered;
 
 pub use biased::{Biased, MODELLED, ONE_IN, Rate};
 pub use open::{Answer, Consumer, Open, Signs};
 pub use predictors::{Below, Returns, Rule, Rules, Targets};
+pub use remembered::{FIRST_MODELLED, LENGTHS, MODELLED_REPEATING, Remembered, Room, Sequence};
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -53,6 +55,8 @@ pub struct Answers {
     pub returns: Option<Returns>,
     /// How often random branches are mispredicted that go one way more often.
     pub biased: Option<Biased>,
+    /// How often repeating random sequences are mispredicted.
+    pub remembered: Option<Remembered>,
     /// Additions of a constant a cycle, each to the result of the last: more than one where they are eliminated.
     pub constant_adds: Option<f64>,
     /// Moves between registers a cycle, each of the last one's result: more than one where they are eliminated.
@@ -89,6 +93,7 @@ impl Answers {
             targets: self.targets.and_then(|targets| targets.rule()).unwrap_or_default(),
             returns: self.returns.and_then(|returns| returns.rule()).unwrap_or_default(),
             biased: self.biased.clone(),
+            room: self.remembered.as_ref().map(Remembered::room).unwrap_or_default(),
         }
     }
 }

@@ -5,7 +5,8 @@
 
 The times are those of this machine (or of --file), changed and taken with --self-test-from. Outputs are compared with those of
 the unchanged file: statuses and cycles of blocks, modelled mispredictions and their cycles, the estimate's parts, and the
-doctor's answers. Measured figures may differ by 5 %, shares of an estimate by 10 points.
+doctor's answers. Measured figures may differ by 5 %, shares of an estimate by 10
+points; what differs and must not is asked three times.
 """
 
 import argparse
@@ -24,8 +25,9 @@ BRANCH = "branch on %d of a random number"
 MIXES = ["mix add-load-constant-shuffle", "mix add-load-constant", "mix load-constant", "mix load-constant-shuffle",
          "mix add-constant"]
 BIASED = [BRANCH % bits for bits in (3, 7, 15, 31, 63)] + [BRANCH % bits + " among others" for bits in (3, 7, 15, 31, 63)]
+SEQUENCES = [f"branch on a sequence of {1 << bits}" for bits in (8, 10, 11, 12, 13, 14, 15, 16, 17)]
 ANSWERS = {
-    "width": (MIXES, {"blocks"}),
+    "width": (MIXES, {"blocks", "bounds"}),
     "nops_fused": (["nops", "constants and nops"], {"bounds"}),
     "moves_fused": (["moves and additions"], {"blocks"}),
     "fence_slows": (["mfence", "lfence"], set()),
@@ -41,11 +43,14 @@ ANSWERS = {
                 {"mispredictions", "branch cycles", "estimate"}),
     "returns": (["nested calls from 0x5294a5294a5294a5"], {"mispredictions", "branch cycles", "estimate"}),
     "biased": (BIASED, {"mispredictions", "branch cycles", "estimate"}),
+    "remembered": (SEQUENCES, {"mispredictions", "branch cycles", "estimate"}),
     "constant_adds": (["chain of additions of a constant"], set()),
     "moves": (["chain of moves"], set()),
 }
+# Loads that wait falsely, for times that differ from run to run.
+ALIASED = "mov [rdi+0x1000],rbp; mov rdx,[rdi]; add rsi,rdx"
 BLOCKS = ["imul rax,rax", "add rax,rbx; add rcx,rbx; add rdx,rbx; add rsi,rbx", "mov rax,[rdi]; add rbx,rax",
-          "mov [rsi],rax; mov rax,[rsi]", "nop; nop; nop; nop; nop; nop"]
+          "mov [rsi],rax; mov rax,[rsi]", ALIASED, "nop; nop; nop; nop; nop; nop"]
 PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,53 +76,47 @@ def run(tool, options, home):
     return done.stdout if done.returncode == 0 else f"{done.returncode}: {done.stderr}"
 
 
-def outputs(tool, file, program, home):
-    """What each output says."""
-    given = ["--self-test-from", file] if file else []
+def blocks(tool, given, _, home):
+    """Statuses and cycles of blocks, their front-end and slot bounds, and whether a store-to-load alias was found."""
     found = {"blocks": [], "bounds": [], "assumptions": []}
     for asm in BLOCKS:
-        text = run(tool, [*given, "block", "--asm", asm, "--format", "json"], home)
-        try:
-            one = json.loads(text)
-        except ValueError:
-            found["blocks"].append(text)
-            continue
-        throughput = one.get("throughput") or {}
-        found["blocks"].append([one["status"], throughput.get("cycles")])
+        one = json.loads(run(tool, [*given, "block", "--asm", asm, "--format", "json"], home))
+        cycles = None if asm == ALIASED else (one.get("throughput") or {}).get("cycles")
+        found["blocks"].append([one["status"], cycles])
         bounds = {bound["name"]: bound["cycles"] for bound in one.get("bounds", [])}
         found["bounds"].append([bounds.get("front-end"), bounds.get("slots")])
-        held = {a["name"]: a["outcome"] for a in one.get("assumptions", [])}
+        held = {a["name"]: a["verdict"] for a in one.get("invariants", [])}
         found["assumptions"].append(held.get("store-aliasing"))
-    text = run(tool, [*given, "count", "--branches", "--functions", "walk", "--format", "json", "--", program], home)
-    text = text[text.find("{"):]
-    try:
-        rows = [r for r in json.loads(text)["branches"] if r.get("mispredicted")]
-        rows = [(r["mispredicted"]["value"], r["mispredicted"].get("cycles")) for r in rows]
-        found["mispredictions"] = [sum(value for value, _ in rows)]
-        found["branch cycles"] = [sum(cycles or 0 for _, cycles in rows)]
-    except (ValueError, KeyError) as error:
-        found["mispredictions"] = found["branch cycles"] = [str(error), text[:200]]
-    out = os.path.join(home, "estimate.json")
-    run(tool, [*given, "report", "--estimate", "--format", "json", "-o", out, "--", program], home)
-    try:
-        found["estimate"] = parts(json.load(open(out)))
-    except (OSError, ValueError) as error:
-        found["estimate"] = str(error)
     return found
 
 
-def parts(document):
-    """Shares of the estimated tree."""
+def branches(tool, given, program, home):
+    """Modelled mispredictions of all branches with their ranges, and their cycles."""
+    text = run(tool, [*given, "count", "--branches", "--functions", "walk", "--format", "json", "--", program], home)
+    rows = [r["mispredicted"] for r in json.loads(text[text.find("{"):])["branches"] if r.get("mispredicted")]
+    return {"mispredictions": [sum(row[k] for row in rows) for k in ("value", "low", "high")],
+            "branch cycles": [sum(row["cycles"] for row in rows) if all(row.get("cycles") is not None for row in rows) else None]}
+
+
+def estimated(tool, given, program, home):
+    """Parts of the estimate with their ranges."""
+    out = os.path.join(home, "estimate.json")
+    error = run(tool, [*given, "report", "--estimate", "--format", "json", "-o", out, "--", program], home)
+    parts = json.load(open(out))["estimate"]["program"]["parts"]
+    if not parts:
+        sys.exit(f"the estimate has no parts: {error}")
+    return {"estimate": {name: [part["value"], part["low"], part["high"]] for name, part in parts.items()}}
+
+
+OUTPUTS = {"blocks": blocks, "bounds": blocks, "assumptions": blocks, "mispredictions": branches, "branch cycles": branches,
+           "estimate": estimated}
+
+
+def outputs(tool, file, program, home, which=(blocks, branches, estimated)):
+    """What each output says."""
     found = {}
-    stack = [document.get("estimate") or document]
-    while stack:
-        at = stack.pop()
-        if isinstance(at, dict):
-            if isinstance(at.get("label"), str) and isinstance(at.get("share"), (int, float)):
-                found.setdefault(at["label"], at["share"])
-            stack.extend(at.values())
-        elif isinstance(at, list):
-            stack.extend(at)
+    for of in which:
+        found.update(of(tool, ["--self-test-from", file], program, home))
     return found
 
 
@@ -126,11 +125,25 @@ def alike(one, other, name):
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         return all(alike(a, b, name) for a, b in zip(one, other))
     if isinstance(one, dict) and isinstance(other, dict):
-        return all(alike(one.get(key, 0.0), other.get(key, 0.0), name) for key in {*one, *other})
+        return all(alike(one.get(key), other.get(key), name) for key in {*one, *other})
     if isinstance(one, (int, float)) and isinstance(other, (int, float)):
         room = 0.1 if name == "estimate" else 0.05 * max(abs(one), abs(other), 0.2)
         return abs(one - other) <= room
     return one == other
+
+
+def changed(sound, tool, path, program, home, may):
+    """The outputs that say something else; those that may not only if they say so three times, as the machine errs, too."""
+    found = outputs(tool, path, program, home)
+    different = {name for name in OUTPUTS if not alike(sound[name], found[name], name)}
+    for _ in range(2):
+        for of in {OUTPUTS[name] for name in different - may}:
+            again = outputs(tool, path, program, home, [of])
+            different -= {name for name in again if alike(sound[name], again[name], name)}
+            found.update(again)
+    for name in sorted(different - may):
+        print(f"{name}: {sound[name]} became {found[name]}", file=sys.stderr)
+    return different
 
 
 def faulty(kept, tests, fault):
@@ -168,6 +181,7 @@ def main():
             args.file = glob.glob(f"{home}/tdtool/self-test-*.json")[0]
         kept = json.load(open(args.file))
         sound = outputs(args.tool, args.file, program, home)
+        print("unchanged:", json.dumps(sound))
         rows, wrong = [], 0
         for answer, (tests, may) in ANSWERS.items():
             if args.only and answer not in args.only.split(","):
@@ -176,12 +190,12 @@ def main():
                 path = f"{home}/faulty.json"
                 with open(path, "w") as file:
                     json.dump(faulty(kept, tests, fault), file)
-                found = outputs(args.tool, path, program, home)
-                changed = {name for name in sound if not alike(sound[name], found[name], name)}
-                others = changed - may
-                wrong += bool(others)
-                rows.append([answer, fault, ", ".join(sorted(changed)) or "-", ", ".join(sorted(others)) or "-"])
-        table(["answer", "fault", "changed", "not named"], rows)
+                different = changed(sound, args.tool, path, program, home, may)
+                wrong += bool(different - may)
+                shown = [", ".join(sorted(names)) or "-" for names in (different & may, different - may)]
+                rows.append([answer, fault, *shown])
+                print(rows[-1], file=sys.stderr)
+        table(["answer", "fault", "changed", "changed, not named"], rows)
         print(f"{wrong} of {len(rows)} faults changed an output that does not name the answer")
         sys.exit(1 if wrong else 0)
 

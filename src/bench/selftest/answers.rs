@@ -71,6 +71,7 @@ pub fn of(times: &Times, asked: Asked) -> Answers {
         targets: book.enter(Answer::Targets, costs.targets(times)),
         returns: book.enter(Answer::Returns, costs.returns(times)),
         biased: book.enter(Answer::Biased, costs.biased(times)),
+        remembered: book.enter(Answer::Remembered, mispredicted::remembered(times)),
         constant_adds: book.number(Answer::ConstantAdds, rate(times, ConstantChain)),
         moves: book.number(Answer::Moves, rate(times, MoveChain)),
         seen: width::seen(times),

@@ -1,13 +1,15 @@
 //! What mispredictions cost, how often biased random branches are mispredicted, and which of several targets and which
 //! returns are predicted.
 
-use super::questions::Question::{self, Among, Branch, Call, Jump, Nested, Second};
+use super::questions::Question::{self, Among, Branch, Call, Jump, Nested, Repeating, Second};
 use super::questions::{
-    ALTERNATE, ALWAYS, EIGHTH, FIVES, HALF, NEVER, ONE_PLACE, OTHER, QUARTER, SIXTEENTH,
-    SIXTY_FOURTH, THIRTY_SECOND,
+    ALTERNATE, ALWAYS, EIGHTH, ENDLESS, FIVES, HALF, NEVER, ONE_PLACE, OTHER, QUARTER, SHORT,
+    SIXTEENTH, SIXTY_FOURTH, THIRTY_SECOND,
 };
-use super::times::{Measured, Times};
-use tma::self_test::{Answer, Below, Biased, ONE_IN, Open, Rate, Returns, Targets};
+use super::times::{Measured, Times, quartiles};
+use tma::self_test::{
+    Answer, Below, Biased, LENGTHS, ONE_IN, Open, Rate, Remembered, Returns, Sequence, Targets,
+};
 
 /// Cycles that a misprediction may cost, on any core of the last twenty years: 8 to 40. Others are errors.
 const COST: (f64, f64) = (4.0, 80.0);
@@ -109,6 +111,23 @@ impl Costs {
         });
         Ok(Biased { rates: rates.collect() })
     }
+}
+
+/// How often random sequences are mispredicted that repeat: their extra cycles over those of one that never does, which is
+/// mispredicted half of the times.
+pub fn remembered(times: &Times) -> Result<Remembered, Open> {
+    let cost = |get: Get| Some(2.0 * (get(Repeating(ENDLESS))? - get(Repeating(SHORT))?));
+    within(COST, times.agreed(cost))?;
+    let sequence = |bits: &u8| {
+        let rates = times.each(|get| {
+            let cost = cost(get).filter(|cost| *cost > COST.0)?;
+            Some((get(Repeating(*bits))? - get(Repeating(SHORT))?) / cost)
+        });
+        let (low, high) = quartiles(&rates)?;
+        Some(Sequence { outcomes: 1 << bits, low: low.clamp(0.0, 0.5), high: high.clamp(0.0, 0.5) })
+    };
+    let sequences: Vec<Sequence> = LENGTHS.iter().filter_map(sequence).collect();
+    if sequences.is_empty() { Err(Open::NotAsked) } else { Ok(Remembered { sequences }) }
 }
 
 fn fair(get: Get) -> Option<f64> {

@@ -1,10 +1,11 @@
 //! The code of each test: a loop whose body is what is asked about.
 
 use super::mixes::{LENGTH, MIXES};
-use super::random::{among, branch, call, jump, nested, objects, random};
+use super::random::{among, branch, call, jump, nested, objects, random, repeating};
 use crate::harness::emitter::{Emitter, RCX};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;
+use tma::self_test::LENGTHS;
 
 /// A nop of five bytes: as long as the instructions of a mix.
 const NOP5: [u8; 5] = [0x0f, 0x1f, 0x44, 0, 0];
@@ -36,6 +37,12 @@ pub const THIRTY_SECOND: u8 = 31;
 pub const SIXTY_FOURTH: u8 = 63;
 /// A bit of which a number with [`HALF`] says nothing.
 pub const OTHER: u8 = 2;
+
+/// A sequence that every predictor remembers: its logarithm; and one that never repeats.
+pub const SHORT: u8 = 4;
+pub const ENDLESS: u8 = 64;
+/// Iterations of a repeating sequence that are timed at once, at least; at most as often as it is repeated in these many.
+const LEARNT: u32 = 1 << 13;
 
 /// From which of two places each of 64 nested calls comes: one bit each. All from one, alternately, and in a pattern of
 /// five that is none of 32.
@@ -77,6 +84,8 @@ pub enum Question {
     Jump(u8),
     /// An indirect call of the rarer of two functions there, through an object and its table: two loads more.
     Call(u8),
+    /// A fair branch on a random sequence that repeats after two to this power.
+    Repeating(u8),
     /// Nested calls from these places.
     Nested(u64),
     /// Additions of a constant, each to the result of the last.
@@ -87,7 +96,7 @@ pub enum Question {
 
 use Question::{
     Among, Branch, Call, ConstantChain, Distance, Fence, Jump, Loop, Mix, MoveChain, Moves, Nested,
-    Nops, NopsBetween, Second, Target,
+    Nops, NopsBetween, Repeating, Second, Target,
 };
 
 /// All of them.
@@ -142,6 +151,17 @@ pub const QUESTIONS: &[Question] = &[
     Nested(ONE_PLACE),
     Nested(ALTERNATE),
     Nested(FIVES),
+    Repeating(SHORT),
+    Repeating(ENDLESS),
+    Repeating(LENGTHS[0]),
+    Repeating(LENGTHS[1]),
+    Repeating(LENGTHS[2]),
+    Repeating(LENGTHS[3]),
+    Repeating(LENGTHS[4]),
+    Repeating(LENGTHS[5]),
+    Repeating(LENGTHS[6]),
+    Repeating(LENGTHS[7]),
+    Repeating(LENGTHS[8]),
 ];
 
 impl Question {
@@ -164,6 +184,8 @@ impl Question {
             Second(bits) => format!("branch on {bits} of a random number after another"),
             Jump(bits) => format!("indirect jump on {bits} of a random number"),
             Call(bits) => format!("call through an object on {bits} of a random number"),
+            Repeating(ENDLESS) => "branch on a sequence without end".to_owned(),
+            Repeating(bits) => format!("branch on a sequence of {}", 1_u32 << bits),
             Nested(places) => format!("nested calls from {places:#x}"),
             ConstantChain => "chain of additions of a constant".to_owned(),
             MoveChain => "chain of moves".to_owned(),
@@ -178,13 +200,23 @@ impl Question {
             NopsBetween | Moves => 2 * STRAIGHT,
             Loop(instructions) => instructions,
             Distance(_) => PAIRS,
-            Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_) | Nested(_) => 1,
+            Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_) | Repeating(_) | Nested(_) => 1,
         }
     }
 
     /// Whether its time varies by chance.
     pub fn is_random(self) -> bool {
-        matches!(self, Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_))
+        matches!(self, Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_) | Repeating(ENDLESS))
+    }
+
+    /// Iterations that are timed at once where the predictor must learn the sequence: a few times its length.
+    pub fn learnt(self) -> Option<u32> {
+        match self {
+            Repeating(bits @ ..=15) => Some((4 << bits).max(LEARNT)),
+            Repeating(ENDLESS) => Some(LEARNT),
+            Repeating(bits) => Some(2 << bits),
+            _ => None,
+        }
     }
 
     /// Cycles of one iteration, roughly, to choose how many to run.
@@ -193,7 +225,7 @@ impl Question {
             Fence { .. } | Target(_) => 64 + STRAIGHT / 6,
             Distance(_) => PAIRS,
             // Many iterations, so that they hold about as many mispredictions each time.
-            Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_) => 1,
+            Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_) | Repeating(_) => 1,
             Nested(_) => 128,
             ConstantChain | MoveChain => STRAIGHT,
             _ => self.instructions() / 6,
@@ -255,6 +287,10 @@ impl Question {
             }
             Jump(bits) => jump(code, bits),
             Call(bits) => call(code, bits),
+            Repeating(bits) => {
+                repeating(code, (bits != ENDLESS).then(|| (1 << bits) - 1));
+                branch(code, HALF, false);
+            }
             Nested(places) => nested(code, places),
             // add r12, 1
             ConstantChain => repeat(code, &[0x49, 0x83, 0xc4, 1], STRAIGHT),
@@ -279,6 +315,12 @@ impl Question {
             // mispredictions then seem to cost 8 cycles.
             code.raw(&[0x0f, 0x31]); // rdtsc
             code.raw(&[0x48, 0x31, 0x47, 0x40]); // xor [rdi + 0x40], rax
+        }
+        match self {
+            // imul r8, [rdi + 0x40], 0x5851f42d: time stamps are near each other, and so would the sequences be.
+            Repeating(ENDLESS) => code.raw(&[0x4c, 0x69, 0x47, 0x40, 0x2d, 0xf4, 0x51, 0x58]),
+            Repeating(_) => code.raw(&[0x45, 0x31, 0xc0]), // xor r8d, r8d
+            _ => {}
         }
         code.jump_to_line();
         let head = code.here();

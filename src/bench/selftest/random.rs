@@ -13,6 +13,23 @@ pub(super) fn random(code: &mut Emitter) {
     code.raw(&[0x48, 0xc1, 0xea, 0x28]); // shr rdx, 40
 }
 
+/// `rdx` from the number in `r8`, of which `mask` is left, and the next number: products of an index and an exclusive or,
+/// as hash functions have them, so that a sequence is random and begins anew where its index does.
+pub(super) fn repeating(code: &mut Emitter, mask: Option<u32>) {
+    code.raw(&[0x4c, 0x89, 0xc0]); // mov rax, r8
+    if let Some(mask) = mask {
+        code.raw(&[0x25]); // and eax, mask
+        code.raw(&mask.to_le_bytes());
+    }
+    code.raw(&[0x48, 0x69, 0xc0, 0x95, 0xe9, 0xd1, 0x5b]); // imul rax, rax, 0x5bd1e995
+    code.raw(&[0x48, 0x89, 0xc2]); // mov rdx, rax
+    code.raw(&[0x48, 0xc1, 0xea, 15]); // shr rdx, 15
+    code.raw(&[0x48, 0x31, 0xd0]); // xor rax, rdx
+    code.raw(&[0x48, 0x69, 0xd0, 0x2d, 0xf4, 0x51, 0x58]); // imul rdx, rax, 0x5851f42d
+    code.raw(&[0x48, 0xc1, 0xea, 40]); // shr rdx, 40
+    code.raw(&[0x49, 0xff, 0xc0]); // inc r8
+}
+
 /// A branch on `bits` of the number; if `always`, it is taken whatever that is.
 pub(super) fn branch(code: &mut Emitter, bits: u8, always: bool) {
     // jnz, or jz of no bits

@@ -61,6 +61,8 @@ fn cycles(question: Question) -> f64 {
         Question::Branch(bits) | Question::Among(bits) | Question::Jump(bits) => {
             10.0 + 20.0 * wrong(bits)
         }
+        // All of 32,768 outcomes, as a Zen 4 does.
+        Question::Repeating(bits) => 10.0 + if bits > 15 { 10.0 } else { 0.0 },
         Question::Second(bits) => 10.0 + if bits == OTHER { 10.0 } else { 0.0 },
         // 4 cycles a load.
         Question::Call(bits) => 10.0 + 28.0 * wrong(bits),
@@ -76,7 +78,7 @@ fn own(answer: Answer) -> Vec<Question> {
     use super::questions::{ALTERNATE, LOOPS, NEAR, OTHER, QUARTER};
     use Question::{
         Among, Branch, Call, ConstantChain, Distance, Fence, Jump, Loop, Mix, MoveChain, Moves,
-        Nested, Nops, Second, Target,
+        Nested, Nops, Repeating, Second, Target,
     };
     let only = |may: &dyn Fn(Question) -> bool| -> Vec<Question> {
         QUESTIONS.iter().copied().filter(|q| may(*q)).collect()
@@ -98,6 +100,7 @@ fn own(answer: Answer) -> Vec<Question> {
         Answer::Biased => {
             only(&|q| matches!(q, Branch(b) | Among(b) if ![NEVER, ALWAYS, HALF].contains(&b)))
         }
+        Answer::Remembered => only(&|q| matches!(q, Repeating(_))),
         Answer::ConstantAdds => vec![ConstantChain],
         Answer::Moves => vec![MoveChain],
     }

@@ -116,9 +116,8 @@ impl Times {
         Some(question.instructions() as f64 / self.get(question)?)
     }
 
-    /// What `of` makes of each attempt's times: the median, if most attempts agree on it, of those that nothing disturbed if
-    /// these are several.
-    pub fn agreed(&self, of: impl Fn(&dyn Fn(Question) -> Option<f64>) -> Option<f64>) -> Measured {
+    /// What `of` makes of each attempt's times, in order, of those that nothing disturbed if these are several.
+    pub fn each(&self, of: impl Fn(&dyn Fn(Question) -> Option<f64>) -> Option<f64>) -> Vec<f64> {
         let one = |i: usize| of(&|question| self.of(i, question));
         let all: Vec<(bool, f64)> = (0..self.attempts.len())
             .filter_map(|i| Some((!self.attempts[i].signs.show_sharing(), one(i)?)))
@@ -130,12 +129,15 @@ impl Times {
         } else {
             all.iter().map(|(_, value)| *value).collect()
         };
-        if values.is_empty() {
-            return Err(Open::NotAsked);
-        }
         values.sort_by(f64::total_cmp);
+        values
+    }
+
+    /// What `of` makes of each attempt's times: the median, if most attempts agree on it.
+    pub fn agreed(&self, of: impl Fn(&dyn Fn(Question) -> Option<f64>) -> Option<f64>) -> Measured {
+        let values = self.each(of);
+        let (low, high) = quartiles(&values).ok_or(Open::NotAsked)?;
         let middle = crate::timing::stats::median(&values);
-        let (low, high) = (values[values.len() / 4], values[(3 * values.len()).div_ceil(4) - 1]);
         if values.len() >= SEVERAL && high - low > AGREE * middle.abs() {
             return Err(Open::Disagree { low, high });
         }
@@ -166,6 +168,11 @@ impl Times {
             cycles: self.cycles.iter().map(column).collect(),
         }
     }
+}
+
+/// Between which the middle half of values in order lies; `None` where there are none.
+pub fn quartiles(values: &[f64]) -> Option<(f64, f64)> {
+    Some((*values.get(values.len() / 4)?, *values.get((3 * values.len()).div_ceil(4) - 1)?))
 }
 
 impl Stored {

@@ -1,7 +1,7 @@
 //! Tagged banks of geometric history lengths: which entry predicts a branch, and which one learns it.
 
-use super::history::{History, mix};
-use super::sizes::{INDEX_BITS, TAG_BITS};
+use super::history::{Folds, History, mix, mix_all};
+use super::sizes::{BANKS, TAG_BITS};
 
 /// Most that an entry's usefulness counts: two bits.
 const MOST_USEFUL: u8 = 3;
@@ -42,31 +42,33 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub(super) struct Banks<T> {
     banks: Vec<Vec<Entry<T>>>,
+    /// Logarithm of a bank's entries.
+    size: u32,
     random: fastrand::Rng,
     branches: u32,
 }
 
 impl<T: Copy + Default> Banks<T> {
-    /// Empty banks for `history`.
-    pub fn new(history: &History) -> Self {
-        let bank = vec![Entry::default(); 1 << INDEX_BITS];
+    /// Empty banks of 2^`size` entries.
+    pub fn new(size: u32) -> Self {
+        let bank = vec![Entry::default(); 1 << size];
         let random = fastrand::Rng::with_seed(1);
-        Self { banks: vec![bank; history.folds().len()], random, branches: 0 }
+        Self { banks: vec![bank; BANKS], size, random, branches: 0 }
     }
 
     /// Where `address` belongs after this history, in each bank.
-    pub fn places(&self, history: &History, address: u64) -> Vec<Place> {
+    pub fn places(&self, history: &History, address: u64) -> [Place; BANKS] {
         let mixed = mix(address);
-        let place = |(bank, folds): (usize, &super::history::Folds)| {
-            let own = mixed >> (bank % 5) ^ u64::from(folds.index.value);
-            let tag = mixed >> INDEX_BITS
-                ^ u64::from(folds.tag.value)
-                ^ u64::from(folds.tag_less_one.value) << 1;
+        std::array::from_fn(|bank| {
+            let Folds { wide, narrow } = history.folds()[bank];
+            let folded = u64::from(wide.value) << 32 | u64::from(narrow.value);
+            // Products and an exclusive or, so that all bits of the index are used whatever pattern a history has.
+            let first = mix_all(folded ^ mixed.rotate_left(5 * bank as u32));
+            let all = mix_all(first ^ first >> 32);
             // No tag is 0, which empty entries have.
-            let tag = (tag as u16 & ((1 << TAG_BITS) - 1)).max(1);
-            Place { bank, index: own as usize & ((1 << INDEX_BITS) - 1), tag }
-        };
-        history.folds().iter().enumerate().map(place).collect()
+            let tag = (all as u16 & ((1 << TAG_BITS) - 1)).max(1);
+            Place { bank, index: (all >> (u64::BITS - self.size)) as usize, tag }
+        })
     }
 
     /// The places that hold the branch, longest history first.
@@ -87,7 +89,7 @@ impl<T: Copy + Default> Banks<T> {
 
     /// After a misprediction: has an entry of a longer history learn the branch, where one is free. The
     /// shortest of these twice as likely as the next, so that branches in a row spread.
-    pub fn allocate(&mut self, places: &[Place], longer_than: Option<Place>, value: T) {
+    pub fn allocate(&mut self, places: &[Place; BANKS], longer_than: Option<Place>, value: T) {
         let first = longer_than.map_or(0, |place| place.bank + 1);
         let longer = &places[first.min(places.len())..];
         let free: Vec<Place> = longer.iter().copied().filter(|at| self.at(*at).is_new()).collect();

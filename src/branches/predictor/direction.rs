@@ -33,9 +33,9 @@ struct Prediction {
 }
 
 impl Direction {
-    /// One that has seen no branch.
-    pub fn new(history: &History) -> Self {
-        Self { bimodal: vec![0; BIMODAL], banks: Banks::new(history), trust_alternative: 0 }
+    /// One that has seen no branch, with banks of 2^`size` entries.
+    pub fn new(size: u32) -> Self {
+        Self { bimodal: vec![0; BIMODAL], banks: Banks::new(size), trust_alternative: 0 }
     }
 
     /// Whether the branch is predicted; learns what it did.

@@ -1,6 +1,6 @@
 //! The global history: outcomes of the last branches, and bits of the last targets.
 
-use super::sizes;
+use super::sizes::{self, BANKS};
 
 /// Bits that a target adds.
 const TARGET_BITS: u32 = 3;
@@ -12,16 +12,14 @@ pub(super) struct History {
     bits: Vec<bool>,
     next: usize,
     /// One for each bank, shortest history first.
-    folded: Vec<Folds>,
+    folded: [Folds; BANKS],
 }
 
-/// A bank's history, folded to the widths of its index and tag. Two of the tag, so that
-/// histories with equal tags have different indices.
+/// A bank's history, folded twice: from both follow its index and tag.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Folds {
-    pub index: Folded,
-    pub tag: Folded,
-    pub tag_less_one: Folded,
+    pub wide: Folded,
+    pub narrow: Folded,
 }
 
 /// The exclusive or of `length` bits of history in pieces of `width` bits.
@@ -36,8 +34,8 @@ impl History {
     /// All branches not taken. `longest`: how many are kept, at least those of two banks.
     pub fn new(longest: usize) -> Self {
         let lengths = sizes::lengths(longest);
-        let folded = lengths.iter().map(|length| Folds::new(*length)).collect();
-        let kept = lengths.last().copied().unwrap_or(1);
+        let folded = lengths.map(Folds::new);
+        let kept = lengths[BANKS - 1];
         Self { bits: vec![false; kept], next: 0, folded }
     }
 
@@ -45,10 +43,9 @@ impl History {
     pub fn push(&mut self, newest: bool) {
         let kept = self.bits.len();
         for folds in &mut self.folded {
-            let oldest = self.bits[(self.next + kept - folds.index.length) % kept];
-            folds.index.push(newest, oldest);
-            folds.tag.push(newest, oldest);
-            folds.tag_less_one.push(newest, oldest);
+            let oldest = self.bits[(self.next + kept - folds.wide.length) % kept];
+            folds.wide.push(newest, oldest);
+            folds.narrow.push(newest, oldest);
         }
         self.bits[self.next] = newest;
         self.next = (self.next + 1) % kept;
@@ -67,13 +64,10 @@ impl History {
 }
 
 impl Folds {
+    /// Widths that are prime: a period in the history must not be one of the fold.
     fn new(length: usize) -> Self {
         let folded = |width| Folded { value: 0, length, width };
-        Self {
-            index: folded(sizes::INDEX_BITS),
-            tag: folded(sizes::TAG_BITS),
-            tag_less_one: folded(sizes::TAG_BITS - 1),
-        }
+        Self { wide: folded(31), narrow: folded(29) }
     }
 }
 
@@ -86,10 +80,15 @@ impl Folded {
     }
 }
 
-/// Spreads an address over all bits: the multiplier of Fibonacci hashing, 2⁶⁴ ÷ golden ratio (Knuth,
-/// The Art of Computer Programming 3, 6.4).
+/// Spreads an address over all bits.
 pub(super) fn mix(address: u64) -> u64 {
-    address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20
+    mix_all(address) >> 20
+}
+
+/// Spreads a number over the upper bits: the multiplier of Fibonacci hashing, 2⁶⁴ ÷ golden ratio (Knuth,
+/// The Art of Computer Programming 3, 6.4).
+pub(super) fn mix_all(number: u64) -> u64 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 #[cfg(test)]
@@ -112,7 +111,7 @@ mod tests {
             history.push(bit);
             pushed.push(bit);
             for folds in history.folds() {
-                for fold in [folds.index, folds.tag, folds.tag_less_one] {
+                for fold in [folds.wide, folds.narrow] {
                     assert_eq!(fold.value, folded(&pushed, fold.length, fold.width));
                 }
             }

@@ -33,7 +33,7 @@ use direction::Direction;
 use history::History;
 use std::collections::BTreeMap;
 use target::Target;
-use tma::self_test::{Below, Biased, Rules};
+use tma::self_test::{Below, Room, Rules};
 
 /// Return addresses that are predicted: the depth of the return stacks of Zen 2 to Zen 4 (AMD's
 /// optimization guides), also measured on Zen 5; Intel's have 16 to 24.
@@ -68,27 +68,29 @@ pub struct Predictor {
     /// Calls that have not returned.
     depth: usize,
     below: Below,
-    biased: Option<Biased>,
 }
 
 impl Default for Predictor {
     fn default() -> Self {
-        Self::new(LONGEST_HISTORY, Rules::default())
+        Self::new(LONGEST_HISTORY, &Rules::default(), Room::default().typical)
     }
 }
 
 impl Predictor {
-    /// A predictor that knows nothing yet, sees `longest` branches back, and follows these rules.
-    pub fn new(longest: usize, rules: Rules) -> Self {
-        let history = History::new(longest);
-        let (direction, target) = (Direction::new(&history), Target::new(&history, rules.targets));
-        let (returns, below, biased) = ([0; RETURNS], rules.returns, rules.biased);
-        Self { history, direction, target, returns, top: 0, held: 0, depth: 0, below, biased }
-    }
-
-    /// How often this processor mispredicts random branches, where that was measured.
-    pub fn biased(&self) -> Option<&Biased> {
-        self.biased.as_ref()
+    /// A predictor that knows nothing yet, sees `longest` branches back, follows these rules, and has banks of 2^`size` entries
+    /// for conditional branches.
+    pub fn new(longest: usize, rules: &Rules, size: u32) -> Self {
+        let (direction, target) = (Direction::new(size), Target::new(rules.targets));
+        Self {
+            history: History::new(longest),
+            direction,
+            target,
+            returns: [0; RETURNS],
+            top: 0,
+            held: 0,
+            depth: 0,
+            below: rules.returns,
+        }
     }
 
     /// Whether `branch` is predicted. It is in the history of the next one.

@@ -1,21 +1,20 @@
 //! How large the tables are, and which history lengths they see.
 
-/// Bits of a bank's index: 2,048 entries.
+/// Bits of a bank's index where nothing else is known: 2,048 entries.
 pub(super) const INDEX_BITS: u32 = 11;
 /// Bits of a tag: one wrong match in 4,096.
 pub(super) const TAG_BITS: u32 = 12;
 /// Banks: between the 8 of the paper of 2006 and the 15 of that of 2011.
-const BANKS: usize = 12;
+pub(super) const BANKS: usize = 12;
 /// The shortest history.
 const SHORTEST: usize = 3;
 /// The history lengths, geometric from the shortest to `longest`.
-pub(super) fn lengths(longest: usize) -> Vec<usize> {
+pub(super) fn lengths(longest: usize) -> [usize; BANKS] {
     let longest = longest.max(SHORTEST + BANKS);
     let ratio = (longest as f64 / SHORTEST as f64).powf(1.0 / (BANKS - 1) as f64);
-    let mut lengths: Vec<usize> = (0..BANKS)
-        .map(|bank| (SHORTEST as f64 * ratio.powi(bank as i32)).round() as usize)
-        .collect();
-    for at in 1..lengths.len() {
+    let mut lengths =
+        std::array::from_fn(|bank| (SHORTEST as f64 * ratio.powi(bank as i32)).round() as usize);
+    for at in 1..BANKS {
         lengths[at] = lengths[at].max(lengths[at - 1] + 1);
     }
     lengths

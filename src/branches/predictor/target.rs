@@ -2,6 +2,7 @@
 
 use super::banks::{Banks, Place};
 use super::history::{History, mix};
+use super::sizes::INDEX_BITS;
 use tma::self_test::Rule;
 
 /// Targets that are kept without history.
@@ -41,8 +42,8 @@ pub(super) struct Target {
 
 impl Target {
     /// One that has seen no branch, and takes targets by `rule`.
-    pub fn new(history: &History, rule: Rule) -> Self {
-        Self { last: vec![Seen::default(); LAST], banks: Banks::new(history), rule }
+    pub fn new(rule: Rule) -> Self {
+        Self { last: vec![Seen::default(); LAST], banks: Banks::new(INDEX_BITS), rule }
     }
 
     /// Whether the target is predicted; learns it.

@@ -83,6 +83,7 @@ fn known(answers: &Answers) -> Vec<String> {
             100.0 * rate
         ))
     }));
+    known.extend(answers.remembered.as_ref().and_then(predicting::remembered));
     let rates = [
         (answers.constant_adds, "dependent additions of a constant"),
         (answers.moves, "dependent moves"),

@@ -36,6 +36,8 @@ pub enum Answer {
     Returns,
     /// How often biased random branches are mispredicted.
     Biased,
+    /// How many outcomes of branches are remembered.
+    Remembered,
     /// Dependent additions of constants a cycle.
     ConstantAdds,
     /// Dependent moves a cycle.
@@ -66,7 +68,7 @@ pub enum Consumer {
 
 impl Answer {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Width,
         Self::NopsFused,
         Self::MovesFused,
@@ -82,6 +84,7 @@ impl Answer {
         Self::Targets,
         Self::Returns,
         Self::Biased,
+        Self::Remembered,
         Self::ConstantAdds,
         Self::Moves,
     ];
@@ -104,7 +107,7 @@ impl Answer {
             | Self::IndirectMisprediction
             | Self::ReturnMisprediction
             | Self::MispredictionLoad => &[BranchCycles, BadSpeculation],
-            Self::Targets | Self::Returns | Self::Biased => &[BranchModel],
+            Self::Targets | Self::Returns | Self::Biased | Self::Remembered => &[BranchModel],
             Self::ConstantAdds | Self::Moves => &[Identification],
         }
     }

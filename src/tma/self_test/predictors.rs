@@ -1,6 +1,7 @@
 //! What branch predictors do that processors differ in.
 
 use super::biased::Biased;
+use super::remembered::Room;
 use serde::Serialize;
 
 /// What differs, as the model of predictors has it.
@@ -12,6 +13,8 @@ pub struct Rules {
     pub returns: Below,
     /// Of random branches that go one way more often; as the model has them where that is not known.
     pub biased: Option<Biased>,
+    /// How much is remembered.
+    pub room: Room,
 }
 
 /// How often an indirect jump is mispredicted that takes, at random, one of two targets.
@@ -40,8 +43,8 @@ impl Rule {
     /// last one with 37.5 and 21.9 %; histories of random targets blur both.
     pub fn mispredicts(self) -> Targets {
         match self {
-            Self::MostFrequent => Targets { quarter: 0.291, eighth: 0.140 },
-            Self::Last => Targets { quarter: 0.358, eighth: 0.186 },
+            Self::MostFrequent => Targets { quarter: 0.271, eighth: 0.135 },
+            Self::Last => Targets { quarter: 0.346, eighth: 0.172 },
         }
     }
 }
