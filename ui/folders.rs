@@ -13,11 +13,17 @@ pub fn config() -> Option<PathBuf> {
     absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))
 }
 
-/// Files by build-id that perf and debuginfod's clients have collected; perf's are in `$PERF_BUILDID_DIR` or
+/// Copies of recorded programs that no path leads to: `tdtool/programs` in the cache folder.
+pub fn programs() -> Option<PathBuf> {
+    Some(cache()?.join("tdtool/programs"))
+}
+
+/// Files by build-id that tdtool, perf and debuginfod's clients have collected; perf's are in `$PERF_BUILDID_DIR` or
 /// `~/.debug`.
 pub fn by_build_id() -> Vec<Cache> {
     let perf = absolute("PERF_BUILDID_DIR").or_else(|| Some(absolute("HOME")?.join(".debug")));
-    perf.map(Cache::Perf).into_iter().chain(debuginfod().map(Cache::Debuginfod)).collect()
+    let perf = perf.into_iter().chain(programs()).map(Cache::Perf);
+    perf.chain(debuginfod().map(Cache::Debuginfod)).collect()
 }
 
 /// The cache of debuginfod's clients: `$DEBUGINFOD_CACHE_PATH`, `~/.debuginfod_client_cache` if it exists, or

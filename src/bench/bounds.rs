@@ -158,7 +158,7 @@ impl Profiler {
         let Ok(traced) = traced else { return Ok(None) };
         let alike = RunSetup { taken: traced.taken, ..setup.clone() };
         let (physical, pages) = (options.physical_pages, options.page_limit);
-        self.runner.again(&setup.values, &setup.lines, physical, pages)?;
+        self.runner.again(&setup.values, &setup.lines, &setup.pages, physical, pages)?;
         let wide = f64::from(self.options.core.width().unwrap_or(4));
         let run = (copies * skeleton.instructions.len()) as f64 / wide;
         let repeat = (CYCLES / run).ceil().clamp(1.0, 400.0) as u32;

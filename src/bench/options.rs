@@ -11,6 +11,8 @@ use tma::Core;
 
 /// How long a block may take besides waiting: hundreds of times what most do.
 const LONGEST: Duration = Duration::from_secs(30);
+/// The same where the user has chosen a budget: still several times what most do.
+const LIMITED: Duration = Duration::from_secs(2);
 
 /// Where core cycles come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,6 +54,8 @@ pub struct Options {
     pub retries: usize,
     /// How long a block may wait for an uncontended core.
     pub budget: Duration,
+    /// Whether the user has chosen the budget: a block that computes longer than most do is then ended, too.
+    pub is_limited: bool,
     /// Whether to measure bounds and the cost of subnormals too.
     pub explain: bool,
     /// Whether to check the assumptions of the measurement. Rows of a batch do not report them.
@@ -119,6 +123,7 @@ impl Default for Options {
             tolerance: 0.008,
             retries: 3,
             budget: Duration::from_secs(5),
+            is_limited: false,
             explain: true,
             assumptions: true,
             copies: None,
@@ -204,7 +209,7 @@ impl Options {
 
     /// How long a block may take in all, and its explanation again: waiting, and what it runs.
     pub fn longest(&self) -> Duration {
-        self.budget.saturating_add(LONGEST)
+        self.budget.saturating_add(if self.is_limited { LIMITED } else { LONGEST })
     }
 
     /// How many pages a block may have mapped.

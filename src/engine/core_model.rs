@@ -45,6 +45,14 @@ pub fn notes(core: &Core) -> Vec<String> {
         core.missing().into_iter().partition(|fact| *fact == LATENCIES);
     let table = core.uarch().map(|name| format!("table {name}"));
     let mut notes: Vec<String> = core.warning().into_iter().chain(core.identity_note()).collect();
+    if let (true, Some(width), Some(table)) = (core.foreign, core.width(), &table) {
+        let of = match core.stated_width() == Some(width) {
+            true => table.as_str(),
+            false => "the self-test, which contradicts the table",
+        };
+        notes
+            .push(format!("slots and issue width are those of {width} a cycle, the width of {of}"));
+    }
     if let (false, Some(table)) = (latencies.is_empty(), &table) {
         notes.push(format!("{table} {NO_LATENCIES}"));
     }

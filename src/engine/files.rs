@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tma::files::is_open_already;
+use tma::files::{is_open_already, open_stream};
 use tma::{Error, Result};
 
 /// Held while a file is being replaced.
@@ -23,20 +23,27 @@ pub fn between_writes() -> MutexGuard<'static, ()> {
 /// It cannot be written, is one of `inputs` or a program, or is a symbolic link to a file: the link may lead
 /// anywhere.
 pub fn write_whole(path: &Path, bytes: &[u8], inputs: &[PathBuf], option: &str) -> Result<()> {
+    if is_stdout(path) {
+        // Not by its name in /dev: that would cut off what a file holds already.
+        let mut out = std::io::stdout().lock();
+        let written = out.write_all(bytes).and_then(|()| out.flush()).or_else(gone);
+        return written.map_err(|e| Error::failed("cannot write to standard output").because(e));
+    }
     check_output(path, inputs, option)?;
     let failed = |e: std::io::Error| {
         not_written(format!("cannot write {}", path.display()), path, &e, option)
     };
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         // A pipe or a device takes what it is given.
-        return OpenOptions::new()
-            .write(true)
-            .open(path)
-            .and_then(|mut out| out.write_all(bytes))
-            .or_else(gone)
-            .map_err(failed);
+        let mut out = open_stream(path).map_err(failed)?;
+        return out.write_all(bytes).or_else(gone).map_err(failed);
     }
     replace(path, bytes).map_err(failed)
+}
+
+/// Whether an output is standard output.
+pub fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
 /// Why an output was not written, and what to do; `what` failed in one sentence.
@@ -53,6 +60,7 @@ pub fn not_written(what: String, path: &Path, error: &std::io::Error, option: &s
         (ErrorKind::StorageFull | ErrorKind::QuotaExceeded, _) => {
             "make room on the disk".to_owned()
         }
+        (ErrorKind::TimedOut, _) => format!("cat {} before, and then tdtool", path.display()),
         (ErrorKind::FileTooLarge, _) => "raise the limit on file sizes (ulimit -f)".to_owned(),
         _ => format!("choose another place with {option}"),
     };
@@ -95,6 +103,9 @@ pub fn check_output(path: &Path, inputs: &[PathBuf], option: &str) -> Result<()>
 /// # Errors
 /// As [`check_output`]; there is no such folder.
 pub fn check_place(path: &Path, inputs: &[PathBuf], option: &str) -> Result<()> {
+    if is_stdout(path) {
+        return Ok(());
+    }
     check_output(path, inputs, option)?;
     match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
         None => Ok(()),

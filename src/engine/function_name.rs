@@ -1,6 +1,6 @@
 //! Functions by the names that people write: as in the symbol table, or demangled, with parameters or without.
 
-use isa::code::nameless;
+use isa::code::{Known, nameless};
 use probe::facts::functions;
 use profile::symbols::demangle::{demangle, demangle_short};
 use std::path::Path;
@@ -10,14 +10,19 @@ use tma::{Error, Result};
 /// Most candidates of an error message.
 const MOST: usize = 5;
 
-/// The symbol of the program at `path` that `given` names; else what is called nearly like it, as words for an
-/// error, if anything is.
+/// The symbol of the program at `path`, or of a function `known` otherwise, that `given` names; else what is called
+/// nearly like it, as words for an error, if anything is.
 ///
 /// # Errors
 /// Several functions have this name, with other parameters.
-pub fn in_file(path: &Path, given: &str) -> Result<std::result::Result<String, Option<String>>> {
-    let Ok(all) = functions(path) else { return Ok(Err(None)) };
-    let symbols = all.iter().filter_map(|one| one.name.as_deref());
+pub fn in_file(
+    path: &Path,
+    known: &[Known],
+    given: &str,
+) -> Result<std::result::Result<String, Option<String>>> {
+    let all = functions(path).unwrap_or_default();
+    let own = all.iter().filter_map(|one| one.name.as_deref());
+    let symbols = own.chain(known.iter().map(|one| one.name.as_str()));
     Ok(match symbol(symbols.clone(), given)? {
         Some(found) => Ok(found.to_owned()),
         None => Err(did_you_mean(symbols, given)),

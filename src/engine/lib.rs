@@ -30,6 +30,7 @@
 //! | `recursion`, `nesting` | functions that may call themselves; their calls and returns |
 //! | [`regions`] | regions that a program marks |
 //! | [`function_name`], [`function_list`] | functions by the names that people write; the largest of a file |
+//! | [`known_functions`] | functions that only a debug file or the run time names |
 //! | [`block`] | a block measured and explained |
 //! | [`block_pair`] | two blocks measured in turn |
 //! | [`judge`] | a cost model's predictions against measured blocks |
@@ -67,6 +68,7 @@ pub mod hot;
 pub mod initial_values;
 pub mod interleaved;
 pub mod judge;
+pub mod known_functions;
 mod loads;
 mod loop_path;
 pub mod measured;

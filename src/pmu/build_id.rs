@@ -10,7 +10,12 @@ pub fn of_file(path: &Path) -> Option<Vec<u8>> {
     if !std::fs::metadata(path).ok()?.is_file() {
         return None;
     }
-    let cache = ReadCache::new(File::open(path).ok()?);
+    of(&File::open(path).ok()?)
+}
+
+/// The build-id of an open ELF file; `None`: it is none, or has none.
+pub fn of(file: &File) -> Option<Vec<u8>> {
+    let cache = ReadCache::new(file);
     let id = object::File::parse(&cache).ok()?.build_id().ok()??.to_vec();
     (!id.is_empty() && id.len() <= 64).then_some(id)
 }

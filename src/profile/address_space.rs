@@ -11,7 +11,7 @@ use crate::ranges::RangeMap;
 use crate::record::{Mapping, Record};
 use crate::recording::About;
 use compiled::Compiled;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// An address in a module.
@@ -45,6 +45,8 @@ struct Region {
 #[derive(Debug, Clone, Default)]
 struct Process {
     regions: Arc<RangeMap<Region>>,
+    /// The first code of its program, which stays where it is, even if other memory takes its place.
+    program: Option<Region>,
     /// Its main thread has ended; samples may still come from the ring buffers of other CPUs.
     ended: bool,
 }
@@ -56,6 +58,8 @@ pub struct AddressSpaces {
     pub modules: Modules,
     search: SearchPaths,
     build_ids: HashMap<String, Vec<u8>>,
+    /// Of each path without a build-id, the inode of the first file.
+    inodes: HashMap<String, u64>,
     processes: HashMap<u32, Process>,
     kernel: RangeMap<Region>,
     /// The kernel's module, once mapped: kernel addresses outside of all mappings belong to it.
@@ -69,6 +73,8 @@ pub struct AddressSpaces {
     left_out: usize,
     /// Code of just-in-time compilers.
     compiled: Compiled,
+    /// Programs whose code was moved to other memory.
+    moved: BTreeSet<usize>,
 }
 
 /// Most mappings that are copied for forked processes, some 60 bytes each: 10,000 processes with 400 mappings.
@@ -86,8 +92,16 @@ impl AddressSpaces {
     /// No processes yet. Program headers are read from files found by `search`; `build_ids` is the
     /// recording's list, for mappings without a build-id.
     pub fn new(search: SearchPaths, build_ids: &[(String, Vec<u8>)]) -> Self {
-        let build_ids = build_ids.iter().cloned().collect();
-        Self { search, build_ids, ..Self::default() }
+        let mut known: HashMap<String, Vec<u8>> = HashMap::new();
+        let mut several: HashSet<&str> = HashSet::new();
+        for (path, id) in build_ids {
+            if known.insert(path.clone(), id.clone()).is_some_and(|other| other != *id) {
+                several.insert(path);
+            }
+        }
+        // Of two files at one path, such as those of containers, only a mapping says which it is of.
+        known.retain(|path, _| !several.contains(path.as_str()));
+        Self { search, build_ids: known, ..Self::default() }
     }
 
     /// Those of a recording.
@@ -104,7 +118,15 @@ impl AddressSpaces {
             format!("{count} processes have lost the mappings of their parents: there are too many")
         });
         let servers = self.search.servers.iter().flat_map(|servers| servers.notes());
-        lost.into_iter().chain(self.compiled.notes.iter().cloned()).chain(servers).collect()
+        let moved = self.moved.iter().filter_map(|module| self.modules.all.get(*module)).map(|m| {
+            format!(
+                "code of {} runs from other memory, such as huge pages that it was moved to: its functions are those of \
+                 the file at these addresses",
+                tma::text::name(m.name())
+            )
+        });
+        let compiled = self.compiled.notes.iter().cloned();
+        lost.into_iter().chain(moved).chain(compiled).chain(servers).collect()
     }
 
     /// Applies a record; those that change no address space are ignored.
@@ -134,9 +156,11 @@ impl AddressSpaces {
             return;
         }
         let kernel = mapping.pid == KERNEL_PID || mapping.kernel;
-        let module = if kernel { kernel_module(mapping) } else { user_module(mapping) };
+        let mut module = if kernel { kernel_module(mapping) } else { user_module(mapping) };
+        module.inode = self.other_inode(&module, mapping.inode);
         let module = self.number(module);
         let region = Region { start: mapping.start, offset: mapping.offset, module };
+        let is_file = self.modules.all.get(module).is_some_and(|m| m.kind == ModuleKind::File);
         if kernel {
             if self.modules.all.get(module).is_some_and(|m| m.kind == ModuleKind::Kernel) {
                 self.kernel_module = Some(module);
@@ -162,12 +186,23 @@ impl AddressSpaces {
                 process.regions = Arc::default();
             }
         }
+        if process.program.is_none() && is_file {
+            process.program = Some(region.clone());
+        }
         Arc::make_mut(&mut process.regions).insert(mapping.start, end, region);
+    }
+
+    /// The inode of a module's file, if another file of this path was mapped before and neither has a build-id.
+    fn other_inode(&mut self, module: &Module, inode: Option<u64>) -> Option<u64> {
+        let inode =
+            inode.filter(|_| module.kind == ModuleKind::File && module.build_id.is_none())?;
+        let first = *self.inodes.entry(module.path.clone()).or_insert(inode);
+        (first != inode).then_some(inode)
     }
 
     /// The number of a module, given the build-id of the recording's list if it has none.
     fn number(&mut self, mut module: Module) -> usize {
-        if module.build_id.is_none() {
+        if module.build_id.is_none() && module.inode.is_none() {
             module.build_id = self.build_ids.get(&module.path).cloned();
         }
         self.modules.number(module)
@@ -182,12 +217,12 @@ impl AddressSpaces {
         }
         // perf synthesizes forks at time 0 for processes that are running already: they have
         // executed other programs since, and records of their own mappings follow.
-        let regions = match time {
-            Some(0) => Arc::default(),
-            _ => self.processes.get(&parent.0).map(|p| Arc::clone(&p.regions)).unwrap_or_default(),
+        let inherited = match time {
+            Some(0) => Process::default(),
+            _ => self.processes.get(&parent.0).cloned().unwrap_or_default(),
         };
         self.compiled.forget(child.0);
-        self.processes.insert(child.0, Process { regions, ended: false });
+        self.processes.insert(child.0, Process { ended: false, ..inherited });
     }
 
     /// The module and address of `ip` in process `pid` now; `user` is the CPU mode of the sample's
@@ -200,7 +235,8 @@ impl AddressSpaces {
             return Some(place);
         }
         if let Some(region) = region {
-            return Some(self.address_in(&region, ip));
+            let moved = self.moved_code(pid, &region, ip);
+            return Some(moved.unwrap_or_else(|| self.address_in(&region, ip)));
         }
         if user == Some(true) || (user.is_none() && ip < KERNEL_HALF) {
             return None;
@@ -260,7 +296,7 @@ fn user_module(mapping: &Mapping) -> Module {
         kind,
         build_id: mapping.build_id.clone().filter(|_| kind.is_file_like()),
         pid: (kind == ModuleKind::Anonymous).then_some(mapping.pid),
-        reference: None,
+        ..Module::default()
     }
 }
 
@@ -273,14 +309,14 @@ fn kernel_module(mapping: &Mapping) -> Module {
         let known = !symbol.is_empty() && mapping.offset != 0;
         let reference = known.then(|| (symbol.to_owned(), mapping.offset));
         let path = KERNEL_PATH.to_owned();
-        return Module { path, kind: ModuleKind::Kernel, build_id, pid: None, reference };
+        return Module { path, kind: ModuleKind::Kernel, build_id, reference, ..Module::default() };
     }
     Module {
         path: mapping.path.clone(),
         kind: ModuleKind::KernelModule,
         build_id,
-        pid: None,
         reference: Some((String::new(), mapping.start)),
+        ..Module::default()
     }
 }
 

@@ -62,6 +62,8 @@ pub struct Module {
     pub kind: ModuleKind,
     /// Build-id as recorded.
     pub build_id: Option<Vec<u8>>,
+    /// Inode of its file, where another file has the same path and neither has a build-id.
+    pub inode: Option<u64>,
     /// Process, for anonymous memory.
     pub pid: Option<u32>,
     /// For the kernel, which moves at every boot: a symbol and its address when recorded. For a

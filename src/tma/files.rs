@@ -4,13 +4,17 @@
 use std::fs::{File, OpenOptions, create_dir_all, remove_file, rename, write};
 use std::io::{Error, ErrorKind, Read as _, Result, Seek as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Most bytes of a program, a debug file or a file of rows that is read as a whole.
 pub const LONGEST_PROGRAM: u64 = 2 << 30;
 
 /// Most bytes of a text that people write or programs report: a table, a document, rows of counts.
 pub const LONGEST_TEXT: u64 = 256 << 20;
+
+/// How long a pipe may be without a reader.
+const READER: Duration = Duration::from_secs(5);
 
 /// Shorter files may be as sparse as they like.
 const LONGEST_HOLE: u64 = 64 << 20;
@@ -53,6 +57,40 @@ pub fn regular(file: File) -> Result<File> {
 pub fn is_open_already(path: &Path) -> bool {
     let all = ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd", "/proc/self/fd"];
     all.iter().any(|known| path.starts_with(known))
+}
+
+/// Opens a pipe or a device for writing; a pipe that nobody reads is waited for, but not for ever.
+///
+/// # Errors
+/// Nobody reads it, or it cannot be opened.
+pub fn open_stream(path: &Path) -> Result<File> {
+    let start = Instant::now();
+    loop {
+        // Without a reader, opening a pipe would wait.
+        match OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(path) {
+            Ok(_reader_is_there) => return OpenOptions::new().write(true).open(path),
+            Err(e) if e.raw_os_error() != Some(libc::ENXIO) => return Err(e),
+            Err(_) if start.elapsed() < READER => std::thread::sleep(Duration::from_millis(50)),
+            Err(_) => {
+                let why = format!("it is a pipe, and nobody read it for {} s", READER.as_secs());
+                return Err(Error::new(ErrorKind::TimedOut, why));
+            }
+        }
+    }
+}
+
+/// A path without links, as it is compared with others. One through a process (`/proc/PID/root/…`, `/proc/PID/exe`) stays as
+/// it is: what its links read as is a path of another mount namespace, or of a file that is gone.
+///
+/// # Errors
+/// There is no such file.
+pub fn resolved(path: &Path) -> Result<PathBuf> {
+    let pid = path.strip_prefix("/proc").ok().and_then(|rest| rest.iter().next());
+    let is_of_process = pid.and_then(|pid| pid.to_str()?.parse::<u32>().ok()).is_some();
+    match is_of_process {
+        true => path.metadata().map(|_| path.to_owned()),
+        false => path.canonicalize(),
+    }
 }
 
 /// The bytes of a regular file, at most `most`.

@@ -5,7 +5,7 @@
 
 use super::{measure, measured, quick, quiet_sandbox, sandbox, thorough};
 use crate::support::trial::{Trial, assert_holds, claim};
-use bench::{Assumption, Measurement, Options, Outcome, Profiler, Status, Values};
+use bench::{Assumption, Init, Measurement, Options, Outcome, Profiler, Status, Values};
 
 fn named<'a>(report: &'a Measurement, name: &str) -> &'a Assumption {
     let found = report.assumptions.iter().find(|i| i.name == name);
@@ -149,5 +149,29 @@ fn a_block_is_not_faster_than_its_front_end_nor_than_the_pipeline_is_wide() {
             let judged = named(&report, "bounds");
             claim(judged.outcome == Outcome::Held, || judged.how.clone()).into()
         });
+    }
+}
+
+/// A mask that selects nothing faults no page: it is mapped all the same, as it is in programs, and the report says so.
+#[test]
+fn masked_accesses_have_their_pages_whatever_the_mask() {
+    let Some(_busy) = sandbox() else { return };
+    if !std::arch::is_x86_feature_detected!("avx2") {
+        return;
+    }
+    // vmaskmovps [rdi],ymm1,ymm0; vpmaskmovd ymm0,ymm1,[rsi]; vpgatherdd ymm0,[rdi+ymm2*4],ymm1
+    for hex in ["c4e2752e07", "c4e2758c06", "c4e275900497"] {
+        let mut profiler = Profiler::new(quick());
+        let empty = measured(&mut profiler, hex);
+        assert!(!empty.pages.is_empty(), "{hex}: {empty:?}");
+        assert_eq!(named(&empty, "masks").outcome, Outcome::Violated, "{hex}");
+        let init = vec![(Init::Vector, u64::MAX)];
+        let mut profiler = Profiler::new(Options { init, ..quick() });
+        let full = measured(&mut profiler, hex);
+        assert!(!full.pages.is_empty(), "{hex}");
+        // A gather leaves its mask empty for the next copy.
+        if hex != "c4e275900497" {
+            assert_eq!(named(&full, "masks").outcome, Outcome::Held, "{hex}");
+        }
     }
 }

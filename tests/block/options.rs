@@ -2,6 +2,8 @@
 
 use super::{block, command, json, sandbox};
 use crate::support::pty::on_terminal;
+use crate::support::run::{ended, send, start};
+use nix::sys::signal::Signal;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -52,4 +54,21 @@ fn a_long_measurement_shows_its_progress_on_a_terminal_and_clears_it() {
         assert!(shown.contains(" passes; "), "{took:?}: {shown:?}");
     }
     assert!(shown.is_empty() || shown.ends_with("\r\x1b[K"), "{shown:?}");
+}
+
+#[test]
+fn an_interrupt_shows_what_was_measured_until_then() {
+    let Some(_busy) = sandbox() else { return };
+    // imul rax,rbx; add rcx,rax; and four more to remove
+    let block = "480fafc34801c14801d64801d74901d04901d1";
+    let child = start(&mut command([block, "--thorough", "--what-if"]));
+    std::thread::sleep(Duration::from_millis(300));
+    send(&child, Signal::SIGINT);
+    let ran = ended(child);
+    // It may have ended before.
+    if ran.code() != Some(0) {
+        assert_eq!(ran.code(), Some(130), "{ran:?}");
+        assert!(ran.stderr.contains("interrupted"), "{}", ran.stderr);
+        assert!(ran.stdout.contains("imul rax,rbx"), "{}", ran.stdout);
+    }
 }

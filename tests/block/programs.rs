@@ -3,7 +3,7 @@
 use super::{block, hex, json, notes_core_alone, sandbox};
 use crate::support::files::{Folder, text};
 use crate::support::run::tdtool;
-use crate::support::tools::gcc;
+use crate::support::tools::{gcc, tool};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use serde_json::Value;
 use std::fs;
@@ -208,4 +208,33 @@ fn a_program_without_a_function_lists_its_functions_the_largest_first() {
     assert!(all.windows(2).all(|two| two[0]["bytes"].as_u64() >= two[1]["bytes"].as_u64()));
     let lines = block(["--list", program]).stdout;
     assert!(lines.contains("functions") && lines.contains("count"), "{lines}");
+}
+
+/// As distributions have them: the program stripped, its symbols in a file that a link names.
+#[test]
+fn blocks_of_a_stripped_program_have_the_names_of_its_debug_file() {
+    let folder = Folder::new();
+    let source = "__attribute__((noinline)) long heavy(long n) { long s = 0; \
+                  for (long i = 0; i < n; i++) s = s * 3 + i; return s; } \
+                  int main(int c, char **v) { return (int)heavy(c); }";
+    let Some(program) = gcc(folder.path(), source, &["-O1", "-g"], "prog") else { return };
+    let debug = folder.path().join("prog.debug");
+    let Some(_) = tool("objcopy", &["--only-keep-debug", text(&program), text(&debug)]) else {
+        return;
+    };
+    tool("strip", &[text(&program)]);
+    let place = format!("{}:heavy", text(&program));
+    let bare = tdtool(["block", "--list", &place]);
+    assert_eq!(bare.code(), Some(1), "{}", bare.stdout);
+    let link = format!("--add-gnu-debuglink={}", text(&debug));
+    tool("objcopy", &[&link, text(&program)]);
+    let listed = tdtool(["block", "--list", &place]).succeeded();
+    assert!(listed.stdout.contains("heavy"), "{}", listed.stdout);
+    let functions = tdtool(["block", "--list", text(&program)]).succeeded();
+    assert!(functions.stdout.contains("heavy"), "{}", functions.stdout);
+    let deps = tdtool(["deps", &format!("{place}@0")]).succeeded();
+    assert!(deps.stdout.contains("heavy@0"), "{}", deps.stdout);
+    // What is not there names the file and the function.
+    let beyond = tdtool(["block", &format!("{place}+99")]);
+    assert!(beyond.stderr.contains(&format!("--list {place}")), "{}", beyond.stderr);
 }

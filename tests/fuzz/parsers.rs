@@ -58,7 +58,7 @@ fn locations(data: &[u8], text: &str) {
         assert!(text.starts_with(file));
     }
     for place in [Location::Range(0x40_1000, 0x40_1008), Location::Function("main".into(), 1)] {
-        if let Some(listed) = sensible(list_blocks(data, &place)) {
+        if let Some(listed) = sensible(list_blocks(data, &[], &place)) {
             assert!(listed.blocks.iter().all(|b| b.instructions > 0), "{listed:?}");
         }
         if let Some(found) = sensible(read_location(data, &place)) {

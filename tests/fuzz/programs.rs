@@ -27,7 +27,7 @@ pub fn feed(data: &[u8]) {
     let search = SearchPaths { debug: vec![folder.path().to_owned()], ..SearchPaths::default() };
     let path = path.display().to_string();
     let kind = ModuleKind::of_path(&path);
-    let module = Module { path, kind, build_id: None, pid: None, reference: None };
+    let module = Module { path, kind, build_id: None, pid: None, inode: None, reference: None };
     let mut symbols = Symbols::new(search);
     for offset in OFFSETS {
         let address = first.wrapping_add(offset);

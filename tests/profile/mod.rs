@@ -6,6 +6,7 @@ mod cut_off;
 mod damage;
 #[cfg(feature = "debuginfod")]
 mod debuginfod;
+mod go;
 mod jit;
 pub mod large;
 pub mod made;

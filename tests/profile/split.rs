@@ -4,6 +4,7 @@
 use super::binutils::{C, addr2line, at, functions, instructions, module};
 use super::symbols::check_lines;
 use crate::support::files::{Folder, text};
+use crate::support::run::tdtool;
 use crate::support::tools::{build, copy, tool};
 use profile::files::SearchPaths;
 use profile::symbols::Symbols;
@@ -127,6 +128,10 @@ fn stripped_programs_have_the_symbols_that_are_compressed_inside() {
             assert!(names.contains(&found.name.as_str()), "{found:?} is {names:?}");
         }
     }
+
+    // Blocks are named as in reports.
+    let listed = tdtool(["block", "--list", &format!("{}:helper", text(&bare))]).succeeded();
+    assert!(listed.stdout.contains("helper"), "{}", listed.stdout);
 
     // What claims to be compressed symbols and is not.
     let packed = fs::read(place("mini.xz")).unwrap();

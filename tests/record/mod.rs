@@ -8,6 +8,7 @@ pub mod busy;
 mod controlled;
 mod interruption;
 mod permission;
+mod replaced;
 mod samples;
 mod sessions;
 mod targets;

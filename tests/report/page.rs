@@ -3,6 +3,7 @@
 use super::{compiled, report};
 use crate::support::files::{Folder, fixture, text};
 use crate::support::quiet::busy;
+use crate::support::run::{Ran, command, ended, program, run, start};
 use serde_json::{Value, json};
 
 /// Two functions that take about as long; frames are kept.
@@ -97,6 +98,40 @@ fn a_page_escapes_every_name() {
     for shown in ["<data value=\"0.1234\">12.3 %</data>", "<data value=\"0.4321\">43.2 %</data>"] {
         assert!(page.contains(shown), "{shown}");
     }
+}
+
+#[test]
+fn a_dash_is_standard_output_for_every_file() {
+    let folder = Folder::new();
+    let file = document(&folder, "f");
+    let of = |arguments: &[&str]| run_with(&folder, &[&["report", &file], arguments].concat());
+    let page = of(&["--html", "-"]).succeeded();
+    assert!(page.stdout.starts_with("<!") && page.stdout.trim_end().ends_with("</html>"));
+    assert!(!folder.path().join("-").exists());
+    for both in [&["--html", "-", "--format", "json"][..], &["--html", "-", "--firefox", "-"]] {
+        let refused = of(both);
+        assert_eq!(refused.code(), Some(2), "{both:?}");
+        assert!(refused.stderr.contains("standard output"), "{}", refused.stderr);
+    }
+    let refused = run_with(&folder, &["record", "-o", "-", "--", "true"]);
+    assert!(refused.code() == Some(2) && !folder.path().join("-").exists(), "{refused:?}");
+}
+
+#[test]
+fn a_pipe_is_written_to_its_reader_and_not_waited_for_without_one() {
+    let folder = Folder::new();
+    let (file, pipe) = (document(&folder, "f"), folder.path().join("pipe"));
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let refused = run_with(&folder, &["report", &file, "--html", text(&pipe)]);
+    assert_eq!(refused.code(), Some(1));
+    assert!(refused.stderr.contains("nobody read it"), "{}", refused.stderr);
+    let reader = start(program("cat").arg(&pipe));
+    run_with(&folder, &["report", &file, "--html", text(&pipe)]).succeeded();
+    assert!(ended(reader).stdout.trim_end().ends_with("</html>"));
+}
+
+fn run_with(folder: &Folder, arguments: &[&str]) -> Ran {
+    run(command(arguments).current_dir(folder.path()))
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::measure::{MEASUREMENT, MeasureArgs, usage};
 use super::outcome::{note_blocked, status};
 use super::progress::Clock;
 use super::quoted::quoted;
+use crate::folders;
 use crate::message::{self, note};
 use clap::Args;
 use engine::record::{NO_PMU, SampleAsk, Sampled, record};
@@ -104,6 +105,7 @@ impl SampleArgs {
             loads: self.loads,
             period: self.period,
             ring: usize::try_from(self.ring).unwrap_or(512) << 10,
+            programs: folders::programs(),
         })
     }
 }

@@ -61,7 +61,7 @@ impl Profiler {
         setup: &RunSetup,
     ) -> Result<std::result::Result<Stopped, Failure>> {
         let (physical, pages) = (self.options.physical_pages, self.options.page_limit);
-        self.runner.again(&setup.values, &setup.lines, physical, pages)?;
+        self.runner.again(&setup.values, &setup.lines, &setup.pages, physical, pages)?;
         let shape = setup.shape(block, required_state, setup.copies, BLOCK_CODE);
         let program = forms::checked(&shape);
         self.runner.worker()?.write(program.start, &program.bytes);

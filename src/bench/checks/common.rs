@@ -86,6 +86,7 @@ pub(super) mod example {
             reseeded: Vec::new(),
             accesses: accesses.iter().map(access).collect(),
             complete: true,
+            masked: Default::default(),
             end: Default::default(),
             rip_area: 0,
         }

@@ -7,6 +7,7 @@
 //! | `tlb` | translations of the pages |
 //! | `captured` | the same two of a loop with a program's memory |
 //! | `timing` | contention, reproducibility, and registers that the harness reinitialised |
+//! | `masks` | masks that select nothing, and pages that masked accesses lack |
 //! | `aligned` | alignment, by the processor's own check |
 //! | `subnormal` | subnormal operands and results |
 //!
@@ -18,6 +19,7 @@ mod captured;
 mod code;
 mod common;
 mod lines;
+mod masks;
 pub(crate) mod subnormal;
 mod timing;
 mod tlb;
@@ -55,7 +57,8 @@ pub fn all(
     physical: usize,
     core: &Core,
 ) -> Vec<Assumption> {
-    vec![
+    let masks = masks::masks(block, setup);
+    let all = [
         lines::l1_data(block, setup, physical, core.l1_data),
         tlb::data_tlb(setup, core.facts().data_tlb.as_ref()),
         code::l1_code(block, setup, copies, core.l1_code),
@@ -69,5 +72,6 @@ pub fn all(
         aliasing::stores(block, setup, core.false_distances().as_deref()),
         timing::own_registers(setup),
         timing::reproducibility(timed),
-    ]
+    ];
+    all.into_iter().chain(masks).collect()
 }

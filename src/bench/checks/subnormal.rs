@@ -111,7 +111,7 @@ impl Profiler {
             return Ok(assumption(Outcome::Unchecked, reason));
         }
         let (physical, pages) = (self.options.physical_pages, self.options.page_limit);
-        self.runner.again(&setup.values, &setup.lines, physical, pages)?;
+        self.runner.again(&setup.values, &setup.lines, &setup.pages, physical, pages)?;
         form.install(&mut self.runner)?;
         let seen = self.gradual(form);
         let slowdown = match &seen {

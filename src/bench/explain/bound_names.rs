@@ -18,5 +18,20 @@ pub const FRONT_END: &str = "front-end";
 /// Issue slots by instruction count; part of every measurement.
 pub const WIDTH: &str = "issue-width";
 
+/// SSE code where upper halves of vector registers are not zero.
+pub const TRANSITION: &str = "sse-avx-transition";
+
+/// Faults of the x87 register stack.
+pub const X87_STACK: &str = "x87-stack";
+
+/// Subnormal numbers.
+pub const SUBNORMALS: &str = "subnormals";
+
+/// Faults of masked accesses.
+pub const SUPPRESSED_FAULTS: &str = "suppressed-faults";
+
+/// Causes of assists.
+pub const CAUSES: [&str; 4] = [TRANSITION, X87_STACK, SUBNORMALS, SUPPRESSED_FAULTS];
+
 /// Start of the evidence of a bound that is a sum of latencies.
 pub const COMPUTED: &str = "computed from latencies";

@@ -16,6 +16,8 @@ pub struct Explainer {
     pub(super) analyser: Analyser,
     pub(super) core: Arc<Core>,
     pub(super) progress: Progress,
+    /// Whether subnormals are computed exactly.
+    pub(super) gradual_underflow: bool,
     /// How long a measurement, or a list of what-if measurements in total, may wait for an uncontended
     /// core.
     pub(super) budget: Duration,
@@ -55,6 +57,7 @@ impl Explainer {
             budget: options.budget,
             longest: options.longest(),
             user_values: user_values(&options),
+            gradual_underflow: options.gradual_underflow,
             progress: options.progress,
         }
     }

@@ -7,7 +7,7 @@ use super::verdict::{judge, with_jump};
 use super::what_if::not_measured;
 use super::{nodes, refuted_bounds, variants};
 use crate::measurement::LOOP;
-use crate::{Measurement, Profiler, Status};
+use crate::{Measurement, Profiler, Status, Throughput};
 use isa::code::Block;
 use isa::deps::Kind;
 use isa::latency::Source;
@@ -16,6 +16,8 @@ use tma::Result;
 
 /// How far a time may be below a sum of measured latencies, each with its error.
 const CERTAIN: f64 = 0.05;
+/// The interval of an unstable block, as a share of its time, that still has a verdict.
+const NARROW: f64 = 0.01;
 /// How often an unstable block is measured again.
 const RETRIES: usize = 2;
 
@@ -54,6 +56,7 @@ impl Explainer {
         let unstable = self.retry_unstable(profiler, block, measurement)?;
         match (measurement.status, &measurement.throughput) {
             (Status::Ok, Some(_)) => {}
+            (Status::Unstable, Some(throughput)) if is_narrow(throughput) => {}
             (status, Some(_)) => {
                 let why = measurement.reason.as_deref().unwrap_or("no reason is known");
                 let why = format!("the block is {}: {why}", status.word());
@@ -79,7 +82,10 @@ impl Explainer {
             measurement: own.as_ref().unwrap_or(measurement),
             looped: is_loop.then_some(&*measurement),
         };
-        if subject.measurement.status != Status::Ok && !is_loop {
+        let own_time = subject.measurement.throughput.as_ref();
+        let is_trusted =
+            subject.measurement.status == Status::Ok || own_time.is_some_and(is_narrow);
+        if !is_trusted && !is_loop {
             let why = subject.measurement.reason.as_deref().unwrap_or("no reason").to_owned();
             let why = format!("without its final jump the block is not `ok`: {why}");
             leave_unexplained(measurement, &why, what_if);
@@ -107,6 +113,10 @@ impl Explainer {
             (body.as_ref().filter(|_| !is_loop), cycles(measurement), cycles(subject.measurement))
         {
             verdict = with_jump(verdict, whole, rest);
+        }
+        if let Some(assist) = self.assist(&subject, findings.evidence.time)? {
+            verdict = assist.verdict();
+            findings.bounds.push(assist.bound());
         }
         if what_if {
             self.bench.set_end(Some(Instant::now() + self.longest));
@@ -143,6 +153,11 @@ impl Explainer {
         }
         Ok(None)
     }
+}
+
+/// Whether a time is known well although it may not be called stable: what lies close together explains itself.
+fn is_narrow(throughput: &Throughput) -> bool {
+    throughput.high - throughput.low <= NARROW * throughput.cycles
 }
 
 /// Why the time cannot be: it is below a loop-carried latency through registers all parts of which

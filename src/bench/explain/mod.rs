@@ -6,6 +6,7 @@
 //! | `explanation`, `explainer` | the entry point, and what it keeps between blocks |
 //! | `evidence`, `slots`, `without_dependencies` | measuring the bounds, and variants with broken dependencies |
 //! | `chains` | what loop-carried chains say of the evidence |
+//! | `assists`, `cause` | what single instructions may meet that takes hundreds of cycles |
 //! | `lengthened` | the same instructions with longer encodings |
 //! | `variants`, `breakers`, `disjoint_memory` | building the variants |
 //! | `findings`, `bound_names` | results for the verdict and the document |
@@ -19,8 +20,10 @@
 //! docs/method/blocks.md, "What bounds the block", has the method.
 
 mod alias_pairs;
+mod assists;
 mod bound_names;
 mod breakers;
+mod cause;
 mod chains;
 mod cycles;
 mod disjoint_memory;

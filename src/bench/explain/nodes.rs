@@ -1,6 +1,6 @@
 //! Enters bounds and verdict into the nodes of the top-down tree.
 
-use super::bound_names::{DEPENDENCY, FORWARDING, FRONT_END, PORTS, SLOTS, WIDTH};
+use super::bound_names::{CAUSES, DEPENDENCY, FORWARDING, FRONT_END, PORTS, SLOTS, WIDTH};
 use super::findings::Findings;
 use super::verdict::{Class, Verdict};
 use crate::{Hierarchy, Measurement, Node};
@@ -16,9 +16,13 @@ struct BoundNode {
     bounds: &'static [&'static str],
 }
 
+/// The node of assists, which only a block has that is bound by them.
+const ASSISTS: &str = "Assists";
+
 /// The nodes with bounds; level 1 has the ids of the processor's table.
-const BOUND_NODES: [BoundNode; 9] = [
+const BOUND_NODES: [BoundNode; 10] = [
     bound_node("Retiring", "Retiring", None, Some(Class::IssueWidth), &[SLOTS, WIDTH]),
+    bound_node(ASSISTS, ASSISTS, Some("Retiring"), None, &CAUSES),
     bound_node("Frontend_Bound", "Frontend Bound", None, None, &[FRONT_END]),
     bound_node(
         "Fetch_Bandwidth",
@@ -69,12 +73,17 @@ pub fn enter(measurement: &mut Measurement, findings: &Findings, verdict: &Verdi
     };
     let measured = measurement.hierarchy.is_measured();
     let disagreement = disagreement(&measurement.hierarchy, verdict.class);
+    let by_assists = matches!(verdict.class, Class::Assist(_));
     for (spec, bound) in BOUND_NODES.iter().zip(bounds) {
+        if spec.id == ASSISTS && !by_assists {
+            continue;
+        }
+        let is_verdict = spec.class == Some(verdict.class) || spec.id == ASSISTS;
         let known = measurement.hierarchy.nodes.iter_mut().find(|n| n.label == spec.label);
         match known {
             Some(node) => {
                 node.bound = bound;
-                node.is_verdict = spec.class == Some(verdict.class);
+                node.is_verdict = is_verdict;
             }
             None if !measured || bound.is_some() => {
                 let parent = spec.parent.map(|label| id_of(&measurement.hierarchy, label));
@@ -84,7 +93,7 @@ pub fn enter(measurement: &mut Measurement, findings: &Findings, verdict: &Verdi
                     parent,
                     reason: Some("a bound is not a share of slots".to_owned()),
                     bound,
-                    is_verdict: spec.class == Some(verdict.class),
+                    is_verdict,
                     ..Node::default()
                 };
                 measurement.hierarchy.nodes.push(node);
@@ -158,7 +167,7 @@ fn disagreement(hierarchy: &Hierarchy, class: Class) -> Option<String> {
         Class::FrontEnd => "Frontend Bound",
         Class::IssueWidth => "Retiring",
         Class::Ports | Class::Dependency | Class::StoreForwarding => "Backend Bound",
-        Class::Undecided | Class::Unexplained => return None,
+        Class::Assist(_) | Class::Undecided | Class::Unexplained => return None,
     };
     let level_1 = hierarchy.nodes.iter().filter(|n| n.parent.is_none());
     let largest = level_1

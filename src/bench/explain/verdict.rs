@@ -1,5 +1,6 @@
 //! The verdict: the bound that explains a block's time, from the evidence.
 
+use super::cause::Cause;
 use super::cycles::{Cycles, NEAR, Reaches};
 use super::model::{Evidence, FASTER};
 
@@ -16,6 +17,8 @@ pub enum Class {
     Dependency,
     /// A loop-carried dependency through memory, or loads that wait for stores.
     StoreForwarding,
+    /// Assists, for this cause.
+    Assist(Cause),
     /// Several bounds reach the time within the errors.
     Undecided,
     /// No bound does.
@@ -31,6 +34,7 @@ impl Class {
             Self::Ports => "ports",
             Self::Dependency => "dependency",
             Self::StoreForwarding => "store-forwarding",
+            Self::Assist(cause) => cause.name(),
             Self::Undecided => "undecided",
             Self::Unexplained => "unexplained",
         }

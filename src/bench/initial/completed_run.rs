@@ -1,6 +1,7 @@
 //! What a traced run that completed shows: pages, accesses, lines written, the state at its end.
 
 use super::failure::{Failure, TOO_MANY_LINES};
+use super::masks::masked;
 use super::trace::{self, Access};
 use super::value_search::{Candidate, ValueSearch};
 use crate::harness::program::Program;
@@ -38,8 +39,11 @@ impl ValueSearch<'_> {
         if let Some(failure) = split_lock(self.block, &accesses) {
             return Ok(Err(failure));
         }
+        let masked = masked(self.block, &program.slots, &bytes, copies, rip);
         // A page that no traced access touches means that accesses are missing.
-        complete &= pages.iter().all(|page| accesses.iter().any(|a| a.touches(*page)));
+        let touched =
+            |page: &u64| accesses.iter().any(|a| a.touches(*page)) || masked.pages.contains(page);
+        complete &= pages.iter().all(touched);
         let mut lines =
             self.runner.changed_lines(&pages, start.values.memory, options.physical_pages);
         written_lines(&accesses, &pages, options.physical_pages, &mut lines);
@@ -59,6 +63,7 @@ impl ValueSearch<'_> {
             reseeded,
             accesses,
             complete,
+            masked,
             end,
             rip_area,
         };

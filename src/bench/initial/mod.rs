@@ -10,6 +10,7 @@
 //! | `cache_fit` | values that keep a runnable block within the L1 data cache |
 //! | `traced_run`, `completed_run` | one traced run, and what it shows |
 //! | `slots` | the registers that are traced |
+//! | `masks` | what masked accesses leave out, and the pages they may access |
 //! | `trace`, `failure` | memory accesses of a run, why it failed |
 
 #[cfg(target_arch = "x86_64")]
@@ -23,6 +24,8 @@ pub(crate) mod failure;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod hill_climbing;
 pub(crate) mod init;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod masks;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod proposals;
 #[cfg(target_arch = "x86_64")]

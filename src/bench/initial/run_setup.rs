@@ -1,5 +1,6 @@
 //! The setup with which a block runs: initial values, pages, and the accesses it makes with them.
 
+use super::masks::MaskedAccesses;
 use super::trace::Access;
 use super::values::Values;
 use crate::harness::program::Shape;
@@ -28,6 +29,8 @@ pub struct RunSetup {
     pub accesses: Vec<Access>,
     /// Whether the trace holds every access.
     pub complete: bool,
+    /// Masked accesses.
+    pub masked: MaskedAccesses,
     /// General-purpose registers and memory at the end.
     pub end: FinalState,
     /// Where `[rip+x]` points, from the start of the region.

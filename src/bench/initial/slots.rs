@@ -41,11 +41,26 @@ pub(super) fn bit_index(inst: &Inst) -> Option<Register> {
     (bits && inst.touches_memory() && register.is_gpr()).then_some(register)
 }
 
-/// The mask of a gather or scatter.
-pub(super) fn lane_mask(inst: &Inst) -> Register {
-    match inst.decoded.op_mask() {
-        Register::None => inst.decoded.op2_register(),
-        mask => mask,
+/// The mask that selects which elements of its memory operand an instruction accesses: faults of the others are
+/// suppressed.
+pub(super) fn mask(inst: &Inst) -> Option<Register> {
+    use Mnemonic as M;
+    let decoded = &inst.decoded;
+    if !inst.touches_memory() {
+        return None;
+    }
+    if decoded.op_mask() != Register::None {
+        return Some(decoded.op_mask());
+    }
+    match decoded.mnemonic() {
+        M::Vmaskmovps | M::Vmaskmovpd | M::Vpmaskmovd | M::Vpmaskmovq => {
+            Some(decoded.op1_register())
+        }
+        M::Maskmovdqu | M::Vmaskmovdqu => Some(decoded.op2_register()),
+        _ if inst.memory.iter().any(|m| m.index().is_vector_register()) => {
+            Some(decoded.op2_register())
+        }
+        _ => None,
     }
 }
 
@@ -71,10 +86,8 @@ pub fn needed(inst: &Inst) -> (Vec<Register>, Vec<Register>) {
     for memory in &inst.memory {
         add(memory.base());
         add(memory.index());
-        if memory.index().is_vector_register() {
-            add(lane_mask(inst));
-        }
     }
+    mask(inst).into_iter().for_each(&mut add);
     bit_index(inst).into_iter().for_each(&mut add);
     if repeats(inst) {
         add(Register::RCX);

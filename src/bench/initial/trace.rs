@@ -1,7 +1,8 @@
 //! Reads an address trace: the registers that the tracing code stored before and after each
 //! instruction, and the memory accesses that follow from them.
 
-use super::slots::{Slot, bit_index, lane_mask, repeats};
+use super::masks;
+use super::slots::{Slot, bit_index, repeats};
 use crate::sandbox::layout as at;
 use iced_x86::{Mnemonic, Register, UsedMemory};
 use isa::code::{Block, Inst};
@@ -42,13 +43,13 @@ impl Access {
 }
 
 /// Registers stored around one instruction of one copy.
-struct Stored<'a> {
+pub(super) struct Stored<'a> {
     slots: &'a [Slot],
     bytes: &'a [u8],
 }
 
 impl Stored<'_> {
-    fn bytes(&self, register: Register, after: bool) -> Option<&[u8]> {
+    pub(super) fn bytes(&self, register: Register, after: bool) -> Option<&[u8]> {
         let slot = self.slots.iter().find(|s| s.register == register && s.after == after)?;
         self.bytes.get(slot.at..slot.at + Slot::size(register))
     }
@@ -58,7 +59,7 @@ impl Stored<'_> {
     }
 
     /// Element `index` of a vector register, of `size` bytes.
-    fn element(&self, register: Register, index: usize, size: usize) -> Option<u64> {
+    pub(super) fn element(&self, register: Register, index: usize, size: usize) -> Option<u64> {
         let number = register.number() as u32;
         let whole = self
             .bytes(Register::YMM0 + number, false)
@@ -67,7 +68,7 @@ impl Stored<'_> {
     }
 
     /// The value of a register in an address; segment bases are the sandbox's.
-    fn value(&self, register: Register, element: usize, size: usize) -> Option<u64> {
+    pub(super) fn value(&self, register: Register, element: usize, size: usize) -> Option<u64> {
         match register {
             Register::FS => Some(at::FS_BASE),
             Register::GS => Some(at::GS_BASE),
@@ -79,7 +80,7 @@ impl Stored<'_> {
     }
 }
 
-fn little_endian(bytes: &[u8], size: usize) -> u64 {
+pub(super) fn little_endian(bytes: &[u8], size: usize) -> u64 {
     bytes.iter().take(size.min(8)).rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
@@ -92,30 +93,44 @@ pub fn accesses(
     copies: usize,
     rip: u64,
 ) -> (Vec<Access>, bool) {
-    let (mut all, mut complete, mut next) = (Vec::with_capacity(slots.len()), true, 0);
+    let (mut all, mut complete) = (Vec::with_capacity(slots.len()), true);
     let mut ranges = Vec::new();
     // The reconstruction of repeated string instructions assumes ascending addresses.
     let downwards = block.instructions.iter().any(|i| i.decoded.mnemonic() == Mnemonic::Std);
+    each(block, slots, bytes, copies, |copy, instruction, inst, stored| {
+        ranges.clear();
+        let known = add_accesses(inst, stored, rip, &mut ranges).is_some();
+        if !known || downwards && repeats(inst) {
+            complete = false;
+            return;
+        }
+        all.extend(ranges.iter().map(|&(memory, address, size)| {
+            let access = UsedMemory::access(memory);
+            let (reads, writes) = (Inst::reads(access), Inst::writes(access));
+            Access { copy, instruction, address, size, reads, writes }
+        }));
+    });
+    (all, complete)
+}
+
+/// Calls `see` with every instruction of every copy, by their numbers, and what was stored around it.
+pub(super) fn each<'a>(
+    block: &'a Block,
+    slots: &'a [Slot],
+    bytes: &'a [u8],
+    copies: usize,
+    mut see: impl FnMut(usize, usize, &'a Inst, &Stored<'a>),
+) {
+    let mut next = 0;
     for copy in 0..copies {
         for (instruction, inst) in block.instructions.iter().enumerate() {
             let own = |s: &&Slot| (s.copy, s.instruction) == (copy, instruction);
             let count = slots[next..].iter().take_while(own).count();
             let stored = Stored { slots: &slots[next..next + count], bytes };
             next += count;
-            ranges.clear();
-            let known = add_accesses(inst, &stored, rip, &mut ranges).is_some();
-            if !known || downwards && repeats(inst) {
-                complete = false;
-                continue;
-            }
-            all.extend(ranges.iter().map(|&(memory, address, size)| {
-                let access = UsedMemory::access(memory);
-                let (reads, writes) = (Inst::reads(access), Inst::writes(access));
-                Access { copy, instruction, address, size, reads, writes }
-            }));
+            see(copy, instruction, inst, &stored);
         }
     }
-    (all, complete)
 }
 
 /// Addresses and sizes that one instruction of one copy accessed; the trace must reach it.
@@ -170,7 +185,12 @@ fn add_accesses<'a>(
 }
 
 /// The address of an operand without vector index.
-fn plain(inst: &Inst, memory: &UsedMemory, stored: &Stored<'_>, rip: u64) -> Option<u64> {
+pub(super) fn plain(
+    inst: &Inst,
+    memory: &UsedMemory,
+    stored: &Stored<'_>,
+    rip: u64,
+) -> Option<u64> {
     let redirected = inst.rip_displacement.is_some() && memory.base() == Register::None;
     if redirected {
         let low = inst.decoded.ip_rel_memory_address() as i64 & at::RIP_MASK;
@@ -212,28 +232,21 @@ fn repeated(inst: &Inst, address: u64, stored: &Stored<'_>) -> Option<Vec<(u64, 
 
 /// The addresses of the active lanes of a gather or scatter.
 fn lanes(inst: &Inst, memory: &UsedMemory, stored: &Stored<'_>) -> Option<Vec<u64>> {
+    let active = masks::selected(inst, stored)?;
+    let all = all_lanes(inst, memory, stored)?;
+    Some(all.into_iter().enumerate().filter(|(n, _)| active >> n & 1 == 1).map(|l| l.1).collect())
+}
+
+/// The addresses of all lanes of a gather or scatter, those that its mask leaves out, too.
+pub(super) fn all_lanes(inst: &Inst, memory: &UsedMemory, stored: &Stored<'_>) -> Option<Vec<u64>> {
     let decoded = &inst.decoded;
     let vector = [decoded.op0_register(), decoded.op1_register()]
         .into_iter()
         .find(|r| r.is_vector_register())?;
-    let element = memory.memory_size().size();
     let index_size = if decoded.is_vsib64() { 8 } else { 4 };
-    let count = (vector.size() / element).min(memory.index().size() / index_size);
-    let mask = lane_mask(inst);
-    let active = |lane: usize| {
-        if mask.is_k() {
-            Some(little_endian(stored.bytes(mask, false)?, 8) >> lane & 1 == 1)
-        } else {
-            Some(stored.element(mask, lane, element)? >> (8 * element - 1) & 1 == 1)
-        }
-    };
-    let mut found = Vec::new();
-    for lane in 0..count {
-        if active(lane)? {
-            found.push(memory.virtual_address(lane, |r, e, s| stored.value(r, e, s))?);
-        }
-    }
-    Some(found)
+    let elements = vector.size() / memory.memory_size().size();
+    let count = elements.min(memory.index().size() / index_size);
+    (0..count).map(|lane| memory.virtual_address(lane, |r, e, s| stored.value(r, e, s))).collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::value_search::{Candidate, FailedRun, ValueSearch};
 use crate::harness::forms;
 use crate::harness::program::{Program, Shape};
 use crate::initial::run_setup::RunSetup;
-use crate::runner::{BLOCK_CODE, Segment};
+use crate::runner::{BLOCK_CODE, Segment, may_map};
 use crate::sandbox::{Ended, layout as at};
 use tma::Result;
 
@@ -62,7 +62,35 @@ impl ValueSearch<'_> {
             Err(failure) => Err(self.note_failure(start, failure, Some((&ended, &program)))),
         };
         self.keep_program(start, program);
-        Ok(outcome)
+        match outcome {
+            Ok(setup) => self.with_masked_pages(start, setup).map(Ok),
+            Err(failed) => Ok(Err(failed)),
+        }
+    }
+
+    /// The same run with the pages mapped that its masks left out; as it was, where that cannot be.
+    fn with_masked_pages(&mut self, start: &Candidate, setup: RunSetup) -> Result<RunSetup> {
+        let worker = self.runner.worker()?;
+        let (base, pages) = (worker.base(), setup.masked.pages.iter());
+        let missing = pages.filter(|page| !setup.pages.contains(page) && may_map(**page, base));
+        let all: Vec<u64> = setup.pages.iter().chain(missing).copied().collect();
+        if all.len() == setup.pages.len() || all.len() > self.pages {
+            return Ok(setup);
+        }
+        let wanted = RunSetup { pages: all, ..setup.clone() };
+        let Some((ended, program)) = self.attempt(start, Pages::Known(Some(&wanted)))? else {
+            return Ok(setup);
+        };
+        if ended == Ended::Done
+            && let Ok(again) = self.completed_run(start, &program)?
+        {
+            self.keep_program(start, program);
+            return Ok(again);
+        }
+        if let Some((_, program)) = self.attempt(start, Pages::Known(Some(&setup)))? {
+            self.keep_program(start, program);
+        }
+        Ok(setup)
     }
 
     /// Notes how and where a run ended, for the next ones.

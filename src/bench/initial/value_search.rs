@@ -157,10 +157,11 @@ impl<'a> ValueSearch<'a> {
         values
     }
 
-    /// Whether no values help, or none can be tried any more: the processor lacks an instruction, or the
-    /// block's time is up.
+    /// Whether no values help, or none can be tried any more: the processor lacks an instruction, the block's time is
+    /// up, or the measurement is cancelled.
     pub(super) fn is_hopeless(&self) -> bool {
         self.runner.limit.is_spent()
+            || self.options.progress.is_cancelled()
             || self.first_failure.as_ref().is_some_and(|t| t.failure.reason.starts_with(ILLEGAL))
     }
 

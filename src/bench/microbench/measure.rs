@@ -47,6 +47,11 @@ impl Bench {
         self.profiler.set_budget(budget);
     }
 
+    /// Whether subnormals are computed exactly from now on.
+    pub fn set_gradual_underflow(&mut self, exact: bool) {
+        self.profiler.set_gradual_underflow(exact);
+    }
+
     /// Has no measurement from now on take longer than until `end`.
     pub fn set_end(&mut self, end: Option<std::time::Instant>) {
         self.profiler.set_end(end);

@@ -19,9 +19,9 @@ pub use super::results::rejected;
 use super::results::{empty, fail};
 use super::settings::{MeasuredOn, Settings};
 use crate::counting::Source;
-use crate::initial::failure::LATE;
+use crate::initial::failure::{Failure, LATE};
 use crate::measurement::{FaultLocation, Measurement, Outcome, Status};
-use crate::runner::{MXCSR_GRADUAL, Runner};
+use crate::runner::{MXCSR_FAST, MXCSR_GRADUAL, Runner};
 use isa::code::Block;
 use std::time::{Duration, Instant};
 use tma::Result;
@@ -102,6 +102,11 @@ impl Profiler {
         self.options.budget = budget;
     }
 
+    /// Whether subnormals are computed exactly from now on.
+    pub fn set_gradual_underflow(&mut self, exact: bool) {
+        self.options.gradual_underflow = exact;
+    }
+
     /// Has no block from now on take longer than until `end`.
     pub fn set_end(&mut self, end: Option<Instant>) {
         self.end = end;
@@ -150,16 +155,14 @@ impl Profiler {
         }
         let start = Instant::now();
         self.deadline = start + self.options.budget;
-        if self.options.gradual_underflow {
-            self.runner.mxcsr = MXCSR_GRADUAL;
-        }
+        self.runner.mxcsr = if self.options.gradual_underflow { MXCSR_GRADUAL } else { MXCSR_FAST };
         self.runner.select_sentinel()?;
         // The self-test may have answered now.
         measurement.machine = Some(MeasuredOn::on(&self.options.core));
         self.source.select_clock(&mut self.runner, &self.options)?;
         measurement.sandbox = self.runner.layers()?.missing;
         let sentinel = self.runner.sentinel;
-        let outcome = self.measure_within_limit(block, start, &mut measurement);
+        let outcome = self.measure_within_limit(block, &mut measurement);
         // What follows is not the block's.
         let limit = std::mem::take(&mut self.runner.limit);
         let failed = !matches!(outcome, Ok(Ok(())));
@@ -167,6 +170,10 @@ impl Profiler {
         measurement.settings = Some(self.settings());
         if let Err(failure) = outcome? {
             self.suspicious = true;
+            let failure = match self.options.progress.is_cancelled() {
+                true => Failure::of_block("cancelled"),
+                false => failure,
+            };
             fail(&mut measurement, &failure);
             if failure.reason == LATE && !limit.was_stopped() {
                 // None of its runs took long: the machine is busy, and the block may well run.

@@ -28,10 +28,9 @@ impl Profiler {
     pub(super) fn measure_within_limit(
         &mut self,
         block: &Block,
-        start: Instant,
         measurement: &mut Measurement,
     ) -> Result<std::result::Result<(), Failure>> {
-        let own = start + self.options.longest();
+        let own = Instant::now() + self.options.longest();
         self.runner.limit = Limit::until(self.end.map_or(own, |end| end.min(own)));
         self.runner.worker()?;
         self.runner.blocks += 1;

@@ -155,7 +155,7 @@ impl Runner {
         (read(context::MXCSR_END), read(context::X87_END) & 0xffff)
     }
 
-    /// Makes ready to run a block again that ran before, in a worker started since then, too.
+    /// Makes ready to run a block again that ran before with these pages, in a worker started since then, too.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -163,11 +163,13 @@ impl Runner {
         &mut self,
         values: &Values,
         lines: &[u64],
+        known: &[u64],
         physical: usize,
         pages: usize,
     ) -> Result<()> {
         if self.worker()?.get32(at::MAIL + mail::PHYSICAL_COUNT) == 0 {
             self.prepare(values, physical, pages)?;
+            self.map_known(known)?;
         } else {
             self.values(values)?;
         }
@@ -181,12 +183,7 @@ impl Runner {
         let count = worker.get32(at::MAIL + mail::PAGE_COUNT) as usize;
         let bytes = worker.read(at::PAGES, 8 * count.min(at::PAGES_MAX));
         let pages: Vec<u64> = bytes.chunks_exact(8).map(word).collect();
-        let region = worker.base()..worker.base() + at::SIZE as u64;
-        let sound = |page: &u64| {
-            page.is_multiple_of(PAGE as u64)
-                && (lowest()..at::USER_TOP).contains(page)
-                && !region.contains(page)
-        };
+        let sound = |page: &u64| may_map(*page, worker.base());
         (count <= at::PAGES_MAX && pages.iter().all(sound)).then_some(pages)
     }
 
@@ -257,6 +254,13 @@ fn word(bytes: &[u8]) -> u64 {
     let mut all = [0; 8];
     all.copy_from_slice(bytes);
     u64::from_le_bytes(all)
+}
+
+/// Whether a page of this address may be mapped for a block whose worker has its region at `base`.
+pub fn may_map(page: u64, base: u64) -> bool {
+    page.is_multiple_of(PAGE as u64)
+        && (lowest()..at::USER_TOP).contains(&page)
+        && !(base..base + at::SIZE as u64).contains(&page)
 }
 
 /// The lowest address that an unprivileged program may map.

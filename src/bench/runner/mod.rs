@@ -11,6 +11,7 @@ use crate::initial::values::Values;
 use crate::layers::Layers;
 use crate::timing::clock::{Places, Sentinel};
 use limit::Limit;
+pub use memory::may_map;
 use pmu::machine::{Root, same_kind};
 use std::sync::Arc;
 use tma::Core;

@@ -83,7 +83,7 @@ fn of_file(path: &Path) -> Result<Vec<Chosen>> {
         };
         error.because(why).hint(hint)
     };
-    let path = path.canonicalize().map_err(|e| failed(e.to_string()))?;
+    let path = tma::files::resolved(path).map_err(|e| failed(e.to_string()))?;
     let found = functions(&path).map_err(failed)?;
     let mut names = Names::new(&path);
     Ok(found.into_iter().map(|named| names.chosen(named)).collect())

@@ -7,6 +7,7 @@ use pmu::perf::cannot_start;
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};
 
@@ -35,16 +36,28 @@ pub(super) fn processor_time(pid: i32) -> Option<f64> {
 
 /// Whether it would have other privileges than its caller (execve(2)).
 fn is_setuid(command: &Command) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
     let metadata = program(command).ok().and_then(|path| path.metadata().ok());
     metadata.is_some_and(|of| of.mode() & (libc::S_ISUID | libc::S_ISGID) != 0)
 }
 
-/// The program that a process executes.
+/// The program that a process executes: its path, or where that leads to another file from here (another mount
+/// namespace, a replaced program), one through the process.
 ///
 /// # Errors
 /// There is no such process, or it is another user's.
 pub(crate) fn executable(pid: i32) -> Result<PathBuf> {
+    let own = PathBuf::from(format!("/proc/{pid}/exe"));
+    let path = link(pid)?;
+    let file = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
+    let inside = path.strip_prefix("/").unwrap_or(&path);
+    let inside = Path::new(&format!("/proc/{pid}/root")).join(inside);
+    let all = [path, inside];
+    let is_it = |path: &&PathBuf| file(path).is_some() && file(path) == file(&own);
+    Ok(all.iter().find(is_it).cloned().unwrap_or(own))
+}
+
+/// The path of a process's program in its own mount namespace.
+fn link(pid: i32) -> Result<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/exe")).map_err(|error| {
         let failed = Error::not_possible(format!("process {pid} cannot be counted"));
         match error.kind() {

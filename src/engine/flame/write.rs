@@ -7,7 +7,7 @@ use crate::render::{callgrind, flame};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::fmt::Write as _;
-use std::io::{ErrorKind, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 use tma::{Error, Result};
 
@@ -20,17 +20,7 @@ pub fn write_folded(lines: &[(String, u64)], path: &Path) -> Result<()> {
     for (stack, samples) in lines {
         let _ = writeln!(text, "{stack} {samples}");
     }
-    if path.as_os_str() != "-" {
-        return write_whole(path, text.as_bytes(), &[], "--folded");
-    }
-    // Not by its name in /dev: that would cut off what a file holds already.
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(Error::failed("cannot write folded stacks to standard output").because(e))
-        }
-        // A reader that went away (| head) has what it wanted.
-        _ => Ok(()),
-    }
+    write_whole(path, text.as_bytes(), &[], "--folded")
 }
 
 /// Writes a flame graph: a page of HTML if the name ends so, else SVG.

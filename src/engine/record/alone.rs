@@ -1,5 +1,6 @@
 //! Samples of a command or process that something else starts and follows, without counts of the whole run.
 
+use super::kept_programs::keep;
 use super::sample::{self, Chosen};
 use super::sample_ask::SampleAsk;
 use super::session;
@@ -9,7 +10,7 @@ use pmu::Target;
 use pmu::machine::Machine;
 use pmu::sampling::{Attachment, RunHooks as _, Sampler};
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tma::error::Result;
 use tma::tables::{Library, Table};
@@ -24,6 +25,7 @@ pub(crate) struct Alone<'a> {
     pub tables: Vec<Arc<Table>>,
     /// What must be known of the samples.
     pub notes: Vec<String>,
+    programs: Option<PathBuf>,
 }
 
 impl<'a> Alone<'a> {
@@ -46,7 +48,8 @@ impl<'a> Alone<'a> {
             Sampler::new(machine, plan, sink)
         });
         let tables = cores.into_iter().map(|core| core.table).collect();
-        Ok(Self { machine, file, sampler, target: ask.target.clone(), tables, notes })
+        let (target, programs) = (ask.target.clone(), sample.programs.clone());
+        Ok(Self { machine, file, sampler, target, tables, notes, programs })
     }
 
     /// Begins with a process, which has not executed its program yet if it is that of a command.
@@ -83,6 +86,9 @@ impl<'a> Alone<'a> {
         });
         session::close(&self.file, json!({}), summary.as_ref());
         self.notes.extend(summary.iter().flat_map(|summary| summary.notes.clone()));
+        if let (Some(folder), Some(summary)) = (&self.programs, &summary) {
+            self.notes.extend(keep(folder, &summary.elsewhere));
+        }
         (summary.is_some(), self.notes)
     }
 }

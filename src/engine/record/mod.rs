@@ -10,12 +10,14 @@
 //! | `hardware` | records of branches and loads |
 //! | `per_function` | counts of level 1 at samples |
 //! | `session`, `shared_file` | the session file |
+//! | `kept_programs` | copies of programs that no path leads to afterwards |
 //! | `alone` | samples of a command that something else starts |
 
 mod alone;
 mod by_name;
 mod chooser;
 mod hardware;
+mod kept_programs;
 mod locating;
 mod names;
 mod per_function;

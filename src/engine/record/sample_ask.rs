@@ -1,6 +1,7 @@
 //! What a user asks to be sampled.
 
 use pmu::sampling::{CallChains, FREQUENCY, RING};
+use std::path::PathBuf;
 
 /// What to sample.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +31,8 @@ pub struct SampleAsk {
     pub period: Option<u64>,
     /// Bytes of the ring of each CPU.
     pub ring: usize,
+    /// Folder for copies of programs that no path leads to afterwards; none are kept without it.
+    pub programs: Option<PathBuf>,
 }
 
 impl Default for SampleAsk {
@@ -47,6 +50,7 @@ impl Default for SampleAsk {
             loads: None,
             period: None,
             ring: RING,
+            programs: None,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Measures, and writes counts and samples to the session file as they arrive.
 
+use super::kept_programs::keep;
 use super::sample::{self, Chosen};
 use super::sample_ask::SampleAsk;
 use super::shared_file::{CountsWriter, SharedFile};
-use crate::files::check_output;
+use crate::files::{check_output, is_stdout};
 use crate::topdown::live::{CountedCore, LiveAsk, Outcome, Update, measure_beside, prepare};
 use pmu::machine::{Finding, Machine};
 use pmu::perf::Rate;
@@ -65,9 +66,15 @@ pub fn record(
         Some(sample) => sample::choose(machine, &cores, blocked.as_ref(), sample, ask.user_only)?,
         None => Chosen { plan: None, notes: Vec::new() },
     };
+    if is_stdout(path) {
+        return Err(Error::usage("a recording is a file, and is not written to standard output")
+            .because("its end is written when the command has ended")
+            .hint("tdtool record -o FILE -- COMMAND, then tdtool report FILE"));
+    }
     check_output(path, &program(ask), "--output")?;
     let old = put_aside(path)?;
-    let outcome = into(machine, library, ask, path, (&cores, blocked, chosen), update);
+    let programs = sample.and_then(|sample| sample.programs.as_deref());
+    let outcome = into(machine, library, ask, (path, programs), (&cores, blocked, chosen), update);
     if let Err(error) = &outcome {
         let never_ran =
             matches!(error.kind(), ErrorKind::CommandNotFound | ErrorKind::CommandNotExecutable);
@@ -109,7 +116,7 @@ fn into(
     machine: &Machine,
     library: &Library,
     ask: &LiveAsk,
-    path: &Path,
+    (path, programs): (&Path, Option<&Path>),
     (cores, blocked, chosen): (&[CountedCore], Option<Finding>, Chosen),
     update: &mut dyn FnMut(Update),
 ) -> Result<Recorded> {
@@ -143,6 +150,7 @@ fn into(
     let summary = sampler.as_mut().map(Sampler::take_summary);
     let sampled = sampled.zip(summary).map(|((events, rate), summary)| {
         notes.extend(summary.notes.iter().cloned());
+        notes.extend(programs.iter().flat_map(|folder| keep(folder, &summary.elsewhere)));
         Sampled { events, rate, summary }
     });
     end(&writer, &outcome, sampled.as_ref());

@@ -4,7 +4,7 @@
 //! Addresses are p_vaddr and END is exclusive. `+N` is the N-th basic block of a function, `@N` its
 //! N-th loop, from 0, as [`flow`] finds them.
 
-use super::elf_function::{self, Function};
+use super::elf_function::{self, Function, Known};
 use super::hex::MAX_BLOCK_BYTES;
 use super::location::{Location, LoopName};
 use super::region::{Placeholders, cut, cut_among};
@@ -39,23 +39,36 @@ const MAX_LOOP_BYTES: usize = 4 * MAX_BLOCK_BYTES;
 /// # Errors
 /// `data` is not an x86-64 ELF file, has no such function or block, or no code at the addresses.
 pub fn read_location(data: &[u8], location: &Location) -> Result<Located> {
-    read(data, location, None)
+    read(data, &[], location, None)
+}
+
+/// The same where functions are `known` that the file itself does not name.
+///
+/// # Errors
+/// As [`read_location`].
+pub fn read_known(data: &[u8], known: &[Known], location: &Location) -> Result<Located> {
+    read(data, known, location, None)
 }
 
 /// The blocks at `locations` of one file, each at its own address. In an object file, all blocks
 /// see the same placeholder address for a variable.
 ///
 /// # Errors
-/// As [`read_location`].
-pub fn read_path(data: &[u8], locations: &[Location]) -> Result<Vec<Located>> {
+/// As [`read_known`].
+pub fn read_path(data: &[u8], known: &[Known], locations: &[Location]) -> Result<Vec<Located>> {
     let mut placeholders = Placeholders::default();
-    locations.iter().map(|location| read(data, location, Some(&mut placeholders))).collect()
+    locations.iter().map(|location| read(data, known, location, Some(&mut placeholders))).collect()
 }
 
 /// The block at a location. With `among`, relocations resolve relative to its address and share
 /// the placeholder addresses of other blocks; without, as if it were at address 0.
-fn read(data: &[u8], location: &Location, among: Option<&mut Placeholders>) -> Result<Located> {
-    let program = Program::open(&data)?;
+fn read(
+    data: &[u8],
+    known: &[Known],
+    location: &Location,
+    among: Option<&mut Placeholders>,
+) -> Result<Located> {
+    let program = Program::open(&data)?.with(known);
     let mut found = Located::default();
     let (section, start, end) = match location {
         Location::Range(start, end) => {
@@ -80,7 +93,6 @@ fn read(data: &[u8], location: &Location, among: Option<&mut Placeholders>) -> R
                 (*number < all.len()).then_some(*number).ok_or_else(|| {
                     Error::usage(format!("{name} has no basic block +{number}"))
                         .because(format!("it has {}", numbered(all.len(), "basic block")))
-                        .hint(format!("list them with `tdtool block --list FILE:{name}`"))
                 })
             })?;
             (function.section, start, end)
@@ -124,6 +136,8 @@ pub fn function_around(data: &[u8], address: u64) -> Option<(String, Range<u64>)
 /// An ELF file whose code is read.
 pub(super) struct Program<'a> {
     file: object::File<'a>,
+    /// Functions that the file itself does not name.
+    known: &'a [Known],
     pub image: flow::Image<&'a &'a [u8]>,
 }
 
@@ -136,7 +150,12 @@ impl<'a> Program<'a> {
             )
         })?;
         let image = flow::Image::new(data).map_err(|why| refused().because(why))?;
-        Ok(Self { file, image })
+        Ok(Self { file, known: &[], image })
+    }
+
+    /// The same where functions are `known` that the file itself does not name.
+    pub fn with(self, known: &'a [Known]) -> Self {
+        Self { known, ..self }
     }
 
     /// The addresses of the block of `function` that `choose` selects; sets its name in `found`.
@@ -174,9 +193,7 @@ impl<'a> Program<'a> {
                 LoopName::Number(_, number) => format!("{name} has no loop @{number}"),
                 LoopName::At(address) => format!("{address:#x} is in no loop of {name}"),
             };
-            Error::usage(what)
-                .because(format!("it has {}", numbered(flow.loops.len(), "loop")))
-                .hint(format!("list them with `tdtool block --list FILE:{name}`"))
+            Error::usage(what).because(format!("it has {}", numbered(flow.loops.len(), "loop")))
         })?;
         let (one, of) = (&flow.loops[number], flow.blocks.len());
         let (start, end) = (flow.blocks[one.head].start, flow.blocks[one.head].end);
@@ -233,12 +250,12 @@ impl<'a> Program<'a> {
 
     /// The function that contains an address.
     pub fn around(&self, address: u64) -> Result<Function> {
-        elf_function::around(&self.file, address)
+        elf_function::around(&self.file, self.known, address)
     }
 
     /// The function `name`.
     pub fn function(&self, name: &str) -> Result<Function> {
-        elf_function::named(&self.file, name)
+        elf_function::named(&self.file, self.known, name)
     }
 }
 

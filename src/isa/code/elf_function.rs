@@ -3,6 +3,7 @@
 use super::nameless::nameless_start;
 use super::unwind;
 use object::{Object as _, ObjectSymbol as _, SectionIndex, SymbolKind};
+use std::ops::Range;
 use tma::error::nearest;
 use tma::{Error, Result};
 
@@ -12,6 +13,22 @@ pub struct Function {
     pub start: u64,
     pub size: u64,
     pub section: Option<SectionIndex>,
+}
+
+/// A function that the file itself does not name: by a separate debug file, or a table of its run time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// Its name in a symbol table.
+    pub name: String,
+    /// Its addresses (p_vaddr).
+    pub range: Range<u64>,
+}
+
+impl Known {
+    fn function(&self) -> Function {
+        let Range { start, end } = self.range;
+        Function { name: self.name.clone(), start, size: end.saturating_sub(start), section: None }
+    }
 }
 
 impl Function {
@@ -25,26 +42,27 @@ impl Function {
     }
 }
 
-/// The function that contains an address, by its symbol or else by the unwind table.
-pub fn around(file: &object::File<'_>, address: u64) -> Result<Function> {
+/// The function that contains an address, by its symbol, or else as it is `known` otherwise or by the unwind table.
+pub fn around(file: &object::File<'_>, known: &[Known], address: u64) -> Result<Function> {
     let holds = |s: &object::Symbol<'_, '_>| {
         s.kind() == SymbolKind::Text && s.address() <= address && address - s.address() < s.size()
     };
     let found = file.symbols().chain(file.dynamic_symbols()).find(holds);
+    let known = known.iter().find(|known| known.range.contains(&address)).map(Known::function);
     let unnamed = || {
         let range = unwind::around(file, address)?;
         let (name, size) = (format!("{:#x}", range.start), range.end - range.start);
         Some(Function { name, start: range.start, size, section: None })
     };
-    found.and_then(|s| Function::of(&s)).or_else(unnamed).ok_or_else(|| {
+    found.and_then(|s| Function::of(&s)).or(known).or_else(unnamed).ok_or_else(|| {
         Error::failed(format!("no function covers {address:#x}"))
             .hint("give FILE:START..END, as objdump prints the addresses")
     })
 }
 
 /// The function without a symbol at `start`, called `name`.
-fn at(file: &object::File<'_>, name: &str, start: u64) -> Result<Function> {
-    let found = around(file, start)?;
+fn at(file: &object::File<'_>, known: &[Known], name: &str, start: u64) -> Result<Function> {
+    let found = around(file, known, start)?;
     match found.start == start {
         true => Ok(Function { name: name.to_owned(), ..found }),
         false => Err(Error::failed(format!("no function begins at {start:#x}"))
@@ -54,7 +72,10 @@ fn at(file: &object::File<'_>, name: &str, start: u64) -> Result<Function> {
 }
 
 /// The function `name`.
-pub fn named(file: &object::File<'_>, name: &str) -> Result<Function> {
+pub fn named(file: &object::File<'_>, known: &[Known], name: &str) -> Result<Function> {
+    if let Some(known) = known.iter().find(|known| known.name == name) {
+        return Ok(known.function());
+    }
     let symbols: Vec<_> = file
         .symbols()
         .chain(file.dynamic_symbols())
@@ -71,7 +92,7 @@ pub fn named(file: &object::File<'_>, name: &str) -> Result<Function> {
             Some(of) => Err(Error::failed(format!("`{name}` is a distance, not a block"))
                 .because("+N is the N-th block of a function")
                 .hint(format!("FILE:{:#x} is the block there", of.address() + start))),
-            None => at(file, name, start),
+            None => at(file, known, name, start),
         };
     }
     found.or(only.copied()).and_then(Function::of).ok_or_else(|| {

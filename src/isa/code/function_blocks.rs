@@ -1,6 +1,7 @@
 //! The basic blocks of a function as a list to choose from (`tdtool block --list`).
 
 use super::elf::Program;
+use super::elf_function::Known;
 use super::location::{Location, LoopName};
 use crate::flow;
 use serde::Serialize;
@@ -55,12 +56,13 @@ pub struct BlockLine {
     pub last: String,
 }
 
-/// The basic blocks of the function of the ELF file `data` that `location` names or lies in.
+/// The basic blocks of the function of the ELF file `data` that `location` names or lies in; `known` are functions
+/// that the file itself does not name.
 ///
 /// # Errors
 /// `data` is not an x86-64 ELF file or has no such function.
-pub fn list_blocks(data: &[u8], location: &Location) -> Result<FunctionBlocks> {
-    let program = Program::open(&data)?;
+pub fn list_blocks(data: &[u8], known: &[Known], location: &Location) -> Result<FunctionBlocks> {
+    let program = Program::open(&data)?.with(known);
     let function = match location {
         Location::Range(address, _)
         | Location::At(address)

@@ -4,7 +4,7 @@
 //! The whole file is assembled so that jumps keep their encoded lengths. Labels inserted in place of
 //! the marker comments locate the regions in the object file.
 
-use super::assemble::{Syntax, run, sign};
+use super::assemble::{Syntax, assemble, run, sign};
 use super::directives;
 use super::markers::{self, Marked};
 use super::region::{Region, cut};
@@ -38,13 +38,31 @@ pub fn listing_syntax(text: &str) -> (Syntax, Option<String>) {
     (Syntax::Intel, None)
 }
 
-/// The marked regions of an assembly file such as a compiler's `-S` output; without markers, all
-/// of its code as one region.
+/// The marked regions of an assembly file such as a compiler's `-S` output; without markers, all of its code as one
+/// region, unless it is what a compiler wrote of whole functions. Instructions alone may have the columns of listings,
+/// as on the command line.
 ///
 /// # Errors
 /// The assembler is missing or rejects a line, a directive is not accepted, markers do not pair, or
 /// a region contains no code.
 pub fn read_listing(text: &str, syntax: Syntax) -> Result<Vec<Region>> {
+    read(text, syntax).or_else(|error| match is_bare(text) {
+        true => assemble(text, syntax)
+            .map(|bytes| vec![Region { name: None, bytes }])
+            .map_err(|_| error),
+        false => Err(error),
+    })
+}
+
+/// Whether a text has instructions and labels only, as on the command line.
+fn is_bare(text: &str) -> bool {
+    let mut all = text.lines().flat_map(|line| directives::statements(line).unwrap_or_default());
+    let has_directive = all.any(|statement| directives::directive(&statement).is_some());
+    let is_short = text.len() <= MAX_LISTING_BYTES;
+    is_short && !has_directive && text.lines().all(|line| markers::comment(line).is_none())
+}
+
+fn read(text: &str, syntax: Syntax) -> Result<Vec<Region>> {
     if text.len() > MAX_LISTING_BYTES {
         return Err(Error::failed("the assembly file is too long")
             .because(format!("it has {} bytes; the limit is {MAX_LISTING_BYTES}", text.len())));
@@ -57,6 +75,9 @@ pub fn read_listing(text: &str, syntax: Syntax) -> Result<Vec<Region>> {
     let file = object::File::parse(&*object).map_err(|e| failed(e.to_string()))?;
     if regions.is_empty() {
         return match marked_code(&file)? {
+            found if found.is_empty() && has_functions(text) => {
+                Err(unmarked("it has whole functions"))
+            }
             found if found.is_empty() => whole(&file),
             found => Ok(found),
         };
@@ -121,19 +142,33 @@ pub fn marked_code(file: &object::File<'_>) -> Result<Vec<Region>> {
     Ok(found)
 }
 
+/// Whether a text has functions as compilers write them, with calls and returns, and data among them.
+fn has_functions(text: &str) -> bool {
+    let is_mark = |statement: &String| {
+        let found = directives::directive(statement);
+        found.is_some_and(|(name, _)| [".cfi_startproc", ".type", ".size"].contains(&&*name))
+    };
+    text.lines()
+        .flat_map(|line| directives::statements(line).unwrap_or_default())
+        .any(|s| is_mark(&s))
+}
+
+fn unmarked(cause: impl std::fmt::Display) -> Error {
+    Error::failed("the file marks no region").because(cause).hint(
+        "enclose the block in `# LLVM-MCA-BEGIN` and `# LLVM-MCA-END`, each on its own line; or assemble the file \
+         and name a block: FILE.o:FUNCTION+N",
+    )
+}
+
 /// All code, if it is in a single section.
 fn whole(file: &object::File<'_>) -> Result<Vec<Region>> {
-    let failed = |cause: &str| {
-        Error::failed("the file marks no region").because(cause).hint(
-            "enclose the block in `# LLVM-MCA-BEGIN` and `# LLVM-MCA-END`, each on its own line",
-        )
-    };
+    let failed = |cause: &str| unmarked(cause);
     let text = |s: &object::Section<'_, '_>| s.kind() == SectionKind::Text && s.size() > 0;
     let mut sections = file.sections().filter(text);
     match (sections.next(), sections.next()) {
         (Some(one), None) => {
             let bytes = cut(file, &one, 0, one.size() as usize)
-                .map_err(|e| failed(&format!("its code cannot be used as one block: {e}")))?;
+                .map_err(|e| unmarked(format!("its code cannot be used as one block: {e}")))?;
             Ok(vec![Region { name: None, bytes }])
         }
         (None, _) => Err(failed("it contains no code")),
@@ -177,5 +212,25 @@ mod tests {
             assert_eq!(listing_syntax(text).0, syntax, "{text}");
         }
         assert!(listing_syntax(att).1.is_some_and(|how| how.contains("line 3")));
+    }
+
+    #[test]
+    fn a_call_to_a_number_and_the_columns_of_a_listing_are_read_as_on_the_command_line() {
+        let call = "add rax, rbx; call 0x100";
+        let marked = format!("# LLVM-MCA-BEGIN\n{call}\n# LLVM-MCA-END\n");
+        let columns = "0x10 o-> add rax,rbx  d1(-1)\n0x13     jne short 0x10\n";
+        for (text, block) in [(&*marked, call), (columns, columns)] {
+            let found = read_listing(text, Syntax::Intel).unwrap();
+            assert_eq!(found[0].bytes, assemble(block, Syntax::Intel).unwrap(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_compiler_wrote_of_whole_functions_is_no_block() {
+        let text = "\t.text\nf:\n\t.cfi_startproc\n\tmovl $1, %eax\n\tret\n\t.cfi_endproc\n";
+        let error = read_listing(text, Syntax::Att).unwrap_err();
+        assert_eq!(error.what(), "the file marks no region");
+        let marked = text.replace("ret", "# LLVM-MCA-BEGIN\n nop\n# LLVM-MCA-END\n ret");
+        assert_eq!(read_listing(&marked, Syntax::Att).unwrap()[0].bytes, [0x90]);
     }
 }

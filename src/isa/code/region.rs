@@ -75,6 +75,8 @@ impl Placeholders {
                     None => (self.of((false, index.0)), 0),
                 }
             }
+            // `call 0x100`: the number is the address.
+            RelocationTarget::Absolute => return Some((0, 0)),
             _ => return None,
         };
         Some((ordinal, FIRST + ordinal * SPACING + within))

@@ -10,10 +10,13 @@
 //! | `sampler` | opening events, one ring buffer per CPU; start and stop |
 //! | `drain` | the thread that empties the ring buffers |
 //! | `record_statistics` | statistics of raw records: samples, losses, mapped files |
+//! | `mapped`, `elsewhere` | files that processes have mapped, by device and inode; those that no path leads to |
 //! | `synthesis` | records of processes and mappings from before the recording |
 
 mod ability;
 mod drain;
+mod elsewhere;
+mod mapped;
 mod output;
 mod plan;
 mod precision;
@@ -23,7 +26,7 @@ mod sampler;
 mod synthesis;
 
 pub use ability::{Ability, ability};
-pub use output::{Attached, Batch, MappedFile, Output, Sink, Summary};
+pub use output::{Attached, Batch, ElsewhereFile, MappedFile, Output, Sink, Summary};
 pub use plan::{CallChains, CountedEvent, Extra, FREQUENCY, Plan, RING, SampledEvent};
 pub use precision::{reads_inherited, with_supported_precision};
 pub use run_hooks::{Attachment, NoHooks, RunHooks};

@@ -1,6 +1,8 @@
 //! What sampling produces: records while it runs, and a summary.
 
 use super::plan::SampledEvent;
+use std::fs::File;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// An open event.
@@ -48,6 +50,22 @@ pub struct MappedFile {
     pub build_id: Vec<u8>,
 }
 
+/// A file that was mapped executable and that its path does not lead to from here: it was replaced, or is of another
+/// mount namespace.
+#[derive(Debug, Clone)]
+pub struct ElsewhereFile {
+    /// Its build-id.
+    pub build_id: Vec<u8>,
+    /// The file.
+    pub file: Arc<File>,
+}
+
+impl PartialEq for ElsewhereFile {
+    fn eq(&self, other: &Self) -> bool {
+        self.build_id == other.build_id
+    }
+}
+
 /// Summary of a recording.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Summary {
@@ -65,6 +83,8 @@ pub struct Summary {
     pub wall: Duration,
     /// Files with code that were mapped.
     pub files: Vec<MappedFile>,
+    /// Those of them that their paths do not lead to.
+    pub elsewhere: Vec<ElsewhereFile>,
     /// What a report must state.
     pub notes: Vec<String>,
 }

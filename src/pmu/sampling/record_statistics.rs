@@ -2,6 +2,7 @@
 //!
 //! Layouts are those of `enum perf_event_type` in linux/perf_event.h.
 
+use super::mapped::Mapped;
 use crate::records::format::misc;
 use crate::records::kind::{self, LOST, LOST_SAMPLES, MMAP, SAMPLE, THROTTLE};
 use crate::records::raw::{Header, headers};
@@ -17,8 +18,8 @@ pub(super) struct RecordStatistics {
     pub lost: u64,
     pub throttled: u64,
     pub bytes: u64,
-    /// Files mapped executable, with the build-id if the record has it.
-    pub files: HashMap<String, Option<Vec<u8>>>,
+    /// Files mapped executable, with the build-id if the record has it, each by one of its mappings.
+    pub files: HashMap<(String, Option<Vec<u8>>), Mapped>,
 }
 
 impl RecordStatistics {
@@ -58,13 +59,19 @@ impl RecordStatistics {
         });
         let build_id = build_id.filter(|id| !id.is_empty());
         let Ok(name) = std::str::from_utf8(name) else { return };
-        match self.files.get_mut(name) {
-            None => {
-                self.files.insert(name.to_owned(), build_id);
-            }
-            Some(known) if known.is_none() => *known = build_id,
-            Some(_) => {}
-        }
+        let half = |at: usize| word(header.body, at) & 0xffff_ffff;
+        // Where there is a build-id, device and inode are not recorded.
+        let is_known = is_second && build_id.is_none() && word(header.body, 40) != 0;
+        let start = word(header.body, 8);
+        let mapped = Mapped {
+            pid: half(0) as u32,
+            start,
+            end: start.saturating_add(word(header.body, 16)),
+            path: name.to_owned(),
+            device: is_known.then(|| (half(32), half(36))),
+            inode: is_known.then(|| word(header.body, 40)),
+        };
+        self.files.insert((name.to_owned(), build_id), mapped);
     }
 }
 
@@ -99,6 +106,7 @@ mod tests {
         let mut statistics = RecordStatistics::default();
         assert_eq!(statistics.add(&all.concat()), (4, 1));
         assert_eq!((statistics.samples, statistics.lost), (1, 7));
-        assert_eq!(statistics.files, HashMap::from([("/bin/x".into(), Some(vec![1, 2, 3, 4]))]));
+        let files: Vec<_> = statistics.files.into_keys().collect();
+        assert_eq!(files, [("/bin/x".into(), Some(vec![1, 2, 3, 4]))]);
     }
 }

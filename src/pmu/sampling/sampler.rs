@@ -5,6 +5,7 @@ mod before;
 mod opening;
 
 use super::drain::Drain;
+use super::elsewhere;
 use super::output::{Attached, Batch, MappedFile, Output, Sink, Summary};
 use super::plan::Plan;
 use super::record_statistics::RecordStatistics;
@@ -62,17 +63,30 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Files with code that have a build-id.
-    fn files(statistics: &mut RecordStatistics) -> Vec<MappedFile> {
+    /// Files with code that have a build-id; those that their paths do not lead to are kept.
+    fn files(&mut self, statistics: &mut RecordStatistics) -> Vec<MappedFile> {
         let mut files = Vec::new();
-        for (path, build_id) in statistics.files.drain() {
-            let build_id = build_id.or_else(|| {
-                let is_file = path.starts_with('/') && !path.starts_with("//");
-                is_file.then(|| build_id::of_file(Path::new(&path))).flatten()
-            });
+        for ((path, recorded), mapped) in statistics.files.drain() {
+            // What the path leads to is most often the file.
+            let here = mapped.is_of_file().then(|| build_id::of_file(Path::new(&path))).flatten();
+            if !mapped.is_of_file() || (recorded.is_some() && recorded == here) {
+                files.extend(recorded.map(|build_id| MappedFile { path, build_id }));
+                continue;
+            }
+            let file = mapped.open();
+            let own = file.as_ref().and_then(build_id::of);
+            let is_it =
+                own.is_some() && recorded.as_ref().is_none_or(|id| own.as_ref() == Some(id));
+            if let (Some(file), Some(own), true) = (file, &own, is_it) {
+                elsewhere::add(&mut self.summary.elsewhere, &path, file, own);
+            }
+            // Without a process to ask, the file at the path is the best that is known, unless it was replaced.
+            let guessed = || own.or(here.filter(|_| mapped.inode.is_none()));
+            let build_id = recorded.or_else(guessed);
             files.extend(build_id.map(|build_id| MappedFile { path, build_id }));
         }
-        files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        files.sort_unstable_by(|a, b| (&a.path, &a.build_id).cmp(&(&b.path, &b.build_id)));
+        files.dedup();
         files
     }
 }
@@ -136,7 +150,7 @@ impl RunHooks for Sampler<'_> {
         // A ring buffer that is full at the end has no LOST record; the events count losses.
         let lost: u64 = self.events.iter().flatten().filter_map(Sampled::lost).sum();
         self.summary.lost = statistics.lost.max(lost);
-        self.summary.files = Self::files(&mut statistics);
+        self.summary.files = self.files(&mut statistics);
         (self.summary.samples, self.summary.bytes) = (statistics.samples, statistics.bytes);
         self.summary.throttled = statistics.throttled;
     }

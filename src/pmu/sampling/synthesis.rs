@@ -3,11 +3,13 @@
 //!
 //! Their time is 0, so that they precede all other records.
 
+use super::elsewhere;
+use super::mapped::Mapped;
+use super::output::ElsewhereFile;
 use super::record_statistics::{COMM, MISC_BUILD_ID, MMAP2};
 use crate::build_id;
 use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 /// `PERF_RECORD_MISC_KERNEL` and `PERF_RECORD_MISC_USER`.
 const MISC_KERNEL: u16 = 1;
@@ -25,7 +27,10 @@ pub(super) struct Synthesis {
     /// Id of a known event.
     id: u64,
     bytes: Vec<u8>,
-    build_ids: HashMap<String, Option<Vec<u8>>>,
+    /// By device and inode: the path means another file in another mount namespace.
+    build_ids: HashMap<(Option<(u64, u64)>, Option<u64>), Option<Vec<u8>>>,
+    /// Files that their paths do not lead to.
+    elsewhere: Vec<ElsewhereFile>,
 }
 
 /// A mapping.
@@ -37,18 +42,27 @@ struct Map<'a> {
     protection: u32,
     flags: u32,
     path: &'a str,
+    device: Option<(u64, u64)>,
+    inode: Option<u64>,
     build_id: Option<Vec<u8>>,
     misc: u16,
 }
 
+impl Map<'_> {
+    fn mapped(&self) -> Mapped {
+        let Self { pid, start, end, path, device, inode, .. } = *self;
+        Mapped { pid, start, end, path: path.to_owned(), device, inode }
+    }
+}
+
 impl Synthesis {
     pub fn new(id: u64) -> Self {
-        Self { id, bytes: Vec::new(), build_ids: HashMap::new() }
+        Self { id, bytes: Vec::new(), build_ids: HashMap::new(), elsewhere: Vec::new() }
     }
 
-    /// The records.
-    pub fn into_bytes(self) -> Vec<u8> {
-        self.bytes
+    /// The records, and files of theirs that their paths do not lead to.
+    pub fn finish(self) -> (Vec<u8>, Vec<ElsewhereFile>) {
+        (self.bytes, self.elsewhere)
     }
 
     /// All processes.
@@ -74,7 +88,7 @@ impl Synthesis {
         let Ok(maps) = fs::read(format!("/proc/{pid}/maps")) else { return };
         for line in String::from_utf8_lossy(&maps).lines() {
             if let Some(mut map) = parse_map(pid, line) {
-                map.build_id = self.build_id(pid, map.path);
+                map.build_id = self.build_id(&map);
                 self.map(&map);
             }
         }
@@ -108,23 +122,28 @@ impl Synthesis {
             protection: PROT_READ | PROT_EXEC,
             flags: MAP_PRIVATE,
             path,
+            device: None,
+            inode: None,
             build_id: id,
             misc: MISC_KERNEL,
         });
     }
 
-    /// Build-id of the file at `path` in the file system of process `pid`.
-    fn build_id(&mut self, pid: u32, path: &str) -> Option<Vec<u8>> {
-        if !path.starts_with('/') || path.starts_with("//") {
+    /// Build-id of a mapped file.
+    fn build_id(&mut self, map: &Map<'_>) -> Option<Vec<u8>> {
+        let mapped = map.mapped();
+        if !mapped.is_of_file() {
             return None;
         }
-        if let Some(known) = self.build_ids.get(path) {
+        if let Some(known) = self.build_ids.get(&(map.device, map.inode)) {
             return known.clone();
         }
-        // The process may have another root, which may be inaccessible.
-        let inside = PathBuf::from(format!("/proc/{pid}/root{path}"));
-        let id = build_id::of_file(&inside).or_else(|| build_id::of_file(Path::new(path)));
-        self.build_ids.insert(path.to_owned(), id.clone());
+        let file = mapped.open();
+        let id = file.as_ref().and_then(build_id::of);
+        if let (Some(file), Some(id)) = (file, &id) {
+            elsewhere::add(&mut self.elsewhere, map.path, file, id);
+        }
+        self.build_ids.insert((map.device, map.inode), id.clone());
         id
     }
 
@@ -137,8 +156,7 @@ impl Synthesis {
         self.push(COMM, MISC_USER, (pid, tid), body);
     }
 
-    /// MMAP2: pid, tid, addr, len, pgoff, build-id (or device and inode: unknown), prot, flags,
-    /// path.
+    /// MMAP2: pid, tid, addr, len, pgoff, build-id or device and inode, prot, flags, path.
     fn map(&mut self, map: &Map<'_>) {
         let tid = if map.misc == MISC_KERNEL { 0 } else { map.pid };
         let mut body = Vec::with_capacity(192);
@@ -153,6 +171,10 @@ impl Synthesis {
             misc |= MISC_BUILD_ID;
             identity[0] = id.len() as u8;
             identity[4..4 + id.len()].copy_from_slice(id);
+        } else if let (Some((major, minor)), Some(inode)) = (map.device, map.inode) {
+            identity[..4].copy_from_slice(&(major as u32).to_le_bytes());
+            identity[4..8].copy_from_slice(&(minor as u32).to_le_bytes());
+            identity[8..16].copy_from_slice(&inode.to_le_bytes());
         }
         body.extend(identity);
         body.extend(map.protection.to_le_bytes());
@@ -195,7 +217,9 @@ fn parse_map(pid: u32, line: &str) -> Option<Map<'_>> {
     let (start, end) = next().split_once('-')?;
     let permissions = next();
     let offset = u64::from_str_radix(next(), 16).ok()?;
-    let (_device, _inode) = (next(), next());
+    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+    let device = next().split_once(':').and_then(|(major, minor)| hex(major).zip(hex(minor)));
+    let inode = next().parse().ok();
     let has = |letter: char, bit: u32| if permissions.contains(letter) { bit } else { 0 };
     let protection = has('r', PROT_READ) | has('w', PROT_WRITE) | has('x', PROT_EXEC);
     (protection & PROT_EXEC != 0).then_some(Map {
@@ -206,6 +230,8 @@ fn parse_map(pid: u32, line: &str) -> Option<Map<'_>> {
         protection,
         flags: if permissions.contains('s') { MAP_SHARED } else { MAP_PRIVATE },
         path: if rest.is_empty() { "//anon" } else { rest },
+        device,
+        inode,
         build_id: None,
         misc: MISC_USER,
     })
@@ -242,6 +268,7 @@ mod tests {
         let map = map.expect("executable");
         assert_eq!((map.start, map.end, map.offset), (0x40_0000, 0x45_2000, 0x1000));
         assert_eq!((map.path, map.protection, map.flags), ("/usr/bin/db us", 5, MAP_PRIVATE));
+        assert_eq!((map.device, map.inode), (Some((8, 2)), Some(173_521)));
         let anonymous = parse_map(7, "35b1a21000-35b1a22000 rwxs 00000000 00:00 0").expect("x");
         assert_eq!((anonymous.path, anonymous.flags), ("//anon", MAP_SHARED));
         assert!(parse_map(7, "00651000-00652000 r--p 00051000 08:02 173521 /usr/bin/db").is_none());
@@ -267,11 +294,13 @@ mod tests {
     fn our_own_program_is_among_our_mappings() {
         let mut made = Synthesis::new(42);
         made.process(std::process::id());
-        let bytes = made.into_bytes();
+        let (bytes, elsewhere) = made.finish();
+        assert!(elsewhere.is_empty(), "our own files are where their paths lead");
         assert!(headers(&bytes).all(|h| h.is_ok_and(|h| h.body.ends_with(&42u64.to_le_bytes()))));
         let mut statistics = RecordStatistics::default();
         statistics.add(&bytes);
         let us = std::env::current_exe().expect("a path").display().to_string();
-        assert!(statistics.files.contains_key(&us), "{us}: {:?}", statistics.files);
+        let all: Vec<_> = statistics.files.keys().map(|(path, _)| path).collect();
+        assert!(all.contains(&&us), "{us}: {all:?}");
     }
 }

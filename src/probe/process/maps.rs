@@ -67,9 +67,16 @@ impl Image {
     /// # Errors
     /// There is no such file, or it may not be looked at.
     pub fn new(path: &Path) -> std::io::Result<Self> {
-        let path = path.canonicalize()?;
+        let path = tma::files::resolved(path)?;
         let metadata = path.metadata()?;
         let device = (major(metadata.dev()), minor(metadata.dev()));
+        // As the process sees it: /proc/PID/root/…
+        let inside = path.strip_prefix("/proc").ok().and_then(|rest| {
+            let mut rest = rest.iter().skip(1);
+            let is_root = rest.next()? == "root";
+            is_root.then(|| Path::new("/").join(rest.collect::<PathBuf>()))
+        });
+        let path = inside.unwrap_or(path);
         Ok(Self { path, device, inode: metadata.ino() })
     }
 

@@ -40,6 +40,23 @@ impl AddressSpaces {
             .or_else(|| inside.map(DataPlace::Mapping))
     }
 
+    /// The address in its program's file of code that runs from anonymous memory where that file's code belongs:
+    /// programs move their code to huge pages so. Libraries may be unmapped, and other code take their place.
+    pub(super) fn moved_code(
+        &mut self,
+        pid: u32,
+        region: &Region,
+        ip: u64,
+    ) -> Option<ModuleAddress> {
+        let kind = self.modules.all.get(region.module)?.kind;
+        let program = self.processes.get(&pid)?.program.clone()?;
+        let place = (kind == ModuleKind::Anonymous).then(|| self.static_data(&program, ip))??;
+        let layout = self.layout(program.module)?;
+        layout.offset_of(place.address)?;
+        self.moved.insert(place.module);
+        Some(place)
+    }
+
     /// The address in the file of `region`, if it is in one of its segments.
     fn static_data(&mut self, region: &Region, address: u64) -> Option<ModuleAddress> {
         let layout = self.layout(region.module)?;

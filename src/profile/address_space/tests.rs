@@ -171,6 +171,52 @@ fn build_ids_come_from_the_mapping_or_else_from_the_recordings_list() {
 }
 
 #[test]
+fn two_files_of_one_path_are_told_apart_by_what_their_mappings_say() {
+    let list = [("/lib/c".to_owned(), vec![1]), ("/lib/c".to_owned(), vec![2])];
+    let mut spaces = AddressSpaces::new(SearchPaths::default(), &list);
+    let with = |pid, build_id: Option<Vec<u8>>, inode| {
+        let path = "/lib/c".into();
+        let length = 0x1000;
+        let mapping =
+            Mapping { pid, tid: pid, length, path, build_id, inode, ..Mapping::default() };
+        Record::Map { time: Some(1), mapping: mapping.into() }
+    };
+    spaces.apply(&with(1, Some(vec![1]), None));
+    spaces.apply(&with(2, Some(vec![2]), None));
+    // The list names two: which this is of is not known.
+    spaces.apply(&with(3, None, None));
+    let ids: Vec<_> = spaces.modules.all.iter().map(|m| m.build_id.clone()).collect();
+    assert_eq!(ids, [Some(vec![1]), Some(vec![2]), None]);
+    // Without build-ids, by inode.
+    let mut spaces = AddressSpaces::default();
+    (1..4).for_each(|pid| spaces.apply(&with(pid, None, Some(u64::from(pid / 2) + 7))));
+    let inodes: Vec<_> = spaces.modules.all.iter().map(|m| m.inode).collect();
+    assert_eq!(inodes, [None, Some(8)], "the second and third process have the same file");
+}
+
+#[test]
+fn code_in_place_of_a_programs_is_its_code_and_that_of_a_library_is_not() {
+    let own = std::env::current_exe().unwrap();
+    let layout = Layout::read(&*std::fs::read(&own).unwrap()).unwrap();
+    let code = layout.segments.iter().find(|s| s.executable).unwrap().clone();
+    let base = 0x5000_0000_0000;
+    let start = (base + code.address) & !0xfff;
+    let offset = code.offset & !0xfff;
+    let path = own.to_str().unwrap();
+    let moved = |first: &str| {
+        let mut spaces = spaces(&[
+            map(1, 0x1000, 0x1000, 0, first),
+            map(1, start, code.file_size, offset, path),
+            map(1, start + 0x1000, 0x1000, 0, "//anon"),
+        ]);
+        at(&mut spaces, 1, start + 0x1010)
+    };
+    let (found, address) = moved(path).unwrap();
+    assert_eq!((found.as_str(), address), (path, start + 0x1010 - base));
+    assert_eq!(moved("/no/other").unwrap().0, "//anon", "it may have been unmapped");
+}
+
+#[test]
 fn impossible_mappings_change_nothing_and_break_nothing() {
     let mut spaces = spaces(&[
         map(1, 0x1000, 0, 0, "/no/empty"),

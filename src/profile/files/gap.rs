@@ -9,6 +9,8 @@ pub enum Gap {
     NoFile(String),
     /// The file has changed since the recording: build-ids recorded and found.
     Changed(String, String),
+    /// Two recorded files have its path, and another one is here.
+    OtherFile,
     /// Another kernel runs here: releases recorded and running.
     OtherKernel(String, String),
     /// The file here is for another processor: the recorded architecture.
@@ -26,6 +28,9 @@ impl fmt::Display for Gap {
             Self::Changed(recorded, found) => {
                 let (recorded, found) = (shortened(recorded), shortened(found));
                 write!(f, "it has changed since: build-id {recorded} recorded, {found} found")
+            }
+            Self::OtherFile => {
+                f.write_str("two recorded files have its path, and another one is here")
             }
             Self::OtherKernel(recorded, found) => {
                 write!(f, "it is kernel {recorded}; {found} runs here")

@@ -10,6 +10,7 @@ use crate::module::{Module, ModuleKind};
 use object::ReadCache;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 /// A module's file.
@@ -46,8 +47,12 @@ pub(crate) fn locate(search: &SearchPaths, module: &Module) -> Result<Found, Gap
                 continue;
             }
         };
+        if is_another_inode(module, &candidate, path, &file) {
+            gap = worse(gap, Gap::OtherFile);
+            continue;
+        }
         match Layout::read(&ReadCache::new(&file)) {
-            Ok(layout) => match differs(module, &layout, deleted) {
+            Ok(layout) => match differs(module, &layout, deleted && !search.is_named(&candidate)) {
                 None => return Ok(Found { place: candidate, file, layout }),
                 Some(difference) => gap = worse(gap, difference),
             },
@@ -55,6 +60,13 @@ pub(crate) fn locate(search: &SearchPaths, module: &Module) -> Result<Found, Gap
         }
     }
     Err(gap)
+}
+
+/// Whether a module of two files with one path is not the one that is there now.
+fn is_another_inode(module: &Module, candidate: &Place, path: &str, file: &File) -> bool {
+    let is_here = *candidate == Place::here(path);
+    let inode = module.inode.filter(|_| is_here);
+    inode.is_some_and(|inode| file.metadata().is_ok_and(|found| found.ino() != inode))
 }
 
 /// The defect of an existing file is more informative than that other files do not exist.
@@ -78,13 +90,13 @@ fn candidates(search: &SearchPaths, module: &Module, path: &str) -> Vec<Place> {
     all
 }
 
-/// Whether the file differs from the recorded one. A file that was deleted and exists again can only
-/// be identified by its build-id.
-fn differs(module: &Module, layout: &Layout, deleted: bool) -> Option<Gap> {
+/// Whether the file differs from the recorded one. A file that was deleted and exists again can only be identified by its
+/// build-id; where none was recorded, what the user names is taken, since nothing contradicts it.
+fn differs(module: &Module, layout: &Layout, unknown: bool) -> Option<Gap> {
     let found = layout.build_id.as_deref();
     let same = match &module.build_id {
         Some(recorded) => found.is_some_and(|found| same_id(recorded, found)),
-        None => !deleted,
+        None => !unknown,
     };
     let shown = |id: Option<&[u8]>| id.map_or_else(|| "none".to_owned(), hexadecimal);
     (!same).then(|| Gap::Changed(shown(module.build_id.as_deref()), shown(found)))

@@ -87,6 +87,7 @@ impl Program {
             offset: segment.offset,
             path: self.path.clone(),
             build_id: self.layout.build_id.clone(),
+            inode: None,
             executable: Some(true),
             kernel: false,
         })

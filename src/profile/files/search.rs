@@ -34,6 +34,11 @@ pub enum Cache {
 }
 
 impl SearchPaths {
+    /// Whether the user named this place.
+    pub(crate) fn is_named(&self, place: &Place) -> bool {
+        self.programs.iter().any(|program| *place == Place::here(program))
+    }
+
     /// Where a server's file with this build-id is, if servers are asked and one has it.
     pub(crate) fn fetched(&self, build_id: &[u8], part: Part) -> Option<Place> {
         self.servers.as_ref()?.fetch(build_id, part)

@@ -27,13 +27,17 @@ pub(crate) fn open(search: &SearchPaths, path: &str, pid: u32) -> Result<File> {
 }
 
 /// A file that names the functions of a process. Everyone may write to `/tmp`: only the owner of the process may
-/// name its functions, or, where it has ended, this user and root.
+/// name its functions, or, where it has ended, this user and root; and nobody else may have written to the file.
 pub(crate) fn owned(pid: u32, path: &Path) -> Result<File> {
     // A link may be of another than what it leads to.
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
     let file = tma::files::regular(options.open(path)?)?;
-    let owner = file.metadata()?.uid();
+    let metadata = file.metadata()?;
+    if metadata.mode() & libc::S_IWOTH != 0 {
+        return Err(Error::new(ErrorKind::PermissionDenied, "everyone may write to it"));
+    }
+    let owner = metadata.uid();
     let may = match std::fs::metadata(format!("/proc/{pid}")) {
         Ok(process) => owner == process.uid(),
         Err(_) => owner == nix::unistd::geteuid().as_raw() || owner == 0,
@@ -50,6 +54,7 @@ pub(crate) fn owned(pid: u32, path: &Path) -> Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn a_link_names_no_functions() {
@@ -60,6 +65,9 @@ mod tests {
         let own = std::process::id();
         assert!(owned(own, &map).is_ok());
         assert!(owned(own, &link).is_err());
+        let everyone = std::fs::Permissions::from_mode(0o666);
+        std::fs::set_permissions(&map, everyone).unwrap();
+        assert_eq!(owned(own, &map).unwrap_err().to_string(), "everyone may write to it");
     }
 
     #[test]

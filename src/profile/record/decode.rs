@@ -137,6 +137,9 @@ fn mapping(kind: u32, misc: u16, body: &mut Cursor) -> Result<Mapping, Malformed
         if misc & header::MMAP_BUILD_ID != 0 {
             let length = usize::from(identity[0]).min(20);
             mapping.build_id = Some(identity[4..4 + length].to_vec());
+        } else {
+            // Major and minor number of the device, inode, its generation.
+            mapping.inode = word(identity, 8).filter(|inode| *inode != 0);
         }
         let protection = body.u32(name)?;
         body.u32(name)?; // flags

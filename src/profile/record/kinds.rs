@@ -19,6 +19,8 @@ pub struct Mapping {
     pub path: String,
     /// Build-id, if the record has it.
     pub build_id: Option<Vec<u8>>,
+    /// Inode of the file, if the record has it instead of a build-id.
+    pub inode: Option<u64>,
     /// Whether it may be executed; `None` if the record does not say.
     pub executable: Option<bool>,
     /// Whether the header's CPU mode is kernel.

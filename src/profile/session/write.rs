@@ -125,7 +125,7 @@ fn create(path: &Path) -> std::io::Result<File> {
             Err(std::io::Error::other("it is a symbolic link"))
         }
         // A pipe or a device.
-        Ok(_) => OpenOptions::new().write(true).truncate(true).open(path),
+        Ok(_) => tma::files::open_stream(path),
         Err(_) => new.open(path),
     }
 }

@@ -99,9 +99,35 @@ fn cpp(name: &str, options: DemangleOptions, out: &mut Bounded) -> bool {
     let options = if loses_a_parameter(name) { options.no_params() } else { options };
     let done = symbol.structured_demangle(out, &options).is_ok();
     if done {
-        out.0 = as_binutils(&out.0);
+        out.0 = as_binutils(&special(name, &out.0).unwrap_or_else(|| std::mem::take(&mut out.0)));
     }
     done
+}
+
+/// Thunks and tables of virtual functions as binutils and perf print them; `None` for other names. cpp_demangle has them
+/// in braces, thunks with their offsets: `{virtual override thunk({offset(-8)}, B::f())}`.
+fn special(linkage: &str, name: &str) -> Option<String> {
+    let (kind, mut inner) = if let Some(rest) = name.strip_prefix("{vtable(") {
+        ("vtable for ", rest)
+    } else if let Some(rest) = name.strip_prefix("{vtt(") {
+        ("VTT for ", rest)
+    } else {
+        let kind = match linkage.as_bytes().get(3)? {
+            b'h' => "non-virtual thunk to ",
+            b'v' => "virtual thunk to ",
+            _ => "covariant return thunk to ",
+        };
+        (kind, name.strip_prefix("{virtual override thunk(")?)
+    };
+    while let Some((_, rest)) = inner
+        .split_once("}, ")
+        .filter(|_| inner.starts_with("{offset(") || inner.starts_with("{virtual offset("))
+    {
+        inner = rest;
+    }
+    // A clone's suffix follows.
+    let end = inner.rfind(")}")?;
+    Some(format!("{kind}{}{}", &inner[..end], &inner[end + 2..]))
 }
 
 /// Whether cpp_demangle 0.5 would print wrong parameters: templates of constructors and conversions
@@ -146,6 +172,12 @@ mod tests {
             ("_ZN1AC2Ei", "A::A(int)"),
             ("_Z1fILj8ELm2ELl3ELi4EJEEvj", "void f<8u, 2ul, 3l, 4>(unsigned int)"),
             ("_ZN1A3runERNS_1BIiJEEE", "A::run(A::B<int>&)"),
+            ("_ZThn8_N1B1fEv", "non-virtual thunk to B::f()"),
+            ("_ZTv0_n24_N1B1fEv", "virtual thunk to B::f()"),
+            ("_ZTcv0_n24_v0_n32_N1C1gEv", "covariant return thunk to C::g()"),
+            ("_ZThn16_N1B1fEi.cold", "non-virtual thunk to B::f(int) [clone .cold]"),
+            ("_ZTV1A", "vtable for A"),
+            ("_ZTT1A", "VTT for A"),
             ("_Z3addii@plt", "add(int, int)@plt"),
             ("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad"),
             (
@@ -157,6 +189,7 @@ mod tests {
             assert_eq!(demangle(linkage), name);
         }
         assert_eq!(demangle_short("_ZN5space3fooEibc"), "space::foo");
+        assert_eq!(demangle_short("_ZThn8_N1B1fEv"), "non-virtual thunk to B::f");
     }
 
     #[test]

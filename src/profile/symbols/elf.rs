@@ -1,5 +1,6 @@
 //! Functions of an ELF file: symbols, PLT stubs, unwind entries, sections.
 
+use super::go;
 use super::table::{Binding, CodeRange, Guess, Symbol, Table};
 use crate::files::Layout;
 use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection as _};
@@ -12,7 +13,7 @@ use std::collections::HashMap;
 /// The functions of `file`; `debug` is its separate debug file, `mini` the one inside of it.
 ///
 /// Symbols are those of `.symtab`, if stripped those of the debug file, else those of `.dynsym` and of `mini`,
-/// which leaves those out.
+/// which leaves those out, and of Go's run time.
 pub(super) fn table(
     file: &object::File<'_>,
     layout: &Layout,
@@ -26,6 +27,7 @@ pub(super) fn table(
     if symbols.is_empty() {
         symbols = self::symbols(file, file.dynamic_symbols());
         symbols.extend(mini.into_iter().flat_map(|mini| self::symbols(mini, mini.symbols())));
+        symbols.extend(go::functions(file, |address| relative(file, address)));
     }
     symbols.extend(stubs(file));
     Table::new(symbols, unwound(file), code(file, layout))
@@ -117,19 +119,31 @@ fn relas(table: &[u8]) -> impl Iterator<Item = Rela> {
     })
 }
 
+/// What the loader writes to an address of a program that is loaded at its own addresses.
+fn relative(file: &object::File<'_>, address: u64) -> Option<u64> {
+    let tables = file.sections().filter(|section| is_rela(section.flags()));
+    let mut all = tables.filter_map(|section| section.data().ok()).flat_map(relas);
+    let found = all.find(|rela| {
+        rela.address == address && elf::RelocationType(rela.kind) == elf::R_X86_64_RELATIVE
+    })?;
+    Some(found.addend)
+}
+
+/// Whether a section has relocations that the loader applies.
+fn is_rela(flags: SectionFlags) -> bool {
+    matches!(flags, SectionFlags::Elf { sh_type, sh_flags }
+        if sh_type == elf::SHT_RELA && sh_flags.contains(elf::SHF_ALLOC))
+}
+
 /// Names of the symbols that the dynamic linker stores in GOT slots, by the slot's address.
 fn slots(file: &object::File<'_>) -> HashMap<u64, String> {
-    let is_table = |flags: SectionFlags| {
-        matches!(flags, SectionFlags::Elf { sh_type, sh_flags }
-            if sh_type == elf::SHT_RELA && sh_flags.contains(elf::SHF_ALLOC))
-    };
     let dynamic = file.dynamic_symbol_table();
     let name_of = |index: u32| {
         let symbol = dynamic.as_ref()?.symbol_by_index(SymbolIndex(index as usize)).ok()?;
         let name = symbol.name().ok().filter(|name| !name.is_empty())?;
         Some(name.to_owned())
     };
-    let tables = file.sections().filter(|section| is_table(section.flags()));
+    let tables = file.sections().filter(|section| is_rela(section.flags()));
     let relocations = tables.filter_map(|section| section.data().ok()).flat_map(relas);
     relocations
         .filter_map(|rela| match elf::RelocationType(rela.kind) {

@@ -15,6 +15,7 @@ use crate::module::Module;
 use crate::unwind;
 use pmu::machine::Root;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What has been read of a module.
@@ -114,6 +115,12 @@ impl Symbols {
     /// The function at `address` (p_vaddr) of `module`, without copying it.
     pub fn function_at(&mut self, module: &Module, address: u64) -> Option<&Function> {
         self.loaded(module).table.function(address)
+    }
+
+    /// The functions that symbols of `module` name, of its separate debug file, too: their names in the symbol table
+    /// and ranges (p_vaddr), in order of address.
+    pub fn named(&mut self, module: &Module) -> impl Iterator<Item = (&str, Range<u64>)> {
+        self.loaded(module).table.named()
     }
 
     /// The source lines at an address of `module`, the innermost inlined function first.

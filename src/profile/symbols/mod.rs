@@ -8,6 +8,7 @@
 //! | `elf` | symbols, PLT stubs, unwind entries and sections of an ELF file |
 //! | `objects` | static variables of an ELF file |
 //! | `debug_file`, `mini`, `split` | separate debug files; symbols of stripped files; split DWARF |
+//! | `go` | functions of stripped Go programs |
 //! | `dwarf`, `reader` | lines and inlined functions; how sections are read |
 //! | `types` | types of data: members of variables |
 //! | `source_point` | instructions as sample profiles of compilers name them |
@@ -25,6 +26,7 @@ pub mod demangle;
 mod dwarf;
 mod elf;
 mod function;
+mod go;
 mod jit;
 mod kernel;
 mod lookup;

@@ -5,6 +5,7 @@ use super::function::Function;
 use isa::code::{nameless, preference};
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Binding of a symbol; decides between several at one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +102,12 @@ impl Table {
     pub fn verbatim(mut self) -> Self {
         self.verbatim = true;
         self
+    }
+
+    /// The functions that symbols name: their names there and ranges, in order of address.
+    pub fn named(&self) -> impl Iterator<Item = (&str, Range<u64>)> {
+        let range = |s: &Symbol| s.start..s.start.saturating_add(s.size);
+        self.symbols.iter().map(move |symbol| (&*symbol.name, range(symbol)))
     }
 
     /// The function at `address`.

@@ -193,6 +193,7 @@ fn mapping(text: &str) -> Option<Mapping> {
         offset: if offset == "0" { 0 } else { hex(offset)? },
         path: path.to_owned(),
         build_id: None,
+        inode: None,
         executable: Some(protection.contains('x')),
         kernel: pid == -1,
     })

@@ -23,7 +23,7 @@ pub struct Knobs {
     /// Passes that may be repeated because of contention for the core
     #[arg(long, value_name = "N", value_parser = number(0, 1000), help_heading = EFFORT)]
     retries: Option<u64>,
-    /// Longest wait for an uncontended core, per measurement, in milliseconds
+    /// Longest wait for an uncontended core in milliseconds; ends a block 2 s after
     #[arg(long, value_name = "MS", value_parser = number(1, 3_600_000), help_heading = EFFORT)]
     budget: Option<u64>,
 
@@ -109,6 +109,7 @@ impl Knobs {
             rounds: chosen(self.rounds, options.rounds),
             retries: chosen(self.retries, options.retries),
             budget: self.budget.map_or(options.budget, Duration::from_millis),
+            is_limited: self.budget.is_some(),
             copies: self.copies.map(|n| n as usize),
             align: self.align.map(|n| n as usize),
             two_factors: options.two_factors && !self.single_factor,

@@ -2,7 +2,7 @@
 
 use crate::cli::code::read;
 use bench::batch::rows::Row;
-use engine::files::check_output;
+use engine::files::{check_output, is_stdout};
 use engine::render::block::HEADER;
 use nix::sys::resource::{Resource, getrlimit};
 use std::fs::File;
@@ -47,6 +47,11 @@ impl RowsFile {
         existing: Existing,
         rows: &[Row],
     ) -> Result<(Self, usize)> {
+        if is_stdout(path) {
+            return Err(Error::usage("the rows of a batch go to a file")
+                .because("a batch that is interrupted continues after the rows that are there")
+                .hint("--output FILE"));
+        }
         check_output(path, &[batch.to_owned()], "--output")?;
         let has_rows =
             std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0);
@@ -64,6 +69,8 @@ impl RowsFile {
             let file = File::options().append(true).open(path).map_err(failed)?;
             file.set_len(length).map_err(failed)?;
             file
+        } else if path.metadata().is_ok_and(|found| !found.is_file()) {
+            tma::files::open_stream(path).map_err(failed)?
         } else {
             File::create(path).map_err(failed)?
         };

@@ -12,13 +12,14 @@ use crate::message::note;
 use crate::settings::Settings;
 use crate::subject::{BlockRequest, Subject};
 use crate::terminal;
-use bench::{Measurement, Options, Status, processors};
+use bench::{Measurement, Options, Progress, Status, processors};
 use engine::block::Measurer;
 use engine::core_model::CoreModel;
 use engine::documents::block::BlockReport;
 use engine::render::block::Style;
 use engine::render::{block as render, function_blocks, function_list, json};
 use isa::code::{Block, Region};
+use pmu::perf::Signals;
 use std::process::ExitCode;
 use tma::{Error, Result};
 
@@ -46,10 +47,19 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<Next> {
         return drill_down(settings, requests);
     }
     let shown = current_step::show(&options.progress);
-    let reports = measure_all(&args, requests, &model);
+    let signals = Signals::catch()?;
+    let progress = options.progress.clone();
+    let stop = || progress.cancel();
+    let reports = signals.during(stop, || measure_all(&args, requests, &model, &progress));
     drop(shown);
+    let interrupted = signals.next().map(|(number, _)| number);
+    drop(signals);
     let reports = predicted(&args, &settings, &model, reports?)?;
     print(&text(&args, &reports, ascii)?)?;
+    if let Some(signal) = interrupted {
+        note("interrupted; what was measured until then is above");
+        return Ok(Next::Exit(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))));
+    }
     let ran = |r: &BlockReport| matches!(r.measurement.status, Status::Ok | Status::Unstable);
     let code = if reports.iter().all(ran) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     Ok(Next::Exit(code))
@@ -59,6 +69,7 @@ fn measure_all(
     args: &BlockArgs,
     requests: Vec<Request>,
     model: &CoreModel,
+    progress: &Progress,
 ) -> Result<Vec<Measurement>> {
     let several = requests.len() > 1;
     let mut reports = Vec::new();
@@ -72,6 +83,9 @@ fn measure_all(
         let mut report = measure(measurer, args, region, several)?;
         report.notes.splice(0..0, notes);
         reports.push(report);
+        if progress.is_cancelled() {
+            break;
+        }
     }
     Ok(reports)
 }

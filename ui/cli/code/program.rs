@@ -1,20 +1,26 @@
 //! Blocks by their place in a program: FILE:FUNCTION[+N], FILE:START..END, and paths of several.
 
 use super::read;
+use crate::cli::quoted::quoted;
+use crate::folders;
 use engine::function_list::{self, FunctionList};
 use engine::function_name;
+use engine::known_functions;
 use isa::code::{
-    Block, FunctionBlocks, Located, Location, list_blocks, read_location, read_path, split_location,
+    Block, FunctionBlocks, Known, Located, Location, LoopName, list_blocks, read_known, read_path,
+    split_location,
 };
+use profile::files::SearchPaths;
 use profile::symbols::demangle::demangle;
 use std::path::Path;
-use tma::{Error, Result};
+use tma::{Error, ErrorKind, Result};
 
 /// The block at `location` of `file`, which the user wrote as `given`.
 pub fn block(file: &str, location: &Location, given: &str) -> Result<Located> {
     let data = load(Path::new(file))?;
-    named(file, location, |location| {
-        let mut found = read_location(&data, location)?;
+    let known = known(file);
+    named(file, &known, location, |location| {
+        let mut found = read_known(&data, &known, location)?;
         if let (Some(name), Some(symbol)) = (&mut found.name, location.function()) {
             *name = name.replacen(symbol, &demangle(symbol), 1);
         } else if let Some(name) = &mut found.name {
@@ -24,11 +30,24 @@ pub fn block(file: &str, location: &Location, given: &str) -> Result<Located> {
     })
 }
 
+/// The functions of `file` that it does not name itself.
+fn known(file: &str) -> Vec<Known> {
+    let search = SearchPaths { caches: folders::by_build_id(), ..SearchPaths::default() };
+    known_functions::known(Path::new(file), &search)
+}
+
 /// What `read` finds at `location` of `file`, whose function may be named as people write it.
-fn named<T>(file: &str, location: &Location, read: impl Fn(&Location) -> Result<T>) -> Result<T> {
+fn named<T>(
+    file: &str,
+    known: &[Known],
+    location: &Location,
+    read: impl Fn(&Location) -> Result<T>,
+) -> Result<T> {
+    let read =
+        |location: &Location| read(location).map_err(|error| with_list(error, file, location));
     let first = read(location);
     let (Err(error), Some(name)) = (&first, location.function()) else { return first };
-    match function_name::in_file(Path::new(file), name)? {
+    match function_name::in_file(Path::new(file), known, name)? {
         Ok(symbol) if symbol != name => read(&location.of_function(&symbol)),
         Err(Some(other)) => {
             let better = Error::failed(error.what());
@@ -41,10 +60,25 @@ fn named<T>(file: &str, location: &Location, read: impl Fn(&Location) -> Result<
     }
 }
 
+/// An error that says what a function has not, with how to list what it has.
+fn with_list(error: Error, file: &str, location: &Location) -> Error {
+    let place = match location {
+        Location::Function(name, _) | Location::Loop(LoopName::Number(name, _)) => demangle(name),
+        Location::At(address)
+        | Location::Range(address, _)
+        | Location::Loop(LoopName::At(address)) => format!("{address:#x}"),
+    };
+    let list = quoted(&["tdtool", "block", "--list", &format!("{file}:{place}")]);
+    match error.remedy() {
+        None if error.kind() == ErrorKind::Usage => error.hint(format!("`{list}` lists them")),
+        _ => error,
+    }
+}
+
 /// The functions of the program that `given` names without one of them.
 pub fn functions(given: &str) -> Option<Result<FunctionList>> {
     let path = Path::new(given);
-    path.is_file().then(|| function_list::list(path))
+    path.is_file().then(|| function_list::list(path, &known(given)))
 }
 
 /// The blocks of the function that `given` names.
@@ -57,8 +91,9 @@ pub fn list(given: &str) -> Result<FunctionBlocks> {
             )
     })?;
     let data = load(Path::new(file))?;
-    named(file, &location, |location| {
-        let listed = list_blocks(&data, location)?;
+    let known = known(file);
+    named(file, &known, &location, |location| {
+        let listed = list_blocks(&data, &known, location)?;
         Ok(FunctionBlocks { function: function_name::shown(file, &listed.function), ..listed })
     })
 }
@@ -72,6 +107,7 @@ pub fn path(given: &str) -> Result<Vec<Located>> {
     };
     let (file, places) = split_location(given).ok_or_else(malformed)?;
     let data = load(Path::new(file))?;
+    let known = known(file);
     let mut function = None;
     let mut locations = Vec::new();
     for place in split_at_commas(places) {
@@ -80,15 +116,15 @@ pub fn path(given: &str) -> Result<Vec<Located>> {
             Some((name, number)) => Location::Function(String::clone(name), number),
             None => Location::parse(&format!("{file}:{place}")).ok_or_else(malformed)?.1,
         };
-        let location = named(file, &location, |location| {
-            read_location(&data, location).map(|_| location.clone())
+        let location = named(file, &known, &location, |location| {
+            read_known(&data, &known, location).map(|_| location.clone())
         })?;
         if let Location::Function(name, _) = &location {
             function = Some(name.clone());
         }
         locations.push(location);
     }
-    let blocks = read_path(&data, &locations)?;
+    let blocks = read_path(&data, &known, &locations)?;
     let with_notes = |mut located: Located| {
         if let Some(of @ 2..) = located.loop_blocks {
             located.notes.push(format!(

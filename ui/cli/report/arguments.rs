@@ -4,6 +4,7 @@ use super::code_options::CodeArgs;
 use crate::cli::measure::{MEASUREMENT, MeasureArgs, TARGET, usage};
 use crate::settings::Settings;
 use clap::{Args, ValueEnum};
+use engine::files::is_stdout;
 use engine::topdown::LiveAsk;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -133,7 +134,14 @@ fn milliseconds(text: &str) -> std::result::Result<u64, String> {
 
 /// Refuses two outputs of one name, and an output over the program to be run.
 fn outputs_are_apart(outputs: &[&Option<PathBuf>], program: Option<&OsString>) -> Result<()> {
-    let named = |path: &&PathBuf| path.as_os_str() != "-";
+    let to_stdout = outputs.iter().filter(|path| path.as_deref().is_some_and(is_stdout)).count();
+    if to_stdout > 1 {
+        return Err(usage(
+            "standard output is named for two outputs",
+            "write one of them to a file",
+        ));
+    }
+    let named = |path: &&PathBuf| !is_stdout(path);
     let written: Vec<&PathBuf> =
         outputs.iter().filter_map(|path| path.as_ref()).filter(named).collect();
     // Links and other spellings are the same file.
@@ -185,6 +193,12 @@ impl ReportArgs {
         }
         let outputs = self.outputs().map(|(path, _)| path);
         outputs_are_apart(&outputs, self.command.first())?;
+        if self.exports_to_stdout() && self.output.is_none() && self.format != Format::Text {
+            return Err(usage(
+                "the report and another output would both be on standard output",
+                "write the report to a file with --output, or leave out --format",
+            ));
+        }
         let only_live = [
             ("--repeat", self.repeat > 1),
             ("--no-multiplex", self.no_multiplex),
@@ -246,6 +260,12 @@ impl ReportArgs {
         ]
     }
 
+    /// Whether something else than the report goes to standard output.
+    fn exports_to_stdout(&self) -> bool {
+        let [_, exports @ ..] = self.outputs();
+        exports.iter().any(|(path, _)| path.as_deref().is_some_and(is_stdout))
+    }
+
     /// Whether files are written when all documents of the measurement are there.
     pub fn collects(&self) -> bool {
         self.html.is_some() || self.firefox.is_some() || self.trace.is_some()
@@ -285,7 +305,7 @@ impl ReportArgs {
     /// The live measurement they ask for.
     pub fn live(&self, settings: &Settings) -> Result<LiveAsk> {
         let document = self.output.is_none() && self.format != Format::Text;
-        let to_stdout = document || self.code.folds_to_stdout();
+        let to_stdout = document || self.exports_to_stdout();
         Ok(LiveAsk {
             multiplex: !self.no_multiplex,
             drilldown: self.drilldown,

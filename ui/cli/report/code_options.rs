@@ -98,11 +98,6 @@ impl CodeArgs {
             || self.callgrind.is_some()
     }
 
-    /// Whether folded stacks go to standard output.
-    pub fn folds_to_stdout(&self) -> bool {
-        self.folded.as_ref().is_some_and(|path| path.as_os_str() == "-")
-    }
-
     /// The functions and blocks they ask for, for a page with their stacks and source; `None` with `--no-code`.
     /// With `timeline` samples keep their times.
     pub fn ask(&self, settings: &Settings, page: bool, timeline: bool) -> Result<Option<CodeAsk>> {

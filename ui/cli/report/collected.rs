@@ -3,7 +3,7 @@
 use super::arguments::ReportArgs;
 use crate::message::note;
 use engine::documents::Report;
-use engine::files::{not_written, write_whole};
+use engine::files::{is_stdout, not_written, write_whole};
 use engine::phases;
 use engine::render::page::page;
 use engine::render::{firefox, trace};
@@ -65,7 +65,7 @@ impl Collected {
 
     /// Notes where the files are.
     pub fn note_files(&self) {
-        for (kind, path) in &self.files {
+        for (kind, path) in self.files.iter().filter(|(_, path)| !is_stdout(path)) {
             note(&format!("the {} is in {}", kind.name(), path.display()));
         }
     }
@@ -120,6 +120,10 @@ impl Kind {
     }
 
     fn check(self, path: &Path) -> Result<()> {
+        if is_stdout(path) || path.metadata().is_ok_and(|found| !found.is_file()) {
+            // A pipe is opened when there is something to write.
+            return Ok(());
+        }
         let is_new = !path.exists();
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         opened.map_err(|e| {

@@ -80,7 +80,10 @@ impl Destination {
             None => To::Stream(stream.name, stream.out),
             Some(path) => {
                 let is_new = !path.exists();
-                let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+                let file = match path.metadata().is_ok_and(|found| !found.is_file()) {
+                    true => tma::files::open_stream(path),
+                    false => OpenOptions::new().write(true).create(true).truncate(false).open(path),
+                };
                 let file = file.map_err(|e| {
                     let what = format!("cannot write the report to {}", path.display());
                     not_written(what, path, &e, "--output")

@@ -7,6 +7,7 @@ use crate::cli::global::Global;
 use crate::cli::outcome::{note_blocked, note_remedy, status};
 use crate::cli::progress::{Clock, Progress};
 use crate::cli::reading::reading;
+use crate::folders;
 use crate::message::{self, note};
 use crate::settings::Settings;
 use engine::estimate::EstimateAsk;
@@ -112,6 +113,7 @@ fn of_measurement(
         beside: args.code.order.iter().cloned().collect(),
         locate: args.code.locate,
         per_function: args.code.per_function,
+        programs: folders::programs(),
         ..SampleAsk::default()
     };
     let code = code.as_ref().map(|code| (code, &sample));

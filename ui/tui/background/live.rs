@@ -6,6 +6,7 @@ use super::queue::Queue;
 use super::recording::serve;
 use super::request::Request;
 use super::watch::watch;
+use crate::folders;
 use crate::message;
 use crate::settings::Settings;
 use crate::subject::Samples;
@@ -239,8 +240,11 @@ fn sample(
     queue: &Queue,
     on_update: &mut dyn FnMut(Update),
 ) -> tma::Result<(Outcome, Option<Stream>)> {
-    let sample =
-        SampleAsk { call_chains: pmu::sampling::CallChains::FramePointers, ..SampleAsk::default() };
+    let sample = SampleAsk {
+        call_chains: pmu::sampling::CallChains::FramePointers,
+        programs: folders::programs(),
+        ..SampleAsk::default()
+    };
     let recorded = record(machine, settings.library, ask, Some(&sample), path, on_update)?;
     let recording = recording::stream(path, true)?;
     if recording.is_none() {

@@ -128,6 +128,7 @@ mod tests {
             reseeded: Vec::new(),
             accesses: Vec::new(),
             complete: true,
+            masked: Default::default(),
             end: Default::default(),
             rip_area: 0,
         };

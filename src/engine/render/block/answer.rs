@@ -16,6 +16,7 @@ pub fn answer(rows: &mut Rows, report: &Measurement) {
             rows.add(format!("{}: ", report.status.word()), reason, Weight::Alert);
             if let (Some(t), Status::Unstable) = (throughput, report.status) {
                 rows.plain("  ", range(t));
+                explanation(rows, report);
                 rows.plain("  try: ", REMEDY);
             }
         }
@@ -70,9 +71,11 @@ fn explanation(rows: &mut Rows, report: &Measurement) {
     let (meaning, remedy) = meaning(name);
     let path = report.bounds.iter().find(|b| b.name == name).map_or(&[][..], |b| &b.path);
     let remedy = if name == "dependency" { of_chain(path).unwrap_or(remedy) } else { remedy };
-    let text = match path.is_empty() {
-        false => format!("{meaning}: {} → next iteration", path.join(" → ")),
-        true => meaning.to_owned(),
+    let text = match (path.is_empty(), name) {
+        (false, _) => format!("{meaning}: {} → next iteration", path.join(" → ")),
+        (true, "undecided") => undecided(report),
+        (true, "unexplained") => format!("{meaning}{}", beyond_l1(report)),
+        (true, _) => meaning.to_owned(),
     };
     rows.add("  bound by:  ", text, Weight::Strong);
     let measured = largest_gain(report);
@@ -85,6 +88,38 @@ fn explanation(rows: &mut Rows, report: &Measurement) {
         rows.plain("  to lower:  ", text);
     } else if !remedy.is_empty() {
         rows.plain("  to lower:  ", remedy);
+    }
+}
+
+/// A measured bound comes up to the time if no more than this share of it is missing (docs/method/blocks.md).
+const REACHES: f64 = 0.92;
+
+/// What is undecided: between which bounds, or what a single one lacks.
+fn undecided(report: &Measurement) -> String {
+    let time = report.throughput.as_ref().map_or(f64::INFINITY, |t| t.cycles);
+    let mut near: Vec<&str> = Vec::new();
+    for bound in report.bounds.iter().filter(|b| !b.refuted && b.high >= REACHES * time) {
+        if !near.contains(&bound.name) {
+            near.push(bound.name);
+        }
+    }
+    let text = match near.as_slice() {
+        [] => "undecided: no bound comes up to the time for certain".to_owned(),
+        [one] => {
+            format!("undecided: only {one} comes up to the time, and other evidence contradicts it")
+        }
+        [most @ .., last] => {
+            format!("undecided: {} and {last} come up to the time", most.join(", "))
+        }
+    };
+    text + beyond_l1(report)
+}
+
+/// What no bound includes.
+fn beyond_l1(report: &Measurement) -> &'static str {
+    match report.violated().contains(&"l1-data") {
+        true => "; its data does not fit the L1 data cache, which no bound includes",
+        false => "",
     }
 }
 
@@ -127,7 +162,23 @@ fn meaning(bound: &str) -> (&'static str, &'static str) {
             "the front end",
             "use shorter or fewer instructions, and align the loop to a cache line",
         ),
-        "undecided" => ("undecided: several bounds come up to the time", ""),
+        "sse-avx-transition" => (
+            "transitions between AVX and SSE code, an assist each: SSE instructions find upper halves that are not zero",
+            "vzeroupper before the SSE code, or VEX encodings throughout (-mavx)",
+        ),
+        "x87-stack" => (
+            "faults of the x87 register stack, an assist each: it overflows, or an empty register is read",
+            "as many pops as loads, and emms after MMX code",
+        ),
+        "subnormals" => (
+            "assists for subnormal numbers",
+            "set FTZ and DAZ (-ffast-math at link time does), or scale the data",
+        ),
+        "suppressed-faults" => (
+            "page faults of masked accesses, suppressed by an assist each",
+            "map the pages that the masks leave out, or jump around accesses with empty masks",
+        ),
+        "undecided" => ("undecided", ""),
         _ => ("unexplained: no known bound comes up to the time", ""),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::layout::WIDTH;
 use super::rows::{Rows, Style, Weight};
-use bench::{Bound, Measurement, Status};
+use bench::{Bound, Measurement, Status, Throughput};
 
 /// Columns of the longest bar, and on a narrow page.
 const BAR: usize = 24;
@@ -36,7 +36,7 @@ pub fn bars(rows: &mut Rows, report: &Measurement, style: &Style) {
         let is_verdict =
             !bound.refuted && report.hierarchy.bound.is_some_and(|v| explains(bound, v));
         let mark = if is_verdict { "<- explains the time; " } else { "" };
-        let text = format!("{mark}{}", source(bound, style.verbose));
+        let text = format!("{mark}{}", source(bound, time, style.verbose));
         let cycles = least(bound);
         let label = format!("  {:<17}{cycles:>8.3}  {}  ", bound.name, bar(cycles));
         rows.add(label, text, if is_verdict { Weight::Strong } else { Weight::Plain });
@@ -54,14 +54,21 @@ fn explains(bound: &Bound, verdict: &str) -> bool {
     bound.name == verdict || (verdict == "issue-width" && bound.name == "slots")
 }
 
-/// How the bound was found: a word and its range, or everything.
-fn source(bound: &Bound, verbose: bool) -> String {
+/// How the bound was found: a word and its range, or everything; and that it is above the time.
+fn source(bound: &Bound, time: Option<&Throughput>, verbose: bool) -> String {
     let range = match bound.low < bound.high {
         false => String::new(),
         true => format!(" ({:.3} to {:.3})", bound.low, bound.high),
     };
     let from = if bound.assumed { " from assumed latencies" } else { "" };
-    let refuted = if bound.refuted { "refuted: above the measurement; " } else { "" };
+    let refuted = match () {
+        () if bound.refuted => "refuted: above the measurement; ",
+        // Less than its error, 5 % of a measured bound and 12 % of a computed one.
+        () if time.is_some_and(|t| bound.low > t.high) => {
+            "above the measurement, within its error; "
+        }
+        () => "",
+    };
     let how = match verbose {
         true => format!("{range}; {}", bound.how).trim_start_matches("; ").trim_start().to_owned(),
         false => format!("{}{from}{range}", kind(&bound.how)),

@@ -75,7 +75,14 @@ pub fn forms(rows: &mut Rows, report: &Measurement) {
         && t.modes.len() > 1
         && report.status == Status::Ok
     {
-        rows.plain("  modes: ", modes(t));
+        let outside = t.modes.iter().any(|m| m.cycles < t.low || m.cycles > t.high);
+        let why = match outside {
+            true => {
+                "; the headline and its interval are of the fastest that recurs, the others are other states of the same code"
+            }
+            false => "",
+        };
+        rows.plain("  modes: ", format!("{}{why}", modes(t)));
     }
 }
 

@@ -7,7 +7,7 @@ use crate::sampling::synthesis::Synthesis;
 
 impl Sampler<'_> {
     /// Records of the state before the recording.
-    pub(super) fn synthesized(&self, to: &Attachment<'_>, id: u64) -> Vec<u8> {
+    pub(super) fn synthesized(&mut self, to: &Attachment<'_>, id: u64) -> Vec<u8> {
         let mut made = Synthesis::new(id);
         if !self.plan.user_only {
             made.kernel();
@@ -22,7 +22,9 @@ impl Sampler<'_> {
             }
             Target::System | Target::Cpus(_) | Target::Cgroup(_) => made.all_processes(),
         }
-        made.into_bytes()
+        let (bytes, elsewhere) = made.finish();
+        self.summary.elsewhere = elsewhere;
+        bytes
     }
 }
 

@@ -1,0 +1,98 @@
+//! Copies of recorded programs that no path leads to after the recording: those of other mount namespaces, and replaced
+//! ones. They are kept by build-id, in the layout of perf's cache.
+
+use pmu::sampling::ElsewhereFile;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Most bytes of a program that is copied.
+const LARGEST: u64 = 512 << 20;
+/// Most bytes of all of them; the oldest make room.
+const MOST: u64 = 2 << 30;
+
+/// Copies these files into `folder`; notes on what could not be.
+pub(super) fn keep(folder: &Path, files: &[ElsewhereFile]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for one in files {
+        if let Err(error) = copy(folder, one) {
+            let id: String =
+                one.build_id.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+            notes.push(format!(
+                "a program that no path leads to (build-id {id}…) was not kept for later reports: {error}"
+            ));
+        }
+    }
+    if !files.is_empty() {
+        make_room(folder);
+    }
+    notes
+}
+
+fn copy(folder: &Path, one: &ElsewhereFile) -> io::Result<()> {
+    let digits: Vec<String> = one.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let Some((first, rest)) = digits.split_first() else { return Ok(()) };
+    let own = folder.join(".build-id").join(first).join(rest.concat());
+    if own.join("elf").exists() {
+        return Ok(());
+    }
+    let length = one.file.metadata()?.len();
+    if length > LARGEST {
+        let why = format!("it has {length} bytes; the limit is {LARGEST}");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    let content = tma::files::read_open(&one.file, LARGEST)?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&own)?;
+    let part = own.join(format!("elf.{}", std::process::id()));
+    let mut options = File::options();
+    let mut out = options.write(true).create_new(true).mode(0o600).open(&part)?;
+    let written = out.write_all(&content).and_then(|()| fs::rename(&part, own.join("elf")));
+    if written.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    written
+}
+
+/// Removes the oldest programs beyond the limit.
+fn make_room(folder: &Path) {
+    let folders = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+    let mut all: Vec<(SystemTime, u64, PathBuf)> = folders(&folder.join(".build-id"))
+        .flat_map(|first| folders(&first.path()))
+        .filter_map(|own| {
+            let found = fs::metadata(own.path().join("elf")).ok()?;
+            Some((found.modified().ok()?, found.len(), own.path()))
+        })
+        .collect();
+    all.sort();
+    let mut total: u64 = all.iter().map(|(_, length, _)| length).sum();
+    for (_, length, path) in all {
+        if total <= MOST {
+            break;
+        }
+        let _ = fs::remove_dir_all(path);
+        total -= length;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_program_is_kept_where_perf_would_look_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        fs::write(&path, "content").unwrap();
+        let file = Arc::new(File::open(&path).unwrap());
+        fs::remove_file(&path).unwrap();
+        let one = ElsewhereFile { build_id: vec![0xab, 0x01, 0x02], file };
+        for _ in 0..2 {
+            assert_eq!(keep(folder.path(), std::slice::from_ref(&one)), [""; 0]);
+        }
+        let kept = folder.path().join(".build-id/ab/0102/elf");
+        assert_eq!(fs::read_to_string(kept).unwrap(), "content");
+    }
+}
