@@ -116,6 +116,11 @@ impl Share {
         self.value > 0.0 || self.source != estimate::Source::Bounded.name()
     }
 
+    /// Whether nothing says that there is any: what is not known, not a measured 0.
+    pub fn is_absent(&self) -> bool {
+        self.high <= 0.0 && self.source == estimate::Source::Absent.name()
+    }
+
     /// The sum of two parts; their errors add up.
     fn plus(&self, other: &Self) -> Self {
         let source = match self.source == other.source {

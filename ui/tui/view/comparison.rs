@@ -16,7 +16,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 /// Titles above the bars: Retiring, Bad Speculation, Frontend, Backend, and what is unexplained.
-const PARTS: [&str; 5] = ["Ret", "Spec", "Fe", "Be", "Unexp"];
+const PARTS: [&str; 5] = ["Ret", "Spec", "Fe", "Be", "?"];
 
 /// Draws a screen of the comparison.
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {

@@ -82,7 +82,7 @@ fn marks(screen: Screen) -> &'static str {
         }
         Screen::Comparison | Screen::ComparedCode => {
             "Largest change first. Code is matched by function and instructions, wherever it is. Bars, of A and \
-             of B: Retiring, Bad Speculation, Frontend Bound, Backend Bound, and what is unexplained."
+             of B: Retiring, Bad Speculation, Frontend Bound, Backend Bound, and ? for what is unexplained."
         }
         Screen::Intervals => {
             "Each column is the mean of its time; the digits below it are the phases found, in which \

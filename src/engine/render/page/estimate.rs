@@ -13,7 +13,8 @@ use std::fmt::Write as _;
 pub(super) fn tree(report: &Report) -> String {
     let Some(estimate) = &report.estimate else { return String::new() };
     let nodes = estimate.program.parts.tree();
-    let (absent, shown): (Vec<&Node>, Vec<&Node>) = nodes.iter().partition(|one| is_absent(one));
+    let (absent, shown): (Vec<&Node>, Vec<&Node>) =
+        nodes.iter().partition(|one| one.share.is_absent());
     let mut body = "<div class=\"tree\">\n".to_owned();
     shown.iter().for_each(|one| body += &node(one));
     body += "</div>\n";
@@ -22,11 +23,6 @@ pub(super) fn tree(report: &Report) -> String {
         let _ = writeln!(body, "<p><small>no evidence of {}</small></p>", labels.join(", "));
     }
     section("estimate", "Estimated top-down", &body)
-}
-
-/// Whether nothing says that there is any of it.
-fn is_absent(node: &Node) -> bool {
-    node.share.high <= 0.0 && node.share.source == ::estimate::Source::Absent.name()
 }
 
 /// Functions, loops and blocks by what their time goes to, and what all of it rests on.
