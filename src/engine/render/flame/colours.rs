@@ -4,7 +4,7 @@ use crate::documents::flame::{Compared, FlameGraph, Frame};
 
 /// Colours of nodes, told apart by colour-blind readers too: M. Okabe, K. Ito, "Color Universal Design" (2008),
 /// lightened for dark text. A word in the node's name, and its colour.
-const NODES: [(&str, &str); 9] = [
+const NODES: [(&str, &str); 10] = [
     ("retiring", "#66c2a4"),
     ("bad", "#e8a0c4"),
     ("mispredict", "#e8a0c4"),
@@ -14,6 +14,7 @@ const NODES: [(&str, &str); 9] = [
     ("fetch", "#b3d3f0"),
     ("core", "#f2e36b"),
     ("backend", "#f2c14e"),
+    ("unexplained", "#b9bcc2"),
 ];
 /// Colours of other nodes, in order of their share.
 const OTHERS: [&str; 6] = ["#c7b3e5", "#d9c3a5", "#a8d5ba", "#f4b6b6", "#b8c4d9", "#dde5a0"];

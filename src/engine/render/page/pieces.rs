@@ -6,8 +6,6 @@ use std::fmt::Write as _;
 
 /// The colour of what has none of its own.
 const PLAIN: &str = "var(--bar)";
-/// The colour of time that is not explained.
-const UNEXPLAINED: &str = "var(--unknown)";
 
 /// A share as people read it, and exactly for machines.
 pub(super) fn share(value: f64) -> String {
@@ -22,11 +20,7 @@ pub(super) fn share_with_error(value: f64, error: Option<f64>) -> String {
 
 /// The colour of a node by its label.
 pub(super) fn colour(label: &str) -> &'static str {
-    match flame::of_node(label) {
-        Some(colour) => colour,
-        None if label == "Unexplained" => UNEXPLAINED,
-        None => PLAIN,
-    }
+    flame::of_node(label).unwrap_or(PLAIN)
 }
 
 /// A bar of a share, with its interval as a line across its end.
