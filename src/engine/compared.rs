@@ -1,6 +1,7 @@
 //! Two measurements compared: reports, or recordings of which reports are made.
 
 use crate::documents::diff::compare::code;
+use crate::documents::diff::false_findings::control;
 use crate::documents::diff::several::mean;
 use crate::documents::diff::{Diff, diff};
 use crate::documents::flame::FlameGraph;
@@ -47,7 +48,7 @@ pub fn report(library: &Library, ask: &CompareAsk, file: &Path) -> Result<Report
 
 fn is_json(file: &Path) -> bool {
     let mut first = [0];
-    let read = tma::files::open(file).ok().map(|mut file| file.read_exact(&mut first));
+    let read = profile::kept::open(file).ok().map(|mut file| file.read_exact(&mut first));
     matches!(read, Some(Ok(()))) && first == *b"{"
 }
 
@@ -70,6 +71,11 @@ pub fn files(library: &Library, ask: &CompareAsk, [a, b]: [&[PathBuf]; 2]) -> Re
     let (of_a, of_b) = (read(a)?, read(b)?);
     let mut compared = diff((&names(a), &*mean(&of_a)?), (&names(b), &*mean(&of_b)?));
     compared.code = code(&of_a, &of_b);
+    let runs = |reports: &[Report]| match reports {
+        [one] => one.repeats as usize,
+        all => all.len(),
+    };
+    control(&mut compared, [runs(&of_a), runs(&of_b)]);
     for (files, reports) in [(a, &of_a), (b, &of_b)] {
         for (file, report) in files.iter().zip(reports) {
             let incomplete = incomplete(report).map(|note| format!("{}: {note}", file.display()));

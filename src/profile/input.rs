@@ -23,12 +23,12 @@ pub struct Input {
 }
 
 impl Input {
-    /// Those of a file, as long as it is now.
+    /// Those of a file that a user named, as long as it is now; of a compressed one, what is in it.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// It cannot be opened or unpacked.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Self::of_file(tma::files::open(path)?)
+        Self::of_file(crate::kept::open(path)?)
     }
 
     /// Those of an open file, as long as it is now.

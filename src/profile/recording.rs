@@ -34,6 +34,8 @@ pub struct About {
     pub command: Option<Vec<String>>,
     /// Records that the kernel had no room for.
     pub lost: u64,
+    /// Samples of each event; empty if nobody counted them.
+    pub samples: Vec<u64>,
     /// Limits of the recording that a report must state: cut off, records not decoded, ….
     pub notes: Vec<String>,
 }
@@ -42,6 +44,28 @@ impl About {
     /// Whether times are those of `CLOCK_MONOTONIC`, which just-in-time compilers note.
     pub fn is_monotonic(&self) -> bool {
         self.events.first().is_some_and(|event| event.monotonic)
+    }
+
+    /// The event that is shown unless another is asked for: the first that has samples, as one of a hybrid's PMUs
+    /// may have counted nothing, and a trace (Intel PT, CoreSight) has none of its own.
+    pub fn main_event(&self) -> usize {
+        self.samples.iter().position(|samples| *samples > 0).unwrap_or(0)
+    }
+
+    /// What is shown of a recording of several events, and what is not; nothing where there is one event, or samples
+    /// were not counted.
+    pub fn other_events(&self, shown: usize) -> Option<String> {
+        let all = self.events.iter().zip(&self.samples).enumerate();
+        let others: Vec<String> = all
+            .filter(|(number, _)| *number != shown)
+            .map(|(number, (event, samples))| {
+                format!("{samples} of {} (--event-number {number})", event.name)
+            })
+            .collect();
+        let (event, samples) = (self.events.get(shown)?, self.samples.get(shown)?);
+        (!others.is_empty()).then(|| {
+            format!("shown: {samples} samples of {}; not shown: {}", event.name, others.join(", "))
+        })
     }
 }
 

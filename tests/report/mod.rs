@@ -7,6 +7,7 @@ pub mod compared;
 mod counts;
 mod estimate;
 mod exports;
+mod field;
 mod gate;
 mod hot_code;
 mod hot_rows;

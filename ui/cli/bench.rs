@@ -9,6 +9,7 @@ use crate::settings::Settings;
 use crate::terminal;
 use clap::Args;
 use engine::documents::diff::diff;
+use engine::documents::diff::false_findings::control;
 use engine::documents::diff::several::mean;
 use engine::interleaved::{self, InterleavedAsk, Runs};
 use engine::topdown::{Ask, LiveAsk};
@@ -87,7 +88,8 @@ pub fn run(global: &Global, args: &BenchArgs) -> Result<ExitCode> {
     // They are named by their commands.
     a.subject.clear();
     b.subject.clear();
-    let compared = diff((&names[0], &a), (&names[1], &b));
+    let mut compared = diff((&names[0], &a), (&names[1], &b));
+    control(&mut compared, [a.repeats as usize, b.repeats as usize]);
     let judged = args.form.show(compared, &conditions, global.ascii)?;
     Ok(match runs.interrupted {
         Some(signal) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)),

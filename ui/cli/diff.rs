@@ -91,8 +91,11 @@ fn sides(args: &DiffArgs) -> Result<(&[PathBuf], &[PathBuf])> {
     match (args.files.as_slice(), args.to.as_slice()) {
         ([a, b], []) => Ok((std::slice::from_ref(a), std::slice::from_ref(b))),
         (a, b) if !b.is_empty() => Ok((a, b)),
-        (files, _) => Err(Error::usage(format!("{} reports, but no two sides", files.len()))
-            .because("without --to it is one report of A and one of B")
+        (files, _) => Err(Error::usage("diff needs two reports")
+            .because(match files.len() {
+                1 => "only one is given".to_owned(),
+                n => format!("{n} are given, and nothing says which are of which side"),
+            })
             .hint(
                 "tdtool diff A.json B.json, or tdtool diff A1.json A2.json --to B1.json B2.json",
             )),

@@ -61,7 +61,7 @@ pub fn read(path: &Path, event: Option<usize>, search: &SearchPaths) -> Result<F
 
 fn kind(path: &Path) -> Result<Option<Kind>> {
     let mut start = Vec::new();
-    tma::files::open(path)
+    profile::kept::open(path)
         .and_then(|file| file.take(START).read_to_end(&mut start))
         .map_err(|e| Error::failed(format!("cannot read {}", path.display())).because(e))?;
     Ok(text::recognise(&start))

@@ -72,6 +72,9 @@ pub struct Row {
     pub start: String,
     /// Address after its last instruction.
     pub end: String,
+    /// Of a loop that is entered elsewhere than at its first address: where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<String>,
     /// Share of all samples.
     pub share: f64,
     /// Core cycles of an entry, of a loop those of an iteration.

@@ -3,22 +3,19 @@
 use super::evidence::Evidence;
 use crate::files::write_whole;
 use flate2::Compression;
-use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use std::fmt::Display;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 use tma::{Error, Result};
 
 /// Most bytes of a file's text.
 const LONGEST: u64 = 64 << 20;
-/// How a compressed file begins.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Whether a file that begins in this way may be evidence.
 pub fn recognise(start: &[u8]) -> bool {
     let text: Vec<u8> = start.iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
-    start.starts_with(&GZIP) || text.starts_with(b"{\"schema\":\"tdtool.evidence/")
+    text.starts_with(b"{\"schema\":\"tdtool.evidence/")
 }
 
 /// Reads a file.
@@ -31,21 +28,8 @@ pub fn read(path: &Path) -> Result<Evidence> {
             .because(cause)
             .hint("tdtool report --estimate --evidence FILE -- COMMAND writes it")
     };
-    let bytes = tma::files::read(path, LONGEST).map_err(|e| unreadable(&e))?;
-    let text = match bytes.starts_with(&GZIP) {
-        true => unpacked(&bytes).map_err(|e| unreadable(&e))?,
-        false => bytes,
-    };
-    if text.len() as u64 > LONGEST {
-        return Err(unreadable(&format!("it has more than {LONGEST} bytes")));
-    }
-    serde_json::from_slice(&text).map_err(|e| unreadable(&e))
-}
-
-fn unpacked(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    GzDecoder::new(bytes).take(LONGEST + 1).read_to_end(&mut text)?;
-    Ok(text)
+    let text = profile::kept::open(path).and_then(|file| tma::files::read_open(&file, LONGEST));
+    serde_json::from_slice(&text.map_err(|e| unreadable(&e))?).map_err(|e| unreadable(&e))
 }
 
 /// Writes it, whole or not at all.

@@ -14,7 +14,7 @@ const MAX_FILE: u64 = 256 << 20;
 /// # Errors
 /// The file cannot be read, or holds something else.
 pub fn read(path: &Path) -> Result<Report> {
-    let file = tma::files::open(path).map_err(|e| unreadable(path, &e))?;
+    let file = profile::kept::open(path).map_err(|e| unreadable(path, &e))?;
     let last = values(path, file)?.pop();
     report(path, last.ok_or_else(|| unreadable(path, &"the file is empty"))?)
 }

@@ -106,8 +106,9 @@ impl Listing<'_> {
 
     /// Trips and mispredictions, or why they are not known.
     fn numbers(&self, row: &mut Row, own: &Range<u64>, is_loop: bool) {
+        let head = row.head.as_deref().map_or(Some(own.start), address);
         let of_row = |l: &&crate::documents::count::LoopRow| {
-            l.module == row.module && address(&l.head) == Some(own.start)
+            l.module == row.module && address(&l.head) == head
         };
         if is_loop {
             row.trips = self.context.count.loops.iter().find(of_row).and_then(|l| l.trips.mean);

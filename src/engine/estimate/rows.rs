@@ -180,7 +180,10 @@ fn piece_row(
     if piece.kind == Kind::Rest {
         return None;
     }
-    let end = piece.blocks.iter().map(|block| function.range(*block).end).max()?;
+    // Compilers put the head of a rotated loop after its body.
+    let ranges = || piece.blocks.iter().map(|block| function.range(*block));
+    let start = ranges().map(|range| range.start).min()?;
+    let end = ranges().map(|range| range.end).max()?;
     let share = piece.samples as f64 / context.samples.max(1) as f64;
     let is_known = piece.entries > 0.0;
     let found = found.as_ref().ok();
@@ -188,8 +191,9 @@ fn piece_row(
     let memory = context.named(function, piece);
     Some(Row {
         module: function.module.clone(),
-        start: format!("{:#x}", place.start),
+        start: format!("{start:#x}"),
         end: format!("{end:#x}"),
+        head: (start != place.start).then(|| format!("{:#x}", place.start)),
         share,
         cycles_per_entry: is_known.then(|| context.cycles * share / piece.entries),
         entries: is_known.then_some(piece.entries),

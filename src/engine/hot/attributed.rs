@@ -1,7 +1,7 @@
 //! The samples of a recording attributed to its code, as far as the recording has what is asked for.
 
 use super::code::CodeAsk;
-use profile::hot::{Filter, Profile, overview};
+use profile::hot::{Filter, Profile, ThreadWord, overview};
 use profile::record::Record;
 use profile::recording::Source;
 use tma::{Error, Result};
@@ -35,7 +35,7 @@ pub fn profile(source: &dyn Source, ask: &CodeAsk) -> Result<Profile> {
 /// There are none in the time asked for; the recording cannot be read.
 pub(super) fn known_time(source: &dyn Source, filter: &Filter) -> Result<()> {
     let Some((from, to)) = filter.time else { return Ok(()) };
-    let wanted = filter.event.unwrap_or(0);
+    let wanted = filter.event_of(source.about());
     let (mut first, mut last, mut is_there) = (None, 0, false);
     source.each(&mut |record| {
         if let Record::Sample { event, sample } = record
@@ -67,19 +67,18 @@ pub(super) fn known_time(source: &dyn Source, filter: &Filter) -> Result<()> {
 fn known_threads(source: &dyn Source, filter: &Filter) -> Result<()> {
     /// Names that an error lists.
     const TOLD: usize = 12;
-    if filter.names.is_empty() && filter.threads.is_empty() {
+    if filter.threads.is_empty() {
         return Ok(());
     }
     let found = overview(source)?;
     let threads = &found.threads;
-    let missing = |number: &&u32| {
-        !threads.iter().any(|t| t.tid == **number) && !found.processes.contains(*number)
+    // A thread may have had the name before its last sample: only one that no thread record has is unknown.
+    let is_unknown = |word: &&ThreadWord| {
+        !threads.iter().any(|t| Some(t.tid) == word.number || t.name == word.name)
+            && !word.number.is_some_and(|number| found.processes.contains(&number))
+            && !found.names.contains(&word.name)
     };
-    // A thread may have had the name before its last sample: only one that no thread record has.
-    let unnamed =
-        |name: &&String| !threads.iter().any(|t| t.name == **name) && !found.names.contains(*name);
-    let number = filter.threads.iter().find(missing).map(u32::to_string);
-    let Some(wanted) = number.or_else(|| filter.names.iter().find(unnamed).cloned()) else {
+    let Some(ThreadWord { name: wanted, .. }) = filter.threads.iter().find(is_unknown) else {
         return Ok(());
     };
     let mut names: Vec<&str> = threads.iter().map(|t| t.name.as_str()).collect();
@@ -98,7 +97,7 @@ fn known_threads(source: &dyn Source, filter: &Filter) -> Result<()> {
         true => error.because("its threads have no names"),
         false => error.because(format!("it has samples of {}{more}", told.join(", "))),
     };
-    Err(match tma::error::nearest(&wanted, names) {
+    Err(match tma::error::nearest(wanted, names) {
         Some(other) => error.hint(format!("did you mean `{other}`?")),
         None => error,
     })

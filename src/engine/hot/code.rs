@@ -94,6 +94,12 @@ impl Default for CodeAsk {
 }
 
 impl CodeAsk {
+    /// Whether files are written for other tools, which take samples of one event.
+    pub(super) fn exports(&self) -> bool {
+        let files = [&self.folded, &self.flame_graph, &self.pprof, &self.callgrind];
+        self.filter.timeline || files.iter().any(|path| path.is_some())
+    }
+
     /// An option that only samples can answer.
     pub(super) fn needs_samples(&self) -> Option<&'static str> {
         let plain = Filter {
@@ -143,8 +149,7 @@ pub(super) fn enter(
         lost: profile.lost,
         notes: profile.notes.clone(),
     });
-    let files = [&ask.folded, &ask.flame_graph, &ask.pprof, &ask.callgrind];
-    let shows_stacks = ask.page || ask.filter.timeline || files.iter().any(|path| path.is_some());
+    let shows_stacks = ask.page || ask.exports();
     if (ask.callers.is_some() || ask.callees.is_some() || shows_stacks) && profile.chains_are_cut()
     {
         let note = "most call chains end after one caller: functions keep no frame pointers; record with --call-graph \

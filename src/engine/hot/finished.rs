@@ -15,10 +15,7 @@ use tma::tables::Library;
 pub(super) fn reports(path: &Path, ask: &ImportAsk, code: Option<&CodeAsk>) -> Result<Vec<Report>> {
     let unreadable =
         |e: std::io::Error| Error::failed(format!("cannot read {}", path.display())).because(e);
-    let mut all = match path == Path::new("-") {
-        true => report_file::read_all(path, std::io::stdin().lock())?,
-        false => report_file::read_all(path, tma::files::open(path).map_err(unreadable)?)?,
-    };
+    let mut all = report_file::read_all(path, profile::kept::open(path).map_err(unreadable)?)?;
     if let Some(option) = needs_recording(ask, code) {
         return Err(Error::usage(format!("{option} does not apply to a finished report"))
             .because(format!("{} holds values, not what they were computed from", path.display()))

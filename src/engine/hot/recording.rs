@@ -3,7 +3,7 @@
 use crate::documents::{evidence_file, report_file};
 use profile::counts::folder_error;
 use profile::recording::Stream;
-use profile::{perfdata, session};
+use profile::{kept, perfdata, session};
 use std::io::{BufRead as _, Read as _};
 use std::path::Path;
 use tma::error::{Error, Result};
@@ -29,7 +29,7 @@ pub enum FileKind {
 /// It cannot be read.
 pub fn kind(path: &Path) -> Result<FileKind> {
     if path == Path::new("-") {
-        return kind_of_input();
+        return kind_of_input(path);
     }
     let cannot = |e: std::io::Error| {
         let error = Error::failed(format!("cannot read {}", path.display()));
@@ -52,41 +52,48 @@ pub fn kind(path: &Path) -> Result<FileKind> {
         }
         return Err(folder_error(path));
     }
-    let mut start = [0; 64];
-    let mut n = 0;
-    let mut file = tma::files::open(path).map_err(cannot)?;
-    while n < start.len() {
-        match file.read(&mut start[n..]).map_err(cannot)? {
-            0 => break,
-            more => n += more,
-        }
-    }
-    let start = &start[..n];
-    if perfdata::recognise(start) {
-        Ok(FileKind::PerfData)
-    } else if start.starts_with(&session::MAGIC) && session::has_samples(path)? {
-        Ok(FileKind::Session)
-    } else if evidence_file::recognise(start) {
-        Ok(FileKind::Evidence)
-    } else if report_file::recognise(start) {
-        Ok(FileKind::Document)
-    } else {
-        Ok(FileKind::Other)
-    }
+    let mut start = Vec::new();
+    let file = kept::open(path).map_err(cannot)?;
+    file.take(START).read_to_end(&mut start).map_err(cannot)?;
+    kind_of(path, &start)
 }
 
-/// What standard input is, which is read from its begin later.
-fn kind_of_input() -> Result<FileKind> {
+/// Bytes by which a file is known.
+const START: u64 = 64;
+
+/// What a file is that begins in this way.
+fn kind_of(path: &Path, start: &[u8]) -> Result<FileKind> {
+    Ok(if perfdata::recognise(start) {
+        match perfdata::holds_counts(path) {
+            true => FileKind::Other,
+            false => FileKind::PerfData,
+        }
+    } else if start.starts_with(&session::MAGIC) && session::has_samples(path)? {
+        FileKind::Session
+    } else if evidence_file::recognise(start) {
+        FileKind::Evidence
+    } else if report_file::recognise(start) {
+        FileKind::Document
+    } else {
+        FileKind::Other
+    })
+}
+
+/// What standard input is. A text is read from its begin later; the parts of a recording are read in an order of their
+/// own, so that it is kept in a file.
+fn kind_of_input(path: &Path) -> Result<FileKind> {
     let cannot = |e| Error::failed("cannot read standard input").because(e);
     let mut input = std::io::stdin().lock();
     let start = input.fill_buf().map_err(cannot)?;
-    if perfdata::recognise(start) || start.starts_with(&session::MAGIC) {
-        // Their parts are read in an order of their own.
-        return Err(Error::failed("samples cannot be read from standard input")
-            .hint("write them to a file: tdtool report FILE"));
+    let is_recording = perfdata::recognise(start) || start.starts_with(&session::MAGIC);
+    if !is_recording && kept::Packing::of(start).is_none() && kept::kept(path).is_none() {
+        return kind_of(path, start);
     }
-    let is_document = report_file::recognise(start);
-    Ok(if is_document { FileKind::Document } else { FileKind::Other })
+    drop(input);
+    let mut start = Vec::new();
+    let file = kept::open(path).map_err(cannot)?;
+    file.take(START).read_to_end(&mut start).map_err(cannot)?;
+    kind_of(path, &start)
 }
 
 /// The samples of a file, to be read one by one; `None` where it has none. Without `chains`, call chains

@@ -56,6 +56,13 @@ pub fn of_files(
             None => Ok(reports),
         };
     };
+    let is_empty =
+        |about: &About| !about.samples.is_empty() && about.samples.iter().all(|n| *n == 0);
+    if let Some(option) =
+        code.and_then(CodeAsk::needs_samples).filter(|_| is_empty(&recording.about))
+    {
+        return Err(without_samples(path, option));
+    }
     if reports.is_empty() {
         reports.push(frame(path, &recording.about));
     }
@@ -64,6 +71,11 @@ pub fn of_files(
         let located = Located::new(library, ask.uarch.as_deref(), last, about);
         let event = code.by.as_ref().map(|by| located.chosen(by, &about.events)).transpose()?;
         let code = by_event(code, event);
+        if let (None, true) = (code.filter.event, code.exports()) {
+            let others = about.other_events(about.main_event());
+            // The samples note it where the first event has none.
+            last.notes.extend(others.filter(|_| about.main_event() == 0));
+        }
         known_time(&recording, &code.filter)?;
         enter(last, &recording, &code, &located, progress)?;
     }

@@ -1,8 +1,8 @@
 //! A file for samples that are looked at once.
 
-use std::fs::{self, File, OpenOptions};
+use profile::kept::unnamed;
+use std::fs::File;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use tma::error::{Error, Result};
 
@@ -35,7 +35,7 @@ impl Temporary {
     /// It cannot be made.
     pub fn new() -> Result<Self> {
         let folder = std::env::temp_dir();
-        let file = unnamed(&folder.join("tdtool-XXXXXX")).map_err(|e| {
+        let file = unnamed(&folder).map_err(|e| {
             Error::failed(format!("cannot make a file in {}", folder.display()))
                 .because(e)
                 .hint(REMEDY)
@@ -46,28 +46,3 @@ impl Temporary {
 
 /// What to do where samples have no room.
 const REMEDY: &str = "set TMPDIR to a folder with free space, or leave out the code with --no-code";
-
-/// A file in a folder of its own; neither has a name any more.
-fn unnamed(template: &Path) -> std::io::Result<File> {
-    let folder = nix::unistd::mkdtemp(template)?;
-    let path = folder.join("session");
-    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
-    let _ = fs::remove_file(&path);
-    let _ = fs::remove_dir(&folder);
-    file
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn it_can_be_opened_and_has_no_name() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = unnamed(&folder.path().join("tdtool-XXXXXX")).unwrap();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        fs::write(&path, "samples").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"samples");
-    }
-}

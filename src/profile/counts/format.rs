@@ -5,7 +5,7 @@ use std::fmt;
 /// The inputs that are read, as a hint after an error.
 pub const FORMATS: &str = "to measure a program: `tdtool report -- ./PROGRAM`; a recording is a \
      session of `tdtool record`, perf.data, or the output of `perf stat -x,`, `perf stat -j`, \
-     `toplev --valcsv`, or CSV lines `event,value`";
+     `perf stat record`, `toplev --valcsv`, or CSV lines `event,value`";
 
 /// Format of a file, recognised by content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum Format {
     },
     /// `perf stat -j`: one JSON object per line.
     PerfJson,
+    /// `perf stat record`.
+    PerfStatRecord,
     /// toplev's `--valcsv`.
     Toplev,
     /// `event,value` or `trial,event,value`.
@@ -35,6 +37,7 @@ impl fmt::Display for Format {
                 write!(f, "perf stat -x{}", separator.escape_default())
             }
             Format::PerfJson => f.write_str("perf stat -j"),
+            Format::PerfStatRecord => f.write_str("perf stat record"),
             Format::Toplev => f.write_str("toplev --valcsv"),
             Format::Plain { .. } => f.write_str("event,value CSV"),
             Format::Session => f.write_str("tdtool session"),

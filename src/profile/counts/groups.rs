@@ -10,6 +10,7 @@
 //! one event without a boundary, one is put where most of the table's nodes have all their events
 //! in one group.
 
+use super::modes::Mode;
 use super::recording::{Block, Count, NameId, Recording, Row};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -29,7 +30,7 @@ type RowGroups = Rc<[Vec<usize>]>;
 /// The inferred groups of every list of events in a recording.
 pub struct Groups {
     boundaries: HashMap<Vec<NameId>, Vec<bool>>,
-    found: RefCell<HashMap<Vec<NameId>, RowGroups>>,
+    found: RefCell<HashMap<(Mode, Vec<NameId>), RowGroups>>,
 }
 
 fn list_of(block: &Block) -> Vec<NameId> {
@@ -51,22 +52,24 @@ impl Groups {
     }
 
     /// The groups of `block` as lists of indices into its rows. `event` maps a name to the table's
-    /// event, the same for every block with the same list of names; `cover` scores a set of events
+    /// event, the same for every block with the same list of names in `mode`; `cover` scores a set of events
     /// counted in one group.
     pub fn of(
         &self,
         block: &Block,
+        mode: Mode,
         event: &dyn Fn(NameId) -> Option<EventId>,
         cover: &dyn Fn(&[EventId]) -> usize,
     ) -> RowGroups {
         if block.rows.iter().any(|r| r.group.is_some()) {
             return numbered(&block.rows).into();
         }
-        let list = list_of(block);
-        if let Some(found) = self.found.borrow().get(&list) {
+        let key = (mode, list_of(block));
+        if let Some(found) = self.found.borrow().get(&key) {
             return Rc::clone(found);
         }
-        let shown = self.boundaries.get(&list);
+        let list = &key.1;
+        let shown = self.boundaries.get(list);
         let starts_group = |at: usize| at == 0 || shown.is_some_and(|b| b[at]);
         let starts: Vec<usize> = (0..list.len()).filter(|&at| starts_group(at)).collect();
         let ends = starts.iter().skip(1).copied().chain([list.len()]);
@@ -77,7 +80,7 @@ impl Groups {
             .flat_map(|(&start, end)| without_repeats(&events, start..end, cover))
             .map(|range| range.collect())
             .collect();
-        self.found.borrow_mut().insert(list, Rc::clone(&groups));
+        self.found.borrow_mut().insert(key, Rc::clone(&groups));
         groups
     }
 }

@@ -2,6 +2,7 @@
 
 use super::groups::Groups;
 use super::imported::{Imported, Software, UnknownEvent};
+use super::modes::{self, Meaning, Mode};
 use super::names::{Match, Names, SoftwareKind};
 use super::rank::{TableMatch, best_tables};
 use super::recording::{Block, Count, NameId, Recording, Row};
@@ -11,7 +12,7 @@ use std::time::Duration;
 use tma::counts::{Counts, GroupCounts};
 use tma::error::{Error, Result};
 use tma::quantity::{Measured, Missing};
-use tma::tables::{Const, EventId, Library, PmuKind, Ring, Table};
+use tma::tables::{Const, EventId, Library, PmuKind, Table};
 
 /// How strictly the table must fit.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,7 +31,7 @@ pub struct Options<'a> {
 /// # Errors
 /// The recording does not fit the table; the hint names those that do.
 pub fn counts(recording: &Recording, table: &Table, options: Options) -> Result<Imported> {
-    let importer = Importer::new(recording, table);
+    let importer = Importer::new(recording, table, options.forced);
     importer.refuse_wrong_table(options)?;
     let mut imported = importer.unmatched(options);
     let summary_only = !recording.blocks.iter().any(|b| !b.summary);
@@ -50,16 +51,22 @@ struct Importer<'a> {
     recording: &'a Recording,
     table: &'a Table,
     names: Names<'a>,
-    meaning: Vec<Match>,
+    meaning: Vec<Meaning>,
     groups: Groups,
     durations: HashMap<(usize, u32, Option<String>, Option<Duration>), f64>,
     needs: Vec<&'a [EventId]>,
+    /// Those of the nodes of level 1.
+    first_level: Vec<&'a [EventId]>,
 }
 
 impl<'a> Importer<'a> {
-    fn new(recording: &'a Recording, table: &'a Table) -> Self {
-        let names = Names::new(table);
-        let meaning = recording.names.iter().map(|n| names.resolve(n)).collect();
+    fn new(recording: &'a Recording, table: &'a Table, forced: bool) -> Self {
+        let names = match forced {
+            true => Names::chosen(table, recording.names.iter().map(String::as_str)),
+            false => Names::new(table),
+        };
+        let meaning = recording.names.iter().map(|name| Meaning::of(name, &names, table)).collect();
+        let first = table.tree().filter(|(_, node)| node.level == 1);
         let nodes = 0..u16::try_from(table.nodes.len()).unwrap_or(u16::MAX);
         Self {
             recording,
@@ -69,11 +76,12 @@ impl<'a> Importer<'a> {
             groups: Groups::new(recording),
             durations: durations(recording),
             needs: nodes.map(|n| table.events_of(n, false)).collect(),
+            first_level: first.map(|(n, _)| table.events_of(n, false)).collect(),
         }
     }
 
     fn meaning(&self, name: NameId) -> Match {
-        self.meaning.get(name as usize).copied().unwrap_or(Match::Unknown)
+        self.meaning.get(name as usize).map_or(Match::Unknown, |meaning| meaning.found)
     }
 
     /// Names of the hardware events that occur, each once, with their meaning.
@@ -191,52 +199,41 @@ impl<'a> Importer<'a> {
                 block.interval.map(|(begin, end)| (end - begin).as_secs_f64() * 1000.0)
             });
         }
-        let mine = block.rows.iter().any(|r| matches!(self.meaning(r.name), Match::Event { .. }));
-        if mine {
-            self.fill(block, &mut counts);
-        }
         if let Some(software) = self.software(block, &counts) {
             imported.software.push(software);
         }
-        if mine || block.rows.is_empty() && !block.software.is_empty() {
+        let of = |row: &Row| self.meaning.get(row.name as usize).copied().unwrap_or_default();
+        let meanings: Vec<Meaning> = block.rows.iter().map(of).collect();
+        let modes = modes::shown(&meanings, &self.first_level);
+        for &mode in &modes {
+            let mut part = counts.clone();
+            if modes.len() > 1 {
+                part.scope = mode.joined(part.scope);
+            } else {
+                part.notes.extend(mode.note());
+            }
+            self.fill(block, mode, &mut part);
+            imported.counts.push(part);
+        }
+        if let Some(last) = imported.counts.last_mut().filter(|_| !modes.is_empty()) {
+            last.notes.extend(self.unused(block, &modes));
+        } else if block.rows.is_empty() && !block.software.is_empty() {
             imported.counts.push(counts);
         }
     }
 
-    fn fill(&self, block: &Block, counts: &mut Counts) {
-        let unrestricted: HashSet<EventId> = block
-            .rows
-            .iter()
-            .filter_map(|r| match self.meaning(r.name) {
-                Match::Event { id, only: None } => Some(id),
-                _ => None,
-            })
-            .collect();
-        let mut rings = HashSet::new();
-        let mut both = BTreeSet::new();
-        let event = |name| match self.meaning(name) {
-            Match::Event { id, only: None } => Some(id),
-            // A count of one ring is of no use if the event was counted in all rings, too.
-            Match::Event { id, only: Some(_) } if !unrestricted.contains(&id) => Some(id),
-            _ => None,
-        };
+    /// The events of one mode.
+    fn fill(&self, block: &Block, mode: Mode, counts: &mut Counts) {
+        let event = |name: NameId| self.meaning.get(name as usize)?.in_mode(mode);
         let cover = |held: &[EventId]| {
             let has_all = |needs: &&&[EventId]| needs.iter().all(|e| held.contains(e));
             self.needs.iter().filter(|n| !n.is_empty()).filter(has_all).count()
         };
-        for rows in self.groups.of(block, &event, &cover).iter() {
+        for rows in self.groups.of(block, mode, &event, &cover).iter() {
             let mut events: Vec<(EventId, std::result::Result<f64, Missing>)> = Vec::new();
             let mut running: Option<f64> = None;
             for row in rows.iter().map(|i| &block.rows[*i]) {
-                let Some(id) = event(row.name) else {
-                    if let Match::Event { .. } = self.meaning(row.name) {
-                        both.insert(row.name);
-                    }
-                    continue;
-                };
-                if let Match::Event { only: Some(ring), .. } = self.meaning(row.name) {
-                    rings.insert(ring == Ring::User);
-                }
+                let Some(id) = event(row.name) else { continue };
                 events.push((id, self.value(id, row)));
                 if let Some(share) = row.running {
                     running = Some(running.map_or(share, |r| r.min(share)));
@@ -257,18 +254,21 @@ impl<'a> Importer<'a> {
                 });
             }
         }
-        for name in both {
-            counts.notes.push(format!(
-                "{} is not used: the recording has the same event for all modes, too",
-                self.recording.name(name)
-            ));
-        }
-        for user in rings {
-            counts.notes.push(match user {
-                true => "user mode only: the recording counted with `:u`".into(),
-                false => "kernel mode only: the recording counted with `:k`".into(),
-            });
-        }
+    }
+
+    /// Notes of events that none of the modes shown has.
+    fn unused(&self, block: &Block, modes: &[Mode]) -> Vec<String> {
+        let names: BTreeSet<NameId> = block.rows.iter().map(|row| row.name).collect();
+        let is_unused = |name: &NameId| {
+            let meaning = self.meaning.get(*name as usize).copied().unwrap_or_default();
+            meaning.is_event() && !modes.iter().any(|mode| meaning.in_mode(*mode).is_some())
+        };
+        let shown: Vec<&str> = modes.iter().map(|mode| mode.name()).collect();
+        let note = |name| {
+            let name = self.recording.name(name);
+            format!("{name} is not used: the tree is of events counted in {}", shown.join(" and "))
+        };
+        names.into_iter().filter(is_unused).map(note).collect()
     }
 
     /// The count of a row in the unit of the table's event.
@@ -296,12 +296,13 @@ impl<'a> Importer<'a> {
     /// A software count in the unit that perf prints; files of other tools may have another unit.
     fn as_perf_prints(&self, kind: SoftwareKind, value: f64, unit: Option<NameId>) -> Measured {
         let unit = unit.map(|unit| self.recording.name(unit)).unwrap_or_default();
+        use SoftwareKind::{CpuClock, TaskClock};
         match (kind, unit) {
-            (SoftwareKind::TaskClock, "ns") => Ok(value / 1e6),
-            (SoftwareKind::TaskClock, "us") => Ok(value / 1e3),
-            (SoftwareKind::TaskClock, "sec" | "s") => Ok(value * 1e3),
-            (SoftwareKind::TaskClock, "" | "msec" | "ms") => Ok(value),
-            (SoftwareKind::TaskClock, other) => {
+            (TaskClock | CpuClock, "ns") => Ok(value / 1e6),
+            (TaskClock | CpuClock, "us") => Ok(value / 1e3),
+            (TaskClock | CpuClock, "sec" | "s") => Ok(value * 1e3),
+            (TaskClock | CpuClock, "" | "msec" | "ms") => Ok(value),
+            (TaskClock | CpuClock, other) => {
                 let why = format!("{} is recorded in {other}, not as a time", kind.name());
                 Err(Missing::NotMeasured(why.into()))
             }

@@ -9,6 +9,9 @@ use tma::error::{Error, Result};
 /// Longest line in bytes. perf's lines have some hundred, toplev's some thousand.
 pub const LONGEST: usize = 1 << 20;
 
+/// The mark at the start of a text that programs of Windows write.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Reads numbered lines.
 pub struct Lines<R> {
     input: BufReader<R>,
@@ -68,7 +71,9 @@ impl<R: Read> Lines<R> {
         while matches!(self.buffer.last(), Some(b'\n' | b'\r')) {
             self.buffer.pop();
         }
-        let text = String::from_utf8_lossy(&self.buffer);
+        let mark = if place == 1 { BYTE_ORDER_MARK } else { b"" };
+        let line = self.buffer.strip_prefix(mark).unwrap_or(&self.buffer);
+        let text = String::from_utf8_lossy(line);
         if matches!(text, Cow::Owned(_)) && self.utf8.is_none() {
             self.utf8 = Some(place);
         }

@@ -6,9 +6,13 @@
 //! | `lines` | lines of a file of any size, in bounded memory |
 //! | `builder` | rows into blocks: one per interval, scope and run |
 //! | `perf_csv`, `perf_json`, `toplev`, `plain` | one line of each format |
+//! | `stat_record` | counts in perf.data |
+//! | `mistaken` | files that are given by mistake, each with the command that was meant |
+//! | `decimal_commas` | a line of perf whose numbers have the separator in them |
 //! | `reader` | the format of a file; from its lines to blocks |
 //! | `event_name`, `encoding`, `names` | event names as written → events of a table |
 //! | `rank` | tables that a recording fits |
+//! | `modes` | events of user mode and of kernel mode kept apart |
 //! | `groups` | which rows were counted together |
 //! | `imported` | [`Imported`]: counts of a table's events, with notes |
 //! | `sessions`, `import` | a recording and a table → [`Imported`] |
@@ -42,6 +46,7 @@
 
 mod aggregate;
 mod builder;
+mod decimal_commas;
 mod encoding;
 mod event_name;
 mod format;
@@ -49,6 +54,8 @@ mod groups;
 mod import;
 mod imported;
 mod lines;
+mod mistaken;
+mod modes;
 pub mod names;
 mod perf_csv;
 mod perf_json;
@@ -58,6 +65,7 @@ mod reader;
 mod recording;
 mod scope;
 mod sessions;
+mod stat_record;
 mod toplev;
 
 pub use aggregate::{Over, aggregate};

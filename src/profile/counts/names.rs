@@ -97,6 +97,8 @@ impl SoftwareKind {
 pub struct Names<'t> {
     table: &'t Table,
     vendor: Vendor,
+    /// A PMU of hybrids whose events are taken for the table's, which is of no hybrid.
+    stands_for: Option<&'static str>,
     /// Made for the first name that the table does not spell in the same way.
     index: OnceCell<Index>,
 }
@@ -131,7 +133,20 @@ impl Index {
 impl<'t> Names<'t> {
     /// The names of `table`.
     pub fn new(table: &'t Table) -> Self {
-        Self { table, vendor: Vendor::of(table), index: OnceCell::new() }
+        Self { table, vendor: Vendor::of(table), stands_for: None, index: OnceCell::new() }
+    }
+
+    /// The names of a table that the user chose: where it is of no hybrid, it has the events of one kind of core in
+    /// `used`, the names of a recording.
+    pub fn chosen<'a>(table: &'t Table, used: impl Iterator<Item = &'a str>) -> Self {
+        let is_plain = table.pmu == "cpu";
+        let mut found = Vec::new();
+        for name in used.filter(|_| is_plain) {
+            found.extend(["cpu_core", "cpu_atom"].into_iter().filter(|pmu| name.contains(pmu)));
+        }
+        // The big cores of a hybrid are those that other processors have alone.
+        let stands_for = ["cpu_core", "cpu_atom"].into_iter().find(|pmu| found.contains(pmu));
+        Self { stands_for, ..Self::new(table) }
     }
 
     fn index(&self) -> &Index {
@@ -155,7 +170,7 @@ impl<'t> Names<'t> {
             None => {}
             Some(pmu) if is_core(pmu) => {
                 let hybrid = |p: &str| p.starts_with("cpu_");
-                if hybrid(pmu) && pmu != self.table.pmu {
+                if hybrid(pmu) && pmu != self.table.pmu && Some(pmu) != self.stands_for {
                     return Match::OtherCore;
                 }
             }
@@ -165,33 +180,44 @@ impl<'t> Names<'t> {
     }
 
     fn in_core(&self, name: &EventName) -> Match {
-        let found = |ring| self.index().by_key.get(&(name.key(), ring)).copied();
-        let by_encoding = || {
-            let own = Encoding::of_name(name, self.vendor, self.table.core);
-            own.or_else(|| {
-                let base = self.index().base_encodings.get(&name.base)?;
-                base.clone().with_fields(name, self.vendor)
-            })
-        };
-        let encoded = |encoding: &Encoding, ring| {
-            let exact = self.index().by_encoding.get(&(encoding.clone(), ring));
-            let exact =
-                exact.or_else(|| self.index().by_encoding.get(&(encoding.without_percore(), ring)));
-            exact.and_then(|ids| ids.first()).copied()
-        };
         let rings: &[Option<Ring>] = match name.ring {
             None => &[None],
             Some(_) => &[name.ring, None],
         };
-        let encoding = by_encoding();
         for &ring in rings {
-            let id = found(ring).or_else(|| encoded(encoding.as_ref()?, ring));
-            if let Some(id) = id {
+            if let Some(id) = self.event(name, ring) {
                 let only = if ring.is_none() { name.ring } else { None };
                 return Match::Event { id, only };
             }
         }
         Match::Unknown
+    }
+
+    /// The core event that the table restricts to this ring, or to none.
+    fn event(&self, name: &EventName, ring: Option<Ring>) -> Option<EventId> {
+        if let Some(id) = self.index().by_key.get(&(name.key(), ring)) {
+            return Some(*id);
+        }
+        let own = Encoding::of_name(name, self.vendor, self.table.core);
+        let encoding = own.or_else(|| {
+            let base = self.index().base_encodings.get(&name.base)?;
+            base.clone().with_fields(name, self.vendor)
+        })?;
+        let ids = |encoding: Encoding| self.index().by_encoding.get(&(encoding, ring));
+        let found = ids(encoding.clone()).or_else(|| ids(encoding.without_percore()));
+        found.and_then(|ids| ids.first()).copied()
+    }
+
+    /// The event that `name` counts in one privilege ring, where it counts a core event in one only.
+    pub fn in_ring(&self, name: &str) -> Option<(EventId, Ring)> {
+        let parsed = EventName::parse(name)?;
+        let ring = parsed.ring?;
+        match self.resolve(name) {
+            Match::Event { id, only: Some(_) } => Some((id, ring)),
+            // The table has the event in this ring, too.
+            Match::Event { .. } => Some((self.event(&parsed, None)?, ring)),
+            _ => None,
+        }
     }
 
     /// An event of another PMU: by perf's name where that is fixed, else by spelling.

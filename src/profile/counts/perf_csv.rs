@@ -7,6 +7,7 @@
 //! the event is joined again by counting slashes.
 
 use super::builder::{self, BlockKey, Builder, ParsedCount};
+use super::decimal_commas;
 use super::recording::Count;
 use super::scope::{Scope, ScopeKind, is_whole, scope_of};
 use tma::error::Result;
@@ -125,7 +126,9 @@ struct Parsed {
 /// As [`parse`], also with decimal commas (perf follows the locale).
 fn parse_any(text: &str, separator: &str) -> std::result::Result<(BlockKey, Parsed), &'static str> {
     parse(text, separator).or_else(|why| match separator {
-        "," => Err(why),
+        "," => decimal_commas::with_points(text)
+            .ok_or(why)
+            .and_then(|text| parse(&text, separator).map_err(|_| why)),
         _ => parse(&with_decimal_points(text), separator).map_err(|_| why),
     })
 }

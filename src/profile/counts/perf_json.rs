@@ -1,6 +1,6 @@
 //! Lines of `perf stat -j`: one JSON object per line, counts as strings.
 //!
-//! Keys as perf 5.19 to 6.x write them: `event`, `counter-value`, `unit`, `event-runtime`,
+//! The objects may be in an array, and numbers have a decimal comma where the locale has one. Keys as perf 5.19 to 6.x write them: `event`, `counter-value`, `unit`, `event-runtime`,
 //! `pcnt-running`, `variance`, `metric-value`, `metric-unit`, `interval`, `cgroup`, and one of
 //! `cpu`, `core`, `die`, `cluster`, `cache`, `socket`, `node`, `thread`.
 
@@ -10,9 +10,45 @@ use super::scope::{Scope, ScopeKind};
 use serde_json::{Map, Value};
 use tma::error::Result;
 
-/// Whether a line is one of perf's objects with a count.
+/// Whether a line is one of perf's objects with a count, or an array of them.
 pub fn recognise(text: &str) -> bool {
-    object(text).is_some_and(|o| o.contains_key("counter-value") && o.contains_key("event"))
+    objects(text).is_some_and(|all| all.iter().any(has_count))
+}
+
+fn has_count(object: &Map<String, Value>) -> bool {
+    object.contains_key("counter-value") && object.contains_key("event")
+}
+
+/// Adds the objects of a text that other tools laid out over several lines. Whether it had some.
+///
+/// # Errors
+/// As [`Builder::row`].
+pub fn lies_over_lines(lines: &[(u32, String)], builder: &mut Builder) -> Result<bool> {
+    if !lines.first().is_some_and(|(_, text)| text.trim_start().starts_with(['[', '{'])) {
+        return Ok(false);
+    }
+    let text: Vec<&str> = lines.iter().map(|(_, text)| text.as_str()).collect();
+    let text = with_points(&text.join("\n"));
+    let mut found = false;
+    for value in
+        serde_json::Deserializer::from_str(&text).into_iter::<Value>().map_while(|v| v.ok())
+    {
+        for object in of_value(value).into_iter().flatten().filter(has_count) {
+            found = true;
+            // The lines are not those of the objects.
+            add(lines.first().map_or(0, |line| line.0), &object, "", builder)?;
+        }
+    }
+    Ok(found)
+}
+
+/// Values by name, where a line is an object of metrics only (`--metric-only`).
+pub fn metric_only(text: &str) -> Option<Vec<String>> {
+    let object = objects(text)?.into_iter().next().filter(|object| object.len() > 1)?;
+    let value = |name: &String| float(&object, name).map(|value| format!("{name} {value}"));
+    let values: Option<Vec<String>> =
+        object.keys().filter(|name| *name != "interval").map(value).collect();
+    values.filter(|values| !values.is_empty())
 }
 
 /// Parses one line.
@@ -27,11 +63,20 @@ pub fn line(number: u32, text: &str, builder: &mut Builder) -> Result<()> {
         }
         return Ok(());
     }
-    let Some(object) = object(text) else {
+    // The brackets of an array whose objects are a line each.
+    if matches!(text, "[" | "]" | "],") {
+        return Ok(());
+    }
+    let Some(all) = objects(text) else {
         builder.skip(number, "not a whole JSON object", text);
         return Ok(());
     };
-    let key = match key(&object) {
+    all.iter().try_for_each(|object| add(number, object, text, builder))
+}
+
+/// Adds an object; `text` is the line that it is on.
+fn add(number: u32, object: &Map<String, Value>, text: &str, builder: &mut Builder) -> Result<()> {
+    let key = match key(object) {
         Ok(key) => key,
         Err(why) => {
             builder.skip(number, why, text);
@@ -39,14 +84,14 @@ pub fn line(number: u32, text: &str, builder: &mut Builder) -> Result<()> {
         }
     };
     if let (Some(value), Some(name)) =
-        (float(&object, "metric-value"), string(&object, "metric-unit"))
+        (float(object, "metric-value"), string(object, "metric-unit"))
         && !name.is_empty()
         && value.is_finite()
     {
         builder.metric(number, &key, name, value);
     }
     let count = object.get("counter-value").map(|value| match value {
-        Value::String(text) => text.trim().to_owned(),
+        Value::String(text) => point(text.trim()),
         other => other.to_string(),
     });
     let Some(count) = count else {
@@ -55,7 +100,7 @@ pub fn line(number: u32, text: &str, builder: &mut Builder) -> Result<()> {
         }
         return Ok(());
     };
-    let Some(name) = string(&object, "event").filter(|e| !e.is_empty()) else {
+    let Some(name) = string(object, "event").filter(|e| !e.is_empty()) else {
         builder.skip(number, "there is no event", text);
         return Ok(());
     };
@@ -66,32 +111,71 @@ pub fn line(number: u32, text: &str, builder: &mut Builder) -> Result<()> {
             return Ok(());
         }
     };
-    let share = float(&object, "pcnt-running").filter(|p| (0.0..=100.5).contains(p));
+    let share = float(object, "pcnt-running").filter(|p| (0.0..=100.5).contains(p));
     let found = ParsedCount {
         name,
         count,
         running: share.filter(|_| matches!(count, Count::Value(_))).map(|p| (p / 100.0).min(1.0)),
         run_time: object.get("event-runtime").and_then(Value::as_u64).filter(|t| *t > 0),
         group: None,
-        unit: string(&object, "unit").unwrap_or(""),
+        unit: string(object, "unit").unwrap_or(""),
     };
     builder.row(number, &key, &found)
 }
 
-fn object(text: &str) -> Option<Map<String, Value>> {
+/// The objects of a line: one, or those of an array, whose brackets may be on other lines.
+fn objects(text: &str) -> Option<Vec<Map<String, Value>>> {
     let text = text.trim();
+    // Some versions end the lines with a comma.
+    let text = text.strip_suffix(',').unwrap_or(text);
+    if text.starts_with('[') && text.ends_with(']') {
+        return of_value(value(text)?);
+    }
+    let text = text.strip_prefix('[').unwrap_or(text).trim();
+    let text = text.strip_suffix(']').unwrap_or(text).trim();
     if !text.starts_with('{') {
         return None;
     }
-    // Some versions end the lines with a comma; metrics can be printed as `nan` or `inf`.
-    let text = text.strip_suffix(',').unwrap_or(text);
-    match serde_json::from_str(text) {
-        Ok(Value::Object(object)) => Some(object),
-        Ok(_) => None,
-        Err(_) => match serde_json::from_str(&without_nan(text)) {
-            Ok(Value::Object(object)) => Some(object),
-            _ => None,
-        },
+    of_value(value(text)?)
+}
+
+/// Metrics can be printed as `nan` or `inf`, and numbers with a decimal comma.
+fn value(text: &str) -> Option<Value> {
+    serde_json::from_str(text)
+        .or_else(|_| serde_json::from_str(&with_points(&without_nan(text))))
+        .ok()
+}
+
+fn of_value(value: Value) -> Option<Vec<Map<String, Value>>> {
+    match value {
+        Value::Object(object) => Some(vec![object]),
+        Value::Array(all) => all.into_iter().map(|one| of_value(one)?.pop()).collect(),
+        _ => None,
+    }
+}
+
+/// Replaces the commas of numbers such as `100,00`, as perf writes them in some locales: in JSON, a comma
+/// between two digits separates nothing.
+fn with_points(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut is_quoted = false;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        is_quoted ^= c == '"';
+        let is_decimal = c == ','
+            && !is_quoted
+            && out.ends_with(|c: char| c.is_ascii_digit())
+            && chars.peek().is_some_and(char::is_ascii_digit);
+        out.push(if is_decimal { '.' } else { c });
+    }
+    out
+}
+
+/// A number in a string, whose decimal mark may be a comma.
+fn point(text: &str) -> String {
+    match text.parse::<f64>() {
+        Err(_) if text.matches(',').count() == 1 => text.replace(',', "."),
+        _ => text.to_owned(),
     }
 }
 
@@ -112,7 +196,7 @@ fn string<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
 /// A number, or a number in a string.
 fn float(object: &Map<String, Value>, key: &str) -> Option<f64> {
     match object.get(key)? {
-        Value::String(text) => text.trim().parse().ok(),
+        Value::String(text) => point(text.trim()).parse().ok(),
         other => other.as_f64(),
     }
 }

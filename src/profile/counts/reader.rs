@@ -4,16 +4,11 @@ use super::builder::Builder;
 use super::format::{FORMATS, Format};
 use super::lines::Lines;
 use super::recording::{Recording, Source};
-use super::{perf_csv, perf_json, plain, toplev};
-use crate::session;
-use std::io::Read;
+use super::{mistaken, perf_csv, perf_json, plain, stat_record, toplev};
+use crate::{kept, perfdata, session};
+use std::io::{Read, Seek as _};
 use std::path::Path;
 use tma::error::{Error, Result};
-
-/// Suffixes of source files in compiled languages, and of scripts with their interpreters.
-const SOURCES: [&str; 10] = ["c", "cc", "cpp", "cxx", "h", "hpp", "rs", "go", "f90", "s"];
-const SCRIPTS: [(&str, &str); 4] =
-    [("py", "python3"), ("sh", "sh"), ("pl", "perl"), ("rb", "ruby")];
 
 /// Lines kept while the format is unknown: the output of the measured program often comes first.
 const KEPT_LINES: usize = 200_000;
@@ -39,7 +34,7 @@ pub fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Recording> {
 }
 
 fn read_file(path: &Path, builder: &mut Builder) -> Result<()> {
-    if path == Path::new("-") {
+    if path == Path::new("-") && kept::kept(path).is_none() {
         return read_from(std::io::stdin().lock(), path, builder);
     }
     let unreadable =
@@ -47,7 +42,13 @@ fn read_file(path: &Path, builder: &mut Builder) -> Result<()> {
     if path.is_dir() {
         return Err(folder_error(path));
     }
-    let file = tma::files::open(path).map_err(unreadable)?;
+    let mut file = kept::open(path).map_err(unreadable)?;
+    let mut start = Vec::new();
+    (&file).take(8).read_to_end(&mut start).map_err(unreadable)?;
+    if perfdata::recognise(&start) {
+        return stat_record::read(path, builder);
+    }
+    file.rewind().map_err(unreadable)?;
     read_from(file, path, builder)
 }
 
@@ -65,7 +66,7 @@ pub fn read_from(input: impl Read, path: &Path, builder: &mut Builder) -> Result
     if lines.peek()?.starts_with(&session::MAGIC) {
         return read_session(lines.into_input(), path, builder);
     }
-    refuse_known_binaries(lines.peek()?, path)?;
+    mistaken::binary(lines.peek()?, path)?;
     builder.start_file(Source { path: path.to_owned(), format: Format::PerfJson, runs: 1 });
     read_text(&mut lines, path, builder)?;
     if let Some(line) = lines.first_bad_utf8() {
@@ -89,30 +90,6 @@ fn read_session(input: impl Read, path: &Path, builder: &mut Builder) -> Result<
     let recording = builder.recording();
     recording.notes.extend(session.notes.iter().map(|n| format!("{}: {n}", path.display())));
     recording.sessions.push(session);
-    Ok(())
-}
-
-fn refuse_known_binaries(start: &[u8], path: &Path) -> Result<()> {
-    // As a shell finds it.
-    let folder = if path.parent().is_some_and(|p| p.as_os_str().is_empty()) { "./" } else { "" };
-    let to_run = format!("to measure it: `tdtool report -- {folder}{}`", path.display());
-    let known: [(&[u8], &str, &str); 5] = [
-        (b"", "the file is empty", FORMATS),
-        (
-            b"PERFILE2",
-            "this is perf.data, with samples, not counts",
-            "record counts with `perf stat -x, -o FILE`; `perf stat report` cannot be imported either",
-        ),
-        (b"\x7fELF", "this is a program, not a recording", &to_run),
-        (b"\x1f\x8b", "this is compressed (gzip)", "unpack it first: `gunzip FILE`"),
-        (b"\x28\xb5\x2f\xfd", "this is compressed (zstd)", "unpack it first: `unzstd FILE`"),
-    ];
-    for (magic, what, hint) in known {
-        let hit = if magic.is_empty() { start.is_empty() } else { start.starts_with(magic) };
-        if hit {
-            return Err(Error::failed(format!("{}: {what}", path.display())).hint(hint));
-        }
-    }
     Ok(())
 }
 
@@ -151,6 +128,9 @@ impl Parser {
         if let Some(columns) = toplev::Columns::from_header(text) {
             return Some((Parser::Toplev(columns), true));
         }
+        if let Some(columns) = toplev::Columns::headerless(text) {
+            return Some((Parser::Toplev(columns), false));
+        }
         if let Some(columns) = plain::Columns::from_header(text) {
             return Some((Parser::Plain(columns), true));
         }
@@ -174,7 +154,7 @@ fn read_text(lines: &mut Lines<impl Read>, path: &Path, builder: &mut Builder) -
             parser = Some(found);
             break;
         }
-        refuse_known_texts(&text, path, number)?;
+        mistaken::text(&text, path, number)?;
         plain_lines += usize::from(plain::Columns::headerless(&text).is_some());
         let start = text.char_indices().nth(KEPT_TEXT).map_or(&*text, |(end, _)| &text[..end]);
         kept.push((number, start.to_owned()));
@@ -186,8 +166,11 @@ fn read_text(lines: &mut Lines<impl Read>, path: &Path, builder: &mut Builder) -
         Some(parser) => parser,
         None => {
             let columns = kept.iter().find_map(|(_, t)| plain::Columns::headerless(t));
-            let columns = columns.ok_or_else(|| no_counts(path, kept.first()))?;
-            parse_kept(Parser::Plain(columns), &mut kept, builder)?
+            match columns {
+                Some(columns) => parse_kept(Parser::Plain(columns), &mut kept, builder)?,
+                None if perf_json::lies_over_lines(&kept, builder)? => Parser::PerfJson,
+                None => return Err(mistaken::no_counts(path, &kept)),
+            }
         }
     };
     while let Some((number, text)) = lines.next()? {
@@ -196,9 +179,8 @@ fn read_text(lines: &mut Lines<impl Read>, path: &Path, builder: &mut Builder) -
         }
     }
     if !builder.file_has_rows() {
-        let first = builder.recording().skipped.last();
-        let first = first.map(|s| (s.line, s.text.clone()));
-        return Err(no_counts(path, first.as_ref()));
+        let skipped = builder.recording().skipped.iter().map(|s| (s.line, s.text.clone()));
+        return Err(mistaken::no_counts(path, &skipped.collect::<Vec<_>>()));
     }
     Ok(())
 }
@@ -216,43 +198,4 @@ fn parse_kept(
         parser.line(number, &text, builder)?;
     }
     Ok(parser)
-}
-
-/// Refuses outputs that are imported by mistake, each with the command that was meant.
-fn refuse_known_texts(text: &str, path: &Path, number: u32) -> Result<()> {
-    let place = format!("{}:{number}", path.display());
-    if text.contains("Performance counter stats for") {
-        return Err(Error::failed(format!("{place}: this is perf's human-readable output"))
-            .because("its numbers are rounded and do not show the groups")
-            .hint("record again with `perf stat -x, -o FILE …` or `perf stat -j -o FILE …`"));
-    }
-    if toplev::is_results_header(text) {
-        return Err(Error::failed(format!("{place}: these are toplev's results, not its counts"))
-            .hint("record again with `toplev.py --valcsv FILE …`"));
-    }
-    Ok(())
-}
-
-fn no_counts(path: &Path, line: Option<&(u32, String)>) -> Error {
-    let error = Error::failed(format!("{}: no recorded counts found", path.display()));
-    let name = path.display();
-    let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
-    if SOURCES.contains(&ending.as_str()) {
-        return error
-            .because("it is source text, not a recording")
-            .hint("compile it, then measure the program: `tdtool report -- ./PROGRAM`");
-    }
-    if let Some((_, runner)) = SCRIPTS.iter().find(|(end, _)| *end == ending) {
-        return error
-            .because("it is a script, not a recording")
-            .hint(format!("to measure it: `tdtool report -- {runner} {name}`"));
-    }
-    let error = match line {
-        Some((number, text)) => {
-            let text: String = text.chars().take(80).filter(|c| !c.is_control()).collect();
-            error.because(format!("line {number} is `{text}`"))
-        }
-        None => error.because("the file has blank lines only"),
-    };
-    error.hint(FORMATS)
 }

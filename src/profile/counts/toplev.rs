@@ -1,6 +1,6 @@
 //! toplev's `--valcsv`: the counts that its tree is computed from, with group numbers.
 //!
-//! Columns by their header: `Timestamp,CPU,Group,Event,Value,Perf-event,Index,STDDEV,MULTI,Nodes`;
+//! Fields are separated as `-x` says. Columns by their header, or as newer versions write them if it was cut off: `Timestamp,CPU,Group,Event,Value,Perf-event,Index,STDDEV,MULTI,Nodes`;
 //! older versions write `STDEV` and no `Nodes`. `MULTI` is the running share in percent, 0 where
 //! perf printed `<not counted>` or `<not supported>` (toplev then writes 0 as the count).
 //! (pmu-tools, toplev.py, `dump_raw` and `do_execute`.)
@@ -13,6 +13,7 @@ use tma::error::Result;
 
 /// Indices of the columns.
 pub struct Columns {
+    separator: char,
     timestamp: usize,
     cpu: usize,
     group: Option<usize>,
@@ -23,19 +24,29 @@ pub struct Columns {
     count: usize,
 }
 
+/// Separators that toplev's users choose.
+const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
+
 /// Whether `text` is the header of toplev's `-x,` output: nodes, not counts.
 pub fn is_results_header(text: &str) -> bool {
-    let fields = plain::fields(text, ',');
-    let has = |name: &str| fields.iter().any(|f| f.eq_ignore_ascii_case(name));
-    has("Area") && has("Node") && has("Value")
+    SEPARATORS.into_iter().any(|separator| {
+        let fields = plain::fields(text, separator);
+        let has = |name: &str| fields.iter().any(|f| f.trim().eq_ignore_ascii_case(name));
+        has("Area") && has("Value") && (has("Node") || has("Unit"))
+    })
 }
 
 impl Columns {
     /// Recognises the header.
     pub fn from_header(text: &str) -> Option<Self> {
-        let fields = plain::fields(text, ',');
+        SEPARATORS.into_iter().find_map(|separator| Self::separated(text, separator))
+    }
+
+    fn separated(text: &str, separator: char) -> Option<Self> {
+        let fields = plain::fields(text, separator);
         let at = |name: &str| fields.iter().position(|f| f.trim().eq_ignore_ascii_case(name));
         Some(Self {
+            separator,
             timestamp: at("Timestamp")?,
             cpu: at("CPU")?,
             group: at("Group"),
@@ -44,6 +55,31 @@ impl Columns {
             perf_event: at("Perf-event"),
             multiplex: at("MULTI"),
             count: fields.len(),
+        })
+    }
+
+    /// Recognises a line of a file without its header: time, CPU, group, event, count, perf's event, index, spread,
+    /// running share and, in newer versions, nodes.
+    pub fn headerless(text: &str) -> Option<Self> {
+        SEPARATORS.into_iter().find_map(|separator| {
+            let fields = plain::fields(text, separator);
+            let number = |at: usize| fields[at].trim().parse::<f64>().is_ok();
+            let named = |at: usize| !fields[at].trim().is_empty() && !number(at);
+            let fits = matches!(fields.len(), 9 | 10)
+                && [0, 2, 4, 6, 7, 8].into_iter().all(number)
+                && named(3)
+                && named(5);
+            fits.then_some(Self {
+                separator,
+                timestamp: 0,
+                cpu: 1,
+                group: Some(2),
+                event: 3,
+                value: 4,
+                perf_event: Some(5),
+                multiplex: Some(8),
+                count: fields.len(),
+            })
         })
     }
 
@@ -67,7 +103,7 @@ impl Columns {
     }
 
     fn parse(&self, text: &str) -> std::result::Result<(BlockKey, OwnedCount), &'static str> {
-        let fields = plain::fields(text, ',');
+        let fields = plain::fields(text, self.separator);
         if fields.len() != self.count {
             return Err("the number of columns differs from the header's");
         }
@@ -98,9 +134,10 @@ impl Columns {
             Count::Value(_) if share == Some(0.0) => Count::NotCounted,
             count => count,
         };
-        // perf's name has the modifiers (cmask, edge) that toplev's own name leaves out.
-        let name =
-            if perf_name.starts_with("cpu") && perf_name.contains('=') { perf_name } else { name };
+        // perf's name has the modifiers (cmask, edge) and, on hybrids, the kind of core that toplev's own name
+        // leaves out.
+        let says_more = perf_name.contains('=') || is_of_hybrid(perf_name);
+        let name = if perf_name.starts_with("cpu") && says_more { perf_name } else { name };
         let found = OwnedCount {
             name: name.to_owned(),
             count,
@@ -109,6 +146,11 @@ impl Columns {
         };
         Ok((BlockKey { time, scope, ..BlockKey::default() }, found))
     }
+}
+
+/// Whether perf's name of an event has the PMU of one kind of core: `cpu_atom/cycles/`.
+fn is_of_hybrid(name: &str) -> bool {
+    name.starts_with("cpu_") && name.matches('/').count() == 2
 }
 
 /// A [`ParsedCount`] that owns its name.

@@ -1,6 +1,6 @@
 //! Samples → counts per address, with the address spaces at the time of each sample.
 
-use super::filter::Filter;
+use super::filter::{Filter, ThreadWord};
 use super::function::key_at;
 use super::moments::Moments;
 use super::places::Places;
@@ -53,7 +53,7 @@ pub fn gather(
     symbols: &mut Symbols,
 ) -> Result<(Gathered, Vec<String>)> {
     let about = source.about();
-    let event = filter.event.unwrap_or(0);
+    let event = filter.event_of(about);
     let reads = Readings::new(about, of_cpus(source, event)?);
     let mut all = Gathered { reads, ..Gathered::default() };
     if about.events.len() > 1 {
@@ -111,15 +111,18 @@ pub fn gather(
 }
 
 fn passes(sample: &Sample, filter: &Filter, first: Option<u64>, spaces: &AddressSpaces) -> bool {
-    let of = |number: Option<u32>| number.is_some_and(|n| filter.threads.contains(&n));
-    let thread = filter.threads.is_empty() || of(sample.tid) || of(sample.pid);
-    let named = filter.names.is_empty()
-        || thread_name(sample, spaces).is_some_and(|n| filter.names.iter().any(|f| f == n));
+    let is_it = |word: &ThreadWord| {
+        let has = |number: Option<u32>| number.is_some() && number == word.number;
+        has(sample.tid)
+            || has(sample.pid)
+            || thread_name(sample, spaces).is_some_and(|name| name == word.name)
+    };
+    let thread = filter.threads.is_empty() || filter.threads.iter().any(is_it);
     let within = filter.time.is_none_or(|(from, to)| match (sample.time, first) {
         (Some(time), Some(first)) => (from..to).contains(&time.saturating_sub(first)),
         _ => false,
     });
-    thread && named && within
+    thread && within
 }
 
 /// A tally of one sample.

@@ -52,7 +52,7 @@ pub use call_tree::{CallNode, CallTrees};
 pub use callers::{CallStack, Caller, Calls, SELF, StackFrame};
 pub use code::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
 pub use events::EventShare;
-pub use filter::Filter;
+pub use filter::{Filter, ThreadWord};
 pub use function::{HotFunction, HotLine};
 pub use lined::{FrameLine, LinedStack};
 pub use moments::{TimedSample, TimedThread};

@@ -22,6 +22,8 @@ pub struct Summary {
     pub functions: Vec<HotFunction>,
     /// Name of the sampled event.
     pub event: String,
+    /// Its number among `events`.
+    pub event_number: usize,
     /// How exact the addresses of its samples are.
     pub skid: Skid,
     /// Samples that pass the filter.
@@ -76,14 +78,19 @@ impl Profile {
         let mut symbols = Symbols::new(search).with_origin(origin(recording));
         let (mut gathered, notes) = gather(source, filter, &mut spaces, &mut symbols)?;
         let found = attribute(&mut gathered, &spaces, &mut symbols);
-        let event = recording.events.get(filter.event.unwrap_or(0));
+        let event_number = filter.event_of(recording);
+        let event = recording.events.get(event_number);
+        // The first event was passed over.
+        let others = recording.other_events(event_number);
+        let others = others.filter(|_| filter.event.is_none() && event_number > 0);
         let summary = Summary {
             functions: found.functions,
             event: event.map(|e| e.name.clone()).unwrap_or_default(),
+            event_number,
             skid: event.map_or(Skid::Some, Skid::of),
             samples: gathered.total.samples,
             lost: recording.lost,
-            notes: recording.notes.iter().cloned().chain(notes).collect(),
+            notes: recording.notes.iter().cloned().chain(others).chain(notes).collect(),
             events: recording.events.iter().map(|e| e.name.clone()).collect(),
             dominant: found.events.dominant(),
         };

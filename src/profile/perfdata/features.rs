@@ -24,6 +24,10 @@ pub mod number {
     pub const CMDLINE: u64 = 11;
     /// Events with names and ids.
     pub const EVENT_DESC: u64 = 12;
+    /// `perf stat record` wrote the file: counts, no samples.
+    pub const STAT: u64 = 19;
+    /// The file is one of a folder (`perf record --threads`).
+    pub const DIR_FORMAT: u64 = 24;
 }
 
 /// The features of a file that are used.

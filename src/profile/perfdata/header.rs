@@ -27,6 +27,8 @@ pub struct Header {
     pub records: Range<u64>,
     /// Defects that a report must state.
     pub notes: Vec<String>,
+    /// Numbers of the features that the file has, as bits.
+    bits: [u64; 4],
 }
 
 impl Header {
@@ -51,11 +53,17 @@ impl Header {
         }
     }
 
+    /// Whether the file has a feature; in pipe mode none is listed.
+    pub fn has(&self, feature: u64) -> bool {
+        self.bits.get(feature as usize / 64).is_some_and(|bits| bits >> (feature % 64) & 1 == 1)
+    }
+
     fn read_file(file: &Input, start: &[u8]) -> io::Result<Self> {
         let section = |at| (word(start, at).unwrap_or(0), word(start, at + 8).unwrap_or(0));
         let (attributes, data) = (section(24), section(40));
         let mut header = Self {
             events: events(&slice(file, attributes)?, file, word(start, 16).unwrap_or(0)),
+            bits: [0, 1, 2, 3].map(|at| word(start, FEATURE_BITS + at * 8).unwrap_or(0)),
             ..Self::default()
         };
         let all = file.length();
@@ -78,25 +86,24 @@ impl Header {
         };
         header.records = data.0.min(end)..end;
         if data.1 != 0 {
-            header.read_features(file, start)?;
+            header.read_features(file)?;
         }
         header.features.name(&mut header.events);
         Ok(header)
     }
 
     /// After the records come offset and size of each feature section, in the order of the bits.
-    fn read_features(&mut self, file: &Input, start: &[u8]) -> io::Result<()> {
+    fn read_features(&mut self, file: &Input) -> io::Result<()> {
         let table = slice(file, (self.records.end, 256 * 16))?;
         let mut sections = table.as_chunks::<16>().0.iter();
-        for number in 0..256_usize {
-            let bits = word(start, FEATURE_BITS + number / 64 * 8).unwrap_or(0);
-            if bits >> (number % 64) & 1 == 0 {
+        for number in 0..256 {
+            if !self.has(number) {
                 continue;
             }
             let Some(section) = sections.next() else { break };
-            if self.features.uses(number as u64) {
+            if self.features.uses(number) {
                 let place = (word(section, 0).unwrap_or(0), word(section, 8).unwrap_or(0));
-                self.features.take(number as u64, &slice(file, place)?);
+                self.features.take(number, &slice(file, place)?);
             }
         }
         Ok(())

@@ -5,8 +5,10 @@
 //! | `attribute` | events: `perf_event_attr` |
 //! | `features` | feature sections: host, kernel, event names, build-ids |
 //! | `header` | the file header: offsets of events, features and records |
+//! | `tracing` | names of tracepoints |
 //! | `records` | the sequence of records; those of perf itself |
 //! | `compressed` | compressed records |
+//! | `stat` | counts of `perf stat record` |
 //! | `read` | a whole file |
 //!
 //! The crate linux-perf-data is not used: it refuses files with unknown event types, allocates what
@@ -20,8 +22,11 @@ mod features;
 mod header;
 mod read;
 mod records;
+mod stat;
 #[cfg(test)]
 mod tests;
+mod tracing;
 mod walk;
 
 pub use read::{open, parse, read, recognise};
+pub use stat::{Round, Stat, StatCount, StatEvent, holds_counts, stat};

@@ -1,12 +1,14 @@
 //! Opens a file, or a folder of `perf record --threads`, whose records are read as often as needed.
 
+use super::features::number;
 use super::header::Header;
 use super::records::{Records, events, take_feature};
 use super::walk::{Files, Part};
+use crate::event::Event;
 use crate::input::Input;
 use crate::record::Scan;
 use crate::recording::{About, Raw, Recording, Stream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tma::{Error, Result};
 
 /// Whether these first bytes of a file are those of perf.data, so that [`open`] can say more.
@@ -33,7 +35,19 @@ pub fn open(path: &Path, chains: bool) -> Result<Stream> {
         return folder(path, chains);
     }
     let input = Input::open(path).map_err(|e| failed().because(e))?;
-    stream(input, Vec::new(), &source, chains)
+    match folder_of(path).filter(|_| Header::read(&input).is_ok_and(|h| h.has(number::DIR_FORMAT)))
+    {
+        // The samples are in the other files of its folder.
+        Some(folder) => self::folder(&folder, chains),
+        None => stream(input, Vec::new(), &source, chains),
+    }
+}
+
+/// The folder that a file `data` is in, if it is one of several.
+fn folder_of(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent()?;
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    (path.file_name()? == "data" && folder.join("data.0").is_file()).then(|| folder.to_owned())
 }
 
 /// Opens a folder of `perf record --threads`: `data` has the header and what perf wrote itself, `data.0`, `data.1`,
@@ -77,6 +91,7 @@ fn stream(input: Input, further: Vec<Part>, source: &str, chains: bool) -> Resul
     };
     let header = Header::read(&input).map_err(failed)?;
     let range = header.records.clone();
+    let is_part = header.has(number::DIR_FORMAT) && further.is_empty();
     let Header { mut events, mut features, mut notes, .. } = header;
     let is_stream = events.is_empty();
     if is_stream {
@@ -98,13 +113,16 @@ fn stream(input: Input, further: Vec<Part>, source: &str, chains: bool) -> Resul
         });
     for (part, damage) in files.parts.iter().zip(&files.damage) {
         let Some(damage) = damage else { continue };
-        if scan.samples == 0 {
+        if scan.samples.iter().all(|samples| *samples == 0) {
             return Err(failed(format!("it is damaged before the first sample: {damage}")));
         }
         let (name, unread) = (&part.name, part.range.end - damage.at);
         notes.push(format!(
             "{name} is damaged: {damage}; the {unread} bytes from there on are not read"
         ));
+    }
+    if scan.samples.iter().all(|samples| *samples == 0) {
+        notes.push(nothing_sampled(&events, is_part));
     }
     let about = About {
         source: files.source.clone(),
@@ -119,8 +137,23 @@ fn stream(input: Input, further: Vec<Part>, source: &str, chains: bool) -> Resul
         host: features.host,
         command: features.command,
         lost: scan.lost,
+        samples: scan.samples.clone(),
         notes,
     };
     let (decoder, bounds) = scan.finish();
     Ok(Stream { about, records: Box::new(Raw { replay: files, decoder, bounds }) })
+}
+
+/// Why a recording without samples may have none.
+fn nothing_sampled(events: &[Event], is_part: bool) -> String {
+    if is_part {
+        return "`perf record --threads` wrote this file, and its samples into data.0, data.1, … beside \
+                it: copy the whole folder"
+            .into();
+    }
+    let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+    format!(
+        "no sample of {} was recorded: the run was too short, or it did not happen",
+        names.join(", ")
+    )
 }

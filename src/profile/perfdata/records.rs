@@ -5,9 +5,11 @@
 
 use super::attribute::{self, half, word};
 use super::features::{Features, until_zero};
+use super::tracing;
 use crate::event::Event;
 use crate::input::Input;
 use pmu::records::raw::Header;
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -18,6 +20,8 @@ const HEADER: usize = 8;
 const LONGEST: usize = 1 << 16;
 /// Bytes that are read at once.
 const ROOM: usize = 1 << 18;
+/// `PERF_TYPE_TRACEPOINT`.
+const TRACEPOINT: u32 = 2;
 /// `PERF_EVENT_UPDATE__NAME`.
 const UPDATE_NAME: u64 = 2;
 
@@ -33,6 +37,12 @@ pub mod user {
     pub const FINISHED_ROUND: u32 = 68;
     /// Output of a hardware trace, which follows the record.
     pub const AUXTRACE: u32 = 71;
+    /// How `perf stat record` counted.
+    pub const STAT_CONFIG: u32 = 75;
+    /// A count of `perf stat record`.
+    pub const STAT: u32 = 76;
+    /// The end of an interval of `perf stat record`, or of the run.
+    pub const STAT_ROUND: u32 = 77;
     /// The name, unit or scale of an event, in pipe mode.
     pub const EVENT_UPDATE: u32 = 78;
     /// A feature section, in pipe mode.
@@ -150,11 +160,24 @@ fn split_record(rest: &[u8], left: u64) -> Result<(Header<'_>, u64), String> {
 /// Events among the records, as in pipe mode.
 pub fn events(mut records: Records<'_>, features: &mut Features) -> Vec<Event> {
     let mut events = Vec::new();
-    while let Some(Ok((_, record))) = records.next() {
+    let mut tracepoints = HashMap::new();
+    let input = records.input;
+    while let Some(Ok((at, record))) = records.next() {
         match record.kind {
+            user::HEADER_TRACING_DATA => {
+                let data = at + (HEADER + record.body.len()) as u64;
+                let length = u64::from(half(record.body, 0).unwrap_or(0)).min(tracing::MOST);
+                tracepoints
+                    .extend(tracing::names(&input.part(data..data + length).unwrap_or_default()));
+            }
             user::HEADER_ATTR => events.extend(event(record.body)),
             user::EVENT_UPDATE => rename(&mut events, record.body),
             _ => take_feature(&record, features),
+        }
+    }
+    for event in events.iter_mut().filter(|event| event.kind == TRACEPOINT) {
+        if let Some(name) = tracepoints.get(&event.config) {
+            event.name.clone_from(name);
         }
     }
     features.name(&mut events);

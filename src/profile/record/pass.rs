@@ -14,8 +14,8 @@ use pmu::records::raw::Header;
 pub struct Scan {
     decoder: Decoder,
     bounds: Bounds,
-    /// Samples of known events.
-    pub samples: u64,
+    /// Samples of each event.
+    pub samples: Vec<u64>,
     /// Records that the kernel had no room for.
     pub lost: u64,
     /// Times that the kernel throttled an event.
@@ -26,7 +26,8 @@ impl Scan {
     /// For records of these events.
     pub fn new(events: &[Event]) -> Self {
         let decoder = Decoder::new(events);
-        Self { decoder, bounds: Bounds::default(), samples: 0, lost: 0, throttled: 0 }
+        let samples = vec![0; events.len()];
+        Self { decoder, bounds: Bounds::default(), samples, lost: 0, throttled: 0 }
     }
 
     /// Takes the next record and returns the time it is ordered by: its own, or `otherwise` if it
@@ -35,7 +36,12 @@ impl Scan {
         let time = self.decoder.time(header).unwrap_or(otherwise);
         self.bounds.note(time);
         match header.kind {
-            kind::SAMPLE => self.samples += u64::from(self.decoder.event(header).is_some()),
+            kind::SAMPLE => {
+                let event = self.decoder.event(header);
+                if let Some(samples) = event.and_then(|event| self.samples.get_mut(event)) {
+                    *samples += 1;
+                }
+            }
             kind::THROTTLE => self.throttled += 1,
             kind::LOST | kind::LOST_SAMPLES => {
                 let record = self.decoder.decode(header.kind, header.misc, header.body);

@@ -29,7 +29,7 @@ impl Reader<BufReader<File>> {
     /// # Errors
     /// It cannot be opened, is no session, or was written by a later version.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = tma::files::open(path)
+        let file = crate::kept::open(path)
             .map_err(|e| Error::failed(format!("cannot read {}", path.display())).because(e))?;
         Self::new(BufReader::new(file), &path.display().to_string())
     }

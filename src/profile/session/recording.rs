@@ -100,6 +100,7 @@ fn stream(input: Input, name: &str, chains: bool) -> Result<Stream> {
     }
     // A ring buffer that is full to the end gets no LOST record; the events count what they lose.
     about.lost = scan.lost.max(counted);
+    about.samples.clone_from(&scan.samples);
     about.notes.extend(reader.end_notes(has_end));
     if scan.throttled > 0 {
         let n = scan.throttled;

@@ -4,9 +4,12 @@
 //! |---|---|---|
 //! | AutoFDO (`--profiler=text`, its sample_reader.cc) | `FIRST-LAST:N`, `ADDRESS:N`, `FROM->TO:N` | offsets in the file |
 //! | llvm-profgen `--skip-symbolization` | `FIRST-LAST:N`, `FROM->TO:N` | p_vaddr, or above the first segment (`--use-offset`, its default) |
+//!
+//! An address may have the build-id of its file before it: `BUILDID:ADDRESS`; those of other files are outside. Lines of
+//! remarks (`#`), of a build-id alone, and of calling contexts (`[main:3 @ f]`) come between parts.
 
 use super::lines::{Text, hex};
-use crate::files::Program;
+use crate::files::{Program, hexadecimal};
 use crate::input::Input;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,8 +34,12 @@ pub struct Counts {
 }
 
 /// A line of such a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Line {
+    /// A remark or a context; a build-id, which is that of all addresses after it.
+    Between(Option<String>),
+    /// An address of this file, and what is counted there.
+    Of(String, Box<Line>),
     Part(u64),
     Range((u64, u64), u64),
     Address(u64, u64),
@@ -40,28 +47,57 @@ enum Line {
 }
 
 fn read(line: &str) -> Option<Line> {
+    if line.starts_with(['#', '[']) || build_id(line).is_some() {
+        return Some(Line::Between(build_id(line)));
+    }
     let Some((key, count)) = line.rsplit_once(':') else {
         return line.parse().ok().map(Line::Part);
     };
     let count = count.parse().ok()?;
-    if let Some((from, to)) = key.split_once("->") {
-        return Some(Line::Branch((hex(from)?, hex(to)?), count));
-    }
-    match key.split_once('-') {
-        Some((first, last)) => Some(Line::Range((hex(first)?, hex(last)?), count)),
-        None => Some(Line::Address(hex(key)?, count)),
-    }
+    let mut file = None;
+    let mut place = |text: &str| match text.split_once(':') {
+        Some((id, address)) => {
+            file = Some(id.to_lowercase());
+            hex(address)
+        }
+        None => hex(text),
+    };
+    let found = if let Some((from, to)) = key.split_once("->") {
+        Line::Branch((place(from)?, place(to)?), count)
+    } else if let Some((first, last)) = key.split_once('-') {
+        Line::Range((place(first)?, place(last)?), count)
+    } else {
+        Line::Address(place(key)?, count)
+    };
+    Some(match file {
+        Some(id) => Line::Of(id, Box::new(found)),
+        None => found,
+    })
+}
+
+/// Digits of the shortest build-id that linkers write (`--build-id=fast`).
+const SHORTEST_ID: usize = 16;
+
+/// The build-id of a line that is no more: `build-id: 5b4…`.
+fn build_id(line: &str) -> Option<String> {
+    let text = line.trim_start_matches(['#', ' ']).to_lowercase();
+    let id = ["build-id", "build id", "buildid"].iter().find_map(|word| text.strip_prefix(word))?;
+    let id = id.trim_start_matches([':', '=', ' ']).trim();
+    let is_id = id.len() >= SHORTEST_ID && id.bytes().all(|b| b.is_ascii_hexdigit());
+    is_id.then(|| id.to_owned())
 }
 
 /// Whether a text begins as these do.
-pub fn begins(first: &str, second: Option<&str>) -> bool {
-    let has_lines = match second.map(read) {
-        None => return false,
+pub fn begins<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
+    let mut lines = lines.skip_while(|line| matches!(read(line.trim()), Some(Line::Between(_))));
+    let Some(first) = lines.next() else { return false };
+    let has_lines = match lines.next().map(|line| read(line.trim())) {
+        Some(Some(Line::Of(_, line))) if matches!(*line, Line::Range(..)) => true,
         Some(Some(Line::Range(..))) => true,
         Some(Some(Line::Part(_))) => false,
-        Some(_) => return false,
+        _ => return false,
     };
-    matches!(read(first), Some(Line::Part(n)) if (n > 0) == has_lines)
+    matches!(read(first.trim()), Some(Line::Part(n)) if (n > 0) == has_lines)
 }
 
 impl Counts {
@@ -79,37 +115,57 @@ impl Counts {
     pub(super) fn parse(text: Text, program: &Program) -> Result<Self> {
         let mut raw = Self::default();
         let (mut left, mut parts, mut number) = (0, 0, 0);
-        let mut damage: Option<(u64, &str)> = None;
+        let mut damage: Option<(u64, String)> = None;
+        // llvm-profgen writes two parts for each calling context.
+        let mut has_contexts = false;
+        let own = program.build_id().map(hexadecimal);
+        // Where the program has no build-id, nothing contradicts.
+        let is_own = |id: &str| own.as_ref().is_none_or(|own| id.starts_with(own.as_str()));
         text.each(&mut |line| {
             number += 1;
             if damage.is_some() || line.trim().is_empty() {
                 return true;
             }
-            let found = read(line.trim());
+            let mut damaged = |why: &str| damage = Some((number, why.to_owned()));
+            let (found, is_own) = match read(line.trim()) {
+                Some(Line::Of(id, found)) => (Some(*found), is_own(&id)),
+                Some(Line::Between(Some(id))) if !is_own(&id) => {
+                    damaged(&format!("its counts are of the file with the build-id {id}"));
+                    return true;
+                }
+                Some(Line::Between(_)) => {
+                    has_contexts |= line.trim().starts_with('[');
+                    return true;
+                }
+                found => (found, true),
+            };
             match found {
                 Some(Line::Part(n)) if left == 0 => {
                     (left, parts) = (n, parts + 1);
                     return true;
                 }
                 Some(Line::Range(_, n) | Line::Address(_, n) | Line::Branch(_, n)) if n > MOST => {
-                    damage = Some((number, "its count is over 2^53"));
+                    damaged("its count is over 2^53");
                 }
-                _ if left == 0 => damage = Some((number, "the number of lines was expected")),
+                _ if left == 0 => damaged("the number of lines was expected"),
+                Some(Line::Range(_, n) | Line::Address(_, n) | Line::Branch(_, n)) if !is_own => {
+                    raw.outside = raw.outside.saturating_add(n);
+                }
                 Some(Line::Range(key, n)) => add(&mut raw.ranges, key, n),
                 Some(Line::Address(key, n)) => add(&mut raw.instructions, key, n),
                 Some(Line::Branch(key, n)) => add(&mut raw.branches, key, n),
-                _ => damage = Some((number, "it is no range, address or branch with a count")),
+                _ => damaged("it is no range, address or branch with a count"),
             }
             left = left.saturating_sub(1);
             true
         })?;
-        let cut = (left > 0).then_some((number, "lines are missing after it"));
+        let cut = (left > 0).then(|| (number, "lines are missing after it".to_owned()));
         if let Some((line, why)) = damage.or(cut) {
             return Err(Error::failed(format!("cannot read {} at line {line}", text.source))
                 .because(why)
                 .hint("AutoFDO's text and llvm-profgen's unsymbolized profile are read"));
         }
-        raw.is_autofdo = parts > 2 || !raw.instructions.is_empty();
+        raw.is_autofdo = !has_contexts && parts > 2 || !raw.instructions.is_empty();
         Ok(raw.placed(program))
     }
 
@@ -124,7 +180,8 @@ impl Counts {
             (false, false) => Some(address),
         };
         let both = |(a, b): (u64, u64)| place(a).zip(place(b));
-        let mut found = Self { is_autofdo: self.is_autofdo, ..Self::default() };
+        let (is_autofdo, outside) = (self.is_autofdo, self.outside);
+        let mut found = Self { is_autofdo, outside, ..Self::default() };
         for (key, n) in &self.ranges {
             match both(*key) {
                 Some(key) => add(&mut found.ranges, key, *n),

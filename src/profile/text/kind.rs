@@ -23,11 +23,10 @@ pub fn recognise(start: &[u8]) -> Option<Kind> {
     }
     let text = String::from_utf8_lossy(start);
     let mut lines = text.lines().filter(|line| !line.trim().is_empty()).take(LEAST_KNOWN);
-    let first = lines.next()?;
-    if counts::begins(first, lines.clone().next()) {
+    if counts::begins(lines.clone()) {
         return Some(Kind::Counts);
     }
-    std::iter::once(first).chain(lines).find_map(|line| match () {
+    lines.find_map(|line| match () {
         () if lackey::is_trace(line) => Some(Kind::Lackey),
         () if script::tells(line) => Some(Kind::PerfScript),
         () => None,

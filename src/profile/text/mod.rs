@@ -24,6 +24,7 @@ mod tests;
 pub use counts::Counts;
 pub use kind::{Kind, recognise};
 pub use samples::UNNAMED;
+pub use script::is_sample;
 
 use crate::event::Event;
 use crate::files::Program;

@@ -55,6 +55,16 @@ pub fn tells(line: &str) -> bool {
     }
 }
 
+/// Whether a line is the start of a sample as `perf script` writes it by default: thread, time and event.
+pub fn is_sample(line: &str) -> bool {
+    match read(line) {
+        Some(Line::Sample(head, _)) => {
+            head.tid.is_some() && head.time.is_some() && head.event.is_some()
+        }
+        _ => false,
+    }
+}
+
 /// Reads a line; `None` if it is none of `perf script`, or damaged.
 pub fn read(line: &str) -> Option<Line> {
     let text = line.trim();

@@ -104,12 +104,9 @@ impl CodeArgs {
         if self.no_code {
             return Ok(None);
         }
-        let (numbers, names): (Vec<&String>, Vec<&String>) =
-            self.thread.iter().partition(|t| t.parse::<u32>().is_ok());
         let filter = Filter {
             event: self.event_number,
-            threads: numbers.iter().filter_map(|n| n.parse().ok()).collect(),
-            names: names.into_iter().cloned().collect(),
+            threads: self.thread.iter().map(|word| word.as_str().into()).collect(),
             time: self.time.as_deref().map(nanoseconds).transpose()?,
             chains: page || timeline || self.wants_chains(),
             timeline,

@@ -55,7 +55,7 @@ pub fn read(path: &Path, settings: &Settings, queue: &Queue) -> tma::Result<Opti
 /// The report document in a file, if it is one.
 fn document(path: &Path) -> Option<Report> {
     let mut first = [0];
-    let mut file = tma::files::open(path).ok()?;
+    let mut file = profile::kept::open(path).ok()?;
     file.read_exact(&mut first).ok()?;
     if first == *b"{" { report_file::read(path).ok() } else { None }
 }

@@ -149,13 +149,10 @@ pub fn profile_of(
 }
 
 fn of_threads(filter: &SampleFilter) -> Filter {
-    let (numbers, names): (Vec<&String>, Vec<&String>) =
-        filter.threads.iter().partition(|t| t.parse::<u32>().is_ok());
     Filter {
         event: filter.event,
         time: filter.time,
-        threads: numbers.iter().filter_map(|n| n.parse().ok()).collect(),
-        names: names.into_iter().cloned().collect(),
+        threads: filter.threads.iter().map(|word| word.as_str().into()).collect(),
         ..Filter::default()
     }
 }

@@ -73,6 +73,12 @@ pub struct Functions {
 }
 
 impl Functions {
+    /// Number of the event whose samples are shown.
+    pub fn event(&self) -> usize {
+        let shown = || self.data.ready().map_or(0, |hot| hot.event_number);
+        self.samples_of.event.unwrap_or_else(shown)
+    }
+
     /// All functions.
     pub fn all(&self) -> &[HotFunction] {
         self.data.ready().map_or(&[], |hot| &hot.functions)

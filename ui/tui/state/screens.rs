@@ -58,14 +58,14 @@ pub struct State {
 impl State {
     /// The counts shown: those that were asked for, else those of the recorded branches of the event that is shown.
     pub fn counts(&self) -> Option<&Counts> {
-        let event = self.functions.samples_of.event.unwrap_or(0);
+        let event = self.functions.event();
         let own = self.recorded_counts.iter().find(|(number, _)| *number == event);
         self.counts.as_ref().or(own.map(|(_, counts)| counts))
     }
 
     /// The recorded samples of loads: of the event that is shown, or, if it samples none, of the first that does.
     pub fn loads(&self) -> Option<&Loads> {
-        let event = self.functions.samples_of.event.unwrap_or(0);
+        let event = self.functions.event();
         let own = self.recorded_loads.iter().find(|(number, _)| *number == event);
         own.or(self.recorded_loads.first()).map(|(_, loads)| loads)
     }

@@ -22,7 +22,7 @@ pub fn next_event(state: &mut State, effects: &mut Vec<Effect>) {
         state.message = Some("only one event was sampled".into());
         return;
     }
-    let now = state.functions.samples_of.event.unwrap_or(0);
+    let now = state.functions.event();
     let event = Some((now + 1) % hot.events.len());
     ask(state, SampleFilter { event, ..state.functions.samples_of.clone() }, effects);
 }

@@ -13,7 +13,7 @@ pub fn functions(state: &State) -> String {
     let mut parts =
         vec![hot.event.clone(), format!("{} samples", format::count(hot.samples as f64))];
     if hot.events.len() > 1 {
-        let number = functions.samples_of.event.unwrap_or(0) + 1;
+        let number = functions.event() + 1;
         parts[0] += &format!(" (event {number} of {})", hot.events.len());
     }
     if !functions.samples_of.threads.is_empty() {

@@ -24,6 +24,8 @@ pub struct CodeDiff {
 pub enum Matched {
     /// By name.
     Name,
+    /// By the name in the source: compilers copied, split or renamed it.
+    Copies,
     /// By the instructions of two blocks of one function, wherever they are.
     Shape,
     /// By their mnemonics: registers or constants differ.

@@ -1,10 +1,12 @@
 //! The code of two sides compared: matched, and sorted by the time that it gains or loses.
 
+use super::clones;
 use super::code::{CodeDiff, CodeRow, Matched};
 use super::matched::{self, Pairs};
 use super::row::{DiffRow, Side};
 use super::timed::{Kind, Timed, has_time, rows};
 use crate::documents::report::{Place, Report};
+use std::collections::HashMap;
 
 /// Compares the code of the runs of A with that of B; `None` where a side has none.
 pub fn code(a: &[Report], b: &[Report]) -> Option<CodeDiff> {
@@ -14,6 +16,8 @@ pub fn code(a: &[Report], b: &[Report]) -> Option<CodeDiff> {
     if of_a.functions.is_empty() || of_b.functions.is_empty() {
         return None;
     }
+    let (mut of_a, mut of_b) = (of_a, of_b);
+    [of_a.functions, of_b.functions] = clones::joined([of_a.functions, of_b.functions]);
     let found = matched::functions(&of_a.functions, &of_b.functions);
     let mut functions = compared(&found, (&of_a.functions, &of_b.functions), unit);
     let numbers = by_change(&mut functions);
@@ -90,12 +94,15 @@ impl Numbers {
         functions: &[Timed],
         pieces: &[Timed],
     ) -> Vec<Option<usize>> {
-        let mut by_name: std::collections::HashMap<(&str, &str), Vec<usize>> = Default::default();
+        let mut by_name: HashMap<(&str, &str), Vec<usize>> = HashMap::new();
         for (number, function) in functions.iter().enumerate() {
             by_name.entry((&function.name, &function.module)).or_default().push(number);
         }
         let of = |piece: &Timed| {
-            let all = by_name.get(&(piece.name.as_str(), piece.module.as_str()))?;
+            let source = clones::plain(&piece.name);
+            let module = piece.module.as_str();
+            let exact = by_name.get(&(piece.name.as_str(), module));
+            let all = exact.or_else(|| by_name.get(&(source.as_str(), module)))?;
             let before = all.iter().filter(|i| functions[**i].address() <= piece.address());
             own[*before.max_by_key(|i| functions[**i].address()).or(all.first())?]
         };

@@ -1,5 +1,6 @@
 //! Which rows of A and B are the same code.
 
+use super::clones::plain;
 use super::code::Matched;
 use super::timed::{Kind, Timed};
 use crate::documents::code_shape::mnemonics;
@@ -62,12 +63,14 @@ impl Pairs {
     }
 }
 
-/// Functions by name: in the same module, in any, without parameters.
+/// Functions by name: in the same module, in any, without parameters; by the name in the source.
 pub(super) fn functions(a: &[Timed], b: &[Timed]) -> Pairs {
     let mut pairs = Pairs::new(a.len(), b.len());
     pairs.by((a, b), Matched::Name, |_, _, row| Some((row.name.clone(), row.module.clone())));
     pairs.by((a, b), Matched::Name, |_, _, row| Some(row.name.clone()));
     pairs.by((a, b), Matched::Name, |_, _, row| Some(row.short.clone()));
+    pairs.by((a, b), Matched::Copies, |_, _, row| Some((plain(&row.name), row.module.clone())));
+    pairs.by((a, b), Matched::Copies, |_, _, row| Some(plain(&row.name)));
     pairs
 }
 

@@ -6,11 +6,15 @@
 //! | [`several`] | several runs as one report, their spread as its errors |
 //! | [`code`] | functions, loops and blocks of both sides |
 //! | [`compare`](mod@compare) | the same from reports: `timed` rows, `matched`, by time gained or lost |
+//! | `clones` | copies of a function that compilers made, as one |
+//! | [`false_findings`] | how many differences chance may have made |
 //! | [`gate`] | lines that a difference must not cross |
 //! | [`judge`](mod@judge) | which of them it crosses |
 
+mod clones;
 pub mod code;
 pub mod compare;
+pub mod false_findings;
 pub mod gate;
 pub mod judge;
 mod matched;
@@ -21,6 +25,7 @@ mod timed;
 use crate::documents::report::{InfoRow, NodeRow, Place, Report};
 use crate::format;
 use code::CodeDiff;
+use false_findings::FalseFindings;
 use gate::{Crossing, Gate};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -45,6 +50,9 @@ pub struct Diff {
     /// Functions, loops and blocks, where both sides have some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<CodeDiff>,
+    /// What was done about differences that chance makes among many rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub false_findings: Option<FalseFindings>,
     /// Lines that were not to be crossed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,
@@ -95,7 +103,8 @@ pub fn diff((file_a, a): (&str, &Report), (file_b, b): (&str, &Report)) -> Diff 
     }
     if a.repeats.min(b.repeats) < 2 {
         notes.push(
-            "errors are of single runs and leave out run-to-run variation (-r N measures it)"
+            "one run on a side: how much runs of one program differ is not known, and differences beyond the \
+             errors may be no more than that (-r N, or several reports with --to, measure it)"
                 .into(),
         );
     }
@@ -113,6 +122,7 @@ pub fn diff((file_a, a): (&str, &Report), (file_b, b): (&str, &Report)) -> Diff 
         ),
         software: pair(software(a), software(b)),
         code: None,
+        false_findings: None,
         gates: Vec::new(),
         notes,
     }

@@ -83,6 +83,23 @@ impl Timed {
         }
     }
 
+    /// Adds the time of another copy of the function.
+    pub fn take(&mut self, other: &Timed) {
+        let both = |a: Option<f64>, b: Option<f64>| a.zip(b);
+        self.error = both(self.error, other.error).map(|(a, b)| a.hypot(b));
+        let (own, others) = (self.value.unwrap_or(0.0), other.value.unwrap_or(0.0));
+        if others > own {
+            // What cannot be added up is of the copy that takes longest.
+            (self.level1, self.cycles_per_entry) = (other.level1, other.cycles_per_entry);
+            (self.bottleneck, self.entries) = (other.bottleneck.clone(), other.entries);
+        }
+        self.value = both(self.value, other.value).map(|(a, b)| a + b);
+        let ends = self.parts.iter_mut().map(|part| &mut part.2);
+        for (ends, (_, _, others)) in ends.zip(&other.parts) {
+            ends.iter_mut().zip(others).for_each(|(end, other)| *end += other);
+        }
+    }
+
     fn timed(mut self, report: &Report, share: f64, in_time: bool) -> Self {
         let scale = if in_time { milliseconds(report).unwrap_or(0.0) } else { 1.0 };
         let samples = report.sampled.as_ref().map(|sampled| sampled.samples as f64);

@@ -1,7 +1,8 @@
 //! Reads the files, chooses their tables and evaluates the counts.
 
 use super::ask::ImportAsk;
-use super::which_table::{choice, nothing_read};
+use super::level::{deepest_complete, next_level};
+use super::which_table::{choice, nothing_read, sibling};
 use crate::documents::report::Unread;
 use crate::documents::{self, Report, Source};
 use crate::topdown::advise::advise;
@@ -13,9 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tma::counts::{Counts, GroupCounts};
 use tma::error::{Error, Result};
-use tma::quantity::{Measured, Missing};
+use tma::quantity::Measured;
 use tma::tables::texts::Texts;
-use tma::tables::{Const, Library, Table};
+use tma::tables::{Const, CoreKind, Library, Table};
 use tma::tree::Evaluator;
 
 /// Reads the files and evaluates them: one report, or one per interval.
@@ -63,14 +64,14 @@ pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
     let mut cores = Vec::new();
     for table in chosen.tables {
         let imported = counts::counts(&recording, &table, options)?;
-        let sibling = format!("{}-e", table.name);
-        let other = imported.other_core > 0 && library.names().any(|n| n == sibling);
+        let other = sibling(&table.name, library).filter(|_| imported.other_core > 0);
         cores.push(ImportedCore { table, texts: library.texts(), imported });
-        if other && cores.len() == 1 {
-            // A hybrid's recording holds both kinds of core: one tree each.
-            let table = library.load(&sibling)?;
+        if let (Some(other), 1) = (other, cores.len()) {
+            // A hybrid's recording holds both kinds of core: one tree each, that of the big cores first.
+            let table = library.load(&other)?;
             let imported = counts::counts(&recording, &table, options)?;
-            cores.push(ImportedCore { table, texts: library.texts(), imported });
+            let place = usize::from(table.core != Some(CoreKind::P));
+            cores.insert(place, ImportedCore { table, texts: library.texts(), imported });
         }
     }
     let nothing = |c: &ImportedCore| c.imported.counts.is_empty() && c.imported.software.is_empty();
@@ -229,7 +230,12 @@ fn report(
         let level = match (ask.ask.level, &ask.ask.nodes) {
             (Some(level), _) => level,
             (None, Some(_)) => table.depth(),
-            (None, None) => deepest_complete(table, &mut evaluator, &part),
+            (None, None) => {
+                let level = deepest_complete(table, &mut evaluator, &part);
+                let note = next_level(table, &mut evaluator, &part, level);
+                report.notes.extend(note.filter(|note| !report.notes.contains(note)));
+                level
+            }
         };
         let chosen = ask.ask.at_level(table, level)?;
         report.level = report.level.max(chosen.level);
@@ -270,18 +276,4 @@ fn software_parts<'a>(
     let here: Vec<_> = imported.software.iter().filter(|s| wanted(s.interval)).collect();
     let whole = here.iter().any(|s| s.interval.is_none());
     here.into_iter().filter(move |s| !whole || s.interval.is_none()).map(|s| &s.values)
-}
-
-/// The deepest level all of whose nodes have their counts; 1 if there is none. A shallower level
-/// may miss a node: on Zen, `smt_contention` has no children and is often left uncounted.
-fn deepest_complete(table: &Table, evaluator: &mut Evaluator, parts: &[&Counts]) -> u32 {
-    let mut complete = vec![true; table.depth() as usize + 1];
-    for counts in parts {
-        let evaluation = evaluator.values(counts);
-        for (n, node) in table.tree() {
-            let value = &evaluation.nodes[usize::from(n)].quantity.value;
-            complete[node.level as usize] &= matches!(value, Ok(_) | Err(Missing::Undefined(_)));
-        }
-    }
-    (1..=table.depth()).rev().find(|&l| complete[l as usize]).unwrap_or(1)
 }

@@ -2,6 +2,7 @@
 
 mod ask;
 mod evaluate;
+mod level;
 mod which_table;
 
 pub use ask::ImportAsk;

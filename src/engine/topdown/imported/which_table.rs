@@ -28,8 +28,26 @@ pub(super) fn nothing_read(recording: &Recording) -> String {
         None if !recording.sessions.is_empty() => {
             "the recording ended before its first interval was over".into()
         }
-        None => "the input is empty".into(),
+        None => match recording.names.as_slice() {
+            [] => "the input is empty".into(),
+            names => format!("it counts {}", listed(names)),
+        },
     }
+}
+
+/// Names, of many the first.
+fn listed(names: &[String]) -> String {
+    let mut shown: Vec<String> = names.iter().take(NAMED).cloned().collect();
+    if names.len() > NAMED {
+        shown.push(format!("{} more", names.len() - NAMED));
+    }
+    shown.join(", ")
+}
+
+/// The table of the other kind of core of a hybrid.
+pub(super) fn sibling(table: &str, library: &Library) -> Option<String> {
+    let other = table.strip_suffix("-e").map_or_else(|| format!("{table}-e"), str::to_owned);
+    library.names().any(|name| name == other).then_some(other)
 }
 
 /// Why no event of the core was counted, if so, and the events' names belong to no one table.

@@ -1,0 +1,236 @@
+//! Inputs that can be read only once or are compressed: standard input, pipes that a shell opened (`<(…)`), `.gz`, `.zst`
+//! and `.xz` files. Each is kept, unpacked, in a file without a name, and every reader sees a regular file by the name
+//! that the user gave.
+
+use flate2::read::MultiGzDecoder;
+use lzma_rust2::XzReader;
+use ruzstd::decoding::StreamingDecoder;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Error, ErrorKind, Read, Seek as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Most bytes that a compressed file may unpack to: a few kilobytes can hold petabytes.
+const MOST_UNPACKED: u64 = 1 << 30;
+/// Most memory for unpacking xz, in KiB: its highest level takes 64 MiB.
+const MOST_KIB: u32 = 80 << 10;
+/// Largest window of zstd, as its own default (`ZSTD_WINDOWLOG_LIMIT_DEFAULT`).
+const LARGEST_WINDOW: u64 = 1 << 27;
+
+/// What was kept, by the name that the user gave.
+static KEPT: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
+
+/// How a file is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packing {
+    /// gzip.
+    Gzip,
+    /// zstd.
+    Zstd,
+    /// xz.
+    Xz,
+}
+
+impl Packing {
+    /// That of a file which begins with these bytes, if it is compressed.
+    pub fn of(start: &[u8]) -> Option<Self> {
+        let known: [(&[u8], Self); 3] = [
+            (b"\x1f\x8b", Self::Gzip),
+            (b"\x28\xb5\x2f\xfd", Self::Zstd),
+            (b"\xfd7zXZ\0", Self::Xz),
+        ];
+        known.into_iter().find_map(|(magic, packing)| start.starts_with(magic).then_some(packing))
+    }
+
+    /// The tool's name, and the command that unpacks a file.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Gzip => ("gzip", "gunzip -k"),
+            Self::Zstd => ("zstd", "unzstd"),
+            Self::Xz => ("xz", "unxz -k"),
+        }
+    }
+
+    fn unpacked<'a>(self, input: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+        Ok(match self {
+            Self::Gzip => Box::new(MultiGzDecoder::new(input)),
+            Self::Xz => Box::new(XzReader::new_mem_limit(input, true, MOST_KIB)),
+            Self::Zstd => Box::new(
+                StreamingDecoder::new_with_max_window_size(input, LARGEST_WINDOW)
+                    .map_err(|e| Error::new(ErrorKind::InvalidData, e.to_string()))?,
+            ),
+        })
+    }
+}
+
+/// Opens a file that a user named, from its start and unpacked; `-` is standard input.
+///
+/// # Errors
+/// It cannot be read or unpacked, or is no regular file and no pipe of the user's shell.
+pub fn open(path: &Path) -> io::Result<File> {
+    if let Some(file) = kept(path) {
+        return file;
+    }
+    if path == Path::new("-") {
+        return keep(path, io::stdin().lock());
+    }
+    if let Some(pipe) = pipe(path)? {
+        return keep(path, pipe);
+    }
+    let mut file = tma::files::open(path)?;
+    let mut start = [0; 6];
+    let n = fill(&mut file, &mut start)?;
+    file.rewind()?;
+    match Packing::of(&start[..n]) {
+        None => Ok(file),
+        Some(_) => keep(path, file),
+    }
+}
+
+/// What was kept of this name, to be read from its start.
+pub fn kept(path: &Path) -> Option<io::Result<File>> {
+    let all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let (_, file) = all.iter().find(|(name, _)| name == path)?;
+    Some(reopened(file))
+}
+
+/// The same file with a position of its own.
+fn reopened(file: &File) -> io::Result<File> {
+    File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// A pipe that the user's shell opened. One with a name may have no writer, ever.
+fn pipe(path: &Path) -> io::Result<Option<File>> {
+    let is_pipe = tma::files::is_open_already(path)
+        && fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
+    is_pipe.then(|| File::open(path)).transpose()
+}
+
+/// Keeps all of an input. A text is limited as texts are everywhere, a recording by the disk.
+fn keep(path: &Path, mut input: impl Read) -> io::Result<File> {
+    let mut start = [0; 8];
+    let n = fill(&mut input, &mut start)?;
+    let start = &start[..n];
+    let packing = Packing::of(start);
+    let is_recording =
+        crate::perfdata::recognise(start) || start.starts_with(&crate::session::MAGIC);
+    let all = start.chain(input);
+    let most = match packing {
+        Some(_) => MOST_UNPACKED,
+        None if is_recording => u64::MAX - 1,
+        None => tma::files::LONGEST_TEXT,
+    };
+    let mut file = unnamed(&std::env::temp_dir())?;
+    let copied = match packing {
+        None => io::copy(&mut all.take(most + 1), &mut file),
+        Some(packing) => packing
+            .unpacked(all)
+            .and_then(|unpacked| io::copy(&mut unpacked.take(most + 1), &mut file))
+            .map_err(|e| damaged(packing, &e)),
+    }?;
+    if copied > most {
+        return Err(too_long(path, packing, most));
+    }
+    let again = reopened(&file)?;
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), file));
+    Ok(again)
+}
+
+fn damaged(packing: Packing, error: &Error) -> Error {
+    let (tool, _) = packing.names();
+    Error::new(
+        ErrorKind::InvalidData,
+        format!("it is compressed with {tool} and does not unpack: {error}"),
+    )
+}
+
+fn too_long(path: &Path, packing: Option<Packing>, most: u64) -> Error {
+    let mib = most >> 20;
+    let why = match packing {
+        None => format!("it is longer than {mib} MiB: write it to a file"),
+        Some(packing) => {
+            let (_, command) = packing.names();
+            format!("it unpacks to more than {mib} MiB: `{command} {}` unpacks it", path.display())
+        }
+    };
+    Error::new(ErrorKind::FileTooLarge, why)
+}
+
+/// Reads until the buffer is full or the input ends.
+fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut n = 0;
+    while n < buffer.len() {
+        match input.read(&mut buffer[n..]) {
+            Ok(0) => break,
+            Ok(more) => n += more,
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(n)
+}
+
+/// A file that is gone when it is closed, however this process ends: made in a folder of its own, and neither has a
+/// name any more.
+///
+/// # Errors
+/// It cannot be made in `folder`.
+pub fn unnamed(folder: &Path) -> io::Result<File> {
+    let folder = nix::unistd::mkdtemp(&folder.join("tdtool-XXXXXX"))?;
+    let path = folder.join("kept");
+    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
+    let _ = fs::remove_file(&path);
+    let _ = fs::remove_dir(&folder);
+    file
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    /// `printf 'event,value\n' | xz`, `| gzip -n` and `| zstd`, by xz 5.4, gzip 1.12 and zstd 1.5.
+    const XZ: &[u8] = include_bytes!("../../tests/fixtures/import/packed.csv.xz");
+    const GZIP: &[u8] = include_bytes!("../../tests/fixtures/import/packed.csv.gz");
+    const ZSTD: &[u8] = include_bytes!("../../tests/fixtures/import/packed.csv.zst");
+
+    fn text(bytes: &[u8]) -> io::Result<String> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(bytes).unwrap();
+        io::read_to_string(open(file.path())?)
+    }
+
+    #[test]
+    fn a_compressed_file_is_read_as_what_is_in_it_and_as_often_as_needed() {
+        for packed in [XZ, GZIP, ZSTD] {
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(packed).unwrap();
+            for _ in 0..2 {
+                let text = io::read_to_string(open(file.path()).unwrap()).unwrap();
+                assert_eq!(text, "event,value\n");
+            }
+        }
+        assert_eq!(text(b"event,value\n").unwrap(), "event,value\n", "what is not is left alone");
+        assert_eq!(text(b"").unwrap(), "");
+    }
+
+    #[test]
+    fn a_damaged_one_is_an_error() {
+        for packed in [XZ, GZIP, ZSTD] {
+            let error = text(&packed[..packed.len() - 9]).unwrap_err();
+            assert!(error.to_string().contains("does not unpack"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_unnamed_file_can_be_opened_and_has_no_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = unnamed(folder.path()).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        fs::write(&path, "samples").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"samples");
+    }
+}
