@@ -46,10 +46,31 @@ impl About {
         self.events.first().is_some_and(|event| event.monotonic)
     }
 
-    /// The event that is shown unless another is asked for: the first that has samples, as one of a hybrid's PMUs
-    /// may have counted nothing, and a trace (Intel PT, CoreSight) has none of its own.
+    /// The event that is shown unless another is asked for: the first that has samples, as a trace (Intel PT,
+    /// CoreSight) has none of its own; of a hybrid's kinds of core that were sampled alike, the one that has more.
     pub fn main_event(&self) -> usize {
-        self.samples.iter().position(|samples| *samples > 0).unwrap_or(0)
+        let samples = |number: usize| self.samples.get(number).copied().unwrap_or(0);
+        let Some(first) = (0..self.events.len()).find(|number| samples(*number) > 0) else {
+            return 0;
+        };
+        let alike = (0..self.events.len()).filter(|number| self.are_alike(first, *number));
+        alike.rev().max_by_key(|number| samples(*number)).unwrap_or(first)
+    }
+
+    /// Whether two numbers are of one event, or of the same event on two kinds of core of a hybrid.
+    fn are_alike(&self, one: usize, other: usize) -> bool {
+        let on_core = |number: usize| {
+            let name = self.events.get(number)?.name.strip_prefix("cpu_")?;
+            name.split_once('/').map(|(_, name)| name)
+        };
+        one == other || on_core(one).is_some_and(|name| on_core(other) == Some(name))
+    }
+
+    /// Whether what is shown by default leaves out samples that a reader may look for: another event comes first, or the
+    /// same one was sampled on another kind of core.
+    pub fn is_partial(&self) -> bool {
+        let shown = self.main_event();
+        shown > 0 || (1..self.events.len()).any(|other| self.are_alike(shown, other))
     }
 
     /// What is shown of a recording of several events, and what is not; nothing where there is one event, or samples

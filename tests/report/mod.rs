@@ -15,6 +15,7 @@ mod live_counts;
 mod page;
 mod per_function;
 mod recorded;
+mod rotated;
 mod stacks;
 mod unwound;
 mod with_values;

@@ -72,9 +72,9 @@ pub fn of_files(
         let event = code.by.as_ref().map(|by| located.chosen(by, &about.events)).transpose()?;
         let code = by_event(code, event);
         if let (None, true) = (code.filter.event, code.exports()) {
+            // The samples note it themselves where they are not those of the first event.
             let others = about.other_events(about.main_event());
-            // The samples note it where the first event has none.
-            last.notes.extend(others.filter(|_| about.main_event() == 0));
+            last.notes.extend(others.filter(|_| !about.is_partial()));
         }
         known_time(&recording, &code.filter)?;
         enter(last, &recording, &code, &located, progress)?;

@@ -27,8 +27,12 @@ const WITHOUT_EFFECT: [&str; 8] =
 impl EventName {
     /// Parses `name`; `None` if a field has no valid value.
     pub fn parse(name: &str) -> Option<Self> {
-        let mut name = name.trim().to_lowercase();
         let mut parsed = Self::default();
+        if is_of_guests(name) {
+            // No table has events of guests: they are not the host's.
+            parsed.fields.insert("guest".into(), 1);
+        }
+        let mut name = name.trim().to_lowercase();
         // `X [cpu_atom]`: perf adds the PMU when an event exists on several.
         if let Some((front, pmu)) = name.strip_suffix(']').and_then(|n| n.rsplit_once(" [")) {
             parsed.pmu = Some(pmu.to_owned());
@@ -141,6 +145,13 @@ impl EventName {
         }
         key
     }
+}
+
+/// Whether perf's modifiers restrict an event to virtual machines: `cycles:G`.
+fn is_of_guests(name: &str) -> bool {
+    let letters = name.trim().rsplit([':', '/']).next().unwrap_or_default();
+    let are_modifiers = letters.bytes().all(|b| b"ukhGHpPSDIeWRb".contains(&b));
+    are_modifiers && letters.contains('G') && !letters.contains('H')
 }
 
 /// A decimal or `0x…` number.

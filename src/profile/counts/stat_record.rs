@@ -29,6 +29,12 @@ pub fn read(path: &Path, builder: &mut Builder) -> Result<()> {
     if let Some(damage) = found.damage {
         builder.recording().notes.push(format!("{name} is damaged: {damage}"));
     }
+    if found.is_of_parts {
+        let note = format!(
+            "{name}: counts are summed over CPUs and threads; `perf stat report` shows them apart"
+        );
+        builder.recording().notes.push(note);
+    }
     for round in &found.rounds {
         let time = (!round.is_whole).then_some(round.end);
         let key = BlockKey { time, ..BlockKey::default() };

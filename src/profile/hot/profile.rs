@@ -80,9 +80,8 @@ impl Profile {
         let found = attribute(&mut gathered, &spaces, &mut symbols);
         let event_number = filter.event_of(recording);
         let event = recording.events.get(event_number);
-        // The first event was passed over.
         let others = recording.other_events(event_number);
-        let others = others.filter(|_| filter.event.is_none() && event_number > 0);
+        let others = others.filter(|_| filter.event.is_none() && recording.is_partial());
         let summary = Summary {
             functions: found.functions,
             event: event.map(|e| e.name.clone()).unwrap_or_default(),

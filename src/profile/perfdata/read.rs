@@ -2,7 +2,7 @@
 
 use super::features::number;
 use super::header::Header;
-use super::records::{Records, events, take_feature};
+use super::records::{Records, events, take_feature, user};
 use super::walk::{Files, Part};
 use crate::event::Event;
 use crate::input::Input;
@@ -105,8 +105,10 @@ fn stream(input: Input, further: Vec<Part>, source: &str, chains: bool) -> Resul
     let parts = std::iter::once(Part { input, range, name: "the file".into() }).chain(further);
     let (parts, source) = (parts.collect(), source.to_owned());
     let mut files = Files { parts, damage: Vec::new(), source };
+    let mut has_trace = false;
     files.damage =
         files.walk(&mut |record, otherwise| scan.take(record, otherwise), &mut |record| {
+            has_trace |= record.kind == user::AUXTRACE;
             if !is_stream {
                 take_feature(record, &mut features);
             }
@@ -121,7 +123,13 @@ fn stream(input: Input, further: Vec<Part>, source: &str, chains: bool) -> Resul
             "{name} is damaged: {damage}; the {unread} bytes from there on are not read"
         ));
     }
-    if scan.samples.iter().all(|samples| *samples == 0) {
+    if has_trace {
+        notes.push(
+            "its hardware trace (Intel PT, CoreSight) is not decoded: `perf inject --itrace=i100us -i FILE -o SAMPLES` \
+             makes samples of it"
+                .into(),
+        );
+    } else if scan.samples.iter().all(|samples| *samples == 0) {
         notes.push(nothing_sampled(&events, is_part));
     }
     let about = About {

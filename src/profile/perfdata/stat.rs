@@ -23,6 +23,10 @@ const UPDATE_SCALE: u64 = 1;
 /// `PERF_STAT_ROUND_TYPE__FINAL`.
 const FINAL: u64 = 1;
 
+/// `PERF_STAT_CONFIG_TERM__AGGR_MODE` and `AGGR_GLOBAL`.
+const AGGREGATION: u64 = 0;
+const GLOBAL: u64 = 1;
+
 /// An event that was counted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatEvent {
@@ -63,6 +67,8 @@ pub struct Stat {
     pub events: Vec<StatEvent>,
     /// Intervals, or one round of the whole run.
     pub rounds: Vec<Round>,
+    /// Whether perf was to show parts of the machine apart (`-A`, `--per-core`, `--per-thread`): here they are summed.
+    pub is_of_parts: bool,
     /// Why the file is not whole, if it is not.
     pub damage: Option<String>,
 }
@@ -103,10 +109,11 @@ pub fn stat(path: &Path) -> Result<Stat> {
     }
     let mut reading = Reading::new(&all);
     let mut records = Records::new(&input, header.records);
-    let mut damage = None;
+    let (mut damage, mut is_of_parts) = (None, false);
     while let Some(next) = records.next() {
         match next {
             Ok((_, record)) => match record.kind {
+                user::STAT_CONFIG => is_of_parts |= shows_parts(record.body),
                 user::STAT => reading.count(record.body),
                 user::STAT_ROUND => reading.round(record.body),
                 user::EVENT_UPDATE => reading.update(record.body),
@@ -119,7 +126,14 @@ pub fn stat(path: &Path) -> Result<Stat> {
         damage = Some(format!("it has more than {MOST_COUNTERS} counters"));
     }
     reading.finish();
-    Ok(Stat { events: reading.events, rounds: reading.rounds, damage })
+    Ok(Stat { events: reading.events, rounds: reading.rounds, is_of_parts, damage })
+}
+
+/// STAT_CONFIG: a number, then so many tags and values.
+fn shows_parts(body: &[u8]) -> bool {
+    let pairs = body.get(8..).unwrap_or_default().as_chunks::<16>().0;
+    let value = |tag| pairs.iter().find(|pair| word(&pair[..], 0) == Some(tag));
+    value(AGGREGATION).is_some_and(|pair| word(&pair[..], 8) != Some(GLOBAL))
 }
 
 fn read_header(path: &Path) -> Result<(Input, Header)> {

@@ -4,22 +4,11 @@
 use super::timed::Timed;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Suffixes of such copies, as GCC and LLVM write them.
-const SUFFIXES: [&str; 13] = [
-    "constprop",
-    "isra",
-    "part",
-    "cold",
-    "lto_priv",
-    "llvm",
-    "localalias",
-    "warm",
-    "hot",
-    "unlikely",
-    "specialized",
-    "resolver",
-    "split",
-];
+/// Suffixes of such copies, as GCC and LLVM write them: followed by a number, …
+const NUMBERED: [&str; 8] =
+    ["constprop", "isra", "part", "cold", "lto_priv", "llvm", "__uniq", "specialized"];
+/// … or by nothing.
+const PLAIN: [&str; 2] = ["cold", "localalias"];
 /// Digits of the hash at the end of a Rust name (legacy mangling), and the most of a crate's (v0).
 const HASH: usize = 16;
 
@@ -45,12 +34,12 @@ fn without_clone(name: &str) -> Option<&str> {
 /// Without `.constprop.0`, `.cold` or `.llvm.123`.
 fn without_suffix(name: &str) -> Option<&str> {
     let (before, last) = name.rsplit_once('.')?;
-    if SUFFIXES.contains(&last) {
+    if PLAIN.contains(&last) {
         return Some(before);
     }
     let is_number = !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit());
     let (name, suffix) = before.rsplit_once('.').filter(|_| is_number)?;
-    SUFFIXES.contains(&suffix).then_some(name)
+    NUMBERED.contains(&suffix).then_some(name)
 }
 
 /// Without `::h0123456789abcdef`.
@@ -140,6 +129,8 @@ mod tests {
             "chase.llvm.12345678901234",
             "chase.constprop.0.isra.0",
             "chase.part.0.cold",
+            "chase.cold.1",
+            "chase.__uniq.123",
             "chase [clone .constprop.0]",
             "chase [clone .isra.0] [clone .cold]",
         ] {
@@ -154,6 +145,7 @@ mod tests {
             "chase2",
             "a.out",
             "main.main",
+            "main.part",
             "f(int[8])",
             "<[u8; 4]>::len",
             "x::h12",
