@@ -52,7 +52,8 @@ fn faults(words: &[&str], has_name: bool) -> String {
             let width = line.chars().count();
             // Commands to type are whole.
             let command = line.trim_start().trim_end_matches([',', ';', '.']);
-            let is_command = command.starts_with('`') && command.ends_with('`');
+            let is_command = command.starts_with("tdtool ")
+                || command.starts_with('`') && command.ends_with('`');
             if width > usize::from(columns) && !is_command {
                 let _ = writeln!(wrong, "{words:?}: {width} of {columns}: {line}");
             }

@@ -1,6 +1,7 @@
 //! Errors and notes on standard error, and the exit status an error means.
 
 use crate::terminal;
+use engine::format::words;
 use std::io::Write as _;
 use std::process::ExitCode;
 use tma::{Error, ErrorKind};
@@ -30,6 +31,9 @@ pub fn note(text: &str) {
 
 /// Prints up to three lines: `kind:` what, `cause:` why, `try:` what to do.
 pub fn print(kind: &str, what: &str, cause: Option<&str>, remedy: Option<&str>) {
+    if kind == "note" && terminal::is_quiet() {
+        return;
+    }
     let lines =
         [(format!("{kind}:"), Some(what)), ("cause:".into(), cause), ("try:".into(), remedy)];
     for (head, text) in lines {
@@ -68,16 +72,6 @@ fn wrapped(head: &str, text: &str, columns: usize) -> String {
     out
 }
 
-/// The words of a line; what backticks enclose is one.
-fn words(line: &str) -> Vec<&str> {
-    let mut is_command = false;
-    let is_end = |c: char| {
-        is_command ^= c == '`';
-        c == ' ' && !is_command
-    };
-    line.split(is_end).collect()
-}
-
 /// Writes to standard error as it is. That it cannot be written (`2>&1 | head`) can be told nobody.
 pub fn plain(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
@@ -93,6 +87,5 @@ mod tests {
         let shown = "try:   to measure it:\n       `tdtool report -- ./a`,\n       or not at all\n       second\n";
         assert_eq!(wrapped("try:   ", text, 30), shown);
         assert_eq!(wrapped("note:  ", "a  b", usize::MAX), "note:  a  b\n", "blanks stay");
-        assert_eq!(words("an odd ` backtick"), ["an", "odd", "` backtick"]);
     }
 }

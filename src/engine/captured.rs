@@ -146,7 +146,7 @@ fn command(block: &Block<'_>, data: &[u8]) -> Result<Vec<OsString>> {
     if block.arguments.is_empty() {
         return Err(Error::usage(format!("{} is not a program", block.file.display()))
             .because("a shared library is captured in a command that loads it")
-            .hint("give the command: tdtool block LIBRARY:FUNCTION -- COMMAND"));
+            .hint("give the command: `tdtool block LIBRARY:FUNCTION -- COMMAND`"));
     }
     Ok(block.arguments.to_vec())
 }

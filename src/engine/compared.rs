@@ -114,7 +114,7 @@ fn stacks(ask: &CompareAsk, files: &[PathBuf]) -> Result<StackSide> {
         let recording = stream(file, wanted.filter.chains)?.ok_or_else(|| {
             Error::usage(format!("{name} has no call stacks"))
                 .because("a differential flame graph is of recordings with samples")
-                .hint("tdtool record -g -o a.session -- CMD, or perf.data of perf record -g")
+                .hint("`tdtool record -g -o a.session -- CMD`, or perf.data of perf record -g")
         })?;
         let mut of = attributed::profile(&recording, &wanted)?;
         if !of.has_chains() {

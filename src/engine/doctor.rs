@@ -41,7 +41,7 @@ fn identity(core: &Core) -> Finding {
             Finding { cause: others, ..Finding::new("identity", Level::Ok, what) }
         }
         Some(note) => Finding {
-            remedy: Some("tdtool tables identify".to_owned()),
+            remedy: Some("`tdtool tables identify`".to_owned()),
             ..Finding::new("identity", Level::Limited, note)
         },
     }

@@ -11,6 +11,9 @@
 
 use crate::documents::report::Place;
 
+/// Words as a shell takes them.
+pub use tma::shell::quoted as command;
+
 /// A share with its error: `23.4 % ±1.2`, `23.4 %`, or `not measured`.
 pub fn share(value: Option<f64>, error: Option<f64>) -> String {
     match (value, error) {
@@ -80,6 +83,7 @@ pub fn ascii(text: &str) -> String {
             '≤' => out.push_str("<="),
             '…' => out.push_str("..."),
             '·' => out.push('|'),
+            '…' => out.push_str("..."),
             '→' => out.push_str("->"),
             '×' => out.push('x'),
             '√' => out.push_str("sqrt "),
@@ -89,6 +93,16 @@ pub fn ascii(text: &str) -> String {
         }
     }
     out
+}
+
+/// The words of a line; a command that backticks enclose is one, so that it can be copied.
+pub fn words(line: &str) -> Vec<&str> {
+    let mut is_command = false;
+    let is_end = |c: char| {
+        is_command ^= c == '`';
+        c == ' ' && !is_command
+    };
+    line.split(is_end).collect()
 }
 
 /// Which part of the measurement; empty for all of it.
@@ -112,24 +126,14 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
-/// Words as a shell takes them.
-pub fn command(words: &[String]) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%".contains(c);
-    let quote = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    };
-    words.iter().map(quote).collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn words_are_quoted_where_a_shell_would_split_them() {
-        let words = ["sh", "-c", "it's; echo", ""].map(str::to_owned);
-        assert_eq!(command(&words), r"sh -c 'it'\''s; echo' ''");
+    fn a_command_is_one_word() {
+        assert_eq!(words("see `tdtool report -- x`, or"), ["see", "`tdtool report -- x`,", "or"]);
+        assert_eq!(words("an odd ` backtick"), ["an", "odd", "` backtick"]);
     }
 
     #[test]

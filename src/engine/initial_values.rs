@@ -105,7 +105,7 @@ pub fn snapshot(
 ) -> Result<Vec<InitialValues>> {
     let failed = || Error::failed(format!("no initial registers in {}", path.display()));
     let recording = recording::stream(path, false)?.ok_or_else(|| {
-        failed().because("it has no samples").hint("tdtool record --registers -o FILE -- COMMAND")
+        failed().because("it has no samples").hint("`tdtool record --registers -o FILE -- COMMAND`")
     })?;
     let mut spaces = AddressSpaces::of(&recording.about, SearchPaths::default());
     let (mut found, mut registers) = (Vec::new(), 0usize);

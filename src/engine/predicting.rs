@@ -131,7 +131,8 @@ pub fn others(answers: &Answers) -> Option<String> {
 /// Why the self-test has no such answer.
 fn why(answers: Option<&Answers>, answer: Answer) -> String {
     match answers.and_then(|answers| answers.open.get(&answer)) {
-        Some(open) => format!("{}; {AGAIN}", reason(open)),
+        Some(open) if open.is_passing() => format!("{}; {AGAIN}", reason(open)),
+        Some(open) => reason(open),
         None => format!("the self-test has no answer yet; {AGAIN}"),
     }
 }

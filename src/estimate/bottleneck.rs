@@ -17,13 +17,13 @@ pub fn bottleneck(parts: &Parts) -> Option<Part> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Interval, Share};
+    use crate::{Interval, Share, Source};
 
     fn parts(all: &[(Part, f64, f64)]) -> Parts {
-        let mut parts = Parts::default();
+        let mut parts = Parts::none();
         for (part, value, half) in all {
             let share = Interval::new(*value, value - half, value + half);
-            parts.set(*part, Share { share, ..Share::default() });
+            parts.set(*part, Share::known(share, Source::Counted));
         }
         parts
     }

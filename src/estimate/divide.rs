@@ -17,6 +17,9 @@ use crate::rest::{Rest, attribute};
 /// A measurement in isolation that is longer than the program's own time by this is of other work.
 const SLOWER: f64 = 1.25;
 
+/// Why it is not known to which part time in isolation belongs.
+const UNBOUNDED: &str = "nothing known bounds it in isolation";
+
 /// Divides the time.
 pub fn divide(evidence: &Evidence) -> Parts {
     together(std::slice::from_ref(evidence))
@@ -58,16 +61,17 @@ fn of_known(all: &[Evidence]) -> Parts {
     known.reconcile();
     let left = Rest::of(all, known.rest(time), time.value);
     known.give_way(&left);
-    let mut parts = Parts::default();
-    let share =
-        |share: Interval, source| Share { share: share.clamped(0.0, 1.0), source, reason: None };
+    let mut parts = Parts::none();
+    let share = |share: Interval, source| Share::known(share.clamped(0.0, 1.0), source);
     parts.set(Part::Retiring, share(known.retiring, Source::Counted));
     let missing = all.iter().filter_map(|one| one.mispredicted.unknown.as_ref());
     let missing = missing.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, why)| why.clone());
-    let is_missing = known.mispredicted.value == 0.0 && missing.is_some();
-    let source = if is_missing { Source::Bounded } else { Source::Modelled };
     let wrong = known.mispredicted.plus_alike(Interval::new(0.0, 0.0, left.mispredicted()));
-    parts.set(Part::BadSpeculation, Share { reason: missing, ..share(wrong, source) });
+    let wrong = match &missing {
+        Some(why) if known.mispredicted.value == 0.0 => Share::unknown(wrong.high.min(1.0), why),
+        _ => share(wrong, Source::Modelled).because(missing),
+    };
+    parts.set(Part::BadSpeculation, wrong);
     let is_measured = |part| all.iter().any(|one| part_of(one) == Some(part));
     for (part, excess) in [(Part::FetchBandwidth, known.front), (Part::CoreBound, known.core)] {
         if is_measured(part) {
@@ -207,16 +211,14 @@ impl Known {
         for part in [Part::Retiring, Part::FetchBandwidth, Part::CoreBound] {
             let own = parts.of(part).clone();
             let more = Interval::new(0.0, 0.0, self.unknown.high);
-            let share = own.share.plus_alike(more).clamped(0.0, 1.0);
-            parts.set(part, Share { share, ..own });
+            parts.set(part, own.or_more(more, Source::Isolated, UNBOUNDED));
         }
         let left = parts.of(Part::Unexplained).clone();
-        let why = "nothing known bounds it in isolation".to_owned();
         let more = Interval::new(self.unknown.value, 0.0, self.unknown.high);
         let share = left.share.plus_alike(more).clamped(0.0, 1.0);
         let is_most = self.unknown.value > left.share.value;
-        let reason = if is_most { Some(why) } else { left.reason.clone() };
-        parts.set(Part::Unexplained, Share { share, reason, ..left });
+        let reason = if is_most { Some(UNBOUNDED.to_owned()) } else { left.reason };
+        parts.set(Part::Unexplained, Share::known(share, Source::Residual).because(reason));
     }
 }
 

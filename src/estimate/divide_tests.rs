@@ -165,7 +165,7 @@ fn dependencies_between_blocks_account_for_the_rest_as_far_as_they_go() {
     assert_eq!(value(&parts, Part::CoreBound), 0.7);
     assert_eq!(value(&parts, Part::Unexplained), 0.2);
     let core = parts.of(Part::CoreBound);
-    assert_eq!(core.source, crate::Source::Modelled);
+    assert_eq!(core.source, Some(crate::Source::Modelled));
     assert!(core.share.low < 0.6 && core.share.high >= 0.7, "{core:?}");
     // In a loop they are measured.
     let parts = divide(&Evidence { latency: 80.0, ..evidence() });

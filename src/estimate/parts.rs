@@ -47,22 +47,19 @@ impl Part {
     }
 }
 
-/// Where a share comes from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Where a share comes from that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// Exact counts and the µop table, over sampled time.
     Counted,
     /// Modelled mispredictions × what one costs on this host.
     Modelled,
-    /// No more than its branches allow: what one costs is not known, or how often they are mispredicted.
-    Bounded,
     /// A loop or block measured in isolation.
     Isolated,
     /// What is left, where loads are known to miss often enough for it, or code not to fit.
     Residual,
-    /// Nothing says that there is any.
-    #[default]
-    Absent,
+    /// Nothing is there that could take time: no loads that miss, code that fits, another bound in isolation.
+    Excluded,
 }
 
 impl Source {
@@ -71,30 +68,82 @@ impl Source {
         match self {
             Self::Counted => "counted",
             Self::Modelled => "modelled",
-            Self::Bounded => "bounded",
             Self::Isolated => "measured in isolation",
             Self::Residual => "residual",
-            Self::Absent => "no evidence",
+            Self::Excluded => "excluded",
         }
     }
 }
 
-/// One part's share of the time, 0 to 1.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// As in documents: of a share that is not known.
+pub const UNKNOWN: &str = "bounded";
+
+/// One part's share of the time, 0 to 1; or the most that it can be, where it is not known. The latter is above 0: what
+/// can only be 0 is known.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Share {
-    /// The share.
+    /// The share; from 0 to its most where it is not known.
     pub share: Interval,
-    /// Where it comes from.
-    pub source: Source,
-    /// What must be known of it: why it is missing, or what it may be instead.
+    /// Where it comes from; `None`: it is not known.
+    pub source: Option<Source>,
+    /// What must be known of it: why it is not known, or what it may be instead.
     pub reason: Option<String>,
+    // Made by `known` and `unknown` alone.
+    _made: (),
+}
+
+impl Share {
+    /// A share that is known.
+    pub fn known(share: Interval, source: Source) -> Self {
+        Self { share, source: Some(source), reason: None, _made: () }
+    }
+
+    /// Of something that is not there.
+    pub fn none() -> Self {
+        Self::known(Interval::default(), Source::Excluded)
+    }
+
+    /// Anything up to `most`.
+    pub fn unknown(most: f64, reason: impl Into<String>) -> Self {
+        match most > 0.0 {
+            true => {
+                let share = Interval::new(0.0, 0.0, most);
+                Self { share, source: None, reason: Some(reason.into()), _made: () }
+            }
+            false => Self::none(),
+        }
+    }
+
+    /// With what must be known of it.
+    #[must_use]
+    pub fn because(self, reason: Option<String>) -> Self {
+        Self { reason, ..self }
+    }
+
+    /// The name of its source, as in documents.
+    pub fn source_name(&self) -> &'static str {
+        self.source.map_or(UNKNOWN, Source::name)
+    }
+
+    /// As far as another interval of it goes: one that can only be 0 is known to be none.
+    fn within(&self, share: Interval) -> Self {
+        match self.source {
+            None if share.high <= 0.0 => Self::none(),
+            _ => Self { share, ..self.clone() },
+        }
+    }
 }
 
 /// The shares of all parts, in the order of [`ALL`]; their values sum to 1.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Parts([Share; 7]);
 
 impl Parts {
+    /// No part has any of the time, before they are set.
+    pub fn none() -> Self {
+        Self(ALL.map(|_| Share::none()))
+    }
+
     /// The share of a part.
     pub fn of(&self, part: Part) -> &Share {
         &self.0[part as usize]
@@ -113,9 +162,10 @@ impl Parts {
         let least: f64 =
             self.iter().filter(|(part, _)| lost(*part)).map(|(_, of)| of.share.low).sum();
         for part in ALL {
-            let share = &mut self.0[part as usize].share;
-            let own = if lost(part) { share.low } else { 0.0 };
-            share.high = share.high.min(1.0 - (least - own)).max(share.value);
+            let of = &mut self.0[part as usize];
+            let own = if lost(part) { of.share.low } else { 0.0 };
+            let high = of.share.high.min(1.0 - (least - own)).max(of.share.value);
+            *of = of.within(Interval { high, ..of.share });
         }
         self
     }
@@ -127,16 +177,11 @@ impl Parts {
 
     /// Nothing is known, for this reason: each part may be all of it.
     pub fn unknown(reason: String) -> Self {
-        let mut parts = Self::default();
-        for part in ALL {
-            let (value, source) = match part {
-                Part::Unexplained => (1.0, Source::Residual),
-                _ => (0.0, Source::Absent),
-            };
-            let share = Interval::new(value, 0.0, 1.0);
-            parts.set(part, Share { share, source, reason: Some(reason.clone()) });
-        }
-        parts
+        let left = Share::known(Interval::new(1.0, 0.0, 1.0), Source::Residual);
+        Self(ALL.map(|part| match part {
+            Part::Unexplained => left.clone().because(Some(reason.clone())),
+            _ => Share::unknown(1.0, reason.clone()),
+        }))
     }
 
     /// The parts in only this share of the piece's time, if they may be anything there that is possible with those of
@@ -147,7 +192,7 @@ impl Parts {
         for of in &mut parts.0 {
             let Interval { value, low, high } = of.share;
             let (least, most) = ((low - (1.0 - share)) / share, high / share);
-            of.share = Interval::new(value, least.max(0.0), most.min(1.0));
+            *of = of.within(Interval::new(value, least.max(0.0), most.min(1.0)));
         }
         parts
     }
@@ -170,10 +215,10 @@ impl Parts {
     /// piece that has most of it.
     pub fn sum<'a>(all: impl Iterator<Item = (f64, &'a Self)> + Clone) -> Self {
         let time: f64 = all.clone().map(|(time, _)| time).sum();
-        let mut sum = Self::default();
         if time <= 0.0 {
             return Self::unknown("it has no time".to_owned());
         }
+        let mut sum = Self::none();
         for part in ALL {
             let weighted = |(own, parts): (f64, &Self)| parts.of(part).share.times(own / time);
             let share = all.clone().map(weighted).fold(Interval::default(), Interval::plus_alike);
@@ -186,10 +231,8 @@ impl Parts {
                 let (a, b) = (amount(a), amount(b));
                 a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
             });
-            let (source, reason) = most.map_or((Source::Absent, None), |(_, parts)| {
-                (parts.of(part).source, parts.of(part).reason.clone())
-            });
-            sum.set(part, Share { share, source, reason });
+            let Some((_, most)) = most else { continue };
+            sum.set(part, most.of(part).within(share));
         }
         sum
     }
@@ -202,14 +245,14 @@ mod tests {
     /// By hand: with 0.5 or more elsewhere, 0.5 is left; what retires is not minded.
     #[test]
     fn no_part_has_what_the_others_have_at_least() {
-        let mut parts = Parts::default();
+        let mut parts = Parts::none();
         let all = [
             (Part::BadSpeculation, 0.6, 0.5),
             (Part::Retiring, 0.3, 0.2),
             (Part::CoreBound, 0.1, 0.0),
         ];
         for (part, value, low) in all {
-            parts.set(part, Share { share: Interval::new(value, low, 1.0), ..Share::default() });
+            parts.set(part, Share::known(Interval::new(value, low, 1.0), Source::Residual));
         }
         let parts = parts.tightened();
         let high = |part| parts.of(part).share.high;
@@ -221,9 +264,9 @@ mod tests {
     /// it is a third at least, and two thirds at most.
     #[test]
     fn a_part_of_the_time_may_divide_otherwise() {
-        let mut half = Parts::default();
+        let mut half = Parts::none();
         let share = Interval::relative(0.5, 0.01);
-        half.set(Part::Retiring, Share { share, ..Share::default() });
+        half.set(Part::Retiring, Share::known(share, Source::Counted));
         let of = |share: f64| half.within(share).of(Part::Retiring).share;
         assert_eq!(of(0.25), Interval::new(0.5, 0.0, 1.0));
         let most = of(0.75);
@@ -239,9 +282,8 @@ mod tests {
     /// is not known may be retiring, too: 0.75 × 0.6 + 0.25.
     #[test]
     fn parts_are_weighted_by_time() {
-        let mut half = Parts::default();
-        let share =
-            |value: f64| Share { share: Interval::relative(value, 0.2), ..Share::default() };
+        let mut half = Parts::none();
+        let share = |value: f64| Share::known(Interval::relative(value, 0.2), Source::Counted);
         half.set(Part::Retiring, share(0.5));
         half.set(Part::Unexplained, share(0.5));
         let none = Parts::unknown("no counts".to_owned());

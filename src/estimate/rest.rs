@@ -26,6 +26,9 @@ const ONE_BY_ONE: f64 = 8.0;
 /// Why it is not distributed.
 const EITHER: &str = "fetching code, or waiting for loads or results: either could take it";
 
+/// Why a part may have some of what is left, where no evidence is missing.
+const NOT_APART: &str = "what is left may be this, or something else";
+
 /// Why it stays.
 const NOTHING: &str = "neither loads, nor stores, nor dependencies, nor code account for it";
 
@@ -244,37 +247,52 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
     }
     let share = Interval::new(left, low, high).clamped(0.0, 1.0);
     let reason = of.why(left, waits);
-    parts.set(Part::Unexplained, Share { share, source: Source::Residual, reason });
+    let why = reason.clone().unwrap_or_else(|| NOT_APART.to_owned());
+    parts.set(Part::Unexplained, Share::known(share, Source::Residual).because(reason));
+    // What may be there is so even if the others seem to leave nothing: they have errors.
+    let may = |most: f64| most.min(rest.value) + if most > 0.0 { rest.above() } else { 0.0 };
     for (part, own, could) in [
-        (Part::MemoryBound, own_memory, every_load.max(memory + loads)),
-        (Part::CoreBound, own_core, every_wait.max(core + values).max(of.alone)),
-        (Part::FetchLatency, own_fetch, every_fetch),
-        (Part::FetchBandwidth, Interval::default(), of.alone),
-        (Part::Retiring, Interval::default(), of.alone),
+        (
+            Part::MemoryBound,
+            own_memory,
+            may((of.every_load * (1.0 + LATENCY)).max(memory + of.loads)),
+        ),
+        (Part::CoreBound, own_core, may(of.dependencies.max(core + of.values).max(of.alone))),
+        (Part::FetchLatency, own_fetch, may(of.every_fetch)),
+        (Part::FetchBandwidth, Interval::default(), may(of.alone)),
+        (Part::Retiring, Interval::default(), may(of.alone)),
     ] {
         if own.value > 0.0 || could > 0.0 {
-            let high = could.min(rest.value).max(own.value) + rest.above();
-            let share = Interval::new(own.value, own.low, high.max(own.value));
-            add(parts, part, share);
+            let more = Interval::new(own.value, own.low, could.max(own.value + rest.above()));
+            let own = parts.of(part).clone();
+            parts.set(part, own.or_more(more, source(part), &why));
         }
     }
 }
 
-/// Adds to a part what is left for it.
-fn add(parts: &mut Parts, part: Part, more: Interval) {
-    let own = parts.of(part).clone();
-    let share = own.share.plus_alike(more).clamped(0.0, 1.0);
-    let source = match part {
-        Part::Retiring | Part::FetchBandwidth => own.source,
-        _ if own.share.value > more.value => own.source,
+/// Where what is left for a part comes from.
+fn source(part: Part) -> Source {
+    match part {
         Part::CoreBound => Source::Modelled,
         _ => Source::Residual,
-    };
-    let reason = (part == Part::CoreBound && more.value > 0.0).then(|| {
-        format!(
-            "{:.0} % of the time by the latencies of dependent instructions",
-            100.0 * more.value
-        )
-    });
-    parts.set(part, Share { share, source, reason: own.reason.or(reason) });
+    }
+}
+
+impl Share {
+    /// With more that may be there beside it, from `source`; `why` it is not known, if that is all there is.
+    pub(crate) fn or_more(self, more: Interval, source: Source, why: &str) -> Self {
+        let share = self.share.plus_alike(more).clamped(0.0, 1.0);
+        if share.value <= 0.0 && share.high >= LEAST {
+            return Self::unknown(share.high, why);
+        }
+        let own = self.source.filter(|_| self.share.value > more.value);
+        let reason = (source == Source::Modelled && more.value > 0.0).then(|| {
+            format!(
+                "{:.0} % of the time by the latencies of dependent instructions",
+                100.0 * more.value
+            )
+        });
+        let reason = self.reason.or(reason);
+        Self::known(share, own.unwrap_or(source)).because(reason)
+    }
 }

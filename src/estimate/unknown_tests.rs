@@ -58,7 +58,7 @@ fn mispredictions_without_a_cost_take_nothing_up_to_all_that_is_left() {
     let wrong = parts.of(Part::BadSpeculation);
     assert_eq!((wrong.share.value, wrong.share.low), (0.0, 0.0));
     assert!(wrong.share.high >= 0.8, "{wrong:?}");
-    assert_eq!((wrong.source, wrong.reason.as_deref()), (Source::Bounded, Some("no cost")));
+    assert_eq!((wrong.source, wrong.reason.as_deref()), (None, Some("no cost")));
     let left = parts.of(Part::Unexplained);
     assert!((left.share.value - 0.8).abs() < 1e-9 && left.share.low == 0.0, "{left:?}");
     assert_eq!(left.reason.as_deref(), Some("its mispredictions are not known: no cost"));

@@ -16,6 +16,7 @@
 //! | [`tree`] | evaluated nodes, errors, thresholds, bottleneck |
 //! | [`date`] | now, in the calendar |
 //! | [`files`] | files that users and recordings name, opened |
+//! | [`shell`] | words as a shell takes them |
 //! | [`text`] | names shown without control characters |
 //!
 //! Nothing here measures, asks a machine or prints.
@@ -34,6 +35,7 @@ pub mod measured;
 pub mod quantity;
 pub mod schedule;
 pub mod self_test;
+pub mod shell;
 pub mod tables;
 pub mod text;
 pub mod tree;

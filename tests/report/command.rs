@@ -9,7 +9,7 @@ use serde_json::Value;
 fn a_command_is_measured_and_its_status_is_ours() {
     for (script, status) in [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137), ("kill -2 $$", 130)]
     {
-        let output = report(&["--", "sh", "-c", script]);
+        let output = report(&["--no-code", "--", "sh", "-c", script]);
         assert_eq!(output.code(), Some(status), "{script}: {}", output.stderr);
         assert!(output.stderr.contains("task clock"), "{script}: {}", output.stderr);
     }
@@ -30,7 +30,7 @@ fn standard_output_is_the_command_s_alone() {
     let output = report(&["--", "echo", "ours"]);
     assert_eq!(output.stdout, "ours\n");
     // Unless it is asked for.
-    let output = report(&["-o", "-", "--", "echo", "ours"]);
+    let output = report(&["--no-code", "-o", "-", "--", "echo", "ours"]);
     assert!(output.stdout.contains("ours\n") && output.stdout.contains("task clock"), "{output:?}");
 }
 
@@ -110,6 +110,7 @@ fn numbers_out_of_range_say_what_would_do() {
     for (option, value, says) in [
         ("--interval", "0", "the shortest interval is 10 ms"),
         ("--level", "99", "levels are 1 to 9"),
+        ("--level", "-1", "levels are 1 to 9"),
     ] {
         let output = report(&[option, value, "--", "true"]);
         assert_eq!(output.code(), Some(2));

@@ -74,10 +74,10 @@ fn the_parts_of_every_row_sum_to_the_whole() {
 }
 
 #[test]
-fn an_estimate_needs_a_command_and_is_no_pmu() {
-    let ran = tdtool(["report", "--estimate", "-p", "1"]);
+fn an_estimate_needs_a_command_or_a_process_and_is_no_pmu() {
+    let ran = tdtool(["report", "--estimate", "-a", "--duration", "1"]);
     assert_eq!(ran.code(), Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains("--estimate needs a command"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--estimate is of a command or a process"), "{}", ran.stderr);
     let ran = tdtool(["report", "--estimate", "--require-pmu", "--", "true"]);
     need!(ran.code() != Some(0), "this machine has a PMU");
     assert_eq!(ran.code(), Some(3), "{}", ran.stderr);
@@ -92,8 +92,11 @@ fn what_an_estimate_costs_is_said_where_there_is_no_tree() {
     need!(ran.code() == Some(0), ran.stderr);
     let document = ran.json();
     need!(document["source"] == "no_pmu", "this machine has a PMU");
-    let notes = document["notes"].to_string();
-    assert!(notes.contains("tdtool report --estimate -- COMMAND"), "{notes}");
+    let first = &document["conclusion"]["next"][0];
+    let asked =
+        format!("tdtool report --estimate -- {program} workload run dependent-adds --seconds 0.2");
+    assert_eq!(first["command"], asked, "{document:#}");
+    assert!(first["why"].as_str().is_some_and(|why| why.contains("further runs")), "{first}");
     assert!(document.get("estimate").is_none());
 }
 

@@ -2,6 +2,7 @@
 
 mod annotated;
 mod attributed;
+mod brief;
 mod command;
 pub mod compared;
 mod counts;

@@ -1,6 +1,6 @@
 //! What every test may use: the program, files, other programs, terminals, and quiet processors.
 //!
-//! Nothing here asserts anything about tdtool.
+//! Nothing here asserts anything about tdtool, but that the commands which it prints are its own.
 
 pub mod child;
 pub mod csv;
@@ -8,6 +8,7 @@ pub mod files;
 pub mod flags;
 pub mod growth;
 pub mod perf_data;
+pub mod printed;
 pub mod processor;
 pub mod pty;
 pub mod quiet;

@@ -4,6 +4,7 @@
 //! the background of a script, which has SIGINT ignored, and programs inherit that.
 
 use super::child::{Limited as _, Running};
+use super::printed;
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -45,6 +46,7 @@ impl Ran {
 impl From<Output> for Ran {
     fn from(output: Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        [&output.stdout, &output.stderr].iter().for_each(|all| printed::check(&text(all)));
         Self { status: output.status, stdout: text(&output.stdout), stderr: text(&output.stderr) }
     }
 }
@@ -68,6 +70,8 @@ pub fn command(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Comman
     // What perf and others have collected here would stand for files that a test has removed.
     // Self-tests are kept from test to test, apart from those of the user.
     command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
+    // Whatever the locale of the test run is.
+    command.env("LC_ALL", "C.UTF-8").env_remove("TDTOOL_PARSE_ONLY");
     command.env("PERF_BUILDID_DIR", "/none").env("DEBUGINFOD_CACHE_PATH", "/none");
     command.args(arguments);
     command

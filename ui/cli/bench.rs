@@ -116,7 +116,7 @@ fn sides(words: &[OsString]) -> Result<(&[OsString], &[OsString])> {
         Some((a, b)) if !a.is_empty() && !b.is_empty() => Ok((a, b)),
         _ => Err(usage(
             "bench compares two commands",
-            "tdtool bench ./old ARGUMENTS -- ./new ARGUMENTS",
+            "`tdtool bench ./old ARGUMENTS -- ./new ARGUMENTS`",
         )),
     }
 }

@@ -60,8 +60,8 @@ enum Format {
 }
 
 /// How what is read here is made.
-const MAKE: &str = "to record branches: tdtool record --branches -o FILE -- COMMAND, or perf record -b; \
-                    without a PMU: tdtool count --branches -- COMMAND";
+const MAKE: &str = "to record branches: `tdtool record --branches -o FILE -- COMMAND`, or perf record -b; \
+                    without a PMU: `tdtool count --branches -- COMMAND`";
 
 pub fn run(args: &BranchesArgs) -> Result<ExitCode> {
     present(&args.files, MAKE)?;

@@ -101,12 +101,12 @@ fn possible(args: &CountArgs) -> Result<()> {
     if args.pid.is_none() && args.seconds.is_some() {
         return Err(Error::usage("--seconds is for a process that runs already (-p)")
             .because("a command is counted to its end")
-            .hint("to count a part of a run: COMMAND & tdtool count -p $! --seconds N"));
+            .hint("to count a part of a run: start it, then `tdtool count -p PID --seconds N`"));
     }
     if args.pid.is_some() && args.plain {
         return Err(Error::usage("--plain needs a command to run again")
             .because("a process that runs already has no run without probes")
-            .hint("tdtool count --plain -- COMMAND"));
+            .hint("`tdtool count --plain -- COMMAND`"));
     }
     Ok(())
 }

@@ -70,7 +70,7 @@ enum Format {
 pub fn run(global: &Global, args: DiffArgs) -> Result<ExitCode> {
     let (files_a, files_b) = sides(&args)?;
     let inputs: Vec<PathBuf> = args.files.iter().chain(&args.to).cloned().collect();
-    present(&inputs, "to make one: tdtool report --format json --output FILE -- COMMAND")?;
+    present(&inputs, "to make one: `tdtool report --format json --output FILE -- COMMAND`")?;
     let conditions = args.form.check(&inputs)?;
     let settings = global.settings()?;
     let ask = settings.comparison(args.search.paths()?);
@@ -97,7 +97,7 @@ fn sides(args: &DiffArgs) -> Result<(&[PathBuf], &[PathBuf])> {
                 n => format!("{n} are given, and nothing says which are of which side"),
             })
             .hint(
-                "tdtool diff A.json B.json, or tdtool diff A1.json A2.json --to B1.json B2.json",
+                "`tdtool diff A.json B.json` or `tdtool diff A1.json A2.json --to B1.json B2.json`",
             )),
     }
 }

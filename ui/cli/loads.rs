@@ -37,8 +37,8 @@ enum Format {
 }
 
 /// How what is read here is made.
-const MAKE: &str = "to record loads: tdtool record --loads -o FILE -- COMMAND, or perf mem record; \
-                    without a PMU: tdtool count --loads -- COMMAND";
+const MAKE: &str = "to record loads: `tdtool record --loads -o FILE -- COMMAND`, or perf mem record; \
+                    without a PMU: `tdtool count --loads -- COMMAND`";
 
 pub fn run(args: &LoadsArgs) -> Result<ExitCode> {
     present(&args.files, MAKE)?;

@@ -35,7 +35,7 @@ pub struct MeasureArgs {
     pub cgroup: Option<PathBuf>,
 
     /// Deepest level [default: as far as counters go without multiplexing]
-    #[arg(short, long, value_name = "N", value_parser = level, help_heading = NODES)]
+    #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = level, help_heading = NODES)]
     pub level: Option<u32>,
     /// Nodes: ids, wildcards, tags, Memory_Bound*/4 (below), L3_Bound^ (ancestors)
     #[arg(long, value_name = "LIST", help_heading = NODES)]
@@ -87,10 +87,7 @@ fn level(text: &str) -> std::result::Result<u32, String> {
 pub fn pid(text: &str) -> std::result::Result<i32, String> {
     let number = text.parse().ok().filter(|n| *n > 0);
     number.ok_or_else(|| {
-        format!(
-            "a process is given by its number; `pgrep {}` finds it",
-            tma::text::name(&quoted(&[text]))
-        )
+        format!("a process is given by its number; `pgrep {}` finds it", quoted(&[text]))
     })
 }
 

@@ -46,7 +46,7 @@ impl Progress {
 
     /// Shows how much of all is done.
     pub fn show(&mut self, done: usize, all: usize) {
-        if done >= all {
+        if done >= all || terminal::is_quiet() {
             return self.end();
         }
         if let (Some(times), true) = (self.times, self.is_terminal) {

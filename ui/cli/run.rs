@@ -14,15 +14,22 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use tma::{Error, Result};
 
+/// Set by tests that check printed commands: the command line is parsed and not carried out.
+const PARSE_ONLY: &str = "TDTOOL_PARSE_ONLY";
+
 /// Parses the command line and carries it out; exits on `--help`, `--version` and wrong usage.
 ///
 /// # Errors
 /// The command failed.
 pub fn run() -> Result<Next> {
-    let arguments = match Arguments::try_parse() {
+    let mut arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => suggest::exit(error),
     };
+    if std::env::var_os(PARSE_ONLY).is_some() {
+        return Ok(Next::Exit(ExitCode::SUCCESS));
+    }
+    arguments.global.ascii |= terminal::is_ascii_locale();
     match arguments.command {
         Some(_) => command(arguments),
         None => without_command(arguments),
@@ -36,7 +43,7 @@ fn without_command(arguments: Arguments) -> Result<Next> {
         && let Some(command) = suggest::command_like(file)
     {
         let more = quoted(&arguments.run);
-        let whole = if more.is_empty() { command } else { command.replace('…', &more) };
+        let whole = if more.is_empty() { command } else { command.replace("COMMAND", &more) };
         return Err(Error::usage(format!("`{}` is not a tdtool command", file.display()))
             .hint(format!("did you mean `tdtool {whole}`?")));
     }
@@ -46,7 +53,7 @@ fn without_command(arguments: Arguments) -> Result<Next> {
         return Err(Error::usage(format!("`{}` is not a tdtool command", file.display()))
             .because("there is no recording of that name either")
             .hint(
-                "to measure a program: tdtool report -- COMMAND; `tdtool --help` lists commands",
+                "to measure a program: `tdtool report -- COMMAND`; `tdtool --help` lists commands",
             ));
     }
     if let (Some(file), Some(other)) = (&arguments.file, &arguments.against)
@@ -55,7 +62,7 @@ fn without_command(arguments: Arguments) -> Result<Next> {
         let words = quoted(&[file, other]);
         return Err(Error::usage(format!("there is no recording `{}`", absent.display()))
             .because("two words are two recordings to compare")
-            .hint(format!("to measure a program: tdtool report -- {words}")));
+            .hint(format!("to measure a program: `tdtool report -- {words}`")));
     }
     if terminal::is_interactive() {
         return drill::open(arguments);
@@ -63,20 +70,23 @@ fn without_command(arguments: Arguments) -> Result<Next> {
     if arguments.file.is_none() && arguments.run.is_empty() && arguments.pid.is_none() {
         return Err(Error::usage("there is no terminal to draw on, and nothing to report on")
             .because("without a terminal `tdtool` is `tdtool report`, which needs a recording or a command")
-            .hint("tdtool FILE, tdtool -- COMMAND, or tdtool report -a --duration 5"));
+            .hint("`tdtool report FILE`, `tdtool report -- COMMAND` or `tdtool report -a --duration 5`"));
     }
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let name = if arguments.against.is_some() { "diff" } else { "report" };
     words.insert(1.min(words.len()), name.into());
-    command(Arguments::parse_from(words))
+    let mut again = Arguments::parse_from(words);
+    again.global.ascii = arguments.global.ascii;
+    command(again)
 }
 
 fn command(arguments: Arguments) -> Result<Next> {
     let samples = &arguments.samples;
     let given = !samples.thread.is_empty() || samples.search.is_given() || arguments.pid.is_some();
     if arguments.file.is_some() || !arguments.run.is_empty() || given {
-        return Err(Error::usage("the tdtool command must come first")
-            .hint("tdtool report FILE, tdtool FILE, tdtool -- COMMAND; see `tdtool --help`"));
+        return Err(Error::usage("the tdtool command must come first").hint(
+            "`tdtool report FILE`, `tdtool FILE` or `tdtool -- COMMAND`; see `tdtool --help`",
+        ));
     }
     let global = &arguments.global;
     if global.config.is_some() {

@@ -21,7 +21,8 @@ pub fn command_like(word: &Path) -> Option<String> {
         _ => tma::error::nearest(word, names)?,
     };
     let measures = |c: &clap::Command| c.get_arguments().any(is_command);
-    let program = if command.find_subcommand(near).is_some_and(measures) { " -- …" } else { "" };
+    let program =
+        if command.find_subcommand(near).is_some_and(measures) { " -- COMMAND" } else { "" };
     Some(format!("{near}{program}"))
 }
 
@@ -93,7 +94,7 @@ fn unknown(error: &clap::Error) -> Option<(String, String)> {
             let (before, after) = (format::command(&words[..at]), format::command(&words[at..]));
             let what = format!("`tdtool {}` does not expect `{unknown}`", command.get_name());
             let remedy =
-                format!("put `--` before the program to measure: tdtool {before} -- {after}");
+                format!("put `--` before the program to measure: `tdtool {before} -- {after}`");
             Some((what, remedy))
         }
         (None, true) if first.starts_with('-') && first.starts_with(unknown.as_str()) => {
@@ -103,7 +104,7 @@ fn unknown(error: &clap::Error) -> Option<(String, String)> {
         }
         (None, false) if !first.starts_with('-') && program.find_subcommand(first).is_none() => {
             let remedy =
-                format!("to measure a program: tdtool report -- {}", format::command(&words));
+                format!("to measure a program: `tdtool report -- {}`", format::command(&words));
             Some((format!("`{first}` is not a tdtool command"), remedy))
         }
         _ => None,

@@ -102,7 +102,7 @@ impl Count {
         let failed = |why: String| {
             Error::failed(format!("cannot read the counts in {}", path.display()))
                 .because(why)
-                .hint("tdtool count --hot --format json --output FILE -- COMMAND writes them")
+                .hint("`tdtool count --hot --format json --output FILE -- COMMAND` writes them")
         };
         let text = tma::files::read_text(path, tma::files::LONGEST_TEXT)
             .map_err(|e| failed(e.to_string()))?;

@@ -29,6 +29,9 @@ pub struct Estimate {
     pub deterministic: Option<bool>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
+    /// What was taken to be so, for whoever checks it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assumed: Vec<String>,
     /// Marked regions with samples, by region and thread (absent: all threads).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<RegionParts>,

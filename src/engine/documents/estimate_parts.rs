@@ -1,5 +1,6 @@
 //! The parts of the time of an estimate, and the tree that they make.
 
+use estimate::parts::UNKNOWN;
 use serde::{Deserialize, Serialize};
 
 /// Into what the time divides.
@@ -30,8 +31,8 @@ pub struct Share {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// `counted`, `modelled`, `bounded` (not known: at most what counts allow), `measured in isolation`, `residual`, or
-    /// `no evidence`.
+    /// `counted`, `modelled`, `measured in isolation`, `residual`, `excluded` (nothing is there that could take time), or
+    /// `bounded`: not known, at most `high`. Older documents have `no evidence` for it.
     pub source: String,
     /// What it may be instead, or why it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,7 +114,7 @@ impl Parts {
 impl Share {
     /// Whether there is a value; else only the interval and the reason are known.
     pub fn has_value(&self) -> bool {
-        self.value > 0.0 || self.source != estimate::Source::Bounded.name()
+        self.value > 0.0 || ![UNKNOWN, "no evidence"].contains(&self.source.as_str())
     }
 
     /// Whether nothing says that there is any: what is not known, not a measured 0.
@@ -123,9 +124,11 @@ impl Share {
 
     /// The sum of two parts; their errors add up.
     fn plus(&self, other: &Self) -> Self {
-        let source = match self.source == other.source {
-            true => self.source.clone(),
-            false => "sum of its parts".to_owned(),
+        let unknown = [self, other].into_iter().find(|part| !part.has_value());
+        let source = match unknown {
+            _ if self.source == other.source => self.source.clone(),
+            Some(part) if self.value + other.value <= 0.0 => part.source.clone(),
+            _ => "sum of its parts".to_owned(),
         };
         Self {
             value: self.value + other.value,
@@ -148,6 +151,10 @@ mod tests {
             |value, source: &str| Share { value, source: source.to_owned(), ..Share::default() };
         assert!(!of(0.0, "bounded").has_value());
         assert!(of(0.1, "bounded").has_value() && of(0.0, "residual").has_value());
+        // Nor is the sum of nothing and of that.
+        let (none, unknown) = (of(0.0, "excluded"), of(0.0, "bounded"));
+        assert!(!none.plus(&unknown).has_value() && !unknown.plus(&none).has_value());
+        assert!(none.plus(&none).has_value());
     }
 
     /// By hand: 0.5 (0.4 to 0.6) and 0.2 (0.1 to 0.5) are 0.7 (0.5 to 1, the whole).

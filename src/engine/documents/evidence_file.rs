@@ -26,7 +26,7 @@ pub fn read(path: &Path) -> Result<Evidence> {
     let unreadable = |cause: &dyn Display| {
         Error::failed(format!("cannot read the evidence {}", path.display()))
             .because(cause)
-            .hint("tdtool report --estimate --evidence FILE -- COMMAND writes it")
+            .hint("`tdtool report --estimate --evidence FILE -- COMMAND` writes it")
     };
     let text = profile::kept::open(path).and_then(|file| tma::files::read_open(&file, LONGEST));
     serde_json::from_slice(&text.map_err(|e| unreadable(&e))?).map_err(|e| unreadable(&e))

@@ -20,6 +20,7 @@
 //! | [`loads`] | recorded samples of loads and stores, `tdtool.loads/1` |
 //! | `load_data` | what a load accesses, in words |
 //! | [`diff`] | two reports compared |
+//! | [`conclusion`] | what a report comes to, and what to do next |
 //! | [`code_shape`] | what remains of a block where code moves |
 //! | [`count`] | exact counts of functions, `tdtool.count/1` |
 //! | [`values`] | its part about registers |
@@ -49,6 +50,7 @@ pub mod build;
 pub mod callgrind;
 pub mod census;
 pub mod code_shape;
+pub mod conclusion;
 pub mod count;
 pub mod deps;
 pub mod diff;

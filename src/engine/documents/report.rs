@@ -1,12 +1,15 @@
 //! The top-down report, `tdtool.report/1`. Later versions only add keys.
 
 use crate::documents::annotated::AnnotatedFunction;
+use crate::documents::conclusion::Conclusion;
 use crate::documents::estimate::Estimate;
 use crate::documents::exit::Exit;
 use crate::documents::flame::FlameGraph;
 use crate::documents::per_function::PerFunction;
 use crate::documents::phases::Phase;
-use crate::documents::report_code::{BlockRow, Callees, Callers, EventRow, FunctionRow, Sampled};
+use crate::documents::report_code::{
+    BlockRow, Callees, Callers, EventRow, FunctionRow, LoopRow, Sampled,
+};
 use crate::documents::timeline::Timeline;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -95,6 +98,9 @@ pub struct Report {
     /// Hot functions, hottest first.
     #[serde(default)]
     pub functions: Vec<FunctionRow>,
+    /// Hot loops, hottest first; older documents have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loops: Vec<LoopRow>,
     /// Hot blocks, hottest first.
     #[serde(default)]
     pub blocks: Vec<BlockRow>,
@@ -125,6 +131,9 @@ pub struct Report {
     /// Estimated top-down, if asked for; never of counted nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
+    /// What it comes to, and what to do next; absent of intervals, and in older documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conclusion: Option<Conclusion>,
     /// Conclusions, with the next step.
     pub findings: Vec<Finding>,
     /// Limits of the numbers (user mode only, weak groups, …).
@@ -305,6 +314,7 @@ impl Report {
             sampled: None,
             events: Vec::new(),
             functions: Vec::new(),
+            loops: Vec::new(),
             blocks: Vec::new(),
             callers: None,
             callees: None,
@@ -315,6 +325,7 @@ impl Report {
             timeline: None,
             phases: Vec::new(),
             estimate: None,
+            conclusion: None,
             findings: Vec::new(),
             notes: Vec::new(),
             unread: Vec::new(),

@@ -1,6 +1,6 @@
 //! The part of a report about code: the hottest functions and blocks.
 
-use profile::hot::{CallNode, Caller, EventShare, HotBlock, HotFunction, HotLine};
+use profile::hot::{CallNode, Caller, EventShare, HotBlock, HotFunction, HotLine, HotLoop};
 use serde::{Deserialize, Serialize};
 
 /// What the samples are, and what must be known to read them.
@@ -16,6 +16,12 @@ pub struct Sampled {
     pub lost: u64,
     /// What else must be known.
     pub notes: Vec<String>,
+    /// Functions with samples; 0 in older documents.
+    #[serde(default)]
+    pub functions: usize,
+    /// Share of the samples in the kernel; absent in older documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<f64>,
 }
 
 /// One of several sampled events, and where its samples are.
@@ -178,6 +184,62 @@ pub struct BlockRow {
     /// The same in core cycles, where those are known or can be estimated.
     #[serde(default)]
     pub cycles_per_entry: Option<f64>,
+}
+
+/// A hot loop, less the loops within it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoopRow {
+    /// Its function.
+    pub function: String,
+    /// The same without parameters and return type of C++.
+    pub function_short: String,
+    /// File name of its module.
+    pub module: String,
+    /// Path of its module.
+    pub path: String,
+    /// First address of the block that it is entered at, as in the ELF file.
+    pub head: String,
+    /// Its first address.
+    pub start: String,
+    /// End of its last instruction, exclusive.
+    pub end: String,
+    /// Number of its blocks.
+    pub blocks: usize,
+    /// Share of the samples, 0 to 1.
+    pub share: f64,
+    /// Samples.
+    pub samples: u64,
+    /// Nesting depth, from 1.
+    pub loop_depth: u32,
+    /// Source file of its hottest instruction.
+    pub file: Option<String>,
+    /// Line.
+    pub line: Option<u32>,
+    /// Inlined function that the line belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inlined: Option<String>,
+}
+
+impl LoopRow {
+    /// The row of a loop of `function`.
+    pub fn new(of: &HotLoop, function: &HotFunction) -> Self {
+        Self {
+            function: function.name.clone(),
+            function_short: function.short.clone(),
+            module: function.module.clone(),
+            path: function.path.clone(),
+            head: format!("{:#x}", of.head),
+            start: format!("{:#x}", of.start),
+            end: format!("{:#x}", of.end),
+            blocks: of.blocks,
+            share: of.share,
+            samples: of.samples,
+            loop_depth: of.depth,
+            file: of.file.clone(),
+            line: of.line,
+            inlined: of.inlined.clone(),
+        }
+    }
 }
 
 /// A block measured in isolation, in the block profiler's sandbox.

@@ -4,6 +4,7 @@ use super::report::{Report, SCHEMA};
 use std::fmt::Display;
 use std::io::Read;
 use std::path::Path;
+use tma::shell::quoted;
 use tma::{Error, Result};
 
 /// Largest file read, in bytes.
@@ -55,10 +56,14 @@ fn other(path: &Path, schema: &str) -> Error {
     let error = Error::failed(format!("cannot read the report {name}"))
         .because(format!("its schema is `{schema}`, not `{SCHEMA}`"));
     error.hint(match command {
+        Some("report") => "a newer tdtool wrote it: read it with that one, or update this one (`tdtool --version`)".to_owned(),
         Some("count") => format!(
-            "counts go with a recording, `tdtool RECORDING --counts {name}`, or to `tdtool prefetch {name}`"
+            "counts go with a recording, `tdtool RECORDING --counts {name}`, or to `tdtool prefetch {name}`",
+            name = quoted(&[path])
         ),
-        Some("block") => format!("`tdtool block --repeat {name}` measures that block again"),
+        Some("block") => {
+            format!("`tdtool block --repeat {}` measures that block again", quoted(&[path]))
+        }
         Some(command) if schema.contains('/') => {
             format!("`tdtool {command}` without --format json shows it as text")
         }
@@ -77,6 +82,7 @@ fn not_json(path: &Path) -> Error {
     Error::usage(format!("{name} is not a JSON report"))
         .because("diff compares documents written by `tdtool report --format json`")
         .hint(format!(
-            "convert a session or perf.data first: tdtool report {name} --format json --output {name}.json"
+            "convert a session or perf.data first: `tdtool report {0} --format json --output {0}.json`",
+            quoted(&[path])
         ))
 }

@@ -28,6 +28,8 @@ pub fn document(
             samples: all.samples,
             lost: all.lost,
             notes: all.notes.clone(),
+            functions: all.functions.len(),
+            kernel: None,
         });
         let rows = shown.iter().filter_map(|i| all.functions.get(*i));
         document.functions = rows.map(FunctionRow::from).collect();

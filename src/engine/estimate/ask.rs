@@ -68,6 +68,12 @@ pub fn cost(plain: f64) -> String {
     )
 }
 
+/// The same in short.
+pub fn brief_cost(plain: f64) -> String {
+    let left = Left::all();
+    format!("up to {} further runs, about {:.0} s", left.runs(), left.seconds(plain).ceil())
+}
+
 /// What an estimate of a live process costs, in words.
 pub fn cost_of_process(window: Duration) -> String {
     let left = Left { counts: 1, ..Left::all() };

@@ -32,7 +32,8 @@ pub(super) fn evaluate<'c, 'a: 'c>(
     code: Listed<'_>,
 ) -> Result<Context<'c>> {
     let context = known.enter(document, of.count, (of.isolated, of.recorded), code)?;
-    document.notes.extend(notes(&context, of.recorded, document.deterministic));
+    document.notes.extend(notes(&context, document.deterministic));
+    document.assumed.extend(assumed(&context, of.recorded));
     if known.ask.process.is_some() {
         document.notes.push(WINDOWS.to_owned());
     }
@@ -40,40 +41,43 @@ pub(super) fn evaluate<'c, 'a: 'c>(
 }
 
 /// What must be known of the numbers.
-fn notes(
-    context: &Context,
-    Recorded { recorded, is_explained, .. }: &Recorded,
-    deterministic: Option<bool>,
-) -> Vec<String> {
+fn notes(context: &Context, deterministic: Option<bool>) -> Vec<String> {
     let ghz = context.clock.ghz;
-    let mut notes = vec![match &context.clock.reason {
-        None => format!("core clock {ghz:.2} GHz, as an add chain showed after the sampled run"),
-        Some(why) => format!(
+    let clock = context.clock.reason.as_ref().map(|why| {
+        format!(
             "the core clock is not known, so shares of cycles are wide: taken to be the {ghz:.2} GHz of the \
              time-stamp counter, or up to twice that: {why}"
-        ),
-    }];
+        )
+    });
+    let differs = (deterministic == Some(false)).then(|| {
+        "two runs entered blocks differently often: the program is not deterministic, and its \
+         shares are of several runs"
+            .to_owned()
+    });
+    clock.into_iter().chain(differs).collect()
+}
+
+/// What was taken to be so.
+fn assumed(context: &Context, Recorded { recorded, is_explained, .. }: &Recorded) -> Vec<String> {
+    let mut all = Vec::new();
+    if context.clock.reason.is_none() {
+        let ghz = context.clock.ghz;
+        all.push(format!("core clock {ghz:.2} GHz, as an add chain showed after the sampled run"));
+    }
     if context.ports.is_none() {
-        notes.push(
+        all.push(
             "no table has the µops of this core's instructions: each is taken for one slot, a comparison and its branch for one, and up to 20 % more"
                 .to_owned(),
         );
     }
     if let (true, Some(cycles)) = (recorded.branches, context.penalty) {
-        notes.push(format!(
+        all.push(format!(
             "a misprediction costs {cycles:.0} cycles by the self-test where its branch waits for a load, and as \
              `tdtool count --branches` shows for others"
         ));
     }
-    if deterministic == Some(false) {
-        notes.push(
-            "two runs entered blocks differently often: the program is not deterministic, and its \
-             shares are of several runs"
-                .to_owned(),
-        );
-    }
     if *is_explained {
-        notes.push("loads were not recorded: nothing is left that they could explain".to_owned());
+        all.push("loads were not recorded: nothing is left that they could explain".to_owned());
     }
-    notes
+    all
 }

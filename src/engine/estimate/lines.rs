@@ -56,11 +56,17 @@ fn mean(of: &[(f64, Parts)]) -> Parts {
         let mut sources = of.iter().map(|(_, parts)| &pick(parts).source);
         let source = sources.next().cloned().unwrap_or_default();
         let is_one = sources.all(|other| *other == source);
+        let unknown = of.iter().map(|(_, parts)| pick(parts)).find(|share| !share.has_value());
+        let is_none = of.iter().all(|(_, parts)| pick(parts).value <= 0.0);
         Share {
             value: sum(|share| share.value),
             low: sum(|share| share.low),
             high: sum(|share| share.high),
-            source: if is_one { source } else { "of several blocks".to_owned() },
+            source: match unknown {
+                _ if is_one => source,
+                Some(share) if is_none => share.source.clone(),
+                _ => "of several blocks".to_owned(),
+            },
             reason: None,
         }
     };

@@ -23,7 +23,7 @@ pub(super) fn width(core: &Arc<Core>) -> Result<f64> {
     core.width().map(f64::from).ok_or_else(|| {
         Error::not_possible("no estimated top-down")
             .because("the width of this processor is not known: no table describes it, and its self-test has no answer")
-            .hint("on a quieter machine `tdtool doctor --self-test`, or name a table with --uarch")
+            .hint("`tdtool doctor --self-test` makes it again on a quieter machine; or name a table with --uarch")
     })
 }
 

@@ -237,13 +237,13 @@ fn row(
 /// Parts as in the document.
 pub(super) fn shares(parts: &Parts) -> PartsRow {
     let of = |part: Part| {
-        let Share { share, source, reason } = parts.of(part);
+        let of: &Share = parts.of(part);
         ShareRow {
-            value: share.value,
-            low: share.low,
-            high: share.high,
-            source: source.name().to_owned(),
-            reason: reason.clone(),
+            value: of.share.value,
+            low: of.share.low,
+            high: of.share.high,
+            source: of.source_name().to_owned(),
+            reason: of.reason.clone(),
         }
     };
     PartsRow {

@@ -21,7 +21,7 @@ pub(super) fn check(of: &Evidence) -> Result<()> {
     let refused = |why: String| {
         Err(Error::failed("cannot evaluate the evidence")
             .because(why)
-            .hint("tdtool report --estimate --evidence FILE -- COMMAND writes it"))
+            .hint("`tdtool report --estimate --evidence FILE -- COMMAND` writes it"))
     };
     if of.schema != SCHEMA {
         return refused(format!("its schema is `{}`, not `{SCHEMA}`", of.schema));

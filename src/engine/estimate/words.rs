@@ -1,7 +1,7 @@
 //! The bottleneck in a sentence.
 
 use crate::format::percent_bounds;
-use estimate::{Interval, Part, Parts, Source};
+use estimate::{Interval, Part, Parts};
 
 /// What is said of a part that is the bottleneck.
 fn label(part: Part) -> (&'static str, &'static str) {
@@ -28,9 +28,9 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, bound: Option<&s
     let percent = |part: Part| {
         let share = parts.of(part).share;
         let (low, high) = percent_bounds(share.low, share.high);
-        match (parts.of(part).source, share.value > 0.0) {
-            (Source::Bounded, false) => format!("up to {high} %"),
-            _ => format!("{:.0} % ({low}-{high} %)", 100.0 * share.value),
+        match parts.of(part).source {
+            None => format!("up to {high} %"),
+            Some(_) => format!("{:.0} % ({low}-{high} %)", 100.0 * share.value),
         }
     };
     if let Some(part) = bottleneck {
@@ -45,14 +45,15 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, bound: Option<&s
     let first = largest(parts, None, |share| share.value);
     // What may be the largest, too.
     let second = largest(parts, first, |share| share.high);
-    let two: Vec<String> = [first, second]
-        .into_iter()
-        .flatten()
-        .map(|part| format!("{} {}", label(part).0, percent(part)))
-        .collect();
-    let why = unexplained.reason.as_ref().filter(|_| first == Some(Part::Unexplained));
-    let why = why.map_or(String::new(), |why| format!(": {why}"));
-    format!("Undecided between {}{why}.", two.join(" and "))
+    let named = |part: Part| format!("{} {}", label(part).0, percent(part));
+    if first == Some(Part::Unexplained) {
+        let why = unexplained.reason.as_ref().map_or(String::new(), |why| format!(": {why}"));
+        let other = second.map_or(String::new(), |part| format!(" ({} may be)", named(part)));
+        let share = percent(Part::Unexplained);
+        return format!("Not explained: {share} of its time{why}{other}.");
+    }
+    let two: Vec<String> = [first, second].into_iter().flatten().map(named).collect();
+    format!("Undecided between {}.", two.join(" and "))
 }
 
 /// The part of which this is the largest, but for one; none where it is 0 of all.
@@ -65,7 +66,7 @@ fn largest(parts: &Parts, but: Option<Part>, of: impl Fn(Interval) -> f64) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use estimate::Share;
+    use estimate::{Share, Source};
 
     #[test]
     fn what_is_not_divided_has_its_reason() {
@@ -75,9 +76,9 @@ mod tests {
 
     #[test]
     fn a_sentence_names_the_part_with_its_interval() {
-        let mut parts = Parts::default();
+        let mut parts = Parts::none();
         let share =
-            |value, low, high| Share { share: Interval::new(value, low, high), ..Share::default() };
+            |value, low, high| Share::known(Interval::new(value, low, high), Source::Residual);
         parts.set(Part::CoreBound, share(0.8, 0.7, 0.85));
         parts.set(Part::Unexplained, share(0.2, 0.1, 0.3));
         assert_eq!(
@@ -94,9 +95,16 @@ mod tests {
         let said = sentence(&parts, None, None);
         assert!(said.ends_with("and Memory Bound 0 % (0-90 %)."), "{said}");
         // What is not known has no value.
-        let source = Source::Bounded;
-        parts.set(Part::BadSpeculation, Share { source, ..share(0.0, 0.0, 0.95) });
+        parts.set(Part::BadSpeculation, Share::unknown(0.95, "no cost"));
         let said = sentence(&parts, None, None);
         assert!(said.ends_with("and Bad Speculation up to 95 %."), "{said}");
+        // What is not explained is said once, with its cause.
+        parts.set(Part::CoreBound, Share::none());
+        let left = share(0.8, 0.1, 0.9).because(Some("no cost of a misprediction".to_owned()));
+        parts.set(Part::Unexplained, left);
+        assert_eq!(
+            sentence(&parts, None, None),
+            "Not explained: 80 % (10-90 %) of its time: no cost of a misprediction (Bad Speculation up to 95 % may be)."
+        );
     }
 }

@@ -29,7 +29,7 @@ fn known(profile: &mut Profile, name: &str, what: &str) -> Result<String> {
     if !profile.has_chains() {
         return Err(Error::failed(format!("the {what} of {name} are unknown"))
             .because("the samples have no call chains")
-            .hint("record with -g"));
+            .hint("record with -g: `tdtool record -g -o FILE -- COMMAND`"));
     }
     if profile.calls(name).samples > 0 {
         return Ok(name.to_owned());

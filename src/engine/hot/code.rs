@@ -3,7 +3,7 @@
 use super::annotated::{annotated, hottest};
 use super::callers::{callees, callers};
 use super::entries::{self, CountAsk};
-use super::gaps::{NO_TREES, no_trees, not_here, without_blocks};
+use super::gaps::{NO_TREES, compiled, no_trees, not_here, without_blocks};
 use super::isolated::measured;
 use super::located::Located;
 use super::per_function::{breakdown, per_function};
@@ -13,12 +13,13 @@ use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::documents::Report;
 use crate::documents::code_shape::shape;
-use crate::documents::report_code::{BlockRow, EventPart, FunctionRow, Sampled};
+use crate::documents::report_code::{BlockRow, EventPart, FunctionRow, LoopRow, Sampled};
 use crate::estimate::{EstimateAsk, estimate};
+use crate::missing_code::add_new;
 use bench::Options;
 use pmu::Command;
 use profile::files::SearchPaths;
-use profile::hot::{Filter, HotBlock, Profile};
+use profile::hot::{Filter, HotBlock, HotFunction, Profile};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -125,6 +126,13 @@ impl CodeAsk {
     }
 }
 
+/// Why callers are not known.
+const CUT: &str = "most call chains end after one caller: functions keep no frame pointers; record with `tdtool record \
+                   --call-graph dwarf -o FILE -- COMMAND`, or compile with -fno-omit-frame-pointer \
+                   -mno-omit-leaf-frame-pointer";
+/// The name of a caller that is not known.
+const UNKNOWN: &str = "[unknown]";
+
 /// How long a block may wait for a core that nothing else uses.
 const BUDGET: Duration = Duration::from_secs(2);
 
@@ -148,13 +156,13 @@ pub(super) fn enter(
         samples: profile.samples,
         lost: profile.lost,
         notes: profile.notes.clone(),
+        functions: profile.functions.len(),
+        kernel: Some(kernel_share(profile)),
     });
     let shows_stacks = ask.page || ask.exports();
     if (ask.callers.is_some() || ask.callees.is_some() || shows_stacks) && profile.chains_are_cut()
     {
-        let note = "most call chains end after one caller: functions keep no frame pointers; record with --call-graph \
-                    dwarf, or compile with -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer";
-        report.notes.push(note.to_owned());
+        report.notes.push(CUT.to_owned());
     }
     if let Some((from, to)) = ask.filter.time {
         let seconds = |ns: u64| {
@@ -165,13 +173,16 @@ pub(super) fn enter(
     }
     report.functions =
         profile.functions.iter().take(ask.functions).map(FunctionRow::from).collect();
-    report.notes.extend(not_here(&report.functions));
+    report.notes.extend(not_here(&profile.functions));
+    report.notes.extend(compiled(profile));
     let blocks = profile.blocks(ask.blocks);
     report.blocks =
         blocks.iter().map(|b| BlockRow::new(b, &profile.functions[b.function])).collect();
     for (row, block) in report.blocks.iter_mut().zip(&blocks) {
         row.shape = shape_of(profile, block);
     }
+    let loops = profile.loops(ask.blocks);
+    report.loops = loops.iter().map(|l| LoopRow::new(l, &profile.functions[l.function])).collect();
     report.notes.extend(without_blocks(profile, &blocks).filter(|_| ask.blocks > 0));
     report.events = located.rows(profile);
     let trees = per_function(profile, located);
@@ -195,7 +206,9 @@ pub(super) fn enter(
     if let Some(count) = &ask.count {
         interrupted = entries::enter(report, profile, &blocks, count, progress)?;
     }
-    if let (Some(ask), None) = (&ask.estimate, interrupted) {
+    if ask.estimate.is_some() && report.nodes.iter().any(|node| node.value.is_some()) {
+        report.notes.push("not estimated: the tree was counted".to_owned());
+    } else if let (Some(ask), None) = (&ask.estimate, interrupted) {
         let found = estimate(report, profile, ask)?;
         report.estimate = Some(found.0);
         interrupted = found.1;
@@ -224,12 +237,24 @@ pub(super) fn enter(
         stacks(report, profile, &to, &breakdown)?;
     }
     if let Some(name) = &ask.callers {
-        report.callers = Some(callers(profile, name)?);
+        let found = callers(profile, name)?;
+        let unknown = found.tree.iter().filter(|node| node.name == UNKNOWN);
+        if unknown.map(|node| node.share).sum::<f64>() > 0.5 {
+            add_new(&mut report.notes, vec![CUT.to_owned()]);
+        }
+        report.callers = Some(found);
     }
     if let Some(name) = &ask.callees {
         report.callees = Some(callees(profile, name)?);
     }
     Ok(interrupted)
+}
+
+/// Share of the samples in the kernel.
+fn kernel_share(profile: &Profile) -> f64 {
+    let is_kernel =
+        |of: &&HotFunction| of.path.starts_with("[kernel") || of.module.starts_with("[kernel");
+    profile.functions.iter().filter(is_kernel).map(|of| of.share).sum()
 }
 
 /// Measures the hottest blocks in isolation, and the loops around them with the command's values if there is one.

@@ -28,6 +28,7 @@ pub(super) fn reports(path: &Path, ask: &ImportAsk, code: Option<&CodeAsk>) -> R
         let (functions, blocks) = code.map_or((0, 0), |ask| (ask.functions, ask.blocks));
         report.functions.truncate(functions);
         report.blocks.truncate(blocks);
+        report.loops.truncate(blocks);
         report.sampled = report.sampled.take().filter(|_| code.is_some());
     }
     Ok(all)
@@ -51,7 +52,9 @@ pub(super) fn evaluated(
     let (functions, blocks) = code.map_or((0, 0), |ask| (ask.functions, ask.blocks));
     report.functions.truncate(functions);
     report.blocks.truncate(blocks);
+    report.loops.truncate(blocks);
     report.sampled = report.sampled.take().filter(|_| code.is_some());
+    report.conclusion = None;
     report.notes.push(format!("evaluated again from the evidence in {}", path.display()));
     Ok(vec![report])
 }

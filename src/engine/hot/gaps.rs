@@ -1,7 +1,6 @@
 //! What a report does not have of a recording's code, and why.
 
-use crate::documents::report_code::FunctionRow;
-use profile::hot::{HotBlock, Profile};
+use profile::hot::{HotBlock, HotFunction, Profile};
 
 /// Share of the samples from which a missing program is noted.
 const WORTH_A_NOTE: f64 = 0.01;
@@ -20,10 +19,10 @@ pub(super) fn without_blocks(profile: &mut Profile, blocks: &[HotBlock]) -> Opti
 }
 
 /// What to do about programs that are not where they were recorded.
-pub(super) fn not_here(functions: &[FunctionRow]) -> Option<String> {
-    let is_away = |row: &&FunctionRow| {
+pub(super) fn not_here(functions: &[HotFunction]) -> Option<String> {
+    let is_away = |row: &&HotFunction| {
         let gap = row.gap.as_deref().unwrap_or_default();
-        row.share >= WORTH_A_NOTE && gap.ends_with("is not here")
+        row.share >= WORTH_A_NOTE && gap.ends_with("is not here") && !is_compiled(&row.path)
     };
     let first = functions.iter().find(is_away)?;
     Some(format!(
@@ -32,6 +31,24 @@ pub(super) fn not_here(functions: &[FunctionRow]) -> Option<String> {
         first.module,
         100.0 * first.share
     ))
+}
+
+/// What to do about code without names that was compiled while the program ran.
+pub(super) fn compiled(profile: &Profile) -> Option<String> {
+    let share: f64 =
+        profile.functions.iter().filter(|of| is_compiled(&of.path)).map(|of| of.share).sum();
+    (share >= WORTH_A_NOTE).then(|| {
+        format!(
+            "{:.1} % of the samples is in code compiled at run time, without names: node --perf-basic-prof, Java with \
+             perf-map-agent and python3 -X perf name it; then measure again",
+            100.0 * share
+        )
+    })
+}
+
+/// Whether a mapping is one of memory without a file, as compilers at run time make it.
+fn is_compiled(path: &str) -> bool {
+    ["//anon", "[anon", "/memfd:", "/dev/zero"].iter().any(|begin| path.starts_with(begin))
 }
 
 /// How the note of a missing tree per function begins; recording writes one, too.

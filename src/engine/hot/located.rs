@@ -120,9 +120,9 @@ impl Located {
             None if locate.is_empty() && self.tables.is_empty() => {
                 error.hint("name the processor's table with --uarch, or a sampled event")
             }
-            None => {
-                error.hint("record it beside others: tdtool record --node NODE -e cycles -o FILE")
-            }
+            None => error.hint(
+                "record it beside others: `tdtool record --node NODE -e cycles -o FILE -- COMMAND`",
+            ),
         }
     }
 

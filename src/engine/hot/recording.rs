@@ -40,7 +40,7 @@ pub fn kind(path: &Path) -> Result<FileKind> {
             }
             std::io::ErrorKind::NotFound => error.because("there is no such file").hint(format!(
                 "to measure a command of that name: `tdtool report -- {}`",
-                path.display()
+                tma::shell::quoted(&[path])
             )),
             _ => error.because(e),
         }

@@ -6,6 +6,7 @@ use super::finished;
 use super::located::Located;
 use super::recording;
 use super::temporary::Temporary;
+use crate::conclusion::conclude;
 use crate::documents::report::NodeRow;
 use crate::documents::{Finding, FindingKind, Report, Source};
 use crate::record::record;
@@ -27,6 +28,19 @@ pub type Progress<'a> = &'a mut dyn FnMut(usize, usize);
 /// # Errors
 /// As [`imported()`]; samples that cannot be read.
 pub fn of_files(
+    library: &Library,
+    ask: &ImportAsk,
+    code: Option<&CodeAsk>,
+    progress: Progress<'_>,
+) -> Result<Vec<Report>> {
+    let mut reports = read(library, ask, code, progress)?;
+    // A finished document has its own.
+    let new = reports.iter_mut().filter(|report| report.conclusion.is_none());
+    new.for_each(|report| conclude(report, None));
+    Ok(reports)
+}
+
+fn read(
     library: &Library,
     ask: &ImportAsk,
     code: Option<&CodeAsk>,
@@ -86,7 +100,7 @@ pub fn of_files(
 fn without_samples(path: &Path, option: &str) -> Error {
     Error::failed(format!("{} has no samples, which {option} needs", path.display()))
         .because("it holds counts only, or the run was too short for a sample")
-        .hint("record samples with the counts: tdtool record -g -o FILE -- COMMAND")
+        .hint("record samples with the counts: `tdtool record -g -o FILE -- COMMAND`")
 }
 
 /// A report on samples of perf: there are no counts.
@@ -141,6 +155,19 @@ pub fn of_live(
     update: &mut dyn FnMut(Update),
     progress: Progress<'_>,
 ) -> Result<Outcome> {
+    let mut outcome = measured(machine, library, ask, wanted, update, progress)?;
+    conclude(&mut outcome.report, Some(ask));
+    Ok(outcome)
+}
+
+fn measured(
+    machine: &Machine,
+    library: &Library,
+    ask: &LiveAsk,
+    wanted: Option<(&CodeAsk, &SampleAsk)>,
+    update: &mut dyn FnMut(Update),
+    progress: Progress<'_>,
+) -> Result<Outcome> {
     // What runs several times has no one run that samples could be of.
     let once = ask.repeats <= 1 && ask.multiplex && !ask.drilldown;
     let Some((code, sample)) = wanted.filter(|_| once) else {
@@ -188,7 +215,6 @@ pub fn of_live(
         outcome.report.notes.push("no estimated top-down: interrupted".to_owned());
     }
     let interrupted = enter(&mut outcome.report, &recording, &code, &located, progress)?;
-    offer_estimate(&mut outcome.report, &code);
     outcome.interrupted = outcome.interrupted.or(interrupted);
     Ok(outcome)
 }
@@ -198,15 +224,4 @@ fn by_event(ask: &CodeAsk, event: Option<usize>) -> CodeAsk {
     let mut ask = ask.clone();
     ask.filter.event = event.or(ask.filter.event);
     ask
-}
-
-/// Says what an estimate costs, where there is no tree.
-fn offer_estimate(report: &mut Report, code: &CodeAsk) {
-    let is_short = report.command.is_none() || code.estimate.is_some();
-    if let (Source::NoPmu, false, Some(seconds)) = (report.source, is_short, report.duration) {
-        report.notes.push(format!(
-            "`tdtool report --estimate -- COMMAND` estimates the tree without a PMU: {}",
-            crate::estimate::cost(seconds)
-        ));
-    }
 }

@@ -46,7 +46,7 @@ pub fn table(core: &Core, facts: &Facts, name: &str) -> Result<String> {
     let Some(width) = facts.known(Kind::Width) else {
         return Err(Error::failed("no table")
             .because("the issue width is open")
-            .hint("try again on a quieter machine: tdtool doctor --measure"));
+            .hint("try again on a quieter machine: `tdtool doctor --measure`"));
     };
     let on = format!("{MEASURED_ON}{}", plain(&cpu.name));
     let mut out = format!(

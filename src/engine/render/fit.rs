@@ -4,18 +4,22 @@
 const HANGING: usize = 4;
 
 /// `text` with lines of at most `width` columns: longer ones are wrapped between words, the next line indented;
-/// longer words lose their middle. Attributes of terminals (`ESC [ … m`) take no column.
+/// longer words lose their middle. Commands of tdtool stay whole, so that they can be copied. Attributes of terminals (`ESC [ … m`) take no column.
 pub(crate) fn fit(text: &str, width: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
-        match columns(line) > width {
+        match columns(line) > width && !is_command(line) {
             true => wrap(&mut out, line, width),
             false => out.push_str(line),
         }
         out.push_str(end);
     }
     out
+}
+
+fn is_command(line: &str) -> bool {
+    line.trim_start().trim_start_matches('`').starts_with("tdtool ")
 }
 
 /// `name` with at most `most` characters: names of C++ and Rust differ at both ends, so the middle is left out.

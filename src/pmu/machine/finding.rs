@@ -103,7 +103,7 @@ fn table(machine: &Machine, tables: &[TableMatch]) -> Finding {
             Level::Blocked,
             "no event table describes this processor",
             machine.cpu.signature(),
-            "tdtool tables list, then --uarch NAME with the nearest relative, or --tables DIR \
+            "`tdtool tables list`, then --uarch NAME with the nearest relative, or --tables DIR \
              with a table of your own",
         );
     }
@@ -113,7 +113,7 @@ fn table(machine: &Machine, tables: &[TableMatch]) -> Finding {
             Level::Limited,
             UNKNOWN,
             machine.cpu.signature(),
-            "tdtool tables list, then --uarch NAME with the nearest relative, or --tables DIR \
+            "`tdtool tables list`, then --uarch NAME with the nearest relative, or --tables DIR \
              with a table of your own",
         );
     }

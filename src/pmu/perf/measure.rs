@@ -113,7 +113,7 @@ pub fn check(request: &Request<'_>) -> Result<()> {
     let command = request.command.as_ref();
     if request.target == Target::Command && command.is_none_or(|c| c.argv.is_empty()) {
         return Err(Error::usage("no command to measure")
-            .hint("put it after --: tdtool report -- COMMAND ARGUMENT…"));
+            .hint("put it after --: `tdtool report -- COMMAND`"));
     }
     let again = request.repeats > 1 || !request.multiplex;
     if again && command.is_none() {

@@ -86,7 +86,7 @@ where
     }
     Err(Error::not_possible(format!("process {} cannot be probed now", window.pid))
         .because("its code or its mappings change all the time")
-        .hint("try again, or count from its start: tdtool count -- COMMAND"))
+        .hint("try again, or count from its start: `tdtool count -- COMMAND`"))
 }
 
 /// Begins to read the files in another thread.

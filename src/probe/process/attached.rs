@@ -86,7 +86,7 @@ pub fn watch(
             detach(&halting);
             return Err(Error::not_possible(format!("process {pid} cannot be counted now"))
                 .because(why)
-                .hint("try again, or count from its start: tdtool count -- COMMAND"));
+                .hint("try again, or count from its start: `tdtool count -- COMMAND`"));
         }
     }
     let begin = Instant::now();

@@ -4,6 +4,7 @@ use super::format::FORMATS;
 use super::{perf_json, plain, toplev};
 use std::path::Path;
 use tma::error::{Error, Result};
+use tma::shell::quoted;
 
 /// Suffixes of source files in compiled languages, and of scripts with their interpreters.
 const SOURCES: [&str; 10] = ["c", "cc", "cpp", "cxx", "h", "hpp", "rs", "go", "f90", "s"];
@@ -18,9 +19,11 @@ pub fn binary(start: &[u8], path: &Path) -> Result<()> {
     // As a shell finds it.
     let folder = if path.parent().is_some_and(|p| p.as_os_str().is_empty()) { "./" } else { "" };
     let name = path.display();
-    let to_run = format!("to measure it: `tdtool report -- {folder}{name}`");
-    let unpack = |with: &str| format!("unpack it first: `{with} {name}`");
-    let utf8 = format!("`iconv -f UTF-16 -t UTF-8 {name} > {name}.utf8` converts it");
+    let file = quoted(&[path]);
+    let to_run = quoted(&[format!("{folder}{name}")]);
+    let to_run = format!("to measure it: `tdtool report -- {to_run}`");
+    let unpack = |with: &str| format!("unpack it first: `{with} {file}`");
+    let utf8 = format!("`iconv -f UTF-16 -t UTF-8 {file} > {file}.utf8` converts it");
     let known: [(&[u8], &str, &str); 7] = [
         (b"", "the file is empty", FORMATS),
         (b"\x7fELF", "this is a program, not a recording", &to_run),
@@ -76,9 +79,10 @@ pub fn no_counts(path: &Path, lines: &[(u32, String)]) -> Error {
             .hint("compile it, then measure the program: `tdtool report -- ./PROGRAM`");
     }
     if let Some((_, runner)) = SCRIPTS.iter().find(|(end, _)| *end == ending) {
-        return error
-            .because("it is a script, not a recording")
-            .hint(format!("to measure it: `tdtool report -- {runner} {name}`"));
+        return error.because("it is a script, not a recording").hint(format!(
+            "to measure it: `tdtool report -- {runner} {}`",
+            quoted(&[path])
+        ));
     }
     let error = match lines.first() {
         Some((number, text)) => {

@@ -100,7 +100,7 @@ impl Profile {
         Some(flow.blocks.get(flow.loops.get(innermost)?.head)?.start)
     }
 
-    fn flow(&mut self, index: usize, function: &HotFunction) -> Result<Flow, String> {
+    pub(super) fn flow(&mut self, index: usize, function: &HotFunction) -> Result<Flow, String> {
         if let Some(gap) = &function.gap {
             return Err(gap.clone());
         }
@@ -127,7 +127,7 @@ impl Profile {
         sum
     }
 
-    fn place_of(&self, index: usize, flow: &Flow, block: usize) -> HotBlock {
+    pub(super) fn place_of(&self, index: usize, flow: &Flow, block: usize) -> HotBlock {
         let BasicBlock { start, end, innermost, .. } = flow.blocks[block];
         let tally = self.tally(index, start, end);
         HotBlock {
@@ -142,7 +142,7 @@ impl Profile {
     }
 
     /// Sets the line of a block to that of its hottest instruction.
-    fn find_line(&mut self, block: &mut HotBlock) {
+    pub(super) fn find_line(&mut self, block: &mut HotBlock) {
         let inside = |p: &&(u64, Tally)| (block.start..block.end).contains(&p.0);
         let places = self.addresses[block.function].iter().filter(inside);
         let hottest = places.max_by(|a, b| a.1.weight.total_cmp(&b.1.weight)).map(|p| p.0);

@@ -9,6 +9,7 @@
 //! | `function`, `functions` | counts per address → functions with their shares |
 //! | `profile` | [`Profile`]: what a recording shows about the code, queried lazily |
 //! | `code`, `annotate` | one function: its blocks and instructions with their samples |
+//! | `loops` | the hottest loops |
 //! | `own_lines` | samples of a function by source line |
 //! | `hottest_line` | the source lines with most samples |
 //! | `call_tree` | callers and callees of a function as trees |
@@ -36,6 +37,7 @@ mod gather;
 mod hottest_line;
 mod inlined;
 mod lined;
+mod loops;
 mod moments;
 mod own_lines;
 mod places;
@@ -50,7 +52,7 @@ mod within;
 
 pub use call_tree::{CallNode, CallTrees};
 pub use callers::{CallStack, Caller, Calls, SELF, StackFrame};
-pub use code::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
+pub use code::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotLoop};
 pub use events::EventShare;
 pub use filter::{Filter, ThreadWord};
 pub use function::{HotFunction, HotLine};

@@ -96,7 +96,7 @@ fn stream(input: Input, name: &str, chains: bool) -> Result<Stream> {
     if about.events.is_empty() {
         return Err(Error::failed(format!("{name} has no samples"))
             .because("it was recorded without sampling")
-            .hint("tdtool record samples if the kernel permits perf events"));
+            .hint("`tdtool record` samples if the kernel permits perf events"));
     }
     // A ring buffer that is full to the end gets no LOST record; the events count what they lose.
     about.lost = scan.lost.max(counted);

@@ -5,7 +5,7 @@ use super::layout::{
     CHUNK_HEADER, FILE_HEADER, LONGEST_CHUNK, LONGEST_TEXT, MAGIC, VERSION, checksum,
 };
 use std::fs::{self, File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use tma::error::{Error, Result};
@@ -32,7 +32,8 @@ impl SessionWriter {
                 Some(folder) => error
                     .because(format!("there is no folder {}", folder.display()))
                     .hint(format!("mkdir -p {}, or choose another place", folder.display())),
-                None => error.because(e),
+                None if is_full(&e) => error.because(e),
+                None => error.because(e).hint("choose another place with --output"),
             }
         })?;
         let mut writer = Self { file, path: path.to_owned(), written: 0 };
@@ -96,11 +97,15 @@ impl SessionWriter {
             // Pipes cannot be truncated; a file is left with complete chunks only.
             let _ = self.file.set_len(self.written);
             let _ = self.file.seek(SeekFrom::Start(self.written));
+            let is_full = is_full(&e);
             let error = self.failed("cannot write to").because(e);
             return Err(match self.written {
                 // The header alone says nothing.
                 0 => error,
-                _ => error.hint("make room on the disk; what was written before is readable"),
+                _ if is_full => {
+                    error.hint("make room on the disk; what was written before is readable")
+                }
+                _ => error.hint("what was written before is readable"),
             });
         }
         self.written += bytes.len() as u64;
@@ -128,4 +133,9 @@ fn create(path: &Path) -> std::io::Result<File> {
         Ok(_) => tma::files::open_stream(path),
         Err(_) => new.open(path),
     }
+}
+
+/// Whether there is no room for it.
+fn is_full(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }

@@ -66,6 +66,13 @@ pub enum Consumer {
     Identification,
 }
 
+impl Open {
+    /// Whether another attempt, on a quieter machine, may answer it.
+    pub fn is_passing(&self) -> bool {
+        !matches!(self, Self::NoRule | Self::Predicted | Self::DependsOn { .. })
+    }
+}
+
 impl Answer {
     /// All of them.
     pub const ALL: [Self; 18] = [

@@ -98,6 +98,9 @@ pub struct BlockArgs {
     /// Run the program twice before, to capture an execution with the median of trips
     #[arg(long, conflicts_with = "entry", conflicts_with_all = NOT_CAPTURED, help_heading = VALUES)]
     pub typical: bool,
+    /// Run FILE's program without arguments and use the values it has there
+    #[arg(long, conflicts_with = "arguments", conflicts_with_all = NOT_CAPTURED, help_heading = VALUES)]
+    pub run: bool,
     /// Keep the captured values in FILE, for --registers
     #[arg(long, value_name = "FILE", conflicts_with_all = NOT_CAPTURED, help_heading = VALUES)]
     pub save_values: Option<PathBuf>,
@@ -147,7 +150,7 @@ impl BlockArgs {
     pub fn is_run(&self) -> bool {
         // A program without arguments: clap does not tell an empty `--` from none.
         let separated = || std::env::args_os().any(|word| word == "--");
-        let named = self.entry.is_some() || self.typical || self.save_values.is_some();
+        let named = self.run || self.entry.is_some() || self.typical || self.save_values.is_some();
         named || !self.arguments.is_empty() || separated()
     }
 

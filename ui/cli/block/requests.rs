@@ -84,7 +84,7 @@ fn assumed(located: &Located) -> Vec<String> {
     }
     if any(isa::code::Inst::touches_memory) {
         notes.push(
-            "its data is in the first cache here; what misses cost in the program: tdtool report --estimate"
+            "its data is in the first cache here; what misses cost in the program: `tdtool report --estimate -- COMMAND`"
                 .to_owned(),
         );
     }
@@ -108,8 +108,9 @@ fn captured(located: &Located, args: &BlockArgs, options: &mut Options) -> Resul
     }
     let place = args.block.as_deref().and_then(Location::parse);
     let (file, _) = place.ok_or_else(|| {
-        Error::usage("only a program's block has values to start with")
-            .hint("tdtool block PROGRAM:FUNCTION -- ARGS, or PROGRAM:START..END -- ARGS")
+        Error::usage("only a program's block has values to start with").hint(
+            "`tdtool block PROGRAM:FUNCTION -- ARGS` or `tdtool block PROGRAM:START..END -- ARGS`",
+        )
     })?;
     let end = located.start.saturating_add(located.bytes.len() as u64);
     let snapshot = captured::run(&captured::Block {

@@ -119,6 +119,6 @@ fn neither(given: &str, error: &Error) -> Error {
     Error::failed(format!("`{given}` is neither machine code nor a file"))
         .because(format!("{cause}, and there is no file of that name"))
         .hint(
-            "tdtool block 4801d8, PROGRAM:FUNCTION, PROGRAM:START..END, or --asm \"add rax, rbx\"",
+            "`tdtool block 4801d8`, `tdtool block PROGRAM:FUNCTION` or `tdtool block --asm 'add rax, rbx'`",
         )
 }

@@ -162,7 +162,7 @@ pub fn one_block(located: &Located) -> Result<()> {
     let Some(of @ 2..) = located.loop_blocks else { return Ok(()) };
     Err(Error::usage("a loop of several blocks is measured with the program's values")
         .because(format!("it has {of} blocks, and which of them run depends on those"))
-        .hint("give the program's arguments: tdtool block PROGRAM:FUNCTION@N -- ARGS (`--` alone if it takes none); for one block: FUNCTION+N"))
+        .hint("give the program's arguments: `tdtool block PROGRAM:FUNCTION@N -- ARGS`, or --run if it takes none; for one block: FUNCTION+N"))
 }
 
 /// Removes a call, return or indirect jump at the end of a program's block, as reports do; a block of
@@ -186,7 +186,8 @@ fn with_count(mut located: Located, given: &str) -> Located {
         _ => false,
     };
     if let (true, Some(of @ 2..)) = (whole, located.of) {
-        let note = format!("the first of {of} blocks; `tdtool block --list {given}` lists them");
+        let place = tma::shell::quoted(&[given]);
+        let note = format!("the first of {of} blocks; `tdtool block --list {place}` lists them");
         located.notes.push(note);
     }
     located
@@ -206,7 +207,7 @@ fn load(path: &Path) -> Result<Vec<u8>> {
         return Err(Error::failed(format!("cannot read blocks from {name}"))
             .because("it is text, not a compiled program")
             .hint(format!(
-                "compile it and give the program: tdtool block ./PROGRAM:FUNCTION; for assembly with \
+                "compile it and give the program: `tdtool block ./PROGRAM:FUNCTION`; for assembly with \
                  markers: --asm-file {name}"
             )));
     }

@@ -17,7 +17,7 @@ pub fn run(global: &Global, args: MicrobenchArgs) -> Result<ExitCode> {
     // Not checked by clap, which would also refuse `--format csv` before the command.
     if args.command.is_some() && (args.forms.is_some() || args.from.is_some() || args.calibrate) {
         return Err(Error::usage("list, latency and throughput take no other forms").hint(
-            "tdtool microbench latency FORM, tdtool microbench throughput FORM, or tdtool microbench FORMS",
+            "`tdtool microbench latency FORM`, `tdtool microbench throughput FORM` or `tdtool microbench FORM`",
         ));
     }
     match &args.command {

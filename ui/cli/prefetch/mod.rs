@@ -73,7 +73,7 @@ enum PlanFormat {
 }
 
 pub fn run(global: &Global, args: &PrefetchArgs) -> Result<ExitCode> {
-    present(&args.files, "without a recording: tdtool prefetch -- COMMAND")?;
+    present(&args.files, "without a recording: `tdtool prefetch -- COMMAND`")?;
     match args.command.is_empty() {
         true => reading(&args.files, || advise(global, args)),
         false => advise(global, args),

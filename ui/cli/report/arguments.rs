@@ -48,7 +48,7 @@ Examples:
   tdtool report -a --interval 1000          the whole system, one report per second
   tdtool report --import stat.csv           counts recorded with perf stat -x,
   tdtool report perf.data --measure         hot code, its blocks measured in isolation
-  tdtool report -- tdtool workload run pointer-chase --seconds 2")]
+  tdtool report --estimate -- tdtool workload run pointer-chase --size 32M --seconds 1")]
 pub struct ReportArgs {
     /// Recording to report on: a session, perf.data, or anything --import takes
     #[arg(value_name = "FILE")]
@@ -91,6 +91,9 @@ pub struct ReportArgs {
     /// Show all nodes and metrics, their counts, and why a ± is missing
     #[arg(short, long, help_heading = OUTPUT)]
     pub verbose: bool,
+    /// Print the report only: no notes, progress or next steps
+    #[arg(short, long, help_heading = OUTPUT)]
+    pub quiet: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "text", help_heading = OUTPUT)]
     pub format: Format,
@@ -168,7 +171,7 @@ impl ReportArgs {
         if !self.module.is_empty() {
             return Err(usage(
                 "--module names files with markers",
-                "tdtool report --regions --module FILE -- COMMAND",
+                "`tdtool report --regions --module FILE -- COMMAND`",
             ));
         }
         self.measure.check()?;
@@ -181,8 +184,12 @@ impl ReportArgs {
             ));
         }
         let runs_again = [
-            ("--counts", self.code.counts, "tdtool report --counts -- COMMAND, or -p PID"),
-            ("--estimate", self.code.estimate, "tdtool report --estimate -- COMMAND"),
+            (
+                "--counts",
+                self.code.counts,
+                "`tdtool report --counts -- COMMAND` or `tdtool report --counts -p PID`",
+            ),
+            ("--estimate", self.code.estimate, "`tdtool report --estimate -- COMMAND`"),
         ];
         if let Some((option, _, instead)) = runs_again.iter().find(|(_, given, _)| import && *given)
         {
@@ -230,9 +237,18 @@ impl ReportArgs {
             ));
         }
         if !import && !live && self.command.is_empty() {
+            let options = [
+                ("--measure ", self.code.measure),
+                ("--counts ", self.code.counts),
+                ("--estimate ", self.code.estimate),
+            ];
+            let given = options.into_iter().filter(|(_, given)| *given);
+            let given: String = given.map(|(option, _)| option).collect();
             return Err(usage(
                 "nothing to report on",
-                "tdtool report -- COMMAND, or -p PID, -a, FILE; `tdtool report --help` has examples",
+                &format!(
+                    "`tdtool report {given}-- COMMAND`; also a recording, or -p PID; `tdtool report --help` has examples"
+                ),
             ));
         }
         if live && self.command.is_empty() && self.drilldown && self.measure.duration.is_none() {

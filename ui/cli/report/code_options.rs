@@ -14,12 +14,12 @@ const CODE: &str = "Samples and code";
 
 #[derive(Args)]
 pub struct CodeArgs {
-    /// Show the N hottest functions
-    #[arg(long, value_name = "N", default_value = "10", help_heading = CODE)]
-    pub functions: usize,
-    /// Show the N hottest basic blocks
-    #[arg(long, value_name = "N", default_value = "5", help_heading = CODE)]
-    pub blocks: usize,
+    /// Show the N hottest functions [default: 10, from 0.5 % of the time on]
+    #[arg(long, value_name = "N", help_heading = CODE)]
+    pub functions: Option<usize>,
+    /// Show the N hottest loops and basic blocks [default: 5 loops]
+    #[arg(long, value_name = "N", help_heading = CODE)]
+    pub blocks: Option<usize>,
     /// Show the callers of FUNCTION, and theirs (needs call chains: record -g)
     #[arg(long, value_name = "FUNCTION", help_heading = CODE)]
     pub callers: Option<String>,
@@ -114,8 +114,8 @@ impl CodeArgs {
             regions: None,
         };
         Ok(Some(CodeAsk {
-            functions: self.functions,
-            blocks: self.blocks,
+            functions: self.functions.unwrap_or(10),
+            blocks: self.blocks.unwrap_or(5),
             callers: self.callers.clone(),
             callees: self.callees.clone(),
             filter,

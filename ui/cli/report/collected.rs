@@ -112,10 +112,10 @@ impl Kind {
         Err(match self {
             Kind::Trace => error
                 .because("there are fewer than two intervals")
-                .hint("shorter ones: tdtool report --interval 100 --trace FILE -- COMMAND"),
+                .hint("shorter ones: `tdtool report --interval 100 --trace FILE -- COMMAND`"),
             _ => error
                 .because("there are no samples with times, and no intervals")
-                .hint("give a recording with samples: tdtool record -g -o FILE -- COMMAND"),
+                .hint("give a recording with samples: `tdtool record -g -o FILE -- COMMAND`"),
         })
     }
 

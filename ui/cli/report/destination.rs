@@ -109,6 +109,8 @@ impl Destination {
             width: columns.unwrap_or(PLAIN_WIDTH).clamp(NARROWEST, 120),
             fits: columns.is_some(),
             verbose: args.verbose,
+            quiet: terminal::is_quiet(),
+            all_code: args.code.functions.is_some() || args.code.blocks.is_some(),
         };
         let stream = args.interval.is_some();
         let name = path.cloned();
@@ -143,7 +145,7 @@ impl Destination {
         };
         let is_measured = report.blocks.iter().any(|b| b.measured.is_some() || b.entries.is_some());
         if self.format == Format::Csv && is_measured {
-            note("CSV has nodes and software counts only; --format json has functions and blocks");
+            note("CSV has no blocks; --format json has them");
         }
         self.documents += 1;
         self.write(&text)
@@ -221,7 +223,7 @@ impl Destination {
             }
             Err(e) => Err(Error::failed(format!("cannot write the report to {}", self.place()))
                 .because(e)
-                .hint("free some space, or choose another file with --output")),
+                .hint("choose another file with --output")),
             Ok(()) => Ok(()),
         }
     }

@@ -7,22 +7,35 @@ use crate::settings::Settings;
 use engine::documents::evidence::Evidence;
 use engine::documents::evidence_file;
 use engine::estimate::{EstimateAsk, Keep, Step, Watch, redacted};
+use engine::regions::Followed;
+use engine::topdown::LiveAsk;
+use pmu::{Command, Target};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use tma::{Error, Result};
 
-/// The command to estimate.
-pub(super) fn estimate_ask(
-    settings: &Settings,
-    command: Option<&pmu::Command>,
-) -> Result<EstimateAsk> {
-    let command = command.cloned().ok_or_else(|| {
-        tma::Error::usage("--estimate needs a command to run again")
-            .because("it counts, and records branches and loads, in further runs")
-            .hint("tdtool report --estimate -- COMMAND; of a running process: tdtool -p PID, then the key e")
-    })?;
+/// Seconds that a process is sampled, and counted in each window, without `--duration`.
+pub(super) const WINDOW: f64 = 1.0;
+
+/// What to estimate: a command, or a process in windows as long as it is sampled.
+pub(super) fn estimate_ask(settings: &Settings, of: &Followed) -> Result<EstimateAsk> {
+    let (command, process) = match of {
+        Followed::Command(command) => (command.clone(), None),
+        Followed::Process(pid, window) => (Command::default(), Some((*pid, *window))),
+    };
     let (model, progress) = (settings.core_model()?, Watch::new(show_step));
-    Ok(EstimateAsk { command, process: None, model, progress, so_far: None, keep: None })
+    Ok(EstimateAsk { command, process, model, progress, so_far: None, keep: None })
+}
+
+/// What a live measurement is of, if it can be estimated.
+pub(super) fn estimated(ask: &LiveAsk) -> Result<Followed> {
+    match (&ask.target, &ask.command, ask.duration) {
+        (Target::Command, Some(command), _) => Ok(Followed::Command(command.clone())),
+        (Target::Process(pid), None, Some(window)) => Ok(Followed::Process(*pid, window)),
+        _ => Err(tma::Error::usage("--estimate is of a command or a process")
+            .because("it counts, and records branches and loads, in further runs or windows")
+            .hint("`tdtool report --estimate -- COMMAND` or `tdtool report --estimate -p PID`")),
+    }
 }
 
 /// Why evidence was not written, which is reported after all that was measured.

@@ -41,11 +41,14 @@ pub fn run(args: &ReportArgs, settings: &Settings) -> Result<ExitCode> {
 
 /// With what a tree per region is measured, or estimated.
 fn trees<'a>(args: &ReportArgs, settings: &'a Settings, of: &Followed) -> Result<TreesAsk<'a>> {
-    let command = match of {
-        Followed::Command(command) => Some(command),
-        Followed::Process(..) => None,
-    };
-    let estimate = args.code.estimate.then(|| estimate_ask(settings, command)).transpose()?;
+    let estimate = args.code.estimate.then(|| match of {
+        Followed::Process(..) => Err(usage(
+            "--estimate of regions needs a command to run again",
+            "`tdtool report --regions --estimate -- COMMAND`",
+        )),
+        Followed::Command(_) => estimate_ask(settings, of),
+    });
+    let estimate = estimate.transpose()?;
     Ok(TreesAsk {
         machine: settings.machine(),
         library: settings.library,
@@ -71,7 +74,7 @@ fn followed(args: &ReportArgs, to_file: bool) -> Result<Followed> {
         }
         _ => Err(usage(
             "--regions follows the markers of a command from start to end, or of a process",
-            "tdtool report --regions -- COMMAND, or -p PID --duration S",
+            "`tdtool report --regions -- COMMAND` or `tdtool report --regions -p PID --duration S`",
         )),
     }
 }

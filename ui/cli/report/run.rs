@@ -2,7 +2,7 @@
 
 use super::arguments::{Format, ReportArgs};
 use super::destination::Destination;
-use super::estimate_ask::{NotKept, estimate_ask, keep_in};
+use super::estimate_ask::{NotKept, WINDOW, estimate_ask, estimated, keep_in};
 use crate::cli::global::Global;
 use crate::cli::outcome::{note_blocked, note_remedy, status};
 use crate::cli::progress::{Clock, Progress};
@@ -10,6 +10,7 @@ use crate::cli::reading::reading;
 use crate::folders;
 use crate::message::{self, note};
 use crate::settings::Settings;
+use crate::terminal;
 use engine::estimate::EstimateAsk;
 use engine::files::check_place;
 use engine::hot::code::CodeAsk;
@@ -21,9 +22,13 @@ use pmu::machine::this_cpu;
 use pmu::sampling::CallChains;
 use std::process::ExitCode;
 use std::sync::PoisonError;
+use std::time::Duration;
 use tma::Result;
 
 pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
+    if args.quiet {
+        terminal::be_quiet();
+    }
     if args.regions || !args.region.is_empty() {
         return super::regions::run(&args, &global.settings()?);
     }
@@ -92,13 +97,16 @@ fn of_measurement(
 ) -> Result<ExitCode> {
     let (mut ask, not_kept) = (args.live(settings)?, NotKept::default());
     ask.ask.without_details = !args.shows_counts();
+    if args.code.estimate && args.measure.pid.is_some() {
+        ask.duration.get_or_insert(Duration::from_secs_f64(WINDOW));
+    }
     if let (true, Some(code)) = (args.code.counts, &mut code) {
         code.count = Some(count_target(&ask.target, ask.command.as_ref())?);
     }
     if let (true, Some(code)) = (args.code.estimate, &mut code) {
         let evidence = args.code.evidence.as_ref();
         let keep = evidence.map(|path| keep_in(path, args.code.redact, &not_kept));
-        let own = estimate_ask(settings, ask.command.as_ref())?;
+        let own = estimate_ask(settings, &estimated(&ask)?)?;
         code.estimate = Some(EstimateAsk { keep, ..own });
     }
     if let Some(code) = &mut code {

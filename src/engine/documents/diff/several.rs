@@ -14,7 +14,7 @@ use tma::{Error, Result};
 pub fn mean(reports: &[Report]) -> Result<Cow<'_, Report>> {
     let (first, rest) = reports
         .split_first()
-        .ok_or_else(|| Error::usage("there is no report").hint("tdtool diff A.json B.json"))?;
+        .ok_or_else(|| Error::usage("there is no report").hint("`tdtool diff A.json B.json`"))?;
     if rest.is_empty() {
         return Ok(Cow::Borrowed(first));
     }

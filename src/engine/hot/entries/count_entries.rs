@@ -23,7 +23,7 @@ pub fn target(target: &Target, command: Option<&Command>) -> Result<CountAsk> {
         (Target::Process(pid), _) => Ok(CountAsk::Process(*pid)),
         _ => Err(Error::usage("--counts needs a command to run again, or one process")
             .because("entries are counted in one program")
-            .hint("tdtool report --counts -- COMMAND, or -p PID")),
+            .hint("`tdtool report --counts -- COMMAND` or `tdtool report --counts -p PID`")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The report as CSV: one row per node, bottleneck, info and software count.
+//! The report as CSV: one row per node, bottleneck, info, software count, part of an estimate, function and loop.
 
 use crate::documents::report::{Place, Report};
 use crate::render::csv::Row;
@@ -50,7 +50,53 @@ pub fn rows(report: &Report) -> String {
         row.raw(places.of(&Place { interval: report.interval, ..Place::default() }));
         out.push('\n');
     }
+    code(report, &mut out, &mut places);
     out
+}
+
+/// Parts of the estimated program, functions, and loops: the estimated ones, if there are any, with their bottleneck.
+fn code(report: &Report, out: &mut String, places: &mut Places) {
+    let whole = Place { interval: report.interval, ..Place::default() };
+    let mut row = |words: [&str; 3], value: Option<f64>, error: Option<f64>, why: &str| {
+        let [kind, id, parent] = words;
+        let mut row = Row::new(out);
+        row.text(kind).text(id).text(parent).text("").number(value).number(error);
+        row.text("").text("").text("").text("").text("ratio").text(why);
+        row.raw(places.of(&whole));
+        out.push('\n');
+    };
+    if let Some(estimate) = &report.estimate {
+        let parts = &estimate.program.parts;
+        for (label, part) in parts.all() {
+            let value = part.has_value().then_some(part.value);
+            let error = (part.high - part.value).max(part.value - part.low);
+            let why =
+                if value.is_none() { part.reason.as_deref().unwrap_or("not known") } else { "" };
+            row(["estimate", parts.id(label), ""], value, Some(error), why);
+        }
+    }
+    for of in &report.functions {
+        row(
+            ["function", &of.name, &of.module],
+            Some(of.share),
+            None,
+            of.gap.as_deref().unwrap_or(""),
+        );
+    }
+    match &report.estimate {
+        Some(estimate) => {
+            for of in &estimate.loops {
+                let id = format!("{}..{} {}", of.start, of.end, of.name);
+                row(["loop", &id, &of.bottleneck], Some(of.share), None, "");
+            }
+        }
+        None => {
+            for of in &report.loops {
+                let id = format!("{}..{} {}", of.start, of.end, of.function);
+                row(["loop", &id, &of.module], Some(of.share), None, "");
+            }
+        }
+    }
 }
 
 /// The last place as fields: that of many rows.

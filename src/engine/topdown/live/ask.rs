@@ -112,7 +112,7 @@ impl Outcome {
         Some(
             Error::not_possible("no node of the top-down tree was counted")
                 .because(why.unwrap_or_else(|| "the table has no tree".into()))
-                .hint("tdtool doctor tells what can be counted here; without --require-pmu this is no error"),
+                .hint("`tdtool doctor` tells what can be counted here; without --require-pmu this is no error"),
         )
     }
 }

@@ -67,7 +67,9 @@ fn head(cores: &[CountedCore], ask: &LiveAsk, source: Source) -> Report {
 fn subject(target: &Target, typed: &[String]) -> String {
     match target {
         Target::Command => typed.join(" "),
-        Target::Process(pid) => format!("process {pid}"),
+        Target::Process(pid) => {
+            named(*pid).map_or_else(|| format!("process {pid}"), |name| format!("{name} ({pid})"))
+        }
         Target::Thread(tid) => format!("thread {tid}"),
         Target::System => "all CPUs".into(),
         Target::Cpus(cpus) => {
@@ -76,6 +78,12 @@ fn subject(target: &Target, typed: &[String]) -> String {
         }
         Target::Cgroup(path) => format!("cgroup {}", path.display()),
     }
+}
+
+/// The name of a process, where it still runs.
+fn named(pid: i32) -> Option<String> {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(tma::text::name(name.trim_end()).into_owned()).filter(|name| !name.is_empty())
 }
 
 /// Adds the rows of all counts.

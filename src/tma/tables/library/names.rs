@@ -42,10 +42,23 @@ impl Library {
             [] => self.titled(&lower, false),
             several => several.to_vec(),
         };
+        // `Skylake-SP`, `icelake-server`: without what follows the family.
+        let begin = lower.split(['-', '_', ' ']).next().filter(|begin| *begin != lower);
+        let titled = match begin.filter(|_| titled.is_empty()) {
+            Some(begin) => self.titled(begin, false),
+            None => titled,
+        };
         let near = nearest(&lower, self.names());
         let meant = if titled.is_empty() { near.into_iter().collect() } else { titled };
         let meant: Vec<String> = meant.iter().map(|name| format!("`--uarch {name}`")).collect();
-        let list = "`tdtool tables list` lists them";
+        let list = match names_a_product(&lower) {
+            true => {
+                "a product has no table of its own; `tdtool tables identify` names that of this processor, \
+                     `tdtool tables list` lists all"
+            }
+            false => "`tdtool tables list` lists them",
+        };
+        let meant = if names_a_product(&lower) { Vec::new() } else { meant };
         Err(error.hint(match meant.is_empty() {
             true => list.to_owned(),
             false => format!("did you mean {}? {list}", meant.join(" or ")),
@@ -66,4 +79,10 @@ impl Library {
         };
         Ok((known, origin))
     }
+}
+
+/// Whether a name is one that is sold, `i7-12700K`, `xeon gold 6338`, `7950x`: most of it is a number.
+fn names_a_product(name: &str) -> bool {
+    let digits = name.chars().filter(char::is_ascii_digit).count();
+    digits >= 4
 }

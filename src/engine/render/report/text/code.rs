@@ -1,15 +1,21 @@
 //! Hot functions and blocks, below the tree.
 
 use super::renderer::Renderer;
-use crate::documents::report::{Report, Source};
-use crate::documents::report_code::{BlockRow, Clean, EventFunction, EventRow, WithValues};
-use crate::format;
+use super::style::Style;
+use crate::documents::report::Report;
+use crate::documents::report_code::{
+    BlockRow, Clean, EventFunction, EventRow, LoopRow, WithValues,
+};
 use crate::render::fit::elided;
 use profile::hot::CallNode;
 use std::fmt::Write as _;
 
 /// Longest name of a function that is shown whole.
 const NAME: usize = 48;
+/// Code below this share is left out.
+const LEAST: f64 = 0.005;
+/// Blocks outside of loops are shown from this share on.
+const BESIDE: f64 = 0.05;
 
 impl Renderer<'_> {
     /// The name of a function as it is shown: whole where everything is, else without parameters
@@ -24,20 +30,24 @@ impl Renderer<'_> {
     /// Hot functions and blocks; nothing if no samples were taken.
     pub(super) fn code(&mut self) -> std::fmt::Result {
         let report = self.report;
-        let Some(sampled) = &report.sampled else { return Ok(()) };
-        let title = self.paint("1", "Hot code");
-        let lost = match sampled.lost {
-            0 => String::new(),
-            lost => format!(", {lost} records lost"),
+        let Some(sampled) = &report.sampled else {
+            // Of kept evidence.
+            return report.estimate.as_ref().map_or(Ok(()), |of| self.estimated_code(of));
         };
-        writeln!(self.out, "\n{title}: {} samples of {}{lost}", sampled.samples, sampled.event)?;
-        self.functions(&report.functions)?;
+        if sampled.samples == 0 {
+            return Ok(());
+        }
+        writeln!(self.out)?;
+        self.functions(&report.functions, sampled)?;
         if let Some(of) = &report.per_function {
             self.per_function(of)?;
         }
         self.events(&report.events)?;
-        self.blocks(&report.blocks)?;
-        self.next_step(report)?;
+        match &report.estimate {
+            Some(estimate) => self.estimated_code(estimate)?,
+            None => self.loops(&report.loops)?,
+        }
+        self.blocks(&blocks_beside(report, self.style))?;
         if let Some(callers) = &report.callers {
             writeln!(self.out, "\nCallers of {}", callers.function)?;
             self.calls(&callers.tree, 0)?;
@@ -48,12 +58,6 @@ impl Renderer<'_> {
         }
         if let Some(of) = &report.annotated {
             self.annotated(of)?;
-        }
-        if sampled.samples > 0 {
-            self.paragraph("note: ", &sampled.skid)?;
-        }
-        for note in &sampled.notes {
-            self.paragraph("note: ", note)?;
         }
         Ok(())
     }
@@ -96,11 +100,29 @@ impl Renderer<'_> {
         Ok(())
     }
 
-    fn blocks(&mut self, rows: &[BlockRow]) -> std::fmt::Result {
+    /// Loops, each less those within it.
+    fn loops(&mut self, rows: &[LoopRow]) -> std::fmt::Result {
+        let shown: Vec<BlockRow> =
+            rows.iter().filter(|row| self.is_worth(row.share)).map(as_block).collect();
+        if shown.is_empty() {
+            return Ok(());
+        }
+        let (head, lines) = self.block_lines(&shown, "loop");
+        writeln!(self.out, "\n{head}")?;
+        lines.iter().try_for_each(|line| writeln!(self.out, "{line}"))
+    }
+
+    /// Whether code with this share is shown.
+    pub(super) fn is_worth(&self, share: f64) -> bool {
+        self.style.verbose || self.style.all_code || share >= LEAST
+    }
+
+    fn blocks(&mut self, rows: &[&BlockRow]) -> std::fmt::Result {
         if rows.is_empty() {
             return Ok(());
         }
-        let (head, lines) = self.block_lines(rows);
+        let owned: Vec<BlockRow> = rows.iter().map(|row| (*row).clone()).collect();
+        let (head, lines) = self.block_lines(&owned, "block");
         writeln!(self.out, "\n{head}")?;
         for (row, line) in rows.iter().zip(lines) {
             writeln!(self.out, "{line}")?;
@@ -117,42 +139,36 @@ impl Renderer<'_> {
         }
         Ok(())
     }
+}
 
-    /// What shows more of the hottest block.
-    fn next_step(&mut self, report: &Report) -> std::fmt::Result {
-        let rows = &report.blocks;
-        // Only programs have blocks to measure in isolation, not jitdumps.
-        let is_program =
-            |row: &&BlockRow| row.path.starts_with('/') && !row.path.ends_with(".dump");
-        let first = rows.iter().find(is_program);
-        let Some(row) = first.filter(|_| rows.iter().all(|row| row.measured.is_none())) else {
-            return Ok(());
-        };
-        let known = report.command.as_ref().map(|words| format::command(words));
-        let mut steps = Vec::new();
-        if let (Source::NoPmu, None, Some(command)) = (report.source, &report.estimate, &known) {
-            steps.push(format!(
-                "`tdtool report --estimate -- {command}` says why functions and loops take their time"
-            ));
-        }
-        let command = known.as_deref().unwrap_or("COMMAND");
-        let place = format!("{}:{}", row.path, row.start);
-        steps.push(format!(
-            "`tdtool block {place}` shows what bounds the hottest block with its data in the first cache"
-        ));
-        if row.loop_depth > 0 {
-            // It may be one block of several, which only the program's values bring together.
-            steps.push(format!(
-                "`tdtool block {}:@{} -- ARGS` its whole loop, with the values of the program run with ARGS",
-                row.path, row.start
-            ));
-        }
-        steps.push("`tdtool report --measure` measures all of these".to_owned());
-        steps.push(format!(
-            "`tdtool count --hot --branches --loads -- {command}` counts entries, mispredictions and cache misses"
-        ));
-        self.paragraph("next:  ", &steps.join("; "))
+/// A loop as a row of the table of blocks.
+fn as_block(row: &LoopRow) -> BlockRow {
+    BlockRow {
+        function: row.function.clone(),
+        function_short: row.function_short.clone(),
+        start: row.start.clone(),
+        end: row.end.clone(),
+        share: row.share,
+        samples: row.samples,
+        loop_depth: row.loop_depth,
+        file: row.file.clone(),
+        line: row.line,
+        inlined: row.inlined.clone(),
+        ..BlockRow::default()
     }
+}
+
+/// The blocks that say more than the loops do: all where something was measured of them, or they were asked for.
+fn blocks_beside<'a>(report: &'a Report, style: &Style) -> Vec<&'a BlockRow> {
+    let is_known = |row: &BlockRow| {
+        row.measured.is_some() || row.with_values.is_some() || row.entries_how.is_some()
+    };
+    let has_loops = !report.loops.is_empty() || report.estimate.is_some();
+    let all = style.verbose || style.all_code || !has_loops || report.blocks.iter().any(is_known);
+    let is_beside = |row: &&BlockRow| {
+        all || row.loop_depth == 0 && row.share >= BESIDE && report.estimate.is_none()
+    };
+    report.blocks.iter().filter(is_beside).collect()
 }
 
 /// How often the block is entered and what an entry costs; nothing where that was not asked for.

@@ -2,71 +2,73 @@
 
 use super::code::{share, short};
 use super::renderer::Renderer;
-use crate::documents::estimate::{Estimate, Parts, Row};
+use crate::documents::estimate::{Estimate, Parts, Row, Run};
 use crate::format::{self, percent_bounds};
 use std::fmt::Write as _;
 
 /// Columns of a bar.
-const BAR: usize = 30;
+const BAR: usize = 24;
 /// Letters of the parts in a bar, in order.
 const LETTERS: [char; 7] = ['r', 's', 'f', 'l', 'c', 'm', '.'];
 /// Rows of each kind, unless all are asked for.
 const ROWS: usize = 5;
 /// Rows below this share are not shown.
 const LEAST: f64 = 0.01;
+/// Rows below this share have no sentence.
+const WORDS: f64 = 0.1;
+/// Parts below this share, …
+const NONE: f64 = 0.005;
+/// … which are not above this one, are not shown.
+const LITTLE: f64 = 0.05;
 
 impl Renderer<'_> {
-    /// The estimate; nothing if it was not asked for.
+    /// The estimated tree, once; nothing if it was not asked for.
     pub(super) fn estimate(&mut self) -> std::fmt::Result {
         let Some(estimate) = &self.report.estimate else { return Ok(()) };
         let title = self.paint("1", "Estimated top-down");
-        let runs: Vec<String> = estimate
-            .runs
-            .iter()
-            .map(|run| format!("{} {}", run.run, format::seconds(run.seconds)))
-            .collect();
         let covered = share(estimate.covered);
-        writeln!(self.out, "\n{title}: {covered} of the time; runs: {}", runs.join(", "))?;
-        self.program(estimate)?;
-        let kinds = [
-            ("function", estimate.functions.iter().collect()),
-            ("loop", estimate.loops.iter().collect()),
-            ("block", outside_of(&estimate.loops, &estimate.blocks)),
-        ];
-        for (kind, rows) in kinds {
-            self.rows(kind, &rows)?;
+        write!(self.out, "\n{title} of {covered} of the time")?;
+        if self.style.verbose {
+            let of = |run: &Run| format!("{} {}", run.run, format::seconds(run.seconds));
+            let runs: Vec<String> = estimate.runs.iter().map(of).collect();
+            write!(self.out, "; runs: {}", runs.join(", "))?;
         }
-        for note in &estimate.notes {
-            self.paragraph("note: ", note)?;
+        writeln!(self.out)?;
+        for ((label, part), letter) in estimate.program.parts.all().into_iter().zip(LETTERS) {
+            if !self.style.verbose && part.value < NONE && part.high < LITTLE {
+                continue;
+            }
+            let (low, high) = percent_bounds(part.low, part.high);
+            let (value, interval) = match part.has_value() {
+                true => (share(part.value), format!("{low}-{high} %")),
+                false => ("?".to_owned(), format!("up to {high} %")),
+            };
+            let filled = (part.value * BAR as f64).round() as usize;
+            let bar = letter.to_string().repeat(filled);
+            let how = match (&part.reason, part.has_value()) {
+                (Some(why), false) => format!("not known: {why}"),
+                _ => part.source.clone(),
+            };
+            let line = format!("  {label:<16}{value:>7}  {interval:>10}  {bar:<BAR$}  {how}");
+            writeln!(self.out, "{}", line.trim_end())?;
         }
         Ok(())
     }
 
-    fn program(&mut self, estimate: &Estimate) -> std::fmt::Result {
-        for ((label, part), letter) in estimate.program.parts.all().into_iter().zip(LETTERS) {
-            if part.high < 0.005 {
-                continue;
-            }
-            let (low, high) = percent_bounds(part.low, part.high);
-            let interval = format!("{low}-{high} %");
-            let filled = (part.value * BAR as f64).round() as usize;
-            let bar = letter.to_string().repeat(filled);
-            let line = format!(
-                "  {label:<16}{:>7}  {interval:>9}  {bar:<BAR$}  {}",
-                if part.has_value() { share(part.value) } else { "?".to_owned() },
-                part.source
-            );
-            writeln!(self.out, "{}", line.trim_end())?;
+    /// The loops, and blocks outside of them, that it divides; with `--verbose` functions and all others, too.
+    pub(super) fn estimated_code(&mut self, estimate: &Estimate) -> std::fmt::Result {
+        let blocks = outside_of(&estimate.loops, &estimate.blocks);
+        if self.style.verbose {
+            self.divided("function", &estimate.functions.iter().collect::<Vec<_>>())?;
+            self.divided("loop", &estimate.loops.iter().collect::<Vec<_>>())?;
+            return self.divided("block", &blocks);
         }
-        self.said(&estimate.program)
+        let mut rows: Vec<&Row> = estimate.loops.iter().chain(blocks).collect();
+        rows.sort_by(|a, b| b.share.total_cmp(&a.share));
+        self.divided("loop or block", &rows)
     }
 
-    fn said(&mut self, row: &Row) -> std::fmt::Result {
-        self.paragraph("        ", &row.sentence)?;
-        if row.next.is_empty() { Ok(()) } else { self.paragraph("        next: ", &row.next) }
-    }
-
-    fn rows(&mut self, kind: &str, rows: &[&Row]) -> std::fmt::Result {
+    fn divided(&mut self, kind: &str, rows: &[&Row]) -> std::fmt::Result {
         let most = if self.style.verbose { usize::MAX } else { ROWS };
         let is_shown = |row: &&&Row| self.style.verbose || row.share >= LEAST;
         let shown: Vec<&&Row> = rows.iter().filter(is_shown).take(most).collect();
@@ -74,23 +76,46 @@ impl Renderer<'_> {
             return Ok(());
         }
         writeln!(self.out, "\n   share  {:<BAR$}  {kind}", "time")?;
-        for row in shown {
+        for row in &shown {
             let name = short(&row.name);
-            let place = if kind == "function" || row.start.is_empty() {
-                name
-            } else {
-                format!("{}..{} {name}", row.start, row.end)
+            let place = match kind == "function" || row.start.is_empty() {
+                true => name,
+                false => format!("{}..{} {name}", row.start, row.end),
             };
-            let cycles = row.cycles_per_entry.map_or(String::new(), |cycles| {
-                let isolated = row.isolated.map_or(String::new(), |one| isolated(row, one));
-                format!("  {cycles:.2} cycles{isolated}")
-            });
-            writeln!(self.out, "  {:>6}  {}  {place}{cycles}", share(row.share), bar(&row.parts))?;
-            if !row.name.starts_with('[') {
+            let is_small = row.share < WORDS && !self.style.verbose;
+            let label = if is_small { largest(&row.parts) } else { String::new() };
+            let line = format!("  {:>6}  {}  {place}{label}", share(row.share), bar(&row.parts));
+            writeln!(self.out, "{}", line.trim_end())?;
+            if !is_small {
                 self.said(row)?;
             }
         }
+        let left = rows.len() - shown.len();
+        if left > 0 {
+            let hidden = rows.iter().map(|row| row.share).sum::<f64>()
+                - shown.iter().map(|row| row.share).sum::<f64>();
+            let text = format!("  … {left} more, {} together: -v", share(hidden.max(0.0)));
+            let text = self.paint("2", &text);
+            writeln!(self.out, "{text}")?;
+        }
         Ok(())
+    }
+
+    /// What is known of a row: its bottleneck, what it is there, and its cycles.
+    fn said(&mut self, row: &Row) -> std::fmt::Result {
+        if row.name.starts_with('[') {
+            return Ok(());
+        }
+        let mut said = vec![row.sentence.trim_end_matches('.').to_owned()];
+        if let Some(cycles) = row.cycles_per_entry {
+            let isolated = row.isolated.map_or(String::new(), |one| isolated(row, one));
+            said.push(format!("{cycles:.2} cycles{isolated}"));
+        }
+        self.paragraph("          ", &format!("{}.", said.join("; ")))?;
+        match row.next.is_empty() || !self.style.verbose {
+            true => Ok(()),
+            false => writeln!(self.out, "          {}", row.next),
+        }
     }
 }
 
@@ -111,6 +136,12 @@ fn isolated(row: &Row, cycles: f64) -> String {
 fn outside_of<'a>(loops: &[Row], blocks: &'a [Row]) -> Vec<&'a Row> {
     let is_same = |a: &Row, b: &Row| (&a.module, &a.start, &a.end) == (&b.module, &b.start, &b.end);
     blocks.iter().filter(|block| !loops.iter().any(|one| is_same(one, block))).collect()
+}
+
+/// The largest part, in short.
+fn largest(parts: &Parts) -> String {
+    let most = parts.all().into_iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value));
+    most.map_or(String::new(), |(label, part)| format!("  {label} {:.0} %", 100.0 * part.value))
 }
 
 /// A bar of all parts: r retiring, s bad speculation, f fetch bandwidth, l fetch latency, c core, m memory, and dots
@@ -149,6 +180,6 @@ mod tests {
             unexplained: of(0.2),
             ..Parts::default()
         };
-        assert_eq!(bar(&parts), "rrrcccccccccccccccmmmmmm......");
+        assert_eq!(bar(&parts), "rrccccccccccccmmmmm.....");
     }
 }

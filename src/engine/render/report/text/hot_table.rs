@@ -3,7 +3,7 @@
 use super::code::{share, short};
 use super::renderer::Renderer;
 use super::style::Style;
-use crate::documents::report_code::{BlockRow, FunctionRow};
+use crate::documents::report_code::{BlockRow, FunctionRow, Sampled};
 use crate::render::fit::elided;
 use std::fmt::Write as _;
 
@@ -122,13 +122,16 @@ impl Shown {
 }
 
 impl Renderer<'_> {
-    pub(super) fn functions(&mut self, rows: &[FunctionRow]) -> std::fmt::Result {
+    /// The functions that have samples worth a row, and how many others there are.
+    pub(super) fn functions(&mut self, all: &[FunctionRow], sampled: &Sampled) -> std::fmt::Result {
+        // A few samples are a share of some size, too.
+        let rows: Vec<&FunctionRow> = all.iter().filter(|row| self.is_worth(row.share)).collect();
         if rows.is_empty() {
             return Ok(());
         }
         let names: Vec<String> = rows.iter().map(|r| self.named(&r.name, &r.short)).collect();
         let modules: Vec<String> = rows.iter().map(|r| short(&r.module)).collect();
-        let place = |r: &FunctionRow| match (&r.gap, &r.hottest) {
+        let place = |r: &&FunctionRow| match (&r.gap, &r.hottest) {
             (Some(gap), _) => {
                 let brief = "(unavailable)".to_owned();
                 Shown { whole: format!("({gap})"), inlined: None, line: None, brief }
@@ -153,20 +156,31 @@ impl Renderer<'_> {
             let line = widths.line([&share, &bar, &samples, &name, module, &place]);
             writeln!(self.out, "{line}")?;
         }
+        let left = 1.0 - rows.iter().map(|row| row.share).sum::<f64>();
+        let (shown, known) = (rows.len(), sampled.functions.max(all.len()));
+        if shown < known {
+            let more = known - shown;
+            let text = format!(
+                "  … {more} more, {} together: --functions {known}",
+                self::share(left.max(0.0))
+            );
+            let text = self.paint("2", &text);
+            writeln!(self.out, "{text}")?;
+        }
         Ok(())
     }
 
-    /// The head of the table of blocks, and the line of each.
-    pub(super) fn block_lines(&self, rows: &[BlockRow]) -> (String, Vec<String>) {
+    /// The head of the table of blocks or loops, and the line of each.
+    pub(super) fn block_lines(&self, rows: &[BlockRow], what: &str) -> (String, Vec<String>) {
         let range = |r: &BlockRow| format!("{}..{} ", r.start, r.end);
         let name = |r: &BlockRow| self.named(&r.function, &r.function_short);
         let names: Vec<String> = rows.iter().map(|r| range(r) + &name(r)).collect();
         let place = |r: &BlockRow| Shown::at(r.file.as_deref(), r.line, &r.inlined);
         let places: Vec<Shown> = rows.iter().map(place).collect();
         let (of_names, of_places) =
-            (widest(&names, "block"), widest(places.iter().map(|p| &p.whole), "hottest line"));
+            (widest(&names, what), widest(places.iter().map(|p| &p.whole), "hottest line"));
         let widths = Widths::new(self.style, of_names, "depth".len(), of_places);
-        let head = widths.line(["share", "", "samples", "block", "depth", "hottest line"]);
+        let head = widths.line(["share", "", "samples", what, "depth", "hottest line"]);
         let line = |((row, whole), place): ((&BlockRow, &String), &Shown)| {
             let bar = self.style.bar(row.share, BAR);
             let (share, samples) = (share(row.share), row.samples.to_string());

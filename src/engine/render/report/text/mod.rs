@@ -2,10 +2,12 @@
 
 mod annotated;
 mod code;
+mod conclusion;
 mod estimate;
 mod hot_table;
 mod per_function;
 mod renderer;
+mod software;
 mod style;
 mod tree;
 

@@ -80,18 +80,18 @@ impl Renderer<'_> {
                 None => common.push(finding),
             }
         }
+        self.verdict()?;
         for (place, rows) in places.iter().zip(&parts) {
             self.part(place, rows)?;
         }
         for finding in common {
             self.finding(finding)?;
         }
-        self.code()?;
         self.estimate()?;
+        self.code()?;
         self.software()?;
-        for note in &report.notes {
-            self.paragraph("note: ", note)?;
-        }
+        self.next()?;
+        self.notes()?;
         self.unread()
     }
 
@@ -99,7 +99,10 @@ impl Renderer<'_> {
         let r = self.report;
         let dash = format!(" {} ", self.style.marks().dash);
         let mut parts = Vec::new();
-        if r.uarch.is_empty() && r.sampled.is_some() {
+        let is_of_samples = self.is_of_samples();
+        if is_of_samples && r.source == Source::NoPmu {
+            // The tree that there is none of has no table to speak of.
+        } else if r.uarch.is_empty() && r.sampled.is_some() {
             parts.push("samples, without counts for a tree".to_owned());
         } else if r.uarch.is_empty() && r.source == Source::Imported {
             parts.push("software counts, none of the core".to_owned());
@@ -109,10 +112,11 @@ impl Renderer<'_> {
             parts.push(self.paint("1", &r.uarch));
             parts.push(r.title.clone());
         }
-        // "Imported counts" would be of the tree that there is none of; the tree says "no core PMU".
+        // "Imported counts" would be of the tree that there is none of; of no core PMU the reason of its nodes or
+        // the end of this line speaks.
         let said = match r.source {
             Source::Imported => r.uarch.is_empty() && r.sampled.is_some(),
-            Source::NoPmu => r.nodes.iter().any(|n| n.missing.is_some()),
+            Source::NoPmu => is_of_samples || r.nodes.iter().any(|n| n.missing.is_some()),
             _ => false,
         };
         if !said {
@@ -124,6 +128,19 @@ impl Renderer<'_> {
         }
         if r.level > 0 && r.nodes.iter().any(|n| n.value.is_some()) {
             parts.push(format!("level {}", r.level));
+        }
+        if let Some(sampled) = &r.sampled {
+            let lost = match sampled.lost {
+                0 => String::new(),
+                lost => format!(", {lost} records lost"),
+            };
+            parts.push(format!("{} samples of {}{lost}", sampled.samples, sampled.event));
+        }
+        if is_of_samples && r.source == Source::NoPmu {
+            let why = r.nodes.iter().find_map(|node| node.missing.as_deref());
+            let label = r.source.label();
+            let why = why.map(|why| why.trim_start_matches("not measured: "));
+            parts.push(why.unwrap_or(label).to_owned());
         }
         let mut column = 0;
         for (i, part) in parts.iter().enumerate() {
@@ -142,7 +159,16 @@ impl Renderer<'_> {
         writeln!(self.out)
     }
 
+    /// Whether samples are all there is: no node was counted.
+    pub(super) fn is_of_samples(&self) -> bool {
+        self.report.sampled.is_some() && self.report.nodes.iter().all(|node| node.value.is_none())
+    }
+
     fn part(&mut self, place: &Place, rows: &Rows) -> std::fmt::Result {
+        let has_metrics = rows.info.iter().any(|info| info.value.is_some());
+        if self.is_of_samples() && !self.style.verbose && !has_metrics {
+            return Ok(());
+        }
         writeln!(self.out)?;
         let heading = format::place(place);
         if !heading.is_empty() {
@@ -184,7 +210,7 @@ impl Renderer<'_> {
         let text = format!("Mismeasured, outside -5..105 %: {}{more}.", names[..shown].join(", "));
         self.paragraph("", &text)?;
         match &first.next {
-            Some(next) => self.paragraph("next:   ", next),
+            Some(next) => self.paragraph("advice: ", next),
             None => Ok(()),
         }
     }
@@ -227,53 +253,26 @@ impl Renderer<'_> {
         if finding.kind == FindingKind::NotMeasured {
             return Ok(());
         }
-        writeln!(self.out)?;
-        let text = match finding.kind {
-            FindingKind::Bottleneck | FindingKind::Undecided => self.paint("1", &finding.text),
-            _ => finding.text.clone(),
-        };
-        self.paragraph("", &text)?;
+        let said = self.report.conclusion.as_ref().is_some_and(|of| of.verdict == finding.text);
         let parts = [
             ("means:  ", &finding.meaning),
             ("causes: ", &finding.causes),
-            ("next:   ", &finding.next),
+            ("advice: ", &finding.next),
         ];
+        if !said || parts.iter().any(|(_, text)| text.is_some()) {
+            writeln!(self.out)?;
+        }
+        if !said {
+            let text = match finding.kind {
+                FindingKind::Bottleneck | FindingKind::Undecided => self.paint("1", &finding.text),
+                _ => finding.text.clone(),
+            };
+            self.paragraph("", &text)?;
+        }
         for (head, text) in parts {
             if let Some(text) = text {
                 self.paragraph(head, text)?;
             }
-        }
-        Ok(())
-    }
-
-    fn software(&mut self) -> std::fmt::Result {
-        let report = self.report;
-        if report.software.is_empty() {
-            return Ok(());
-        }
-        let over = if report.repeats > 1 { ", mean of the runs" } else { "" };
-        writeln!(self.out, "\nSoftware counts{over}")?;
-        let shown = |name: &str| name.trim_end_matches("_ms").replace('_', " ");
-        let label = report.software.keys().map(|k| shown(k).len()).max().unwrap_or(0);
-        for (name, value) in &report.software {
-            let unit = if name.ends_with("_ms") { " ms" } else { "" };
-            let text = match value {
-                // No digits that its error makes meaningless.
-                Some(v) if report.software_error.get(name).is_some_and(|e| *e >= 1.0) => {
-                    format!("{v:>14.0}")
-                }
-                Some(v) if !unit.is_empty() => format!("{v:>14.2}"),
-                Some(v) if v.fract() == 0.0 => format!("{:>14}", format::count(*v)),
-                Some(v) => format!("{v:>14.3}"),
-                None => {
-                    let why = report.software_missing.get(name);
-                    why.cloned().unwrap_or_else(|| "not measured".into())
-                }
-            };
-            let unit = if value.is_some() { unit } else { "" };
-            let error = report.software_error.get(name);
-            let error = error.map(|e| format!(" ±{}", format::number(*e))).unwrap_or_default();
-            writeln!(self.out, "  {:<label$}  {text}{unit}{error}", shown(name))?;
         }
         Ok(())
     }
@@ -300,7 +299,8 @@ impl Renderer<'_> {
         let indent = head.chars().count();
         let mut column = indent;
         let mut line = head.to_owned();
-        for word in text.split_whitespace() {
+        let flat = text.replace(['\n', '\t'], " ");
+        for word in format::words(&flat).into_iter().filter(|word| !word.is_empty()) {
             let length = word.chars().count();
             if column > indent && column + 1 + length > self.style.width {
                 writeln!(self.out, "{line}")?;

@@ -13,11 +13,23 @@ pub struct Style {
     pub fits: bool,
     /// All nodes and metrics, the counts of each node, and why an error is missing.
     pub verbose: bool,
+    /// Neither notes nor what to do next.
+    pub quiet: bool,
+    /// All hot functions and blocks of the document: their numbers were asked for.
+    pub all_code: bool,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self { color: false, ascii: false, width: 100, fits: false, verbose: false }
+        Self {
+            color: false,
+            ascii: false,
+            width: 100,
+            fits: false,
+            verbose: false,
+            quiet: false,
+            all_code: false,
+        }
     }
 }
 

@@ -39,8 +39,7 @@ impl Renderer<'_> {
         self.missing_errors(&shown)?;
         let hidden = nodes.len() - shown.len();
         if hidden > 0 {
-            let text =
-                format!("{hidden} nodes below unflagged ones are hidden (--verbose shows them)");
+            let text = format!("{hidden} nodes below unflagged ones are left out: -v");
             let text = self.paint("2", &text);
             writeln!(self.out, "{text}")?;
         }

@@ -1,0 +1,81 @@
+//! Commands of tdtool that show more of some code, as a shell takes them.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use tma::shell::quoted;
+
+/// `tdtool block` of the code at an address of a program or library that the command runs: its loop with the values of
+/// a further run, where the command is known to give them, else the block there.
+pub(crate) fn block(
+    module: &str,
+    start: &str,
+    is_loop: bool,
+    options: &[&str],
+    command: &[String],
+) -> String {
+    let values = values(module, command);
+    // What a loop of several blocks does depends on values.
+    let mark = if is_loop && values.is_some() { "@" } else { "" };
+    let mut words =
+        vec!["tdtool".to_owned(), "block".to_owned(), format!("{module}:{mark}{start}")];
+    words.extend(options.iter().map(|option| (*option).to_owned()));
+    match values {
+        Some(own) if own.is_empty() => words.push("--run".to_owned()),
+        Some(own) => {
+            words.push("--".to_owned());
+            words.extend(own);
+        }
+        None => {}
+    }
+    quoted(&words)
+}
+
+/// What `tdtool block` runs for the values of a program: its arguments; of a library the command that loads it. `None` of
+/// a program that the command starts in turn, and without a command.
+fn values(module: &str, command: &[String]) -> Option<Vec<String>> {
+    let (program, rest) = command.split_first()?;
+    let own = found(program, rest);
+    if own.is_some() && own == Path::new(module).canonicalize().ok() {
+        return Some(rest.to_vec());
+    }
+    let name = Path::new(module).file_name()?.to_string_lossy();
+    name.contains(".so").then(|| command.to_vec())
+}
+
+/// The file that a command runs.
+fn found(program: &str, rest: &[String]) -> Option<PathBuf> {
+    let line: Vec<OsString> = std::iter::once(program)
+        .chain(rest.iter().map(String::as_str))
+        .map(OsString::from)
+        .collect();
+    let program = PathBuf::from(workload::resolve(&line).into_iter().next()?);
+    if program.components().count() > 1 {
+        return program.canonicalize().ok();
+    }
+    let folders = std::env::var_os("PATH")?;
+    let all = std::env::split_paths(&folders).map(|folder| folder.join(&program));
+    all.into_iter().find(|path| path.is_file())?.canonicalize().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_of_the_program_is_measured_with_its_values() {
+        let own = std::env::current_exe().unwrap().display().to_string();
+        let of = |module: &str, command: &[&str]| {
+            let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+            block(module, "0x20", true, &[], &command)
+        };
+        assert_eq!(of(&own, &[&own, "a b"]), format!("tdtool block {own}:@0x20 -- 'a b'"));
+        assert_eq!(of(&own, &[&own]), format!("tdtool block {own}:@0x20 --run"));
+        assert_eq!(
+            of("/lib/libz.so.1", &["gzip", "x"]),
+            "tdtool block /lib/libz.so.1:@0x20 -- gzip x"
+        );
+        // A program that the command starts: its arguments are not known.
+        assert_eq!(of(&own, &["sh", "-c", "exec x"]), format!("tdtool block {own}:0x20"));
+        assert_eq!(of(&own, &[]), format!("tdtool block {own}:0x20"));
+    }
+}

@@ -1,0 +1,26 @@
+//! What a report comes to: a document → its verdict in one or two sentences, and commands that show more.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `verdict` | the verdict |
+//! | `facts` | what both read from the document |
+//! | `next` | what to do next |
+
+mod facts;
+mod next;
+mod verdict;
+
+use crate::documents::Report;
+use crate::documents::conclusion::Conclusion;
+use crate::topdown::LiveAsk;
+
+/// Enters the conclusion of a report of a whole measurement; `live`: what was asked of a live measurement.
+pub(crate) fn conclude(report: &mut Report, live: Option<&LiveAsk>) {
+    if report.interval.is_some() {
+        return;
+    }
+    let verdict = verdict::verdict(report).unwrap_or_default();
+    let next = next::next(report, live);
+    let is_empty = verdict.is_empty() && next.is_empty();
+    report.conclusion = (!is_empty).then_some(Conclusion { verdict, next });
+}

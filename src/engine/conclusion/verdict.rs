@@ -1,0 +1,167 @@
+//! The verdict: what takes the time, with the number, as far as it is known.
+
+use super::facts::{MUCH, faults, is_counted, kernel};
+use crate::documents::estimate::Estimate;
+use crate::documents::report::{FindingKind, Report};
+use crate::documents::report_code::{FunctionRow, LoopRow, Sampled};
+use crate::format;
+
+/// An estimate of less of the time says of how much it is.
+const NEARLY_ALL: f64 = 0.9;
+/// Code with this share of the time is what the report is about.
+const HOT: f64 = 0.3;
+/// The unit of which rates are shown.
+const THOUSAND: f64 = 1000.0;
+
+/// The verdict; none where nothing was measured, or of several trees.
+pub(super) fn verdict(report: &Report) -> Option<String> {
+    if is_counted(report) {
+        return counted(report);
+    }
+    match &report.estimate {
+        Some(estimate) => Some(estimated(report, estimate)),
+        None => sampled(report, report.sampled.as_ref().filter(|sampled| sampled.samples > 0)?),
+    }
+}
+
+/// That of the counted tree.
+fn counted(report: &Report) -> Option<String> {
+    use FindingKind::{Bottleneck, Nothing, Undecided};
+    let mut found = report.findings.iter();
+    let first = found.find(|one| matches!(one.kind, Bottleneck | Undecided | Nothing))?;
+    (report.places().len() == 1).then(|| first.text.clone())
+}
+
+/// That of the estimated tree, and of how much of the time it is.
+fn estimated(report: &Report, estimate: &Estimate) -> String {
+    let (covered, kernel) = (estimate.covered, kernel(report));
+    let said = &estimate.program.sentence;
+    if covered >= NEARLY_ALL {
+        return said.clone();
+    }
+    let looked = format!("{} of the time that was looked at", percent(covered));
+    match kernel > covered {
+        true => format!("{} Of the {looked}: {said}", in_kernel(report)),
+        false if kernel >= 0.01 => {
+            format!("{said} That is of the {looked}; the kernel has {}.", percent(kernel))
+        }
+        false => format!("{said} That is of the {looked}."),
+    }
+}
+
+/// Where the samples are.
+fn sampled(report: &Report, sampled: &Sampled) -> Option<String> {
+    if kernel(report) >= MUCH {
+        return Some(in_kernel(report));
+    }
+    let is_time = ["clock", "cycles"].iter().any(|of| sampled.event.contains(of));
+    let whole = match is_time {
+        true => "the time".to_owned(),
+        false => format!("the samples of {}", sampled.event),
+    };
+    let first = report.functions.first()?;
+    let name = |short: &str, whole: &str| {
+        if short.is_empty() { whole.to_owned() } else { short.to_owned() }
+    };
+    let of_loop = report.loops.first().filter(|one| one.share >= HOT);
+    let found = match of_loop {
+        Some(LoopRow { function, function_short, share, file, line, .. }) => format!(
+            "{} of {whole} is in one loop of {}{}",
+            percent(*share),
+            name(function_short, function),
+            place(file.as_deref(), *line)
+        ),
+        None if first.share >= HOT => {
+            let FunctionRow { short, name: whole_name, share, .. } = first;
+            format!("{} of {whole} is in {}", percent(*share), name(short, whole_name))
+        }
+        None => format!(
+            "No function has more than {} of {whole}; the hottest is {}",
+            percent(first.share),
+            name(&first.short, &first.name)
+        ),
+    };
+    let why = if is_time { "; samples do not show why" } else { "" };
+    Some(format!("{found}{why}."))
+}
+
+/// That most of the time is in the kernel, and what brings the program there.
+fn in_kernel(report: &Report) -> String {
+    let faults = faults(report).map_or(String::new(), |rate| {
+        let rate = (rate / THOUSAND).round() * THOUSAND;
+        format!(", with {} page faults a second", format::count(rate))
+    });
+    format!("{} of the time is in the kernel{faults}.", percent(kernel(report)))
+}
+
+fn percent(share: f64) -> String {
+    match share {
+        share if share < 0.1 => format!("{:.1} %", 100.0 * share),
+        share => format!("{:.0} %", 100.0 * share),
+    }
+}
+
+/// ` (file.c:4)`.
+fn place(file: Option<&str>, line: Option<u32>) -> String {
+    let name = file.map(|file| file.rsplit('/').next().unwrap_or(file));
+    name.zip(line).map_or(String::new(), |(name, line)| format!(" ({name}:{line})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documents::estimate::Row;
+    use crate::documents::report::Source;
+
+    fn report(kernel: f64, loops: &[f64]) -> Report {
+        let mut report = Report::new(Source::NoPmu);
+        report.sampled = Some(Sampled {
+            event: "cpu-clock".into(),
+            samples: 100,
+            kernel: Some(kernel),
+            ..Sampled::default()
+        });
+        report.functions =
+            vec![FunctionRow { name: "walk".into(), share: 0.25, ..FunctionRow::default() }];
+        let of = |share: &f64| LoopRow {
+            function: "walk".into(),
+            file: Some("/src/chase.c".into()),
+            line: Some(4),
+            share: *share,
+            ..LoopRow::default()
+        };
+        report.loops = loops.iter().map(of).collect();
+        report
+    }
+
+    #[test]
+    fn samples_give_the_hottest_code_and_no_reason() {
+        let of = |kernel, loops: &[f64]| verdict(&report(kernel, loops)).unwrap();
+        assert_eq!(
+            of(0.1, &[0.57]),
+            "57 % of the time is in one loop of walk (chase.c:4); samples do not show why."
+        );
+        assert_eq!(
+            of(0.1, &[0.1]),
+            "No function has more than 25 % of the time; the hottest is walk; samples do not show why."
+        );
+        assert_eq!(of(0.89, &[0.1]), "89 % of the time is in the kernel.");
+    }
+
+    /// By hand: 1,024,054 faults in 2.519 s are 406,532 a second.
+    #[test]
+    fn an_estimate_of_a_part_of_the_time_says_so() {
+        let mut report = report(0.93, &[]);
+        report.software.insert("page_faults".into(), Some(1_024_054.0));
+        report.software.insert("task_clock_ms".into(), Some(2519.0));
+        let program = Row { sentence: "Memory Bound: 94 %.".into(), ..Row::default() };
+        report.estimate = Some(Estimate { covered: 0.067, program, ..Estimate::default() });
+        assert_eq!(
+            verdict(&report).unwrap(),
+            "93 % of the time is in the kernel, with 407,000 page faults a second. Of the 6.7 % of the time that \
+             was looked at: Memory Bound: 94 %."
+        );
+        report.estimate.as_mut().unwrap().covered = 0.95;
+        assert_eq!(verdict(&report).unwrap(), "Memory Bound: 94 %.");
+    }
+}

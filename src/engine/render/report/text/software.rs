@@ -1,0 +1,77 @@
+//! Software counts: all of them where they are all that was counted, else those that say something.
+
+use super::renderer::Renderer;
+use crate::format;
+use std::fmt::Write as _;
+
+/// Below so many processors in use a program waited, or did not get them.
+const IDLE: f64 = 0.8;
+/// Events a second from which they are worth a word.
+const MANY: f64 = 1000.0;
+
+impl Renderer<'_> {
+    pub(super) fn software(&mut self) -> std::fmt::Result {
+        let report = self.report;
+        let is_all = report.sampled.is_none()
+            && report.estimate.is_none()
+            && report.nodes.iter().all(|n| n.value.is_none());
+        match is_all || report.repeats > 1 || self.style.verbose {
+            _ if report.software.is_empty() => Ok(()),
+            true => self.software_table(),
+            false => self.notable(),
+        }
+    }
+
+    /// What stands out, on one line.
+    fn notable(&mut self) -> std::fmt::Result {
+        let value = |name: &str| self.report.software.get(name).copied().flatten();
+        let seconds = value("wall_ms").filter(|ms| *ms > 0.0).map(|ms| ms / 1e3);
+        let rate = |name: &str, label: &str| {
+            let rate = value(name)? / seconds?;
+            (rate >= MANY).then(|| format!("{} {label} a second", format::number(rate)))
+        };
+        let used = value("cpus_used").filter(|used| *used < IDLE);
+        let used = used.map(|used| {
+            format!("{used:.2} CPUs used: otherwise it slept, or waited for a processor")
+        });
+        let switches = rate("context_switches", "context switches");
+        // Of a program that is in the kernel the verdict has them.
+        let is_kernel = self.report.sampled.as_ref().and_then(|of| of.kernel) >= Some(0.5);
+        let faults = rate("page_faults", "page faults").filter(|_| !is_kernel);
+        let found: Vec<String> = [used, switches, faults].into_iter().flatten().collect();
+        if found.is_empty() {
+            return Ok(());
+        }
+        writeln!(self.out)?;
+        self.paragraph("", &found.join("; "))
+    }
+
+    fn software_table(&mut self) -> std::fmt::Result {
+        let report = self.report;
+        let over = if report.repeats > 1 { ", mean of the runs" } else { "" };
+        writeln!(self.out, "\nSoftware counts{over}")?;
+        let shown = |name: &str| name.trim_end_matches("_ms").replace('_', " ");
+        let label = report.software.keys().map(|k| shown(k).len()).max().unwrap_or(0);
+        for (name, value) in &report.software {
+            let unit = if name.ends_with("_ms") { " ms" } else { "" };
+            let text = match value {
+                // No digits that its error makes meaningless.
+                Some(v) if report.software_error.get(name).is_some_and(|e| *e >= 1.0) => {
+                    format!("{v:>14.0}")
+                }
+                Some(v) if !unit.is_empty() => format!("{v:>14.2}"),
+                Some(v) if v.fract() == 0.0 => format!("{:>14}", format::count(*v)),
+                Some(v) => format!("{v:>14.3}"),
+                None => {
+                    let why = report.software_missing.get(name);
+                    why.cloned().unwrap_or_else(|| "not measured".into())
+                }
+            };
+            let unit = if value.is_some() { unit } else { "" };
+            let error = report.software_error.get(name);
+            let error = error.map(|e| format!(" ±{}", format::number(*e))).unwrap_or_default();
+            writeln!(self.out, "  {:<label$}  {text}{unit}{error}", shown(name))?;
+        }
+        Ok(())
+    }
+}

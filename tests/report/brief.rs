@@ -1,0 +1,113 @@
+//! The default text: the verdict first, what says nothing left out and counted, commands that run.
+
+use super::{compiled, report};
+use crate::support::files::{Folder, root, text};
+use crate::support::quiet::busy;
+use crate::support::run::tdtool;
+
+/// One hot loop.
+const LOOP: &str = r#"
+#include <stdlib.h>
+__attribute__((noinline)) static unsigned long dependent(unsigned long x, long rounds) {
+    for (long i = 0; i < rounds; i++) x = (x + i) ^ (x >> 3);
+    return x;
+}
+int main(int count, char **arguments) { return dependent(count, atol(arguments[1])) == 1; }
+"#;
+
+/// Nothing but page faults: each page of fresh memory is touched once.
+const FAULTS: &str = r#"
+#include <sys/mman.h>
+int main(void) {
+    for (int round = 0; round < 60; round++) {
+        long size = 16L << 20;
+        char *all = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        madvise(all, size, MADV_NOHUGEPAGE);
+        for (long at = 0; at < size; at += 4096) all[at] = 1;
+        munmap(all, size);
+    }
+    return 0;
+}
+"#;
+
+/// Most lines of a program with one hot loop, and of any.
+const ONE: usize = 24;
+const ANY: usize = 40;
+
+#[test]
+fn a_program_with_one_hot_loop_fits_on_a_screen() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, LOOP, &[]) else { return };
+    let command = ["--", &program, "300000000"];
+    let shown = report(&command).stderr;
+    need!(shown.contains("samples of cpu-clock"), shown);
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines.len() <= ONE, "{} lines: {shown}", lines.len());
+    let verdict = lines.iter().skip(1).find(|line| !line.is_empty()).expect("a verdict");
+    assert!(verdict.contains("% of the time is in one loop of dependent"), "{shown}");
+    assert!(lines.iter().any(|line| line.contains("  loop  ")), "{shown}");
+    for once in ["no core PMU", "--estimate", "of the time is in"] {
+        assert_eq!(shown.matches(once).count(), 1, "{once}: {shown}");
+    }
+    assert!(
+        shown.contains(&format!("\n        tdtool report --estimate -- {program} 300000000\n")),
+        "{shown}"
+    );
+    assert!(
+        shown.contains(&format!("tdtool block {program}:@0x")) && shown.contains(" -- 300000000\n"),
+        "{shown}"
+    );
+    // What is left out is one option away.
+    let all = report(&[&["-v"][..], &command].concat()).stderr;
+    assert!(all.contains("Software counts") && all.contains("timer interrupt"), "{all}");
+    let quiet = report(&[&["-q"][..], &command].concat()).stderr;
+    assert!(!quiet.contains("next:") && !quiet.contains("note:"), "{quiet}");
+    assert!(quiet.contains("of the time is in one loop of dependent"), "{quiet}");
+}
+
+/// By construction: nearly all of the time is the kernel's, for page faults.
+#[test]
+fn a_program_in_the_kernel_gets_advice_on_the_kernel() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, FAULTS, &[]) else { return };
+    let shown = report(&["--", &program]).stderr;
+    need!(shown.contains("% of the time is in the kernel"), shown);
+    assert!(shown.contains("page faults a second"), "{shown}");
+    let next = shown.split("next: ").nth(1).expect("what to do");
+    let first = next.lines().nth(1).unwrap_or_default().trim();
+    assert!(first.starts_with("tdtool report --callers ") && first.ends_with(&program), "{shown}");
+    assert!(shown.lines().count() <= ANY, "{shown}");
+}
+
+/// Evidence of a Zen 3: the same text anywhere.
+#[test]
+fn an_estimate_is_a_verdict_a_tree_and_loops() {
+    for name in ["divider", "list-walk", "random-branch", "transposed"] {
+        let file = root().join(format!("tests/processors/zen3/{name}.evidence.json.gz"));
+        let shown = tdtool(["report", text(&file)]).succeeded().stdout;
+        assert!(shown.lines().count() <= ONE, "{name}: {shown}");
+        assert_eq!(shown.matches("Estimated top-down").count(), 1, "{shown}");
+        assert!(!shown.contains("no evidence") && !shown.contains("0-0 %"), "{shown}");
+        let verdict = shown.lines().skip(1).find(|line| !line.is_empty()).expect("a verdict");
+        let words = ["Bound: ", "Bad Speculation: ", "Retiring: ", "Not explained: ", "Undecided"];
+        assert!(words.iter().any(|word| verdict.contains(word)), "{name}: {shown}");
+        // Each part has a number, or says that it is not known.
+        let csv = tdtool(["report", text(&file), "--format", "csv"]).succeeded().stdout;
+        let parts: Vec<&str> = csv.lines().filter(|row| row.starts_with("estimate,")).collect();
+        assert_eq!(parts.len(), 7, "{csv}");
+        assert!(csv.lines().any(|row| row.starts_with("loop,0x")), "{csv}");
+    }
+}
+
+/// A command of several lines stays the same command.
+#[test]
+fn a_script_on_the_command_line_is_printed_as_one_word() {
+    let script =
+        "x = 1\nfor i in range(3000000):\n    x = (x * 3 + i) % 1000003\nprint('it is', x)\n";
+    let shown = report(&["--", "python3", "-c", script]);
+    need!(shown.stderr.contains("samples of cpu-clock"), shown.stderr);
+    let quoted = r"-- python3 -c $'x = 1\nfor i in range(3000000):\n    x = (x * 3 + i) % 1000003\nprint(\'it is\', x)\n'";
+    assert!(shown.stderr.contains(quoted), "{}", shown.stderr);
+}
