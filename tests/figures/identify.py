@@ -88,7 +88,7 @@ def main():
             if verdict == "wrong":
                 wrong.append(f"{name}, {view}: {table}, contradicted by {len(document['contradicted'])} facts")
     for view, count in shares.items():
-        print(f"{view:38} right {count['right']:3} unknown {count['unknown']:3} named among others {count['named']:3} wrong {count['wrong']:3}")
+        print(f"{view:40} right {count['right']:3} unknown {count['unknown']:3} named among others {count['named']:3} wrong {count['wrong']:3}")
     print("\n".join(wrong))
 
 

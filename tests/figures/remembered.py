@@ -3,9 +3,10 @@
 
   cargo build --release && python3 tests/figures/remembered.py
 
-`if (a[i] >= 128) s += a[i]` over arrays of 256 bytes to 1 MiB. The true share is 1 - (time of an array of 256 of these bytes
-again and again, which is predicted) / (time of random ones). How much a predictor remembers decides it: processors differ.
-Sorted bytes take less time than either, as their branches are taken rarely or always.
+`if (a[i] >= 128) s += a[i]` over arrays of 256 bytes to 1 MiB. The true share is 1 - (time of an array that has 8,192 of these
+bytes again and again) / (time of random ones), where a predictor remembers 8,192 outcomes; how many more it does decides it, and
+processors differ (`tdtool doctor` says how many). --piece: another number. Sorted bytes are no control: where the branch is taken
+rarely or always it takes less time, predicted or not.
 """
 
 import argparse
@@ -31,7 +32,7 @@ int main(int count, char **arguments) {
     long n = atol(arguments[1]), s = 0;
     unsigned x = 1;
     for (long i = 0; i < n; i++) { x = x * 1664525u + 1013904223u; a[i] = x >> 24; }
-    if (count > 2 && arguments[2][0] == 'p') for (long i = 256; i < n; i++) a[i] = a[i % 256];
+    if (count > 2 && arguments[2][0] == 'p') { long piece = atol(arguments[4]); for (long i = piece; i < n; i++) a[i] = a[i % piece]; }
     clock_t start = clock();
     for (long left = count > 3 ? atol(arguments[3]) : 0; left > 0; left -= n) s += walk(a, n);
     printf("%.4f %ld\n", (double)(clock() - start) / CLOCKS_PER_SEC, s);
@@ -42,7 +43,7 @@ OPTIONS = ["-O2", "-g", "-fno-if-conversion", "-fno-if-conversion2", "-fno-tree-
 
 def seconds(command):
     """The least processor time of some runs."""
-    runs = (subprocess.run(command, check=True, capture_output=True, text=True).stdout for _ in range(3))
+    runs = (subprocess.run(command, check=True, capture_output=True, text=True).stdout for _ in range(5))
     return min(float(out.split()[0]) for out in runs)
 
 
@@ -50,6 +51,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tool", default="target/release/tdtool")
     parser.add_argument("--bytes", default=",".join(str(1 << bits) for bits in range(8, 21)))
+    parser.add_argument("--piece", default="8192", help="bytes of the predicted array (default 8192)")
     parser.add_argument("--options", default="", help="of tdtool, before its command")
     args = parser.parse_args()
     need(args.tool)
@@ -60,8 +62,9 @@ def main():
             file.write(PROGRAM)
         subprocess.run(["cc", *OPTIONS, "-o", program, source], check=True)
         for size in args.bytes.split(","):
-            random, predicted = ([program, size, order, str(3 << 27)] for order in ("random", "predicted"))
-            truth = max(0.0, 1 - seconds(predicted) / seconds(random))
+            random, predicted = ([program, size, order, str(3 << 27), args.piece] for order in ("random", "predicted"))
+            spent = seconds(random)
+            truth = max(0.0, 1 - seconds(predicted) / spent) if int(size) > int(args.piece) else 0.0
             for command, true in ((random, truth), (predicted, 0.0)):
                 found, error = estimate(tool, command, folder, options)
                 if found is None:

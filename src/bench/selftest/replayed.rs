@@ -7,7 +7,7 @@ use super::{answers, kept};
 use crate::timing::clock::SentinelRun;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use tma::self_test::{Answer, Answers, Open, Seen};
+use tma::self_test::{Answer, Answers, Open, Room, Seen};
 
 fn replayed(name: &str, stated: Option<u32>) -> Answers {
     let folder =
@@ -36,6 +36,22 @@ fn a_masked_granite_rapids_can_be_measured_on_and_its_mispredictions_cost_25_cyc
     // Its real width, with the masked one's table: the table is wrong.
     let masked = replayed("masked-granite-rapids-gnr.json", Some(5));
     assert!(masked.width.unwrap() > 5.9, "{masked:?}");
+}
+
+/// A Zen 4 by version 8: random bytes that a C program goes through again and again take 0.84 ns each up to 32,768 of them, and 1.8 ns
+/// of 65,536 (`tests/figures/remembered.py`). The earlier files have no such test, so their range is the widest.
+#[test]
+fn a_zen_4_remembers_32_768_outcomes_and_others_are_not_known_to() {
+    let zen4 = replayed("zen4.json", Some(6));
+    let remembered = zen4.remembered.as_ref().unwrap();
+    let limit = remembered.limit();
+    assert_eq!(limit.0.map(|one| one.outcomes), Some(1 << 15), "{remembered:?}");
+    assert_eq!(limit.1.map(|one| one.outcomes), Some(1 << 16), "{remembered:?}");
+    let room = zen4.rules().room;
+    assert!(room.most - room.least <= 2, "{room:?}");
+    let earlier = replayed("masked-granite-rapids-gnr.json", Some(6));
+    assert_eq!(earlier.open[&Answer::Remembered], Open::NotAsked);
+    assert_eq!(earlier.rules().room, Room::default());
 }
 
 /// Times of a core of 6 a cycle without peculiarities, in 16 attempts alike but for errors of 0.1 %.

@@ -52,7 +52,7 @@ pub enum Consumer {
     Sentinel,
     /// The check of a block against the issue width.
     WidthCheck,
-    /// The variants that measure a block's front-end and slot bounds.
+    /// The variants that measure front-end and slot bounds of blocks, also of those that estimates divide.
     FrontEndBounds,
     /// The store-aliasing assumption of blocks.
     StoreAliasing,
