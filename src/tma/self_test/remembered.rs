@@ -69,7 +69,8 @@ fn modelled(outcomes: u32, size: u32) -> f64 {
 }
 
 impl Remembered {
-    /// The models between which this processor is.
+    /// The models between which this processor is: half as large and twice as large at least, as the branches of a program take
+    /// other room than the test's.
     pub fn room(&self) -> Room {
         let all = || SMALLEST..=LARGEST;
         let each = |size: u32, holds: fn(&Sequence, f64) -> bool| {
@@ -90,9 +91,9 @@ impl Remembered {
         let typical = all().min_by(|a, b| distance(*a).total_cmp(&distance(*b)));
         let typical = typical.unwrap_or(Room::default().typical);
         Room {
-            least: least.unwrap_or(SMALLEST).min(typical),
+            least: least.unwrap_or(SMALLEST).min(typical - 1).max(SMALLEST),
             typical,
-            most: most.unwrap_or(LARGEST).max(typical),
+            most: most.unwrap_or(LARGEST).max(typical + 1).min(LARGEST),
         }
     }
 
@@ -125,13 +126,13 @@ mod tests {
     #[test]
     fn the_model_is_as_large_as_what_the_processor_remembers() {
         let zen4 = of(&[(14, 0.0, 0.0), (15, 0.0, 0.006), (16, 0.29, 0.34), (17, 0.42, 0.45)]);
-        assert_eq!(zen4.room(), Room { least: 11, typical: 11, most: 12 });
+        assert_eq!(zen4.room(), Room { least: 10, typical: 11, most: 12 });
         let limit = zen4.limit();
         assert_eq!(limit.0.map(|one| one.outcomes), Some(1 << 15));
         assert_eq!(limit.1.map(|one| one.outcomes), Some(1 << 16));
         let emerald = of(&[(12, 0.0, 0.0), (13, 0.1, 0.15), (14, 0.35, 0.4), (15, 0.45, 0.48)]);
         let room = emerald.room();
-        assert!((8..=9).contains(&room.least) && (9..=10).contains(&room.most), "{room:?}");
+        assert!((7..=8).contains(&room.least) && (9..=10).contains(&room.most), "{room:?}");
     }
 
     /// What is not known only widens.
@@ -142,8 +143,8 @@ mod tests {
         assert_eq!(of(&[(10, 0.0, 0.0)]).room().most, LARGEST);
         // By hand: a bank of 2^14 remembers 2^17.
         let all = of(&LENGTHS.map(|bits| (u32::from(bits), 0.0, 0.0))).room();
-        assert!(all.least >= 14 && all.most == LARGEST, "{all:?}");
+        assert!(all.least >= 13 && all.most == LARGEST, "{all:?}");
         let none = of(&LENGTHS.map(|bits| (u32::from(bits), 0.5, 0.5)));
-        assert_eq!(none.room(), Room { least: SMALLEST, typical: SMALLEST, most: SMALLEST });
+        assert_eq!(none.room(), Room { least: SMALLEST, typical: SMALLEST, most: SMALLEST + 1 });
     }
 }
