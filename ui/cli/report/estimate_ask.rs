@@ -60,13 +60,11 @@ fn write(path: &Path, evidence: &Evidence) -> Result<()> {
     let elsewhere = std::env::temp_dir().join(name);
     match evidence_file::write(&elsewhere, evidence) {
         Ok(()) => {
-            let command = format!("mv {}", quoted(&[elsewhere.as_path(), path]));
-            let remedy =
-                error.remedy().map(|remedy| format!("{remedy}; then ")).unwrap_or_default();
-            let remedy = format!("{remedy}{command}");
-            let cause = error.cause().map(str::to_owned);
-            let error = Error::failed(error.what());
-            Err(cause.map_or(error.clone(), |cause| error.because(cause)).hint(remedy))
+            let folder = path.parent().filter(|of| !of.as_os_str().is_empty() && !of.exists());
+            let first = folder.map(|of| format!("mkdir -p {} && ", quoted(&[of])));
+            let first = first.unwrap_or_default();
+            let remedy = format!("{first}mv {}", quoted(&[elsewhere.as_path(), path]));
+            Err(error.hint(remedy))
         }
         Err(_) => Err(error),
     }
