@@ -110,16 +110,14 @@ fn pipe(path: &Path) -> io::Result<Option<File>> {
 
 /// Keeps all of an input. A text is limited as texts are everywhere, a recording by the disk.
 fn keep(path: &Path, mut input: impl Read) -> io::Result<File> {
-    let mut start = [0; 8];
+    let mut start = [0; 64];
     let n = fill(&mut input, &mut start)?;
     let start = &start[..n];
     let packing = Packing::of(start);
-    let is_recording =
-        crate::perfdata::recognise(start) || start.starts_with(&crate::session::MAGIC);
     let all = start.chain(input);
     let most = match packing {
         Some(_) => MOST_UNPACKED,
-        None if is_recording => u64::MAX - 1,
+        None if start.contains(&0) => u64::MAX - 1,
         None => tma::files::LONGEST_TEXT,
     };
     let mut file = unnamed(&std::env::temp_dir())?;

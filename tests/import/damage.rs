@@ -27,7 +27,7 @@ fn unreadable_empty_and_foreign_files_say_what_they_are() {
         (&b""[..], "the file is empty"),
         (b"PERFILE2\x68\0\0\0", "perf.data"),
         (b"\x7fELF\x02\x01", "a program"),
-        (b"\x1f\x8b\x08\0", "gzip"),
+        (b"\x1f\x8b\x08\0", "compressed with gzip and does not unpack"),
         (b"abc\0def\n", ":1: this is a binary file"),
         (b"1,,cycles,1,100.00,,\n1,,cyc\0les,1,100.00,,\n", ":2: this is a binary file"),
         (b"\n  \n\n", "no recorded counts found"),
@@ -40,7 +40,8 @@ fn unreadable_empty_and_foreign_files_say_what_they_are() {
         (b"\x89TDS\r\n\x1a\n\x01\0\0\0\0\0\0\0", "is damaged at byte 0"),
     ] {
         let error = error(bytes);
-        assert!(error.what().contains(expected), "{expected}: {error}");
+        let text = format!("{} {}", error.what(), error.cause().unwrap_or_default());
+        assert!(text.contains(expected), "{expected}: {error}");
     }
     // Every error of a foreign file says what would be right.
     assert!(error(b"hello\n").remedy().unwrap().contains("perf stat -x,"));

@@ -3,8 +3,7 @@
 //! findings among all; rows of one program rise and fall together, under which the bound holds (Benjamini and Yekutieli,
 //! Ann. Stat. 29, 2001).
 
-use super::{Diff, DiffRow, Judgement};
-use serde::Serialize;
+use super::{Diff, DiffRow, FalseFindings, Judgement};
 use std::f64::consts::PI;
 use tma::tree::student_t95;
 
@@ -14,19 +13,6 @@ const RATE: f64 = 0.05;
 const MANY: f64 = 200.0;
 /// Half width of a normal 95 % interval in standard errors.
 const Z95: f64 = 1.96;
-
-/// What was done about false findings.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FalseFindings {
-    /// `Benjamini-Hochberg`.
-    pub method: &'static str,
-    /// Expected share of false findings, at most.
-    pub rate: f64,
-    /// Rows that were judged.
-    pub rows: usize,
-    /// Rows that are beyond their own errors, but not beyond what chance makes among so many.
-    pub withdrawn: usize,
-}
 
 /// Withdraws findings that chance may have made, and says how many. Each side is the mean of so many runs.
 pub fn control(diff: &mut Diff, runs: [usize; 2]) {

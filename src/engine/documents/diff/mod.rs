@@ -25,12 +25,11 @@ mod timed;
 use crate::documents::report::{InfoRow, NodeRow, Place, Report};
 use crate::format;
 use code::CodeDiff;
-use false_findings::FalseFindings;
 use gate::{Crossing, Gate};
 use serde::Serialize;
 use std::collections::HashMap;
 
-pub use row::{DiffRow, Judgement, Side};
+pub use row::{DiffRow, FalseFindings, Judgement, Side};
 
 /// The comparison, `tdtool.diff/1`.
 #[derive(Debug, Clone, Serialize)]

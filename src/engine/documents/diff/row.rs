@@ -49,6 +49,19 @@ pub struct DiffRow {
     pub place: Place,
 }
 
+/// What was done about false findings.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FalseFindings {
+    /// `Benjamini-Hochberg`.
+    pub method: &'static str,
+    /// Expected share of false findings, at most.
+    pub rate: f64,
+    /// Rows that were judged.
+    pub rows: usize,
+    /// Rows that are beyond their own errors, but not beyond what chance makes among so many.
+    pub withdrawn: usize,
+}
+
 /// A value of either report, with what identifies it.
 #[derive(Debug, Clone, Default)]
 pub struct Side {
