@@ -130,6 +130,7 @@ mod tests {
             info: vec![],
             software: vec![],
             code: None,
+            false_findings: None,
             gates: vec![],
             notes: vec![],
         };
