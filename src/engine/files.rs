@@ -60,7 +60,9 @@ pub fn not_written(what: String, path: &Path, error: &std::io::Error, option: &s
         (ErrorKind::StorageFull | ErrorKind::QuotaExceeded, _) => {
             "make room on the disk".to_owned()
         }
-        (ErrorKind::TimedOut, _) => format!("cat {} before, and then tdtool", path.display()),
+        (ErrorKind::TimedOut, _) => {
+            format!("start its reader first: cat {} > FILE &", path.display())
+        }
         (ErrorKind::FileTooLarge, _) => "raise the limit on file sizes (ulimit -f)".to_owned(),
         _ => format!("choose another place with {option}"),
     };

@@ -84,10 +84,15 @@ pub fn judge(evidence: &Evidence) -> Verdict {
         Reaches::No
             if evidence.front_end_or_slots().is_some_and(|s| evidence.leaves_ports_open(s)) =>
         {
-            undecided(format!(
-                "front end and slots ({}) are too close to the measured time to confirm the ports",
-                text(evidence.front_end_or_slots())
-            ))
+            undecided(match evidence.slots_unconfirmed {
+                true => "the issue slots that it takes are not confirmed, so that ports are not told from \
+                         them"
+                    .to_owned(),
+                false => format!(
+                    "front end and slots ({}) are too close to the measured time to confirm the ports",
+                    text(evidence.front_end_or_slots())
+                ),
+            })
         }
         Reaches::No if evidence.independent_waits_for_front_end() => undecided(format!(
             "the instructions with independent operands take {}, but their own front end takes {}: what \

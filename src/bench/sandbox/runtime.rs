@@ -284,6 +284,8 @@ global_asm!(
     "lea rbx, [rip + .Ltd_base + {PAGES}]",
     "mov [rbx + rcx*8], r12",
     "inc dword ptr [rip + .Ltd_base + {MAIL} + {PAGE_COUNT}]",
+    // A page that nothing has touched has no translation yet: a masked access would find none each time.
+    "or byte ptr [r12], 0",
     "jmp .Ltd_map_known",
     ".Ltd_finish_signal:",
     "lea rsp, [rip + .Ltd_base + {STACK}]",

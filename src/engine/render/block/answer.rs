@@ -106,7 +106,7 @@ fn undecided(report: &Measurement) -> String {
     let text = match near.as_slice() {
         [] => "undecided: no bound comes up to the time for certain".to_owned(),
         [one] => {
-            format!("undecided: only {one} comes up to the time, and other evidence contradicts it")
+            format!("undecided: only {one} comes up to the time, and others are not excluded")
         }
         [most @ .., last] => {
             format!("undecided: {} and {last} come up to the time", most.join(", "))
