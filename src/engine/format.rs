@@ -83,7 +83,6 @@ pub fn ascii(text: &str) -> String {
             '≤' => out.push_str("<="),
             '…' => out.push_str("..."),
             '·' => out.push('|'),
-            '…' => out.push_str("..."),
             '→' => out.push_str("->"),
             '×' => out.push('x'),
             '√' => out.push_str("sqrt "),

@@ -2,8 +2,8 @@
 
 use crate::parts::ALL;
 use crate::{
-    Bound, Evidence, Interval, Isolated, Loads, Mispredicted, Part, Parts, Source, bottleneck,
-    divide, together,
+    Bound, Evidence, Interval, Isolated, Loads, Mispredicted, Part, Parts, bottleneck, divide,
+    together,
 };
 use proptest::prelude::*;
 

@@ -117,11 +117,6 @@ impl Share {
         self.value > 0.0 || ![UNKNOWN, "no evidence"].contains(&self.source.as_str())
     }
 
-    /// Whether nothing says that there is any: what is not known, not a measured 0.
-    pub fn is_absent(&self) -> bool {
-        self.high <= 0.0 && self.source == estimate::Source::Absent.name()
-    }
-
     /// The sum of two parts; their errors add up.
     fn plus(&self, other: &Self) -> Self {
         let unknown = [self, other].into_iter().find(|part| !part.has_value());

@@ -79,10 +79,9 @@ pub fn no_counts(path: &Path, lines: &[(u32, String)]) -> Error {
             .hint("compile it, then measure the program: `tdtool report -- ./PROGRAM`");
     }
     if let Some((_, runner)) = SCRIPTS.iter().find(|(end, _)| *end == ending) {
-        return error.because("it is a script, not a recording").hint(format!(
-            "to measure it: `tdtool report -- {runner} {}`",
-            quoted(&[path])
-        ));
+        return error
+            .because("it is a script, not a recording")
+            .hint(format!("to measure it: `tdtool report -- {runner} {}`", quoted(&[path])));
     }
     let error = match lines.first() {
         Some((number, text)) => {

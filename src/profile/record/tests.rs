@@ -35,6 +35,7 @@ fn mappings_keep_their_build_id_protection_and_time() {
         build_id: Some(vec![1, 2, 3, 4]),
         executable: Some(true),
         kernel: false,
+        inode: None,
     };
     assert_eq!(record, Record::Map { time: Some(99), mapping: mapping.clone().into() });
     bytes.drain(32..64); // the same as MMAP

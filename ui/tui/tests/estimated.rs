@@ -130,8 +130,7 @@ pub fn estimate() -> Estimate {
             ..row("./mix", ("", ""), 0.94, "undecided", parts(0.1, 0.4, 0.38))
         },
         deterministic: Some(true),
-        regions: Vec::new(),
-        notes: Vec::new(),
+        ..Estimate::default()
     }
 }
 

@@ -172,19 +172,14 @@ pub fn node_line(look: Look, node: &Node, is_bottleneck: bool, columns: usize) -
     if bar > 0 {
         spans.push(look.span(look.bar(share.value, bar) + " ", tone));
     }
-    let value = match (share.is_absent(), share.has_value()) {
-        (true, _) => "-".to_owned(),
-        (_, true) => format!("{:.1} %", 100.0 * share.value),
-        (_, false) => "?".to_owned(),
+    let value = match share.has_value() {
+        true => format!("{:.1} %", 100.0 * share.value),
+        false => "?".to_owned(),
     };
     spans.push(look.span(fit_right(&value, 8), tone));
     if columns >= 44 {
         let (low, high) = percent_bounds(share.low, share.high);
-        let interval = match share.is_absent() {
-            true => String::new(),
-            false => format!("{low} to {high} %"),
-        };
-        spans.push(look.span(format!("  {}", fit(&interval, 13)), tone));
+        spans.push(look.span(format!("  {}", fit(&format!("{low} to {high} %"), 13)), tone));
     }
     let used: usize = spans.iter().map(Span::width).sum();
     let mark = if is_bottleneck { "◀ bottleneck, " } else { "" };

@@ -13,14 +13,18 @@ use std::fmt::Write as _;
 pub(super) fn tree(report: &Report) -> String {
     let Some(estimate) = &report.estimate else { return String::new() };
     let nodes = estimate.program.parts.tree();
-    let (absent, shown): (Vec<&Node>, Vec<&Node>) =
-        nodes.iter().partition(|one| one.share.is_absent());
+    let (none, shown): (Vec<&Node>, Vec<&Node>) =
+        nodes.iter().partition(|one| one.share.has_value() && one.share.high <= 0.0);
     let mut body = "<div class=\"tree\">\n".to_owned();
     shown.iter().for_each(|one| body += &node(one));
     body += "</div>\n";
-    if !absent.is_empty() {
-        let labels: Vec<&str> = absent.iter().map(|one| one.label).collect();
-        let _ = writeln!(body, "<p><small>no evidence of {}</small></p>", labels.join(", "));
+    if !none.is_empty() {
+        let labels: Vec<&str> = none.iter().map(|one| one.label).collect();
+        let _ = writeln!(
+            body,
+            "<p><small>excluded, with none of the time: {}</small></p>",
+            labels.join(", ")
+        );
     }
     section("estimate", "Estimated top-down", &body)
 }
