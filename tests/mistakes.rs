@@ -289,3 +289,40 @@ fn a_program_that_has_moved_is_named_with_the_options_that_find_it() {
     let report = tdtool(["report", &file]).succeeded().stdout;
     assert!(report.contains("busy has") && report.contains("--symfs DIR"), "{report}");
 }
+
+#[test]
+fn names_of_processors_that_are_no_tables_get_the_nearest_ones() {
+    for (name, expected) in [
+        ("Skylake-SP", "--uarch sk"),
+        ("i7-12700K", "`tdtool tables identify` names that of this processor"),
+    ] {
+        let output = tdtool(["report", "--uarch", name, "--", "true"]);
+        assert_eq!(output.code(), Some(2), "{}", output.stderr);
+        assert!(output.stderr.contains(expected), "{name}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn a_document_of_a_newer_version_is_not_taken_for_another_one() {
+    let folder = Folder::new();
+    let file = folder.write("new.json", "{\"schema\":\"tdtool.report/2\"}");
+    let output = tdtool(["report", &file]);
+    assert_eq!(output.code(), Some(1), "{}", output.stderr);
+    assert!(output.stderr.contains("a newer tdtool wrote it"), "{}", output.stderr);
+}
+
+#[test]
+fn what_is_left_out_is_named_with_what_was_given() {
+    let output = tdtool(["report", "--measure"]);
+    assert_eq!(output.code(), Some(2));
+    assert!(output.stderr.contains("`tdtool report --measure -- COMMAND`"), "{}", output.stderr);
+}
+
+#[test]
+fn a_locale_without_utf8_gets_ascii() {
+    let file = crate::support::files::zen4_intervals();
+    for (locale, is_ascii) in [("C", true), ("de_DE.ISO-8859-1", true), ("C.UTF-8", false)] {
+        let output = run(command(["report", "--uarch", "zen4", &file]).env("LC_ALL", locale));
+        assert_eq!(output.stdout.is_ascii(), is_ascii, "{locale}: {}", output.stdout);
+    }
+}

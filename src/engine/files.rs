@@ -51,10 +51,10 @@ pub fn not_written(what: String, path: &Path, error: &std::io::Error, option: &s
     let folder = path.parent().filter(|f| !f.as_os_str().is_empty() && !f.exists());
     let remedy = match (error.kind(), folder) {
         (ErrorKind::NotFound, Some(folder)) => {
-            let folder = folder.display();
-            let remedy = format!("mkdir -p {folder}, or choose another place with {option}");
+            let quoted = tma::shell::quoted(&[folder]);
+            let remedy = format!("mkdir -p {quoted}, or choose another place with {option}");
             return Error::failed(what)
-                .because(format!("there is no folder {folder}"))
+                .because(format!("there is no folder {}", folder.display()))
                 .hint(remedy);
         }
         (ErrorKind::StorageFull | ErrorKind::QuotaExceeded, _) => {

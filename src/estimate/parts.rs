@@ -89,13 +89,16 @@ pub struct Share {
     /// What must be known of it: why it is not known, or what it may be instead.
     pub reason: Option<String>,
     // Made by `known` and `unknown` alone.
-    _made: (),
+    _made: Made,
 }
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Made;
 
 impl Share {
     /// A share that is known.
     pub fn known(share: Interval, source: Source) -> Self {
-        Self { share, source: Some(source), reason: None, _made: () }
+        Self { share, source: Some(source), reason: None, _made: Made }
     }
 
     /// Of something that is not there.
@@ -108,7 +111,7 @@ impl Share {
         match most > 0.0 {
             true => {
                 let share = Interval::new(0.0, 0.0, most);
-                Self { share, source: None, reason: Some(reason.into()), _made: () }
+                Self { share, source: None, reason: Some(reason.into()), _made: Made }
             }
             false => Self::none(),
         }

@@ -46,21 +46,3 @@ fn escaped(bytes: &[u8]) -> String {
     }
     out + "'"
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::process::Command;
-
-    /// What a shell makes of them, of bash as the oracle.
-    #[test]
-    fn a_shell_gets_the_same_words() {
-        let words =
-            ["a b", "it's", "", "$HOME", "~", "x\ny\t'\\z", "=ls", "a=b", "*", "ä ö", "\u{1b}[1mf"];
-        let script = format!("printf '%s\\0' {}", quoted(&words));
-        let Ok(ran) = Command::new("bash").args(["-c", &script]).output() else { return };
-        let found = String::from_utf8(ran.stdout).unwrap();
-        assert_eq!(found.split_terminator('\0').collect::<Vec<_>>(), words, "{script}");
-        assert!(!script.contains('\n'), "one line");
-    }
-}

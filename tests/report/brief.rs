@@ -44,7 +44,7 @@ fn a_program_with_one_hot_loop_fits_on_a_screen() {
     need!(shown.contains("samples of cpu-clock"), shown);
     let lines: Vec<&str> = shown.lines().collect();
     assert!(lines.len() <= ONE, "{} lines: {shown}", lines.len());
-    let verdict = lines.iter().skip(1).find(|line| !line.is_empty()).expect("a verdict");
+    let verdict = shown.split("\n\n").nth(1).expect("a verdict");
     assert!(verdict.contains("% of the time is in one loop of dependent"), "{shown}");
     assert!(lines.iter().any(|line| line.contains("  loop  ")), "{shown}");
     for once in ["no core PMU", "--estimate", "of the time is in"] {
@@ -90,7 +90,7 @@ fn an_estimate_is_a_verdict_a_tree_and_loops() {
         assert!(shown.lines().count() <= ONE, "{name}: {shown}");
         assert_eq!(shown.matches("Estimated top-down").count(), 1, "{shown}");
         assert!(!shown.contains("no evidence") && !shown.contains("0-0 %"), "{shown}");
-        let verdict = shown.lines().skip(1).find(|line| !line.is_empty()).expect("a verdict");
+        let verdict = shown.split("\n\n").nth(1).expect("a verdict");
         let words = ["Bound: ", "Bad Speculation: ", "Retiring: ", "Not explained: ", "Undecided"];
         assert!(words.iter().any(|word| verdict.contains(word)), "{name}: {shown}");
         // Each part has a number, or says that it is not known.

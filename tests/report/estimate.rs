@@ -100,6 +100,27 @@ fn what_an_estimate_costs_is_said_where_there_is_no_tree() {
     assert!(document.get("estimate").is_none());
 }
 
+#[test]
+fn a_process_is_estimated_in_windows_and_named() {
+    let _busy = busy();
+    let program = env!("CARGO_BIN_EXE_tdtool");
+    let mut child = start(&mut command(["workload", "run", "dependent-adds", "--seconds", "100"]));
+    let pid = child.id().to_string();
+    let ran = report(&["--estimate", "--format", "json", "-p", &pid]);
+    let runs_on = child.try_wait().expect("its state").is_none();
+    send(&child, Signal::SIGTERM);
+    ended(child);
+    assert!(runs_on, "it survives: {}", ran.stderr);
+    need!(ran.code() == Some(0), ran.stderr);
+    let document = ran.json();
+    let name = Path::new(program).file_name().expect("a name").to_str().unwrap();
+    assert_eq!(document["subject"][0], format!("{name} ({pid})"), "{}", ran.stderr);
+    need!(document["source"] == "no_pmu", "this machine has a PMU");
+    let estimate = &document["estimate"];
+    need!(estimate["covered"].as_f64().is_some_and(|share| share > 0.5), "too few samples");
+    is_sound(&estimate["program"]);
+}
+
 /// The second run waits to be interrupted.
 #[test]
 fn an_interrupted_estimate_has_the_samples_and_says_what_is_missing() {

@@ -78,6 +78,10 @@ fn a_function_that_does_three_times_the_work_has_three_quarters_of_the_samples()
     let block = &report["blocks"][0];
     assert_eq!((&block["function"], &block["loop_depth"]), (&"heavy".into(), &1.into()));
     assert!(block["start"].as_str().is_some_and(|a| a.starts_with("0x")));
+    // Its only loop has nearly all of the function.
+    let own = &report["loops"][0];
+    let share = own["share"].as_f64().expect("a share");
+    assert!(own["function"] == "heavy" && share > 0.9 * heavy, "{own} of {heavy}");
 }
 
 #[test]

@@ -5,11 +5,14 @@ use crate::documents::estimate::Estimate;
 use crate::documents::report::{FindingKind, Report};
 use crate::documents::report_code::{FunctionRow, LoopRow, Sampled};
 use crate::format;
+use crate::render::fit::elided;
 
 /// An estimate of less of the time says of how much it is.
 const NEARLY_ALL: f64 = 0.9;
 /// Code with this share of the time is what the report is about.
 const HOT: f64 = 0.3;
+/// Longest name of a function.
+const NAME: usize = 48;
 /// The unit of which rates are shown.
 const THOUSAND: f64 = 1000.0;
 
@@ -60,9 +63,8 @@ fn sampled(report: &Report, sampled: &Sampled) -> Option<String> {
         false => format!("the samples of {}", sampled.event),
     };
     let first = report.functions.first()?;
-    let name = |short: &str, whole: &str| {
-        if short.is_empty() { whole.to_owned() } else { short.to_owned() }
-    };
+    let name =
+        |short: &str, whole: &str| elided(if short.is_empty() { whole } else { short }, NAME);
     let of_loop = report.loops.first().filter(|one| one.share >= HOT);
     let found = match of_loop {
         Some(LoopRow { function, function_short, share, file, line, .. }) => format!(

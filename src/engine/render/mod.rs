@@ -12,7 +12,7 @@ pub mod diff;
 pub mod doctor;
 pub mod evaluation;
 pub mod firefox;
-mod fit;
+pub(crate) mod fit;
 pub mod flame;
 pub mod function_blocks;
 pub mod function_list;

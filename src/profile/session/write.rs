@@ -29,9 +29,12 @@ impl SessionWriter {
         let file = create(path).map_err(|e| {
             let error = Error::failed(format!("cannot create the session {}", path.display()));
             match path.parent().filter(|f| !f.as_os_str().is_empty() && !f.exists()) {
-                Some(folder) => error
-                    .because(format!("there is no folder {}", folder.display()))
-                    .hint(format!("mkdir -p {}, or choose another place", folder.display())),
+                Some(folder) => {
+                    error.because(format!("there is no folder {}", folder.display())).hint(format!(
+                        "mkdir -p {}, or choose another place",
+                        tma::shell::quoted(&[folder])
+                    ))
+                }
                 None if is_full(&e) => error.because(e),
                 None => error.because(e).hint("choose another place with --output"),
             }

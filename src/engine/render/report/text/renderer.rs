@@ -3,7 +3,7 @@
 use super::style::Style;
 use crate::documents::report::{Finding, FindingKind, InfoRow, NodeRow, Place, Report, Source};
 use crate::format;
-use crate::render::fit::fit;
+use crate::render::fit::{elided, fit};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
@@ -122,7 +122,14 @@ impl Renderer<'_> {
         if !said {
             parts.push(r.source.label().to_owned());
         }
-        parts.extend(r.subject.iter().cloned());
+        // A script on the command line has lines of its own.
+        let is_command =
+            |subject: &String| r.command.as_ref().is_some_and(|of| of.join(" ") == *subject);
+        let command = r.command.as_deref().map(format::command).unwrap_or_default();
+        parts.extend(r.subject.iter().map(|subject| match is_command(subject) {
+            true => elided(&command, self.style.width - 2),
+            false => subject.clone(),
+        }));
         if let Some(seconds) = r.duration {
             parts.push(format::seconds(seconds));
         }
