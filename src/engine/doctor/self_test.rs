@@ -24,12 +24,8 @@ pub fn finding(core: &Core) -> Finding {
         format!("open: {}: {}{}", name(*answer), reason(why), needed(*answer))
     }));
     // What is always predicted here has no cost to be known.
-    let is_lacking = |why: &Open| *why != Open::Predicted;
-    let open: Vec<&str> = answers
-        .open
-        .iter()
-        .filter_map(|(answer, why)| is_lacking(why).then(|| name(*answer)))
-        .collect();
+    let lacking = answers.open.iter().filter(|(_, why)| **why != Open::Predicted);
+    let open: Vec<&str> = lacking.map(|(answer, _)| name(*answer)).collect();
     let all = Answer::ALL.len();
     let mut what = format!("self-test: {} of {all} answers known", all - answers.open.len());
     if let [first, rest @ ..] = &open[..] {
