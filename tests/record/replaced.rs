@@ -88,6 +88,6 @@ fn code_that_was_moved_to_other_memory_has_the_functions_of_its_file() {
     let Some(built) = gcc(folder.path(), MOVED, &["-O2"], "moved") else { return };
     let ran = run(&mut command(["report", "--format", "json", "--", text(&built)]));
     assert!(functions(&ran).contains(&"hotfn".to_owned()), "{}", ran.stdout);
-    let notes = ran.json()["notes"].to_string();
+    let notes = ran.json()["sampled"]["notes"].to_string();
     assert!(notes.contains("moved"), "{notes}");
 }

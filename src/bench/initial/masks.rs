@@ -4,7 +4,8 @@
 //! it suppresses the fault each time, in microcode, which takes hundreds of cycles. In a program the page is there.
 
 use super::slots::{Slot, mask};
-use super::trace::{Stored, all_lanes, each, little_endian, plain};
+use super::stored::{Stored, selected};
+use super::trace::{all_lanes, each, plain};
 use crate::sandbox::layout::PAGE;
 use isa::code::{Block, Inst};
 
@@ -66,26 +67,6 @@ pub(super) fn masked(
         }
     });
     found
-}
-
-/// The elements that an instruction's mask selects, a bit each; `None` if the mask was not traced.
-pub(super) fn selected(inst: &Inst, stored: &Stored<'_>) -> Option<u64> {
-    let mask = mask(inst)?;
-    if mask.is_k() {
-        let all = little_endian(stored.bytes(mask, false)?, 8);
-        // Of gathers and broadcasts the operand is one element.
-        return Some(match inst.decoded.memory_size().element_count() {
-            count @ 2..64 => all & ((1 << count) - 1),
-            _ => all,
-        });
-    }
-    let element = match inst.memory.iter().find(|m| m.index().is_vector_register()) {
-        Some(memory) => memory.memory_size().size(),
-        None if inst.text.contains("maskmovdqu") => 1,
-        None => inst.decoded.memory_size().element_size(),
-    };
-    let sign = |lane: usize| Some(stored.element(mask, lane, element)? >> (8 * element - 1) & 1);
-    (0..mask.size() / element.max(1)).try_fold(0, |all, lane| Some(all | sign(lane)? << lane))
 }
 
 /// First bytes and sizes of all that an instruction accesses with a mask that selects everything.

@@ -9,7 +9,7 @@
 //! | `hill_climbing`, `proposals` | one change at a time, by what the failing instruction depends on |
 //! | `cache_fit` | values that keep a runnable block within the L1 data cache |
 //! | `traced_run`, `completed_run` | one traced run, and what it shows |
-//! | `slots` | the registers that are traced |
+//! | `slots`, `stored` | the registers that are traced, and their values around an instruction |
 //! | `masks` | what masked accesses leave out, and the pages they may access |
 //! | `trace`, `failure` | memory accesses of a run, why it failed |
 
@@ -32,6 +32,8 @@ pub(crate) mod proposals;
 pub(crate) mod run_setup;
 pub(crate) mod slots;
 pub(crate) mod snapshot;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod stored;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod trace;
 #[cfg(target_arch = "x86_64")]

@@ -1,8 +1,8 @@
 //! Reads an address trace: the registers that the tracing code stored before and after each
 //! instruction, and the memory accesses that follow from them.
 
-use super::masks;
 use super::slots::{Slot, bit_index, repeats};
+use super::stored::{Stored, selected};
 use crate::sandbox::layout as at;
 use iced_x86::{Mnemonic, Register, UsedMemory};
 use isa::code::{Block, Inst};
@@ -40,48 +40,6 @@ impl Access {
         let last = self.address.saturating_add(self.size.max(1) - 1);
         self.address / 4096 <= page / 4096 && page / 4096 <= last / 4096
     }
-}
-
-/// Registers stored around one instruction of one copy.
-pub(super) struct Stored<'a> {
-    slots: &'a [Slot],
-    bytes: &'a [u8],
-}
-
-impl Stored<'_> {
-    pub(super) fn bytes(&self, register: Register, after: bool) -> Option<&[u8]> {
-        let slot = self.slots.iter().find(|s| s.register == register && s.after == after)?;
-        self.bytes.get(slot.at..slot.at + Slot::size(register))
-    }
-
-    fn number(&self, register: Register, after: bool) -> Option<u64> {
-        Some(little_endian(self.bytes(register.full_register(), after)?, register.size()))
-    }
-
-    /// Element `index` of a vector register, of `size` bytes.
-    pub(super) fn element(&self, register: Register, index: usize, size: usize) -> Option<u64> {
-        let number = register.number() as u32;
-        let whole = self
-            .bytes(Register::YMM0 + number, false)
-            .or_else(|| self.bytes(Register::ZMM0 + number, false))?;
-        Some(little_endian(whole.get(index * size..)?, size))
-    }
-
-    /// The value of a register in an address; segment bases are the sandbox's.
-    pub(super) fn value(&self, register: Register, element: usize, size: usize) -> Option<u64> {
-        match register {
-            Register::FS => Some(at::FS_BASE),
-            Register::GS => Some(at::GS_BASE),
-            Register::DS | Register::ES | Register::CS | Register::SS => Some(0),
-            r if r.is_vector_register() => self.element(r, element, size),
-            r if r.is_gpr() => self.number(r, false),
-            _ => None,
-        }
-    }
-}
-
-pub(super) fn little_endian(bytes: &[u8], size: usize) -> u64 {
-    bytes.iter().take(size.min(8)).rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
 /// The accesses of a trace, with `[rip+x]` relative to `rip`; `false` if some cannot be
@@ -232,7 +190,7 @@ fn repeated(inst: &Inst, address: u64, stored: &Stored<'_>) -> Option<Vec<(u64, 
 
 /// The addresses of the active lanes of a gather or scatter.
 fn lanes(inst: &Inst, memory: &UsedMemory, stored: &Stored<'_>) -> Option<Vec<u64>> {
-    let active = masks::selected(inst, stored)?;
+    let active = selected(inst, stored)?;
     let all = all_lanes(inst, memory, stored)?;
     Some(all.into_iter().enumerate().filter(|(n, _)| active >> n & 1 == 1).map(|l| l.1).collect())
 }
