@@ -22,13 +22,16 @@ const MAP_PRIVATE: u32 = 2;
 /// Longest path that a record takes: its size is 16 bits.
 const LONGEST_PATH: usize = 4096;
 
+/// Device, as major and minor number, and inode of a file.
+type FileId = (Option<(u64, u64)>, Option<u64>);
+
 /// Synthesizes records.
 pub(super) struct Synthesis {
     /// Id of a known event.
     id: u64,
     bytes: Vec<u8>,
     /// By device and inode: the path means another file in another mount namespace.
-    build_ids: HashMap<(Option<(u64, u64)>, Option<u64>), Option<Vec<u8>>>,
+    build_ids: HashMap<FileId, Option<Vec<u8>>>,
     /// Files that their paths do not lead to.
     elsewhere: Vec<ElsewhereFile>,
 }

@@ -177,15 +177,15 @@ mod tests {
                 true => header(&[2]),
                 false => header(&[2, 0, names_first as u64, 0, 0, 0, head as u64]),
             };
-            for n in 0..2 {
-                out.extend(ADDRESSES[n].to_le_bytes());
+            for (n, address) in ADDRESSES[..2].iter().enumerate() {
+                out.extend(address.to_le_bytes());
                 out.extend(((details + 12 * n) as u64).to_le_bytes());
             }
             out.extend(ADDRESSES[2].to_le_bytes());
-            for n in 0..2 {
-                out.extend(ADDRESSES[n].to_le_bytes());
+            for (address, offset) in ADDRESSES.iter().zip(offsets) {
+                out.extend(address.to_le_bytes());
                 let names = if is_first { names_first as u32 } else { 0 };
-                out.extend((names + offsets[n]).to_le_bytes());
+                out.extend((names + offset).to_le_bytes());
             }
             assert_eq!(out.len(), names_first);
             return [out, NAMES.to_vec()].concat();
@@ -199,9 +199,9 @@ mod tests {
             out.extend((20 + 8 * n).to_le_bytes());
         }
         out.extend(((ADDRESSES[2] - ADDRESSES[0]) as u32).to_le_bytes());
-        for n in 0..2 {
-            out.extend(((ADDRESSES[n] - ADDRESSES[0]) as u32).to_le_bytes());
-            out.extend(offsets[n].to_le_bytes());
+        for (address, offset) in ADDRESSES.iter().zip(offsets) {
+            out.extend(((address - ADDRESSES[0]) as u32).to_le_bytes());
+            out.extend(offset.to_le_bytes());
         }
         out
     }
