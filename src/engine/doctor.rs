@@ -75,7 +75,7 @@ fn facts(core: &Core) -> Finding {
     }
     let what =
         "core facts: some are not known; results that need one use a default and report that";
-    let remedy = "measure what can be: tdtool doctor --measure";
+    let remedy = "measure what can be: `tdtool doctor --measure`";
     Finding {
         remedy: Some(remedy.to_owned()),
         evidence: notes,
@@ -106,9 +106,9 @@ fn sampling(machine: &Machine, tables: &[TableMatch]) -> Finding {
     let remedy = match machine.core_pmus().next() {
         // The clock finds where time goes, not what it is lost to.
         None => {
-            "what the clock cannot attribute, for each loop: tdtool count --branches --loads -- COMMAND"
+            "what the clock cannot attribute, for each loop: `tdtool count --branches --loads -- COMMAND`"
         }
-        Some(_) => "the events that it can sample: tdtool record --event EVENT -- COMMAND",
+        Some(_) => "the events that it can sample: `tdtool record --event EVENT -- COMMAND`",
     };
     Finding {
         cause: Some(chosen.notes.join("; ")),
@@ -143,7 +143,7 @@ fn uncontended(machine: &Machine, load: Option<Load>) -> Finding {
     let cause = "other processes affect samples and wall times; block measurements wait for an \
                  idle core or end unstable";
     let remedy =
-        "stop other processes, or let blocks wait longer: tdtool block --budget 30000 BYTES";
+        "stop other processes, or let blocks wait longer: `tdtool block --budget 30000 BYTES`";
     let (cause, remedy) = (Some(cause.to_owned()), Some(remedy.to_owned()));
     Finding { cause, remedy, ..Finding::new("load", Level::Limited, what) }
 }

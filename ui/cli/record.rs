@@ -131,7 +131,7 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
     args.measure.check()?;
     args.sample.check()?;
     if args.measure.targets() == 0 && args.command.is_empty() {
-        return Err(usage("nothing to record", "tdtool record -- COMMAND, or -p PID, -a"));
+        return Err(usage("nothing to record", "`tdtool record -- COMMAND`, or -p PID, -a"));
     }
     let settings = global.settings()?;
     let ask = LiveAsk {

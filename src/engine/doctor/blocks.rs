@@ -13,7 +13,7 @@ const SIMPLEST: [u8; 3] = [0x48, 0x01, 0xd8];
 pub fn blocks(machine: &Machine, core: &Arc<Core>) -> Vec<Finding> {
     let not = |why: String| {
         let what = "blocks cannot be measured in isolation";
-        let remedy = Some("the whole error: tdtool block 4801d8".to_owned());
+        let remedy = Some("the whole error: `tdtool block 4801d8`".to_owned());
         vec![Finding { cause: Some(why), remedy, ..Finding::new("block", Level::Blocked, what) }]
     };
     let pmu = match machine.core_pmus().next() {

@@ -8,7 +8,7 @@ use tma::self_test::{Answer, Answers, Consumer, Open};
 
 /// One finding: how many answers are known. Its evidence are the answers, and why the others are open.
 pub fn finding(core: &Core) -> Finding {
-    let again = "while nothing else runs: tdtool doctor --self-test";
+    let again = "while nothing else runs: `tdtool doctor --self-test`";
     let Some(answers) = core.answers() else {
         let what = "self-test: not made, since blocks cannot be run; the table's facts are used";
         return Finding {
@@ -38,7 +38,7 @@ pub fn finding(core: &Core) -> Finding {
     }
     let remedy = match (open.is_empty(), contradictions.is_empty()) {
         (false, _) => again,
-        (true, false) => "whether the table is that of this processor: tdtool tables identify",
+        (true, false) => "whether the table is that of this processor: `tdtool tables identify`",
         (true, true) => return Finding { evidence, ..of_level(Level::Ok, what) },
     };
     Finding { remedy: Some(remedy.to_owned()), evidence, ..of_level(Level::Limited, what) }

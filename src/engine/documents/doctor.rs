@@ -138,7 +138,7 @@ fn hides_built_in(machine: &Machine, core: &Core) -> Result<Option<Finding>> {
         "event table {}, written from measurements: it hides the built-in {hidden} and has no nodes",
         core.name()
     );
-    let remedy = Some(format!("the built-in one: tdtool doctor --uarch {hidden}"));
+    let remedy = Some(format!("the built-in one: `tdtool doctor --uarch {hidden}`"));
     Ok(Some(Finding { remedy, ..Finding::new("table", Level::Limited, what) }))
 }
 

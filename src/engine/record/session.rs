@@ -69,7 +69,7 @@ pub fn record(
     if is_stdout(path) {
         return Err(Error::usage("a recording is a file, and is not written to standard output")
             .because("its end is written when the command has ended")
-            .hint("tdtool record -o FILE -- COMMAND, then tdtool report FILE"));
+            .hint("`tdtool record -o FILE -- COMMAND`, then `tdtool report FILE`"));
     }
     check_output(path, &program(ask), "--output")?;
     let old = put_aside(path)?;

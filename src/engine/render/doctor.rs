@@ -22,7 +22,7 @@ pub fn text(document: &Document, verbose: bool) -> String {
     out.push('\n');
     document.findings.iter().for_each(|f| finding(&mut out, f, verbose));
     if !verbose {
-        out.push_str("\ncauses and evidence: tdtool doctor -v\n");
+        out.push_str("\ncauses and evidence: `tdtool doctor -v`\n");
     }
     out
 }
@@ -159,7 +159,7 @@ fn finding(out: &mut String, finding: &Finding, verbose: bool) {
     match finding.remedy.as_ref().map(|text| (text, text.split_once('\n'))) {
         Some((_, Some((first, _)))) if !verbose => {
             let first = first.trim_end_matches(':');
-            line(format_args!("         try:   {first}; how: tdtool doctor -v"));
+            line(format_args!("         try:   {first}; how: `tdtool doctor -v`"));
         }
         Some((text, _)) => line(format_args!("         try:   {}", indented(text))),
         None => {}
@@ -186,7 +186,7 @@ mod tests {
             ..Finding::new("core_pmu", Level::Blocked, "no core PMU")
         };
         let short =
-            "blocked  no core PMU\n         try:   give the guest one; how: tdtool doctor -v\n";
+            "blocked  no core PMU\n         try:   give the guest one; how: `tdtool doctor -v`\n";
         assert_eq!(shown(&found, false), short);
         let long = shown(&found, true);
         for part in ["cause: the host gives none", "- no cpu in sysfs", "QEMU: pmu=on"] {

@@ -12,8 +12,9 @@ const SHIFT: f64 = 0.5;
 pub fn open(state: &mut State, effects: &mut Vec<Effect>) {
     state.intervals.refresh();
     if state.intervals.series.is_empty() {
-        state.message =
-            Some("fewer than two intervals; tdtool record --interval 100 has shorter ones".into());
+        state.message = Some(
+            "fewer than two intervals; `tdtool record --interval 100` has shorter ones".into(),
+        );
         return;
     }
     if state.screen() == Screen::Functions {

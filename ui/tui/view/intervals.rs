@@ -57,7 +57,7 @@ fn charts(state: &State, buffer: &mut Buffer, area: Rect, view: (f64, f64)) {
 /// The ends of the time that is shown, and how many intervals are in it.
 fn axis(series: Option<&Series>, view: (f64, f64), columns: usize) -> String {
     let number = series.map_or(0, |series| seen(series, view));
-    let more = if number < FEW { " only; more of them: tdtool record -I 100" } else { "" };
+    let more = if number < FEW { " only; more of them: `tdtool record -I 100`" } else { "" };
     let (from, to) = (format!("{:.2} s", view.0), format!("{:.2} s", view.1));
     let room = columns.saturating_sub(from.len() + to.len() + 2);
     let middle = [format!("{number} intervals{more}"), format!("{number} intervals")];

@@ -12,7 +12,7 @@ const ALIASES: [(&str, &str); 3] =
 
 /// Why a crossed line is undecided.
 const NO_ERROR: &str =
-    "its error is not known: measure several runs (report -r 5, diff --to, or tdtool bench)";
+    "its error is not known: measure several runs (`report -r 5`, `diff --to`, or `tdtool bench`)";
 
 /// Why a crossed line of a function's time is undecided.
 const NO_SPREAD: &str = "samples of single runs do not show how runs differ: measure several \
