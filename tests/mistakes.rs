@@ -71,7 +71,7 @@ fn what_another_tool_would_take_names_what_to_write_here() {
         (&["report", "--frmat", "json"], "did you mean `--format`?"),
         (&["report", "./hot", "1"], "tdtool report -- ./hot 1"),
         (&["blok"], "did you mean `tdtool block`?"),
-        (&["repot"], "did you mean `tdtool report -- …`?"),
+        (&["repot"], "did you mean `tdtool report -- COMMAND`?"),
         (&["rep", "--", "true"], "did you mean `tdtool report -- true`?"),
         (&["nonsense", "--", "true"], "tdtool report -- COMMAND"),
         (&["report", "-p", "firefox"], "`pgrep firefox` finds it"),

@@ -3,10 +3,11 @@
 //! It is built once, from the machine or from what the user named (`--uarch`, `--tables`), and
 //! passed down. What is not known is `None` and named by [`Core::missing`].
 
+mod in_common;
 mod said;
 mod shared;
 
-pub use shared::Shared;
+pub use shared::{ReorderBuffer, Shared};
 
 use crate::cpuid::Fingerprint;
 use crate::identity::Identity;
@@ -83,15 +84,6 @@ static UNKNOWN: Facts = Facts {
     store_aliasing: None,
     sustained_width: None,
 };
-
-/// Entries of a reorder buffer, with their source.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReorderBuffer {
-    /// Entries: µops, of which an instruction has one at least.
-    pub entries: u32,
-    /// Source of the number.
-    pub source: String,
-}
 
 impl Core {
     /// The core that table `name` of `library` describes, without a processor that runs it.

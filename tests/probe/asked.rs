@@ -68,7 +68,7 @@ fn addresses_without_a_block_are_refused_with_what_is_near() {
 
 #[test]
 fn what_does_not_go_together_is_refused_with_what_does() {
-    refuses(&["count", "--seconds", "2", "--", "true"], 2, &["-p $!"]);
+    refuses(&["count", "--seconds", "2", "--", "true"], 2, &["`tdtool count -p PID --seconds N`"]);
     let remedy = "tdtool count --plain -- COMMAND";
     refuses(&["count", "--plain", "-p", "1"], 2, &["needs a command to run again", remedy]);
 }

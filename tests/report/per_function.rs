@@ -122,7 +122,7 @@ fn readings_are_not_kept() {
     let phases = vec![phase("misses", 17e6, MISSES), phase("computes", 33e6, COMPUTES)];
     let Some(file) = recorded(&folder, &script(phases, 8_000)) else { return };
     let text = within(110_000, "report", &file).succeeded().stdout;
-    assert!(text.contains("4000 samples"), "{text}");
+    assert!(text.contains("· 4000"), "{text}");
     let row = text.lines().find(|line| line.contains("misses ") && line.contains('±'));
     assert!(row.is_some_and(|row| !row.contains("not trusted")), "{text}");
 }

@@ -126,7 +126,8 @@ fn a_file_is_checked_by_its_table_s_name_and_says_so() {
     let folder = altered("SlotsRetired / TotalSlots", "SlotsRetired / TotalSlots");
     let file = folder.file("paper.toml");
     let refused = tdtool(["tables", "check", &file]);
-    let command = refused.stderr.split("tdtool ").nth(1).expect("a command").trim().to_owned();
+    let command = refused.stderr.split("`tdtool ").nth(1).expect("a command");
+    let command = command.split('`').next().expect("its end");
     assert!(command.starts_with("tables check paper --tables "), "{}", refused.stderr);
     tdtool(command.split_whitespace()).succeeded();
 }

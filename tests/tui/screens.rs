@@ -80,7 +80,7 @@ fn two_estimates_are_opened_side_by_side() {
 fn a_running_process_is_opened_by_its_number() {
     let mut child = std::process::Command::new("sleep").arg("61.7").start_limited().expect("sleep");
     let mut pty = Pty::start(&["-p", &child.id().to_string()], &[]);
-    pty.wait_for(&format!("tree of process {}", child.id()));
+    pty.wait_for(&format!("tree of sleep ({})", child.id()));
     pty.wait_for("interval 1");
     pty.types("q");
     assert_eq!(pty.end().code(), Some(0));

@@ -42,7 +42,7 @@ fn outside(at: u64, chosen: &[Chosen]) -> Error {
         let range = &one.wanted.range;
         range.start.abs_diff(at).min(range.end.abs_diff(at))
     };
-    let hint = "give an address of the file (p_vaddr), as tdtool count and objdump print them";
+    let hint = "give an address of the file (p_vaddr), as `tdtool count` and objdump print them";
     match chosen.iter().min_by_key(distance) {
         None => error.hint(hint),
         Some(near) => {

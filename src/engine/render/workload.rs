@@ -27,8 +27,8 @@ pub fn table(workloads: &[Workload], page: Page) -> String {
         let absent = if w.available { "" } else { " (not on this architecture)" };
         text += &line(cells(w), &format!("{}{absent}", w.summary));
     }
-    text += "\n`tdtool workload list NAME` describes one; `tdtool workload run NAME --control` runs \
-             it without its bottleneck.\n";
+    text += "\none of them:                 `tdtool workload list NAME`\nwithout its bottleneck:      \
+             `tdtool workload run NAME --control`\n";
     page.fitted(text)
 }
 

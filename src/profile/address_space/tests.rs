@@ -205,7 +205,7 @@ fn code_in_place_of_a_programs_is_its_code_and_that_of_a_library_is_not() {
     let path = own.to_str().unwrap();
     let moved = |first: &str| {
         let mut spaces = spaces(&[
-            map(1, 0x1000, 0x1000, 0, first),
+            map(1, base, 0x1000, 0, first),
             map(1, start, code.file_size, offset, path),
             map(1, start + 0x1000, 0x1000, 0, "//anon"),
         ]);

@@ -1,9 +1,15 @@
 //! What several tables have in common, where nothing decides among them.
 
-use super::{Core, ReorderBuffer};
-use crate::Result;
-use crate::tables::{Facts, Library};
-use std::sync::Arc;
+use crate::tables::Facts;
+
+/// Entries of a reorder buffer, with their source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReorderBuffer {
+    /// Entries: µops, of which an instruction has one at least.
+    pub entries: u32,
+    /// Source of the number.
+    pub source: String,
+}
 
 /// What several tables have in common.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,36 +25,6 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// What the tables `names` have in common; nothing of no table.
-    ///
-    /// # Errors
-    /// No such table, or one that cannot be read.
-    pub(crate) fn of(library: &Library, names: &[String]) -> Result<Option<Self>> {
-        let tables: Result<Vec<_>> = names.iter().map(|name| library.load(name)).collect();
-        let cores = tables?.into_iter().map(|t| Core { table: Some(t), ..Core::default() });
-        let mut all: Option<Self> = None;
-        for core in cores {
-            let one = Self {
-                tables: names.to_vec(),
-                facts: core.facts().clone(),
-                width: core.width(),
-                reorder_buffer: core.reorder_buffer(),
-            };
-            all = Some(match all {
-                None => one,
-                Some(before) => Self {
-                    facts: before.facts.in_common(&one.facts),
-                    width: before.width.filter(|width| one.width == Some(*width)),
-                    reorder_buffer: before
-                        .reorder_buffer
-                        .filter(|buffer| one.reorder_buffer.as_ref() == Some(buffer)),
-                    tables: one.tables,
-                },
-            });
-        }
-        Ok(all)
-    }
-
     /// Whether both state the same of the core, wherever they have it from.
     pub(crate) fn states_as(&self, other: &Self) -> bool {
         let entries = |of: &Self| of.reorder_buffer.as_ref().map(|buffer| buffer.entries);
@@ -56,21 +32,5 @@ impl Shared {
             && other.facts.in_common(&self.facts) == other.facts
             && self.width == other.width
             && entries(self) == entries(other)
-    }
-}
-
-impl Core {
-    /// The core that has what the tables `names` have in common: where nothing decides among them.
-    ///
-    /// # Errors
-    /// As [`Core::modelled`].
-    pub fn in_common(library: &Library, names: &[String]) -> Result<Self> {
-        let Some(shared) = Shared::of(library, names)? else { return Ok(Self::default()) };
-        let file = |name: &Option<String>, of: fn(&Library, &str) -> Result<(String, String)>| {
-            name.as_ref().map(|name| of(library, name)).transpose()
-        };
-        let latencies = file(&shared.facts.latencies, Library::latencies)?;
-        let ports = file(&shared.facts.ports, Library::ports)?;
-        Ok(Self { shared: Some(Arc::new(shared)), latencies, ports, ..Self::default() })
     }
 }

@@ -46,5 +46,5 @@ fn in_folder(name: &String) -> Option<String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new(".")).to_string_lossy();
     let words = ["tables", "check", stem.as_ref(), "--tables", folder.as_ref()];
-    Some(format!("a file is checked by its table's name: tdtool {}", quoted(&words)))
+    Some(format!("a file is checked by its table's name: `tdtool {}`", quoted(&words)))
 }
