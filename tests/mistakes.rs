@@ -52,12 +52,16 @@ fn what_cannot_be_run_again_is_refused_before_runs_are_announced() {
 
 #[test]
 fn a_time_to_measure_is_taken_by_both_of_its_names() {
-    for command in ["report", "record", "count"] {
+    for name in ["report", "record", "count"] {
         for option in ["--seconds", "--duration"] {
             // No such process: that is what is wrong, not the option.
-            let output = tdtool([command, "-p", "4194305", option, "1"]);
-            assert!(!output.stderr.contains("no option"), "{command} {option}: {}", output.stderr);
-            assert!(output.stderr.contains("4194305"), "{command} {option}: {}", output.stderr);
+            let folder = Folder::new();
+            let mut asked = command([name, "-p", "4194305", option, "1"]);
+            let output = run(asked.current_dir(folder.path()));
+            let left = fs::read_dir(folder.path()).expect("a folder").count();
+            assert_eq!(left, 0, "{name} leaves a file");
+            assert!(!output.stderr.contains("no option"), "{name} {option}: {}", output.stderr);
+            assert!(output.stderr.contains("4194305"), "{name} {option}: {}", output.stderr);
         }
     }
 }

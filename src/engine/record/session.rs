@@ -6,7 +6,9 @@ use super::sample_ask::SampleAsk;
 use super::shared_file::{CountsWriter, SharedFile};
 use crate::files::{check_output, is_stdout};
 use crate::topdown::live::{CountedCore, LiveAsk, Outcome, Update, measure_beside, prepare};
+use pmu::Target;
 use pmu::machine::{Finding, Machine};
+
 use pmu::perf::Rate;
 use pmu::records::format::SampleFormat;
 use pmu::sampling::{Attached, Batch, NoHooks, Output, Plan, RunHooks, Sampler, Sink, Summary};
@@ -74,11 +76,15 @@ pub fn record(
     check_output(path, &program(ask), "--output")?;
     let old = put_aside(path)?;
     let programs = sample.and_then(|sample| sample.programs.as_deref());
+    let is_absent = match ask.target {
+        Target::Process(id) | Target::Thread(id) => !Path::new(&format!("/proc/{id}")).exists(),
+        _ => false,
+    };
     let outcome = into(machine, library, ask, (path, programs), (&cores, blocked, chosen), update);
     if let Err(error) = &outcome {
-        let never_ran =
-            matches!(error.kind(), ErrorKind::CommandNotFound | ErrorKind::CommandNotExecutable);
-        // The session of a command that never ran is removed, and an old session gets its name back.
+        let never_ran = is_absent
+            || matches!(error.kind(), ErrorKind::CommandNotFound | ErrorKind::CommandNotExecutable);
+        // The session of what never ran is removed, and an old session gets its name back.
         if never_ran && path.is_file() && !is_open_already(path) {
             let _ = fs::remove_file(path);
         }
