@@ -3,6 +3,8 @@
 use crate::biased::{factor, most};
 use crate::predictor::{Branch, Predictor, Tally, tally};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::thread::{Builder, ScopedJoinHandle};
 use tma::self_test::{Biased, Room, Rules};
 
 /// Branches at the start of a burst that are not counted: the model's history is of another time.
@@ -48,9 +50,16 @@ pub fn estimate(longest: usize, rules: &Rules, bursts: &[Burst]) -> BTreeMap<u64
     let others = BTreeSet::from([least, most]);
     let (mut all, others) = std::thread::scope(|scope| {
         let others = others.into_iter().filter(|size| *size != typical);
-        let others: Vec<_> = others.map(|size| scope.spawn(move || of(size))).collect();
+        let spawned = |size| (size, Builder::new().spawn_scoped(scope, move || of(size)));
+        let others: Vec<_> = others.map(spawned).collect();
         let own = of(typical);
-        (own, others.into_iter().filter_map(|other| other.join().ok()).collect::<Vec<_>>())
+        // Without one of them the interval would be too narrow.
+        let joined = |(size, thread): (u32, io::Result<ScopedJoinHandle<'_, _>>)| match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            // No more threads may be started.
+            Err(_) => of(size),
+        };
+        (own, others.into_iter().map(joined).collect::<Vec<_>>())
     });
     for (address, other) in others.into_iter().flatten() {
         let Some(own) = all.get_mut(&address) else { continue };

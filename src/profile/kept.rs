@@ -4,9 +4,10 @@
 
 use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;
-use ruzstd::decoding::StreamingDecoder;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Error, ErrorKind, Read, Seek as _};
+use std::io::{self, BufRead as _, BufReader, Error, ErrorKind, Read, Seek as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -36,6 +37,10 @@ pub enum Packing {
 impl Packing {
     /// That of a file which begins with these bytes, if it is compressed.
     pub fn of(start: &[u8]) -> Option<Self> {
+        // A frame to be skipped, with which pzstd begins.
+        if let [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] = start {
+            return Some(Self::Zstd);
+        }
         let known: [(&[u8], Self); 3] = [
             (b"\x1f\x8b", Self::Gzip),
             (b"\x28\xb5\x2f\xfd", Self::Zstd),
@@ -53,16 +58,89 @@ impl Packing {
         }
     }
 
-    fn unpacked<'a>(self, input: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
-        Ok(match self {
+    fn unpacked<'a>(self, input: impl Read + 'a) -> Box<dyn Read + 'a> {
+        match self {
             Self::Gzip => Box::new(MultiGzDecoder::new(input)),
             Self::Xz => Box::new(XzReader::new_mem_limit(input, true, MOST_KIB)),
-            Self::Zstd => Box::new(
-                StreamingDecoder::new_with_max_window_size(input, LARGEST_WINDOW)
-                    .map_err(|e| Error::new(ErrorKind::InvalidData, e.to_string()))?,
-            ),
-        })
+            Self::Zstd => Box::new(Frames::new(input)),
+        }
     }
+}
+
+/// Frames of zstd, one after another: pzstd writes several, and so do files that were put together.
+struct Frames<R> {
+    input: BufReader<R>,
+    decoder: FrameDecoder,
+    is_in_frame: bool,
+}
+
+impl<R: Read> Frames<R> {
+    fn new(input: R) -> Self {
+        let mut decoder = FrameDecoder::new();
+        decoder.set_max_window_size(LARGEST_WINDOW);
+        Self { input: BufReader::new(input), decoder, is_in_frame: false }
+    }
+
+    /// Begins the next frame, or skips one without data; `false` at the end of the input.
+    fn next(&mut self) -> io::Result<bool> {
+        if self.input.fill_buf()?.is_empty() {
+            return Ok(false);
+        }
+        match self.decoder.init(&mut self.input) {
+            Ok(()) => self.is_in_frame = true,
+            Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                length,
+                ..
+            })) => {
+                let mut skipped = (&mut self.input).take(length.into());
+                if io::copy(&mut skipped, &mut io::sink())? < length.into() {
+                    return Err(ErrorKind::UnexpectedEof.into());
+                }
+            }
+            Err(e) => return Err(invalid(&e)),
+        }
+        Ok(true)
+    }
+
+    /// Ends a frame of which all was read.
+    fn end(&mut self) -> io::Result<()> {
+        self.is_in_frame = false;
+        match self.decoder.get_checksum_from_data() {
+            Some(sum) if self.decoder.get_calculated_checksum() != Some(sum) => {
+                Err(Error::new(ErrorKind::InvalidData, "its checksum does not match"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<R: Read> Read for Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            if !self.is_in_frame {
+                if !self.next()? {
+                    return Ok(0);
+                }
+                continue;
+            }
+            while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
+                let one = BlockDecodingStrategy::UptoBlocks(1);
+                self.decoder.decode_blocks(&mut self.input, one).map_err(|e| invalid(&e))?;
+            }
+            let n = self.decoder.read(buffer)?;
+            if n > 0 {
+                return Ok(n);
+            }
+            self.end()?;
+        }
+    }
+}
+
+fn invalid(error: &FrameDecoderError) -> Error {
+    Error::new(ErrorKind::InvalidData, error.to_string())
 }
 
 /// Opens a file that a user named, from its start and unpacked; `-` is standard input.
@@ -123,9 +201,7 @@ fn keep(path: &Path, mut input: impl Read) -> io::Result<File> {
     let mut file = unnamed(&std::env::temp_dir())?;
     let copied = match packing {
         None => io::copy(&mut all.take(most + 1), &mut file),
-        Some(packing) => packing
-            .unpacked(all)
-            .and_then(|unpacked| io::copy(&mut unpacked.take(most + 1), &mut file))
+        Some(packing) => io::copy(&mut packing.unpacked(all).take(most + 1), &mut file)
             .map_err(|e| damaged(packing, &e)),
     }?;
     if copied > most {
@@ -150,7 +226,11 @@ fn too_long(path: &Path, packing: Option<Packing>, most: u64) -> Error {
         None => format!("it is longer than {mib} MiB: write it to a file"),
         Some(packing) => {
             let (_, command) = packing.names();
-            format!("it unpacks to more than {mib} MiB: `{command} {}` unpacks it", path.display())
+            let how = match tma::shell::file(path) {
+                Some(file) => format!("`{command} {file}` unpacks it"),
+                None => "write it to a file, unpacked".to_owned(),
+            };
+            format!("it unpacks to more than {mib} MiB: {how}")
         }
     };
     Error::new(ErrorKind::FileTooLarge, why)
@@ -219,6 +299,33 @@ mod tests {
         for packed in [XZ, GZIP, ZSTD] {
             let error = text(&packed[..packed.len() - 9]).unwrap_err();
             assert!(error.to_string().contains("does not unpack"), "{error}");
+        }
+    }
+
+    #[test]
+    fn all_frames_of_zstd_are_read() {
+        let skipped =
+            |length: u32| [&b"\x50\x2a\x4d\x18"[..], &length.to_le_bytes(), b"size"].concat();
+        assert_eq!(text(&[ZSTD, ZSTD].concat()).unwrap(), "event,value\nevent,value\n");
+        let as_pzstd = [&skipped(4), ZSTD, &skipped(4), ZSTD, &skipped(4)].concat();
+        assert_eq!(text(&as_pzstd).unwrap(), "event,value\nevent,value\n");
+
+        let mut other_sum = ZSTD.to_vec();
+        *other_sum.last_mut().unwrap() ^= 1;
+        for second in [&ZSTD[..ZSTD.len() - 9], &ZSTD[..2], b"\0\0\0\0", &other_sum, &skipped(5)] {
+            let error = text(&[ZSTD, second].concat()).unwrap_err();
+            assert!(error.to_string().contains("does not unpack"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_is_unpacked_by_a_command_that_a_shell_takes() {
+        let error = |path| too_long(Path::new(path), Some(Packing::Gzip), 1 << 20).to_string();
+        let expected = "it unpacks to more than 1 MiB: `gunzip -k 'a b.csv.gz'` unpacks it";
+        assert_eq!(error("a b.csv.gz"), expected);
+        assert!(error("-a.gz").contains("`gunzip -k ./-a.gz`"));
+        for read_once in ["-", "/dev/fd/63"] {
+            assert!(!error(read_once).contains("gunzip"), "{read_once}");
         }
     }
 

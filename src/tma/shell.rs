@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 /// The words on one line, each quoted where a shell would change it.
 ///
@@ -12,6 +13,25 @@ use std::os::unix::ffi::OsStrExt as _;
 /// ```
 pub fn quoted(words: &[impl AsRef<OsStr>]) -> String {
     words.iter().map(|word| quoted_word(word.as_ref())).collect::<Vec<_>>().join(" ")
+}
+
+/// A file as a word of a command that takes options too; nothing of what no later command can read: standard input and
+/// pipes that the user's shell opened.
+///
+/// ```
+/// use std::path::Path;
+/// assert_eq!(tma::shell::file(Path::new("-a b.gz")).as_deref(), Some("'./-a b.gz'"));
+/// assert_eq!(tma::shell::file(Path::new("/dev/fd/63")), None);
+/// ```
+pub fn file(path: &Path) -> Option<String> {
+    if path == Path::new("-") || crate::files::is_open_already(path) {
+        return None;
+    }
+    let is_like_an_option = path.as_os_str().as_bytes().starts_with(b"-");
+    Some(match is_like_an_option {
+        true => quoted(&[Path::new(".").join(path)]),
+        false => quoted(&[path]),
+    })
 }
 
 fn quoted_word(word: &OsStr) -> String {
@@ -32,6 +52,7 @@ fn quoted_word(word: &OsStr) -> String {
 }
 
 /// As `$'…'` (bash, zsh, ksh; POSIX.1-2024): line ends and other control characters stay within the line.
+/// Octal digits end after the third, where shells differ in how many follow `\x`.
 fn escaped(bytes: &[u8]) -> String {
     let mut out = "$'".to_owned();
     for byte in bytes {
@@ -41,8 +62,31 @@ fn escaped(bytes: &[u8]) -> String {
             b'\t' => write!(out, "\\t"),
             b'\\' | b'\'' => write!(out, "\\{}", char::from(*byte)),
             b' '..=b'~' => write!(out, "{}", char::from(*byte)),
-            other => write!(out, "\\x{other:02x}"),
+            other => write!(out, "\\{other:03o}"),
         };
     }
     out + "'"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_do_not_run_into_what_follows() {
+        assert_eq!(quoted(&["\u{1b}31m"]), r"$'\03331m'");
+        assert_eq!(quoted(&[OsStr::from_bytes(b"\xffab")]), r"$'\377ab'");
+        assert_eq!(quoted(&["a\n\t\\'"]), r"$'a\n\t\\\''");
+    }
+
+    #[test]
+    fn files_are_no_options_and_can_be_read_again() {
+        let file = |path| file(Path::new(path));
+        assert_eq!(file("a b.csv.gz").as_deref(), Some("'a b.csv.gz'"));
+        assert_eq!(file("-i.data").as_deref(), Some("./-i.data"));
+        assert_eq!(file("runs/-i.data").as_deref(), Some("runs/-i.data"));
+        for read_once in ["-", "/dev/stdin", "/dev/fd/63", "/proc/self/fd/3"] {
+            assert_eq!(file(read_once), None, "{read_once}");
+        }
+    }
 }

@@ -35,7 +35,7 @@ fn a_rotated_loop_has_its_body_its_branches_and_its_trips() {
     need!(ran.code() == Some(0), ran.stderr);
     let document = ran.json();
     let loops = document["estimate"]["loops"].as_array().expect("loops");
-    let found = loops.iter().find(|row| row["name"] == "rotated" && row["head"].is_string());
+    let found = loops.iter().find(|row| row["name"] == "rotated");
     need!(found.is_some(), format!("too few samples: {:#}", document["estimate"]));
     let row = found.expect("the loop");
     let number = |key: &str| {

@@ -34,8 +34,10 @@ pub fn masks(block: &Block, setup: &RunSetup) -> Option<Assumption> {
             "the mask selects nothing: {how}; the page is mapped, and nothing is accessed{remedy}"
         );
         assumption("masks", Outcome::Violated, how)
-    } else if copies == 0 {
-        assumption("masks", Outcome::Unchecked, "the masks are not in the trace")
+    } else if let Some(why) = setup.masked.incomplete {
+        assumption("masks", Outcome::Unchecked, why)
+    } else if all.iter().any(|m| m.copies == 0) {
+        assumption("masks", Outcome::Unchecked, "some masks are not in the trace")
     } else {
         assumption("masks", Outcome::Held, "address trace: every mask selects an element")
     })
@@ -57,7 +59,7 @@ mod tests {
         let store = block("c4e27d2e0f"); // vmaskmovps [rdi],ymm0,ymm1
         let with = |empty, pages: &[u64]| {
             let instructions = vec![Masked { instruction: 0, empty, copies: 2 }];
-            let masked = MaskedAccesses { instructions, pages: pages.to_vec() };
+            let masked = MaskedAccesses { instructions, pages: pages.to_vec(), incomplete: None };
             masks(&store, &RunSetup { masked, ..setup(&[], &[]) }).unwrap()
         };
         assert_eq!(with(0, &[]).outcome, Outcome::Held);
@@ -65,6 +67,17 @@ mod tests {
         assert_eq!(empty.outcome, Outcome::Violated);
         assert!(empty.how.contains("(2 of 2 copies)") && empty.how.contains("vec=-1"), "{empty:?}");
         assert!(with(0, &[0x9000]).how.contains("cannot be mapped"));
+        let unchecked = |copies: [usize; 2], incomplete| {
+            let one = |(instruction, copies)| Masked { instruction, empty: 0, copies };
+            let instructions = copies.into_iter().enumerate().map(one).collect();
+            let masked = MaskedAccesses { instructions, incomplete, ..Default::default() };
+            let twice = block("c4e27d2e0fc4e27d2e0f");
+            let found = masks(&twice, &RunSetup { masked, ..setup(&[], &[]) }).unwrap();
+            (found.outcome == Outcome::Unchecked).then_some(found.how)
+        };
+        assert_eq!(unchecked([2, 2], None), None);
+        assert!(unchecked([2, 0], None).unwrap().contains("not in the trace"));
+        assert_eq!(unchecked([2, 2], Some("too many")).as_deref(), Some("too many"));
         assert!(masks(&block("4801d8"), &setup(&[], &[])).is_none());
     }
 }

@@ -7,7 +7,7 @@ use super::evidence::bound;
 use super::explainer::{Explainer, Subject};
 use super::verdict::{Class, Verdict};
 use crate::{Bound, Outcome, Values};
-use iced_x86::{EncodingKind, Mnemonic, Register};
+use iced_x86::{EncodingKind, InstructionInfoFactory, Mnemonic, Register};
 use isa::code::{Block, Inst};
 use tma::Result;
 
@@ -68,7 +68,14 @@ impl Explainer {
             own.filter(|a| a.name == name).any(|a| a.outcome == Outcome::Violated)
         };
         let mut found = None;
-        if let Some(bytes) = with_vzeroupper(block) {
+        // First, as it removes no other cause: `vzeroupper` also zeroes elements that may be subnormal.
+        if self.gradual_underflow && block.uses(Register::is_vector_register) {
+            self.bench.set_gradual_underflow(false);
+            let flushed = self.without(Cause::Subnormals, &block.bytes, &values, time);
+            self.bench.set_gradual_underflow(true);
+            found = flushed?;
+        }
+        if let Some(bytes) = with_vzeroupper(block).filter(|_| found.is_none()) {
             found = self.without(Cause::Transition, &bytes, &values, time)?;
         }
         if let Some(bytes) = with_balanced_stack(block).filter(|_| found.is_none()) {
@@ -77,12 +84,6 @@ impl Explainer {
         if found.is_none() && is_violated("subnormals") {
             let normal = Values { memory: normal(block), ..values.clone() };
             found = self.without(Cause::Subnormals, &block.bytes, &normal, time)?;
-        }
-        if found.is_none() && self.gradual_underflow && block.uses(Register::is_vector_register) {
-            self.bench.set_gradual_underflow(false);
-            let flushed = self.without(Cause::Subnormals, &block.bytes, &values, time);
-            self.bench.set_gradual_underflow(true);
-            found = flushed?;
         }
         if found.is_none() && is_violated("masks") {
             let selected = Values { vector: u64::MAX, ..values };
@@ -111,9 +112,14 @@ fn with_vzeroupper(block: &Block) -> Option<Vec<u8>> {
         let uses = |used: &iced_x86::UsedRegister| used.register().is_vector_register();
         encoding(inst) == EncodingKind::Legacy && inst.registers.iter().any(uses)
     };
+    let writes_upper = |inst: &Inst| {
+        let register = inst.decoded.op0_register();
+        let access = InstructionInfoFactory::new().info(&inst.decoded).op0_access();
+        (register.is_ymm() || register.is_zmm()) && Inst::writes(access)
+    };
     let is_dirty = |inst: &Inst, before: bool| match inst.decoded.mnemonic() {
         Mnemonic::Vzeroupper | Mnemonic::Vzeroall => false,
-        _ => before || inst.decoded.op0_register().is_ymm() || inst.decoded.op0_register().is_zmm(),
+        _ => before || writes_upper(inst),
     };
     // What the iteration before leaves.
     let mut dirty = block.instructions.iter().fold(false, |dirty, inst| is_dirty(inst, dirty));
@@ -181,6 +187,8 @@ mod tests {
         // vaddps xmm0,xmm0,xmm1; addps xmm2,xmm3, and with vzeroupper.
         assert_eq!(with_vzeroupper(&block("c5f858c1 0f58d3")), None);
         assert_eq!(with_vzeroupper(&block("c5fc58c1 c5f877 0f58d3")), None);
+        // vptest ymm0,ymm1; addps xmm2,xmm3: the former only reads.
+        assert_eq!(with_vzeroupper(&block("c4e27d17c1 0f58d3")), None);
     }
 
     #[test]

@@ -11,6 +11,9 @@ use isa::code::{Block, Inst};
 
 /// Most pages that masked accesses are given.
 const MOST_PAGES: usize = 64;
+/// Why pages of masked accesses are not known.
+const TOO_MANY: &str = "the masked accesses may access more pages than are mapped for them";
+const GAPS: &str = "some addresses of masked accesses are not in the trace";
 
 /// A masked instruction of a traced run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +33,8 @@ pub struct MaskedAccesses {
     pub instructions: Vec<Masked>,
     /// Pages that they access with other masks, in order of discovery.
     pub pages: Vec<u64>,
+    /// Why it lacks pages that they access with other masks, if it does.
+    pub incomplete: Option<&'static str>,
 }
 
 /// The masked accesses of a trace, with `[rip+x]` relative to `rip`.
@@ -57,29 +62,79 @@ pub(super) fn masked(
             found.instructions[at].copies += 1;
             found.instructions[at].empty += usize::from(selected == 0);
         }
-        for (address, size) in ranges(inst, stored, rip) {
+        let Some(ranges) = ranges(inst, stored, rip) else {
+            found.incomplete = Some(GAPS);
+            return;
+        };
+        for (address, size) in ranges {
             let (first, last) = (address, address.saturating_add(size.max(1) - 1));
             for page in [first, last].map(|end| end & !(PAGE as u64 - 1)) {
-                if found.pages.len() < MOST_PAGES && !found.pages.contains(&page) {
-                    found.pages.push(page);
+                if found.pages.contains(&page) {
+                    continue;
                 }
+                if found.pages.len() == MOST_PAGES {
+                    found.incomplete = Some(TOO_MANY);
+                    return;
+                }
+                found.pages.push(page);
             }
         }
     });
     found
 }
 
-/// First bytes and sizes of all that an instruction accesses with a mask that selects everything.
-fn ranges(inst: &Inst, stored: &Stored<'_>, rip: u64) -> Vec<(u64, u64)> {
+/// First bytes and sizes of all that an instruction accesses with a mask that selects everything; `None` if an address was
+/// not traced.
+fn ranges(inst: &Inst, stored: &Stored<'_>, rip: u64) -> Option<Vec<(u64, u64)>> {
     let mut all = Vec::new();
     for memory in &inst.memory {
         let size = memory.memory_size().size() as u64;
         if memory.index().is_vector_register() {
-            let lanes = all_lanes(inst, memory, stored).unwrap_or_default();
+            let lanes = all_lanes(inst, memory, stored)?;
             all.extend(lanes.into_iter().map(|address| (address, size)));
         } else {
-            all.extend(plain(inst, memory, stored, rip).map(|address| (address, size)));
+            all.push((plain(inst, memory, stored, rip)?, size));
         }
     }
-    all
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iced_x86::Register;
+
+    /// The masked accesses of copies of a block of one instruction, given `rdi` in each, with masks that select everything.
+    fn of(hex: &str, registers: &[Register], rdi: &[u64]) -> MaskedAccesses {
+        let block = Block::decode(&isa::code::parse_hex(hex).unwrap()).unwrap();
+        let (mut slots, mut bytes) = (Vec::new(), Vec::new());
+        for (copy, base) in rdi.iter().enumerate() {
+            for register in registers.iter().copied() {
+                slots.push(Slot { copy, instruction: 0, register, after: false, at: bytes.len() });
+                match register {
+                    Register::RDI => bytes.extend(base.to_le_bytes()),
+                    _ => bytes.extend([0xff; 32]),
+                }
+            }
+        }
+        masked(&block, &slots, &bytes, rdi.len(), 0)
+    }
+
+    #[test]
+    fn pages_that_are_not_known_are_said() {
+        // vmaskmovps [rdi],ymm0,ymm1
+        let store = "c4e27d2e0f";
+        let registers = [Register::RDI, Register::YMM0];
+        let pages: Vec<u64> = (1..=65).map(|page| page << 12).collect();
+        let all = of(store, &registers, &pages[..64]);
+        assert_eq!((all.pages.len(), all.incomplete), (64, None));
+        assert_eq!(all.instructions, [Masked { instruction: 0, empty: 0, copies: 64 }]);
+        let most = of(store, &registers, &pages);
+        assert_eq!((most.pages.len(), most.incomplete), (64, Some(TOO_MANY)));
+        let unknown = of(store, &registers[1..], &pages[..1]);
+        assert_eq!((unknown.pages.len(), unknown.incomplete), (0, Some(GAPS)));
+        // vpgatherdd xmm1,[rdi+xmm2*4],xmm3 without its indices
+        let gather = of("c4e261900c97", &[Register::RDI, Register::YMM3], &pages[..1]);
+        assert_eq!((gather.pages.len(), gather.incomplete), (0, Some(GAPS)));
+    }
 }

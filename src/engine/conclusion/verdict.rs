@@ -11,6 +11,10 @@ use crate::render::fit::elided;
 const NEARLY_ALL: f64 = 0.9;
 /// Code with this share of the time is what the report is about.
 const HOT: f64 = 0.3;
+/// With fewer samples a share of half is known to no better than ±18 points (binomial, 95 %).
+const FEW: u64 = 30;
+/// Events whose samples are time.
+const TIMES: [&str; 5] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles", "ref-cycles"];
 /// Longest name of a function.
 const NAME: usize = 48;
 /// The unit of which rates are shown.
@@ -57,10 +61,17 @@ fn sampled(report: &Report, sampled: &Sampled) -> Option<String> {
     if kernel(report) >= MUCH {
         return Some(in_kernel(report));
     }
-    let is_time = ["clock", "cycles"].iter().any(|of| sampled.event.contains(of));
-    let whole = match is_time {
-        true => "the time".to_owned(),
-        false => format!("the samples of {}", sampled.event),
+    if sampled.samples < FEW {
+        return Some(format!(
+            "Only {} samples, too few to say where the time is.",
+            sampled.samples
+        ));
+    }
+    let is_time = TIMES.contains(&plain(&sampled.event));
+    let whole = match (is_time, sampled.kernel) {
+        (true, Some(_)) => "the time".to_owned(),
+        (true, None) => "the time outside the kernel, which was not sampled,".to_owned(),
+        (false, _) => format!("the samples of {}", sampled.event),
     };
     let first = report.functions.first()?;
     let name =
@@ -87,11 +98,19 @@ fn sampled(report: &Report, sampled: &Sampled) -> Option<String> {
     Some(format!("{found}{why}."))
 }
 
+/// An event without its PMU and modifiers: `cycles` of `cpu_core/cycles/u` and `cycles:u`.
+fn plain(event: &str) -> &str {
+    match event.split_once('/') {
+        Some((_, rest)) => rest.split(['/', ',']).next().unwrap_or(rest),
+        None => event.split(':').next().unwrap_or(event),
+    }
+}
+
 /// That most of the time is in the kernel, and what brings the program there.
 fn in_kernel(report: &Report) -> String {
     let faults = faults(report).map_or(String::new(), |rate| {
         let rate = (rate / THOUSAND).round() * THOUSAND;
-        format!(", with {} page faults a second", format::count(rate))
+        format!(", with {} page faults a second of processor time", format::count(rate))
     });
     format!("{} of the time is in the kernel{faults}.", percent(kernel(report)))
 }
@@ -160,7 +179,7 @@ mod tests {
         report.estimate = Some(Estimate { covered: 0.067, program, ..Estimate::default() });
         assert_eq!(
             verdict(&report).unwrap(),
-            "93 % of the time is in the kernel, with 407,000 page faults a second. Of the 6.7 % of the time that \
+            "93 % of the time is in the kernel, with 407,000 page faults a second of processor time. Of the 6.7 % of the time that \
              was looked at: Memory Bound: 94 %."
         );
         report.estimate.as_mut().unwrap().covered = 0.95;

@@ -48,7 +48,7 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, bound: Option<&s
     let named = |part: Part| format!("{} {}", label(part).0, percent(part));
     if first == Some(Part::Unexplained) {
         let why = unexplained.reason.as_ref().map_or(String::new(), |why| format!(": {why}"));
-        let other = second.map_or(String::new(), |part| format!(" ({} may be)", named(part)));
+        let other = second.map_or(String::new(), |part| format!("; it may be {}", named(part)));
         let share = percent(Part::Unexplained);
         return format!("Not explained: {share} of its time{why}{other}.");
     }
@@ -104,7 +104,7 @@ mod tests {
         parts.set(Part::Unexplained, left);
         assert_eq!(
             sentence(&parts, None, None),
-            "Not explained: 80 % (10-90 %) of its time: no cost of a misprediction (Bad Speculation up to 95 % may be)."
+            "Not explained: 80 % (10-90 %) of its time: no cost of a misprediction; it may be Bad Speculation up to 95 %."
         );
     }
 }

@@ -157,7 +157,7 @@ pub(super) fn enter(
         lost: profile.lost,
         notes: profile.notes.clone(),
         functions: profile.functions.len(),
-        kernel: Some(kernel_share(profile)),
+        kernel: (!excludes_kernel(&profile.event)).then(|| kernel_share(profile)),
     });
     let shows_stacks = ask.page || ask.exports();
     if (ask.callers.is_some() || ask.callees.is_some() || shows_stacks) && profile.chains_are_cut()
@@ -248,6 +248,14 @@ pub(super) fn enter(
         report.callees = Some(callees(profile, name)?);
     }
     Ok(interrupted)
+}
+
+/// Whether an event's modifiers leave out the kernel, as in `cycles:u` and `cpu_core/cycles/u`.
+fn excludes_kernel(event: &str) -> bool {
+    let modifiers = event.rsplit([':', '/']).next().filter(|last| last.len() < event.len());
+    modifiers.is_some_and(|of| {
+        of.contains('u') && !of.contains('k') && of.chars().all(|c| "ukhpPSDGHWeIb".contains(c))
+    })
 }
 
 /// Share of the samples in the kernel.

@@ -17,6 +17,7 @@ const MOST: u64 = 2 << 30;
 pub(super) fn keep(folder: &Path, files: &[ElsewhereFile]) -> Vec<String> {
     let mut notes = Vec::new();
     for one in files {
+        make_room(folder);
         if let Err(error) = copy(folder, one) {
             let id: String =
                 one.build_id.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
@@ -61,8 +62,10 @@ fn make_room(folder: &Path) {
     let mut all: Vec<(SystemTime, u64, PathBuf)> = folders(&folder.join(".build-id"))
         .flat_map(|first| folders(&first.path()))
         .filter_map(|own| {
-            let found = fs::metadata(own.path().join("elf")).ok()?;
-            Some((found.modified().ok()?, found.len(), own.path()))
+            // Also what a copy that was killed has left.
+            let files: Vec<_> = folders(&own.path()).filter_map(|f| f.metadata().ok()).collect();
+            let last = files.iter().filter_map(|found| found.modified().ok()).max()?;
+            Some((last, files.iter().map(fs::Metadata::len).sum(), own.path()))
         })
         .collect();
     all.sort();

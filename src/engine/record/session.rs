@@ -156,11 +156,13 @@ fn into(
     let summary = sampler.as_mut().map(Sampler::take_summary);
     let sampled = sampled.zip(summary).map(|((events, rate), summary)| {
         notes.extend(summary.notes.iter().cloned());
-        notes.extend(programs.iter().flat_map(|folder| keep(folder, &summary.elsewhere)));
         Sampled { events, rate, summary }
     });
     end(&writer, &outcome, sampled.as_ref());
     let failed = writer.failed();
+    // After the session, which needs the room more.
+    let elsewhere = sampled.as_ref().map_or(&[][..], |sampled| &sampled.summary.elsewhere);
+    notes.extend(programs.iter().flat_map(|folder| keep(folder, elsewhere)));
     // What was measured is still here: it goes to the caller together with the error.
     Ok(Recorded { outcome, sampled, notes, failed })
 }

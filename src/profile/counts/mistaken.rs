@@ -4,7 +4,7 @@ use super::format::FORMATS;
 use super::{perf_json, plain, toplev};
 use std::path::Path;
 use tma::error::{Error, Result};
-use tma::shell::quoted;
+use tma::shell;
 
 /// Suffixes of source files in compiled languages, and of scripts with their interpreters.
 const SOURCES: [&str; 10] = ["c", "cc", "cpp", "cxx", "h", "hpp", "rs", "go", "f90", "s"];
@@ -19,11 +19,20 @@ pub fn binary(start: &[u8], path: &Path) -> Result<()> {
     // As a shell finds it.
     let folder = if path.parent().is_some_and(|p| p.as_os_str().is_empty()) { "./" } else { "" };
     let name = path.display();
-    let file = quoted(&[path]);
-    let to_run = quoted(&[format!("{folder}{name}")]);
+    let file = shell::file(path);
+    let to_run = match file {
+        Some(_) => shell::quoted(&[Path::new(folder).join(path)]),
+        None => "./PROGRAM".to_owned(),
+    };
     let to_run = format!("to measure it: `tdtool report -- {to_run}`");
-    let unpack = |with: &str| format!("unpack it first: `{with} {file}`");
-    let utf8 = format!("`iconv -f UTF-16 -t UTF-8 {file} > {file}.utf8` converts it");
+    let unpack = |with: &str| match &file {
+        Some(file) => format!("unpack it first: `{with} {file}`"),
+        None => "unpack it first".to_owned(),
+    };
+    let utf8 = match &file {
+        Some(file) => format!("`iconv -f UTF-16 -t UTF-8 {file} > {file}.utf8` converts it"),
+        None => "`iconv -f UTF-16 -t UTF-8` converts it".to_owned(),
+    };
     let known: [(&[u8], &str, &str); 7] = [
         (b"", "the file is empty", FORMATS),
         (b"\x7fELF", "this is a program, not a recording", &to_run),
@@ -78,10 +87,11 @@ pub fn no_counts(path: &Path, lines: &[(u32, String)]) -> Error {
             .because("it is source text, not a recording")
             .hint("compile it, then measure the program: `tdtool report -- ./PROGRAM`");
     }
-    if let Some((_, runner)) = SCRIPTS.iter().find(|(end, _)| *end == ending) {
+    let runner = SCRIPTS.iter().find(|(end, _)| *end == ending);
+    if let Some(((_, runner), file)) = runner.zip(shell::file(path)) {
         return error
             .because("it is a script, not a recording")
-            .hint(format!("to measure it: `tdtool report -- {runner} {}`", quoted(&[path])));
+            .hint(format!("to measure it: `tdtool report -- {runner} {file}`"));
     }
     let error = match lines.first() {
         Some((number, text)) => {

@@ -28,16 +28,31 @@ pub fn lies_over_lines(lines: &[(u32, String)], builder: &mut Builder) -> Result
         return Ok(false);
     }
     let text: Vec<&str> = lines.iter().map(|(_, text)| text.as_str()).collect();
-    let text = with_points(&text.join("\n"));
+    let text = with_points(&without_nan(&text.join("\n")));
     let mut found = false;
-    for value in
-        serde_json::Deserializer::from_str(&text).into_iter::<Value>().map_while(|v| v.ok())
-    {
-        for object in of_value(value).into_iter().flatten().filter(has_count) {
+    let mut damage = None;
+    for value in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
+        let value = match value {
+            Ok(value) => value,
+            Err(error) => {
+                let line = lines.get(error.line().saturating_sub(1)).or(lines.last());
+                damage = Some((line, "not JSON: nothing of the file from here on is read"));
+                break;
+            }
+        };
+        let Some(objects) = of_value(value) else {
+            damage = Some((lines.first(), "a value that is no object is not read"));
+            continue;
+        };
+        for object in objects.iter().filter(|object| has_count(object)) {
             found = true;
             // The lines are not those of the objects.
-            add(lines.first().map_or(0, |line| line.0), &object, "", builder)?;
+            add(lines.first().map_or(0, |line| line.0), object, "", builder)?;
         }
+    }
+    // Without counts, the file is refused.
+    if let Some((Some((number, text)), why)) = damage.filter(|_| found) {
+        builder.skip(*number, why, text);
     }
     Ok(found)
 }
@@ -149,7 +164,10 @@ fn value(text: &str) -> Option<Value> {
 fn of_value(value: Value) -> Option<Vec<Map<String, Value>>> {
     match value {
         Value::Object(object) => Some(vec![object]),
-        Value::Array(all) => all.into_iter().map(|one| of_value(one)?.pop()).collect(),
+        Value::Array(all) => {
+            let all: Option<Vec<_>> = all.into_iter().map(of_value).collect();
+            Some(all?.into_iter().flatten().collect())
+        }
         _ => None,
     }
 }
@@ -185,6 +203,7 @@ fn without_nan(text: &str) -> String {
     for bare in ["-nan", "nan", "-inf", "inf"] {
         out = out.replace(&format!(": {bare},"), ": null,");
         out = out.replace(&format!(": {bare}}}"), ": null}");
+        out = out.replace(&format!(": {bare}\n"), ": null\n");
     }
     out
 }
@@ -238,4 +257,47 @@ fn key(object: &Map<String, Value>) -> std::result::Result<BlockKey, &'static st
         key.scope.get_or_insert_with(whole).cgroup = Some(cgroup.to_owned());
     }
     Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::format::Format;
+    use super::super::recording::{Recording, Source};
+    use super::*;
+
+    fn read(text: &str) -> (bool, Recording) {
+        let mut builder = Builder::default();
+        builder.start_file(Source { path: "a".into(), format: Format::PerfJson, runs: 1 });
+        let lines: Vec<(u32, String)> = (1..).zip(text.lines().map(str::to_owned)).collect();
+        let found = lies_over_lines(&lines, &mut builder).unwrap();
+        (found, std::mem::take(builder.recording()))
+    }
+
+    fn rows(recording: &Recording) -> usize {
+        recording.blocks.iter().map(|block| block.rows.len()).sum()
+    }
+
+    const OBJECT: &str =
+        "{\n\"event\": \"EVENT\",\n\"metric-value\": nan,\n\"counter-value\": \"7\"\n}\n";
+
+    #[test]
+    fn objects_over_lines_may_have_bare_nan() {
+        let text = [OBJECT.replace("EVENT", "cycles"), OBJECT.replace("EVENT", "branches")];
+        let (found, recording) = read(&text.concat());
+        assert_eq!((found, rows(&recording), recording.skipped.len()), (true, 2, 0));
+    }
+
+    #[test]
+    fn what_follows_a_damaged_value_is_not_lost_in_silence() {
+        let second = OBJECT.replace("EVENT", "branches").replace("\"7\"", "7 7");
+        let (found, recording) =
+            read(&[OBJECT.replace("EVENT", "cycles"), second.clone()].concat());
+        assert_eq!((found, rows(&recording)), (true, 1));
+        assert_eq!(recording.skipped.iter().map(|s| s.line).collect::<Vec<_>>(), [9]);
+        assert!(!read(&second).0, "without a count the file is refused");
+
+        let array = ["[1,\n", &OBJECT.replace("EVENT", "cycles"), "]\n"].concat();
+        let (found, recording) = read(&[OBJECT.replace("EVENT", "cycles"), array].concat());
+        assert_eq!((found, recording.skipped.len()), (true, 1));
+    }
 }

@@ -14,16 +14,16 @@ use tma::error::{Error, Result};
 pub fn read(path: &Path, builder: &mut Builder) -> Result<()> {
     let name = path.display();
     if !perfdata::holds_counts(path) {
-        return Err(Error::failed(format!("{name}: this is perf.data, with samples, not counts"))
-            .because("several files are read together only if they hold counts")
-            .hint(format!("tdtool report {name}")));
+        let error = Error::failed(format!("{name}: this is perf.data, with samples, not counts"))
+            .because("several files are read together only if they hold counts");
+        return Err(with_command(error, "tdtool report", path));
     }
     let found = perfdata::stat(path)?;
     let mut nothing = found.rounds.iter().flat_map(|round| &round.counts);
     if nothing.all(Option::is_none) {
-        return Err(Error::failed(format!("{name}: `perf stat record` wrote no count"))
-            .because(found.damage.unwrap_or_else(|| "it ended before its first interval".into()))
-            .hint(format!("perf stat report -i {name}")));
+        let error = Error::failed(format!("{name}: `perf stat record` wrote no count"))
+            .because(found.damage.unwrap_or_else(|| "it ended before its first interval".into()));
+        return Err(with_command(error, "perf stat report -i", path));
     }
     builder.start_file(Source { path: path.to_owned(), format: Format::PerfStatRecord, runs: 1 });
     if let Some(damage) = found.damage {
@@ -33,6 +33,12 @@ pub fn read(path: &Path, builder: &mut Builder) -> Result<()> {
         let note = format!(
             "{name}: counts are summed over CPUs and threads; `perf stat report` shows them apart"
         );
+        builder.recording().notes.push(note);
+    }
+    if found.idle_counters > 0 {
+        let (idle, all) = (found.idle_counters, found.counters);
+        let note =
+            format!("{name}: {idle} of {all} counters never ran; the sums lack their counts");
         builder.recording().notes.push(note);
     }
     for round in &found.rounds {
@@ -46,6 +52,14 @@ pub fn read(path: &Path, builder: &mut Builder) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// With a hint at a command that reads the file, if it can be read again.
+fn with_command(error: Error, command: &str, path: &Path) -> Error {
+    match tma::shell::file(path) {
+        Some(file) => error.hint(format!("`{command} {file}` shows it")),
+        None => error,
+    }
 }
 
 fn parsed(event: &StatEvent, count: Option<StatCount>) -> ParsedCount<'_> {

@@ -9,12 +9,16 @@ use super::header::Header;
 use super::records::{Records, events, take_feature, user};
 use crate::event::Event;
 use crate::input::Input;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use tma::{Error, Result};
 
 /// Most counters of a file: events on CPUs and threads. They bound the memory.
 const MOST_COUNTERS: usize = 4 << 20;
+/// Most sums of a file: events in rounds. They bound the memory too.
+const MOST_SUMS: usize = 16 << 20;
+/// Most counters that all rounds add up: each is a record of its own, so that this takes a file of 12 GiB or a made one.
+const MOST_ADDED: usize = 1 << 28;
 /// Records among which `perf stat record` writes how it counts, in pipe mode: after the events and their names.
 const FIRST_RECORDS: usize = 1 << 16;
 /// `PERF_EVENT_UPDATE__UNIT` and `PERF_EVENT_UPDATE__SCALE`.
@@ -69,6 +73,10 @@ pub struct Stat {
     pub rounds: Vec<Round>,
     /// Whether perf was to show parts of the machine apart (`-A`, `--per-core`, `--per-thread`): here they are summed.
     pub is_of_parts: bool,
+    /// Counters that were enabled and never ran, of events of which others ran: the sums have 0 of them.
+    pub idle_counters: usize,
+    /// All counters of the file.
+    pub counters: usize,
     /// Why the file is not whole, if it is not.
     pub damage: Option<String>,
 }
@@ -103,9 +111,11 @@ pub fn stat(path: &Path) -> Result<Stat> {
     }
     if all.is_empty() {
         let error = Error::failed(format!("cannot read the counts in {}", path.display()));
-        return Err(error
-            .because("it has no description of the counted events")
-            .hint(format!("perf stat report -i {}", path.display())));
+        let error = error.because("it has no description of the counted events");
+        return Err(match tma::shell::file(path) {
+            Some(file) => error.hint(format!("see whether `perf stat report -i {file}` reads it")),
+            None => error,
+        });
     }
     let mut reading = Reading::new(&all);
     let mut records = Records::new(&input, header.records);
@@ -123,10 +133,19 @@ pub fn stat(path: &Path) -> Result<Stat> {
         }
     }
     if reading.is_too_large {
-        damage = Some(format!("it has more than {MOST_COUNTERS} counters"));
+        damage = Some(format!(
+            "it has more than {MOST_COUNTERS} counters, or more than {MOST_SUMS} sums of intervals"
+        ));
     }
     reading.finish();
-    Ok(Stat { events: reading.events, rounds: reading.rounds, is_of_parts, damage })
+    Ok(Stat {
+        idle_counters: reading.idle_counters(),
+        counters: reading.counters.len(),
+        events: reading.events,
+        rounds: reading.rounds,
+        is_of_parts,
+        damage,
+    })
 }
 
 /// STAT_CONFIG: a number, then so many tags and values.
@@ -158,6 +177,9 @@ struct Reading {
     /// Counters by event, CPU and thread: now, and at the end of the last round.
     counters: HashMap<(usize, u32, u32), [Counter; 2]>,
     rounds: Vec<Round>,
+    /// Sums that the rounds may still have, and counters that they may still add up.
+    sums_left: usize,
+    added_left: usize,
     is_too_large: bool,
 }
 
@@ -172,6 +194,8 @@ impl Reading {
             events: events.iter().map(plain).collect(),
             counters: HashMap::new(),
             rounds: Vec::new(),
+            sums_left: MOST_SUMS,
+            added_left: MOST_ADDED,
             is_too_large: false,
         }
     }
@@ -202,6 +226,13 @@ impl Reading {
     }
 
     fn end_round(&mut self, end: u64, is_whole: bool) {
+        let sums_left = self.sums_left.checked_sub(self.events.len());
+        let added_left = self.added_left.checked_sub(self.counters.len());
+        let (Some(sums_left), Some(added_left)) = (sums_left, added_left) else {
+            self.is_too_large = true;
+            return;
+        };
+        (self.sums_left, self.added_left) = (sums_left, added_left);
         let mut sums = vec![None; self.events.len()];
         for ((event, ..), [now, before]) in &mut self.counters {
             let since = [0, 1, 2].map(|at| now[at].saturating_sub(before[at]));
@@ -229,6 +260,18 @@ impl Reading {
             }
             _ => {}
         }
+    }
+
+    /// Counters that were enabled and never ran, of events of which others ran.
+    fn idle_counters(&self) -> usize {
+        let all = || self.counters.iter().map(|((event, ..), [now, _])| (event, now));
+        let ran: HashSet<_> =
+            all().filter(|(_, [.., running])| *running > 0).map(|(event, _)| event).collect();
+        all()
+            .filter(|(event, [_, enabled, running])| {
+                *enabled > 0 && *running == 0 && ran.contains(event)
+            })
+            .count()
     }
 
     /// A file whose end was lost has counts after its last round.
@@ -264,5 +307,44 @@ impl Sum {
             running: running.min(1.0),
             run_time: self.running,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(counters: &[(u64, u32, Counter)]) -> Reading {
+        let event = |id| Event { ids: vec![id], ..Event::default() };
+        let mut reading = Reading::new(&[event(1), event(2)]);
+        for (id, cpu, [value, enabled, running]) in counters {
+            let place = u64::from(*cpu);
+            let body = [id, &place, value, enabled, running].map(|word| word.to_le_bytes());
+            reading.count(&body.concat());
+        }
+        reading
+    }
+
+    #[test]
+    fn rounds_end_where_their_sums_take_too_much() {
+        let limits: [fn(&mut Reading) -> &mut usize; 2] =
+            [|reading| &mut reading.sums_left, |reading| &mut reading.added_left];
+        for limit in limits {
+            let mut reading = reading(&[(1, 0, [5, 10, 10]), (2, 0, [6, 10, 10])]);
+            *limit(&mut reading) = 5;
+            for end in 1..4 {
+                assert!(!reading.is_too_large);
+                reading.end_round(end, false);
+            }
+            assert_eq!((reading.rounds.len(), reading.is_too_large), (2, true));
+        }
+    }
+
+    #[test]
+    fn counters_that_never_ran_are_told_from_events_that_never_did() {
+        let ran = [7, 10, 10];
+        let (idle, off) = ([0, 10, 0], [0, 0, 0]);
+        let all = [(1, 0, ran), (1, 1, idle), (1, 2, off), (2, 0, idle), (2, 1, idle)];
+        assert_eq!(reading(&all).idle_counters(), 1);
     }
 }

@@ -12,8 +12,12 @@ use std::ops::Range;
 const SECTIONS: [&str; 2] = [".gopclntab", ".data.rel.ro.gopclntab"];
 /// Longest name: those of generic functions have their type arguments.
 const LONGEST_NAME: usize = 1 << 14;
-/// Most bytes of all names: functions may share one, and a made file has one for all.
+/// Most bytes of all names: functions may share one, and a made file has one for all. One without an end counts as the
+/// longest, as it takes as long.
 const MOST_NAMES: usize = 256 << 20;
+
+/// Largest table: a compressed one can claim any size.
+const LARGEST: u64 = 1 << 30;
 
 /// Which release wrote a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +45,9 @@ pub(super) fn functions(
     let Some(section) = SECTIONS.iter().find_map(|name| file.section_by_name(name)) else {
         return Vec::new();
     };
-    let (Ok(data), true) = (section.uncompressed_data(), file.is_little_endian()) else {
+    let compressed = section.compressed_data().ok().filter(|c| c.uncompressed_size <= LARGEST);
+    let data = compressed.and_then(|compressed| compressed.decompress().ok());
+    let (Some(data), true) = (data, file.is_little_endian()) else {
         return Vec::new();
     };
     let text = file.section_by_name(".text").map(|text| text.address());
@@ -117,14 +123,12 @@ impl<'a> Lines<'a> {
             let range = start..end;
             let at = self.number(list + (2 * n + 1) * size, size);
             let at = at.and_then(|at| details.checked_add(usize::try_from(at).ok()?));
-            let Some(name) = at.and_then(|at| self.name(names, at.checked_add(size)?)) else {
-                continue;
-            };
-            bytes += name.len();
+            let name = at.and_then(|at| self.name(names, at.checked_add(size)?));
+            bytes += name.map_or(LONGEST_NAME, <[u8]>::len);
             if bytes > MOST_NAMES {
                 break;
             }
-            all.extend(symbol(&range, name));
+            all.extend(name.and_then(|name| symbol(&range, name)));
         }
         Some(all)
     }

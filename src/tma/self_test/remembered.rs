@@ -88,15 +88,25 @@ impl Remembered {
         let least = all()
             .rev()
             .find(|size| each(*size, |one, rate| rate >= (1.0 - ALIKE) * one.high - CLOSE));
+        // Smaller and larger ones may fit all rates as well, each within its tolerance.
+        let fitting = || {
+            let is_near = |one: &Sequence, rate: f64| {
+                let (low, high) = ((1.0 - ALIKE) * one.low, (1.0 + ALIKE) * one.high);
+                (low - CLOSE..=high + CLOSE).contains(&rate)
+            };
+            all().filter(move |size| each(*size, is_near))
+        };
+        let first = fitting().next().map_or(LARGEST, |size| size - 1);
+        let last = fitting().next_back().map_or(SMALLEST, |size| size + 1);
         // Where nothing decides, the usual one.
         let usual = Room::default().typical;
         let apart = |a: &u32, b: &u32| a.abs_diff(usual).cmp(&b.abs_diff(usual));
         let typical = all().min_by(|a, b| distance(*a).total_cmp(&distance(*b)).then(apart(a, b)));
         let typical = typical.unwrap_or(usual);
         Room {
-            least: least.unwrap_or(SMALLEST).min(typical - 1).max(SMALLEST),
+            least: least.unwrap_or(SMALLEST).min(first).min(typical - 1).max(SMALLEST),
             typical,
-            most: most.unwrap_or(LARGEST).max(typical + 1).min(LARGEST),
+            most: most.unwrap_or(LARGEST).max(last).max(typical + 1).min(LARGEST),
         }
     }
 
@@ -145,6 +155,9 @@ mod tests {
         assert!(wide.least <= 10 && wide.most >= 12, "{wide:?}");
         let short = of(&[(10, 0.0, 0.0)]).room();
         assert_eq!((short.typical, short.most), (11, LARGEST));
+        // By hand: banks of 2^7 to 2^10 fit both.
+        let apart = of(&[(10, 0.0, 0.0), (17, 0.5, 0.5)]).room();
+        assert_eq!(apart, Room { least: SMALLEST, typical: 8, most: 11 });
         // By hand: a bank of 2^14 remembers 2^17.
         let all = of(&LENGTHS.map(|bits| (u32::from(bits), 0.0, 0.0))).room();
         assert!(all.least >= 13 && all.most == LARGEST, "{all:?}");

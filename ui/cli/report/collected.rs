@@ -7,7 +7,8 @@ use engine::files::{is_stdout, not_written, write_whole};
 use engine::phases;
 use engine::render::page::page;
 use engine::render::{firefox, trace};
-use std::fs::OpenOptions;
+use std::fs::{FileType, OpenOptions};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};
 
@@ -120,7 +121,8 @@ impl Kind {
     }
 
     fn check(self, path: &Path) -> Result<()> {
-        if is_stdout(path) || path.metadata().is_ok_and(|found| !found.is_file()) {
+        let is_stream = |of: FileType| of.is_fifo() || of.is_char_device();
+        if is_stdout(path) || path.metadata().is_ok_and(|found| is_stream(found.file_type())) {
             // A pipe is opened when there is something to write.
             return Ok(());
         }

@@ -10,6 +10,8 @@ use engine::estimate::{EstimateAsk, Keep, Step, Watch, redacted};
 use engine::regions::Followed;
 use engine::topdown::LiveAsk;
 use pmu::{Command, Target};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use tma::{Error, Result};
@@ -52,12 +54,15 @@ pub(super) fn keep_in(path: &Path, redact: bool, not_kept: &NotKept) -> Keep {
     })
 }
 
-/// Writes it, or else to the folder of temporary files: it took runs that nobody wants to repeat.
+/// Writes it, or else to a private folder among the temporary files: it took runs that nobody wants to repeat.
 fn write(path: &Path, evidence: &Evidence) -> Result<()> {
     let Err(error) = evidence_file::write(path, evidence) else { return Ok(()) };
     let packed = if path.extension().is_some_and(|end| end == "gz") { ".gz" } else { "" };
-    let name = format!("tdtool-evidence-{}.json{packed}", std::process::id());
-    let elsewhere = std::env::temp_dir().join(name);
+    let private = std::env::temp_dir().join(format!("tdtool-evidence-{}", std::process::id()));
+    if DirBuilder::new().mode(0o700).create(&private).is_err() {
+        return Err(error);
+    }
+    let elsewhere = private.join(format!("evidence.json{packed}"));
     match evidence_file::write(&elsewhere, evidence) {
         Ok(()) => {
             let folder = path.parent().filter(|of| !of.as_os_str().is_empty() && !of.exists());

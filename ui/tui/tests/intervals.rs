@@ -114,7 +114,7 @@ fn few_intervals_are_bars_of_their_own() {
     }
     types(&mut state, "i");
     let screen = picture(&state);
-    assert!(screen.contains("3 intervals only; more of them: tdtool record -I 100"), "{screen}");
+    assert!(screen.contains("3 intervals only; more of them: `tdtool record -I 100`"), "{screen}");
     let bars = screen.lines().filter(|line| line.starts_with('█') && !line.contains("cpus"));
     let counts: Vec<usize> = bars.map(|line| line.split_whitespace().count()).collect();
     assert!(!counts.is_empty() && counts.iter().all(|count| *count == 3), "{screen}");

@@ -1,7 +1,7 @@
 //! Findings that chance makes in a table of many rows: of rows without a difference, one in twenty is beyond its 95 %
 //! interval. The procedure of Benjamini and Hochberg (J. R. Stat. Soc. B 57, 1995) bounds the expected share of false
-//! findings among all; rows of one program rise and fall together, under which the bound holds (Benjamini and Yekutieli,
-//! Ann. Stat. 29, 2001).
+//! findings among all where rows are independent, or rise and fall together (Benjamini and Yekutieli, Ann. Stat. 29, 2001).
+//! Shares of one whole do neither: there the bound is approximate.
 
 use super::{Diff, DiffRow, FalseFindings, Judgement};
 use std::f64::consts::PI;
@@ -42,7 +42,7 @@ pub fn control(diff: &mut Diff, runs: [usize; 2]) {
     if withdrawn > 0 {
         let plural = if withdrawn == 1 { "row is" } else { "rows are" };
         diff.notes.push(format!(
-            "{withdrawn} {plural} beyond the row's own errors, as chance makes some of {judged}: not judged a \\
+            "{withdrawn} {plural} beyond the row's own errors, as chance makes some of {judged}: not judged a \
              change (Benjamini-Hochberg, at most 5 % false)"
         ));
     }

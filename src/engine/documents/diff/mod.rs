@@ -103,7 +103,7 @@ pub fn diff((file_a, a): (&str, &Report), (file_b, b): (&str, &Report)) -> Diff 
     if a.repeats.min(b.repeats) < 2 {
         notes.push(
             "one run on a side: how much runs of one program differ is not known, and differences beyond the \
-             errors may be no more than that (-r N, or several reports with --to, measure it)"
+             errors may be no more than that (several reports of a side, with --to, or `tdtool bench` measure it)"
                 .into(),
         );
     }

@@ -83,7 +83,7 @@ impl Renderer<'_> {
                 false => format!("{}..{} {name}", row.start, row.end),
             };
             let is_small = row.share < WORDS && !self.style.verbose;
-            let label = if is_small { largest(&row.parts) } else { String::new() };
+            let label = if is_small { largest(row) } else { String::new() };
             let line = format!("  {:>6}  {}  {place}{label}", share(row.share), bar(&row.parts));
             writeln!(self.out, "{}", line.trim_end())?;
             if !is_small {
@@ -138,9 +138,12 @@ fn outside_of<'a>(loops: &[Row], blocks: &'a [Row]) -> Vec<&'a Row> {
     blocks.iter().filter(|block| !loops.iter().any(|one| is_same(one, block))).collect()
 }
 
-/// The largest part, in short.
-fn largest(parts: &Parts) -> String {
-    let most = parts.all().into_iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value));
+/// The largest part, in short, where it is certain which one that is.
+fn largest(row: &Row) -> String {
+    if row.bottleneck == "undecided" {
+        return "  undecided".to_owned();
+    }
+    let most = row.parts.all().into_iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value));
     most.map_or(String::new(), |(label, part)| format!("  {label} {:.0} %", 100.0 * part.value))
 }
 
