@@ -11,8 +11,8 @@ use tma::Core;
 
 /// How long a block may take besides waiting: hundreds of times what most do.
 const LONGEST: Duration = Duration::from_secs(30);
-/// The same where the user has chosen a budget: still several times what most do.
-const LIMITED: Duration = Duration::from_secs(2);
+/// The same where the user has chosen a budget: still many times what most do on an idle machine.
+const LIMITED: Duration = Duration::from_secs(10);
 
 /// Where core cycles come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
