@@ -43,8 +43,9 @@ fn a_measured_command_is_ended_with_us_and_its_output_is_in_a_pane_and_printed_o
             assert_eq!(pty.end().code(), Some(143));
         }
         pty.assert_restored();
-        let left = pty.text();
-        assert_eq!(left.lines().filter(|l| l.trim() == "scribbled").count(), 2, "{left}");
+        // What it printed last may still be on its way to the screen.
+        let is_output = |line: &&str| line.trim() == "scribbled";
+        pty.wait_until("output", |s| s.contents().lines().filter(is_output).count() == 2);
         for pid in before.split_whitespace() {
             let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             assert!(!state.contains("(sh)"), "the command still runs: {state}");
