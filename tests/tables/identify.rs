@@ -38,7 +38,7 @@ fn a_masked_processor_is_found_by_its_features() {
 }
 
 /// Nothing that a guest shows tells an Ice Lake from the Rocket Lake that it claims to be; their cores are alike. One that shows
-/// what Rocket Lake never had is told from it.
+/// a feature that Rocket Lake never had is identified.
 #[test]
 fn a_guest_s_claim_that_nothing_excludes_is_not_the_only_one() {
     let folder = Folder::new();
