@@ -1,7 +1,7 @@
 //! `tdtool tables identify`, and what other commands take from the identity.
 
 use crate::support::files::Folder;
-use crate::support::run::tdtool;
+use crate::support::run::{command, run, tdtool};
 use serde_json::Value;
 
 const DUMPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/processors/cpuid/dumps.csv");
@@ -16,6 +16,24 @@ fn dump(folder: &Folder, processor: &str) -> String {
     let text: Vec<&str> = rows.collect();
     assert!(!text.is_empty(), "{processor}");
     folder.write("dump.csv", text.join("\n"))
+}
+
+/// A dump as a hypervisor shows it that states this family, model and stepping.
+fn guest(folder: &Folder, processor: &str, model: &str) -> String {
+    let all = std::fs::read_to_string(dump(folder, processor)).unwrap();
+    let rows = all.lines().map(|row| {
+        let words: Vec<&str> = row.split(',').collect();
+        let [leaf, subleaf, _, ebx, ecx, edx] = words[..] else { panic!("{row}") };
+        match u32::from_str_radix(leaf, 16) {
+            // Leaf 1, with the hypervisor's bit.
+            Ok(1) => {
+                let ecx = u32::from_str_radix(ecx, 16).unwrap() | 1 << 31;
+                format!("{leaf},{subleaf},{model},{ebx},{ecx:x},{edx}")
+            }
+            _ => row.to_owned(),
+        }
+    });
+    folder.write("guest.csv", rows.collect::<Vec<String>>().join("\n"))
 }
 
 fn identify(file: &str) -> Value {
@@ -42,21 +60,8 @@ fn a_masked_processor_is_found_by_its_features() {
 #[test]
 fn a_guest_s_claim_that_nothing_excludes_is_not_the_only_one() {
     let folder = Folder::new();
-    let all = std::fs::read_to_string(dump(&folder, "IceLakeY")).unwrap();
-    let rows = all.lines().map(|row| {
-        let words: Vec<&str> = row.split(',').collect();
-        let [leaf, subleaf, _, ebx, ecx, edx] = words[..] else { panic!("{row}") };
-        match u32::from_str_radix(leaf, 16) {
-            // Leaf 1: Rocket Lake's family, model and stepping, and the hypervisor's bit.
-            Ok(1) => {
-                let ecx = u32::from_str_radix(ecx, 16).unwrap() | 1 << 31;
-                format!("{leaf},{subleaf},a0671,{ebx},{ecx:x},{edx}")
-            }
-            _ => row.to_owned(),
-        }
-    });
-    let rows: Vec<String> = rows.collect();
-    let file = folder.write("guest.csv", rows.join("\n"));
+    // Rocket Lake's family, model and stepping.
+    let file = guest(&folder, "IceLakeY", "a0671");
     let document = identify(&file);
     assert_eq!(document["table"], "rkl", "{document}");
     assert!(document["others"].to_string().contains("icl"), "{document}");
@@ -65,6 +70,18 @@ fn a_guest_s_claim_that_nothing_excludes_is_not_the_only_one() {
     // Without a hypervisor the model is believed.
     let document = identify(&dump(&folder, "RocketLake"));
     assert_eq!((&document["table"], &document["others"]), (&"rkl".into(), &serde_json::json!([])));
+}
+
+/// Of a dump nothing is measured: the self-test here says nothing of the processor there.
+#[test]
+fn several_tables_fit_a_dump_and_nothing_is_measured_to_choose() {
+    let folder = Folder::new();
+    let file = guest(&folder, "306C3_Haswell", "f61");
+    let mut command = command(["tables", "identify", "--cpuid", &file, "--format", "json"]);
+    let document = run(command.env("XDG_CACHE_HOME", folder.file("cache"))).json();
+    assert_eq!(document["table"], Value::Null, "{document}");
+    assert!(document["candidates"].as_array().unwrap().len() > 1, "{document}");
+    assert!(!folder.path().join("cache").exists(), "a self-test was made and kept");
 }
 
 #[test]

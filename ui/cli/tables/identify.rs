@@ -31,8 +31,10 @@ enum Format {
 pub fn run(global: &Global, args: &IdentifyArgs) -> Result<ExitCode> {
     let settings = global.settings()?;
     let mut document = identity(settings.machine(), settings.library)?;
-    // Where several tables fit, the self-test was made to choose.
-    if let (None, Some(answers)) = (&args.cpuid, settings.core()?.answers()) {
+    // Where several tables fit, the self-test was made to choose. It says nothing of a dump's processor.
+    if args.cpuid.is_none()
+        && let Some(answers) = settings.core()?.answers()
+    {
         document.settle(answers.into(), settings.library)?;
     }
     print(&match args.format {
