@@ -32,7 +32,7 @@ use questions::QUESTIONS;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use times::Times;
-use tma::self_test::{Answers, Open};
+use tma::self_test::{Answers, Open, Seen};
 use tma::{Core, Result};
 use width::Asked;
 
@@ -43,6 +43,10 @@ const MOST: u32 = 16;
 const LATER: u32 = 3;
 /// Attempts at least where it is made again.
 const AGAIN: u32 = 8;
+/// Attempts of all processes at most, where the best rate was seen in fewer than one of [`SELDOM`]: beside others that use
+/// the core, few attempts show what it can do, and maybe none has.
+const PATIENT: u32 = 64;
+const SELDOM: u32 = 8;
 /// Processors that are tried.
 const CPUS: usize = 4;
 /// Attempts without a pause; between later ones what used the core may be gone.
@@ -132,6 +136,10 @@ fn is_settled(core: &Core, times: &Times, asked: Asked) -> bool {
     }
     let answers = answers::of(times, asked);
     if times.made < MOST && answers.seen.is_none_or(|seen| seen.best < width::OVERRULE) {
+        return false;
+    }
+    let is_seldom = |seen: &Seen| SELDOM * seen.best < seen.attempts;
+    if times.made < PATIENT && answers.seen.as_ref().is_some_and(is_seldom) {
         return false;
     }
     // Another core than the table's needs evidence that repeats.
