@@ -1,11 +1,11 @@
 //! Bursts of executed branches, taken now and then from a run → how often each branch is mispredicted.
 
 use crate::biased::{factor, most};
-use crate::predictor::{Branch, Predictor, Tally, tally};
+use crate::predictor::{Branch, Kind, Predictor, Tally, tally};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::thread::{Builder, ScopedJoinHandle};
-use tma::self_test::{Biased, Room, Rules};
+use tma::self_test::{Biased, CallHistory, Room, Rules};
 
 /// Branches at the start of a burst that are not counted: the model's history is of another time.
 /// Longer than the longest history.
@@ -42,23 +42,37 @@ pub struct Estimate {
 }
 
 /// The estimates of all branches, by address: of models that remember less and more than the processor, which follows these
-/// rules and sees `longest` branches back; the interval has all of them.
+/// rules and sees `longest` branches back, and of each rule that is not known; the interval has all of them.
 pub fn estimate(longest: usize, rules: &Rules, bursts: &[Burst]) -> BTreeMap<u64, Estimate> {
     let Room { least, typical, most } = rules.room;
-    let of = |size| of_model(&mut Predictor::new(longest, rules, size), rules, bursts);
+    let of = |(size, rules): (u32, &Rules)| {
+        of_model(&mut Predictor::new(longest, rules, size), rules, bursts)
+    };
     let of = &of;
-    let others = BTreeSet::from([least, most]);
+    let without = Rules { calls: CallHistory::Low, ..rules.clone() };
+    let sizes = BTreeSet::from([least, most]);
+    let mut others: Vec<(u32, &Rules)> =
+        sizes.into_iter().filter(|size| *size != typical).map(|size| (size, rules)).collect();
+    let is_call =
+        |branch: &Branch| matches!(branch.kind, Kind::Called { .. } | Kind::IndirectCall { .. });
+    if rules.calls == CallHistory::Unknown
+        && bursts.iter().any(|one| one.branches.iter().any(is_call))
+    {
+        others.push((typical, &without));
+    }
     let (mut all, others) = std::thread::scope(|scope| {
-        let others = others.into_iter().filter(|size| *size != typical);
-        let spawned = |size| (size, Builder::new().spawn_scoped(scope, move || of(size)));
-        let others: Vec<_> = others.map(spawned).collect();
-        let own = of(typical);
+        let spawned = |model| (model, Builder::new().spawn_scoped(scope, move || of(model)));
+        let others: Vec<_> = others.into_iter().map(spawned).collect();
+        let own = of((typical, rules));
         // Without one of them the interval would be too narrow.
-        let joined = |(size, thread): (u32, io::Result<ScopedJoinHandle<'_, _>>)| match thread {
-            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            // No more threads may be started.
-            Err(_) => of(size),
-        };
+        let joined =
+            |(model, thread): ((u32, &Rules), io::Result<ScopedJoinHandle<'_, _>>)| match thread {
+                Ok(thread) => {
+                    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                }
+                // No more threads may be started.
+                Err(_) => of(model),
+            };
         (own, others.into_iter().map(joined).collect::<Vec<_>>())
     });
     for (address, other) in others.into_iter().flatten() {
@@ -156,12 +170,37 @@ fn ratio(slices: &[Tally], is_whole: bool) -> Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::predictor::{Kind, LONGEST_HISTORY};
-    use tma::self_test::{MODELLED, Rate};
+    use crate::predictor::LONGEST_HISTORY;
+    use tma::self_test::{MODELLED, Rate, Rule};
 
     /// Of a processor that remembers as much as the usual model.
     fn rules(biased: Option<Biased>) -> Rules {
         Rules { biased, room: Room { least: 11, typical: 11, most: 11 }, ..Rules::default() }
+    }
+
+    /// Functions that are called in turn are predicted by a history with their addresses, and by no other: where it is not
+    /// known which the processor has, both are possible.
+    #[test]
+    fn calls_in_turn_are_mispredicted_by_a_history_without_them() {
+        // In a loop, whose branch is taken each time.
+        let target = |n: u64| 0x40_1000 + 0x20 * (n % 4);
+        let call = |n: u64| Branch { address: 0x40, kind: Kind::Called { target: target(n) } };
+        let back = Branch { address: 0x48, kind: Kind::Conditional { taken: true } };
+        let bursts = [Burst {
+            is_first: true,
+            is_last: true,
+            branches: (0..20_000).flat_map(|n| [call(n), back]).collect(),
+        }];
+        let of = |calls| {
+            let rules = Rules { calls, targets: Rule::Last, ..rules(None) };
+            let found = estimate(LONGEST_HISTORY, &rules, &bursts)[&0x40];
+            (found.share, found.interval.1)
+        };
+        let (with, without) = (of(CallHistory::With), of(CallHistory::Low));
+        assert!(with.0 < 0.01 && with.1 < 0.02, "{with:?}");
+        assert!(without.0 > 0.99, "{without:?}");
+        let unknown = of(CallHistory::Unknown);
+        assert!(unknown.0 < 0.01 && unknown.1 > 0.99, "{unknown:?}");
     }
 
     fn random(length: usize, seed: u64, percent: u8) -> Vec<Branch> {

@@ -11,6 +11,7 @@ use crate::trips::{self, Followed};
 use crate::waits;
 use branches::predictor::{Branch, Kind, LONGEST_HISTORY};
 use branches::sampled::{self, Estimate, estimate};
+use iced_x86::FlowControl;
 use probe::bursts::{Burst, Pace, Record, Recorded};
 use probe::count::Wanted;
 use probe::facts::Function;
@@ -45,6 +46,7 @@ pub fn enter(
     let followed = RefCell::new(BTreeMap::new());
     let recursive = recursive(wanted);
     let loads = RefCell::new(BTreeMap::new());
+    let calls = RefCell::new(BTreeSet::new());
     let rare = if rarest > 0.0 { rare(document, rarest) } else { BTreeMap::new() };
     let all = |number: usize, function: &Function| {
         let is_rare = |wish: &Wish| {
@@ -54,6 +56,11 @@ pub fn enter(
         let jumps =
             function.blocks.iter().filter_map(|b| Some((last(b)?, waits::loads(&b.instructions))));
         loads.borrow_mut().extend(jumps);
+        let is_call = |b: &&probe::facts::Block| {
+            let last = b.instructions.last();
+            last.is_some_and(|one| one.flow_control() == FlowControl::IndirectCall)
+        };
+        calls.borrow_mut().extend(function.blocks.iter().filter(is_call).filter_map(last));
         followed.borrow_mut().insert(number, Followed::of(function));
         let entry = recursive.contains(&number).then(|| nesting::entered(function)).flatten();
         branches(function).into_iter().filter(|wish| !is_rare(wish)).chain(entry).collect()
@@ -72,7 +79,7 @@ pub fn enter(
         trips::enter(document, (&recorded, wanted), &followed.into_inner(), &streams);
     }
     let (loads, costs) = (loads.into_inner(), Costs::of(document));
-    let found = modelled(&recorded, wanted, rules);
+    let found = modelled((&recorded, wanted), &calls.into_inner(), &rules);
     let executions = executions(document);
     for (number, observed) in recorded.observed.iter().enumerate() {
         let (name, of) = functions[observed.function];
@@ -185,10 +192,16 @@ fn address(recorded: &Recorded, wanted: &[Wanted], site: u32) -> u64 {
     observed.wish.at | returns | module << ADDRESS
 }
 
-/// What the model says of all branches.
-fn modelled(recorded: &Recorded, wanted: &[Wanted], rules: Rules) -> BTreeMap<u64, Estimate> {
+/// What the model says of all branches; `calls` are the indirect calls among them, by function and address.
+fn modelled(
+    (recorded, wanted): (&Recorded, &[Wanted]),
+    calls: &BTreeSet<(usize, u64)>,
+    rules: &Rules,
+) -> BTreeMap<u64, Estimate> {
     let addresses: Vec<u64> =
         (0..recorded.observed.len()).map(|n| address(recorded, wanted, n as u32)).collect();
+    let is_call: Vec<bool> =
+        recorded.observed.iter().map(|one| calls.contains(&(one.function, one.wish.at))).collect();
     let branches = |records: &[Record]| {
         let (mut nesting, mut all) = (Nesting::default(), Vec::with_capacity(records.len()));
         for Record { site, value, .. } in records {
@@ -199,6 +212,7 @@ fn modelled(recorded: &Recorded, wanted: &[Wanted], rules: Rules) -> BTreeMap<u6
                     nesting.enter(address, *value, &mut all);
                     continue;
                 }
+                _ if is_call[*site as usize] => Kind::Called { target: *value },
                 // The others that this run has asked for are targets.
                 _ => Kind::Indirect { target: *value },
             };
@@ -213,7 +227,7 @@ fn modelled(recorded: &Recorded, wanted: &[Wanted], rules: Rules) -> BTreeMap<u6
             sampled::Burst { is_first: burst.is_first, is_last: burst.is_last, branches }
         })
         .collect();
-    estimate(LONGEST_HISTORY, &rules, &bursts)
+    estimate(LONGEST_HISTORY, rules, &bursts)
 }
 
 /// The records of each thread.

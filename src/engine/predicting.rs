@@ -3,7 +3,9 @@
 use crate::documents::count::{Count, PredictedReturn, PredictedTarget};
 use crate::self_test_words::{AGAIN, reason};
 use probe::plan::What;
-use tma::self_test::{Answer, Answers, Below, Biased, Remembered, Returns, Rule, Rules, Sequence};
+use tma::self_test::{
+    Answer, Answers, Below, Biased, CallHistory, Remembered, Returns, Rule, Rules, Sequence,
+};
 
 /// Adds costs and rules to a document, with notes; the rules that the model takes.
 pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rules {
@@ -48,6 +50,7 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rules {
     document.notes.extend(rules.biased.as_ref().and_then(biased));
     let shares = targets.map(|targets| (targets.quarter, targets.eighth));
     document.notes.push(note(shown, shares, &why(answers, Answer::Targets)));
+    document.notes.push(calls(rules.calls, &why(answers, Answer::Calls)));
     document.notes.push(match answers.and_then(|answers| answers.remembered.as_ref()) {
         Some(known) => remembered(known).unwrap_or_default(),
         None => format!(
@@ -134,6 +137,28 @@ fn why(answers: Option<&Answers>, answer: Answer) -> String {
         Some(open) if open.is_passing() => format!("{}; {AGAIN}", reason(open)),
         Some(open) => reason(open),
         None => format!("the self-test has no answer yet; {AGAIN}"),
+    }
+}
+
+/// Whether functions that are called in turn are predicted.
+fn calls(shown: CallHistory, open: &str) -> String {
+    match shown {
+        CallHistory::With => in_turn(shown).to_owned(),
+        CallHistory::Low => format!("{}, as in the self-test", in_turn(shown)),
+        CallHistory::Unknown => format!("{}: ranges have both; {open}", in_turn(shown)),
+    }
+}
+
+/// The same as part of a list.
+pub fn in_turn(shown: CallHistory) -> &'static str {
+    match shown {
+        CallHistory::With => "indirect calls of several functions in turn are predicted",
+        CallHistory::Low => {
+            "indirect calls of several functions in turn are mispredicted: only other branches tell which is next"
+        }
+        CallHistory::Unknown => {
+            "whether indirect calls of several functions in turn are predicted is not known"
+        }
     }
 }
 

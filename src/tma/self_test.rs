@@ -10,7 +10,7 @@ mod remembered;
 
 pub use biased::{Biased, MODELLED, ONE_IN, Rate};
 pub use open::{Answer, Consumer, Open, Signs};
-pub use predictors::{Below, Returns, Rule, Rules, Targets};
+pub use predictors::{Below, CallHistory, Calls, Returns, Rule, Rules, Targets};
 pub use remembered::{FIRST_MODELLED, LENGTHS, MODELLED_REPEATING, Remembered, Room, Sequence};
 
 use serde::Serialize;
@@ -51,6 +51,8 @@ pub struct Answers {
     pub misprediction_load: Option<f64>,
     /// Which target of an indirect jump is predicted.
     pub targets: Option<Targets>,
+    /// How often calls of two functions in turn are mispredicted.
+    pub calls: Option<Calls>,
     /// What is predicted of returns that the stack of return addresses has no room for.
     pub returns: Option<Returns>,
     /// How often random branches are mispredicted that go one way more often.
@@ -91,6 +93,7 @@ impl Answers {
     pub fn rules(&self) -> Rules {
         Rules {
             targets: self.targets.and_then(|targets| targets.rule()).unwrap_or_default(),
+            calls: self.calls.map(|calls| calls.history()).unwrap_or_default(),
             returns: self.returns.and_then(|returns| returns.rule()).unwrap_or_default(),
             biased: self.biased.clone(),
             room: self.remembered.as_ref().map(Remembered::room).unwrap_or_default(),

@@ -43,6 +43,7 @@ ANSWERS = {
     "misprediction_load": (["call through an object on 1 of a random number"], {"branch cycles", "estimate"}),
     "targets": (["indirect jump on 3 of a random number", "indirect jump on 7 of a random number"],
                 {"mispredictions", "branch cycles", "estimate"}),
+    "calls": (["call through two objects in turn"], {"mispredictions", "branch cycles", "estimate"}),
     "returns": (["nested calls from 0x5294a5294a5294a5"], {"mispredictions", "branch cycles", "estimate"}),
     "biased": (BIASED, {"mispredictions", "branch cycles", "estimate"}),
     "remembered": (SEQUENCES, {"mispredictions", "branch cycles", "estimate"}),

@@ -9,7 +9,7 @@ use super::questions::{DISTANCES, LOOPS, NEAR, Question};
 use super::times::{Measured, Times};
 use super::width::{self, Asked};
 use std::collections::BTreeMap;
-use tma::self_test::{Answer, Answers, Open};
+use tma::self_test::{Answer, Answers, CallHistory, Open};
 
 /// Nops and moves that share slots are issued this much faster than other instructions, or more. On Zen 4 it
 /// is 2.
@@ -69,6 +69,7 @@ pub fn of(times: &Times, asked: Asked) -> Answers {
         return_misprediction: book.number(Answer::ReturnMisprediction, costs.of_return(times)),
         misprediction_load: book.number(Answer::MispredictionLoad, costs.load(times)),
         targets: book.enter(Answer::Targets, costs.targets(times)),
+        calls: book.enter(Answer::Calls, costs.calls(times)),
         returns: book.enter(Answer::Returns, costs.returns(times)),
         biased: book.enter(Answer::Biased, costs.biased(times)),
         remembered: book.enter(Answer::Remembered, mispredicted::remembered(times)),
@@ -80,6 +81,9 @@ pub fn of(times: &Times, asked: Asked) -> Answers {
     // Which rule it is may stay open where the shares are known.
     if answers.targets.is_some_and(|targets| targets.rule().is_none()) {
         book.open.insert(Answer::Targets, Open::NoRule);
+    }
+    if answers.calls.is_some_and(|calls| calls.history() == CallHistory::Unknown) {
+        book.open.insert(Answer::Calls, Open::NoRule);
     }
     if answers.returns.is_some_and(|returns| returns.rule().is_none()) {
         book.open.insert(Answer::Returns, Open::NoRule);

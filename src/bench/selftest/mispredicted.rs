@@ -1,14 +1,17 @@
 //! What mispredictions cost, how often biased random branches are mispredicted, and which of several targets and which
 //! returns are predicted.
 
-use super::questions::Question::{self, Among, Branch, Call, Jump, Nested, Repeating, Second};
+use super::questions::Question::{
+    self, Among, Branch, Call, CallInTurn, Jump, Nested, Repeating, Second,
+};
 use super::questions::{
     ALTERNATE, ALWAYS, EIGHTH, ENDLESS, FIVES, HALF, NEVER, ONE_PLACE, OTHER, QUARTER, SHORT,
     SIXTEENTH, SIXTY_FOURTH, THIRTY_SECOND,
 };
 use super::times::{Measured, Times, quartiles};
 use tma::self_test::{
-    Answer, Below, Biased, LENGTHS, ONE_IN, Open, Rate, Remembered, Returns, Sequence, Targets,
+    Answer, Below, Biased, Calls, LENGTHS, ONE_IN, Open, Rate, Remembered, Returns, Sequence,
+    Targets,
 };
 
 /// Cycles that a misprediction may cost, on any core of the last twenty years: 8 to 40. Others are errors.
@@ -63,6 +66,17 @@ impl Costs {
         needs(Answer::IndirectMisprediction, self.indirect)?;
         let share = |bits| times.agreed(|get| Some(beyond(get, bits)? / indirect(get)?));
         Ok(Targets { quarter: share(QUARTER)?.0, eighth: share(EIGHTH)?.0 })
+    }
+
+    /// How often an indirect call is mispredicted that has two targets in turn.
+    pub fn calls(&self, times: &Times) -> Result<Calls, Open> {
+        let cost = |get: Get| Some(2.0 * (get(Call(HALF))? - get(Call(NEVER))?));
+        within(COST, times.agreed(cost))?;
+        let share = |get: Get| {
+            let cost = cost(get).filter(|cost| *cost > COST.0)?;
+            Some((get(CallInTurn)? - get(Call(NEVER))?) / cost)
+        };
+        times.agreed(share).map(|(in_turn, _)| Calls { in_turn })
     }
 
     /// How often returns below the stack of return addresses are mispredicted, by what they take beyond those of calls from
@@ -180,7 +194,7 @@ fn within((low, high): (f64, f64), measured: Measured) -> Measured {
 mod tests {
     use super::*;
     use crate::selftest::times::{Attempt, Tried};
-    use tma::self_test::Rule;
+    use tma::self_test::{CallHistory, Rule};
 
     fn times(all: &[(Question, f64)]) -> Times {
         let cycles = all.iter().map(|(q, c)| (q.name(), *c)).collect();
@@ -266,6 +280,21 @@ mod tests {
         let none = Times::default();
         let why = Open::DependsOn { answer: Answer::IndirectMisprediction };
         assert_eq!(Costs::of(&none).targets(&none), Err(why));
+    }
+
+    /// By hand, 20 cycles each: calls in turn that take 18 more are mispredicted nearly always, as where the history of the
+    /// predictor has no targets of calls; 1 more, predicted.
+    #[test]
+    fn calls_in_turn_show_whether_their_targets_are_in_the_history() {
+        let of = |in_turn| {
+            let calls = [(Call(NEVER), 15.0), (Call(HALF), 25.0), (CallInTurn, in_turn)];
+            let times = times(&calls);
+            Costs::of(&times).calls(&times).map(|calls| calls.history())
+        };
+        assert_eq!(of(33.0), Ok(CallHistory::Low));
+        assert_eq!(of(16.0), Ok(CallHistory::With));
+        assert_eq!(of(18.0), Ok(CallHistory::Unknown), "between both");
+        assert_eq!(Costs::of(&Times::default()).calls(&Times::default()), Err(Open::NotAsked));
     }
 
     /// By hand, 22 cycles each and 32 returns below the stack: half of them are 352 cycles, 2/5 are 282.

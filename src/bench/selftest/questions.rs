@@ -1,7 +1,7 @@
 //! The code of each test: a loop whose body is what is asked about.
 
 use super::mixes::{LENGTH, MIXES};
-use super::random::{among, branch, call, jump, nested, objects, random, repeating};
+use super::random::{among, branch, call, call_in_turn, jump, nested, objects, random, repeating};
 use crate::harness::emitter::{Emitter, RCX};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;
@@ -84,6 +84,8 @@ pub enum Question {
     Jump(u8),
     /// An indirect call of the rarer of two functions there, through an object and its table: two loads more.
     Call(u8),
+    /// The same of both functions in turn.
+    CallInTurn,
     /// A fair branch on a random sequence that repeats after two to this power.
     Repeating(u8),
     /// Nested calls from these places.
@@ -95,8 +97,8 @@ pub enum Question {
 }
 
 use Question::{
-    Among, Branch, Call, ConstantChain, Distance, Fence, Jump, Loop, Mix, MoveChain, Moves, Nested,
-    Nops, NopsBetween, Repeating, Second, Target,
+    Among, Branch, Call, CallInTurn, ConstantChain, Distance, Fence, Jump, Loop, Mix, MoveChain,
+    Moves, Nested, Nops, NopsBetween, Repeating, Second, Target,
 };
 
 /// All of them.
@@ -148,6 +150,7 @@ pub const QUESTIONS: &[Question] = &[
     Jump(EIGHTH),
     Call(NEVER),
     Call(HALF),
+    CallInTurn,
     Nested(ONE_PLACE),
     Nested(ALTERNATE),
     Nested(FIVES),
@@ -184,6 +187,7 @@ impl Question {
             Second(bits) => format!("branch on {bits} of a random number after another"),
             Jump(bits) => format!("indirect jump on {bits} of a random number"),
             Call(bits) => format!("call through an object on {bits} of a random number"),
+            CallInTurn => "call through two objects in turn".to_owned(),
             Repeating(ENDLESS) => "branch on a sequence without end".to_owned(),
             Repeating(bits) => format!("branch on a sequence of {}", 1_u32 << bits),
             Nested(places) => format!("nested calls from {places:#x}"),
@@ -200,13 +204,17 @@ impl Question {
             NopsBetween | Moves => 2 * STRAIGHT,
             Loop(instructions) => instructions,
             Distance(_) => PAIRS,
-            Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_) | Repeating(_) | Nested(_) => 1,
+            Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_) | CallInTurn | Repeating(_)
+            | Nested(_) => 1,
         }
     }
 
     /// Whether its time varies by chance.
     pub fn is_random(self) -> bool {
-        matches!(self, Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_) | Repeating(ENDLESS))
+        matches!(
+            self,
+            Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_) | CallInTurn | Repeating(ENDLESS)
+        )
     }
 
     /// Iterations that are timed at once where the predictor must learn the sequence: a few times its length.
@@ -225,7 +233,7 @@ impl Question {
             Fence { .. } | Target(_) => 64 + STRAIGHT / 6,
             Distance(_) => PAIRS,
             // Many iterations, so that they hold about as many mispredictions each time.
-            Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_) | Repeating(_) => 1,
+            Branch(_) | Among(_) | Second(_) | Jump(_) | Call(_) | CallInTurn | Repeating(_) => 1,
             Nested(_) => 128,
             ConstantChain | MoveChain => STRAIGHT,
             _ => self.instructions() / 6,
@@ -287,6 +295,7 @@ impl Question {
             }
             Jump(bits) => jump(code, bits),
             Call(bits) => call(code, bits),
+            CallInTurn => call_in_turn(code),
             Repeating(bits) => {
                 repeating(code, (bits != ENDLESS).then(|| (1 << bits) - 1));
                 branch(code, HALF, false);
@@ -307,7 +316,7 @@ impl Question {
         let again = code.here();
         code.load32(RCX, at::CONTEXT + context::LEFT);
         code.address(7, at::TRACE); // rdi
-        if matches!(self, Call(_)) {
+        if matches!(self, Call(_) | CallInTurn) {
             objects(code);
         }
         if self.is_random() {

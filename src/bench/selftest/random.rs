@@ -63,12 +63,13 @@ pub(super) fn jump(code: &mut Emitter, bits: u8) {
     code.raw(&[0x48, 0x83, 0xc6, 0x02]); // second: add rsi, 2
 }
 
-/// Two functions, a table of each with nothing else, and at `rdi + 0x100` the addresses of the tables, as two
+/// Two functions, 16 bytes apart as compilers align them, a table of each with nothing else, and at `rdi + 0x100` the addresses of the tables, as two
 /// objects have them.
 pub(super) fn objects(code: &mut Emitter) {
-    code.raw(&[0xeb, 2 * 5]); // jmp, over both functions
+    code.raw(&[0xeb, 16 + 5]); // jmp, over both functions
     let first = code.here();
     code.raw(&[0x48, 0x83, 0xc6, 0x01, 0xc3]); // add rsi, 1; ret
+    code.raw(&[0xcc; 11]); // int3
     let second = code.here();
     code.raw(&[0x48, 0x83, 0xc6, 0x02, 0xc3]); // add rsi, 2; ret
     code.address(RAX, first);
@@ -88,6 +89,17 @@ pub(super) fn call(code: &mut Emitter, bits: u8) {
     code.raw(&[0xf6, 0xc2, bits]); // test dl, bits
     code.raw(&[0x41, 0x0f, 0x95, 0xc0]); // setnz r8b
     code.raw(&[0x4a, 0x8b, 0x84, 0xc7, 0, 1, 0, 0]); // mov rax, [rdi + r8 * 8 + 0x100]
+    code.raw(&[0xff, 0x10]); // call [rax]
+}
+
+/// A call of both functions in turn, which waits for the random number like the others.
+pub(super) fn call_in_turn(code: &mut Emitter) {
+    random(code);
+    code.raw(&[0x83, 0xe2, 0]); // and edx, 0
+    code.raw(&[0x41, 0x83, 0xf1, 1]); // xor r9d, 1
+    code.raw(&[0x41, 0x83, 0xe1, 1]); // and r9d, 1
+    code.raw(&[0x44, 0x01, 0xca]); // add edx, r9d
+    code.raw(&[0x48, 0x8b, 0x84, 0xd7, 0, 1, 0, 0]); // mov rax, [rdi + rdx * 8 + 0x100]
     code.raw(&[0xff, 0x10]); // call [rax]
 }
 

@@ -82,6 +82,7 @@ fn cycles(question: Question) -> f64 {
         Question::Second(bits) => 10.0 + if bits == OTHER { 10.0 } else { 0.0 },
         // 4 cycles a load.
         Question::Call(bits) => 10.0 + 28.0 * wrong(bits),
+        Question::CallInTurn => 10.0,
         Question::Nested(places) => 300.0 + if places == u64::MAX { 0.0 } else { 300.0 },
         Question::Fence { .. } | Question::Target(_) => 72.0,
         Question::ConstantChain | Question::MoveChain => question.instructions() as f64,
@@ -93,8 +94,8 @@ fn cycles(question: Question) -> f64 {
 fn own(answer: Answer) -> Vec<Question> {
     use super::questions::{ALTERNATE, LOOPS, NEAR, OTHER, QUARTER};
     use Question::{
-        Among, Branch, Call, ConstantChain, Distance, Fence, Jump, Loop, Mix, MoveChain, Moves,
-        Nested, Nops, Repeating, Second, Target,
+        Among, Branch, Call, CallInTurn, ConstantChain, Distance, Fence, Jump, Loop, Mix,
+        MoveChain, Moves, Nested, Nops, Repeating, Second, Target,
     };
     let only = |may: &dyn Fn(Question) -> bool| -> Vec<Question> {
         QUESTIONS.iter().copied().filter(|q| may(*q)).collect()
@@ -113,6 +114,7 @@ fn own(answer: Answer) -> Vec<Question> {
         Answer::ReturnMisprediction | Answer::Returns => vec![Nested(ALTERNATE)],
         Answer::MispredictionLoad => vec![Call(HALF)],
         Answer::Targets => vec![Jump(QUARTER)],
+        Answer::Calls => vec![CallInTurn],
         Answer::Biased => {
             only(&|q| matches!(q, Branch(b) | Among(b) if ![NEVER, ALWAYS, HALF].contains(&b)))
         }
@@ -125,14 +127,15 @@ fn own(answer: Answer) -> Vec<Question> {
 /// The answers that a fault in `answer` may open: those that are computed from it.
 fn dependents(answer: Answer) -> BTreeSet<Answer> {
     use Answer::{
-        Biased, FenceSlows, IndirectMisprediction, Misprediction, MispredictionLoad, MovesFused,
-        NopsFused, ReadyMisprediction, ReturnMisprediction, Returns, Targets, Width,
+        Biased, Calls, FenceSlows, IndirectMisprediction, Misprediction, MispredictionLoad,
+        MovesFused, NopsFused, ReadyMisprediction, ReturnMisprediction, Returns, Targets, Width,
     };
     let others: &[Answer] = match answer {
         Width => &[NopsFused, MovesFused, FenceSlows],
         Misprediction => &[Biased],
         ReadyMisprediction => &[Returns, ReturnMisprediction],
         IndirectMisprediction => &[Targets, MispredictionLoad],
+        MispredictionLoad => &[Calls],
         Returns | ReturnMisprediction => &[Returns, ReturnMisprediction],
         _ => &[],
     };

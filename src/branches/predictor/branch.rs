@@ -25,6 +25,11 @@ pub enum Kind {
         /// The address after it.
         back: u64,
     },
+    /// A call through a register or memory of which the return is not seen.
+    Called {
+        /// Where it went.
+        target: u64,
+    },
     /// A call through a register or memory.
     IndirectCall {
         /// Where it went.

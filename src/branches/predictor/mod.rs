@@ -33,11 +33,14 @@ use direction::Direction;
 use history::History;
 use std::collections::BTreeMap;
 use target::Target;
-use tma::self_test::{Below, Room, Rules};
+use tma::self_test::{Below, CallHistory, Room, Rules};
 
 /// Return addresses that are predicted: the depth of the return stacks of Zen 2 to Zen 4 (AMD's
 /// optimization guides), also measured on Zen 5; Intel's have 16 to 24.
 const RETURNS: usize = 32;
+
+/// Bytes that compilers align functions to.
+const FUNCTIONS: u64 = 16;
 
 /// The longest history, in branches, unless a core's is known. Seznec's predictors of 2011 use 640 to
 /// 3,000.
@@ -68,6 +71,7 @@ pub struct Predictor {
     /// Calls that have not returned.
     depth: usize,
     below: Below,
+    calls: CallHistory,
 }
 
 impl Default for Predictor {
@@ -90,6 +94,7 @@ impl Predictor {
             held: 0,
             depth: 0,
             below: rules.returns,
+            calls: rules.calls,
         }
     }
 
@@ -103,12 +108,13 @@ impl Predictor {
                 right
             }
             Kind::Indirect { target } => self.indirect(address, target),
+            Kind::Called { target } => self.called(address, target),
             Kind::Call { back } => {
                 self.call(back);
                 true
             }
             Kind::IndirectCall { target, back } => {
-                let right = self.indirect(address, target);
+                let right = self.called(address, target);
                 self.call(back);
                 right
             }
@@ -119,6 +125,15 @@ impl Predictor {
     fn indirect(&mut self, address: u64, target: u64) -> bool {
         let right = self.target.run(&self.history, address, target);
         self.history.push_target(target);
+        right
+    }
+
+    fn called(&mut self, address: u64, target: u64) -> bool {
+        let right = self.target.run(&self.history, address, target);
+        self.history.push_target(match self.calls {
+            CallHistory::Low => target % FUNCTIONS,
+            CallHistory::With | CallHistory::Unknown => target,
+        });
         right
     }
 

@@ -72,6 +72,7 @@ fn known(answers: &Answers) -> Vec<String> {
     }));
     known.extend(answers.misprediction.map(|c| format!("a misprediction costs {c:.0} cycles")));
     known.extend(predicting::others(answers));
+    known.extend(answers.calls.map(|calls| predicting::in_turn(calls.history()).to_owned()));
     known.extend(answers.biased.as_ref().and_then(|biased| {
         let rate = biased.alone(8)?;
         Some(format!(
@@ -106,7 +107,7 @@ fn needed(answer: Answer) -> String {
     if all.is_empty() {
         String::new()
     } else {
-        format!("; only {} go without it", all.join(" and "))
+        format!("; only this goes without it: {}", all.join(", "))
     }
 }
 

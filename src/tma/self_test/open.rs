@@ -32,6 +32,8 @@ pub enum Answer {
     MispredictionLoad,
     /// Which of several targets is predicted.
     Targets,
+    /// Whether the predictor's history has targets of indirect calls.
+    Calls,
     /// What is predicted of deep returns.
     Returns,
     /// How often biased random branches are mispredicted.
@@ -75,7 +77,7 @@ impl Open {
 
 impl Answer {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Width,
         Self::NopsFused,
         Self::MovesFused,
@@ -89,6 +91,7 @@ impl Answer {
         Self::ReturnMisprediction,
         Self::MispredictionLoad,
         Self::Targets,
+        Self::Calls,
         Self::Returns,
         Self::Biased,
         Self::Remembered,
@@ -114,7 +117,9 @@ impl Answer {
             | Self::IndirectMisprediction
             | Self::ReturnMisprediction
             | Self::MispredictionLoad => &[BranchCycles, BadSpeculation],
-            Self::Targets | Self::Returns | Self::Biased | Self::Remembered => &[BranchModel],
+            Self::Targets | Self::Calls | Self::Returns | Self::Biased | Self::Remembered => {
+                &[BranchModel]
+            }
             Self::ConstantAdds | Self::Moves => &[Identification],
         }
     }
