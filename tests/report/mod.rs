@@ -18,6 +18,7 @@ mod per_function;
 mod recorded;
 mod rotated;
 mod stacks;
+mod unknown_core;
 mod unwound;
 mod with_values;
 

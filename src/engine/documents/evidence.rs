@@ -65,6 +65,9 @@ pub struct CoreUsed {
     pub alike: Vec<String>,
     /// Slots a cycle.
     pub width: f64,
+    /// The least and most that it may be, where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub widths: Option<(f64, f64)>,
     /// Ways and sets of its first-level caches of code and data.
     pub l1_code: Option<(usize, usize)>,
     /// The same of data.

@@ -7,6 +7,7 @@ use super::recording::{Known, Recorded};
 use super::schedule::Isolated;
 use crate::documents::count::Count;
 use crate::documents::estimate::Estimate;
+use estimate::Interval;
 use tma::Result;
 
 /// What the counts of a process are.
@@ -63,6 +64,13 @@ fn assumed(context: &Context, Recorded { recorded, is_explained, .. }: &Recorded
     if context.clock.reason.is_none() {
         let ghz = context.clock.ghz;
         all.push(format!("core clock {ghz:.2} GHz, as an add chain showed after the sampled run"));
+    }
+    if context.width.error() > 0.0 {
+        let Interval { value, low, high } = context.width;
+        all.push(format!(
+            "the issue width of this core is not known (no table describes it, and its self-test saw contention only): {value:.0} a cycle, {low:.0} \
+             to {high:.0}; `tdtool doctor --self-test` measures it again"
+        ));
     }
     if context.ports.is_none() {
         all.push(

@@ -32,7 +32,8 @@ const DEVIATIONS: f64 = 2.0;
 pub(super) struct Context<'a> {
     pub core: &'a Core,
     pub ports: Option<Ports>,
-    pub width: f64,
+    /// Slots a cycle.
+    pub width: Interval,
     /// Core cycles of the run.
     pub cycles: f64,
     pub samples: u64,
@@ -108,7 +109,7 @@ impl Context<'_> {
         all
     }
 
-    fn retiring(&self, function: &Function, piece: &Piece) -> Result<Interval, String> {
+    pub fn retiring(&self, function: &Function, piece: &Piece) -> Result<Interval, String> {
         let mut all = Slots::default();
         for block in &piece.blocks {
             let executed = match &function.entries[*block] {
@@ -125,8 +126,11 @@ impl Context<'_> {
             all.less += executed * slots.less;
             all.more += executed * slots.more;
         }
-        let [value, less, more] = [all.value, all.less, all.more].map(|slots| slots / self.width);
-        Ok(Interval::relative(value, UOPS).plus(Interval::new(0.0, -less, more)))
+        let width = self.width;
+        let [value, less, more] = [all.value, all.less, all.more].map(|slots| slots / width.value);
+        let found = Interval::relative(value, UOPS).plus(Interval::new(0.0, -less, more));
+        let (low, high) = (width.value / width.high, width.value / width.low);
+        Ok(Interval::new(found.value, found.low * low, found.high * high))
     }
 
     /// Issue slots of a block.

@@ -35,7 +35,8 @@ pub(super) fn kept(
         schema: SCHEMA.to_owned(),
         tool: report.tool.clone(),
         core: CoreUsed {
-            width: shared.width,
+            width: shared.width.value,
+            widths: (shared.width.error() > 0.0).then_some((shared.width.low, shared.width.high)),
             clock: (clock.ghz, clock.error, clock.reason),
             misprediction: shared.penalty,
             ..core(shared.core)

@@ -45,7 +45,11 @@ pub fn replay(evidence: Evidence, library: &Library) -> Result<Report> {
     let (ghz, error, reason) = evidence.core.clock.clone();
     let shared = Shared {
         core: &model.core,
-        width: evidence.core.width,
+        width: {
+            let CoreUsed { width, widths, .. } = evidence.core;
+            let (low, high) = widths.unwrap_or((width, width));
+            Interval::new(width, low, high)
+        },
         cycles: evidence.cycles,
         samples: evidence.samples.samples,
         clock: Clock { ghz, error, reason },

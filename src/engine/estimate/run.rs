@@ -43,7 +43,7 @@ const CUT_SHORT: &str = "the last run was ended at a hot loop, for values: files
 /// Estimates the command of a report with samples. The signal that interrupted it, if one did.
 ///
 /// # Errors
-/// The samples are not of time; the sandbox cannot be started; the core's width or clock is not known.
+/// The samples are not of time; the sandbox cannot be started and no table describes the core.
 pub fn estimate(
     report: &Report,
     profile: &mut Profile,

@@ -5,13 +5,15 @@ use super::evidence::{Clock, Context};
 use super::footprint::Footprint;
 use crate::documents::count::Count;
 use crate::places::Places;
+use estimate::Interval;
 use isa::ports::Ports;
 use tma::{Core, Result};
 
 /// What all pieces share, without counts.
 pub(super) struct Shared<'a> {
     pub core: &'a Core,
-    pub width: f64,
+    /// Slots a cycle.
+    pub width: Interval,
     /// Core cycles of the run.
     pub cycles: f64,
     pub samples: u64,

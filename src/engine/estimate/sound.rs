@@ -32,7 +32,11 @@ pub(super) fn check(of: &Evidence) -> Result<()> {
     }
     let (ghz, error, _) = &of.core.clock;
     let numbers = [of.cycles, *ghz, *error, of.samples.seconds];
-    if !WIDTHS.contains(&of.core.width) || numbers.iter().any(|number| *number < 0.0) {
+    let (least, most) = of.core.widths.unwrap_or((of.core.width, of.core.width));
+    let widths = [of.core.width, least, most];
+    if !widths.iter().all(|width| WIDTHS.contains(width))
+        || numbers.iter().any(|number| *number < 0.0)
+    {
         return refused("its width, clock or time is none".to_owned());
     }
     let shapes = [of.core.l1_code, of.core.l1_data].into_iter().flatten();
