@@ -3,6 +3,7 @@
 mod annotated;
 mod attributed;
 mod brief;
+mod calls;
 mod command;
 pub mod compared;
 mod counts;

@@ -3,9 +3,10 @@
 
 use super::evidence::Context;
 use super::isolated::Found;
-use super::pieces::{Function, Kind};
+use super::landed::split;
+use super::pieces::{Function, Kind, Piece};
 use super::schedule::{Isolated, not_measured};
-use estimate::{Bound, Evidence, Interval, Isolated as Alone, Parts, divide, together};
+use estimate::{Bound, Evidence, Interval, Isolated as Alone, Parts, together};
 
 /// Blocks that were not measured take as much beyond retiring as those that were, or up to so many times as much, …
 const MORE: f64 = 2.0;
@@ -27,6 +28,8 @@ pub(super) struct Divided {
     pub pieces: Vec<usize>,
     pub samples: f64,
     pub parts: Parts,
+    /// What is known of them, if mispredicted calls between them and pieces of other functions make all of these one.
+    pub joined: Vec<Evidence>,
 }
 
 /// The pieces of the function with this number, without those that stand for themselves only as rows: each loop, and
@@ -48,7 +51,8 @@ pub(super) fn divided(
         }
         if matches!(piece.kind, Kind::Loop(_)) {
             let samples = piece.samples as f64;
-            all.push(Divided { pieces: vec![number], samples, parts: divide(&evidence) });
+            let (parts, joined) = alone(context, &[(function, piece)], vec![evidence]);
+            all.push(Divided { pieces: vec![number], samples, parts, joined });
         } else {
             outside.push((number, evidence));
         }
@@ -60,18 +64,40 @@ pub(super) fn divided(
         let not_looked_at = |number: &usize| !isolated.contains_key(&(at, *number));
         let is_missing: Vec<bool> = pieces.iter().map(not_looked_at).collect();
         fill_in(&mut evidence, &is_missing);
-        all.push(Divided { pieces, samples, parts: together(&evidence) });
+        let own: Vec<_> =
+            pieces.iter().map(|number| (function, &function.pieces[*number])).collect();
+        let (parts, joined) = alone(context, &own, evidence);
+        all.push(Divided { pieces, samples, parts, joined });
     }
     all
+}
+
+/// The parts of pieces without those that they are joined with; and their evidence, if there are such.
+fn alone(
+    context: &Context,
+    pieces: &[(&Function, &Piece)],
+    whole: Vec<Evidence>,
+) -> (Parts, Vec<Evidence>) {
+    let split = |(place, one)| split(context, place, one);
+    let split: Vec<Option<Evidence>> = pieces.iter().copied().zip(&whole).map(split).collect();
+    if split.iter().all(Option::is_none) {
+        return (together(&whole), Vec::new());
+    }
+    let own: Vec<Evidence> = split
+        .into_iter()
+        .zip(&whole)
+        .map(|(own, whole)| own.unwrap_or_else(|| whole.clone()))
+        .collect();
+    (together(&own), whole)
 }
 
 /// What a piece of a function was found to be, as a row.
 pub(super) fn piece_parts(
     context: &Context,
-    (function, piece): (&Function, &super::pieces::Piece),
+    (function, piece): (&Function, &Piece),
     found: &Result<Found, String>,
 ) -> Parts {
-    divide(&context.evidence(function, piece, found))
+    alone(context, &[(function, piece)], vec![context.evidence(function, piece, found)]).0
 }
 
 /// Blocks that were too cold to be measured take as much beyond retiring as the others of their function.

@@ -3,6 +3,7 @@
 use super::counted::Counted;
 use super::footprint::Footprint;
 use super::isolated::{Found, Values};
+use super::landing::{Calls, Landing};
 use super::latency::{self, Accesses};
 use super::needs::{LONGEST, SHORTEST, most};
 use super::own_values;
@@ -10,7 +11,7 @@ use super::pieces::{Function, Kind, Piece};
 use crate::documents::count::{Count, Modelled};
 use crate::places::Places;
 use estimate::{Evidence, Interval, Isolated, Loads, Mispredicted};
-use iced_x86::Mnemonic;
+use iced_x86::{FlowControl, Mnemonic};
 use isa::code::Inst;
 use isa::deps::Code;
 use isa::ports::Ports;
@@ -50,6 +51,8 @@ pub(super) struct Context<'a> {
     pub footprint: Footprint,
     /// The code of which loads were recorded, if any were.
     pub loads_of: Places,
+    /// Where what mispredicted indirect calls cost is sampled.
+    pub landing: Landing,
 }
 
 impl Context<'_> {
@@ -149,6 +152,28 @@ impl Context<'_> {
             }
             _ => Slots::without_table(inside),
         }
+    }
+
+    /// The recorded indirect calls of a piece, what they cost with its error.
+    pub fn indirect_calls(&self, function: &Function, piece: &Piece) -> Calls {
+        let mut all = Calls::default();
+        for block in piece.blocks.iter().filter(|_| self.branches) {
+            let last = function.instructions(*block).last();
+            let is_call =
+                |(_, inst): &(u64, Inst)| inst.decoded.flow_control() == FlowControl::IndirectCall;
+            if !last.is_some_and(is_call) {
+                continue;
+            }
+            for row in self.counted.branches(&function.module, function.range(*block)) {
+                let Some(found) = &row.mispredicted else { continue };
+                let Some(cost) = lost_to(found, self.penalty) else { continue };
+                all.executed += function.executed(*block);
+                all.number += found.value;
+                all.cost = all.cost.plus_alike(cost);
+            }
+        }
+        all.cost = all.cost.widened(PENALTY).widened(self.entries_error);
+        all
     }
 
     fn mispredicted(&self, function: &Function, piece: &Piece) -> Mispredicted {

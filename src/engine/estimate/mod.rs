@@ -24,6 +24,7 @@
 //! | `load_places` | of which code loads are recorded |
 //! | `evidence` | everything known of a piece |
 //! | `divided` | the time of loops, and of other blocks together |
+//! | `landing`, `landed` | mispredicted indirect calls, whose cost is sampled in the callee, too |
 //! | `latency` | what its loads can cost |
 //! | `waits` | what waiting for results can cost |
 //! | `footprint` | how much code is hot, and what fetching it can cost |
@@ -52,6 +53,8 @@ mod hints;
 mod interrupt;
 mod isolated;
 mod kept;
+mod landed;
+mod landing;
 mod latency;
 mod lines;
 mod listing;

@@ -114,6 +114,11 @@ impl Function {
         function
     }
 
+    /// Its first address.
+    pub fn start(&self) -> Option<u64> {
+        self.flow.blocks.first().map(|block| block.start)
+    }
+
     /// The addresses of a block.
     pub fn range(&self, block: usize) -> Range<u64> {
         self.flow.blocks[block].start..self.flow.blocks[block].end

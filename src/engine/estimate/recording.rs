@@ -5,6 +5,7 @@ use super::evidence::Context;
 use super::footprint::Footprint;
 use super::functions::Functions;
 use super::further::{Further, Wanted};
+use super::landed::landing;
 use super::listing::{self, Listed, of_profile};
 use super::load_places::{Time, unexplained};
 use super::needs;
@@ -78,7 +79,7 @@ impl<'a> Known<'a> {
         'a: 'c,
     {
         let is_other = document.deterministic == Some(false) || self.ask.process.is_some();
-        let context = Context {
+        let mut context = Context {
             branches: of.recorded.branches,
             branches_wanted: of.wanted.branches,
             entries_error: if is_other { DIFFERENT } else { 0.0 },
@@ -86,6 +87,7 @@ impl<'a> Known<'a> {
             loads_of: of.places.clone(),
             ..self.shared.context(count)?
         };
+        context.landing = landing(&context, self.functions);
         rows::enter(document, self.found, self.functions, isolated, (&context, self.command));
         listing::enter(document, code, &self.ask.model, (&context, of.recorded.loads));
         if self.command.is_empty() {
@@ -146,11 +148,12 @@ impl<'a> Known<'a> {
             counted: further.seconds_of("counts"),
             most: PLANNED * MOST * plain - further.seconds(),
         };
-        let context = Context {
+        let mut context = Context {
             branches: of.recorded.branches,
             branches_wanted: of.wanted.branches,
             ..self.shared.context(further.counts())?
         };
+        context.landing = landing(&context, self.functions);
         let found = unexplained(&context, self.functions, isolated, time);
         of.wanted.loads = found.share > WORTH && !found.places.is_empty();
         of.places = found.places;

@@ -1,6 +1,6 @@
 //! Rows of the document.
 
-use super::divided::{Waits, divided, piece_parts};
+use super::divided::{Divided, Waits, divided, piece_parts};
 use super::evidence::Context;
 use super::functions::Functions;
 use super::hints::{Place, leading, next};
@@ -9,7 +9,7 @@ use super::pieces::{Function, Kind, Piece};
 use super::schedule::{Isolated, not_measured};
 use super::words::sentence;
 use crate::documents::estimate::{Estimate, Parts as PartsRow, Row, Share as ShareRow};
-use estimate::{Part, Parts, Share, bottleneck};
+use estimate::{Evidence, Part, Parts, Share, bottleneck, together};
 
 /// Functions that were not looked at are named from this share on.
 const NAMED: f64 = 0.01;
@@ -18,12 +18,32 @@ const NAMED: f64 = 0.01;
 struct Placed<'a> {
     samples: f64,
     parts: Parts,
+    /// [`Divided::joined`].
+    joined: Vec<Evidence>,
     place: Place<'a>,
 }
 
 /// The parts of several pieces together.
 fn sum(all: &[Placed]) -> Parts {
     Parts::sum(all.iter().map(|one| (one.samples, &one.parts)))
+}
+
+/// Pieces that mispredicted calls join are one, at the place of most of these: how much of the cost is sampled where does
+/// not matter to their sum.
+fn joined(all: Vec<Placed>) -> Vec<Placed> {
+    let (mut joined, mut all): (Vec<Placed>, Vec<Placed>) =
+        all.into_iter().partition(|one| !one.joined.is_empty());
+    let wrong = |one: &Placed| -> f64 {
+        one.joined.iter().map(|evidence| evidence.mispredicted.cycles.value).sum()
+    };
+    joined.sort_by(|a, b| wrong(b).total_cmp(&wrong(a)));
+    if let Some(first) = joined.first() {
+        let place = first.place;
+        let samples = joined.iter().map(|one| one.samples).sum();
+        let evidence: Vec<Evidence> = joined.into_iter().flat_map(|one| one.joined).collect();
+        all.push(Placed { samples, parts: together(&evidence), joined: Vec::new(), place });
+    }
+    all
 }
 
 /// The piece that has most of the leading part of all.
@@ -63,7 +83,8 @@ pub(super) fn enter(
         }
         for one in divided(context, (at, function), isolated, Waits::Modelled) {
             let place = places[one.pieces[0]];
-            own.push(Placed { samples: one.samples, parts: one.parts, place });
+            let Divided { samples, parts, joined, .. } = one;
+            own.push(Placed { samples, parts, joined, place });
         }
         let outside = of.share * samples - own.iter().map(|one| one.samples).sum::<f64>();
         let (module, start) = (function.module.as_str(), of.range.start);
@@ -71,7 +92,7 @@ pub(super) fn enter(
             Place { module, name: &of.name, function: start, start, is_loop: false, command };
         if outside > 0.5 {
             let parts = Parts::unknown("samples outside of its known blocks".to_owned());
-            own.push(Placed { samples: outside, parts, place: whole });
+            own.push(Placed { samples: outside, parts, joined: Vec::new(), place: whole });
         }
         let parts = sum(&own);
         document.functions.push(Row {
@@ -85,6 +106,7 @@ pub(super) fn enter(
         all.extend(own);
     }
     document.covered = all.iter().map(|one| one.samples).sum::<f64>() / samples;
+    let all = joined(all);
     let parts = sum(&all);
     let name = command.join(" ");
     let row = row(&parts, hottest(&all, &parts).as_ref(), (None, None));

@@ -3,6 +3,7 @@
 use super::counted::Counted;
 use super::evidence::{Clock, Context};
 use super::footprint::Footprint;
+use super::landing::Landing;
 use crate::documents::count::Count;
 use crate::places::Places;
 use estimate::Interval;
@@ -43,6 +44,7 @@ impl Shared<'_> {
             entries_error: 0.0,
             footprint: Footprint::default(),
             loads_of: Places::default(),
+            landing: Landing::default(),
         })
     }
 }

@@ -1,0 +1,89 @@
+//! Mispredicted indirect calls of a run: where what they cost is sampled, and the evidence of a piece without the others.
+
+use super::evidence::Context;
+use super::landing::{Calls, Landing};
+use super::pieces::{Function, Piece};
+use estimate::{Evidence, Interval, Mispredicted};
+use iced_x86::FlowControl;
+use std::collections::HashMap;
+
+/// What must be known of such a share.
+const LANDED: &str =
+    "calls of it are mispredicted, and the core recovers partly here, partly where it is called";
+
+/// A smaller share of a piece's time is not worth a word.
+const LEAST: f64 = 0.01;
+
+/// Of these functions with their counts.
+pub(super) fn landing(context: &Context, functions: &[Function]) -> Landing {
+    let mut found = Landing::default();
+    for (function, piece) in functions.iter().flat_map(|f| f.pieces.iter().map(move |p| (f, p))) {
+        let own = context.indirect_calls(function, piece);
+        found.moved += own.cost.value - kept(&own, context, (function, piece));
+        found.all.cost = found.all.cost.plus_alike(own.cost);
+        found.all.number += own.number;
+        found.all.executed += own.executed;
+    }
+    let direct = direct(functions);
+    for function in functions {
+        let Some(start) = function.start() else { continue };
+        let directly = direct.get(&(function.module.as_str(), start)).copied().unwrap_or(0.0);
+        let called = function.executed(0) - directly;
+        if called > 0.0 {
+            found.called.insert((function.module.clone(), start), called);
+        }
+    }
+    found
+}
+
+/// How often each address is called, or jumped to, by its address.
+fn direct(functions: &[Function]) -> HashMap<(&str, u64), f64> {
+    let mut all: HashMap<(&str, u64), f64> = HashMap::new();
+    for function in functions {
+        for block in 0..function.flow.blocks.len() {
+            let Some((_, last)) = function.instructions(block).last() else { continue };
+            let kind = last.decoded.flow_control();
+            if matches!(kind, FlowControl::Call | FlowControl::UnconditionalBranch) {
+                let to = (function.module.as_str(), last.decoded.near_branch_target());
+                *all.entry(to).or_default() += function.executed(block);
+            }
+        }
+    }
+    all
+}
+
+/// How much of what a piece's calls cost there is room for beside what retires in it.
+fn kept(own: &Calls, context: &Context, (function, piece): (&Function, &Piece)) -> f64 {
+    let retired = context.retiring(function, piece).map_or(0.0, |one| one.value);
+    let sampled = context.cycles * piece.samples as f64 / context.samples.max(1) as f64;
+    own.cost.value.min((sampled - retired).max(0.0))
+}
+
+/// The evidence of a piece alone: what its calls cost as far as it is sampled there, and what calls of it cost here.
+/// `None` where there is neither. Either may have all of it.
+pub(super) fn split(
+    context: &Context,
+    (function, piece): (&Function, &Piece),
+    whole: &Evidence,
+) -> Option<Evidence> {
+    let own = context.indirect_calls(function, piece);
+    let start = function.start()?;
+    let has_start = piece.blocks.iter().any(|block| function.range(*block).start == start);
+    let called = context.landing.called.get(&(function.module.clone(), start));
+    let called = called.filter(|_| has_start).copied().unwrap_or(0.0);
+    let landed = context.landing.landed(called);
+    if own.cost.high.max(landed.high) <= LEAST * whole.cycles.value {
+        return None;
+    }
+    let all = whole.mispredicted.cycles;
+    let others =
+        Interval::new(all.value - own.cost.value, all.low - own.cost.low, all.high - own.cost.high);
+    let kept = Interval::new(kept(&own, context, (function, piece)), 0.0, own.cost.high);
+    let here = Interval::new(landed.value, 0.0, landed.value);
+    let cycles = others.clamped(0.0, f64::INFINITY).plus_alike(kept).plus_alike(here);
+    let mut unknown = whole.mispredicted.unknown.clone();
+    if landed.above() > 0.0 {
+        unknown.get_or_insert_with(|| (0.0, LANDED.to_owned())).0 += landed.above();
+    }
+    Some(Evidence { mispredicted: Mispredicted { cycles, unknown }, ..whole.clone() })
+}
