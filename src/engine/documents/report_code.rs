@@ -300,7 +300,7 @@ impl From<&HotFunction> for FunctionRow {
             file: function.file.clone(),
             line: function.line,
             hottest: function.hottest.clone(),
-            gap: function.gap.clone(),
+            gap: function.gap.as_ref().map(ToString::to_string),
             events: Vec::new(),
         }
     }

@@ -49,7 +49,7 @@ pub(super) fn choose(profile: &mut Profile, exit: Option<pmu::Exit>, seconds: f6
             name: of.name,
             range: of.start..of.end,
             share: of.share,
-            gap: of.gap,
+            gap: of.gap.map(|gap| gap.to_string()),
             blocks,
         });
     }

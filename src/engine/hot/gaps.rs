@@ -1,5 +1,6 @@
 //! What a report does not have of a recording's code, and why.
 
+use profile::files::Gap;
 use profile::hot::{HotBlock, HotFunction, Profile};
 
 /// Share of the samples from which a missing program is noted.
@@ -21,8 +22,8 @@ pub(super) fn without_blocks(profile: &mut Profile, blocks: &[HotBlock]) -> Opti
 /// What to do about programs that are not where they were recorded.
 pub(super) fn not_here(functions: &[HotFunction]) -> Option<String> {
     let is_away = |row: &&HotFunction| {
-        let gap = row.gap.as_deref().unwrap_or_default();
-        row.share >= WORTH_A_NOTE && gap.ends_with("is not here") && !is_compiled(&row.path)
+        let is_gone = matches!(row.gap, Some(Gap::NoFile(_)));
+        row.share >= WORTH_A_NOTE && is_gone && !is_compiled(&row.path)
     };
     let first = functions.iter().find(is_away)?;
     Some(format!(

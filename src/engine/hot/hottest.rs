@@ -105,7 +105,7 @@ pub fn hottest(machine: &Machine, library: &Library, ask: &LiveAsk, share: f64) 
             name: of.name.clone(),
             range: of.start..of.end,
             share: of.share,
-            gap: of.gap.clone(),
+            gap: of.gap.as_ref().map(ToString::to_string),
             blocks,
         });
     }

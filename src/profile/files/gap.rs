@@ -19,6 +19,10 @@ pub enum Gap {
     Unreadable(String),
     /// It has no code at the address.
     NoCode,
+    /// No function of it is known at the address.
+    NoFunction,
+    /// No module is mapped at the address.
+    NoMapping,
 }
 
 impl fmt::Display for Gap {
@@ -40,6 +44,8 @@ impl fmt::Display for Gap {
             }
             Self::Unreadable(reason) => write!(f, "it cannot be read: {reason}"),
             Self::NoCode => f.write_str("it has no code there"),
+            Self::NoFunction => f.write_str("no function is known at this address"),
+            Self::NoMapping => f.write_str("no mapping is known at this address"),
         }
     }
 }

@@ -102,7 +102,7 @@ impl Profile {
 
     pub(super) fn flow(&mut self, index: usize, function: &HotFunction) -> Result<Flow, String> {
         if let Some(gap) = &function.gap {
-            return Err(gap.clone());
+            return Err(gap.to_string());
         }
         let (module, _) = self.keys[index];
         let module_of = &self.spaces.modules.all[module];

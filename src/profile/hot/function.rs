@@ -1,16 +1,16 @@
 //! A function with its share of the samples.
 
 use crate::address_space::{AddressSpaces, ModuleAddress};
+use crate::files::Gap;
 use crate::symbols::Symbols;
 use serde::{Deserialize, Serialize};
 
 /// A function with samples.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct HotFunction {
     /// Demangled name.
     pub name: String,
     /// The name without parameters and return type.
-    #[serde(default)]
     pub short: String,
     /// Name of its module.
     pub module: String,
@@ -25,14 +25,13 @@ pub struct HotFunction {
     /// Line of its first instruction.
     pub line: Option<u32>,
     /// Its line with most samples, where that was looked up.
-    #[serde(default)]
     pub hottest: Option<HotLine>,
     /// First address (p_vaddr).
     pub start: u64,
     /// End address, exclusive.
     pub end: u64,
     /// The reason why its code cannot be shown.
-    pub gap: Option<String>,
+    pub gap: Option<Gap>,
 }
 
 /// A source line, and the function it was inlined from.

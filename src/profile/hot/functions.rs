@@ -5,6 +5,7 @@ use super::gather::Gathered;
 use super::reads::Reads;
 use super::tally::Tally;
 use crate::address_space::{AddressSpaces, ModuleAddress};
+use crate::files::Gap;
 use crate::symbols::Symbols;
 use std::collections::{BTreeMap, HashMap};
 
@@ -121,14 +122,13 @@ fn function_at(
     let module = &spaces.modules.all[place.module];
     let (name, path) = (module.name().to_owned(), module.path.clone());
     let Some(found) = symbols.function(module, place) else {
-        let gap = symbols.gap(module).map(|gap| gap.to_string());
         let bracketed = bracketed(&name);
         let function = HotFunction {
             name: bracketed.clone(),
             short: bracketed,
             module: name,
             path,
-            gap: gap.or_else(|| Some("no function is known at this address".to_owned())),
+            gap: Some(symbols.gap(module).unwrap_or(Gap::NoFunction)),
             ..HotFunction::default()
         };
         return ((place.module, NO_FUNCTION), function);
@@ -173,7 +173,7 @@ fn unmapped() -> HotFunction {
         name: UNKNOWN.to_owned(),
         short: UNKNOWN.to_owned(),
         module: UNKNOWN.to_owned(),
-        gap: Some("no mapping is known at this address".to_owned()),
+        gap: Some(Gap::NoMapping),
         ..HotFunction::default()
     }
 }

@@ -9,6 +9,7 @@ use crate::tui::update::update;
 use engine::documents::explanations::Explanation;
 use engine::documents::report::{CountRow, Place};
 use engine::documents::{NodeRow, Report, Source};
+use profile::files::Gap;
 use profile::hot::{
     Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotFunction, Skid, Summary,
 };
@@ -91,7 +92,7 @@ pub fn hot() -> Summary {
         function("fill", "matmul", 0.015, Some(9)),
         function("[kernel] clear_page", "[kernel]", 0.005, None),
     ];
-    functions[4].gap = Some("the kernel's code is not readable".into());
+    functions[4].gap = Some(Gap::Unreadable("it is the kernel's".into()));
     Summary {
         functions,
         event: "cpu-clock".into(),

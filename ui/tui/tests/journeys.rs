@@ -222,7 +222,7 @@ fn the_next_function_without_going_back() {
     assert_eq!(state.blocks.index, Some(1));
     types(&mut state, "> > >");
     assert!(
-        picture(&state).contains("the kernel's code is not readable"),
+        picture(&state).contains("it cannot be read: it is the kernel's"),
         "the reason is shown: {}",
         picture(&state)
     );

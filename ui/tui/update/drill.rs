@@ -63,7 +63,7 @@ fn open_function(state: &mut State, index: usize, effects: &mut Vec<Effect>) {
     state.blocks.open(index);
     let gap = state.functions.all().get(index).and_then(|f| f.gap.clone());
     match gap {
-        Some(why) => state.blocks.data = Load::Missing(why),
+        Some(why) => state.blocks.data = Load::Missing(why.to_string()),
         None => effects.push(Effect::Annotate(index)),
     }
 }

@@ -53,7 +53,7 @@ pub fn source(f: &HotFunction) -> String {
     match (&f.file, f.line, &f.gap) {
         (Some(path), Some(line), _) => format!("{}:{line}", file(path)),
         (Some(path), None, _) => file(path).to_owned(),
-        (None, _, Some(gap)) => gap.clone(),
+        (None, _, Some(gap)) => gap.to_string(),
         (None, _, None) => "-".to_owned(),
     }
 }
