@@ -1,6 +1,7 @@
 //! Commands of tdtool that show more of some code, as a shell takes them.
 
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use tma::shell::quoted;
 
@@ -40,6 +41,28 @@ fn values(module: &str, command: &[String]) -> Option<Vec<String>> {
     }
     let name = Path::new(module).file_name()?.to_string_lossy();
     name.contains(".so").then(|| command.to_vec())
+}
+
+/// The command of a recording: of perf's own command line what it ran, empty where that cannot be told.
+pub(crate) fn recorded(command: &[String]) -> &[String] {
+    let [perf, record, rest @ ..] = command else { return command };
+    if perf.rsplit('/').next() != Some("perf") || record != "record" {
+        return command;
+    }
+    // Values of options are no programs.
+    let begin = rest.iter().position(|word| word == "--" || is_program(word));
+    let begin = begin.map(|at| at + usize::from(rest[at] == "--"));
+    begin.map_or(&[], |at| &rest[at..])
+}
+
+/// Whether the program of a command is here.
+pub(crate) fn is_here(command: &[String]) -> bool {
+    command.split_first().is_some_and(|(program, rest)| found(program, rest).is_some())
+}
+
+fn is_program(word: &str) -> bool {
+    let file = found(word, &[]).and_then(|path| path.metadata().ok());
+    file.is_some_and(|file| file.permissions().mode() & 0o111 != 0)
 }
 
 /// The file that a command runs.

@@ -1,6 +1,7 @@
 //! What the verdict and the next steps read from the document.
 
-use crate::documents::Report;
+use crate::documents::{NodeRow, Report};
+use estimate::Part;
 
 /// From this share on the kernel is what a report is about.
 pub(super) const MUCH: f64 = 0.5;
@@ -23,4 +24,21 @@ pub(super) fn faults(report: &Report) -> Option<f64> {
 /// Whether a node of the tree was counted.
 pub(super) fn is_counted(report: &Report) -> bool {
     report.nodes.iter().any(|node| node.value.is_some())
+}
+
+/// The node of level 1 that has mispredicted branches, as all tables call it.
+const SPECULATION: &str = "Bad Speculation";
+
+/// Whether mispredicted branches are the bottleneck, of the estimate or of the counted tree.
+pub(super) fn is_mispredicted(report: &Report) -> bool {
+    if let Some(estimate) = &report.estimate {
+        return estimate.program.bottleneck == Part::BadSpeculation.name();
+    }
+    let parent = |node: &&NodeRow| {
+        let is_it = |one: &&NodeRow| Some(&one.id) == node.parent.as_ref() && one.place == node.place;
+        report.nodes.iter().filter(|one| one.level < node.level).find(is_it)
+    };
+    let lineage = |node| std::iter::successors(Some(node), parent);
+    let found = report.nodes.iter().filter(|node| node.bottleneck);
+    found.flat_map(lineage).any(|node| node.label == SPECULATION)
 }

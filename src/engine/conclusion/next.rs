@@ -1,12 +1,14 @@
 //! What to do next: at most three commands, each of which runs as it is.
 
-use super::facts::{MUCH, faults, is_counted, kernel};
-use crate::commands::block;
+use super::facts::{MUCH, faults, is_counted, is_mispredicted, kernel};
+use crate::commands::{block, is_here, recorded};
 use crate::documents::conclusion::Step;
 use crate::documents::estimate::Row;
 use crate::documents::report::{FindingKind, Report};
+use crate::documents::report_code::{LoopRow, Sampled};
 use crate::estimate::{brief_cost, cost_of_process};
 use crate::topdown::LiveAsk;
+use estimate::Part;
 use pmu::Target;
 use std::path::Path;
 use std::time::Duration;
@@ -26,8 +28,11 @@ const WINDOW: Duration = Duration::from_secs(1);
 /// The steps, the most useful first.
 pub(super) fn next(report: &Report, live: Option<&LiveAsk>) -> Vec<Step> {
     let mut steps = Vec::new();
-    let of = live.and_then(subject);
-    steps.extend(of.as_ref().and_then(|of| callers(report, of)));
+    let of = match live {
+        Some(ask) => subject(ask),
+        None => of_recording(report),
+    };
+    steps.extend(live.and(of.as_ref()).and_then(|of| callers(report, of)));
     match &report.estimate {
         Some(estimate) => {
             let hot = estimate.loops.iter().filter(|row| row.share >= HOT);
@@ -35,11 +40,18 @@ pub(super) fn next(report: &Report, live: Option<&LiveAsk>) -> Vec<Step> {
             steps.extend(rows.filter_map(further));
         }
         None if is_counted(report) => {
-            steps.extend(live.map_or(Vec::new(), |ask| deeper(report, ask)))
+            steps.extend(of.as_ref().and_then(|of| branches(report, of)));
+            steps.extend(live.map_or(Vec::new(), |ask| deeper(report, ask)));
         }
-        None => steps.extend(of.as_ref().and_then(|of| estimate(report, of))),
+        None => {
+            // A recording may be of another event: the estimate samples the clock again.
+            let is_time =
+                |of: &&Sampled| live.is_none() || of.event.contains("clock");
+            let sampled = report.sampled.as_ref().filter(is_time);
+            steps.extend(sampled.and(of.as_ref()).and_then(|of| estimate(report, of)));
+        }
     }
-    steps.extend(hottest(report));
+    steps.extend(hottest(report, live.is_some()));
     let mut seen = Vec::new();
     steps.retain(|step| {
         let is_new = !seen.contains(&step.command);
@@ -74,6 +86,12 @@ fn subject(ask: &LiveAsk) -> Option<Subject> {
     }
 }
 
+/// What was recorded, if it is known and its program is here.
+fn of_recording(report: &Report) -> Option<Subject> {
+    let command = recorded(report.command.as_deref()?);
+    is_here(command).then(|| Subject::Command(quoted(command)))
+}
+
 /// Who makes the kernel work, where that is most of the time.
 fn callers(report: &Report, of: &Subject) -> Option<Step> {
     if kernel(report) < MUCH || report.callers.is_some() {
@@ -94,19 +112,28 @@ fn callers(report: &Report, of: &Subject) -> Option<Step> {
 
 /// The estimate, where there is no tree and user code has time.
 fn estimate(report: &Report, of: &Subject) -> Option<Step> {
-    let sampled = report.sampled.as_ref()?;
-    if !sampled.event.contains("clock") || 1.0 - kernel(report) < LEAST {
+    if 1.0 - kernel(report) < LEAST {
         return None;
     }
     let (cost, command) = match of {
         Subject::Command(words) => {
-            (brief_cost(report.duration?), format!("tdtool report --estimate -- {words}"))
+            let cost = report.duration.map_or("in further runs".to_owned(), brief_cost);
+            (cost, format!("tdtool report --estimate -- {words}"))
         }
         Subject::Process(pid) => {
             (cost_of_process(WINDOW), format!("tdtool report --estimate -p {pid}"))
         }
     };
     Some(Step { why: format!("why: an estimated tree ({cost})"), command })
+}
+
+/// Which branches are mispredicted, where that is the bottleneck of a counted tree.
+fn branches(report: &Report, of: &Subject) -> Option<Step> {
+    let Subject::Command(words) = of else { return None };
+    is_mispredicted(report).then(|| Step {
+        why: "which branches are mispredicted".to_owned(),
+        command: format!("tdtool count --hot --branches -- {words}"),
+    })
 }
 
 /// What shows more of a row of the estimate.
@@ -143,16 +170,30 @@ fn deeper(report: &Report, ask: &LiveAsk) -> Vec<Step> {
     steps
 }
 
-/// The hottest loop, or block, in isolation.
-fn hottest(report: &Report) -> Option<Step> {
+/// Whether a loop of the estimate is bound by branches that isolation predicts.
+fn is_predicted_alone(report: &Report, of: &LoopRow) -> bool {
+    let mut loops = report.estimate.iter().flat_map(|estimate| &estimate.loops);
+    loops.any(|row| {
+        let head = row.head.as_ref().unwrap_or(&row.start);
+        (&row.module, head) == (&of.path, &of.head) && row.bottleneck == Part::BadSpeculation.name()
+    })
+}
+
+/// The hottest loop, or block, in isolation; not where branches are what matters, as isolation predicts them.
+fn hottest(report: &Report, is_live: bool) -> Option<Step> {
     // Only programs have code to measure in isolation, not jitdumps; and only those that are here.
     let is_program =
         |path: &str| path.starts_with('/') && !path.ends_with(".dump") && Path::new(path).is_file();
-    if report.blocks.iter().any(|row| row.measured.is_some()) {
+    let is_measured = report.blocks.iter().any(|row| row.measured.is_some());
+    if is_measured || is_mispredicted(report) {
         return None;
     }
     let command = report.command.as_deref().unwrap_or_default();
+    let command = if is_live { command } else { recorded(command) };
     let of_loop = report.loops.iter().find(|row| is_program(&row.path));
+    if of_loop.is_some_and(|row| is_predicted_alone(report, row)) {
+        return None;
+    }
     if let Some(row) = of_loop.filter(|row| row.share >= LEAST) {
         let command = block(&row.path, &row.head, true, &[], command);
         return Some(Step { why: "the hottest loop in isolation".to_owned(), command });
@@ -161,4 +202,84 @@ fn hottest(report: &Report) -> Option<Step> {
     let command = block(&row.path, &row.start, false, &[], command);
     let why = "the hottest block in isolation".to_owned();
     (row.share >= LEAST).then_some(Step { why, command })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documents::estimate::Estimate;
+    use crate::documents::report::{NodeRow, Source};
+
+    /// A recording of this test's own program, with a hot loop.
+    fn recording(command: &[&str]) -> Report {
+        let own = std::env::current_exe().unwrap().display().to_string();
+        let mut report = Report::new(Source::Imported);
+        report.command = Some(command.iter().map(|word| word.replace("OWN", &own)).collect());
+        report.sampled =
+            Some(Sampled { event: "cycles".into(), samples: 100, ..Sampled::default() });
+        let (path, head) = (own.clone(), "0x20".to_owned());
+        report.loops = vec![LoopRow { path, head, share: 0.9, ..LoopRow::default() }];
+        report
+    }
+
+    fn commands(report: &Report) -> Vec<String> {
+        let own = std::env::current_exe().unwrap().display().to_string();
+        next(report, None).into_iter().map(|step| step.command.replace(&own, "OWN")).collect()
+    }
+
+    #[test]
+    fn a_recording_without_counts_offers_the_estimate_of_its_command() {
+        let all = ["tdtool report --estimate -- OWN 7", "tdtool block OWN:@0x20 -- 7"];
+        assert_eq!(commands(&recording(&["OWN", "7"])), all);
+        assert_eq!(commands(&recording(&["perf", "record", "-g", "OWN", "7"])), all);
+        assert_eq!(commands(&recording(&["/usr/bin/perf", "record", "--", "OWN", "7"])), all);
+        // A program of another machine.
+        assert_eq!(commands(&recording(&["./not-here", "7"])), ["tdtool block OWN:0x20"]);
+    }
+
+    #[test]
+    fn a_loop_of_mispredicted_branches_is_not_offered_in_isolation() {
+        let speculation = || Part::BadSpeculation.name().to_owned();
+        let mut report = recording(&["OWN"]);
+        let mut estimate = Estimate::default();
+        estimate.program.next = "tdtool count --branches -- x".into();
+        report.estimate = Some(estimate);
+        let all = ["tdtool count --branches -- x", "tdtool block OWN:@0x20 --run"];
+        assert_eq!(commands(&report), all, "undecided");
+        let row = Row {
+            module: report.loops[0].path.clone(),
+            start: "0x20".into(),
+            bottleneck: speculation(),
+            ..Row::default()
+        };
+        report.estimate.as_mut().unwrap().loops = vec![row];
+        assert_eq!(commands(&report), all[..1], "of the loop");
+        let estimate = report.estimate.as_mut().unwrap();
+        estimate.loops.clear();
+        estimate.program.bottleneck = speculation();
+        assert_eq!(commands(&report), all[..1], "of the program");
+    }
+
+    #[test]
+    fn a_counted_tree_of_mispredicted_branches_leads_to_the_branches() {
+        let mut report = recording(&["OWN"]);
+        let node = |id: &str, label: &str, parent: Option<&str>| NodeRow {
+            id: id.into(),
+            label: label.into(),
+            level: if parent.is_some() { 2 } else { 1 },
+            parent: parent.map(Into::into),
+            value: Some(0.5),
+            ..NodeRow::default()
+        };
+        report.nodes = vec![
+            node("bad_speculation", "Bad Speculation", None),
+            node("mispredicts", "Mispredicts", Some("bad_speculation")),
+            node("backend_bound", "Backend Bound", None),
+        ];
+        report.nodes[1].bottleneck = true;
+        assert_eq!(commands(&report), ["tdtool count --hot --branches -- OWN"]);
+        report.nodes[1].bottleneck = false;
+        report.nodes[2].bottleneck = true;
+        assert_eq!(commands(&report), ["tdtool block OWN:@0x20 --run"]);
+    }
 }

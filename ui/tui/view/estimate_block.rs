@@ -31,6 +31,9 @@ pub fn lines(state: &State, columns: usize) -> Vec<Line> {
     let key = state.keys.key(Command::Drill);
     let next = match (row.is_one_path(), row.next.is_empty()) {
         (true, true) => format!("{key} measures it in isolation."),
+        (true, false) if row.bottleneck == "bad_speculation" => {
+            format!("`{}`; {key} measures it with its branches predicted.", row.next)
+        }
         (true, false) => format!("{key} measures it in isolation; or `{}`.", row.next),
         (false, true) => SEVERAL_PATHS.to_owned(),
         (false, false) => format!("`{}`.", row.next),
