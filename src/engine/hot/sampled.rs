@@ -142,29 +142,35 @@ fn enter(
     code::enter(report, &mut profile, ask, located, progress)
 }
 
-/// A live measurement; with `code` and `sample` it is sampled, too, and its report says where the
-/// time goes. The samples lie in a temporary file meanwhile.
+/// A live measurement.
+#[derive(Clone, Copy)]
+pub struct Measured<'a> {
+    /// This machine.
+    pub machine: &'a Machine,
+    /// The tables.
+    pub library: &'a Library,
+    /// What is measured.
+    pub ask: &'a LiveAsk,
+    /// What is sampled, too: then the report says where the time goes.
+    pub code: Option<(&'a CodeAsk, &'a SampleAsk)>,
+}
+
+/// The report of a live measurement. Samples lie in a temporary file meanwhile.
 ///
 /// # Errors
 /// As [`live`]; the temporary file cannot be written.
 pub fn of_live(
-    machine: &Machine,
-    library: &Library,
-    ask: &LiveAsk,
-    wanted: Option<(&CodeAsk, &SampleAsk)>,
+    of: Measured<'_>,
     update: &mut dyn FnMut(Update),
     progress: Progress<'_>,
 ) -> Result<Outcome> {
-    let mut outcome = measured(machine, library, ask, wanted, update, progress)?;
-    conclude(&mut outcome.report, Some(ask));
+    let mut outcome = measured(of, update, progress)?;
+    conclude(&mut outcome.report, Some(of.ask));
     Ok(outcome)
 }
 
 fn measured(
-    machine: &Machine,
-    library: &Library,
-    ask: &LiveAsk,
-    wanted: Option<(&CodeAsk, &SampleAsk)>,
+    Measured { machine, library, ask, code: wanted }: Measured<'_>,
     update: &mut dyn FnMut(Update),
     progress: Progress<'_>,
 ) -> Result<Outcome> {

@@ -15,7 +15,7 @@ use engine::estimate::EstimateAsk;
 use engine::files::check_place;
 use engine::hot::code::CodeAsk;
 use engine::hot::entries::target as count_target;
-use engine::hot::sampled::{of_files, of_live};
+use engine::hot::sampled::{Measured, of_files, of_live};
 use engine::record::SampleAsk;
 use engine::topdown::{Ask, ImportAsk, Update};
 use pmu::machine::this_cpu;
@@ -141,7 +141,8 @@ fn of_measurement(
         drop(clock.take());
         progress.show(done, all);
     };
-    let outcome = of_live(machine, library, &ask, code, &mut on_update, show_progress)?;
+    let of = Measured { machine, library, ask: &ask, code };
+    let outcome = of_live(of, &mut on_update, show_progress)?;
     drop(clock);
     if !args.stacks_only() {
         if !destination.is_read_here() {
