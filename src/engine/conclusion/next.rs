@@ -175,7 +175,7 @@ fn is_predicted_alone(report: &Report, of: &LoopRow) -> bool {
     let mut loops = report.estimate.iter().flat_map(|estimate| &estimate.loops);
     loops.any(|row| {
         let head = row.head.as_ref().unwrap_or(&row.start);
-        (&row.module, head) == (&of.path, &of.head) && row.bottleneck == Part::BadSpeculation.name()
+        (&row.module, head) == (&of.code.path, &of.head) && row.bottleneck == Part::BadSpeculation.name()
     })
 }
 
@@ -190,15 +190,15 @@ fn hottest(report: &Report, is_live: bool) -> Option<Step> {
     }
     let command = report.command.as_deref().unwrap_or_default();
     let command = if is_live { command } else { recorded(command) };
-    let of_loop = report.loops.iter().find(|row| is_program(&row.path));
+    let of_loop = report.loops.iter().find(|row| is_program(&row.code.path));
     if of_loop.is_some_and(|row| is_predicted_alone(report, row)) {
         return None;
     }
-    if let Some(row) = of_loop.filter(|row| row.share >= LEAST) {
-        let command = block(&row.path, &row.head, true, &[], command);
+    if let Some(row) = of_loop.filter(|row| row.code.share >= LEAST) {
+        let command = block(&row.code.path, &row.head, true, &[], command);
         return Some(Step { why: "the hottest loop in isolation".to_owned(), command });
     }
-    let row = report.blocks.iter().find(|row| is_program(&row.path))?;
+    let row = report.blocks.iter().map(|row| &row.code).find(|code| is_program(&code.path))?;
     let command = block(&row.path, &row.start, false, &[], command);
     let why = "the hottest block in isolation".to_owned();
     (row.share >= LEAST).then_some(Step { why, command })
@@ -209,6 +209,7 @@ mod tests {
     use super::*;
     use crate::documents::estimate::Estimate;
     use crate::documents::report::{NodeRow, Source};
+    use crate::documents::report_code::CodeRow;
 
     /// A recording of this test's own program, with a hot loop.
     fn recording(command: &[&str]) -> Report {
@@ -217,8 +218,8 @@ mod tests {
         report.command = Some(command.iter().map(|word| word.replace("OWN", &own)).collect());
         report.sampled =
             Some(Sampled { event: "cycles".into(), samples: 100, ..Sampled::default() });
-        let (path, head) = (own.clone(), "0x20".to_owned());
-        report.loops = vec![LoopRow { path, head, share: 0.9, ..LoopRow::default() }];
+        let code = CodeRow { path: own, share: 0.9, ..CodeRow::default() };
+        report.loops = vec![LoopRow { code, head: "0x20".to_owned(), ..LoopRow::default() }];
         report
     }
 
@@ -247,7 +248,7 @@ mod tests {
         let all = ["tdtool count --branches -- x", "tdtool block OWN:@0x20 --run"];
         assert_eq!(commands(&report), all, "undecided");
         let row = Row {
-            module: report.loops[0].path.clone(),
+            module: report.loops[0].code.path.clone(),
             start: "0x20".into(),
             bottleneck: speculation(),
             ..Row::default()

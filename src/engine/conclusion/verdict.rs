@@ -3,7 +3,7 @@
 use super::facts::{MUCH, faults, is_counted, kernel};
 use crate::documents::estimate::Estimate;
 use crate::documents::report::{FindingKind, Report};
-use crate::documents::report_code::{FunctionRow, LoopRow, Sampled};
+use crate::documents::report_code::{CodeRow, FunctionRow, Sampled};
 use crate::format;
 use crate::render::fit::elided;
 
@@ -76,9 +76,9 @@ fn sampled(report: &Report, sampled: &Sampled) -> Option<String> {
     let first = report.functions.first()?;
     let name =
         |short: &str, whole: &str| elided(if short.is_empty() { whole } else { short }, NAME);
-    let of_loop = report.loops.first().filter(|one| one.share >= HOT);
+    let of_loop = report.loops.first().map(|one| &one.code).filter(|one| one.share >= HOT);
     let found = match of_loop {
-        Some(LoopRow { function, function_short, share, file, line, .. }) => format!(
+        Some(CodeRow { function, function_short, share, file, line, .. }) => format!(
             "{} of {whole} is in one loop of {}{}",
             percent(*share),
             name(function_short, function),
@@ -133,6 +133,7 @@ mod tests {
     use super::*;
     use crate::documents::estimate::Row;
     use crate::documents::report::Source;
+    use crate::documents::report_code::LoopRow;
 
     fn report(kernel: f64, loops: &[f64]) -> Report {
         let mut report = Report::new(Source::NoPmu);
@@ -144,12 +145,15 @@ mod tests {
         });
         report.functions =
             vec![FunctionRow { name: "walk".into(), share: 0.25, ..FunctionRow::default() }];
-        let of = |share: &f64| LoopRow {
-            function: "walk".into(),
-            file: Some("/src/chase.c".into()),
-            line: Some(4),
-            share: *share,
-            ..LoopRow::default()
+        let of = |share: &f64| {
+            let code = CodeRow {
+                function: "walk".into(),
+                file: Some("/src/chase.c".into()),
+                line: Some(4),
+                share: *share,
+                ..CodeRow::default()
+            };
+            LoopRow { code, ..LoopRow::default() }
         };
         report.loops = loops.iter().map(of).collect();
         report

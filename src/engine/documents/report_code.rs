@@ -116,9 +116,9 @@ pub struct FunctionRow {
     pub events: Vec<EventPart>,
 }
 
-/// A hot block.
+/// Hot code of a function: a block or loop.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct BlockRow {
+pub struct CodeRow {
     /// Its function.
     pub function: String,
     /// The same without parameters and return type of C++; older documents have none.
@@ -145,6 +145,33 @@ pub struct BlockRow {
     /// Inlined function that the line belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inlined: Option<String>,
+}
+
+impl CodeRow {
+    fn new(of: &HotBlock, function: &HotFunction) -> Self {
+        Self {
+            function: function.name.clone(),
+            function_short: function.short.clone(),
+            module: function.module.clone(),
+            path: function.path.clone(),
+            start: format!("{:#x}", of.start),
+            end: format!("{:#x}", of.end),
+            share: of.share,
+            samples: of.samples,
+            loop_depth: of.loop_depth,
+            file: of.file.clone(),
+            line: of.line,
+            inlined: of.inlined.clone(),
+        }
+    }
+}
+
+/// A hot block.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlockRow {
+    /// Where it is, and how hot.
+    #[serde(flatten)]
+    pub code: CodeRow,
     /// Of several sampled events, the share of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventPart>,
@@ -189,56 +216,20 @@ pub struct BlockRow {
 /// A hot loop, less the loops within it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoopRow {
-    /// Its function.
-    pub function: String,
-    /// The same without parameters and return type of C++.
-    pub function_short: String,
-    /// File name of its module.
-    pub module: String,
-    /// Path of its module.
-    pub path: String,
+    /// Where it is, and how hot; with nesting depth from 1.
+    #[serde(flatten)]
+    pub code: CodeRow,
     /// First address of the block that it is entered at, as in the ELF file.
     pub head: String,
-    /// Its first address.
-    pub start: String,
-    /// End of its last instruction, exclusive.
-    pub end: String,
     /// Number of its blocks.
     pub blocks: usize,
-    /// Share of the samples, 0 to 1.
-    pub share: f64,
-    /// Samples.
-    pub samples: u64,
-    /// Nesting depth, from 1.
-    pub loop_depth: u32,
-    /// Source file of its hottest instruction.
-    pub file: Option<String>,
-    /// Line.
-    pub line: Option<u32>,
-    /// Inlined function that the line belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inlined: Option<String>,
 }
 
 impl LoopRow {
     /// The row of a loop of `function`.
     pub fn new(of: &HotLoop, function: &HotFunction) -> Self {
-        Self {
-            function: function.name.clone(),
-            function_short: function.short.clone(),
-            module: function.module.clone(),
-            path: function.path.clone(),
-            head: format!("{:#x}", of.head),
-            start: format!("{:#x}", of.start),
-            end: format!("{:#x}", of.end),
-            blocks: of.blocks,
-            share: of.share,
-            samples: of.samples,
-            loop_depth: of.depth,
-            file: of.file.clone(),
-            line: of.line,
-            inlined: of.inlined.clone(),
-        }
+        let code = CodeRow::new(&of.whole, function);
+        Self { code, head: format!("{:#x}", of.head), blocks: of.blocks }
     }
 }
 
@@ -309,21 +300,7 @@ impl From<&HotFunction> for FunctionRow {
 impl BlockRow {
     /// The row of a block of `function`.
     pub fn new(block: &HotBlock, function: &HotFunction) -> Self {
-        Self {
-            function: function.name.clone(),
-            function_short: function.short.clone(),
-            module: function.module.clone(),
-            path: function.path.clone(),
-            start: format!("{:#x}", block.start),
-            end: format!("{:#x}", block.end),
-            share: block.share,
-            samples: block.samples,
-            loop_depth: block.loop_depth,
-            file: block.file.clone(),
-            line: block.line,
-            inlined: block.inlined.clone(),
-            ..Self::default()
-        }
+        Self { code: CodeRow::new(block, function), ..Self::default() }
     }
 }
 

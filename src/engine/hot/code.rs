@@ -182,7 +182,7 @@ pub(super) fn enter(
         row.shape = shape_of(profile, block);
     }
     let loops = profile.loops(ask.blocks);
-    report.loops = loops.iter().map(|l| LoopRow::new(l, &profile.functions[l.function])).collect();
+    report.loops = loops.iter().map(|l| LoopRow::new(l, &profile.functions[l.whole.function])).collect();
     report.notes.extend(without_blocks(profile, &blocks).filter(|_| ask.blocks > 0));
     report.events = located.rows(profile);
     let trees = per_function(profile, located);
@@ -282,7 +282,7 @@ fn measure(
         let row = &mut report.blocks[number];
         row.measured = Some(measured(&mut measurer, profile, block)?);
         if let Some(loops) = &mut loops {
-            row.with_values = loops.measured(Path::new(&row.path), block)?;
+            row.with_values = loops.measured(Path::new(&row.code.path), block)?;
         }
     }
     if let Some(runs @ 1..) = loops.map(|loops| loops.runs) {

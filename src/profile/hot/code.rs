@@ -30,28 +30,12 @@ pub struct HotBlock {
 /// A loop with samples, less the loops within it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HotLoop {
-    /// Index of its function.
-    pub function: usize,
     /// First address of the block that it is entered at (p_vaddr).
     pub head: u64,
-    /// Its first address.
-    pub start: u64,
-    /// The address after its last instruction.
-    pub end: u64,
     /// Number of its blocks.
     pub blocks: usize,
-    /// Nesting depth, from 1.
-    pub depth: u32,
-    /// Share of all samples, 0 to 1.
-    pub share: f64,
-    /// Number of samples.
-    pub samples: u64,
-    /// Source file of the hottest instruction of its hottest block.
-    pub file: Option<String>,
-    /// Line in `file`.
-    pub line: Option<u32>,
-    /// Inlined function that the line belongs to.
-    pub inlined: Option<String>,
+    /// From its first address to the end of its last instruction; the line is that of its hottest block.
+    pub whole: HotBlock,
 }
 
 /// An instruction of an annotated function.

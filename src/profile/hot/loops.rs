@@ -10,7 +10,7 @@ impl Profile {
         for index in 0..self.functions.len() {
             // Functions come in order of share; no loop is hotter than its function.
             let last = most.checked_sub(1).and_then(|last| all.get(last));
-            if self.functions[index].share < last.map_or(0.0, |(of, _)| of.share) {
+            if self.functions[index].share < last.map_or(0.0, |(of, _)| of.whole.share) {
                 break;
             }
             let function = self.functions[index].clone();
@@ -21,25 +21,27 @@ impl Profile {
                 let own: Vec<HotBlock> = own.collect();
                 let hottest = own.iter().max_by(|a, b| a.share.total_cmp(&b.share)).cloned();
                 let Some(hottest) = hottest.filter(|block| block.samples > 0) else { continue };
-                let found = HotLoop {
+                let whole = HotBlock {
                     function: index,
-                    head: flow.blocks[of.head].start,
                     start: of.blocks.iter().map(|b| flow.blocks[*b].start).min().unwrap_or(0),
                     end: of.blocks.iter().map(|b| flow.blocks[*b].end).max().unwrap_or(0),
-                    blocks: of.blocks.len(),
-                    depth: of.depth,
                     share: own.iter().map(|block| block.share).sum(),
                     samples: own.iter().map(|block| block.samples).sum(),
-                    ..HotLoop::default()
+                    loop_depth: of.depth,
+                    ..HotBlock::default()
                 };
-                all.push((found, hottest));
+                let head = flow.blocks[of.head].start;
+                all.push((HotLoop { head, blocks: of.blocks.len(), whole }, hottest));
             }
-            all.sort_by(|a, b| b.0.share.total_cmp(&a.0.share).then(a.0.head.cmp(&b.0.head)));
+            let hotter = |a: &HotLoop, b: &HotLoop| b.whole.share.total_cmp(&a.whole.share);
+            all.sort_by(|a, b| hotter(&a.0, &b.0).then(a.0.head.cmp(&b.0.head)));
             all.truncate(most);
         }
-        let with_line = |(of, mut hottest): (HotLoop, HotBlock)| {
+        let with_line = |(mut of, mut hottest): (HotLoop, HotBlock)| {
             self.find_line(&mut hottest);
-            HotLoop { file: hottest.file, line: hottest.line, inlined: hottest.inlined, ..of }
+            (of.whole.file, of.whole.line) = (hottest.file, hottest.line);
+            of.whole.inlined = hottest.inlined;
+            of
         };
         all.into_iter().map(with_line).collect()
     }

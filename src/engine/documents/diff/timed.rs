@@ -139,7 +139,7 @@ fn of_report(report: &Report, in_time: bool) -> Vec<Timed> {
         return program.into_iter().chain(functions).chain(loops).chain(blocks).collect();
     }
     let functions = report.functions.iter().map(|row| timed(sampled(row), row.share));
-    functions.chain(report.blocks.iter().map(|row| timed(block(row), row.share))).collect()
+    functions.chain(report.blocks.iter().map(|row| timed(block(row), row.code.share))).collect()
 }
 
 /// Blocks that are not loops.
@@ -187,13 +187,14 @@ fn sampled(row: &FunctionRow) -> Timed {
 }
 
 fn block(row: &BlockRow) -> Timed {
-    let short = (!row.function_short.is_empty()).then_some(row.function_short.as_str());
+    let code = &row.code;
+    let short = (!code.function_short.is_empty()).then_some(code.function_short.as_str());
     Timed {
         shape: row.shape.clone(),
-        line: row.file.clone().zip(row.line),
+        line: code.file.clone().zip(code.line),
         cycles_per_entry: row.cycles_per_entry,
         entries: row.entries,
-        ..Timed::named(Kind::Block, &row.function, short, (&row.module, &row.start, &row.end))
+        ..Timed::named(Kind::Block, &code.function, short, (&code.module, &code.start, &code.end))
     }
 }
 

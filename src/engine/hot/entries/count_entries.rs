@@ -83,8 +83,8 @@ pub fn enter(
             continue;
         }
         let cycles =
-            clock.cycles().filter(|_| entries.count > 0.0).map(|c| c * row.share / entries.count);
-        let sampling = 2.0 / (row.samples.max(1) as f64).sqrt();
+            clock.cycles().filter(|_| entries.count > 0.0).map(|c| c * row.code.share / entries.count);
+        let sampling = 2.0 / (row.code.samples.max(1) as f64).sqrt();
         let error = sampling.hypot(entries.error.unwrap_or(0.0));
         let bytes = profile.code(&blocks[number]).unwrap_or_default();
         if let Some(why) = cycles.and_then(|cycles| contradiction(&bytes, cycles, error)) {
@@ -92,7 +92,7 @@ pub fn enter(
             continue;
         }
         if entries.count > 0.0 {
-            row.ns_per_entry = clock.seconds.map(|s| s * row.share / entries.count * 1e9);
+            row.ns_per_entry = clock.seconds.map(|s| s * row.code.share / entries.count * 1e9);
             row.per_entry_error = entries.error.map(|_| error);
             row.cycles_per_entry = cycles;
         }

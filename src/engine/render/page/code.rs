@@ -90,22 +90,23 @@ fn blocks(rows: &[BlockRow]) -> String {
         return String::new();
     }
     let row = |row: &BlockRow| {
-        let depth = match row.loop_depth {
+        let code = &row.code;
+        let depth = match code.loop_depth {
             0 => None,
             depth => Some(format!("loop depth {depth}")),
         };
-        let place = row.file.as_ref().map(|file| at(file, row.line));
-        let inlined = row.inlined.as_ref().map(|name| format!("inlined {}", short(name, "")));
+        let place = code.file.as_ref().map(|file| at(file, code.line));
+        let inlined = code.inlined.as_ref().map(|name| format!("inlined {}", short(name, "")));
         let cycles = row.cycles_per_entry.map(|cycles| format!("{cycles:.2} cycles per entry"));
         let isolated = row.measured.as_ref().and_then(|m| m.cycles);
         let isolated = isolated.map(|cycles| format!("{cycles:.2} cycles in isolation"));
-        let about = [Some(row.module.clone()), depth, place, inlined, cycles, isolated];
+        let about = [Some(code.module.clone()), depth, place, inlined, cycles, isolated];
         let about: Vec<String> =
-            about.into_iter().flatten().chain([samples(row.samples)]).collect();
+            about.into_iter().flatten().chain([samples(code.samples)]).collect();
         line(
-            row.share,
+            code.share,
             "",
-            &named(&format!("{}..{} ", row.start, row.end), &row.function, &row.function_short),
+            &named(&format!("{}..{} ", code.start, code.end), &code.function, &code.function_short),
             &about.join(" · "),
         )
     };

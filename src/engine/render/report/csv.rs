@@ -91,7 +91,7 @@ fn code(report: &Report, out: &mut String, places: &mut Places) {
             }
         }
         None => {
-            for of in &report.loops {
+            for of in report.loops.iter().map(|row| &row.code) {
                 let id = format!("{}..{} {}", of.start, of.end, of.function);
                 row(["loop", &id, &of.module], Some(of.share), None, "");
             }

@@ -4,7 +4,7 @@ use super::renderer::Renderer;
 use super::style::Style;
 use crate::documents::report::Report;
 use crate::documents::report_code::{
-    BlockRow, Clean, EventFunction, EventRow, LoopRow, WithValues,
+    BlockRow, Clean, CodeRow, EventFunction, EventRow, LoopRow, WithValues,
 };
 use crate::render::fit::elided;
 use profile::hot::CallNode;
@@ -102,8 +102,8 @@ impl Renderer<'_> {
 
     /// Loops, each less those within it.
     fn loops(&mut self, rows: &[LoopRow]) -> std::fmt::Result {
-        let shown: Vec<BlockRow> =
-            rows.iter().filter(|row| self.is_worth(row.share)).map(as_block).collect();
+        let shown: Vec<&CodeRow> =
+            rows.iter().map(|row| &row.code).filter(|code| self.is_worth(code.share)).collect();
         if shown.is_empty() {
             return Ok(());
         }
@@ -121,8 +121,8 @@ impl Renderer<'_> {
         if rows.is_empty() {
             return Ok(());
         }
-        let owned: Vec<BlockRow> = rows.iter().map(|row| (*row).clone()).collect();
-        let (head, lines) = self.block_lines(&owned, "block");
+        let code: Vec<&CodeRow> = rows.iter().map(|row| &row.code).collect();
+        let (head, lines) = self.block_lines(&code, "block");
         writeln!(self.out, "\n{head}")?;
         for (row, line) in rows.iter().zip(lines) {
             writeln!(self.out, "{line}")?;
@@ -141,23 +141,6 @@ impl Renderer<'_> {
     }
 }
 
-/// A loop as a row of the table of blocks.
-fn as_block(row: &LoopRow) -> BlockRow {
-    BlockRow {
-        function: row.function.clone(),
-        function_short: row.function_short.clone(),
-        start: row.start.clone(),
-        end: row.end.clone(),
-        share: row.share,
-        samples: row.samples,
-        loop_depth: row.loop_depth,
-        file: row.file.clone(),
-        line: row.line,
-        inlined: row.inlined.clone(),
-        ..BlockRow::default()
-    }
-}
-
 /// The blocks that say more than the loops do: all where something was measured of them, or they were asked for.
 fn blocks_beside<'a>(report: &'a Report, style: &Style) -> Vec<&'a BlockRow> {
     let is_known = |row: &BlockRow| {
@@ -166,7 +149,8 @@ fn blocks_beside<'a>(report: &'a Report, style: &Style) -> Vec<&'a BlockRow> {
     let has_loops = !report.loops.is_empty() || report.estimate.is_some();
     let all = style.verbose || style.all_code || !has_loops || report.blocks.iter().any(is_known);
     let is_beside = |row: &&BlockRow| {
-        all || row.loop_depth == 0 && row.share >= BESIDE && report.estimate.is_none()
+        let is_hot = row.code.loop_depth == 0 && row.code.share >= BESIDE;
+        all || is_hot && report.estimate.is_none()
     };
     report.blocks.iter().filter(is_beside).collect()
 }

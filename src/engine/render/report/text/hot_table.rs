@@ -3,7 +3,7 @@
 use super::code::{share, short};
 use super::renderer::Renderer;
 use super::style::Style;
-use crate::documents::report_code::{BlockRow, FunctionRow, Sampled};
+use crate::documents::report_code::{CodeRow, FunctionRow, Sampled};
 use crate::render::fit::elided;
 use std::fmt::Write as _;
 
@@ -171,17 +171,17 @@ impl Renderer<'_> {
     }
 
     /// The head of the table of blocks or loops, and the line of each.
-    pub(super) fn block_lines(&self, rows: &[BlockRow], what: &str) -> (String, Vec<String>) {
-        let range = |r: &BlockRow| format!("{}..{} ", r.start, r.end);
-        let name = |r: &BlockRow| self.named(&r.function, &r.function_short);
+    pub(super) fn block_lines(&self, rows: &[&CodeRow], what: &str) -> (String, Vec<String>) {
+        let range = |r: &CodeRow| format!("{}..{} ", r.start, r.end);
+        let name = |r: &CodeRow| self.named(&r.function, &r.function_short);
         let names: Vec<String> = rows.iter().map(|r| range(r) + &name(r)).collect();
-        let place = |r: &BlockRow| Shown::at(r.file.as_deref(), r.line, &r.inlined);
+        let place = |r: &&CodeRow| Shown::at(r.file.as_deref(), r.line, &r.inlined);
         let places: Vec<Shown> = rows.iter().map(place).collect();
         let (of_names, of_places) =
             (widest(&names, what), widest(places.iter().map(|p| &p.whole), "hottest line"));
         let widths = Widths::new(self.style, of_names, "depth".len(), of_places);
         let head = widths.line(["share", "", "samples", what, "depth", "hottest line"]);
-        let line = |((row, whole), place): ((&BlockRow, &String), &Shown)| {
+        let line = |((row, whole), place): ((&&CodeRow, &String), &Shown)| {
             let bar = self.style.bar(row.share, BAR);
             let (share, samples) = (share(row.share), row.samples.to_string());
             let start = range(row);
