@@ -25,7 +25,7 @@
 //! | `self_test_words` | the self-test's answers and why one is open, in words |
 //! | `places` | addresses of code by file, for further runs |
 //! | `values` | what registers hold at the entries of their functions and loops |
-//! | `commands`, `conclusion` | commands that show more of code; what a report comes to |
+//! | [`commands`], `conclusion` | commands that show more of code; what a report comes to |
 //! | [`compared`] | two reports or recordings compared |
 //! | [`interleaved`] | two commands measured alternately |
 //! | `recursion`, `nesting` | functions that may call themselves; their calls and returns |
@@ -53,7 +53,7 @@ pub mod block;
 pub mod block_pair;
 pub mod branches;
 pub mod captured;
-mod commands;
+pub mod commands;
 pub mod compared;
 mod conclusion;
 pub mod core_model;

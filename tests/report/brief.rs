@@ -66,6 +66,23 @@ fn a_program_with_one_hot_loop_fits_on_a_screen() {
     assert!(quiet.contains("of the time is in one loop of dependent"), "{quiet}");
 }
 
+#[test]
+fn commands_to_go_on_with_have_the_options_of_the_user() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, LOOP, &[]) else { return };
+    let tables = root().join("events/amd");
+    let options = ["--uarch", "zen4", "--tables", text(&tables)];
+    let command = ["--", &program, "300000000"];
+    let shown = report(&[&options[..], &["--user"], &command].concat()).stderr;
+    need!(shown.contains("samples of cpu-clock"), shown);
+    let given = options.join(" ");
+    let estimate =
+        format!("\n        tdtool report {given} --user --estimate -- {program} 300000000\n");
+    assert!(shown.contains(&estimate), "{shown}");
+    assert!(shown.contains(&format!("tdtool block {given} {program}:@0x")), "{shown}");
+}
+
 /// By construction: nearly all of the time is the kernel's, for page faults.
 #[test]
 fn a_program_in_the_kernel_gets_advice_on_the_kernel() {

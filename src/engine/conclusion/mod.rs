@@ -10,12 +10,14 @@ mod facts;
 mod next;
 mod verdict;
 
+use crate::commands::Carried;
 use crate::documents::Report;
 use crate::documents::conclusion::Conclusion;
 use crate::topdown::LiveAsk;
 
-/// Enters the conclusion of a report of a whole measurement; `live`: what was asked of a live measurement.
-pub(crate) fn conclude(report: &mut Report, live: Option<&LiveAsk>) {
+/// Enters the conclusion of a report of a whole measurement; `live`: what was asked of a live measurement; its commands
+/// have the `carried` options.
+pub(crate) fn conclude(report: &mut Report, live: Option<&LiveAsk>, carried: &Carried) {
     if report.interval.is_some() {
         return;
     }
@@ -23,4 +25,5 @@ pub(crate) fn conclude(report: &mut Report, live: Option<&LiveAsk>) {
     let next = next::next(report, live);
     let is_empty = verdict.is_empty() && next.is_empty();
     report.conclusion = (!is_empty).then_some(Conclusion { verdict, next });
+    carried.enter(report);
 }

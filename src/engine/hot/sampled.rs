@@ -6,6 +6,7 @@ use super::finished;
 use super::located::Located;
 use super::recording;
 use super::temporary::Temporary;
+use crate::commands::Carried;
 use crate::conclusion::conclude;
 use crate::documents::report::NodeRow;
 use crate::documents::{Finding, FindingKind, Report, Source};
@@ -36,7 +37,8 @@ pub fn of_files(
     let mut reports = read(library, ask, code, progress)?;
     // A finished document has its own.
     let new = reports.iter_mut().filter(|report| report.conclusion.is_none());
-    new.for_each(|report| conclude(report, None));
+    let carried = Carried::new(ask.uarch.as_deref(), library, false);
+    new.for_each(|report| conclude(report, None, &carried));
     Ok(reports)
 }
 
@@ -165,7 +167,8 @@ pub fn of_live(
     progress: Progress<'_>,
 ) -> Result<Outcome> {
     let mut outcome = measured(of, update, progress)?;
-    conclude(&mut outcome.report, Some(of.ask));
+    let carried = Carried::new(of.ask.uarch.as_deref(), of.library, of.ask.user_only);
+    conclude(&mut outcome.report, Some(of.ask), &carried);
     Ok(outcome)
 }
 

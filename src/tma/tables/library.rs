@@ -50,6 +50,7 @@ pub struct Library {
     tables: BTreeMap<String, Known>,
     latencies: BTreeMap<String, PathBuf>,
     ports: BTreeMap<String, PathBuf>,
+    folder: Option<PathBuf>,
 }
 
 /// A table: where it comes from, and itself and its signature once they were asked for.
@@ -77,7 +78,8 @@ impl Library {
     pub fn new(bundle: &'static Bundle) -> Self {
         let source = |t: &'static Embedded| (t.name.to_owned(), Source::Embedded(t).into());
         let tables = bundle.tables.iter().map(source).collect();
-        Self { bundle, tables, latencies: BTreeMap::new(), ports: BTreeMap::new() }
+        let (latencies, ports) = (BTreeMap::new(), BTreeMap::new());
+        Self { bundle, tables, latencies, ports, folder: None }
     }
 
     /// Without the tables that are built in.
@@ -113,7 +115,13 @@ impl Library {
         if ports.is_dir() {
             self.ports.extend(toml_files(&ports)?);
         }
+        self.folder = Some(folder.to_owned());
         Ok(self)
+    }
+
+    /// The folder that was added last.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     /// Names of all tables, sorted.

@@ -5,6 +5,7 @@ use crate::settings::Settings;
 use crate::tui::action::BackgroundResult;
 use crate::tui::alternate_screen::silence;
 use crate::tui::state::Searchable;
+use engine::commands::Carried;
 use engine::documents::estimate::Estimate;
 use engine::documents::{Report, Source};
 use engine::estimate::{EstimateAsk, Keep, SoFar, Watch, cost, estimate};
@@ -55,6 +56,8 @@ impl Sampled {
         silence();
         let mut profile = Profile::new(&*self.recording, &Filter::default(), self.search.clone())?;
         let (steps, documents, evidence_queue) = (queue.clone(), queue.clone(), queue.clone());
+        let carried = Carried::new(settings.uarch.as_deref(), settings.library, false);
+        let of_parts = carried.clone();
         let ask = EstimateAsk {
             process: self.process.map(|pid| (pid, WINDOW)),
             command: Command { argv: workload::resolve(&self.command), stdout_to_stderr: false },
@@ -62,7 +65,8 @@ impl Sampled {
             progress: Watch::new(move |step| {
                 steps.send(BackgroundResult::Estimating(step.clone()));
             }),
-            so_far: Some(SoFar::new(move |document| {
+            so_far: Some(SoFar::new(move |mut document| {
+                of_parts.enter_estimate(&mut document);
                 documents.send(BackgroundResult::EstimatedSoFar(Searchable::boxed(document)));
             })),
             keep: Some(Keep::new(move |evidence| {
@@ -72,7 +76,10 @@ impl Sampled {
             })),
         };
         match estimate(&self.report, &mut profile, &ask)? {
-            (document, None) => Ok(document),
+            (mut document, None) => {
+                carried.enter_estimate(&mut document);
+                Ok(document)
+            }
             (_, Some(_)) => {
                 Err(Error::failed("no estimated top-down").because("it was interrupted"))
             }
