@@ -67,6 +67,24 @@ fn a_program_with_one_hot_loop_fits_on_a_screen() {
 }
 
 #[test]
+fn a_recording_offers_the_estimate_of_its_command() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, LOOP, &[]) else { return };
+    let file = folder.file("work.tds");
+    tdtool(["record", "-o", &file, "--", &program, "300000000"]).succeeded();
+    let shown = report(&[&file]).stdout;
+    need!(shown.contains("samples of cpu-clock"), shown);
+    let estimate = format!("\n        tdtool report --estimate -- {program} 300000000\n");
+    assert!(shown.contains(&estimate), "{shown}");
+    assert!(shown.contains(&format!("tdtool block {program}:@0x")), "{shown}");
+    // Its program is elsewhere now.
+    std::fs::rename(&program, folder.file("moved")).expect("renamed");
+    let shown = report(&[&file]).stdout;
+    assert!(!shown.contains("tdtool report --estimate"), "{shown}");
+}
+
+#[test]
 fn commands_to_go_on_with_have_the_options_of_the_user() {
     let _busy = busy();
     let folder = Folder::new();
