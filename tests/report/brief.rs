@@ -137,6 +137,24 @@ fn an_estimate_is_a_verdict_a_tree_and_loops() {
     }
 }
 
+/// Evidence again: a chain of divisions, and loads that take four to five times what memory takes.
+#[test]
+fn a_verdict_says_what_is_known_of_its_cause() {
+    for (name, cause) in [
+        ("zen4/divider", "of its time goes to division."),
+        ("zen4/list-walk", "ns where memory takes 52, as with TLB misses: try huge pages"),
+        ("zen3/list-walk", "ns where memory takes 53, as with TLB misses: try huge pages"),
+    ] {
+        let file = root().join(format!("tests/processors/{name}.evidence.json.gz"));
+        let found = tdtool(["report", text(&file), "--format", "json"]).succeeded().json();
+        let verdict = found["conclusion"]["verdict"].as_str().expect("a verdict");
+        assert!(verdict.contains(cause), "{name}: {verdict}");
+    }
+    let file = root().join("tests/processors/zen3/random-branch.evidence.json.gz");
+    let shown = tdtool(["report", text(&file)]).succeeded().stdout;
+    assert!(!shown.contains("huge pages") && !shown.contains("tdtool block"), "{shown}");
+}
+
 /// A command of several lines stays the same command.
 #[test]
 fn a_script_on_the_command_line_is_printed_as_one_word() {

@@ -97,9 +97,10 @@ impl Context<'_> {
         latency::of(&self.accesses(function, piece), self.count, self.clock.ghz, is_loop)
     }
 
-    /// Which loads and stores of a piece can cost most.
-    pub fn named(&self, function: &Function, piece: &Piece) -> Option<String> {
-        latency::named(&self.accesses(function, piece), self.count)
+    /// Which loads and stores of a piece can cost most; what the costliest load takes, and memory, if that is far more.
+    pub fn named(&self, function: &Function, piece: &Piece) -> (Option<String>, Option<(f64, f64)>) {
+        let accesses = self.accesses(function, piece);
+        (latency::named(&accesses, self.count), latency::walks(&accesses, self.count))
     }
 
     fn accesses(&self, function: &Function, piece: &Piece) -> Accesses<'_> {

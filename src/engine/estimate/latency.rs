@@ -16,6 +16,9 @@ const MEMORY: f64 = 2.0;
 /// 55 (a chase over 64 MiB in pages of 4 KiB, Zen 5).
 const LOADED: f64 = 5.0;
 
+/// Far more than memory takes: not even that of another socket does (some 1.5 to 2 times).
+const FAR: f64 = 2.5;
+
 /// Loads and stores that have less of what all can cost are not named.
 const NAMED: f64 = 0.1;
 
@@ -89,6 +92,16 @@ pub(super) fn named(accesses: &Accesses, count: &Count) -> Option<String> {
     all.truncate(2);
     let texts: Vec<String> = all.into_iter().map(|(_, text)| text).collect();
     (!texts.is_empty()).then(|| texts.join("; "))
+}
+
+/// Nanoseconds that the costliest load takes, and memory, where the former are far more: each was timed alone, so that
+/// it waited for no other load, but for the walks of the page table that it needs.
+pub(super) fn walks(accesses: &Accesses, count: &Count) -> Option<(f64, f64)> {
+    let memory = count.timer.as_ref()?.memory;
+    let cost = |row: &&&LoadRow| beyond_first(row, count);
+    let costliest = accesses.loads.iter().max_by(|a, b| cost(a).total_cmp(&cost(b)))?;
+    let mean = costliest.latency.as_ref()?.mean;
+    (mean >= FAR * memory).then_some((mean, memory))
 }
 
 const STREAM: &str = "a stream over more than the cache, whose lines came ahead of the timed loads";
@@ -227,6 +240,18 @@ mod tests {
         // One address stays in the first cache.
         unmeasured.class.as_mut().unwrap().kind = "constant".to_owned();
         assert_eq!(of(&loads(&unmeasured), &count(), 3.0, true).unwrap(), Loads::default());
+    }
+
+    /// The least latency of memory is 60 ns.
+    #[test]
+    fn loads_that_take_far_longer_than_memory_walk_the_page_table() {
+        let of = |mean| {
+            let mut one = row("pointer_chase", &[("DRAM", 1.0, mean)]);
+            one.latency.as_mut().unwrap().mean = mean;
+            walks(&loads(&one), &count())
+        };
+        assert_eq!((of(149.0), of(240.0)), (None, Some((240.0, 60.0))));
+        assert_eq!(walks(&Accesses::default(), &count()), None);
     }
 
     /// By hand: half a line for each step of 32 bytes; 2 × 60 ns a line; 32 × 4000 bytes in a row hit L2.

@@ -36,6 +36,7 @@
 //! | `lines` | source lines of functions |
 //! | `listing` | their instructions, and what counts and loads say of each |
 //! | `causes` | which of them the parts go to |
+//! | `grounds` | what is known beside the parts of a piece: what bounds it in isolation, its loads |
 //! | `words` | the bottleneck in a sentence |
 //! | `hints` | the next step |
 
@@ -49,6 +50,7 @@ mod evidence;
 mod footprint;
 mod functions;
 mod further;
+mod grounds;
 mod hints;
 mod interrupt;
 mod isolated;

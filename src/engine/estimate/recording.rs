@@ -88,7 +88,8 @@ impl<'a> Known<'a> {
             ..self.shared.context(count)?
         };
         context.landing = landing(&context, self.functions);
-        rows::enter(document, self.found, self.functions, isolated, (&context, self.command));
+        let with = (&context, &self.ask.model, self.command);
+        rows::enter(document, self.found, self.functions, isolated, with);
         listing::enter(document, code, &self.ask.model, (&context, of.recorded.loads));
         if self.command.is_empty() {
             self.name.clone_into(&mut document.program.name);

@@ -3,11 +3,13 @@
 use super::divided::{Divided, Waits, divided, piece_parts};
 use super::evidence::Context;
 use super::functions::Functions;
+use super::grounds::Grounds;
 use super::hints::{Place, leading, next};
 use super::isolated::{Found, Values};
 use super::pieces::{Function, Kind, Piece};
 use super::schedule::{Isolated, not_measured};
 use super::words::sentence;
+use crate::core_model::CoreModel;
 use crate::documents::estimate::{Estimate, Parts as PartsRow, Row, Share as ShareRow};
 use estimate::{Evidence, Part, Parts, Share, bottleneck, together};
 
@@ -21,7 +23,11 @@ struct Placed<'a> {
     /// [`Divided::joined`].
     joined: Vec<Evidence>,
     place: Place<'a>,
+    grounds: Grounds,
 }
+
+/// What is known of a piece is said of all where it has more than this share of their bottleneck.
+const MOST: f64 = 0.5;
 
 /// The parts of several pieces together.
 fn sum(all: &[Placed]) -> Parts {
@@ -41,16 +47,22 @@ fn joined(all: Vec<Placed>) -> Vec<Placed> {
         let place = first.place;
         let samples = joined.iter().map(|one| one.samples).sum();
         let evidence: Vec<Evidence> = joined.into_iter().flat_map(|one| one.joined).collect();
-        all.push(Placed { samples, parts: together(&evidence), joined: Vec::new(), place });
+        all.push(Placed { samples, parts: together(&evidence), joined: Vec::new(), place, grounds: Grounds::default() });
     }
     all
 }
 
-/// The piece that has most of the leading part of all.
-fn hottest<'a>(all: &[Placed<'a>], parts: &Parts) -> Option<Place<'a>> {
-    let part = leading(parts);
+/// The row of all, with the place that has most of their leading part; what is in isolation is that place's alone.
+fn whole(all: &[Placed]) -> Row {
+    let parts = sum(all);
+    let part = leading(&parts);
     let amount = |one: &Placed| one.samples * one.parts.of(part).share.value;
-    all.iter().max_by(|a, b| amount(a).total_cmp(&amount(b))).map(|one| one.place)
+    let most = all.iter().max_by(|a, b| amount(a).total_cmp(&amount(b)));
+    let is_most =
+        |one: &&Placed| amount(one) > MOST * all.iter().map(amount).sum::<f64>();
+    let grounds = most.filter(is_most).map(|one| one.grounds.clone()).unwrap_or_default();
+    let grounds = Grounds { memory: None, ..grounds };
+    Row { bound: None, ..row(&parts, most.map(|one| &one.place), grounds) }
 }
 
 /// Everything in the document that is of code.
@@ -59,58 +71,60 @@ pub(super) fn enter(
     hot: &Functions,
     functions: &[Function],
     isolated: &Isolated,
-    (context, command): (&Context, &[String]),
+    (context, model, command): (&Context, &CoreModel, &[String]),
 ) {
     let samples = context.samples.max(1) as f64;
     let mut all: Vec<Placed> = Vec::new();
     for (at, function) in functions.iter().enumerate() {
         let of = &hot.hot.functions[function.number];
         let mut own: Vec<Placed> = Vec::new();
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<(Place, Grounds)> = Vec::new();
         for (number, piece) in function.pieces.iter().enumerate() {
             let unknown = not_measured();
             let found = isolated.get(&(at, number)).unwrap_or(&unknown);
             let parts = piece_parts(context, (function, piece), found);
             let place = place(function, piece, (&of.name, of.range.start, command));
-            if let Some(row) = piece_row(function, piece, found, (&parts, &place), context) {
+            let grounds = Grounds::of((function, piece), found, (context, model));
+            let known = (&parts, &place, grounds.clone());
+            if let Some(row) = piece_row((function, piece), found, known, context) {
                 let row = Row { name: of.name.clone(), ..row };
                 match piece.kind {
                     Kind::Loop(_) => document.loops.push(row),
                     _ => document.blocks.push(row),
                 }
             }
-            places.push(place);
+            places.push((place, grounds));
         }
         for one in divided(context, (at, function), isolated, Waits::Modelled) {
-            let place = places[one.pieces[0]];
-            let Divided { samples, parts, joined, .. } = one;
-            own.push(Placed { samples, parts, joined, place });
+            let Divided { pieces, samples, parts, joined } = one;
+            let (place, grounds) = places[pieces[0]].clone();
+            // Of several blocks no one speaks for all.
+            let grounds = if pieces.len() == 1 { grounds } else { Grounds::default() };
+            own.push(Placed { samples, parts, joined, place, grounds });
         }
         let outside = of.share * samples - own.iter().map(|one| one.samples).sum::<f64>();
         let (module, start) = (function.module.as_str(), of.range.start);
-        let whole =
+        let place =
             Place { module, name: &of.name, function: start, start, is_loop: false, command };
         if outside > 0.5 {
             let parts = Parts::unknown("samples outside of its known blocks".to_owned());
-            own.push(Placed { samples: outside, parts, joined: Vec::new(), place: whole });
+            let (joined, grounds) = (Vec::new(), Grounds::default());
+            own.push(Placed { samples: outside, parts, joined, place, grounds });
         }
-        let parts = sum(&own);
         document.functions.push(Row {
             name: of.name.clone(),
             module: function.module.clone(),
             start: format!("{:#x}", of.range.start),
             end: format!("{:#x}", of.range.end),
             share: of.share,
-            ..row(&parts, hottest(&own, &parts).as_ref(), (None, None))
+            ..whole(&own)
         });
         all.extend(own);
     }
     document.covered = all.iter().map(|one| one.samples).sum::<f64>() / samples;
     let all = joined(all);
-    let parts = sum(&all);
     let name = command.join(" ");
-    let row = row(&parts, hottest(&all, &parts).as_ref(), (None, None));
-    document.program = Row { name, share: document.covered, ..row };
+    document.program = Row { name, share: document.covered, ..whole(&all) };
     others(document, hot, functions, "code that was not looked at");
     for rows in [&mut document.functions, &mut document.loops, &mut document.blocks] {
         rows.sort_by(|a, b| b.share.total_cmp(&a.share));
@@ -156,7 +170,7 @@ fn unknown_row(name: &str, share: f64, why: &str) -> Row {
         name: name.to_owned(),
         share,
         bottleneck: "undecided".to_owned(),
-        sentence: sentence(&parts, None, None),
+        sentence: sentence(&parts, None, &Grounds::default()),
         parts: shares(&parts),
         ..Row::default()
     }
@@ -193,10 +207,9 @@ fn place<'a>(
 
 /// The row of a loop or block; `None` for blocks with few samples.
 fn piece_row(
-    function: &Function,
-    piece: &Piece,
+    (function, piece): (&Function, &Piece),
     found: &Result<Found, String>,
-    (parts, place): (&Parts, &Place),
+    (parts, place, grounds): (&Parts, &Place, Grounds),
     context: &Context,
 ) -> Option<Row> {
     if piece.kind == Kind::Rest {
@@ -209,8 +222,6 @@ fn piece_row(
     let share = piece.samples as f64 / context.samples.max(1) as f64;
     let is_known = piece.entries > 0.0;
     let found = found.as_ref().ok();
-    let bound = found.and_then(|found| found.bound.clone());
-    let memory = context.named(function, piece);
     Some(Row {
         module: function.module.clone(),
         start: format!("{start:#x}"),
@@ -221,7 +232,7 @@ fn piece_row(
         entries: is_known.then_some(piece.entries),
         isolated: found.map(|found| found.evidence.cycles.value),
         isolated_with: found.map(|found| values(&found.values)),
-        ..row(parts, Some(place), (bound, memory))
+        ..row(parts, Some(place), grounds)
     })
 }
 
@@ -234,24 +245,15 @@ fn values(of: &Values) -> String {
 }
 
 /// What all rows have.
-fn row(
-    parts: &Parts,
-    place: Option<&Place>,
-    (bound, memory): (Option<String>, Option<String>),
-) -> Row {
+fn row(parts: &Parts, place: Option<&Place>, grounds: Grounds) -> Row {
     let found = bottleneck(parts);
-    let reason = match found {
-        Some(Part::CoreBound) => bound.as_deref(),
-        Some(Part::MemoryBound) => memory.as_deref(),
-        _ => None,
-    };
     Row {
         bottleneck: found.map_or("undecided", Part::name).to_owned(),
         parts: shares(parts),
-        sentence: sentence(parts, found, reason),
+        sentence: sentence(parts, found, &grounds),
         next: place.map_or(String::new(), |place| next(parts, place)),
-        bound,
-        memory,
+        bound: grounds.bound,
+        memory: grounds.memory,
         ..Row::default()
     }
 }

@@ -1,5 +1,6 @@
 //! The bottleneck in a sentence.
 
+use super::grounds::Grounds;
 use crate::format::percent_bounds;
 use estimate::{Interval, Part, Parts};
 
@@ -20,11 +21,37 @@ fn label(part: Part) -> (&'static str, &'static str) {
     }
 }
 
+/// What takes the time of a part that is the bottleneck, as far as it is known.
+fn cause(part: Part, grounds: &Grounds) -> String {
+    let (_, usual) = label(part);
+    let with = |known: &str| format!("{usual} ({known})");
+    match (part, grounds.bound.as_deref(), &grounds.memory) {
+        (Part::CoreBound, _, _) if grounds.is_division => "goes to division".to_owned(),
+        (Part::CoreBound, Some("ports"), _) => "goes to execution ports".to_owned(),
+        (Part::CoreBound, Some("dependency"), _) => "goes to a loop-carried dependency".to_owned(),
+        (Part::CoreBound, Some("store-forwarding"), _) => "goes to store forwarding".to_owned(),
+        (Part::CoreBound, Some(bound), _) => with(bound),
+        (Part::MemoryBound, _, Some(accesses)) => with(accesses),
+        _ => usual.to_owned(),
+    }
+}
+
+/// What to do about loads that take far longer than memory.
+fn advice(part: Part, grounds: &Grounds) -> String {
+    match (part, grounds.walks) {
+        (Part::MemoryBound, Some((load, memory))) => format!(
+            " Its costliest load takes {load:.0} ns where memory takes {memory:.0}, as with TLB misses: try huge pages \
+             (madvise, or GLIBC_TUNABLES=glibc.malloc.hugetlb=1)."
+        ),
+        _ => String::new(),
+    }
+}
+
 /// From this share on nothing else is worth a word.
 const ALL: f64 = 0.995;
 
-/// The bottleneck in a sentence; `bound` is what bounds the code in isolation, or its loads and stores.
-pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, bound: Option<&str>) -> String {
+/// The bottleneck in a sentence or two, with what is known of why.
+pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, grounds: &Grounds) -> String {
     let percent = |part: Part| {
         let share = parts.of(part).share;
         let (low, high) = percent_bounds(share.low, share.high);
@@ -34,9 +61,9 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, bound: Option<&s
         }
     };
     if let Some(part) = bottleneck {
-        let (name, why) = label(part);
-        let bound = bound.map_or(String::new(), |bound| format!(" ({bound})"));
-        return format!("{name}: {} of its time {why}{bound}.", percent(part));
+        let (name, _) = label(part);
+        let (why, advice) = (cause(part, grounds), advice(part, grounds));
+        return format!("{name}: {} of its time {why}.{advice}", percent(part));
     }
     let unexplained = parts.of(Part::Unexplained);
     if let (true, Some(why)) = (unexplained.share.value >= ALL, &unexplained.reason) {
@@ -71,7 +98,21 @@ mod tests {
     #[test]
     fn what_is_not_divided_has_its_reason() {
         let parts = Parts::unknown("interrupted".to_owned());
-        assert_eq!(sentence(&parts, None, None), "Not divided: interrupted.");
+        assert_eq!(sentence(&parts, None, &Grounds::default()), "Not divided: interrupted.");
+    }
+
+    #[test]
+    fn loads_far_above_the_latency_of_memory_get_advice() {
+        let mut parts = Parts::none();
+        parts.set(Part::MemoryBound, Share::known(Interval::exact(1.0), Source::Residual));
+        let grounds = Grounds {
+            memory: Some("`mov rax,[rax]` at 0x20".to_owned()),
+            walks: Some((213.9, 52.6)),
+            ..Grounds::default()
+        };
+        let said = sentence(&parts, Some(Part::MemoryBound), &grounds);
+        assert!(said.contains("(`mov rax,[rax]` at 0x20). Its costliest load takes 214 ns where memory takes 53"));
+        assert!(said.contains("huge pages"), "{said}");
     }
 
     #[test]
@@ -81,29 +122,40 @@ mod tests {
             |value, low, high| Share::known(Interval::new(value, low, high), Source::Residual);
         parts.set(Part::CoreBound, share(0.8, 0.7, 0.85));
         parts.set(Part::Unexplained, share(0.2, 0.1, 0.3));
+        let core = |bound: &str, is_division| {
+            let grounds =
+                Grounds { bound: Some(bound.to_owned()), is_division, ..Grounds::default() };
+            sentence(&parts, Some(Part::CoreBound), &grounds)
+        };
+        for (bound, is_division, why) in [
+            ("dependency", false, "a loop-carried dependency"),
+            ("dependency", true, "division"),
+            ("ports", true, "division"),
+            ("undecided", false, "ports, dependencies or store forwarding (undecided)"),
+        ] {
+            let said = format!("Core Bound: 80 % (70-85 %) of its time goes to {why}.");
+            assert_eq!(core(bound, is_division), said);
+        }
+        let nothing = &Grounds::default();
         assert_eq!(
-            sentence(&parts, Some(Part::CoreBound), Some("dependency")),
-            "Core Bound: 80 % (70-85 %) of its time goes to ports, dependencies or store forwarding (dependency)."
-        );
-        assert_eq!(
-            sentence(&parts, None, None),
+            sentence(&parts, None, nothing),
             "Undecided between Core Bound 80 % (70-85 %) and Unexplained 20 % (10-30 %)."
         );
         // What may be as large is named, also where its own value is small.
         parts.set(Part::Retiring, share(0.1, 0.05, 0.1));
         parts.set(Part::MemoryBound, share(0.0, 0.0, 0.9));
-        let said = sentence(&parts, None, None);
+        let said = sentence(&parts, None, nothing);
         assert!(said.ends_with("and Memory Bound 0 % (0-90 %)."), "{said}");
         // What is not known has no value.
         parts.set(Part::BadSpeculation, Share::unknown(0.95, "no cost"));
-        let said = sentence(&parts, None, None);
+        let said = sentence(&parts, None, nothing);
         assert!(said.ends_with("and Bad Speculation up to 95 %."), "{said}");
         // What is not explained is said once, with its cause.
         parts.set(Part::CoreBound, Share::none());
         let left = share(0.8, 0.1, 0.9).because(Some("no cost of a misprediction".to_owned()));
         parts.set(Part::Unexplained, left);
         assert_eq!(
-            sentence(&parts, None, None),
+            sentence(&parts, None, nothing),
             "Not explained: 80 % (10-90 %) of its time: no cost of a misprediction; it may be Bad Speculation up to 95 %."
         );
     }
