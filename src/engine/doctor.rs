@@ -14,10 +14,6 @@ use tma::Core;
 
 /// How long the load is measured.
 const LOAD_WINDOW: Duration = Duration::from_millis(300);
-/// Load above which block measurements usually wait for an idle core.
-const MAX_BUSY: f64 = 0.1;
-/// Stolen time above which timings are disturbed.
-const MAX_STOLEN: f64 = 0.01;
 /// Tries sampling and block measurement, and measures the load.
 pub fn examine(machine: &Machine, tables: &[TableMatch], core: &Arc<Core>) -> Vec<Finding> {
     // First, because what follows is load itself.
@@ -137,7 +133,7 @@ fn uncontended(machine: &Machine, load: Option<Load>) -> Finding {
         load.busy * cpus as f64,
         100.0 * load.stolen
     );
-    if load.busy <= MAX_BUSY && load.stolen <= MAX_STOLEN {
+    if !load.disturbs() {
         return Finding::new("load", Level::Ok, what);
     }
     let cause = "other processes affect samples and wall times; block measurements wait for an \

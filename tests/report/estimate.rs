@@ -8,6 +8,9 @@ use crate::support::trial::{Trial, assert_holds};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 const PARTS: [&str; 7] = [
     "retiring",
@@ -331,4 +334,43 @@ fn divided_and_filled(estimate: &Value) -> Trial {
     let told = part("memory_bound", "value") > 0.0 || part("unexplained", "value") > 0.5;
     assert!(told, "{fill:#}");
     Trial::Holds
+}
+
+/// Threads of this test keep all processors busy until it is dropped.
+struct Load(Arc<AtomicBool>, Vec<JoinHandle<()>>);
+
+impl Load {
+    fn of_all_processors() -> Self {
+        let ends = Arc::new(AtomicBool::new(false));
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        let spin = |ends: Arc<AtomicBool>| while !ends.load(Ordering::Relaxed) {};
+        let one = |_| std::thread::spawn({
+            let ends = Arc::clone(&ends);
+            move || spin(ends)
+        });
+        let all = (0..count).map(one).collect();
+        Self(ends, all)
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        self.1.drain(..).for_each(|one| one.join().expect("it only spins"));
+    }
+}
+
+#[test]
+fn an_estimate_beside_others_says_so() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, DEPENDENT, &[]) else { return };
+    let _load = Load::of_all_processors();
+    let ran = report(&["--estimate", "--format", "json", "--", &program, "100000000"]);
+    need!(ran.code() == Some(0), ran.stderr);
+    let document = ran.json();
+    need!(document["source"] == "no_pmu", "this machine has a PMU");
+    let notes = document["estimate"]["notes"].to_string();
+    need!(!notes.contains("interrupted"), notes);
+    assert!(notes.contains("the machine was busy: other processes used"), "{notes}");
 }

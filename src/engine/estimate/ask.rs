@@ -5,6 +5,7 @@ use crate::core_model::CoreModel;
 use crate::documents::evidence::Evidence;
 use crate::steps::{Left, Watch};
 use pmu::Command;
+use pmu::machine::Moment;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,8 @@ pub struct EstimateAsk {
     pub so_far: Option<SoFar>,
     /// Keeps what it was computed from.
     pub keep: Option<Keep>,
+    /// From when on other processes would disturb it; none of kept evidence.
+    pub since: Option<Moment>,
 }
 
 /// Keeps evidence.

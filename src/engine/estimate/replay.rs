@@ -63,6 +63,7 @@ pub fn replay(evidence: Evidence, library: &Library) -> Result<Report> {
         progress: Watch::new(|_| ()),
         so_far: None,
         keep: None,
+        since: None,
     };
     let mut document = Estimate {
         runs: evidence.runs.clone(),

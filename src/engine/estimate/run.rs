@@ -26,6 +26,7 @@ use crate::documents::evidence::Evidence;
 use crate::recorded_loads::code::Code;
 use crate::steps::Left;
 use isa::deps::Analyser;
+use pmu::machine::Load;
 use pmu::perf::{Signals, tsc_hz_here};
 use profile::files::SearchPaths;
 use profile::hot::Profile;
@@ -137,6 +138,7 @@ pub fn estimate(
     if values.is_some() && further.runs().len() == before {
         last.push(CUT_SHORT.to_owned());
     }
+    last.extend(ask.since.and_then(|since| busy(since.others()?)).filter(|_| ask.process.is_none()));
     document.notes.extend(last.clone());
     if let (Some(mut evidence), Some(keep)) = (evidence, &ask.keep) {
         evidence.notes.1 = last;
@@ -144,6 +146,19 @@ pub fn estimate(
     }
     progress.end();
     Ok((document, further.interrupted))
+}
+
+/// That others used the machine, if they did so much.
+fn busy(others: Load) -> Option<String> {
+    let Load { busy, stolen } = others;
+    others.disturbs().then(|| {
+        format!(
+            "the machine was busy: other processes used {:.0} % of its CPU time, the hypervisor took {:.0} %; \
+             intervals assume a quiet one",
+            100.0 * busy,
+            100.0 * stolen
+        )
+    })
 }
 
 /// How well the clock of the sampled run is known by that of a moment afterwards.

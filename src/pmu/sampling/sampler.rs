@@ -11,7 +11,7 @@ use super::plan::Plan;
 use super::record_statistics::RecordStatistics;
 use super::run_hooks::{Attachment, RunHooks};
 use crate::build_id;
-use crate::machine::Machine;
+use crate::machine::{self, Machine};
 use crate::perf::Sampled;
 use nix::sys::resource::{UsageWho, getrusage};
 use std::path::Path;
@@ -164,10 +164,5 @@ impl Drop for Sampler<'_> {
 
 /// CPU time of this process, all its threads.
 fn cpu_time() -> Duration {
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else { return Duration::ZERO };
-    let time = |t: nix::sys::time::TimeVal| {
-        let (seconds, micros) = (u64::try_from(t.tv_sec()), u64::try_from(t.tv_usec()));
-        Duration::from_secs(seconds.unwrap_or(0)) + Duration::from_micros(micros.unwrap_or(0))
-    };
-    time(usage.user_time()) + time(usage.system_time())
+    getrusage(UsageWho::RUSAGE_SELF).map_or(Duration::ZERO, |usage| machine::cpu_time(&usage))
 }

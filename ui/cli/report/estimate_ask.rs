@@ -9,6 +9,7 @@ use engine::documents::evidence_file;
 use engine::estimate::{EstimateAsk, Keep, Step, Watch, redacted};
 use engine::regions::Followed;
 use engine::topdown::LiveAsk;
+use pmu::machine::Moment;
 use pmu::{Command, Target};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -26,7 +27,8 @@ pub(super) fn estimate_ask(settings: &Settings, of: &Followed) -> Result<Estimat
         Followed::Process(pid, window) => (Command::default(), Some((*pid, *window))),
     };
     let (model, progress) = (settings.core_model()?, Watch::new(show_step));
-    Ok(EstimateAsk { command, process, model, progress, so_far: None, keep: None })
+    let since = Some(Moment::now());
+    Ok(EstimateAsk { command, process, model, progress, so_far: None, keep: None, since })
 }
 
 /// What a live measurement is of, if it can be estimated.

@@ -11,6 +11,7 @@ use engine::documents::{Report, Source};
 use engine::estimate::{EstimateAsk, Keep, SoFar, Watch, cost, estimate};
 use engine::render::json;
 use pmu::Command;
+use pmu::machine::Moment;
 use profile::files::SearchPaths;
 use profile::hot::{Filter, Profile};
 use profile::recording::Stream;
@@ -74,6 +75,7 @@ impl Sampled {
                     evidence_queue.send(BackgroundResult::Evidence(line));
                 }
             })),
+            since: Some(Moment::now()),
         };
         match estimate(&self.report, &mut profile, &ask)? {
             (mut document, None) => {
