@@ -59,7 +59,8 @@ impl Explainer {
             let Some(rest) = without(subject.block, index) else { continue };
             let change = format!("without `{}`", subject.block.instructions[index].text);
             self.progress.begin(format!("what if {step} of {all}: {change}"));
-            list.push(self.changed(change, &rest, &values, &mut wait_budget)?);
+            let what = self.changed(change, &rest, &values, &mut wait_budget)?;
+            list.push(WhatIf { cuts: cuts(findings, index), ..what });
         }
         self.bench.set_budget(self.budget);
         Ok(list)
@@ -120,7 +121,7 @@ impl Explainer {
                 cycles: Some(t.cycles),
                 low: Some(t.low),
                 high: Some(t.high),
-                reason: None,
+                ..WhatIf::default()
             },
             Err(why) => not_measured(change, why),
         })
@@ -129,7 +130,18 @@ impl Explainer {
 
 /// A change that was not measured, and why.
 pub(super) fn not_measured(change: String, why: String) -> WhatIf {
-    WhatIf { change, cycles: None, low: None, high: None, reason: Some(why) }
+    WhatIf { change, reason: Some(why), ..WhatIf::default() }
+}
+
+/// Whether an instruction carries a loop-carried dependency from one register to another, or through memory. One that
+/// changes a register leaves the dependency shorter.
+fn cuts(findings: &Findings, index: usize) -> bool {
+    let mut recurrences = findings.analysis.recurrences.iter();
+    recurrences.any(|recurrence| {
+        let path = &recurrence.path;
+        let next = path.iter().cycle().skip(1);
+        path.iter().zip(next).any(|(step, next)| step.reader == index && step.reg != next.reg)
+    })
 }
 
 /// Instructions that can be removed without changing any address: no address depends on what they
@@ -175,13 +187,31 @@ mod tests {
     use isa::deps::memory::Settings;
     use isa::deps::{Analyser, Code};
 
-    fn removed(hex: &str) -> Vec<usize> {
+    fn findings(hex: &str) -> Findings {
         let code =
             Code::of_bytes(&isa::code::parse_hex(hex).unwrap(), tma::Core::default().facts())
                 .unwrap();
         let search = Settings { window: 64, runs: 2, initial_values: Vec::new() };
         let analysis = Analyser::default().analyse(&code, &search);
-        removable(&Findings::without_evidence(analysis, code))
+        Findings::without_evidence(analysis, code)
+    }
+
+    fn removed(hex: &str) -> Vec<usize> {
+        removable(&findings(hex))
+    }
+
+    #[test]
+    fn copies_cut_the_dependency_that_they_carry_and_arithmetic_does_not() {
+        let cut = |hex: &str, all: usize| -> Vec<usize> {
+            let findings = findings(hex);
+            (0..all).filter(|index| cuts(&findings, *index)).collect()
+        };
+        // mov rax,rdx; imul rax,rbx; mov rdx,rax
+        assert_eq!(cut("4889d0 480fafc3 4889c2", 3), [0, 2]);
+        // imul rax,rbx; add rax,rcx; add rsi,rdi
+        assert_eq!(cut("480fafc3 4801c8 4801fe", 3), [0usize; 0]);
+        // mov rax,[rbx]; add rax,rcx; mov [rbx],rax: through memory
+        assert_eq!(cut("488b03 4801c8 488903", 3), [0, 2]);
     }
 
     #[test]

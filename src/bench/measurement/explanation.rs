@@ -98,7 +98,7 @@ impl Hierarchy {
 }
 
 /// The block measured with one thing changed.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct WhatIf {
     /// The change: a dependency broken, an instruction removed.
     pub change: String,
@@ -110,6 +110,10 @@ pub struct WhatIf {
     pub high: Option<f64>,
     /// Why it was not measured, or a caveat.
     pub reason: Option<String>,
+    /// Whether a loop-carried dependency is cut with the removed instruction, which carries it from one register to another,
+    /// or through memory: no program is the same without.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cuts: bool,
 }
 
 /// Events counted while the block ran, per iteration; only a PMU has them.

@@ -81,10 +81,11 @@ fn explanation(rows: &mut Rows, report: &Measurement) {
     let measured = largest_gain(report);
     if report.what_if.is_empty() && !remedy.is_empty() {
         rows.plain("  to lower:  ", format!("{remedy}; --what-if measures what helps"));
-    } else if let (Some((change, cycles)), Some(t)) = (measured, report.baseline()) {
+    } else if let (Some((what, cycles)), Some(t)) = (measured, report.baseline()) {
         let percent = 100.0 * (cycles / t.cycles - 1.0);
         let form = if report.headline == bench::LOOP { " in straight copies" } else { "" };
-        let text = format!("{change}: {cycles:.3} cycles ({percent:+.0} %), measured{form}");
+        let (change, cut) = (&what.change, if what.cuts { CUT } else { "" });
+        let text = format!("{change}: {cycles:.3} cycles ({percent:+.0} %), measured{form}{cut}");
         rows.plain("  to lower:  ", text);
     } else if !remedy.is_empty() {
         rows.plain("  to lower:  ", remedy);
@@ -183,10 +184,14 @@ fn meaning(bound: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// The change that was measured to lower the time most, beyond the errors.
-fn largest_gain(report: &Measurement) -> Option<(&str, f64)> {
+/// What the removal of an instruction that carries a dependency means.
+pub const CUT: &str = "; the dependency that it carries is cut with it, so this is not what the instruction costs";
+
+/// The change that was measured to lower the time most, beyond the errors; of removals, one that leaves dependencies as
+/// they are, if any.
+fn largest_gain(report: &Measurement) -> Option<(&WhatIf, f64)> {
     let low = report.baseline()?.low;
     let gain = |w: &&WhatIf| w.high.is_some_and(|high| high < low);
-    let best = report.what_if.iter().filter(gain).filter_map(|w| Some((&*w.change, w.cycles?)));
-    best.min_by(|a, b| a.1.total_cmp(&b.1))
+    let best = report.what_if.iter().filter(gain).filter_map(|w| Some((w, w.cycles?)));
+    best.min_by(|a, b| a.0.cuts.cmp(&b.0.cuts).then(a.1.total_cmp(&b.1)))
 }

@@ -171,11 +171,18 @@ fn the_change_measured_to_help_most_is_part_of_the_answer() {
         cycles: Some(cycles),
         low: Some(cycles),
         high: Some(cycles),
-        reason: None,
+        ..WhatIf::default()
     };
     let what_if = vec![change("without `add`", 3.0), change("chain broken", 1.0)];
-    let text = text(&Measurement { what_if, ..explained() });
-    assert!(text.contains("  to lower:  chain broken: 1.000 cycles (-75 %), measured\n"), "{text}");
+    let text = |what_if| text(&Measurement { what_if, ..explained() });
+    let said = text(what_if);
+    assert!(said.contains("  to lower:  chain broken: 1.000 cycles (-75 %), measured\n"), "{said}");
+    // A copy that carries the chain: without it there is another one.
+    let copy = WhatIf { cuts: true, ..change("without `mov`", 1.0) };
+    let said = text(vec![copy.clone(), change("without `add`", 3.0)]);
+    assert!(said.contains("  to lower:  without `add`: 3.000 cycles (-25 %), measured\n"), "{said}");
+    assert!(said.contains("without `mov`: 1.000 cycles (1.000 to 1.000); the dependency"), "{said}");
+    assert!(text(vec![copy]).contains("measured; the dependency that it carries is cut"));
 }
 
 #[test]
@@ -372,10 +379,8 @@ fn notes_and_alias_pairs_stand_where_they_belong() {
 fn a_list_cut_short_by_contention_says_what_to_do_about_it() {
     let what = |reason: &str| WhatIf {
         change: "without `nop`".to_owned(),
-        cycles: None,
-        low: None,
-        high: None,
         reason: Some(reason.to_owned()),
+        ..WhatIf::default()
     };
     let with = |reason| text(&Measurement { what_if: vec![what(reason)], ..report() });
     let text = with("failed: another process occupied the core");
