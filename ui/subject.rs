@@ -43,4 +43,6 @@ pub struct BlockRequest {
     pub bytes: Vec<u8>,
     /// How to measure it.
     pub options: Options,
+    /// Notes for its report.
+    pub notes: Vec<String>,
 }

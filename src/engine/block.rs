@@ -3,7 +3,7 @@
 use crate::core_model::CoreModel;
 use bench::explain::Explainer;
 use bench::{Measurement, Options, Profiler, Progress, Snapshot};
-use isa::code::Block;
+use isa::code::{Block, Inst};
 use std::sync::Arc;
 use tma::Result;
 
@@ -39,6 +39,34 @@ pub struct Measurer {
     explainer: Option<Explainer>,
     notes: Vec<String>,
     whole_loop: Option<Arc<Snapshot>>,
+}
+
+/// What a measurement of a program's block with made-up values leaves open; `in_program`: what it takes there, in words,
+/// if that is known.
+pub fn assumed(bytes: &[u8], in_program: Option<&str>) -> Vec<String> {
+    let Ok(block) = Block::decode(bytes) else { return Vec::new() };
+    let any = |of: fn(&Inst) -> bool| block.instructions.iter().any(of);
+    let branches = block.final_branch().is_some_and(|last| last.decoded.is_jcc_short_or_near());
+    let parts = [
+        (any(Inst::touches_memory), "its data is in the first cache", "misses"),
+        (branches, "its branch is predicted", "mispredictions"),
+    ];
+    let parts = || parts.iter().filter(|(is, ..)| *is);
+    let here: Vec<&str> = parts().map(|(_, what, _)| *what).collect();
+    let costs: Vec<&str> = parts().map(|(.., cost)| *cost).collect();
+    let (here, costs) = (here.join(" and "), costs.join(" and "));
+    let time = match (in_program, here.is_empty()) {
+        (Some(time), true) => Some(time.to_owned()),
+        (Some(time), false) => Some(format!("{time}; here {here}")),
+        (None, true) => None,
+        (None, false) => Some(format!(
+            "{here} here; {costs} of the program: `tdtool report --estimate -- COMMAND`"
+        )),
+    };
+    let division = any(Inst::divides).then(|| {
+        "a division takes as long as its operands ask for, which are made up here: -- ARGS takes the program's".to_owned()
+    });
+    time.into_iter().chain(division).collect()
 }
 
 impl Measurer {
@@ -88,5 +116,37 @@ impl Measurer {
         if let Some(explainer) = &mut self.explainer {
             explainer.set_progress(progress);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::assumed;
+    use isa::code::parse_hex;
+
+    #[test]
+    fn what_isolation_leaves_out_is_said_once() {
+        let of = |hex: &str, time| assumed(&parse_hex(hex).unwrap(), time);
+        // mov rax,[rax]; dec ecx; jne
+        let chase = "48 8b 00, ff c9, 75 f9";
+        assert_eq!(
+            of(chase, None),
+            [
+                "its data is in the first cache and its branch is predicted here; misses and mispredictions of the \
+              program: `tdtool report --estimate -- COMMAND`"
+            ]
+        );
+        let time = Some("212.50 cycles of an iteration in the program");
+        assert_eq!(
+            of(chase, time),
+            [
+                "212.50 cycles of an iteration in the program; here its data is in the first cache and its branch is predicted"
+            ]
+        );
+        // add rax,rbx
+        assert!(of("48 01 d8", None).is_empty());
+        assert_eq!(of("48 01 d8", time), [time.unwrap()]);
+        // xor edx,edx; div rcx
+        assert!(of("31 d2, 48 f7 f1", None)[0].starts_with("a division"));
     }
 }

@@ -16,6 +16,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tma::shell::quoted;
 use tma::{Error, Result};
 
 /// Longest document of a capture, in bytes: its pages as digits, and room for paths.
@@ -249,7 +250,30 @@ fn values(snapshot: &Snapshot) -> Values {
     }
 }
 
-/// Which values of a measurement are the program's own, and what the program did with them.
+/// What the repetition of an execution leaves out: misses, where it has data, and mispredictions, where it has paths.
+fn left_out(snapshot: &Snapshot) -> Option<String> {
+    let walk = &snapshot.walk;
+    let all = [
+        (walk.lines != Some(0), "its data is in the caches", "misses", "--loads"),
+        (walk.paths.len() > ONE_WAY, "its branches are learned", "mispredictions", "--branches"),
+    ];
+    let all: Vec<_> = all.into_iter().filter(|(is, ..)| *is).collect();
+    let options: Vec<&str> = all.iter().map(|(.., option)| *option).collect();
+    let place = ["--module", &snapshot.image, "--functions", &format!("{:#x}", snapshot.address)];
+    let shows = quoted(&[&options[..], &place].concat());
+    let join = |of: Vec<&str>| of.join(" and ");
+    let here = join(all.iter().map(|(_, here, ..)| *here).collect());
+    let costs = join(all.iter().map(|(_, _, cost, _)| *cost).collect());
+    (!all.is_empty()).then(|| {
+        format!(
+            "repeated, so that {here}: {costs} of the program are not in this number; `tdtool count {shows} -- {}` shows \
+             them",
+            quoted(&snapshot.command)
+        )
+    })
+}
+
+/// What the number leaves out, which values of a measurement are the program's own, and what the program did with them.
 pub fn notes(snapshot: &Snapshot) -> Vec<String> {
     let walk = &snapshot.walk;
     let from = format!(
@@ -271,15 +295,8 @@ pub fn notes(snapshot: &Snapshot) -> Vec<String> {
         plural(walk.paths.len(), "distinct path"),
         plural(snapshot.pages.0.len(), "page")
     );
-    let mut all = vec![from, did];
+    let mut all: Vec<String> = left_out(snapshot).into_iter().chain([from, did]).collect();
     all.extend(snapshot.chosen.clone());
-    if walk.paths.len() > ONE_WAY {
-        let (image, command) = (&snapshot.image, snapshot.command.join(" "));
-        all.push(format!(
-            "the same iterations are repeated, so that the processor has learned their branches; `tdtool count \
-             --branches --module {image} -- {command}` models how often the program mispredicts them"
-        ));
-    }
     if walk.calls > 0 {
         all.push(format!("{} calls were not followed", walk.calls));
     }

@@ -63,6 +63,35 @@ fn a_programs_block_is_measured_without_what_leaves_it() {
     assert!(reason.contains("omit it"), "{reason}");
 }
 
+/// A loop of two blocks, and one of one.
+const LOOPS: &str = r#"__asm__(".globl odd\n.type odd,@function\nodd: xor %eax,%eax\n"
+    "1: test $1,%edi\n je 2f\n inc %rax\n2: dec %edi\n jne 1b\n ret\n.size odd,.-odd\n"
+    ".globl copy\n.type copy,@function\ncopy: mov (%rdi),%rax\n dec %esi\n jne copy\n ret\n.size copy,.-copy\n");
+    int main(void) { return 0; }"#;
+
+#[test]
+fn a_block_alone_notes_what_the_program_has_beside_it() {
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), LOOPS, &["-O1"], "program") else { return };
+    let Some(_busy) = sandbox() else { return };
+    let notes = |place: &str| {
+        let found = json(&[&format!("{}:{place}", text(&program))]);
+        let all: Vec<String> = serde_json::from_value(found["notes"].clone()).unwrap();
+        all.join("\n")
+    };
+    let listed = block(["--list", &format!("{}:odd", text(&program)), "--format", "json"]).json();
+    let start = |number: usize| listed["blocks"][number]["start"].as_str().unwrap().to_owned();
+    let whole = format!("`tdtool block {}:@{} -- ARGS`", text(&program), start(1));
+    for place in [start(2), "odd+2".to_owned()] {
+        let said = notes(&place);
+        assert!(said.contains("one of 3 blocks of a loop") && said.contains(&whole), "{said}");
+    }
+    assert!(!notes("odd+0").contains("of a loop"), "it is in none");
+    let said = notes("copy");
+    assert!(!said.contains("blocks of a loop"), "{said}");
+    assert!(said.contains("its data is in the first cache and its branch is predicted here"), "{said}");
+}
+
 #[test]
 fn a_start_inside_an_instruction_is_reported() {
     let folder = Folder::new();

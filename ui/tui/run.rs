@@ -6,7 +6,7 @@ use super::background::Background;
 use super::events::{self, Message};
 use super::look::Look;
 use super::output::Output;
-use super::state::{Counts, State};
+use super::state::{Counts, ShownBlock, State};
 use super::update::{show_block, update};
 use crate::config::{self, Config};
 use crate::keymap::Screen;
@@ -104,11 +104,12 @@ struct Program {
 impl Program {
     /// Shows a block from the command line.
     fn show(&mut self, request: &BlockRequest, screen: &mut AlternateScreen) {
-        let BlockRequest { title, bytes, .. } = request;
-        let code = Block::decode(bytes).map(|b| b.instructions).unwrap_or_default();
+        let BlockRequest { title, bytes, notes, .. } = request.clone();
+        let code = Block::decode(&bytes).map(|b| b.instructions).unwrap_or_default();
         let code = code.into_iter().map(|i| i.text).collect();
         let mut effects = Vec::new();
-        show_block(&mut self.state, title.clone(), bytes.clone(), code, &mut effects);
+        let shown = ShownBlock { title, bytes, code, notes };
+        show_block(&mut self.state, shown, &mut effects);
         effects.into_iter().for_each(|e| self.perform(e, screen));
     }
 

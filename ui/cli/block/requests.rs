@@ -5,6 +5,7 @@ use crate::cli::code::initial_values::{Place, for_sandbox, saved};
 use crate::cli::code::named::{chosen, located};
 use crate::cli::code::program::{one_block, without_exit};
 use crate::cli::code::read::text;
+use crate::cli::quoted::quoted;
 use bench::{Options, Repeat};
 use engine::captured::{self, Subject};
 use engine::files::write_whole;
@@ -56,8 +57,11 @@ fn request(mut located: Located, args: &BlockArgs, options: &Options) -> Result<
         without_exit(&mut located);
     }
     let captured = captured(&located, args, &mut options)?;
-    let assumed =
-        if captured.is_empty() && file.is_some() { assumed(&located) } else { Vec::new() };
+    let mut assumed = Vec::new();
+    if let (true, Some(file)) = (captured.is_empty(), file) {
+        assumed.extend(of_loop(file, &located, args)?);
+        assumed.extend(engine::block::assumed(&located.bytes, None));
+    }
     let end = located.start.saturating_add(located.bytes.len() as u64);
     let place = Place { file, range: located.start..end };
     let registers = args.registers.as_deref().filter(|_| options.snapshot.is_none());
@@ -71,24 +75,21 @@ fn request(mut located: Located, args: &BlockArgs, options: &Options) -> Result<
     })
 }
 
-/// What a measurement of a program's block leaves open that has made-up values and data in the first cache.
-fn assumed(located: &Located) -> Vec<String> {
-    let Ok(block) = isa::code::Block::decode(&located.bytes) else { return Vec::new() };
-    let any = |of: fn(&isa::code::Inst) -> bool| block.instructions.iter().any(of);
-    let mut notes = Vec::new();
-    if any(isa::code::Inst::divides) {
-        notes.push(
-            "a division takes as long as its operands ask for, which are made up here: -- ARGS takes the program's"
-                .to_owned(),
-        );
+/// That the block at an address, or of this number, is one of several of a loop, and how to measure that.
+fn of_loop(file: &Path, located: &Located, args: &BlockArgs) -> Result<Option<String>> {
+    let place = args.block.as_deref().and_then(Location::parse).map(|(_, place)| place);
+    if !matches!(place, Some(Location::At(_) | Location::Function(..))) {
+        return Ok(None);
     }
-    if any(isa::code::Inst::touches_memory) {
-        notes.push(
-            "its data is in the first cache here; what misses cost in the program: `tdtool report --estimate -- COMMAND`"
-                .to_owned(),
-        );
-    }
-    notes
+    let around = isa::code::loop_around(&crate::cli::code::read::file(file)?, located.start);
+    let Some(around) = around.filter(|around| around.blocks > 1) else { return Ok(None) };
+    let place = format!("{}:@{:#x}", file.display(), around.head.start);
+    Ok(Some(format!(
+        "this is one of {} blocks of a loop, alone; `tdtool block {} -- ARGS` measures the loop (without arguments: \
+         --run)",
+        around.blocks,
+        quoted(&[place])
+    )))
 }
 
 /// Has the block start with the values of its running program, where the arguments ask for that;

@@ -143,10 +143,10 @@ fn paragraphs(args: &BlockArgs, reports: &[BlockReport], style: &Style) -> Strin
 /// One block in the drill-down.
 fn drill_down(settings: Settings, mut requests: Vec<Request>) -> Result<Next> {
     match (requests.pop(), requests.is_empty()) {
-        (Some(Request { region, options, .. }), true) => {
+        (Some(Request { region, options, notes }), true) => {
             Block::decode(&region.bytes)?;
             let title = region.name.map_or("block".to_owned(), |n| format!("block {n}"));
-            let request = BlockRequest { title, bytes: region.bytes, options };
+            let request = BlockRequest { title, bytes: region.bytes, options, notes };
             Ok(Next::DrillDown(Box::new(settings), Subject::Block(Box::new(request))))
         }
         _ => Err(Error::usage("--tui shows one block, and there are several")

@@ -31,14 +31,22 @@ pub struct Line {
     pub tone: Tone,
 }
 
-/// The screen.
-#[derive(Debug, Default)]
-pub struct BlockScreen {
+/// The block that is shown.
+#[derive(Debug, Clone, Default)]
+pub struct ShownBlock {
     /// Its name in the breadcrumb: `block 0x1957`.
     pub title: String,
     pub bytes: Vec<u8>,
     /// Its disassembly, shown until there is a report.
     pub code: Vec<String>,
+    /// Notes for its report.
+    pub notes: Vec<String>,
+}
+
+/// The screen.
+#[derive(Debug, Default)]
+pub struct BlockScreen {
+    pub shown: ShownBlock,
     /// Number of the measurement that is shown.
     pub id: u64,
     pub job: Job,
@@ -52,15 +60,13 @@ pub struct BlockScreen {
 
 impl BlockScreen {
     /// Shows a block. `Some`: it has to be measured, under this number.
-    pub fn open(&mut self, title: String, bytes: Vec<u8>, code: Vec<String>) -> Option<u64> {
-        self.title = title;
-        self.bytes = bytes;
-        self.code = code;
+    pub fn open(&mut self, shown: ShownBlock) -> Option<u64> {
+        self.shown = shown;
         self.list = List::default();
         self.lines.clear();
-        match self.cached.get(&self.bytes) {
+        match self.cached.get(&self.shown.bytes) {
             Some(report) => {
-                self.job = Job::Done(report.clone());
+                self.job = Job::Done(self.noted(report.clone()));
                 None
             }
             None => Some(self.start()),
@@ -87,11 +93,17 @@ impl BlockScreen {
                 if self.cached.len() >= CACHED {
                     self.cached.clear();
                 }
-                self.cached.insert(self.bytes.clone(), report.clone());
-                Job::Done(report)
+                self.cached.insert(self.shown.bytes.clone(), report.clone());
+                Job::Done(self.noted(report))
             }
             Err(why) => Job::Failed(why),
         };
+    }
+
+    /// A report with the notes of the block that is shown.
+    fn noted(&self, mut report: Box<Measurement>) -> Box<Measurement> {
+        report.notes.splice(0..0, self.shown.notes.iter().cloned());
+        report
     }
 
     /// Shows these lines.

@@ -40,7 +40,7 @@ mod searchable;
 mod tree;
 mod tree_rows;
 
-pub use block::{Job, Line};
+pub use block::{Job, Line, ShownBlock};
 pub use blocks::{BlockRow, Blocks, SourceLines};
 pub use calls::CallRow;
 pub use comparison::ComparedRow;

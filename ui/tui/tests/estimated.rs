@@ -1,6 +1,6 @@
 //! An invented estimate, and journeys through it.
 
-use super::example::{hot, report};
+use super::example::{block_report, hot, report};
 use super::typing::{arrives, picture, types};
 use crate::keymap::Screen;
 use crate::tui::action::{Action, BackgroundResult, Effect};
@@ -216,6 +216,12 @@ fn from_the_program_to_the_instructions_and_a_measured_block() {
     }
     let asked = types(&mut state, "Enter");
     assert_eq!(asked, [Effect::Measure(1, vec![0x48, 0x8b, 0x00, 0xff, 0xc9, 0x75, 0xf9])]);
+    arrives(&mut state, BackgroundResult::Measured(1, Ok(Box::new(block_report()))));
+    let screen = picture(&state);
+    let note = "note: 212.50 cycles of an iteration in the program; here its data is in the";
+    let lines: Vec<&str> = screen.lines().collect();
+    let at = lines.iter().position(|line| line.contains("core cycles per iteration")).unwrap();
+    assert!(lines[at + 1..at + 8].iter().any(|line| line.contains(note)), "{screen}");
     types(&mut state, "Esc Esc Esc");
     assert_eq!(state.path, [Screen::Estimate, Screen::EstimatedFunctions]);
     types(&mut state, "j j Enter");

@@ -3,7 +3,8 @@
 use super::{calls, comparison, estimate, intervals, measure};
 use crate::keymap::{Command, Screen};
 use crate::tui::action::Effect;
-use crate::tui::state::{Load, State};
+use crate::tui::state::{Load, ShownBlock, State};
+use engine::block::assumed;
 
 /// One level down.
 pub fn down(state: &mut State, effects: &mut Vec<Effect>) {
@@ -71,9 +72,10 @@ fn open_function(state: &mut State, index: usize, effects: &mut Vec<Effect>) {
 /// Shows the block at the cursor, measured.
 fn open_block(state: &mut State, effects: &mut Vec<Effect>) {
     let Some(block) = state.blocks.block(state.blocks.list.at) else { return };
-    let bytes = block.lines.iter().flat_map(|l| l.bytes.iter().copied()).collect();
+    let bytes: Vec<u8> = block.lines.iter().flat_map(|l| l.bytes.iter().copied()).collect();
     let code = block.lines.iter().map(|l| l.text.clone()).collect();
     let title = format!("block {:#x}", block.block.start);
+    let notes = assumed(&bytes, None);
     state.path.push(Screen::Block);
-    measure::show(state, title, bytes, code, effects);
+    measure::show(state, ShownBlock { title, bytes, code, notes }, effects);
 }

@@ -3,8 +3,9 @@
 use super::measure;
 use crate::keymap::{Command, Screen};
 use crate::tui::action::Effect;
-use crate::tui::state::{EstimateJob, Piece, Searchable, State};
+use crate::tui::state::{EstimateJob, Piece, Searchable, ShownBlock, State};
 use crate::tui::view::{SEVERAL_PATHS, estimate_lines, layout};
+use engine::block::assumed;
 use engine::documents::estimate::Estimate;
 
 /// There is no PMU: the samples are the first screen. What is estimated is a command that has ended.
@@ -179,8 +180,12 @@ fn measure_piece(state: &mut State, effects: &mut Vec<Effect>) {
     };
     let code = row.code.iter().map(|one| one.text.clone()).collect();
     let title = format!("block {}", row.start);
+    let is_loop = matches!(state.estimate.piece, Some(Piece::Loop(_)));
+    let each = if is_loop { "an iteration" } else { "an entry" };
+    let time = row.cycles_per_entry.map(|c| format!("{c:.2} cycles of {each} in the program"));
+    let notes = assumed(&bytes, time.as_deref());
     state.path.push(Screen::Block);
-    measure::show(state, title, bytes, code, effects);
+    measure::show(state, ShownBlock { title, bytes, code, notes }, effects);
 }
 
 fn hex(text: &str) -> Option<Vec<u8>> {

@@ -1,30 +1,24 @@
 //! The measurement of the block that is shown.
 
 use crate::tui::action::Effect;
-use crate::tui::state::{Job, State};
+use crate::tui::state::{Job, ShownBlock, State};
 use crate::tui::view::{block_lines, layout};
 
 /// Shows machine code as a block, and measures it unless its report is cached.
-pub fn show(
-    state: &mut State,
-    title: String,
-    bytes: Vec<u8>,
-    code: Vec<String>,
-    effects: &mut Vec<Effect>,
-) {
+pub fn show(state: &mut State, shown: ShownBlock, effects: &mut Vec<Effect>) {
     if state.block.is_running() {
         effects.push(Effect::Cancel(state.block.id));
     }
-    let measure = state.block.open(title, bytes, code);
+    let measure = state.block.open(shown);
     wrap(state);
     if let Some(id) = measure {
-        effects.push(Effect::Measure(id, state.block.bytes.clone()));
+        effects.push(Effect::Measure(id, state.block.shown.bytes.clone()));
     }
 }
 
 /// Measures the block again.
 pub fn again(state: &mut State, effects: &mut Vec<Effect>) {
-    if state.block.bytes.is_empty() {
+    if state.block.shown.bytes.is_empty() {
         return;
     }
     if state.block.is_running() {
@@ -32,7 +26,7 @@ pub fn again(state: &mut State, effects: &mut Vec<Effect>) {
     }
     let id = state.block.start();
     wrap(state);
-    effects.push(Effect::Measure(id, state.block.bytes.clone()));
+    effects.push(Effect::Measure(id, state.block.shown.bytes.clone()));
 }
 
 /// Cancels the measurement.

@@ -63,8 +63,8 @@ fn selected(state: &State) -> Option<(&'static str, String)> {
             let row = state.calls.row(state.calls.list.at)?;
             Some(("the function", row.function().name.clone()))
         }
-        Screen::Block if state.block.bytes.is_empty() => None,
-        Screen::Block => Some(("the block", hex(state.block.bytes.iter()))),
+        Screen::Block if state.block.shown.bytes.is_empty() => None,
+        Screen::Block => Some(("the block", hex(state.block.shown.bytes.iter()))),
     }
 }
 

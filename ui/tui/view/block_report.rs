@@ -30,7 +30,7 @@ pub fn lines(state: &State, columns: usize) -> Vec<Line> {
             let (text, tone) = state_text(other, &state.keys.key(Command::Again));
             out.paragraph("", &text, tone);
             out.blank();
-            for line in &state.block.code {
+            for line in &state.block.shown.code {
                 out.paragraph("  ", line, Tone::Plain);
             }
         }

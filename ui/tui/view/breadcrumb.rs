@@ -78,7 +78,7 @@ fn name(state: &State, place: usize, screen: Screen) -> String {
             let function = index.and_then(|i| state.functions.all().get(i));
             function.map_or_else(|| "blocks".to_owned(), |f| names::function(f).to_owned())
         }
-        Screen::Block => state.block.title.clone(),
+        Screen::Block => state.block.shown.title.clone(),
         Screen::Estimate => match state.estimate.document.as_ref() {
             Some(document) => format!("estimated top-down of {}", document.program.name),
             None => "estimated top-down".to_owned(),
