@@ -136,16 +136,16 @@ mod tests {
               program: `tdtool report --estimate -- COMMAND`"
             ]
         );
-        let time = Some("212.50 cycles of an iteration in the program");
+        let time = "212.50 cycles of an iteration in the program";
         assert_eq!(
-            of(chase, time),
+            of(chase, Some(time)),
             [
                 "212.50 cycles of an iteration in the program; here its data is in the first cache and its branch is predicted"
             ]
         );
         // add rax,rbx
         assert!(of("48 01 d8", None).is_empty());
-        assert_eq!(of("48 01 d8", time), [time.unwrap()]);
+        assert_eq!(of("48 01 d8", Some(time)), [time]);
         // xor edx,edx; div rcx
         assert!(of("31 d2, 48 f7 f1", None)[0].starts_with("a division"));
     }

@@ -22,7 +22,8 @@ impl Carried {
     pub fn new(uarch: Option<&str>, library: &Library, user_only: bool) -> Self {
         let tables = library.folder().map(|folder| folder.display().to_string());
         let given = [("--uarch", uarch.map(str::to_owned)), ("--tables", tables)];
-        let given = given.into_iter().filter_map(|(option, value)| Some([option.to_owned(), value?]));
+        let given =
+            given.into_iter().filter_map(|(option, value)| Some([option.to_owned(), value?]));
         Self { all: given.flatten().collect(), user_only }
     }
 

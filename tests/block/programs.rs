@@ -63,7 +63,7 @@ fn a_programs_block_is_measured_without_what_leaves_it() {
     assert!(reason.contains("omit it"), "{reason}");
 }
 
-/// A loop of two blocks, and one of one.
+/// A loop of three blocks, and one of one.
 const LOOPS: &str = r#"__asm__(".globl odd\n.type odd,@function\nodd: xor %eax,%eax\n"
     "1: test $1,%edi\n je 2f\n inc %rax\n2: dec %edi\n jne 1b\n ret\n.size odd,.-odd\n"
     ".globl copy\n.type copy,@function\ncopy: mov (%rdi),%rax\n dec %esi\n jne copy\n ret\n.size copy,.-copy\n");
@@ -89,7 +89,10 @@ fn a_block_alone_notes_what_the_program_has_beside_it() {
     assert!(!notes("odd+0").contains("of a loop"), "it is in none");
     let said = notes("copy");
     assert!(!said.contains("blocks of a loop"), "{said}");
-    assert!(said.contains("its data is in the first cache and its branch is predicted here"), "{said}");
+    assert!(
+        said.contains("its data is in the first cache and its branch is predicted here"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -344,10 +344,12 @@ impl Load {
         let ends = Arc::new(AtomicBool::new(false));
         let count = std::thread::available_parallelism().map_or(1, usize::from);
         let spin = |ends: Arc<AtomicBool>| while !ends.load(Ordering::Relaxed) {};
-        let one = |_| std::thread::spawn({
-            let ends = Arc::clone(&ends);
-            move || spin(ends)
-        });
+        let one = |_| {
+            std::thread::spawn({
+                let ends = Arc::clone(&ends);
+                move || spin(ends)
+            })
+        };
         let all = (0..count).map(one).collect();
         Self(ends, all)
     }

@@ -35,7 +35,8 @@ pub(super) fn is_mispredicted(report: &Report) -> bool {
         return estimate.program.bottleneck == Part::BadSpeculation.name();
     }
     let parent = |node: &&NodeRow| {
-        let is_it = |one: &&NodeRow| Some(&one.id) == node.parent.as_ref() && one.place == node.place;
+        let is_it =
+            |one: &&NodeRow| Some(&one.id) == node.parent.as_ref() && one.place == node.place;
         report.nodes.iter().filter(|one| one.level < node.level).find(is_it)
     };
     let lineage = |node| std::iter::successors(Some(node), parent);

@@ -45,8 +45,7 @@ pub(super) fn next(report: &Report, live: Option<&LiveAsk>) -> Vec<Step> {
         }
         None => {
             // A recording may be of another event: the estimate samples the clock again.
-            let is_time =
-                |of: &&Sampled| live.is_none() || of.event.contains("clock");
+            let is_time = |of: &&Sampled| live.is_none() || of.event.contains("clock");
             let sampled = report.sampled.as_ref().filter(is_time);
             steps.extend(sampled.and(of.as_ref()).and_then(|of| estimate(report, of)));
         }
@@ -175,7 +174,8 @@ fn is_predicted_alone(report: &Report, of: &LoopRow) -> bool {
     let mut loops = report.estimate.iter().flat_map(|estimate| &estimate.loops);
     loops.any(|row| {
         let head = row.head.as_ref().unwrap_or(&row.start);
-        (&row.module, head) == (&of.code.path, &of.head) && row.bottleneck == Part::BadSpeculation.name()
+        (&row.module, head) == (&of.code.path, &of.head)
+            && row.bottleneck == Part::BadSpeculation.name()
     })
 }
 

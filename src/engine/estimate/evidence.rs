@@ -98,7 +98,11 @@ impl Context<'_> {
     }
 
     /// Which loads and stores of a piece can cost most; what the costliest load takes, and memory, if that is far more.
-    pub fn named(&self, function: &Function, piece: &Piece) -> (Option<String>, Option<(f64, f64)>) {
+    pub fn named(
+        &self,
+        function: &Function,
+        piece: &Piece,
+    ) -> (Option<String>, Option<(f64, f64)>) {
         let accesses = self.accesses(function, piece);
         (latency::named(&accesses, self.count), latency::walks(&accesses, self.count))
     }

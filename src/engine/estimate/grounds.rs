@@ -105,7 +105,8 @@ mod tests {
         // xor edx,edx; mov eax,7; div rcx: independent
         let alone = "31 d2, b8 07 00 00 00, 48 f7 f1";
         // and imul rsi,rdi, four times: a chain of 12 cycles beside it
-        let beside = "31 d2, b8 07 00 00 00, 48 f7 f1, 48 0f af f7, 48 0f af f7, 48 0f af f7, 48 0f af f7";
+        let beside =
+            "31 d2, b8 07 00 00 00, 48 f7 f1, 48 0f af f7, 48 0f af f7, 48 0f af f7, 48 0f af f7";
         assert!(found(chain, "dependency") && found(alone, "ports"));
         assert!(!found(beside, "dependency"), "the multiplications are on the chain");
         assert!(!found("48 0f af f7", "ports") && !found(alone, "undecided"));

@@ -58,8 +58,7 @@ fn whole(all: &[Placed]) -> Row {
     let part = leading(&parts);
     let amount = |one: &Placed| one.samples * one.parts.of(part).share.value;
     let most = all.iter().max_by(|a, b| amount(a).total_cmp(&amount(b)));
-    let is_most =
-        |one: &&Placed| amount(one) > MOST * all.iter().map(amount).sum::<f64>();
+    let is_most = |one: &&Placed| amount(one) > MOST * all.iter().map(amount).sum::<f64>();
     let grounds = most.filter(is_most).map(|one| one.grounds.clone()).unwrap_or_default();
     let grounds = Grounds { memory: None, ..grounds };
     Row { bound: None, ..row(&parts, most.map(|one| &one.place), grounds) }

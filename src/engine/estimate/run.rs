@@ -138,7 +138,9 @@ pub fn estimate(
     if values.is_some() && further.runs().len() == before {
         last.push(CUT_SHORT.to_owned());
     }
-    last.extend(ask.since.and_then(|since| busy(since.others()?)).filter(|_| ask.process.is_none()));
+    last.extend(
+        ask.since.and_then(|since| busy(since.others()?)).filter(|_| ask.process.is_none()),
+    );
     document.notes.extend(last.clone());
     if let (Some(mut evidence), Some(keep)) = (evidence, &ask.keep) {
         evidence.notes.1 = last;

@@ -111,7 +111,9 @@ mod tests {
             ..Grounds::default()
         };
         let said = sentence(&parts, Some(Part::MemoryBound), &grounds);
-        assert!(said.contains("(`mov rax,[rax]` at 0x20). Its costliest load takes 214 ns where memory takes 53"));
+        assert!(said.contains(
+            "(`mov rax,[rax]` at 0x20). Its costliest load takes 214 ns where memory takes 53"
+        ));
         assert!(said.contains("huge pages"), "{said}");
     }
 

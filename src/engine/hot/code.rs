@@ -182,7 +182,8 @@ pub(super) fn enter(
         row.shape = shape_of(profile, block);
     }
     let loops = profile.loops(ask.blocks);
-    report.loops = loops.iter().map(|l| LoopRow::new(l, &profile.functions[l.whole.function])).collect();
+    report.loops =
+        loops.iter().map(|l| LoopRow::new(l, &profile.functions[l.whole.function])).collect();
     report.notes.extend(without_blocks(profile, &blocks).filter(|_| ask.blocks > 0));
     report.events = located.rows(profile);
     let trees = per_function(profile, located);

@@ -82,8 +82,10 @@ pub fn enter(
             row.entries_how = Some(entries.how);
             continue;
         }
-        let cycles =
-            clock.cycles().filter(|_| entries.count > 0.0).map(|c| c * row.code.share / entries.count);
+        let cycles = clock
+            .cycles()
+            .filter(|_| entries.count > 0.0)
+            .map(|c| c * row.code.share / entries.count);
         let sampling = 2.0 / (row.code.samples.max(1) as f64).sqrt();
         let error = sampling.hypot(entries.error.unwrap_or(0.0));
         let bytes = profile.code(&blocks[number]).unwrap_or_default();

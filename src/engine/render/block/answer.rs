@@ -185,7 +185,8 @@ fn meaning(bound: &str) -> (&'static str, &'static str) {
 }
 
 /// What the removal of an instruction that carries a dependency means.
-pub const CUT: &str = "; the dependency that it carries is cut with it, so this is not what the instruction costs";
+pub const CUT: &str =
+    "; the dependency that it carries is cut with it, so this is not what the instruction costs";
 
 /// The change that was measured to lower the time most, beyond the errors; of removals, one that leaves dependencies as
 /// they are, if any.

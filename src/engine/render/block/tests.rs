@@ -180,8 +180,14 @@ fn the_change_measured_to_help_most_is_part_of_the_answer() {
     // A copy that carries the chain: without it there is another one.
     let copy = WhatIf { cuts: true, ..change("without `mov`", 1.0) };
     let said = text(vec![copy.clone(), change("without `add`", 3.0)]);
-    assert!(said.contains("  to lower:  without `add`: 3.000 cycles (-25 %), measured\n"), "{said}");
-    assert!(said.contains("without `mov`: 1.000 cycles (1.000 to 1.000); the dependency"), "{said}");
+    assert!(
+        said.contains("  to lower:  without `add`: 3.000 cycles (-25 %), measured\n"),
+        "{said}"
+    );
+    assert!(
+        said.contains("without `mov`: 1.000 cycles (1.000 to 1.000); the dependency"),
+        "{said}"
+    );
     assert!(text(vec![copy]).contains("measured; the dependency that it carries is cut"));
 }
 
