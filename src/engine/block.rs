@@ -59,9 +59,9 @@ pub fn assumed(bytes: &[u8], in_program: Option<&str>) -> Vec<String> {
         (Some(time), true) => Some(time.to_owned()),
         (Some(time), false) => Some(format!("{time}; here {here}")),
         (None, true) => None,
-        (None, false) => Some(format!(
-            "{here} here; {costs} of the program: `tdtool report --estimate -- COMMAND`"
-        )),
+        (None, false) => {
+            Some(format!("{here} here; {costs} of the program: `tdtool report --estimate`"))
+        }
     };
     let division = any(Inst::divides).then(|| {
         "a division takes as long as its operands ask for, which are made up here: -- ARGS takes the program's".to_owned()
@@ -133,7 +133,7 @@ mod tests {
             of(chase, None),
             [
                 "its data is in the first cache and its branch is predicted here; misses and mispredictions of the \
-              program: `tdtool report --estimate -- COMMAND`"
+              program: `tdtool report --estimate`"
             ]
         );
         let time = "212.50 cycles of an iteration in the program";

@@ -16,7 +16,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tma::shell::quoted;
 use tma::{Error, Result};
 
 /// Longest document of a capture, in bytes: its pages as digits, and room for paths.
@@ -253,24 +252,19 @@ fn values(snapshot: &Snapshot) -> Values {
 /// What the repetition of an execution leaves out: misses, where it has data, and mispredictions, where it has paths.
 fn left_out(snapshot: &Snapshot) -> Option<String> {
     let walk = &snapshot.walk;
-    let all = [
-        (walk.lines != Some(0), "its data is in the caches", "misses", "--loads"),
-        (walk.paths.len() > ONE_WAY, "its branches are learned", "mispredictions", "--branches"),
-    ];
-    let all: Vec<_> = all.into_iter().filter(|(is, ..)| *is).collect();
-    let options: Vec<&str> = all.iter().map(|(.., option)| *option).collect();
-    let place = ["--module", &snapshot.image, "--functions", &format!("{:#x}", snapshot.address)];
-    let shows = quoted(&[&options[..], &place].concat());
-    let join = |of: Vec<&str>| of.join(" and ");
-    let here = join(all.iter().map(|(_, here, ..)| *here).collect());
-    let costs = join(all.iter().map(|(_, _, cost, _)| *cost).collect());
-    (!all.is_empty()).then(|| {
-        format!(
-            "repeated, so that {here}: {costs} of the program are not in this number; `tdtool count {shows} -- {}` shows \
-             them",
-            quoted(&snapshot.command)
-        )
-    })
+    let (here, costs, options) = match (walk.lines != Some(0), walk.paths.len() > ONE_WAY) {
+        (true, false) => ("its data is in the caches", "misses", "--loads"),
+        (false, true) => ("its branches are learned", "mispredictions", "--branches"),
+        (true, true) => (
+            "its data is in the caches and its branches are learned",
+            "misses and mispredictions",
+            "--loads --branches",
+        ),
+        (false, false) => return None,
+    };
+    Some(format!(
+        "repeated, so that {here}: {costs} of the program are not in this number; `tdtool count {options}` shows them"
+    ))
 }
 
 /// What the number leaves out, which values of a measurement are the program's own, and what the program did with them.

@@ -126,8 +126,8 @@ fn a_long_loop_of_several_blocks_is_ended_earlier_and_its_path_is_listed() {
         let notes = notes(captured);
         assert!(notes.contains("rsi is set to leave after them"), "{captured}");
         // What the program's misses cost is not in the number.
-        let left = format!("`tdtool count --loads --module {} --functions 0x", text(&program));
-        assert!(notes.contains(&left) && notes.contains("its data is in the caches"), "{notes}");
+        assert!(notes.contains("its data is in the caches"), "{notes}");
+        assert!(notes.contains("`tdtool count --loads` shows them"), "{notes}");
         // All numbers are even: `inc rax` is on no path.
         let lines = captured["block"]["instructions"].as_array().unwrap();
         let first =

@@ -85,8 +85,7 @@ fn of_loop(file: &Path, located: &Located, args: &BlockArgs) -> Result<Option<St
     let Some(around) = around.filter(|around| around.blocks > 1) else { return Ok(None) };
     let place = format!("{}:@{:#x}", file.display(), around.head.start);
     Ok(Some(format!(
-        "this is one of {} blocks of a loop, alone; `tdtool block {} -- ARGS` measures the loop (without arguments: \
-         --run)",
+        "this is one of {} blocks of a loop, alone: `tdtool block {}` with -- ARGS, or --run, measures the loop",
         around.blocks,
         quoted(&[place])
     )))
