@@ -121,9 +121,25 @@ pub fn check_place(path: &Path, inputs: &[PathBuf], option: &str) -> Result<()> 
 /// Whether it begins as an ELF file does (elf(5)): a command, a recorded module or what --binary names, by whatever
 /// path; no output of tdtool does.
 fn is_program(path: &Path) -> bool {
-    let mut magic = [0; 4];
-    let read = tma::files::open(path).and_then(|mut file| file.read_exact(&mut magic));
-    read.is_ok() && magic == *b"\x7fELF"
+    begins(path, b"\x7fELF")
+}
+
+/// Whether it is a program or a script, by how it begins: no recording does so.
+pub fn is_command(path: &Path) -> bool {
+    // A pipe would lose what is read.
+    path.is_file() && (is_program(path) || begins(path, b"#!"))
+}
+
+/// A program of the current folder as a shell finds it: `./name`.
+pub fn as_command(path: &Path) -> PathBuf {
+    let is_here = path.parent().is_some_and(|folder| folder.as_os_str().is_empty());
+    if is_here && path.is_file() { Path::new(".").join(path) } else { path.to_owned() }
+}
+
+fn begins(path: &Path, magic: &[u8]) -> bool {
+    let mut start = vec![0; magic.len()];
+    let read = tma::files::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == magic
 }
 
 fn same_file(a: &Metadata, b: &Metadata) -> bool {

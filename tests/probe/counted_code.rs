@@ -165,6 +165,35 @@ fn a_jump_that_looks_like_a_tail_call_may_lead_to_a_hidden_label() {
     }
 }
 
+/// A loop with two jumps back, both of which leave to the same block, too.
+const TWO_LATCHES: &str = r#"
+extern int two(int n);
+__asm__(".text\n.globl two\n.type two,@function\n"
+    "two: mov $0x11111111,%eax\n jmp 2f\n"
+    "1: add $0x11111111,%eax\n dec %edi\n jz 3f\n"
+    "2: add $0x01111111,%eax\n test $1,%dil\n jz 1b\n"
+    " add $0x00111111,%eax\n dec %edi\n jnz 2b\n"
+    "3: add $0x00011111,%eax\n ret\n.size two,.-two\n");
+int main(void) { for (int i = 0; i < 7; i++) two(100); return 0; }
+"#;
+
+#[test]
+fn entries_of_a_loop_are_known_although_its_jumps_back_are_not() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), TWO_LATCHES, &["-O1"], "two") else { return };
+    let Some(counts) = counted(&[super::name(&program)], &[function(&program, "two")]) else {
+        return;
+    };
+    let two = counts.functions[0].as_ref().unwrap();
+    let head = two.loops[0].head;
+    let back = two.edges.iter().filter(|edge| edge.to == head && edge.count.is_none());
+    assert_eq!(back.count(), 2, "{two:?}");
+    // Seven calls, each of which counts 100 down to 0.
+    assert_eq!((two.loops[0].entries, two.loops[0].iterations), (Some(7), Some(700)), "{two:?}");
+    assert_eq!(two.loops[0].reason, None);
+}
+
 /// A function of short instructions, whose flags live on.
 const ONLY_PUNS: &str = r#"
 #include <stdio.h>

@@ -69,5 +69,8 @@ fn a_run_that_was_killed_is_not_combined_with_whole_ones_unsaid() {
     assert!(text.contains("(a[]) *") || text.contains("] *\n"), "the row is marked: {text}");
     // The answer first: what kinds of probes are comes last.
     let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
-    assert!(at("\nhow: ") > at("\ncost: ") && at("\ncost: ") > at("  loop\n"), "{text}");
+    assert!(
+        at("\nhow: ") > at("\ncost: ") && at("\ncost: ") > at("  loop, by its head\n"),
+        "{text}"
+    );
 }

@@ -59,4 +59,14 @@ fn a_stripped_go_program_has_the_names_of_its_run_time() {
     assert_eq!((&*found.name, found.start, found.end), ("main.(*T).second", second.address(), end));
     let listed = tdtool(["block", "--list", &format!("{}:main.first", text(&program))]).succeeded();
     assert!(listed.stdout.contains("main.first"), "{}", listed.stdout);
+    // Four arguments, the program's name among them.
+    let of = ["count", "--functions", "main.first", "--format", "json", "--"];
+    let ran = tdtool(of.iter().copied().chain([text(&program), "1", "2", "3"]));
+    need!(ran.code() != Some(3), ran.stderr);
+    let document = ran.json();
+    let entries = |count: u64| {
+        let blocks = document["blocks"].as_array().expect("blocks");
+        blocks.iter().any(|b| b["function"] == "main.first" && b["count"] == count)
+    };
+    assert!(entries(1) && entries(4), "{document:#}");
 }

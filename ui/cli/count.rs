@@ -96,19 +96,23 @@ fn percent(text: &str) -> std::result::Result<f64, String> {
         .ok_or_else(|| "a share is above 0 and at most 100".to_owned())
 }
 
-/// Refuses what a live process, or a command, cannot be counted with.
-fn possible(args: &CountArgs) -> Result<()> {
-    if args.pid.is_none() && args.seconds.is_some() {
-        return Err(Error::usage("--seconds is for a process that runs already (-p)")
-            .because("a command is counted to its end")
-            .hint("to count a part of a run: start it, then `tdtool count -p PID --seconds N`"));
+impl CountArgs {
+    /// Refuses what a live process, or a command, cannot be counted with.
+    pub fn check(&self) -> Result<()> {
+        if self.pid.is_none() && self.seconds.is_some() {
+            return Err(Error::usage("--seconds is for a process that runs already (-p)")
+                .because("a command is counted to its end")
+                .hint(
+                    "to count a part of a run: start it, then `tdtool count -p PID --seconds N`",
+                ));
+        }
+        if self.pid.is_some() && self.plain {
+            return Err(Error::usage("--plain needs a command to run again")
+                .because("a process that runs already has no run without probes")
+                .hint("`tdtool count --plain -- COMMAND`"));
+        }
+        Ok(())
     }
-    if args.pid.is_some() && args.plain {
-        return Err(Error::usage("--plain needs a command to run again")
-            .because("a process that runs already has no run without probes")
-            .hint("`tdtool count --plain -- COMMAND`"));
-    }
-    Ok(())
 }
 
 /// The command, or a window of a process, as it is measured first for its hot functions.
@@ -130,7 +134,6 @@ pub(super) fn live(
 }
 
 pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
-    possible(&args)?;
     let process = args.pid.map(|pid| (pid, args.seconds.unwrap_or(WINDOW)));
     let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
     file.map_or(Ok(()), |path| check_place(path, &[], "--output"))?;

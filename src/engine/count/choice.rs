@@ -84,9 +84,25 @@ fn of_file(path: &Path) -> Result<Vec<Chosen>> {
         error.because(why).hint(hint)
     };
     let path = tma::files::resolved(path).map_err(|e| failed(e.to_string()))?;
-    let found = functions(&path).map_err(failed)?;
-    let mut names = Names::new(&path);
+    let (found, mut names) = all(&path).map_err(failed)?;
     Ok(found.into_iter().map(|named| names.chosen(named)).collect())
+}
+
+/// All functions of a file, in order of address, with their names.
+///
+/// # Errors
+/// The reason why it has none.
+pub(super) fn all(path: &Path) -> std::result::Result<(Vec<Named>, Names), String> {
+    let found = functions(path);
+    let mut names = Names::new(path);
+    let others = names.beyond(found.as_deref().unwrap_or_default());
+    if others.is_empty() {
+        return found.map(|found| (found, names));
+    }
+    let mut all = found.unwrap_or_default();
+    all.extend(others);
+    all.sort_by_key(|one| one.range.start);
+    Ok((all, names))
 }
 
 /// The names of the functions of a file.
@@ -105,6 +121,26 @@ impl Names {
             ..Module::default()
         };
         Self { path: path.to_owned(), module, symbols: Symbols::default() }
+    }
+
+    /// The functions outside of those `found` that a debug file or the table of Go's run time names; none where all are named.
+    fn beyond(&mut self, found: &[Named]) -> Vec<Named> {
+        if !found.is_empty() && found.iter().all(|one| one.name.is_some()) {
+            return Vec::new();
+        }
+        let is_new = |start: u64| {
+            let before = found.partition_point(|one| one.range.start <= start);
+            !found[..before].last().is_some_and(|one| one.range.contains(&start))
+        };
+        let mut others: Vec<Named> = Vec::new();
+        for (name, range) in self.symbols.named(&self.module) {
+            let overlaps = others.last().is_some_and(|last| range.start < last.range.end);
+            let is_function = !range.is_empty() && !name.ends_with("@plt");
+            if is_function && !overlaps && is_new(range.start) {
+                others.push(Named { name: Some(name.to_owned()), aliases: Vec::new(), range });
+            }
+        }
+        others
     }
 
     /// Its name as a report has it: the symbol, also that of a separate debug file, else file and address.

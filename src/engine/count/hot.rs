@@ -1,12 +1,12 @@
 //! The functions to count, by a sampled run of the command.
 
-use super::choice::Names;
+use super::choice::{self, Names};
 use crate::documents::count::{HotFunctions, HotRow};
 use crate::hot::hottest::{Hot, Hottest};
 use probe::count::Wanted;
-use probe::facts::{Named, functions};
+use probe::facts::Named;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tma::{Error, Result};
 
 /// A function that can be counted.
@@ -74,10 +74,7 @@ fn named(of: &Hot, files: &mut Files) -> std::result::Result<(String, Wanted), S
     if !of.path.is_absolute() {
         return Err("its code is in the kernel or in anonymous memory".to_owned());
     }
-    let known = files.entry(of.path.clone()).or_insert_with(|| {
-        let path = Path::new(&of.path);
-        functions(path).map(|all| (all, Names::new(path)))
-    });
+    let known = files.entry(of.path.clone()).or_insert_with(|| choice::all(&of.path));
     let (all, names) = known.as_mut().map_err(|why| why.clone())?;
     let found = all.iter().find(|one| one.range.contains(&of.range.start));
     let found = found.ok_or("no function of its file is known there")?;

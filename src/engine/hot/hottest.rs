@@ -50,6 +50,20 @@ pub struct Hottest {
     pub interrupted: Option<i32>,
 }
 
+/// Why no sample of so many seconds was taken, and what to do.
+pub(super) fn never_sampled(target: &Target, seconds: f64) -> (String, &'static str) {
+    match target {
+        Target::Command => (
+            format!("the command ended after {seconds:.3} s, before its first sample"),
+            "give it more to do",
+        ),
+        _ => (
+            format!("nothing of it ran in a window of {seconds:.1} s"),
+            "try again while it works, or longer: --seconds N",
+        ),
+    }
+}
+
 /// Runs and samples the command of `ask`: which functions hold `share` of the samples, 0 to 1.
 ///
 /// # Errors
@@ -73,18 +87,14 @@ pub fn hottest(machine: &Machine, library: &Library, ask: &LiveAsk, share: f64) 
     let unknown = || Error::not_possible("the hot functions are not known");
     let named = "name the functions with --functions, or a file with --module";
     if recorded.sampled.is_none() {
-        let why = recorded.notes.first().map_or(session::NO_SAMPLES, String::as_str);
+        let why = recorded.losses.first().map_or(session::NO_SAMPLES, String::as_str);
         return Err(unknown().because(why).hint(named));
     }
     if !session::has_samples(path)? {
-        let seconds = found.seconds;
+        let (why, remedy) = never_sampled(&ask.target, found.seconds);
         return Err(match ask.target {
-            Target::Command => unknown()
-                .because(format!("the command ended after {seconds:.3} s, before its first sample"))
-                .hint(format!("give it more to do, or {named}")),
-            _ => unknown()
-                .because(format!("nothing of it ran in a window of {seconds:.1} s"))
-                .hint("try again while it works, or longer: --seconds N"),
+            Target::Command => unknown().because(why).hint(format!("{remedy}, or {named}")),
+            _ => unknown().because(why).hint(remedy),
         });
     }
     let recording = session::open(path, false)?;

@@ -3,6 +3,7 @@
 use super::attributed::{known_time, profile};
 use super::code::{self, CodeAsk};
 use super::finished;
+use super::hottest::never_sampled;
 use super::located::Located;
 use super::recording;
 use super::temporary::Temporary;
@@ -196,11 +197,19 @@ fn measured(
         let why = error.cause().unwrap_or_default();
         outcome.report.notes.push(format!("the last samples are missing: {}: {why}", error.what()));
     }
-    let notes = |report: &mut Report, notes: Vec<String>| report.notes.extend(notes);
     if recorded.sampled.is_none() || !session::has_samples(path)? {
-        notes(&mut outcome.report, recorded.notes);
-        if recorded.sampled.is_some() {
-            outcome.report.notes.push(session::NO_SAMPLES.to_owned());
+        outcome.report.notes.extend(recorded.notes.into_iter().chain(recorded.losses));
+        let report = &mut outcome.report;
+        match (&recorded.sampled, &code.estimate) {
+            (None, None) => {}
+            (None, Some(_)) => {
+                report.notes.push("nothing was estimated: that needs samples".into())
+            }
+            (Some(_), None) => report.notes.push(session::NO_SAMPLES.to_owned()),
+            (Some(_), Some(_)) => {
+                let (why, remedy) = never_sampled(&ask.target, report.duration.unwrap_or(0.0));
+                report.notes.push(format!("nothing was estimated: {why}; {remedy}"));
+            }
         }
         return Ok(outcome);
     }

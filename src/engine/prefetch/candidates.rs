@@ -140,14 +140,16 @@ fn loops(flow: &Flow, innermost: Option<usize>) -> Vec<Vec<Range<u64>>> {
 
 /// The code of a loop of one block.
 fn body(flow: &Flow, innermost: Option<usize>) -> Result<(u64, Vec<u8>), String> {
-    let own = innermost.and_then(|number| flow.loops.get(number)).ok_or("it is in no loop")?;
+    let own = innermost
+        .and_then(|number| flow.loops.get(number))
+        .ok_or("no loop of its function contains it")?;
     let [block] = own.blocks[..] else {
         return Err(format!(
             "the loop has {} blocks, and only one can be measured",
             own.blocks.len()
         ));
     };
-    let block = flow.blocks.get(block).ok_or("it is in no loop")?;
+    let block = flow.blocks.get(block).ok_or("no loop of its function contains it")?;
     let inside = flow.instructions.iter().filter(|(at, _)| (block.start..block.end).contains(at));
     Ok((block.start, inside.flat_map(|(_, inst)| inst.bytes.iter().copied()).collect()))
 }

@@ -31,7 +31,9 @@ pub(super) fn most_frequent(
     let (code, at) = place(code, &one.load).ok_or_else(unknown)?;
     let flow = code.flow(at).ok_or_else(unknown)?;
     let innermost = flow.block_at(at.address).and_then(|number| flow.blocks[number].innermost);
-    let own = innermost.and_then(|number| flow.loops.get(number)).ok_or("it is in no loop")?;
+    let own = innermost
+        .and_then(|number| flow.loops.get(number))
+        .ok_or("no loop of its function contains it")?;
     let path = path(&flow, own, &edges(counts, &one.load.0.0))?;
     let inst = |range: std::ops::Range<u64>| -> Vec<u8> {
         let inside = flow.instructions.iter().filter(|(at, _)| range.contains(at));

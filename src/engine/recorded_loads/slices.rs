@@ -112,7 +112,8 @@ impl Slices {
         let parent = |number: &usize| flow.loops.get(*number).and_then(|own| own.parent);
         let innermost = flow.blocks.get(block).and_then(|block| block.innermost);
         let own = std::iter::successors(innermost, parent).find(is_wanted);
-        let within = own.and_then(|own| flow.loops.get(own)).ok_or("it is in no loop")?;
+        let within =
+            own.and_then(|own| flow.loops.get(own)).ok_or("no loop of its function contains it")?;
         let paths = paths(&flow, within, block);
         self.over(&flow, &paths, (at, mean))
     }

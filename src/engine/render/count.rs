@@ -152,7 +152,7 @@ fn loops(document: &Count, page: Page, out: &mut String) {
         ]
     };
     out.push('\n');
-    let head = Subject { after: "loop", ..Subject::default() };
+    let head = Subject { after: "loop, by its head", ..Subject::default() };
     page.row(out, &cells("iterations", "entries", "each"), head);
     for one in loops.into_iter().take(MOST) {
         let number = |n: Option<u64>| n.map_or("?".to_owned(), |n| n.to_string());

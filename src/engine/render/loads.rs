@@ -1,14 +1,18 @@
 //! Loads as text.
 
 use super::allocations::sites;
+use super::fit::elided;
 use super::width::{Cell, Page, Subject, Worth};
 use crate::documents::count::{Count, LoadClass, LoadRow};
+use profile::symbols::demangle::demangle_short;
 use std::fmt::Write as _;
 
 /// Rows in text.
 const MOST: usize = 40;
 /// Columns of a class of addresses.
 const CLASS: usize = 36;
+/// Longest name of a function that is shown whole.
+const NAME: usize = 48;
 
 /// The loads that were executed most often: their classes, levels and latencies.
 pub(super) fn loads(document: &Count, page: Page, out: &mut String) {
@@ -37,7 +41,9 @@ pub(super) fn loads(document: &Count, page: Page, out: &mut String) {
     let heads = ["mean ns", "p99 ns", "addresses"];
     page.row(out, &cells("executions", &|name| format!("{name} %"), heads), head);
     let below = if page.is_below(80) { 3 } else { 14 };
-    for load in document.loads.iter().take(MOST) {
+    let mut shown = document.loads.iter().take(MOST).peekable();
+    let mut alike = 1;
+    while let Some(load) = shown.next() {
         let executions = load.executions.map_or("?".to_owned(), |n| n.to_string());
         let latency = |of: fn(&crate::documents::count::LoadLatency) -> f64| {
             load.latency.as_ref().map_or("?".to_owned(), |l| format!("{:.1}", of(l)))
@@ -47,15 +53,21 @@ pub(super) fn loads(document: &Count, page: Page, out: &mut String) {
         let field = load.field.as_ref().map_or(String::new(), |field| format!(" ({field})"));
         let mark = if load.extents.is_some() { " *" } else { "" };
         let after = format!(": {}{field}{mark}", load.instruction);
-        let subject = Subject { place: &load.address, name: &load.function, after: &after };
+        let name = name(load);
+        let subject = Subject { place: &load.address, name: &name, after: &after };
         let rest = [&*mean, &*most, &*class];
         page.row(out, &cells(&executions, &|name| share(load, name), rest), subject);
-        if let Some(text) = document.memory_of(load) {
-            let _ = writeln!(out, "{:>below$} memory: {text}", "");
+        // What is the same of several rows is said once.
+        let lines = about(document, load);
+        if !lines.is_empty() && shown.peek().is_some_and(|next| about(document, next) == lines) {
+            alike += 1;
+            continue;
         }
-        for reason in &load.reasons {
-            let _ = writeln!(out, "{:>below$} {reason}", "");
+        let of = if alike > 1 { format!("all {alike}: ") } else { String::new() };
+        for line in lines {
+            let _ = writeln!(out, "{:>below$} {of}{line}", "");
         }
+        alike = 1;
     }
     if document.loads.len() > MOST {
         let _ = writeln!(out, "{:>14}  loads more (all in JSON)", document.loads.len() - MOST);
@@ -84,6 +96,17 @@ pub(super) fn loads(document: &Count, page: Page, out: &mut String) {
     }
 }
 
+/// The memory that it reads, and why something of it is missing.
+fn about(document: &Count, load: &LoadRow) -> Vec<String> {
+    let memory = document.memory_of(load).map(|text| format!("memory: {text}"));
+    memory.into_iter().chain(load.reasons.iter().cloned()).collect()
+}
+
+/// Its function, as in a report.
+fn name(load: &LoadRow) -> String {
+    elided(&demangle_short(&load.function), NAME)
+}
+
 /// Most stores in text.
 const STORES: usize = 10;
 
@@ -102,7 +125,8 @@ fn stores(document: &Count, page: Page, out: &mut String) {
         let executions = store.executions.map_or("?".to_owned(), |n| n.to_string());
         let class = store.class.as_ref().map_or("?".to_owned(), LoadClass::words);
         let after = format!(": {}", store.instruction);
-        let subject = Subject { place: &store.address, name: &store.function, after: &after };
+        let name = name(store);
+        let subject = Subject { place: &store.address, name: &name, after: &after };
         page.row(out, &cells(&executions, &class), subject);
     }
     out.push('\n');
@@ -132,7 +156,51 @@ fn interval([value, low, high]: [f64; 3]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::interval;
+    use super::*;
+    use crate::documents::count::{AllocatedAt, AllocationSite, LoadMemory};
+
+    /// Names as rustc and g++ mangle them.
+    #[test]
+    fn names_are_those_of_a_report_and_what_rows_share_is_said_once() {
+        let long = format!("_ZN{}3runEv", "9very_long".repeat(9));
+        let load = |function: &str, address: &str, site| LoadRow {
+            function: function.to_owned(),
+            address: address.to_owned(),
+            instruction: "mov rax,[rcx]".to_owned(),
+            memory: Some(LoadMemory {
+                sites: vec![AllocatedAt { sites: vec![site], share: 1.0 }],
+                ..LoadMemory::default()
+            }),
+            ..LoadRow::default()
+        };
+        let site = |function: &str| AllocationSite {
+            function: function.to_owned(),
+            by: "malloc".to_owned(),
+            ..AllocationSite::default()
+        };
+        let document = Count {
+            loads: vec![
+                load("_ZNK2ns3EngIlE3sumEv", "0x10", 0),
+                load("_ZNK2ns3EngIlE3sumEv", "0x18", 0),
+                load(&long, "0x20", 1),
+            ],
+            stores: vec![load("_RNvC4main4work", "0x30", 0)],
+            allocation_sites: vec![site("build"), site("grow")],
+            ..Count::default()
+        };
+        let mut text = String::new();
+        loads(&document, Page::default(), &mut text);
+        for wanted in [
+            "  0x10 ns::Eng<long>::sum: mov rax,[rcx]\n",
+            "  0x18 ns::Eng<long>::sum: mov rax,[rcx]\n               all 2: memory: 100 % malloc in build+0x0\n",
+            "  0x20 very_long::very_long::v...y_long::very_long::run: mov",
+            "\n               memory: 100 % malloc in grow+0x0\n",
+            "  0x30 main::work: mov",
+        ] {
+            assert!(text.contains(wanted), "{wanted}: {text}");
+        }
+        assert_eq!(text.matches("malloc in build").count(), 1, "{text}");
+    }
 
     #[test]
     fn an_error_as_large_as_its_value_is_a_bound() {

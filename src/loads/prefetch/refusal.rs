@@ -48,7 +48,7 @@ pub(super) fn refusal(
         return Some(Undecided(NO_CODE.to_owned()));
     };
     let Some(level) = access.innermost() else {
-        return Some(NoUse("it is in no loop".to_owned()));
+        return Some(NoUse("no loop of its function contains it".to_owned()));
     };
     if let Some(why) = &level.unknown {
         return Some(Undecided(format!("how its address is computed is not known: {why}")));

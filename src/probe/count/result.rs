@@ -138,7 +138,11 @@ fn loop_count(result: &FunctionCounts, facts: &Function, of: &Loop) -> LoopCount
         let edge = result.edges.iter().find(|e| (e.from, e.to) == (from, head));
         edge.and_then(|edge| edge.count).ok_or_else(|| match result.contradictions.is_empty() {
             true => {
-                format!("jumps back from {from:#x} do not follow from the counts of the blocks")
+                let none = result.blocks.iter().find(|block| block.count.is_err());
+                let none = none.map_or(String::new(), |b| format!(": {:#x} has none", b.start));
+                format!(
+                    "jumps back from {from:#x} do not follow from the counts of the blocks{none}"
+                )
             }
             false => "the counts of its function differ".to_owned(),
         })
@@ -146,13 +150,22 @@ fn loop_count(result: &FunctionCounts, facts: &Function, of: &Loop) -> LoopCount
     let back: Result<u64, String> = of.latches.iter().map(back).sum();
     let entries = match (&iterations, back) {
         (Err(why), _) => Err(format!("its first block has no count: {why}")),
-        (_, Err(why)) => Err(why),
+        // Which of several jumps went back may not be known, but how often none of them did.
+        (_, Err(why)) => from_outside(result, facts, of).ok_or(why),
         (Ok(all), Ok(back)) => all
             .checked_sub(back)
             .ok_or_else(|| format!("{back} jumps back, but {all} iterations were counted")),
     };
     let reason = entries.as_ref().err().cloned();
     LoopCount { head, entries: entries.ok(), iterations: iterations.ok(), reason }
+}
+
+/// How often a loop was entered, by the edges from outside of it; nothing if others may enter it, too.
+fn from_outside(result: &FunctionCounts, facts: &Function, of: &Loop) -> Option<u64> {
+    let head = &facts.blocks[of.head];
+    let is_latch = |from: u64| of.latches.iter().any(|latch| facts.blocks[*latch].start == from);
+    let edges = result.edges.iter().filter(|e| e.to == head.start && !is_latch(e.from));
+    (facts.is_complete && !head.is_entered).then(|| edges.map(|edge| edge.count).sum())?
 }
 
 /// What contradicts flow conservation by more than the threads that were inside blocks.
