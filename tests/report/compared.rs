@@ -68,6 +68,50 @@ fn a_loop_that_moved_and_waits_less_for_memory_is_the_first_row() {
     assert_eq!(memory[12].parse::<f64>().map(f64::round), Ok(-380.0), "{memory:?}");
 }
 
+/// Of one run on each side it says once, in a line, that runs may differ, and what shows by how much.
+#[test]
+fn one_run_on_a_side_names_the_command_that_measures_more() {
+    let folder = Folder::new();
+    let of = |name: &str, command: Option<[&str; 3]>| {
+        let mut report = Report::new(Source::NoPmu);
+        report.command = command.map(|words| words.map(str::to_owned).to_vec());
+        report.software.insert("task_clock_ms".to_owned(), Some(10.0));
+        folder.write(name, serde_json::to_string(&report).expect("JSON"))
+    };
+    let old = of("old.json", Some(["./old", "-n", "a b"]));
+    let new = of("new.json", Some(["./new", "-n", "a b"]));
+    let unknown = of("unknown.json", None);
+    for (b, how) in [
+        (&new, "`tdtool bench ./old -n 'a b' -- ./new -n 'a b'` measures it"),
+        (&old, "more runs of a side (--to) show it"),
+        (&unknown, "more runs of a side (--to) show it"),
+    ] {
+        let text = tdtool(["diff", &old, b]).succeeded().stdout;
+        let wanted = format!("note: one run on a side: run-to-run variation is unknown; {how}\n");
+        assert_eq!(text.matches("run-to-run").count(), 1, "{text}");
+        assert!(text.contains(&wanted), "{text}");
+    }
+    let several = tdtool(["diff", &old, &old, "--to", &new, &new]).succeeded().stdout;
+    assert!(!several.contains("run-to-run"), "{several}");
+}
+
+#[test]
+fn commands_in_place_of_reports_get_the_command_that_compares_them() {
+    let folder = Folder::new();
+    let script = folder.write("run.sh", "#!/bin/sh\n");
+    for (asked, hint) in [
+        (&["diff", "--", "./a", "1", "--", "./b", "2"][..], "`tdtool bench ./a 1 -- ./b 2`"),
+        (&["diff", "--", "./a", "--"], "`tdtool bench ./a -- COMMAND-B`"),
+        (&["diff", &script, "/bin/sh"], &format!("`tdtool bench {script} -- /bin/sh`")),
+        (&["diff", &script, "--", "/bin/sh"], &format!("`tdtool bench {script} -- /bin/sh`")),
+    ] {
+        let refused = tdtool(asked);
+        assert_eq!(refused.code(), Some(2), "{asked:?}");
+        assert!(refused.stderr.contains("not commands"), "{}", refused.stderr);
+        assert!(refused.stderr.contains(hint), "{asked:?}: {}", refused.stderr);
+    }
+}
+
 /// By hand: the function has 500, 505, 510 ms, then 700, 705, 710: 39.6 % more, each ± 12.4.
 #[test]
 fn a_function_that_takes_longer_fails_the_build() {

@@ -59,6 +59,13 @@ pub struct BenchArgs {
     commands: Vec<OsString>,
 }
 
+impl BenchArgs {
+    /// Refuses what is not two commands.
+    pub fn check(&self) -> Result<()> {
+        sides(&self.commands).map(drop)
+    }
+}
+
 pub fn run(global: &Global, args: &BenchArgs) -> Result<ExitCode> {
     let settings = global.settings()?;
     let (a, b) = sides(&args.commands)?;

@@ -3,6 +3,7 @@
 use super::global::Global;
 use super::output::{page, picture, print};
 use super::present::present;
+use super::quoted::quoted;
 use super::search::SearchArgs;
 use crate::message;
 use clap::{Args, ValueEnum};
@@ -10,7 +11,7 @@ use engine::compared::{files, flame_graph};
 use engine::documents::diff::Diff;
 use engine::documents::diff::gate::{Condition, Crossing, conditions};
 use engine::documents::diff::judge::judge;
-use engine::files::{check_place, write_whole};
+use engine::files::{as_command, check_place, is_command, write_whole};
 use engine::flame::write_flame_graph;
 use engine::render::{diff as render, json};
 use std::path::{Path, PathBuf};
@@ -67,6 +68,14 @@ enum Format {
     Junit,
 }
 
+impl DiffArgs {
+    /// Refuses what is not two sides of files.
+    pub fn check(&self) -> Result<()> {
+        refuse_commands(&self.files)?;
+        sides(self).map(drop)
+    }
+}
+
 pub fn run(global: &Global, args: DiffArgs) -> Result<ExitCode> {
     let (files_a, files_b) = sides(&args)?;
     let inputs: Vec<PathBuf> = args.files.iter().chain(&args.to).cloned().collect();
@@ -84,6 +93,24 @@ pub fn run(global: &Global, args: DiffArgs) -> Result<ExitCode> {
     }
     let compared = files(settings.library, &ask, [files_a, files_b])?;
     args.form.show(compared, &conditions, global.ascii)
+}
+
+/// Refuses commands in place of files: words with `--` between them, or two programs.
+fn refuse_commands(files: &[PathBuf]) -> Result<()> {
+    let (a, b) = match files.iter().position(|word| word.as_os_str() == "--") {
+        Some(at) => (&files[..at], &files[at + 1..]),
+        None if files.len() == 2 && files.iter().all(|file| is_command(file)) => files.split_at(1),
+        None => return Ok(()),
+    };
+    let words = |side: &[PathBuf], absent: &str| match side.split_first() {
+        None => absent.to_owned(),
+        Some((program, rest)) => quoted(&[&[as_command(program)], rest].concat()),
+    };
+    Err(Error::usage("diff compares reports or recordings, not commands").hint(format!(
+        "`tdtool bench {} -- {}`",
+        words(a, "COMMAND-A"),
+        words(b, "COMMAND-B")
+    )))
 }
 
 /// The files of A and of B.

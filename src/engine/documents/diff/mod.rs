@@ -101,11 +101,7 @@ pub fn diff((file_a, a): (&str, &Report), (file_b, b): (&str, &Report)) -> Diff 
         ));
     }
     if a.repeats.min(b.repeats) < 2 {
-        notes.push(
-            "one run on a side: how much runs of one program differ is not known, and differences beyond the \
-             errors may be no more than that (several reports of a side, with --to, or `tdtool bench` measure it)"
-                .into(),
-        );
+        notes.push(one_run(a, b));
     }
     Diff {
         schema: "tdtool.diff/1".into(),
@@ -125,6 +121,18 @@ pub fn diff((file_a, a): (&str, &Report), (file_b, b): (&str, &Report)) -> Diff 
         gates: Vec::new(),
         notes,
     }
+}
+
+/// That how much runs of one program differ is not known, and what measures it.
+fn one_run(a: &Report, b: &Report) -> String {
+    let how = match (&a.command, &b.command) {
+        // The same words are mostly two builds, of which one is there.
+        (Some(a), Some(b)) if a != b => {
+            format!("`tdtool bench {} -- {}` measures it", format::command(a), format::command(b))
+        }
+        _ => "more runs of a side (--to) show it".to_owned(),
+    };
+    format!("one run on a side: run-to-run variation is unknown; {how}")
 }
 
 fn software(report: &Report) -> Vec<Side> {
