@@ -1,7 +1,7 @@
 //! The report as a page of HTML: what the document has, nothing that its names bring in, and nothing loaded.
 
 use super::{compiled, report};
-use crate::support::files::{Folder, fixture, text};
+use crate::support::files::{Folder, fixture, root, text};
 use crate::support::quiet::busy;
 use crate::support::run::{Ran, command, ended, program, run, start};
 use serde_json::{Value, json};
@@ -187,6 +187,55 @@ fn a_page_of_intervals_has_a_chart_and_the_tree_of_the_whole() {
     let numbers = page.split("<summary>the numbers</summary>").nth(1).expect("a table");
     let rows = numbers.split("</table>").next().expect("its rows").matches("<tr><td>").count();
     assert_eq!(rows, 2, "{numbers}");
+}
+
+/// A finished report of samples in one loop of one block.
+fn one_loop(folder: &Folder) -> String {
+    document(folder, "f");
+    let mut report: Value = serde_json::from_str(&folder.read("report.json")).expect("a document");
+    let row = json!({
+        "function": "walk", "function_short": "walk", "module": "sh", "path": "/bin/sh", "head": "0x20",
+        "start": "0x10", "end": "0x30", "blocks": 1, "share": 0.75, "samples": 3, "loop_depth": 1, "file": null,
+        "line": null, "inlined": null
+    });
+    (report["loops"], report["blocks"]) = (json!([row]), json!([row]));
+    (report["nodes"], report["findings"]) = (json!([]), json!([]));
+    report.as_object_mut().expect("an object").remove("schema");
+    let text = report.to_string().replacen('{', "{\"schema\":\"tdtool.report/1\",", 1);
+    folder.write("loop.json", text)
+}
+
+#[test]
+fn a_page_concludes_as_the_text_does_and_shows_no_code_twice() {
+    let folder = Folder::new();
+    let page = folder.file("page.html");
+    let evidence = root().join("tests/processors/zen3/divider.evidence.json.gz");
+    for file in [&*one_loop(&folder), text(&evidence)] {
+        report(&[file, "--html", &page]).succeeded();
+        let page = folder.read("page.html");
+        let conclusion = &super::json(&[file])["conclusion"];
+        let of = |text: &Value| {
+            let text = text.as_str().expect("text").replace('&', "&amp;").replace('<', "&lt;");
+            text.replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
+        };
+        let head = page.split("<section id=\"verdict\">").nth(1).expect("a verdict");
+        let head = head.split("</section>").next().expect("its end");
+        assert!(head.contains(&format!(">{}</p>", of(&conclusion["verdict"]))), "{head}");
+        let steps = conclusion["next"].as_array().expect("steps");
+        for step in steps {
+            let (why, command) = (of(&step["why"]), of(&step["command"]));
+            let wanted = format!("{why}: <code class=\"command\">{command}</code>");
+            assert!(head.contains(&wanted), "{wanted}: {head}");
+        }
+        assert_eq!(head.matches("<b>next:</b>").count(), steps.len(), "{head}");
+        // A loop of one block is one row.
+        let places = page.split("<code>0x").skip(1).filter_map(|row| row.split(' ').next());
+        let mut ranges: Vec<&str> = places.filter(|place| place.contains("..0x")).collect();
+        let all = ranges.len();
+        ranges.sort_unstable();
+        ranges.dedup();
+        assert!(all > 0 && ranges.len() == all, "{all} rows of {ranges:?}");
+    }
 }
 
 /// Ten intervals like the first of a recording, then ten like its second.

@@ -3,7 +3,7 @@
 use super::pieces::{bar, section, share, share_with_error, stacked, xml};
 use super::shown::{code as named, short};
 use crate::documents::report::Report;
-use crate::documents::report_code::{BlockRow, FunctionRow};
+use crate::documents::report_code::{BlockRow, CodeRow, FunctionRow, LoopRow};
 use profile::hot::CallNode;
 use std::fmt::Write as _;
 
@@ -17,7 +17,8 @@ pub(super) fn code(report: &Report) -> String {
     let mut body = format!("<p>{} samples of {}{lost}</p>\n", sampled.samples, xml(&sampled.event));
     body += &functions(report);
     body += &events(report);
-    body += &blocks(&report.blocks);
+    body += &loops(report);
+    body += &blocks(report);
     if let Some(callers) = &report.callers {
         let _ = writeln!(body, "<h3>Callers of {}</h3>", xml(&callers.function));
         body += &table(calls(&callers.tree, 0).into_iter());
@@ -85,11 +86,40 @@ fn parts(report: &Report, row: &FunctionRow) -> String {
     })
 }
 
-fn blocks(rows: &[BlockRow]) -> String {
+/// A range of addresses with its function.
+fn named_code(code: &CodeRow) -> String {
+    named(&format!("{}..{} ", code.start, code.end), &code.function, &code.function_short)
+}
+
+/// Loops, each less those within it; an estimate has them among its parts.
+fn loops(report: &Report) -> String {
+    if report.loops.is_empty() || report.estimate.is_some() {
+        return String::new();
+    }
+    let row = |row: &LoopRow| {
+        let code = &row.code;
+        let head = (row.head != code.start).then(|| format!("head {}", row.head));
+        let place = code.file.as_ref().map(|file| at(file, code.line));
+        let about = [Some(code.module.clone()), head, place, Some(samples(code.samples))];
+        let about: Vec<String> = about.into_iter().flatten().collect();
+        line(code.share, "", &named_code(code), &about.join(" · "))
+    };
+    format!("<h3>Loops</h3>\n{}", table(report.loops.iter().map(row)))
+}
+
+/// Blocks that are shown nowhere else, or of which something was measured.
+fn blocks(report: &Report) -> String {
+    let is_shown = |row: &&BlockRow| {
+        let place = |of: &CodeRow| (of.path.clone(), of.start.clone(), of.end.clone());
+        let is_same = |of: &LoopRow| place(&of.code) == place(&row.code);
+        let is_new = report.estimate.is_none() && !report.loops.iter().any(is_same);
+        is_new || row.measured.is_some() || row.cycles_per_entry.is_some()
+    };
+    let rows: Vec<&BlockRow> = report.blocks.iter().filter(is_shown).collect();
     if rows.is_empty() {
         return String::new();
     }
-    let row = |row: &BlockRow| {
+    let row = |row: &&BlockRow| {
         let code = &row.code;
         let depth = match code.loop_depth {
             0 => None,
@@ -103,12 +133,7 @@ fn blocks(rows: &[BlockRow]) -> String {
         let about = [Some(code.module.clone()), depth, place, inlined, cycles, isolated];
         let about: Vec<String> =
             about.into_iter().flatten().chain([samples(code.samples)]).collect();
-        line(
-            code.share,
-            "",
-            &named(&format!("{}..{} ", code.start, code.end), &code.function, &code.function_short),
-            &about.join(" · "),
-        )
+        line(code.share, "", &named_code(code), &about.join(" · "))
     };
     format!("<h3>Blocks</h3>\n{}", table(rows.iter().map(row)))
 }

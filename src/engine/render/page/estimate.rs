@@ -3,7 +3,7 @@
 use super::pieces::{bar, colour, legend, opening, remark, section, share, stacked, xml};
 use super::shown::code as name;
 use super::source::columns;
-use crate::documents::estimate::{Estimate, Node, Row};
+use crate::documents::estimate::{Node, Row};
 use crate::documents::estimate_code::Instruction;
 use crate::documents::report::Report;
 use crate::format;
@@ -33,7 +33,9 @@ pub(super) fn tree(report: &Report) -> String {
 pub(super) fn parts(report: &Report) -> String {
     let Some(estimate) = &report.estimate else { return String::new() };
     let mut body = legend(estimate.program.parts.all().iter().map(|(label, _)| *label));
-    for (heading, rows) in kinds(estimate) {
+    let (functions, loops) = (estimate.functions.iter().collect(), estimate.loops.iter().collect());
+    let blocks: Vec<&Row> = estimate.blocks_outside_of_loops().collect();
+    for (heading, rows) in [("Functions", functions), ("Loops", loops), ("Blocks", blocks)] {
         if !rows.is_empty() {
             let _ = writeln!(body, "<h3>{heading}</h3>");
             rows.iter().for_each(|of| body += &row(of, heading == "Functions"));
@@ -53,20 +55,15 @@ pub(super) fn parts(report: &Report) -> String {
     section("parts", "What their time goes to", &body)
 }
 
-fn kinds(estimate: &Estimate) -> [(&'static str, &[Row]); 3] {
-    [("Functions", &estimate.functions), ("Loops", &estimate.loops), ("Blocks", &estimate.blocks)]
-}
-
 fn node(node: &Node) -> String {
     let of = &node.share;
+    let (low, high) = format::percent_bounds(of.low, of.high);
     let line = format!(
-        "<span class=\"name\" style=\"--depth:{}\">{}</span><span class=\"value\">{} <small>{:.0}–{:.0}</small>\
+        "<span class=\"name\" style=\"--depth:{}\">{}</span><span class=\"value\">{} <small>{low}–{high}</small>\
          </span>{}<span class=\"marks\">{}</span>",
         node.depth,
         xml(node.label),
         if of.has_value() { share(of.value) } else { "?".to_owned() },
-        100.0 * of.low,
-        100.0 * of.high,
         bar(of.value, Some((of.low, of.high)), colour(node.label)),
         xml(&of.source)
     );
@@ -79,10 +76,11 @@ fn row(of: &Row, is_function: bool) -> String {
         true => String::new(),
         false => format!("{}..{} ", of.start, of.end),
     };
+    let head = of.head.as_ref().map(|head| format!("head {head}"));
     let cycles = of.cycles_per_entry.map(|cycles| format!("{cycles:.2} cycles"));
     let isolated = of.isolated.map(|cycles| format!("{cycles:.2} in isolation"));
     let trips = of.trips.map(|trips| format!("{trips:.1} iterations an entry"));
-    let about: Vec<String> = [cycles, isolated, trips].into_iter().flatten().collect();
+    let about: Vec<String> = [head, cycles, isolated, trips].into_iter().flatten().collect();
     let line = format!(
         "<span class=\"value\">{}</span>{}<span class=\"what\">{} <small>{}</small></span>",
         share(of.share),
@@ -91,7 +89,8 @@ fn row(of: &Row, is_function: bool) -> String {
         xml(&about.join(", "))
     );
     let mut below = said(of);
-    below += &of.memory.as_ref().map(|text| remark("memory:", text)).unwrap_or_default();
+    let memory = of.memory.as_ref().filter(|text| !of.sentence.contains(*text));
+    below += &memory.map(|text| remark("memory:", text)).unwrap_or_default();
     below += &code(&of.code, of.share);
     for line in &of.lines {
         let at = format!("{}:{}", line.file.rsplit('/').next().unwrap_or_default(), line.line);

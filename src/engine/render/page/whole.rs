@@ -87,13 +87,19 @@ fn head(report: &Report) -> String {
 }
 
 fn findings(report: &Report) -> String {
-    let body: String = report.findings.iter().map(finding).collect();
+    let verdict = report.conclusion.as_ref().map_or("", |found| &found.verdict);
+    let body: String = report.findings.iter().map(|of| finding(of, verdict)).collect();
     if body.is_empty() { body } else { section("findings", "Findings", &body) }
 }
 
-fn finding(of: &Finding) -> String {
-    let mut out = format!("<p><b>{}</b></p>\n", xml(&of.text));
-    let parts = [("means:", &of.meaning), ("causes:", &of.causes), ("next:", &of.next)];
+/// A finding; not again what the verdict says.
+fn finding(of: &Finding, verdict: &str) -> String {
+    let mut out = match of.text == verdict {
+        true => String::new(),
+        false => format!("<p><b>{}</b></p>\n", xml(&of.text)),
+    };
+    // As in the text: `next:` is a command.
+    let parts = [("means:", &of.meaning), ("causes:", &of.causes), ("advice:", &of.next)];
     for (word, text) in parts {
         if let Some(text) = text {
             out += &remark(word, text);
