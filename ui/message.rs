@@ -29,11 +29,19 @@ pub fn note(text: &str) {
     print("note", text, None, None);
 }
 
+/// Prints `note:` even if notes are not wanted, and what to do.
+pub fn always(text: &str, remedy: Option<&str>) {
+    print_lines("note", text, None, remedy);
+}
+
 /// Prints up to three lines: `kind:` what, `cause:` why, `try:` what to do.
 pub fn print(kind: &str, what: &str, cause: Option<&str>, remedy: Option<&str>) {
-    if kind == "note" && terminal::is_quiet() {
-        return;
+    if kind != "note" || !terminal::is_quiet() {
+        print_lines(kind, what, cause, remedy);
     }
+}
+
+fn print_lines(kind: &str, what: &str, cause: Option<&str>, remedy: Option<&str>) {
     let lines =
         [(format!("{kind}:"), Some(what)), ("cause:".into(), cause), ("try:".into(), remedy)];
     for (head, text) in lines {

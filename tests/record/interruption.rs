@@ -39,13 +39,14 @@ fn a_killed_recorder_leaves_its_samples() {
 fn what_was_recorded_before_a_signal_is_kept() {
     need!(sampling(), "no perf events here");
     let _busy = busy();
-    for (signal, number) in [("-INT", 2), ("-TERM", 15)] {
+    for (signal, number, options) in [("-INT", 2, &[][..]), ("-TERM", 15, &["-q"])] {
         let folder = Folder::new();
         let session = session(&folder);
         // The recorder is the shell's parent; the signal it gets it hands on.
         let script = format!("{}; kill {signal} $PPID; while :; do :; done", iterations(100_000));
-        let Ran { status, stderr, .. } = record(&session, &[], &shell(&script));
+        let Ran { status, stderr, .. } = record(&session, options, &shell(&script));
         assert_eq!(status.code(), Some(128 + number), "{stderr}");
+        assert_eq!(stderr.contains("note:  interrupted"), options.is_empty(), "{stderr}");
         let recording = load_recording(&session).expect("a recording");
         assert!(samples(&recording).len() > 10, "{stderr}");
         let end = load(&session).expect("a session").end.expect("an end");
@@ -66,9 +67,14 @@ fn lost_records_are_counted_and_reported() {
         iterations(200_000),
         iterations(1000)
     );
-    let options = ["--ring", "4", "-F", "5000", "-e", "cpu-clock"];
+    // Losses are what is left where nothing else is to be said.
+    let options = ["-q", "--ring", "4", "-F", "5000", "-e", "cpu-clock"];
     let Ran { status, stderr, .. } = record(&session, &options, &shell(&script));
     assert!(status.success(), "{stderr}");
+    let is_loss = |line: &str| {
+        line.contains("records lost") || line.contains("throttled") || line.starts_with("try:")
+    };
+    assert!(stderr.lines().all(is_loss), "{stderr}");
     let recording = load_recording(&session).expect("a recording");
     assert!(recording.lost > 100, "{} lost: {stderr}", recording.lost);
     assert!(stderr.contains("records lost") && stderr.contains("--ring"), "{stderr}");

@@ -62,9 +62,11 @@ fn a_command_that_does_not_start_leaves_the_old_session_alone() {
     let failed = tdtool(["record", "-o", &file, "--", "./no-such-program"]);
     assert_eq!(failed.code(), Some(127));
     assert_eq!(fs::read(&file).expect("the session"), before);
-    // A recording that works puts the old one aside, as perf does.
-    assert!(tdtool(["record", "-o", &file, "--", "true"]).status.success());
+    // A recording that works puts the old one aside, as perf does, and says so.
+    let said = tdtool(["record", "-o", &file, "--", "true"]).succeeded().stderr;
     assert_eq!(fs::read(format!("{file}.old")).expect("the old session"), before);
+    let note = format!("note:  the file that was {file} before is {file}.old now\n");
+    assert!(said.contains(&note) && !failed.stderr.contains(".old"), "{said}");
 }
 
 #[test]

@@ -2,11 +2,12 @@
 
 use super::global::Global;
 use super::measure::{MEASUREMENT, MeasureArgs, usage};
-use super::outcome::{note_blocked, status};
+use super::outcome::{note_blocked, note_unused, status};
 use super::progress::Clock;
 use super::quoted::quoted;
 use crate::folders;
 use crate::message::{self, note};
+use crate::terminal;
 use clap::Args;
 use engine::record::{NO_PMU, SampleAsk, Sampled, record};
 use engine::render::report::text::{Style, render};
@@ -127,11 +128,21 @@ fn call_chains(text: &str) -> std::result::Result<CallChains, String> {
     }
 }
 
+impl RecordArgs {
+    /// Refuses contradictory options.
+    pub fn check(&self) -> Result<()> {
+        self.measure.check()?;
+        self.sample.check()?;
+        if self.measure.targets() == 0 && self.command.is_empty() {
+            return Err(usage("nothing to record", "`tdtool record -- COMMAND`, or -p PID, -a"));
+        }
+        Ok(())
+    }
+}
+
 pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
-    args.measure.check()?;
-    args.sample.check()?;
-    if args.measure.targets() == 0 && args.command.is_empty() {
-        return Err(usage("nothing to record", "`tdtool record -- COMMAND`, or -p PID, -a"));
+    if args.quiet {
+        terminal::be_quiet();
     }
     let settings = global.settings()?;
     let ask = LiveAsk {
@@ -145,7 +156,7 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
             note("interrupted; the session holds the measurement so far");
         }
     };
-    let is_seen = args.quiet || !args.command.is_empty() && std::io::stdout().is_terminal();
+    let is_seen = !args.command.is_empty() && std::io::stdout().is_terminal();
     let clock = Clock::start("recording", ask.duration, is_seen);
     let recorded =
         record(settings.machine(), settings.library, &ask, sample.as_ref(), &output, on_update);
@@ -153,23 +164,24 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
     let recorded = recorded?;
     let outcome = recorded.outcome;
     ask.core.warning().iter().for_each(|text| note(text));
-    if !args.quiet {
-        note_blocked(&outcome);
-    }
+    note_blocked(&outcome);
+    note_unused(&args.measure, &outcome.report);
     // That there is no PMU is said once.
     let says_no_pmu = outcome.blocked.as_ref().is_some_and(|found| found.what.contains(NO_PMU));
     let told = format!("sampled on cpu-clock: {NO_PMU}");
-    let is_told = |text: &&String| says_no_pmu && **text == told;
-    let shown = |text: &&String| !args.quiet && !is_told(text);
-    recorded.notes.iter().filter(shown).for_each(|text| note(text));
+    let is_new = |text: &&String| !says_no_pmu || **text != told;
+    recorded.notes.iter().filter(is_new).for_each(|text| note(text));
+    recorded.losses.iter().for_each(|text| message::always(text, None));
     if let Some(sampled) = &recorded.sampled {
-        note_sampled(sampled, args.quiet);
+        note_sampled(sampled);
     }
     match recorded.failed {
         None => {
-            if !args.quiet || args.output.is_none() {
-                let (file, shown) = (output.display(), quoted(&[&output]));
-                note(&format!("the session is in {file}; `tdtool report {shown}` shows it"));
+            let (file, shown) = (output.display(), quoted(&[&output]));
+            let place = format!("the session is in {file}; `tdtool report {shown}` shows it");
+            match args.output {
+                Some(_) => note(&place),
+                None => message::always(&place, None),
             }
             Ok(ExitCode::from(status(&outcome)))
         }
@@ -194,8 +206,8 @@ fn unused(folder: &Path, now: &str) -> PathBuf {
     (1..).map(name).find(|path| path.symlink_metadata().is_err()).unwrap_or_else(|| name(1))
 }
 
-/// Notes how many samples were taken and lost, and what that cost; only losses if `quiet`.
-fn note_sampled(sampled: &Sampled, quiet: bool) {
+/// Notes how many samples were taken and lost, and what that cost.
+fn note_sampled(sampled: &Sampled) {
     let Sampled { events, rate, summary } = sampled;
     let rate = match rate {
         Rate::Frequency(hertz) => format!("{hertz} per second"),
@@ -203,19 +215,17 @@ fn note_sampled(sampled: &Sampled, quiet: bool) {
     };
     let (events, samples) = (events.join(", "), summary.samples);
     let kib = summary.bytes as f64 / 1024.0;
-    if !quiet {
-        note(&format!("{samples} samples of {events}, {rate}; {kib:.0} KiB of records"));
-    }
+    note(&format!("{samples} samples of {events}, {rate}; {kib:.0} KiB of records"));
     if summary.lost > 0 {
         let what = format!("{} records lost: a ring buffer was full", summary.lost);
-        message::print("note", &what, None, Some("a larger --ring or a lower -F"));
+        message::always(&what, Some("a larger --ring or a lower -F"));
     }
     if summary.throttled > 0 {
         let times = summary.throttled;
         let what = format!("the kernel throttled sampling {times} times: too many per second");
-        message::print("note", &what, None, Some("a lower -F"));
+        message::always(&what, Some("a lower -F"));
     }
-    if let Some(share) = summary.overhead().filter(|_| !quiet) {
+    if let Some(share) = summary.overhead() {
         let (cpu, wall) = (summary.cpu.as_secs_f64() * 1e3, summary.wall.as_secs_f64());
         note(&format!(
             "recording took {cpu:.0} ms of CPU time in {wall:.1} s ({:.2} % of a CPU), without \

@@ -30,8 +30,10 @@ pub struct Recorded {
     pub outcome: Outcome,
     /// What was sampled; `None` if nothing was.
     pub sampled: Option<Sampled>,
-    /// Notes on the sampling.
+    /// Notes on the sampling, and on a file that was there before.
     pub notes: Vec<String>,
+    /// What the recording lacks, and why.
+    pub losses: Vec<String>,
     /// Why the session is not complete, if it is not.
     pub failed: Option<Error>,
 }
@@ -80,8 +82,13 @@ pub fn record(
         Target::Process(id) | Target::Thread(id) => !Path::new(&format!("/proc/{id}")).exists(),
         _ => false,
     };
-    let outcome = into(machine, library, ask, (path, programs), (&cores, blocked, chosen), update);
-    if let Err(error) = &outcome {
+    let mut recorded =
+        into(machine, library, ask, (path, programs), (&cores, blocked, chosen), update);
+    if let (Ok(recorded), Some(old)) = (&mut recorded, &old) {
+        let (path, old) = (path.display(), old.display());
+        recorded.notes.push(format!("the file that was {path} before is {old} now"));
+    }
+    if let Err(error) = &recorded {
         let never_ran = is_absent
             || matches!(error.kind(), ErrorKind::CommandNotFound | ErrorKind::CommandNotExecutable);
         // The session of what never ran is removed, and an old session gets its name back.
@@ -92,7 +99,7 @@ pub fn record(
             let _ = fs::rename(old, path);
         }
     }
-    outcome
+    recorded
 }
 
 /// The file of the command that is measured, if it is named by its path.
@@ -144,7 +151,9 @@ fn into(
         error.because(why).hint(remedy)
     })?;
     let mut counts = CountsWriter { file: writer.clone(), cores };
-    let Chosen { plan, mut notes } = chosen;
+    let Chosen { plan, notes } = chosen;
+    // Without a plan they say why nothing is sampled.
+    let (notes, mut losses) = if plan.is_some() { (notes, vec![]) } else { (vec![], notes) };
     let sampled = plan.as_ref().map(names);
     let sink = plan.as_ref().map(|plan| sink(writer.clone(), plan, notes.clone()));
     let mut sampler = plan.zip(sink).map(|(plan, sink)| Sampler::new(machine, plan, sink));
@@ -155,16 +164,16 @@ fn into(
     let outcome = measure_beside(machine, cores, ask, blocked, update, (&mut counts, companion))?;
     let summary = sampler.as_mut().map(Sampler::take_summary);
     let sampled = sampled.zip(summary).map(|((events, rate), summary)| {
-        notes.extend(summary.notes.iter().cloned());
+        losses.extend(summary.notes.iter().cloned());
         Sampled { events, rate, summary }
     });
     end(&writer, &outcome, sampled.as_ref());
     let failed = writer.failed();
     // After the session, which needs the room more.
     let elsewhere = sampled.as_ref().map_or(&[][..], |sampled| &sampled.summary.elsewhere);
-    notes.extend(programs.iter().flat_map(|folder| keep(folder, elsewhere)));
+    losses.extend(programs.iter().flat_map(|folder| keep(folder, elsewhere)));
     // What was measured is still here: it goes to the caller together with the error.
-    Ok(Recorded { outcome, sampled, notes, failed })
+    Ok(Recorded { outcome, sampled, notes, losses, failed })
 }
 
 /// Creates the session and writes what is known before anything runs.
