@@ -1,7 +1,7 @@
 //! Lines of `perf stat -j`: one JSON object per line, counts as strings.
 //!
-//! The objects may be in an array, and numbers have a decimal comma where the locale has one. Keys as perf 5.19 to 6.x write them: `event`, `counter-value`, `unit`, `event-runtime`,
-//! `pcnt-running`, `variance`, `metric-value`, `metric-unit`, `interval`, `cgroup`, and one of
+//! The objects may be in an array or have commas between them, and numbers have a decimal comma where the locale has
+//! one. Keys as perf 5.19 to 6.x write them: `event`, `counter-value`, `unit`, `event-runtime`, `pcnt-running`, `variance`, `metric-value`, `metric-unit`, `interval`, `cgroup`, and one of
 //! `cpu`, `core`, `die`, `cluster`, `cache`, `socket`, `node`, `thread`.
 
 use super::builder::{self, BlockKey, Builder, ParsedCount};
@@ -31,15 +31,22 @@ pub fn lies_over_lines(lines: &[(u32, String)], builder: &mut Builder) -> Result
     let text = with_points(&without_nan(&text.join("\n")));
     let mut found = false;
     let mut damage = None;
-    for value in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
-        let value = match value {
-            Ok(value) => value,
-            Err(error) => {
-                let line = lines.get(error.line().saturating_sub(1)).or(lines.last());
+    let mut rest = &*text;
+    loop {
+        // As in an array without its brackets.
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        let value = match values.next() {
+            None => break,
+            Some(Ok(value)) => value,
+            Some(Err(error)) => {
+                let before = text[..text.len() - rest.len()].matches('\n').count();
+                let line = lines.get(before + error.line().saturating_sub(1)).or(lines.last());
                 damage = Some((line, "not JSON: nothing of the file from here on is read"));
                 break;
             }
         };
+        rest = &rest[values.byte_offset()..];
         let Some(objects) = of_value(value) else {
             damage = Some((lines.first(), "a value that is no object is not read"));
             continue;
@@ -285,6 +292,19 @@ mod tests {
         let text = [OBJECT.replace("EVENT", "cycles"), OBJECT.replace("EVENT", "branches")];
         let (found, recording) = read(&text.concat());
         assert_eq!((found, rows(&recording), recording.skipped.len()), (true, 2, 0));
+    }
+
+    #[test]
+    fn objects_over_lines_may_have_commas_between_them() {
+        let objects = ["cycles", "branches", "instructions"]
+            .map(|event| OBJECT.replace("EVENT", event).trim_end().to_owned());
+        for text in [objects.join(",\n"), objects.join("\n,\n") + ",\n"] {
+            let (found, recording) = read(&text);
+            assert_eq!((found, rows(&recording), recording.skipped.len()), (true, 3, 0), "{text}");
+        }
+        // The line of what is no JSON, counted from the beginning.
+        let (_, recording) = read(&format!("{},\n{},\n?\n", objects[0], objects[1]));
+        assert_eq!(recording.skipped.iter().map(|s| s.line).collect::<Vec<_>>(), [11]);
     }
 
     #[test]
