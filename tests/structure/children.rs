@@ -83,7 +83,11 @@ const HANGS: &str = "sleep 1000 & echo $!; echo $! > \"$NUMBER\"; wait";
 fn hangs() {
     let Ok(number) = std::env::var("NUMBER") else { return };
     let mut shell = Command::new("sh");
-    shell.args(["-c", HANGS]).env("NUMBER", number).run_limited().unwrap();
+    shell.args(["-c", HANGS]).env("NUMBER", &number).stdin(Stdio::null());
+    let running = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).start_limited().unwrap();
+    // From here on it is known to what kills it.
+    std::fs::write(number + ".started", "").unwrap();
+    running.wait_with_output().unwrap();
 }
 
 /// This test binary with only [`hangs`] in it, whose child writes its number to a file.
@@ -122,9 +126,9 @@ fn children_of_a_killed_test_run_end() {
     let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).start_limited().unwrap();
     let number = || std::fs::read_to_string(folder.path().join("number")).unwrap_or_default();
     until(|| number().ends_with('\n'), || "the child did not start".to_owned());
+    let is_started = || folder.path().join("number.started").exists();
+    until(is_started, || "the run does not know its child".to_owned());
     assert!(!has_ended(&number()));
-    // The run names its child to the shell right after the start; nothing shows when.
-    std::thread::sleep(std::time::Duration::from_millis(500));
     run.kill().unwrap();
     run.wait().unwrap();
     until(|| has_ended(&number()), || "what the child started lives".to_owned());
