@@ -74,6 +74,8 @@ fn what_another_tool_would_take_names_what_to_write_here() {
         (&["record", "ls"], "tdtool record -- ls"),
         (&["report", "--frmat", "json"], "did you mean `--format`?"),
         (&["report", "./hot", "1"], "tdtool report -- ./hot 1"),
+        (&["report", "--estimate", "/bin/sh"], "`tdtool report --estimate -- /bin/sh`"),
+        (&["report", "--measure", "/bin/sh"], "`tdtool report --measure -- /bin/sh`"),
         (&["blok"], "did you mean `tdtool block`?"),
         (&["repot"], "did you mean `tdtool report -- COMMAND`?"),
         (&["rep", "--", "true"], "did you mean `tdtool report -- true`?"),
@@ -89,6 +91,44 @@ fn what_another_tool_would_take_names_what_to_write_here() {
         let output = tdtool(args);
         assert_eq!(output.code(), Some(2), "{args:?}");
         assert!(output.stderr.contains(expected), "{args:?}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn a_program_of_this_folder_is_named_as_a_shell_finds_it() {
+    let folder = Folder::new();
+    folder.write("work", "#!/bin/sh\n");
+    let mut asked = command(["report", "--estimate", "work"]);
+    let refused = run(asked.current_dir(folder.path()));
+    assert_eq!(refused.code(), Some(2));
+    let hint = "to measure it: `tdtool report --estimate -- ./work`";
+    assert!(refused.stderr.contains("a program, not a recording"), "{}", refused.stderr);
+    assert!(refused.stderr.contains(hint), "{}", refused.stderr);
+}
+
+/// Options of the counted tree are said to have no effect where nothing is counted, once.
+#[test]
+fn levels_without_counts_are_a_note() {
+    let folder = Folder::new();
+    let (session, page) = (folder.file("s.tds"), folder.file("page.html"));
+    let ran = tdtool(["report", "--level", "2", "--", "true"]).succeeded().stderr;
+    need!(ran.contains("no core PMU"), "this machine has a PMU");
+    for asked in [
+        &["report", "--level", "2", "--", "true"][..],
+        &["report", "--level", "2", "--estimate", "--", "true"],
+        &["report", "--level", "2", "--html", &page, "--", "true"],
+        &["record", "--level", "2", "-o", &session, "--", "true"],
+        &["report", "--level", "2", &session],
+    ] {
+        let said = tdtool(asked).succeeded().stderr;
+        let note = "--level has no effect: no node of the tree was counted";
+        assert_eq!(said.matches(note).count(), 1, "{asked:?}: {said}");
+    }
+    let nodes = tdtool(["report", "--nodes", "Retiring", "--", "true"]).succeeded().stderr;
+    assert!(nodes.contains("--nodes has no effect"), "{nodes}");
+    for asked in [&["report", "--", "true"][..], &["report", "-q", "--level", "2", "--", "true"]] {
+        let said = tdtool(asked).succeeded().stderr;
+        assert!(!said.contains("has no effect"), "{asked:?}: {said}");
     }
 }
 

@@ -71,7 +71,7 @@ pub fn command(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Comman
     // Self-tests are kept from test to test, apart from those of the user.
     command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
     // Whatever the locale of the test run is.
-    command.env("LC_ALL", "C.UTF-8").env_remove("TDTOOL_PARSE_ONLY");
+    command.env("LC_ALL", "C.UTF-8").env_remove("TDTOOL_CHECK_ONLY");
     command.env("PERF_BUILDID_DIR", "/none").env("DEBUGINFOD_CACHE_PATH", "/none");
     command.args(arguments);
     command

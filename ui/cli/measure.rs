@@ -146,6 +146,16 @@ impl MeasureArgs {
         ]
     }
 
+    /// The first option given that only a counted tree has.
+    pub fn of_counts(&self) -> Option<&'static str> {
+        let options = [
+            ("--level", self.level.is_some()),
+            ("--nodes", self.nodes.is_some()),
+            ("--bottlenecks", self.bottlenecks),
+        ];
+        options.into_iter().find_map(|(option, given)| given.then_some(option))
+    }
+
     /// Refuses contradictory options.
     pub fn check(&self) -> Result<()> {
         if self.targets() > 1 {

@@ -1,6 +1,8 @@
 //! The end of a live measurement: its exit status, and a note if there is no tree.
 
+use super::measure::MeasureArgs;
 use crate::message;
+use engine::documents::Report;
 use engine::documents::report::NodeRow;
 use engine::record::NO_PMU;
 use engine::topdown::Outcome;
@@ -30,6 +32,14 @@ pub fn note_remedy(outcome: &Outcome) {
             message::note(&format!("for a counted tree: {}", shortened(remedy)));
         }
         _ => note_blocked(outcome),
+    }
+}
+
+/// Notes an option that chooses among the nodes of a counted tree, where nothing was counted.
+pub fn note_unused(measure: &MeasureArgs, report: &Report) {
+    let is_counted = report.nodes.iter().any(|node| node.value.is_some());
+    if let (Some(option), false) = (measure.of_counts(), is_counted) {
+        message::note(&format!("{option} has no effect: no node of the tree was counted"));
     }
 }
 

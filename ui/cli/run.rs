@@ -14,8 +14,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use tma::{Error, Result};
 
-/// Set by tests that check printed commands: the command line is parsed and not carried out.
-const PARSE_ONLY: &str = "TDTOOL_PARSE_ONLY";
+/// Set by tests of printed commands, which a debug build has: the command line is parsed and checked, and not carried out.
+const CHECK_ONLY: &str = "TDTOOL_CHECK_ONLY";
 
 /// Parses the command line and carries it out; exits on `--help`, `--version` and wrong usage.
 ///
@@ -26,8 +26,9 @@ pub fn run() -> Result<Next> {
         Ok(arguments) => arguments,
         Err(error) => suggest::exit(error),
     };
-    if std::env::var_os(PARSE_ONLY).is_some() {
-        return Ok(Next::Exit(ExitCode::SUCCESS));
+    if cfg!(debug_assertions) && std::env::var_os(CHECK_ONLY).is_some() {
+        let checked = arguments.command.as_ref().map_or(Ok(()), check);
+        return checked.map(|()| Next::Exit(ExitCode::SUCCESS));
     }
     arguments.global.ascii |= terminal::is_ascii_locale();
     match arguments.command {
@@ -80,6 +81,18 @@ fn without_command(arguments: Arguments) -> Result<Next> {
     command(again)
 }
 
+/// Refuses options that contradict one another, before anything is done.
+fn check(command: &Command) -> Result<()> {
+    match command {
+        Command::Report(args) => report::check(args),
+        Command::Record(args) => args.check(),
+        Command::Bench(args) => args.check(),
+        Command::Diff(args) => args.check(),
+        Command::Count(args) => args.check(),
+        _ => Ok(()),
+    }
+}
+
 fn command(arguments: Arguments) -> Result<Next> {
     let samples = &arguments.samples;
     let given = !samples.thread.is_empty() || samples.search.is_given() || arguments.pid.is_some();
@@ -94,6 +107,7 @@ fn command(arguments: Arguments) -> Result<Next> {
         config::load(global.config.as_deref())?;
     }
     let Some(command) = arguments.command else { return Ok(Next::Exit(ExitCode::SUCCESS)) };
+    check(&command)?;
     let code = match command {
         Command::Block(args) => return block::run(global, *args),
         Command::Report(args) => report::run(global, *args),

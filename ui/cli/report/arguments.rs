@@ -2,14 +2,15 @@
 
 use super::code_options::CodeArgs;
 use crate::cli::measure::{MEASUREMENT, MeasureArgs, TARGET, usage};
+use crate::cli::quoted::quoted;
 use crate::settings::Settings;
 use clap::{Args, ValueEnum};
-use engine::files::is_stdout;
+use engine::files::{as_command, is_command, is_stdout};
 use engine::topdown::LiveAsk;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tma::Result;
+use tma::{Error, Result};
 
 const OUTPUT: &str = "Output";
 /// Options of other measurements than that of regions.
@@ -166,6 +167,11 @@ fn outputs_are_apart(outputs: &[&Option<PathBuf>], program: Option<&OsString>) -
 }
 
 impl ReportArgs {
+    /// Whether regions are asked for, and nothing else.
+    pub fn is_of_regions(&self) -> bool {
+        self.regions || !self.region.is_empty()
+    }
+
     /// Refuses contradictory options.
     pub fn check(&self) -> Result<()> {
         if !self.module.is_empty() {
@@ -182,6 +188,9 @@ impl ReportArgs {
                 "recorded counts and a live measurement exclude each other",
                 "leave out the file, or the command and its target",
             ));
+        }
+        if let Some(error) = self.not_a_recording() {
+            return Err(error);
         }
         let runs_again = [
             (
@@ -237,17 +246,11 @@ impl ReportArgs {
             ));
         }
         if !import && !live && self.command.is_empty() {
-            let options = [
-                ("--measure ", self.code.measure),
-                ("--counts ", self.code.counts),
-                ("--estimate ", self.code.estimate),
-            ];
-            let given = options.into_iter().filter(|(_, given)| *given);
-            let given: String = given.map(|(option, _)| option).collect();
             return Err(usage(
                 "nothing to report on",
                 &format!(
-                    "`tdtool report {given}-- COMMAND`; also a recording, or -p PID; `tdtool report --help` has examples"
+                    "`tdtool report {}-- COMMAND`; also a recording, or -p PID; `tdtool report --help` has examples",
+                    self.of_code()
                 ),
             ));
         }
@@ -258,6 +261,24 @@ impl ReportArgs {
             ));
         }
         Ok(())
+    }
+
+    /// What is wrong where a program is given in place of a recording.
+    fn not_a_recording(&self) -> Option<Error> {
+        let file = self.file.as_ref().filter(|file| is_command(file))?;
+        let what = format!("{}: this is a program, not a recording", file.display());
+        let (options, words) = (self.of_code(), quoted(&[as_command(file)]));
+        Some(usage(&what, &format!("to measure it: `tdtool report {options}-- {words}`")))
+    }
+
+    /// The options given that ask more of the code of a command, each with a blank after it.
+    fn of_code(&self) -> String {
+        let options = [
+            ("--measure ", self.code.measure),
+            ("--counts ", self.code.counts),
+            ("--estimate ", self.code.estimate),
+        ];
+        options.into_iter().filter_map(|(option, given)| given.then_some(option)).collect()
     }
 
     /// The files to write, and their options.

@@ -9,4 +9,4 @@ mod regions;
 mod run;
 
 pub use arguments::ReportArgs;
-pub use run::run;
+pub use run::{check, run};

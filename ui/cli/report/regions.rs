@@ -14,11 +14,17 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tma::Result;
 
-/// Runs the command, or watches the process, with its markers probed.
-pub fn run(args: &ReportArgs, settings: &Settings) -> Result<ExitCode> {
+/// Refuses contradictory options.
+pub fn check(args: &ReportArgs) -> Result<()> {
     if args.format == Format::Csv {
         return Err(usage("--regions has no CSV", "--format text or json"));
     }
+    args.measure.check()?;
+    followed(args, false).map(drop)
+}
+
+/// Runs the command, or watches the process, with its markers probed.
+pub fn run(args: &ReportArgs, settings: &Settings) -> Result<ExitCode> {
     let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
     let of = followed(args, file.is_some())?;
     // As elsewhere: a text leaves standard output to the command, a document takes it.
@@ -60,7 +66,6 @@ fn trees<'a>(args: &ReportArgs, settings: &'a Settings, of: &Followed) -> Result
 
 /// The command or process; `to_file`: the document goes to a file.
 fn followed(args: &ReportArgs, to_file: bool) -> Result<Followed> {
-    args.measure.check()?;
     let none = args.files().is_empty();
     match (args.measure.pid, args.measure.targets(), args.command.is_empty()) {
         (Some(pid), 1, true) if none => {

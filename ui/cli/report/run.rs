@@ -3,8 +3,9 @@
 use super::arguments::{Format, ReportArgs};
 use super::destination::Destination;
 use super::estimate_ask::{NotKept, WINDOW, estimate_ask, estimated, keep_in};
+use super::regions;
 use crate::cli::global::Global;
-use crate::cli::outcome::{note_blocked, note_remedy, status};
+use crate::cli::outcome::{note_blocked, note_remedy, note_unused, status};
 use crate::cli::progress::{Clock, Progress};
 use crate::cli::reading::reading;
 use crate::folders;
@@ -25,14 +26,18 @@ use std::sync::PoisonError;
 use std::time::Duration;
 use tma::Result;
 
+/// Refuses contradictory options.
+pub fn check(args: &ReportArgs) -> Result<()> {
+    if args.is_of_regions() { regions::check(args) } else { args.check() }
+}
+
 pub fn run(global: &Global, args: ReportArgs) -> Result<ExitCode> {
     if args.quiet {
         terminal::be_quiet();
     }
-    if args.regions || !args.region.is_empty() {
-        return super::regions::run(&args, &global.settings()?);
+    if args.is_of_regions() {
+        return regions::run(&args, &global.settings()?);
     }
-    args.check()?;
     let settings = global.settings()?;
     for (path, option) in args.outputs() {
         if let Some(path) = path.as_ref().filter(|path| path.as_os_str() != "-") {
@@ -65,6 +70,7 @@ fn of_recordings(
     };
     let mut progress = progress(args);
     let show_progress = &mut |done, all| progress.show(done, all);
+    let mut last = None;
     for report in of_files(settings.library, &ask, code.as_ref(), show_progress)? {
         let stacks_only = args.stacks_only();
         // A page shows them, files for other tools do not.
@@ -77,7 +83,9 @@ fn of_recordings(
         if !stacks_only {
             destination.document(&report)?;
         }
+        last = Some(report);
     }
+    last.iter().for_each(|report| note_unused(&args.measure, report));
     if destination.wants_whole() {
         ask.intervals = false;
         let reports = of_files(settings.library, &ask, code.as_ref(), &mut |_, _| {})?;
@@ -153,6 +161,7 @@ fn of_measurement(
             note_remedy(&outcome);
         }
     }
+    note_unused(&args.measure, &outcome.report);
     destination.finish()?;
     note_stacks(args);
     destination.note_file();
