@@ -1,12 +1,15 @@
 //! Blocks of programs: by function and number, by address, listed.
 
 use super::{block, hex, json, notes_core_alone, sandbox};
+use crate::support::child::Limited as _;
 use crate::support::files::{Folder, text};
-use crate::support::run::tdtool;
+use crate::support::run::{self, tdtool};
 use crate::support::tools::{gcc, tool};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use serde_json::Value;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
 
 /// Two functions whose blocks follow from the text. `tail` is `inc rax; ret`; `count` is 0: xor; 1:
 /// inc, add, cmp, jl; 2: ret.
@@ -81,7 +84,7 @@ fn a_block_alone_notes_what_the_program_has_beside_it() {
     };
     let listed = block(["--list", &format!("{}:odd", text(&program)), "--format", "json"]).json();
     let start = |number: usize| listed["blocks"][number]["start"].as_str().unwrap().to_owned();
-    let whole = format!("`tdtool block {}:@{} -- ARGS`", text(&program), start(1));
+    let whole = format!("`tdtool block {}:@{}`", text(&program), start(1));
     for place in [start(2), "odd+2".to_owned()] {
         let said = notes(&place);
         assert!(said.contains("one of 3 blocks of a loop") && said.contains(&whole), "{said}");
@@ -139,6 +142,37 @@ fn a_program_gives_its_functions_blocks_and_address_ranges() {
     }
     let output = block([text(&program)]);
     assert!(output.stderr.contains("FILE:FUNCTION"), "{}", output.stderr);
+}
+
+/// The program lies in a file system that only its process sees.
+#[test]
+fn a_program_of_another_mount_namespace_is_read_through_a_process_of_it() {
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), BLOCKS, &["-O1"], "program") else { return };
+    let inside = folder.file("inside");
+    fs::create_dir(&inside).unwrap();
+    let script = format!(
+        "mount -t tmpfs none {inside} && cp {} {inside}/own && echo mounted && exec cat",
+        text(&program)
+    );
+    let mut unshare = run::program("unshare");
+    unshare.args(["-m", "sh", "-c", &script]).stdin(Stdio::piped());
+    let unshare = unshare.stdout(Stdio::piped()).stderr(Stdio::null()).start_limited();
+    need!(unshare.is_ok(), "there is no unshare here");
+    let mut process = unshare.unwrap();
+    let mut said = String::new();
+    let _ = BufReader::new(process.stdout.take().unwrap()).read_line(&mut said);
+    need!(said == "mounted\n", "no file system can be mounted here");
+    assert!(!fs::exists(format!("{inside}/own")).unwrap(), "it is seen here");
+    let through = format!("/proc/{}/root{inside}/own", process.id());
+    let listed = |file: &str| {
+        let list = block(["--list", &format!("{file}:count"), "--format", "json"]);
+        list.succeeded().json()["blocks"].clone()
+    };
+    assert_eq!(listed(&through), listed(text(&program)));
+    let Some(_busy) = sandbox() else { return };
+    let measured = json(&[&format!("{through}:count+1")]);
+    assert_eq!(hex(&measured), "48ffc04801c34883f8097cf4", "{measured:#}");
 }
 
 #[inline(never)]

@@ -87,6 +87,19 @@ fn an_estimate_needs_a_command_or_a_process_and_is_no_pmu() {
 }
 
 #[test]
+fn a_program_too_short_to_estimate_says_so_and_what_to_do() {
+    let ran = report(&["--estimate", "--", "true"]);
+    need!(ran.code() == Some(0), ran.stderr);
+    // A sample each millisecond of processor time: mostly there is none.
+    need!(!ran.stderr.contains("samples of cpu-clock"), "it was sampled");
+    need!(!ran.stderr.contains("cannot be sampled"), "no samples here");
+    let note = ran.stderr.split("nothing was estimated: ").nth(1).expect("a note");
+    // However it is wrapped.
+    let note = note.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(note.contains("before its first sample; give it more to do"), "{}", ran.stderr);
+}
+
+#[test]
 fn what_an_estimate_costs_is_said_where_there_is_no_tree() {
     let _busy = busy();
     let program = env!("CARGO_BIN_EXE_tdtool");

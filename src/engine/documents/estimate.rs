@@ -37,6 +37,15 @@ pub struct Estimate {
     pub regions: Vec<RegionParts>,
 }
 
+impl Estimate {
+    /// The blocks that are not among the loops, too.
+    pub fn blocks_outside_of_loops(&self) -> impl Iterator<Item = &Row> {
+        let is_same =
+            |a: &Row, b: &Row| (&a.module, &a.start, &a.end) == (&b.module, &b.start, &b.end);
+        self.blocks.iter().filter(move |block| !self.loops.iter().any(|one| is_same(one, block)))
+    }
+}
+
 /// What the time in a marked region divides into.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RegionParts {

@@ -51,8 +51,7 @@ fn notes(context: &Context, deterministic: Option<bool>) -> Vec<String> {
         )
     });
     let differs = (deterministic == Some(false)).then(|| {
-        "two runs entered blocks differently often: the program is not deterministic, and its \
-         shares are of several runs"
+        "the program is not deterministic: its shares are of runs that entered blocks differently"
             .to_owned()
     });
     clock.into_iter().chain(differs).collect()

@@ -47,7 +47,13 @@ fn joined(all: Vec<Placed>) -> Vec<Placed> {
         let place = first.place;
         let samples = joined.iter().map(|one| one.samples).sum();
         let evidence: Vec<Evidence> = joined.into_iter().flat_map(|one| one.joined).collect();
-        all.push(Placed { samples, parts: together(&evidence), joined: Vec::new(), place, grounds: Grounds::default() });
+        all.push(Placed {
+            samples,
+            parts: together(&evidence),
+            joined: Vec::new(),
+            place,
+            grounds: Grounds::default(),
+        });
     }
     all
 }

@@ -102,12 +102,12 @@ impl Renderer<'_> {
 
     /// Loops, each less those within it.
     fn loops(&mut self, rows: &[LoopRow]) -> std::fmt::Result {
-        let shown: Vec<&CodeRow> =
-            rows.iter().map(|row| &row.code).filter(|code| self.is_worth(code.share)).collect();
+        let shown: Vec<CodeRow> =
+            rows.iter().filter(|row| self.is_worth(row.code.share)).map(named).collect();
         if shown.is_empty() {
             return Ok(());
         }
-        let (head, lines) = self.block_lines(&shown, "loop");
+        let (head, lines) = self.block_lines(&shown.iter().collect::<Vec<_>>(), "loop");
         writeln!(self.out, "\n{head}")?;
         lines.iter().try_for_each(|line| writeln!(self.out, "{line}"))
     }
@@ -139,6 +139,19 @@ impl Renderer<'_> {
         }
         Ok(())
     }
+}
+
+/// ` (head 0x20)`: where commands name a loop, if it does not begin there.
+pub(super) fn at_head(head: Option<&String>) -> String {
+    head.map_or(String::new(), |head| format!(" (head {head})"))
+}
+
+/// A loop as code, its head after its function's name.
+fn named(row: &LoopRow) -> CodeRow {
+    let head = at_head(Some(&row.head).filter(|head| **head != row.code.start));
+    let with = |name: &str| if name.is_empty() { String::new() } else { format!("{name}{head}") };
+    let (function, function_short) = (with(&row.code.function), with(&row.code.function_short));
+    CodeRow { function, function_short, ..row.code.clone() }
 }
 
 /// The blocks that say more than the loops do: all where something was measured of them, or they were asked for.
@@ -235,4 +248,33 @@ pub(super) fn share(share: f64) -> String {
 /// A name, not too long.
 pub(super) fn short(name: &str) -> String {
     elided(name, NAME)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::renderer::render;
+    use super::*;
+    use crate::documents::report::Source;
+    use crate::documents::report_code::Sampled;
+
+    #[test]
+    fn a_loop_that_begins_elsewhere_than_at_its_head_names_both() {
+        let of = |head: &str, start: &str| LoopRow {
+            code: CodeRow {
+                function: "walk".to_owned(),
+                start: start.to_owned(),
+                end: "0x40".to_owned(),
+                share: 0.5,
+                ..CodeRow::default()
+            },
+            head: head.to_owned(),
+            ..LoopRow::default()
+        };
+        let mut report = Report::new(Source::NoPmu);
+        report.sampled = Some(Sampled { samples: 100, ..Sampled::default() });
+        report.loops = vec![of("0x30", "0x20"), of("0x38", "0x38")];
+        let text = render(&report, &Style::default());
+        assert!(text.contains("0x20..0x40 walk (head 0x30)"), "{text}");
+        assert!(text.contains("0x38..0x40 walk") && !text.contains("(head 0x38)"), "{text}");
+    }
 }

@@ -1,6 +1,6 @@
 //! The estimated top-down tree, below the samples.
 
-use super::code::{share, short};
+use super::code::{at_head, share, short};
 use super::renderer::Renderer;
 use crate::documents::estimate::{Estimate, Parts, Row, Run};
 use crate::format::{self, percent_bounds};
@@ -14,8 +14,10 @@ const LETTERS: [char; 7] = ['r', 's', 'f', 'l', 'c', 'm', '.'];
 const ROWS: usize = 5;
 /// Rows below this share are not shown.
 const LEAST: f64 = 0.01;
-/// Rows below this share have no sentence.
+/// Rows below this share have no sentence, …
 const WORDS: f64 = 0.1;
+/// … nor those after so many.
+const SENTENCES: usize = 3;
 /// Parts below this share, …
 const NONE: f64 = 0.005;
 /// … which are not above this one, are not shown.
@@ -57,7 +59,7 @@ impl Renderer<'_> {
 
     /// The loops, and blocks outside of them, that it divides; with `--verbose` functions and all others, too.
     pub(super) fn estimated_code(&mut self, estimate: &Estimate) -> std::fmt::Result {
-        let blocks = outside_of(&estimate.loops, &estimate.blocks);
+        let blocks: Vec<&Row> = estimate.blocks_outside_of_loops().collect();
         if self.style.verbose {
             self.divided("function", &estimate.functions.iter().collect::<Vec<_>>())?;
             self.divided("loop", &estimate.loops.iter().collect::<Vec<_>>())?;
@@ -76,17 +78,19 @@ impl Renderer<'_> {
             return Ok(());
         }
         writeln!(self.out, "\n   share  {:<BAR$}  {kind}", "time")?;
-        for row in &shown {
+        for (number, row) in shown.iter().enumerate() {
             let name = short(&row.name);
             let place = match kind == "function" || row.start.is_empty() {
                 true => name,
-                false => format!("{}..{} {name}", row.start, row.end),
+                false => {
+                    format!("{}..{} {name}{}", row.start, row.end, at_head(row.head.as_ref()))
+                }
             };
-            let is_small = row.share < WORDS && !self.style.verbose;
-            let label = if is_small { largest(row) } else { String::new() };
+            let is_brief = !self.style.verbose && (row.share < WORDS || number >= SENTENCES);
+            let label = if is_brief { largest(row) } else { String::new() };
             let line = format!("  {:>6}  {}  {place}{label}", share(row.share), bar(&row.parts));
             writeln!(self.out, "{}", line.trim_end())?;
-            if !is_small {
+            if !is_brief {
                 self.said(row)?;
             }
         }
@@ -132,12 +136,6 @@ fn isolated(row: &Row, cycles: f64) -> String {
     format!(", {cycles:.2} in isolation{with}")
 }
 
-/// The blocks that are not shown as loops of one block.
-fn outside_of<'a>(loops: &[Row], blocks: &'a [Row]) -> Vec<&'a Row> {
-    let is_same = |a: &Row, b: &Row| (&a.module, &a.start, &a.end) == (&b.module, &b.start, &b.end);
-    blocks.iter().filter(|block| !loops.iter().any(|one| is_same(one, block))).collect()
-}
-
 /// The largest part, in short, where it is certain which one that is.
 fn largest(row: &Row) -> String {
     if row.bottleneck == "undecided" {
@@ -163,14 +161,41 @@ fn bar(parts: &Parts) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::renderer::render;
+    use super::super::style::Style;
     use super::*;
+    use crate::documents::Report;
     use crate::documents::estimate::Share;
+    use crate::documents::report::Source;
+
+    /// A report of an estimate with so many loops and blocks of one share.
+    fn shown(loops: &[&str], blocks: &[&str]) -> String {
+        let share = 1.0 / blocks.len() as f64;
+        let sentence = "Undecided.".to_owned();
+        let of = |start: &&str| Row {
+            start: (*start).to_owned(),
+            share,
+            bottleneck: "undecided".to_owned(),
+            sentence: sentence.clone(),
+            ..Row::default()
+        };
+        let (loops, blocks) = (loops.iter().map(of).collect(), blocks.iter().map(of).collect());
+        let mut report = Report::new(Source::NoPmu);
+        report.estimate = Some(Estimate { loops, blocks, ..Estimate::default() });
+        render(&report, &Style::default())
+    }
 
     #[test]
     fn a_loop_of_one_block_is_shown_once() {
-        let of = |start: &str| Row { start: start.to_owned(), ..Row::default() };
-        let blocks = [of("0x10"), of("0x20")];
-        assert_eq!(outside_of(&[of("0x10")], &blocks), [&of("0x20")]);
+        let text = shown(&["0x10"], &["0x10", "0x20"]);
+        assert_eq!((text.matches("0x10").count(), text.matches("0x20").count()), (1, 1), "{text}");
+    }
+
+    #[test]
+    fn the_first_rows_have_sentences_and_the_others_a_word() {
+        let text = shown(&[], &["0x10", "0x20", "0x30", "0x40", "0x50"]);
+        assert_eq!(text.matches("Undecided.").count(), SENTENCES, "{text}");
+        assert_eq!(text.matches("  undecided\n").count(), 5 - SENTENCES, "{text}");
     }
 
     #[test]
