@@ -100,7 +100,8 @@ def main():
                 command = repeated([args.tool, "workload", "run", name, *["--control"] * len(control)], args.size)
             document, error = estimate(args.tool, command, folder, args.globals.split())
             if document is None:
-                body.append([kind, label["bottleneck"], "failed", error.strip().splitlines()[0], "", ""])
+                said = [line for line in error.splitlines() if line.startswith("error: ")] or ["failed"]
+                body.append([kind, label["bottleneck"], "failed", said[0], "", ""])
                 continue
             if args.keep:
                 os.makedirs(args.keep, exist_ok=True)
