@@ -145,7 +145,7 @@ fn a_closed_pipe_is_no_error() {
 }
 
 /// Only those whose bottleneck every x86-64 processor has, by a factor far below what they show
-/// (4 and more on Zen 4, see docs/results/workloads.md); processor time, so other load matters little.
+/// (4 and more on Zen 4, see docs/results/accuracy.md); processor time, so other load matters little.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_bottleneck_costs_time() {

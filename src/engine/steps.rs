@@ -40,7 +40,7 @@ pub struct Step {
     pub runs: bool,
 }
 
-/// Times of a run with probes as multiples of the run without (docs/results/profiles.md).
+/// Times of a run with probes as multiples of the run without (docs/results/speed.md).
 const COUNTS: f64 = 1.5;
 const BRANCHES: f64 = 2.0;
 const VALUES: f64 = 2.0;

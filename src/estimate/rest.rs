@@ -7,7 +7,7 @@ use crate::parts::{Part, Parts, Share, Source};
 /// A rest below this is within what the model can tell of loops without any.
 pub const LEAST: f64 = 0.05;
 /// How well the rest is known to be of latencies that can account for it but may overlap. Chosen before programs of
-/// known behaviour were run; theirs are within a sixth (docs/results/estimate.md).
+/// known behaviour were run; theirs are within a sixth (docs/results/accuracy.md).
 const OVERLAPPING: f64 = 0.25;
 /// The same of a load that is the loop-carried dependency.
 const CARRIED: f64 = 0.1;

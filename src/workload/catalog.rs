@@ -1,4 +1,4 @@
-//! The programs as data. Measurements on real machines: docs/results/workloads.md.
+//! The programs as data. Measurements on real machines: docs/results/accuracy.md.
 
 use super::{
     DefaultSize, Expected, Setup, SizeParameter, Workload, chase, idle, matmul, stream, x86,

@@ -1,6 +1,6 @@
 //! Speed of what a user waits for: tables, evaluation of an interval, a report with errors.
 //!
-//! `cargo bench`; docs/results/topdown.md holds the figures. Speed is asserted nowhere else.
+//! `cargo bench`; docs/results/speed.md holds the figures. Speed is asserted nowhere else.
 #![allow(missing_docs)]
 
 use criterion::{Criterion, criterion_group, criterion_main};

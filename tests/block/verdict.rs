@@ -7,7 +7,7 @@ use crate::support::processor::is_intel;
 use crate::support::trial::claim;
 use serde_json::Value;
 
-/// Latencies and throughputs: the table in docs/results/dependencies.md and uops.info. A multiplication
+/// Latencies and throughputs: the table in docs/results/accuracy.md and uops.info. A multiplication
 /// takes 3 cycles, and the ports start fewer of them in a cycle than are issued; a load that leads
 /// to the next takes 4 or 5; scalar additions and multiplications of floating point 3 or 4. Stores
 /// to memory that the next iteration loads: xmm at least 5 cycles, blocked at least 10.

@@ -2,7 +2,7 @@
 //!
 //! The collector counts against the scripted kernel: groups that take turns of 4 ms, a program that
 //! alternates between a share of 0.6 and of 0.1. The truth is the mean over the run by the phases'
-//! lengths. `--nocapture` prints the table of docs/results/topdown.md; TDTOOL_COVERAGE=N makes all of
+//! lengths. `--nocapture` prints the table of docs/results/accuracy.md; TDTOOL_COVERAGE=N makes all of
 //! its rows, of N times as many runs.
 
 use super::intel;

@@ -1,6 +1,6 @@
 //! Dependencies through memory against the ground truth of real runs (tests/truth/README.md): the
 //! loops of tests/truth/deps were traced before the finder was written. The same score as
-//! tests/figures/deps_truth.py, with the targets that docs/results/dependencies.md states.
+//! tests/figures/deps_truth.py, with the targets that docs/results/accuracy.md states.
 
 use crate::support::csv::fields;
 use crate::support::files::root;

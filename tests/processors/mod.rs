@@ -9,7 +9,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// How much a bound may exceed a measured time: what measurements of the same block differ by
-/// (docs/results/blocks.md).
+/// (docs/results/accuracy.md).
 const ERROR: f64 = 0.05;
 
 /// What sums of shares are rounded to.

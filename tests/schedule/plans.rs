@@ -126,7 +126,7 @@ fn compared(path: &Path) -> Compared {
     }
 }
 
-/// toplev's figures as the project's notes state them; docs/results/topdown.md has ours beside
+/// toplev's figures as the project's notes state them; docs/results/accuracy.md has ours beside
 /// them and says why Skylake's are for eight counters.
 #[test]
 fn plans_have_no_more_groups_and_events_than_toplevs() {

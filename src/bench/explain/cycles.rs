@@ -44,7 +44,7 @@ impl Cycles {
 }
 
 /// A measured bound this close to the time explains it: the spread of block measurements is below
-/// 5 % for 95 of 100 blocks (docs/results/blocks.md).
+/// 5 % for 95 of 100 blocks (docs/results/accuracy.md).
 pub(super) const NEAR: f64 = 0.05;
 /// Between [`NEAR`] and this it is undecided whether a bound explains the time.
 pub(super) const FAR: f64 = 0.08;

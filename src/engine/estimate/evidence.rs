@@ -18,13 +18,13 @@ use isa::ports::Ports;
 use std::path::Path;
 use tma::Core;
 
-/// A µop table is right about so well, on the blocks of docs/results/blocks.md.
+/// A µop table is right about so well, on the blocks of docs/results/accuracy.md.
 const UOPS: f64 = 0.03;
 /// What instructions may take beyond a slot each where no µop table is known (those that read and write memory, push,
 /// call, divide, gather): a share of all. Of 1,900 to 3,800 forms of a core, four in five take one,
 /// and compiled code has few of the others (uops.info).
 const OTHERS: f64 = 0.2;
-/// A misprediction of a branch costs its modelled cycles within this (docs/results/profiles.md).
+/// A misprediction of a branch costs its modelled cycles within this (docs/results/accuracy.md).
 const PENALTY: f64 = 0.15;
 /// Two standard deviations.
 const DEVIATIONS: f64 = 2.0;

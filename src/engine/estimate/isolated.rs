@@ -15,7 +15,7 @@ use tma::Result;
 const BUDGET: Duration = Duration::from_secs(1);
 /// Longest path that is measured as a whole, in instructions.
 const LONGEST: usize = 600;
-/// What a loop takes here and in its program differ by about this much (docs/results/blocks.md).
+/// What a loop takes here and in its program differ by about this much (docs/results/accuracy.md).
 const MODEL: f64 = 0.05;
 /// The same of a path without its jumps, of several, or of a block among others that run beside it.
 const PATH: f64 = 0.1;

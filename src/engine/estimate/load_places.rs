@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Loads are recorded of the pieces that hold this share of what is unexplained.
 const LOOKED_AT: f64 = 0.93;
 /// Probes that record addresses, and those that time, take together about so many times as long as one that counts. This
-/// and what follows were chosen so that the ten real programs of docs/results/estimate.md take at most eight times the
+/// and what follows were chosen so that the ten real programs of docs/results/accuracy.md take at most eight times the
 /// plain run.
 const RECORDING: f64 = 6.0;
 /// At least so many times as long.

@@ -1,5 +1,5 @@
 //! Effects against expectations from Intel SDM vol. 2, AMD APM vol. 3 and 4, and the measurements in
-//! docs/results/dependencies.md.
+//! docs/results/accuracy.md.
 
 use super::*;
 use iced_x86::{Decoder, DecoderOptions};

@@ -193,7 +193,7 @@ fn note_stacks(args: &ReportArgs) {
 /// Progress of what follows the samples.
 fn progress(args: &ReportArgs) -> Progress {
     match args.code.counts {
-        // docs/results/profiles.md: a run with counting probes takes 1.5 times that without.
+        // docs/results/speed.md: a run with counting probes takes 1.5 times that without.
         true => Progress::of_run("counting entries", 1.5),
         false => Progress::new("measuring blocks"),
     }

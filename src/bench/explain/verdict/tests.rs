@@ -52,7 +52,7 @@ fn a_front_end_slower_than_the_slots_is_the_bound() {
     assert_eq!(judge(&alone).class, Class::FrontEnd);
 }
 
-// The times: store forwarding in the table of docs/results/dependencies.md, blocked and not.
+// The times: store forwarding in the table of docs/results/accuracy.md, blocked and not.
 #[test]
 fn a_block_faster_without_memory_dependencies_is_bound_by_store_forwarding() {
     let counter = Evidence {

@@ -28,7 +28,7 @@ impl ForwardClass {
 }
 
 /// Up to this many store–load pairs in a loop, forwarding is fast on Zen 3 (measured,
-/// docs/results/dependencies.md).
+/// docs/results/accuracy.md).
 const FEW: usize = 12;
 /// From this many pairs on, it is slow.
 const MANY: usize = 32;

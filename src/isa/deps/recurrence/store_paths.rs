@@ -1,5 +1,5 @@
 //! Length of the arithmetic between a load and the store of its value: on Golden Cove, forwarding is
-//! slower if it is a single cycle (docs/results/dependencies.md).
+//! slower if it is a single cycle (docs/results/accuracy.md).
 
 use super::edge::Edge;
 

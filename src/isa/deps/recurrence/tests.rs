@@ -1,5 +1,5 @@
 //! Latency bounds on Golden Cove against measurements (tests/figures/forwarding.py and
-//! tests/figures/native_chains.py, with results in docs/results/dependencies.md).
+//! tests/figures/native_chains.py, with results in docs/results/accuracy.md).
 
 use crate::code::{Syntax, assemble};
 use crate::deps::memory::Settings;
