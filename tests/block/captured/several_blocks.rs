@@ -5,7 +5,7 @@ use crate::block::{block, sandbox};
 use crate::probe::programs::{CALLER, LOOP, program};
 use crate::support::files::{Folder, text};
 use crate::support::tools::gcc;
-use crate::support::trial::{Trial, assert_holds};
+use crate::support::trial::{Trial, assert_holds, claim};
 use serde_json::Value;
 
 /// A loop of three blocks, as a whole: call c has 10 + c trips, so call 36 has entries 991 to 1036
@@ -53,20 +53,30 @@ fn a_typical_execution_has_the_median_of_all_trips() {
     let account = folder.file("account");
     let options = ["--typical", "--quick", "--budget", "50", "--format", "json"];
     let values = ["--executions", "3", "--", &account, "80"];
-    let Some(captured) = traced(block([&[&*place][..], &options, &values].concat())) else {
-        return;
-    };
-    let captured = captured.json();
-    let notes = notes(&captured);
     let chosen = "chosen: execution 40 of the loop (entry 1132 of 3960 of the block) with 49 \
                   iterations, the median; 5-95 %: 13-85, of 80 executions";
-    assert!(notes.contains(chosen), "{notes}");
-    assert!(notes.contains("captured at entry 1132 of the block"), "{notes}");
-    assert_eq!(registers(&captured)[2], 49, "{captured}");
+    let asked = [&[&*place][..], &options, &values].concat();
+    // Beside other work none of the executions may be timed, or not the chosen one: then others stand for it.
+    assert_holds("the median of all trips is captured", || {
+        let Some(captured) = traced(block(&asked)) else {
+            return Trial::Unsettled("this machine lets no process be traced".to_owned());
+        };
+        let captured = captured.json();
+        let notes = notes(&captured);
+        assert!(notes.contains(chosen), "{notes}");
+        assert!(notes.contains("captured at entry 1132 of the block"), "{notes}");
+        match captured["status"].as_str() {
+            Some("ok") => {
+                let trips = registers(&captured)[2];
+                claim(trips == 49, || format!("{trips} trips: {captured}")).into()
+            }
+            _ => Trial::Unsettled(captured["reason"].to_string()),
+        }
+    });
     // Not the first block of a loop.
     let place = format!("{}:sums+2", text(&program));
     let captured = block([&[&*place][..], &options, &values].concat()).json();
-    let notes = self::notes(&captured);
+    let notes = notes(&captured);
     assert!(notes.contains("no typical execution was chosen: the block is not"), "{notes}");
 }
 
