@@ -136,6 +136,10 @@ fn stopped_from_outside_or_by_a_key_it_comes_back_with_fg_raw_and_drawn() {
         shell.wait_for("Keys of the tree");
         shell.types("qq");
         shell.assert_restored();
+        // What is typed before it may be lost as the terminal is given back.
+        shell.wait_until("the shell's prompt", |screen| {
+            screen.contents().trim_end().ends_with("shell>")
+        });
         shell.types("exit\n");
         shell.end();
     }
