@@ -225,6 +225,7 @@ fn values(snapshot: &Snapshot) -> Values {
     Values {
         address: snapshot.address,
         running_at: snapshot.running_at,
+        entry: snapshot.entry,
         paths: walk.paths.len(),
         registers: snapshot.registers.0,
         flags: snapshot.flags,

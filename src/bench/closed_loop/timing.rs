@@ -72,7 +72,7 @@ impl Profiler {
                     }
                     // The first that is reproduced stands for the others where the document has one.
                     if reproduced.is_some() || executions.is_empty() {
-                        first = Some((captured, timed));
+                        first = Some((one, captured, timed));
                     }
                     executions.extend(reproduced);
                 }
@@ -82,7 +82,7 @@ impl Profiler {
                 }
             }
         }
-        let Some((captured, timed)) = first else { return Ok(Err(reason)) };
+        let Some((shown, captured, timed)) = first else { return Ok(Err(reason)) };
         executions.reverse();
         let (until, is_whole) = match &captured.bounded {
             None => ("to leaving it".to_owned(), true),
@@ -114,6 +114,10 @@ impl Profiler {
             },
             words(&executions, &dropped, (is_whole, overlapping > 0))
         );
+        let how = match std::ptr::eq(shown, snapshot) {
+            true => how,
+            false => format!("{how}; registers and pages are those of entry {}", shown.entry),
+        };
         let how = match overlapping {
             0 => how,
             _ => format!(

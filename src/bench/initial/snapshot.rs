@@ -13,6 +13,8 @@ pub struct Snapshot {
     pub address: u64,
     /// The same in the process.
     pub running_at: u64,
+    /// Times that the program had entered the block, this one included.
+    pub entry: u64,
     /// Length of the block in bytes.
     pub length: usize,
     /// The code of the loop around it, or of the block: p_vaddr and bytes.

@@ -186,7 +186,7 @@ mod tests {
         let found = of("zen4", answers);
         assert_eq!(
             found.what,
-            "self-test: 15 of 18 answers known; open: sustained width and 2 more"
+            "self-test: 16 of 19 answers known; open: sustained width and 2 more"
         );
         assert!(found.remedy.is_some_and(|text| text.contains("--self-test")));
         let open: Vec<&str> =

@@ -8,6 +8,11 @@ use crate::support::tools::gcc;
 use crate::support::trial::{Trial, assert_holds, claim};
 use serde_json::Value;
 
+/// Whether the execution whose values are shown is not the one that was asked for: that one could not be timed.
+fn is_of_another(notes: &str) -> bool {
+    notes.contains("registers and pages are those of entry")
+}
+
 /// A loop of three blocks, as a whole: call c has 10 + c trips, so call 36 has entries 991 to 1036
 /// and the next start of the loop after entry 1000 is that of call 37.
 #[test]
@@ -27,18 +32,29 @@ fn a_loop_of_several_blocks_runs_with_the_values_of_its_program() {
     let account = folder.file("account");
     for name in ["sums@0".to_owned(), format!("sums@{}", found["start"].as_str().unwrap())] {
         let options = ["--quick", "--budget", "50", "--format", "json", "--", &account, "80"];
-        let Some(captured) = traced(block([&[&*place(&name)][..], &options].concat())) else {
-            return;
-        };
-        let captured = captured.json();
-        let notes = notes(&captured);
-        assert!(notes.contains("captured at entry 1037 of the block"), "{notes}");
-        // Where the machine is busy an execution may not be timed: the document is then of the next one.
-        if !notes.contains("executions not measured") {
-            assert!(notes.contains("47 iterations with the program's registers"), "{notes}");
-            assert_eq!(registers(&captured)[2], 47, "{captured}");
-        }
-        assert!(captured["block"]["name"].as_str().unwrap().contains("@0, a loop of 3 blocks"));
+        let place = place(&name);
+        let asked = [&[&*place][..], &options].concat();
+        assert_holds("a loop of several blocks runs as in its program", || {
+            let Some(captured) = traced(block(&asked)) else {
+                return Trial::Unsettled("this machine lets no process be traced".to_owned());
+            };
+            let captured = captured.json();
+            let notes = notes(&captured);
+            assert!(notes.contains("captured at entry 1037 of the block"), "{notes}");
+            assert!(captured["block"]["name"].as_str().unwrap().contains("@0, a loop of 3 blocks"));
+            if captured["status"] == "failed" {
+                // On a busy machine none may come to its end in time.
+                return Trial::Unsettled(captured["reason"].to_string());
+            }
+            // Or not this one, but another, which the document then names.
+            let of_another = is_of_another(&notes);
+            let trips = registers(&captured)[2];
+            assert_eq!(trips == 47, !of_another, "{captured}");
+            if of_another {
+                return Trial::Unsettled(notes);
+            }
+            claim(notes.contains("47 iterations with the program's registers"), || notes).into()
+        });
     }
 }
 
@@ -66,11 +82,11 @@ fn a_typical_execution_has_the_median_of_all_trips() {
         assert!(notes.contains(chosen), "{notes}");
         assert!(notes.contains("captured at entry 1132 of the block"), "{notes}");
         match captured["status"].as_str() {
-            Some("ok") => {
+            Some("ok") if !is_of_another(&notes) => {
                 let trips = registers(&captured)[2];
                 claim(trips == 49, || format!("{trips} trips: {captured}")).into()
             }
-            _ => Trial::Unsettled(captured["reason"].to_string()),
+            _ => Trial::Unsettled(format!("{} {notes}", captured["reason"])),
         }
     });
     // Not the first block of a loop.
