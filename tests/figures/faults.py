@@ -123,31 +123,34 @@ def outputs(tool, file, program, home, which):
     return found
 
 
-def alike(one, other, name):
-    """Whether two outputs say the same within the errors of measuring."""
+def differences(one, other, name, at=()):
+    """Where two outputs differ by more than the errors of measuring."""
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        return all(alike(a, b, name) for a, b in zip(one, other))
+        return {found for i, pair in enumerate(zip(one, other)) for found in differences(*pair, name, (*at, i))}
     if isinstance(one, dict) and isinstance(other, dict):
-        return all(alike(one.get(key), other.get(key), name) for key in {*one, *other})
+        return {found for key in {*one, *other} for found in differences(one.get(key), other.get(key), name, (*at, key))}
     if isinstance(one, (int, float)) and isinstance(other, (int, float)):
         room = 0.1 if name == "estimate" else 0.05 * max(abs(one), abs(other), 0.2)
-        return abs(one - other) <= room
-    return one == other
+        return set() if abs(one - other) <= room else {at}
+    return set() if one == other else {at}
 
 
 def changed(sound, tool, path, program, home, may, which):
-    """The outputs that say something else; those that may not only if they say so three times, as the machine errs, too."""
+    """The outputs that say something else; those that may not only if the same numbers of them do so three times, as the machine
+    errs, too."""
     found = outputs(tool, path, program, home, which)
-    differs = lambda name, said: not any(alike(one[name], said[name], name) for one in sound)
-    different = {name for name in found if differs(name, found)}
+    differ = lambda name, said: set.intersection(*(differences(one[name], said[name], name) for one in sound))
+    different = {name: places for name in found if (places := differ(name, found))}
     for _ in range(2):
-        for of in {OUTPUTS[name] for name in different - may}:
+        for of in {OUTPUTS[name] for name in different if name not in may}:
             again = outputs(tool, path, program, home, [of])
-            different -= {name for name in again if not differs(name, again)}
+            for name in set(again) & set(different):
+                different[name] &= differ(name, again)
+            different = {name: places for name, places in different.items() if places}
             found.update(again)
-    for name in sorted(different - may):
-        print(f"{name}: {[one[name] for one in sound]} became {found[name]}", file=sys.stderr)
-    return different
+    for name in sorted(set(different) - may):
+        print(f"{name}, {sorted(map(str, different[name]))}: {[one[name] for one in sound]} became {found[name]}", file=sys.stderr)
+    return set(different)
 
 
 def faulty(kept, tests, fault):

@@ -66,9 +66,17 @@ fn assumed(context: &Context, Recorded { recorded, is_explained, .. }: &Recorded
     }
     if context.width.error() > 0.0 {
         let Interval { value, low, high } = context.width;
+        let why = match context.core.stated_width() {
+            Some(stated) => {
+                format!(
+                    "its table states {stated}, and no attempt of its self-test did more than {low:.0}"
+                )
+            }
+            None => "no table describes it, and its self-test saw contention only".to_owned(),
+        };
         all.push(format!(
-            "the issue width of this core is not known (no table describes it, and its self-test saw contention only): {value:.0} a cycle, {low:.0} \
-             to {high:.0}; `tdtool doctor --self-test` measures it again"
+            "the issue width of this core is not known ({why}): {value:.0} a cycle, {low:.0} to {high:.0}; `tdtool doctor --self-test` \
+             measures it again"
         ));
     }
     if context.ports.is_none() {

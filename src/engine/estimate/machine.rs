@@ -6,6 +6,7 @@ use bench::{Options, Profiler};
 use estimate::Interval;
 use pmu::perf::tsc_hz_here;
 use std::sync::Arc;
+use tma::self_test::Seen;
 use tma::{Core, Error, Result};
 
 /// How often the core clock is looked at until nothing else runs.
@@ -15,8 +16,14 @@ const LOOKS: usize = 20;
 /// guides; most have about four.
 const WIDTHS: Interval = Interval { value: 4.0, low: 2.0, high: 8.0 };
 
+/// Attempts of the self-test, three in four of all, that never did more than this share of what the table states: others that
+/// used the core would not have left each of them the same. A Zen 5 fills seven of its eight slots.
+const REPEATED: u32 = 16;
+const SHORT: f64 = 0.86;
+
 /// Slots a cycle, after the self-test: as the table states, or more where that measures more; without a table as measured. Where
-/// neither is known, from the most that the self-test saw, as contention only slows, to that of the widest core.
+/// the self-test saw the same smaller number again and again, from that on. Where neither is known, from the most that it saw,
+/// as contention only slows, to that of the widest core.
 ///
 /// # Errors
 /// The sandbox cannot be started, and no table describes the processor.
@@ -24,12 +31,22 @@ pub(super) fn width(core: &Arc<Core>) -> Result<Interval> {
     // What is measured outweighs the table, and the costs of mispredictions are needed later.
     let tested = tested::answers(core).map(|answers| answers.and_then(|all| all.seen));
     if let Some(width) = core.width() {
-        return Ok(Interval::exact(f64::from(width)));
+        let width = f64::from(width);
+        let least = tested.ok().flatten().and_then(|seen| narrower(core, seen)).unwrap_or(width);
+        return Ok(Interval::new(width, least.min(width), width));
     }
     Ok(tested?.map_or(WIDTHS, |seen| {
         let least = seen.fastest.round().max(1.0);
         Interval::new(least.max(WIDTHS.value), least, least.max(WIDTHS.high))
     }))
+}
+
+/// The number of slots that the self-test saw each time, if that contradicts the table: this may be another core.
+fn narrower(core: &Core, seen: Seen) -> Option<f64> {
+    let sustained = core.facts().sustained_width.as_ref().map(|width| width.with_two_loads);
+    let stated = f64::from(sustained.or(core.stated_width())?);
+    let repeats = seen.best >= REPEATED && 4 * seen.best >= 3 * seen.attempts;
+    (repeats && seen.fastest < SHORT * stated).then(|| seen.fastest.round().max(1.0))
 }
 
 /// The core clock in GHz.
@@ -46,4 +63,24 @@ pub(super) fn clock(model: &CoreModel) -> Result<f64> {
     Err(Error::failed("the core clock is not known")
         .because("other programs use the processor all the time")
         .hint("try again on a quieter machine"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A Zen 4 (6 a cycle) behind the CPUID of a Zen 5 (8 slots, of which it fills 7); real cores that reach what
+    /// their tables state, and one that others use.
+    #[test]
+    fn a_smaller_width_that_repeats_may_be_the_cores() {
+        let of = |table: &str, seen: Seen| {
+            narrower(&Core::modelled(&events::library(), table).unwrap(), seen)
+        };
+        let seen = |fastest, best, attempts| Seen { fastest, best, attempts, ..Seen::default() };
+        assert_eq!(of("zen5", seen(5.98, 20, 24)), Some(6.0));
+        assert_eq!(of("zen5", seen(7.0, 20, 24)), None);
+        assert_eq!(of("zen4", seen(5.9, 20, 24)), None);
+        assert_eq!(of("zen4", seen(3.9, 6, 24)), None);
+        assert_eq!(of("zen4", seen(3.9, 15, 15)), None);
+    }
 }

@@ -191,8 +191,13 @@ pub const CUT: &str =
 /// The change that was measured to lower the time most, beyond the errors; of removals, one that leaves dependencies as
 /// they are, if any.
 fn largest_gain(report: &Measurement) -> Option<(&WhatIf, f64)> {
-    let low = report.baseline()?.low;
-    let gain = |w: &&WhatIf| w.high.is_some_and(|high| high < low);
-    let best = report.what_if.iter().filter(gain).filter_map(|w| Some((w, w.cycles?)));
+    let gaining = report.what_if.iter().filter(|what| gains(report, what));
+    let best = gaining.filter_map(|what| Some((what, what.cycles?)));
     best.min_by(|a, b| a.0.cuts.cmp(&b.0.cuts).then(a.1.total_cmp(&b.1)))
+}
+
+/// Whether a change was measured to lower the time, beyond the errors.
+pub fn gains(report: &Measurement, what: &WhatIf) -> bool {
+    let low = report.baseline().map(|baseline| baseline.low);
+    what.high.zip(low).is_some_and(|(high, low)| high < low)
 }

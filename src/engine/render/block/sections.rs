@@ -1,6 +1,6 @@
 //! The evidence after the answer: code, forms, assumptions, tree, what-if list.
 
-use super::answer::{CUT, modes};
+use super::answer::{CUT, gains, modes};
 use super::layout::REMEDY;
 use super::rows::{Rows, Weight};
 use bench::{FormResult, Measurement, Outcome, Status};
@@ -168,7 +168,7 @@ pub fn what_if(rows: &mut Rows, report: &Measurement) {
     for what in &report.what_if {
         let text = match (what.cycles, what.low, what.high) {
             (Some(cycles), Some(low), Some(high)) => {
-                let cut = if what.cuts { CUT } else { "" };
+                let cut = if what.cuts && gains(report, what) { CUT } else { "" };
                 format!("{cycles:.3} cycles ({low:.3} to {high:.3}){cut}")
             }
             _ => format!("not measured: {}", what.reason.as_deref().unwrap_or("no reason")),

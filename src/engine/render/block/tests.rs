@@ -188,7 +188,10 @@ fn the_change_measured_to_help_most_is_part_of_the_answer() {
         said.contains("without `mov`: 1.000 cycles (1.000 to 1.000); the dependency"),
         "{said}"
     );
-    assert!(text(vec![copy]).contains("measured; the dependency that it carries is cut"));
+    assert!(text(vec![copy.clone()]).contains("measured; the dependency that it carries is cut"));
+    // Nothing was gained, so there is nothing to be said of it.
+    let longer = WhatIf { cycles: Some(9.0), low: Some(9.0), high: Some(9.0), ..copy };
+    assert!(!text(vec![longer]).contains("is cut with it"));
 }
 
 #[test]
