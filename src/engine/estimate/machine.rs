@@ -22,8 +22,8 @@ const REPEATED: u32 = 16;
 const SHORT: f64 = 0.86;
 
 /// Slots a cycle, after the self-test: as the table states, or more where that measures more; without a table as measured. Where
-/// the self-test saw the same smaller number again and again, from that on. Where neither is known, from the most that it saw,
-/// as contention only slows, to that of the widest core.
+/// the self-test saw the same smaller number again and again, that, up to the table's. Where neither is known, from the most that
+/// it saw, as contention only slows, to that of the widest core.
 ///
 /// # Errors
 /// The sandbox cannot be started, and no table describes the processor.
@@ -32,8 +32,8 @@ pub(super) fn width(core: &Arc<Core>) -> Result<Interval> {
     let tested = tested::answers(core).map(|answers| answers.and_then(|all| all.seen));
     if let Some(width) = core.width() {
         let width = f64::from(width);
-        let least = tested.ok().flatten().and_then(|seen| narrower(core, seen)).unwrap_or(width);
-        return Ok(Interval::new(width, least.min(width), width));
+        let seen = tested.ok().flatten().and_then(|seen| narrower(core, seen)).unwrap_or(width);
+        return Ok(Interval::new(seen, seen.min(width), seen.max(width)));
     }
     Ok(tested?.map_or(WIDTHS, |seen| {
         let least = seen.fastest.round().max(1.0);
