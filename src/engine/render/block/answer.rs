@@ -92,7 +92,7 @@ fn explanation(rows: &mut Rows, report: &Measurement) {
     }
 }
 
-/// A measured bound comes up to the time if no more than this share of it is missing (docs/method/blocks.md).
+/// Below this share of the time a measured bound does not explain it, also not perhaps: `FAR` of the explainer.
 const REACHES: f64 = 0.92;
 
 /// What is undecided: between which bounds, or what a single one lacks.
