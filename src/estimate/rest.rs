@@ -192,7 +192,7 @@ fn unknown_loads(evidence: &Evidence) -> (f64, Option<String>) {
     match &evidence.loads {
         Ok(loads) if loads.unknown > 0.0 => (loads.unknown.min(rest), Some(LOADS.to_owned())),
         Ok(_) => (0.0, None),
-        Err(why) => (rest, Some(format!("its loads are not known: {why}"))),
+        Err(why) => (rest, Some(format!("its loads were not recorded: {why}"))),
     }
 }
 

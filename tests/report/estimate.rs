@@ -168,7 +168,7 @@ fn an_interrupted_estimate_has_the_samples_and_says_what_is_missing() {
     let rows = estimate["functions"].as_array().expect("rows");
     let hottest = rows.first().expect("the functions of the samples");
     assert!(hottest["name"].as_str().is_some_and(|name| name.contains("dependent")), "{rows:#?}");
-    assert_eq!(hottest["sentence"], "Not divided: interrupted while entries were counted.");
+    assert_eq!(hottest["sentence"], "No estimate: interrupted while entries were counted.");
     assert!(estimate["notes"].to_string().contains("interrupted"), "{estimate:#}");
     // What was known is kept.
     let again = tdtool(["report", &evidence, "--format", "json"]).json();

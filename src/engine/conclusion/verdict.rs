@@ -46,6 +46,10 @@ fn estimated(report: &Report, estimate: &Estimate) -> String {
     if covered >= NEARLY_ALL {
         return said.clone();
     }
+    if covered <= 0.0 {
+        let found = report.sampled.as_ref().and_then(|one| sampled(report, one));
+        return found.map_or_else(|| said.clone(), |found| format!("{found} {said}"));
+    }
     let looked = format!("{} of the time that was looked at", percent(covered));
     match kernel > covered {
         true => format!("{} Of the {looked}: {said}", in_kernel(report)),
@@ -188,5 +192,16 @@ mod tests {
         );
         report.estimate.as_mut().unwrap().covered = 0.95;
         assert_eq!(verdict(&report).unwrap(), "Memory Bound: 94 %.");
+    }
+
+    #[test]
+    fn where_nothing_could_be_estimated_it_says_where_the_time_is() {
+        let mut report = report(0.0, &[0.57]);
+        let program = Row { sentence: "No estimate: no symbols.".into(), ..Row::default() };
+        report.estimate = Some(Estimate { covered: 0.0, program, ..Estimate::default() });
+        assert_eq!(
+            verdict(&report).unwrap(),
+            "57 % of the time is in one loop of walk (chase.c:4); samples do not show why. No estimate: no symbols."
+        );
     }
 }

@@ -150,16 +150,19 @@ pub fn estimate(
     Ok((document, further.interrupted))
 }
 
+/// A share that is not shown as 0 %.
+const MENTIONED: f64 = 0.005;
+
 /// That others used the machine, if they did so much.
 fn busy(others: Load) -> Option<String> {
     let Load { busy, stolen } = others;
     others.disturbs().then(|| {
-        format!(
-            "the machine was busy: other processes used {:.0} % of its CPU time, the hypervisor took {:.0} %; \
-             intervals assume a quiet one",
-            100.0 * busy,
-            100.0 * stolen
-        )
+        let used = |share: f64, who| {
+            (share >= MENTIONED).then(|| format!("{who} {:.0} % of its CPU time", 100.0 * share))
+        };
+        let all = [used(busy, "other processes used"), used(stolen, "the hypervisor took")];
+        let all: Vec<String> = all.into_iter().flatten().collect();
+        format!("the machine was busy: {}; intervals assume a quiet one", all.join(", "))
     })
 }
 

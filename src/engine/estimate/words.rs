@@ -67,7 +67,7 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, grounds: &Ground
     }
     let unexplained = parts.of(Part::Unexplained);
     if let (true, Some(why)) = (unexplained.share.value >= ALL, &unexplained.reason) {
-        return format!("Not divided: {why}.");
+        return format!("No estimate: {why}.");
     }
     let first = largest(parts, None, |share| share.value);
     // What may be the largest, too.
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn what_is_not_divided_has_its_reason() {
         let parts = Parts::unknown("interrupted".to_owned());
-        assert_eq!(sentence(&parts, None, &Grounds::default()), "Not divided: interrupted.");
+        assert_eq!(sentence(&parts, None, &Grounds::default()), "No estimate: interrupted.");
     }
 
     #[test]

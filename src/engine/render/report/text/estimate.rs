@@ -27,6 +27,10 @@ impl Renderer<'_> {
     /// The estimated tree, once; nothing if it was not asked for.
     pub(super) fn estimate(&mut self) -> std::fmt::Result {
         let Some(estimate) = &self.report.estimate else { return Ok(()) };
+        // Its verdict says why there is none.
+        if estimate.covered <= 0.0 && !self.style.verbose {
+            return Ok(());
+        }
         let title = self.paint("1", "Estimated top-down");
         let covered = share(estimate.covered);
         write!(self.out, "\n{title} of {covered} of the time")?;
