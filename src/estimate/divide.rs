@@ -18,7 +18,7 @@ use crate::rest::{Rest, attribute};
 const SLOWER: f64 = 1.25;
 
 /// Why it is not known to which part time in isolation belongs.
-const UNBOUNDED: &str = "nothing known bounds it in isolation";
+const UNBOUNDED: &str = "what bounds it in isolation is not known";
 
 /// Divides the time.
 pub fn divide(evidence: &Evidence) -> Parts {

@@ -14,10 +14,10 @@ const CARRIED: f64 = 0.1;
 /// Fenced latencies exceed those in the program, or fall short of them, by up to this much.
 const LATENCY: f64 = 0.3;
 /// Why more is not known of divisions.
-const VALUES: &str = "divisions take as long as their values ask for, and those of the program are not known: they could account for it";
+const VALUES: &str = "divisions take as long as their values ask for, and those of the program are not known: this may be why";
 
 /// The same of loads.
-const LOADS: &str = "some of its loads were not measured, such as those that no probe fits into: they could account for it";
+const LOADS: &str = "some of its loads were not measured, as where no probe fits: this may be why";
 
 /// The most that code of which nothing was measured in isolation takes there, beside its longest paths: its slots one
 /// after the other, on the widest of current cores (8 a cycle: Zen 5, Lion Cove).

@@ -29,7 +29,7 @@ pub fn note_remedy(outcome: &Outcome) {
     let reason = |n: &NodeRow| n.missing.as_ref().is_some_and(|why| why.contains(NO_PMU));
     match outcome.blocked.as_ref().and_then(|finding| finding.remedy.as_deref()) {
         Some(remedy) if outcome.report.nodes.iter().any(reason) => {
-            message::note(&format!("for a counted tree: {}", shortened(remedy)));
+            message::note(&format!("for a measured tree: {}", shortened(remedy)));
         }
         _ => note_blocked(outcome),
     }

@@ -109,9 +109,11 @@ fn callers(report: &Report, of: &Subject) -> Option<Step> {
     Some(Step { why, command })
 }
 
-/// The estimate, where there is no tree and user code has time.
+/// The estimate, where there is no tree and user code that is here has time.
 fn estimate(report: &Report, of: &Subject) -> Option<Step> {
-    if 1.0 - kernel(report) < LEAST {
+    let own = report.functions.iter().filter(|row| !row.module.starts_with("[kernel"));
+    let missing: f64 = own.filter(|row| row.gap.is_some()).map(|row| row.share).sum();
+    if 1.0 - kernel(report) - missing < LEAST {
         return None;
     }
     let (cost, command) = match of {
@@ -140,7 +142,7 @@ fn further(row: &Row) -> Option<Step> {
     let why = match row.bottleneck.as_str() {
         "bad_speculation" => "which branches are mispredicted",
         "memory_bound" => "which loads miss, and where their data is",
-        "core_bound" => "what bounds it with its data in the first cache",
+        "core_bound" => "what bounds it in isolation",
         "retiring" => "which ports its instructions use",
         "fetch_bandwidth" => "what holds the front end up",
         "fetch_latency" => "how large the hot code is",
@@ -209,7 +211,7 @@ mod tests {
     use super::*;
     use crate::documents::estimate::Estimate;
     use crate::documents::report::{NodeRow, Source};
-    use crate::documents::report_code::CodeRow;
+    use crate::documents::report_code::{CodeRow, FunctionRow};
 
     /// A recording of this test's own program, with a hot loop.
     fn recording(command: &[&str]) -> Report {
@@ -226,6 +228,14 @@ mod tests {
     fn commands(report: &Report) -> Vec<String> {
         let own = std::env::current_exe().unwrap().display().to_string();
         next(report, None).into_iter().map(|step| step.command.replace(&own, "OWN")).collect()
+    }
+
+    #[test]
+    fn code_that_is_not_here_is_not_estimated() {
+        let mut report = recording(&["OWN", "7"]);
+        let gap = Some("/tmp/perf-7.map is not here".to_owned());
+        report.functions = vec![FunctionRow { share: 0.99, gap, ..FunctionRow::default() }];
+        assert!(!commands(&report).iter().any(|command| command.contains("--estimate")));
     }
 
     #[test]

@@ -104,7 +104,8 @@ pub(super) fn walks(accesses: &Accesses, count: &Count) -> Option<(f64, f64)> {
     (mean >= FAR * memory).then_some((mean, memory))
 }
 
-const STREAM: &str = "a stream over more than the cache, whose lines came ahead of the timed loads";
+const STREAM: &str =
+    "through more than the cache holds; timed alone, its loads are prefetched in time";
 
 fn one(row: &LoadRow, how: &str) -> String {
     let class = row.class.as_ref();

@@ -12,11 +12,9 @@ fn label(part: Part) -> (&'static str, &'static str) {
         Part::FetchBandwidth => {
             ("Fetch Bandwidth", "goes to decoding: the front end delivers too little")
         }
-        Part::FetchLatency => {
-            ("Fetch Latency", "goes to fetching code: the hot code exceeds the first cache")
-        }
+        Part::FetchLatency => ("Fetch Latency", "goes to fetching code: the hot code exceeds L1"),
         Part::CoreBound => ("Core Bound", "goes to ports, dependencies or store forwarding"),
-        Part::MemoryBound => ("Memory Bound", "goes to loads and stores beyond the first cache"),
+        Part::MemoryBound => ("Memory Bound", "goes to loads and stores beyond L1"),
         Part::Unexplained => ("Unexplained", "is not explained"),
     }
 }
@@ -29,8 +27,10 @@ fn cause(part: Part, grounds: &Grounds) -> String {
         (Part::CoreBound, _, _) if grounds.is_division => "goes to division".to_owned(),
         (Part::CoreBound, Some("ports"), _) => "goes to execution ports".to_owned(),
         (Part::CoreBound, Some("dependency"), _) => "goes to a loop-carried dependency".to_owned(),
-        (Part::CoreBound, Some("store-forwarding"), _) => "goes to store forwarding".to_owned(),
-        (Part::CoreBound, Some(bound), _) => with(bound),
+        (Part::CoreBound, Some("store-forwarding"), _) => {
+            "goes to loads that wait for earlier stores (store forwarding)".to_owned()
+        }
+        (Part::CoreBound, _, _) => with("which of them is not known"),
         (Part::MemoryBound, _, Some(accesses)) => with(accesses),
         _ => usual.to_owned(),
     }
@@ -40,7 +40,7 @@ fn cause(part: Part, grounds: &Grounds) -> String {
 fn advice(part: Part, grounds: &Grounds) -> String {
     match (part, grounds.walks) {
         (Part::MemoryBound, Some((load, memory))) => format!(
-            " Its costliest load takes {load:.0} ns where memory takes {memory:.0}, as with TLB misses: try huge pages \
+            " Its costliest load takes {load:.0} ns where memory takes {memory:.0}, probably TLB misses: try huge pages \
              (madvise, or GLIBC_TUNABLES=glibc.malloc.hugetlb=1)."
         ),
         _ => String::new(),
@@ -78,6 +78,13 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, grounds: &Ground
         let other = second.map_or(String::new(), |part| format!("; it may be {}", named(part)));
         let share = percent(Part::Unexplained);
         return format!("Not explained: {share} of its time{why}{other}.");
+    }
+    if let (Some(first), Some(Part::Unexplained)) = (first, second) {
+        return format!(
+            "Undecided: {}; {} is unexplained.",
+            named(first),
+            percent(Part::Unexplained)
+        );
     }
     let two: Vec<String> = [first, second].into_iter().flatten().map(named).collect();
     format!("Undecided between {}.", two.join(" and "))
@@ -133,7 +140,11 @@ mod tests {
             ("dependency", false, "a loop-carried dependency"),
             ("dependency", true, "division"),
             ("ports", true, "division"),
-            ("undecided", false, "ports, dependencies or store forwarding (undecided)"),
+            (
+                "undecided",
+                false,
+                "ports, dependencies or store forwarding (which of them is not known)",
+            ),
         ] {
             let said = format!("Core Bound: 80 % (70-85 %) of its time goes to {why}.");
             assert_eq!(core(bound, is_division), said);
@@ -141,7 +152,7 @@ mod tests {
         let nothing = &Grounds::default();
         assert_eq!(
             sentence(&parts, None, nothing),
-            "Undecided between Core Bound 80 % (70-85 %) and Unexplained 20 % (10-30 %)."
+            "Undecided: Core Bound 80 % (70-85 %); 20 % (10-30 %) is unexplained."
         );
         // What may be as large is named, also where its own value is small.
         parts.set(Part::Retiring, share(0.1, 0.05, 0.1));

@@ -117,7 +117,12 @@ impl Renderer<'_> {
         let mut said = vec![row.sentence.trim_end_matches('.').to_owned()];
         if let Some(cycles) = row.cycles_per_entry {
             let isolated = row.isolated.map_or(String::new(), |one| isolated(row, one));
-            said.push(format!("{cycles:.2} cycles{isolated}"));
+            let loops = self.report.estimate.iter().flat_map(|estimate| &estimate.loops);
+            let of = match loops.into_iter().any(|one| std::ptr::eq(one, row)) {
+                true => "an iteration",
+                false => "an entry",
+            };
+            said.push(format!("{cycles:.2} cycles {of}{isolated}"));
         }
         self.paragraph("          ", &format!("{}.", said.join("; ")))?;
         match row.next.is_empty() || !self.style.verbose {
