@@ -46,13 +46,11 @@ fn a_block_starts_with_the_registers_of_its_running_program() {
     let values = ["--entry", "34", "--save-values", &saved, "--", &account, "9", "noise"];
     let (options, arguments) = values.split_at(4);
     let quick = ["--quick", "--budget", "3000", "--format", "json"];
-    let Some(captured) = traced(block([&[&*place][..], &quick, options, arguments].concat()))
-    else {
-        return;
-    };
+    let asked = [&[&*place][..], &quick, options, arguments].concat();
+    let Some(captured) = traced(block(&asked)) else { return };
     // The program's own output does not mix with the document.
     assert!(captured.stderr.contains("noise"), "{}", captured.stderr);
-    let captured = captured.json();
+    let Some(captured) = as_loop(&asked) else { return };
     let [a, trips, b] = line(&account, 3)[..] else { panic!("three numbers") };
     let expected = registers(&captured);
     assert_eq!((expected[0], &expected[2..]), (0, &[trips, a, b][..]), "{captured}");
@@ -100,8 +98,25 @@ fn measured(source: &str, folder: &Folder) -> Option<Value> {
     let program = gcc(folder.path(), source, &["-O1"], "program")?;
     let place = format!("{}:f@0", text(&program));
     let options = ["--quick", "--budget", "50", "--format", "json", "--", "x"];
-    let captured = traced(block([&[&*place][..], &options].concat()))?;
-    Some(captured.json())
+    as_loop(&[&[&*place][..], &options].concat())
+}
+
+/// So often is asked again: a neighbour may spoil all samples of an execution.
+const ATTEMPTS: usize = 4;
+
+/// What `tdtool block` says, asked again where an execution was not measured as the loop that it is; `None` where this
+/// machine lets no process be traced.
+fn as_loop(asked: &[&str]) -> Option<Value> {
+    let mut captured = traced(block(asked))?.json();
+    for _ in 1..ATTEMPTS {
+        let notes = notes(&captured);
+        let spoilt = ["not measured as a loop", "executions not measured"];
+        if captured["status"] != "failed" && !spoilt.iter().any(|text| notes.contains(text)) {
+            break;
+        }
+        captured = traced(block(asked))?.json();
+    }
+    Some(captured)
 }
 
 /// Main: calls a function 300 times with 2,000 numbers.

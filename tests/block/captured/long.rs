@@ -1,6 +1,6 @@
 //! Loops that run further than they are followed.
 
-use super::{CALLS, measured, notes, traced};
+use super::{CALLS, as_loop, measured, notes, traced};
 use crate::block::{block, sandbox};
 use crate::support::files::{Folder, text};
 use crate::support::tools::gcc;
@@ -34,12 +34,8 @@ fn a_long_loop_is_left_after_the_iterations_whose_memory_is_known() {
     let Some(program) = gcc(folder.path(), LONG, &["-O1"], "program") else { return };
     let Some(_busy) = sandbox() else { return };
     let place = format!("{}:total@0", text(&program));
-    let Some(captured) =
-        traced(block([&*place, "--quick", "--budget", "50", "--format", "json", "--entry", "1"]))
-    else {
-        return;
-    };
-    let captured = captured.json();
+    let asked = [&*place, "--quick", "--budget", "50", "--format", "json", "--entry", "1"];
+    let Some(captured) = as_loop(&asked) else { return };
     let notes = notes(&captured);
     let iterations = notes.split(" iterations with the program's").next().unwrap();
     let iterations: u64 = iterations.rsplit(' ').next().unwrap().parse().unwrap_or(0);
