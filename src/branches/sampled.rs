@@ -50,16 +50,18 @@ pub fn estimate(longest: usize, rules: &Rules, bursts: &[Burst]) -> BTreeMap<u64
     };
     let of = &of;
     let without = Rules { calls: CallHistory::Low, ..rules.clone() };
-    let sizes = BTreeSet::from([least, most]);
-    let mut others: Vec<(u32, &Rules)> =
-        sizes.into_iter().filter(|size| *size != typical).map(|size| (size, rules)).collect();
+    let sizes = BTreeSet::from([least, typical, most]);
+    let mut histories = vec![rules];
     let is_call =
         |branch: &Branch| matches!(branch.kind, Kind::Called { .. } | Kind::IndirectCall { .. });
     if rules.calls == CallHistory::Unknown
         && bursts.iter().any(|one| one.branches.iter().any(is_call))
     {
-        others.push((typical, &without));
+        histories.push(&without);
     }
+    let all = histories.into_iter().flat_map(|rules| sizes.iter().map(move |size| (*size, rules)));
+    let others: Vec<(u32, &Rules)> =
+        all.filter(|(size, of)| *size != typical || of.calls != rules.calls).collect();
     let (mut all, others) = std::thread::scope(|scope| {
         let spawned = |model| (model, Builder::new().spawn_scoped(scope, move || of(model)));
         let others: Vec<_> = others.into_iter().map(spawned).collect();

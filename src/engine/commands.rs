@@ -91,16 +91,80 @@ fn values(module: &str, command: &[String]) -> Option<Vec<String>> {
     name.contains(".so").then(|| command.to_vec())
 }
 
-/// The command of a recording: of perf's own command line what it ran, empty where that cannot be told.
+/// Options of `perf record` that name what is recorded: the command then only says how long.
+const OTHER_TARGETS: [&str; 12] = [
+    "-a",
+    "--all-cpus",
+    "-p",
+    "--pid",
+    "-t",
+    "--tid",
+    "-C",
+    "--cpu",
+    "-u",
+    "--uid",
+    "-G",
+    "--cgroup",
+];
+/// Those whose value is the next word (perf-record(1), perf 6.12).
+const WITH_VALUE: [&str; 26] = [
+    "-e",
+    "--event",
+    "-c",
+    "--count",
+    "-F",
+    "--freq",
+    "-o",
+    "--output",
+    "-m",
+    "--mmap-pages",
+    "-k",
+    "--clockid",
+    "-j",
+    "--branch-filter",
+    "-D",
+    "--delay",
+    "--call-graph",
+    "--filter",
+    "--vmlinux",
+    "--affinity",
+    "--control",
+    "--max-size",
+    "-r",
+    "--realtime",
+    "--proc-map-timeout",
+    "--debuginfod",
+];
+
+/// The command of a recording: of perf's own command line what it ran; empty where that cannot be told, or only timed the
+/// recording of something else.
 pub(crate) fn recorded(command: &[String]) -> &[String] {
     let [perf, record, rest @ ..] = command else { return command };
     if perf.rsplit('/').next() != Some("perf") || record != "record" {
         return command;
     }
-    // Values of options are no programs.
-    let begin = rest.iter().position(|word| word == "--" || is_program(word));
-    let begin = begin.map(|at| at + usize::from(rest[at] == "--"));
-    begin.map_or(&[], |at| &rest[at..])
+    let mut at = 0;
+    while let Some(word) = rest.get(at) {
+        match word.as_str() {
+            "--" => return &rest[at + 1..],
+            option if is_other_target(option) => return &[],
+            option if WITH_VALUE.contains(&option) => at += 2,
+            option if option.starts_with('-') => at += 1,
+            program if is_program(program) => return &rest[at..],
+            _ => at += 1,
+        }
+    }
+    &[]
+}
+
+/// Whether an option, or one with its value in the same word, names another target.
+fn is_other_target(option: &str) -> bool {
+    let is_long = |word: &str| word.starts_with("--");
+    let of = |target: &str| match is_long(target) {
+        true => option.split('=').next() == Some(target),
+        false => option.starts_with(target) && !is_long(option),
+    };
+    OTHER_TARGETS.into_iter().any(of)
 }
 
 /// Whether the program of a command is here.
@@ -110,7 +174,7 @@ pub(crate) fn is_here(command: &[String]) -> bool {
 
 fn is_program(word: &str) -> bool {
     let file = found(word, &[]).and_then(|path| path.metadata().ok());
-    file.is_some_and(|file| file.permissions().mode() & 0o111 != 0)
+    file.is_some_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
 /// The file that a command runs.
@@ -151,6 +215,25 @@ mod tests {
         );
         assert_eq!(add(&carried, ""), "", "no command");
         assert_eq!(add(&Carried::default(), "tdtool block a:0x1"), "tdtool block a:0x1");
+    }
+
+    /// What perf-record(1) says of its options; a command beside another target only says how long.
+    #[test]
+    fn the_command_of_a_recording_is_what_was_recorded() {
+        let own = std::env::current_exe().unwrap().display().to_string();
+        let of = |line: &str| {
+            let line = line.replace("OWN", &own);
+            let all: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            recorded(&all).join(" ").replace(&own, "OWN")
+        };
+        for line in ["-g OWN 7", "-F 99 -g -- OWN 7", "-o OWN -e cycles:u OWN 7", "-F99 /tmp OWN 7"]
+        {
+            assert_eq!(of(&format!("perf record {line}")), "OWN 7", "{line}");
+        }
+        for line in ["-a sleep 1", "--pid=7 sleep 1", "-p7 -g -- OWN 7", "-C 0 OWN 7", "-g"] {
+            assert_eq!(of(&format!("/usr/bin/perf record {line}")), "", "{line}");
+        }
+        assert_eq!(of("OWN 7"), "OWN 7");
     }
 
     #[test]

@@ -114,6 +114,6 @@ fn an_ok_is_within_five_percent_of_the_known_throughput() {
         }
     }
     eprintln!("{judged} judged, {contended} skipped: contention; wrong: {wrong:#?}");
-    // Of few, one: a neighbour may have slowed it in all its samples.
-    assert!(wrong.len() <= (judged / 20).max(1), "{} of {judged} wrong: {wrong:#?}", wrong.len());
+    need!(judged >= SAMPLE / 2, format!("{contended} of {} contended", judged + contended));
+    assert!(wrong.len() * 20 <= judged, "{} of {judged} wrong: {wrong:#?}", wrong.len());
 }

@@ -139,7 +139,14 @@ def changed(sound, tool, path, program, home, may, which):
     """The outputs that say something else; those that may not only if the same numbers of them do so three times, as the machine
     errs, too."""
     found = outputs(tool, path, program, home, which)
-    differ = lambda name, said: set.intersection(*(differences(one[name], said[name], name) for one in sound))
+    def differ(name, said):
+        """The places that differ from every run without a fault; of a list of another length it is the list."""
+        each = [differences(one[name], said[name], name) for one in sound]
+        if not all(each):
+            return set()
+        is_in = lambda place, places: any(place[:len(other)] == other or other[:len(place)] == place for other in places)
+        return {place for places in each for place in places if all(is_in(place, others) for others in each)}
+
     different = {name: places for name in found if (places := differ(name, found))}
     for _ in range(2):
         for of in {OUTPUTS[name] for name in different if name not in may}:

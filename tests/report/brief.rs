@@ -142,8 +142,8 @@ fn an_estimate_is_a_verdict_a_tree_and_loops() {
 fn a_verdict_says_what_is_known_of_its_cause() {
     for (name, cause) in [
         ("zen4/divider", "of its time goes to division."),
-        ("zen4/list-walk", "ns where memory takes 52, probably TLB misses: try huge pages"),
-        ("zen3/list-walk", "ns where memory takes 53, probably TLB misses: try huge pages"),
+        ("zen4/list-walk", "ns where memory takes 52, probably TLB misses: huge pages may help"),
+        ("zen3/list-walk", "ns where memory takes 53, probably TLB misses: huge pages may help"),
     ] {
         let file = root().join(format!("tests/processors/{name}.evidence.json.gz"));
         let found = tdtool(["report", text(&file), "--format", "json"]).succeeded().json();

@@ -2,12 +2,12 @@
 
 use super::{compiled, report};
 use crate::support::files::Folder;
-use crate::support::quiet::busy;
+use crate::support::quiet::alone;
 use crate::support::run::{program, run};
 use crate::support::trial::{Trial, assert_holds, claim};
 use serde_json::Value;
 
-/// Calls of one of four functions, at random or in turn; prints the processor time of the calls.
+/// Calls of one of four functions, at random, or of the first; prints the processor time of the calls.
 const CALLS: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ int main(int count, char **arguments) {
     int is_random = !strcmp(arguments[1], "random");
     for (long i = 0; i < sizeof order; i++) {
         x ^= x << 13; x ^= x >> 7; x ^= x << 17;
-        order[i] = is_random ? x >> 40 & 3 : i & 3;
+        order[i] = is_random ? x >> 40 & 3 : 0;
     }
     clock_t start = clock();
     long sum = calls(atol(arguments[2]));
@@ -42,7 +42,7 @@ const ROUNDS: &str = "40";
 
 #[test]
 fn what_mispredicted_calls_cost_is_theirs_though_it_is_sampled_in_the_callees() {
-    let _busy = busy();
+    let _alone = alone();
     let folder = Folder::new();
     let Some(calls) = compiled(&folder, CALLS, &[]) else { return };
     let seconds = |order: &str| -> Option<f64> {
@@ -50,10 +50,11 @@ fn what_mispredicted_calls_cost_is_theirs_though_it_is_sampled_in_the_callees() 
         ran.stdout.trim().parse().ok()
     };
     assert_holds("mispredicted calls are Bad Speculation", || {
-        let (Some(random), Some(in_turn)) = (seconds("random"), seconds("in turn")) else {
+        // One target is predicted by every processor.
+        let (Some(random), Some(one)) = (seconds("random"), seconds("one")) else {
             return Trial::Unsettled("no times".to_owned());
         };
-        let truth = 1.0 - in_turn / random;
+        let truth = 1.0 - one / random;
         let ran = report(&["--estimate", "--format", "json", "--", &calls, "random", ROUNDS]);
         if ran.code() != Some(0) {
             return Trial::Unsettled(ran.stderr);
@@ -71,7 +72,9 @@ fn judged(estimate: &Value, truth: f64) -> Trial {
     let names = |row: &&Value| row["name"].as_str().is_some_and(|name| name.starts_with('f'));
     let callees: Vec<&Value> =
         estimate["functions"].as_array().expect("rows").iter().filter(names).collect();
-    // Up to 0.1 beside it, as the time of a run varies.
-    claim((low - 0.1..=high + 0.1).contains(&truth), || format!("{truth}: {part:#} {callees:#?}"))
-        .into()
+    // Where it is sampled, it may be that.
+    let may = |row: &&Value| row["parts"]["bad_speculation"]["high"].as_f64() > Some(0.1);
+    // Up to 0.1 beside it, as the time of a run varies; all would say nothing.
+    let is_it = (low - 0.1..=high + 0.1).contains(&truth) && high - low < 0.8;
+    claim(is_it && callees.iter().all(may), || format!("{truth}: {part:#} {callees:#?}")).into()
 }

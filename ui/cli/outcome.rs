@@ -37,8 +37,7 @@ pub fn note_remedy(outcome: &Outcome) {
 
 /// Notes an option that chooses among the nodes of a counted tree, where nothing was counted.
 pub fn note_unused(measure: &MeasureArgs, report: &Report) {
-    let is_counted = report.nodes.iter().any(|node| node.value.is_some());
-    if let (Some(option), false) = (measure.of_counts(), is_counted) {
+    if let (Some(option), false) = (measure.of_counts(), report.is_counted()) {
         message::note(&format!("{option} has no effect: no node of the tree was counted"));
     }
 }

@@ -21,11 +21,6 @@ pub(super) fn faults(report: &Report) -> Option<f64> {
     Some(value("page_faults")? / busy).filter(|rate| *rate >= FAULTS)
 }
 
-/// Whether a node of the tree was counted.
-pub(super) fn is_counted(report: &Report) -> bool {
-    report.nodes.iter().any(|node| node.value.is_some())
-}
-
 /// The node of level 1 that has mispredicted branches, as all tables call it.
 const SPECULATION: &str = "Bad Speculation";
 

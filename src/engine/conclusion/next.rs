@@ -1,6 +1,6 @@
 //! What to do next: at most three commands, each of which runs as it is.
 
-use super::facts::{MUCH, faults, is_counted, is_mispredicted, kernel};
+use super::facts::{MUCH, faults, is_mispredicted, kernel};
 use crate::commands::{block, is_here, recorded};
 use crate::documents::conclusion::Step;
 use crate::documents::estimate::Row;
@@ -39,7 +39,7 @@ pub(super) fn next(report: &Report, live: Option<&LiveAsk>) -> Vec<Step> {
             let rows = std::iter::once(&estimate.program).chain(hot);
             steps.extend(rows.filter_map(further));
         }
-        None if is_counted(report) => {
+        None if report.is_counted() => {
             steps.extend(of.as_ref().and_then(|of| branches(report, of)));
             steps.extend(live.map_or(Vec::new(), |ask| deeper(report, ask)));
         }

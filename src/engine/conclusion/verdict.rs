@@ -1,6 +1,6 @@
 //! The verdict: what takes the time, with the number, as far as it is known.
 
-use super::facts::{MUCH, faults, is_counted, kernel};
+use super::facts::{MUCH, faults, kernel};
 use crate::documents::estimate::Estimate;
 use crate::documents::report::{FindingKind, Report};
 use crate::documents::report_code::{CodeRow, FunctionRow, Sampled};
@@ -22,7 +22,7 @@ const THOUSAND: f64 = 1000.0;
 
 /// The verdict; none where nothing was measured, or of several trees.
 pub(super) fn verdict(report: &Report) -> Option<String> {
-    if is_counted(report) {
+    if report.is_counted() {
         return counted(report);
     }
     match &report.estimate {

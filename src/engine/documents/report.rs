@@ -290,6 +290,11 @@ fn one() -> u32 {
 }
 
 impl Report {
+    /// Whether a node of the tree was counted.
+    pub fn is_counted(&self) -> bool {
+        self.nodes.iter().any(|node| node.value.is_some())
+    }
+
     /// An empty report about `subject`.
     pub fn new(source: Source) -> Self {
         Self {

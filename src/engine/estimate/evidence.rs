@@ -73,7 +73,7 @@ impl Context<'_> {
         Evidence {
             cycles: Interval::relative(self.cycles * share, error).widened(self.clock.error),
             retiring: self.retiring(function, piece).map(|one| one.widened(self.entries_error)),
-            mispredicted: self.mispredicted(function, piece),
+            mispredicted: self.mispredicted(function, piece, Branches::All),
             isolated: isolated.as_ref().map(scaled).map_err(Clone::clone),
             other_values: own_values::divides(function, piece)
                 && isolated.as_ref().is_ok_and(|found| found.values != Values::Own),
@@ -164,28 +164,32 @@ impl Context<'_> {
     /// The recorded indirect calls of a piece, what they cost with its error.
     pub fn indirect_calls(&self, function: &Function, piece: &Piece) -> Calls {
         let mut all = Calls::default();
-        for block in piece.blocks.iter().filter(|_| self.branches) {
-            let last = function.instructions(*block).last();
-            let is_call =
-                |(_, inst): &(u64, Inst)| inst.decoded.flow_control() == FlowControl::IndirectCall;
-            if !last.is_some_and(is_call) {
-                continue;
-            }
+        let calls = piece.blocks.iter().filter(|block| ends_in_call(function, **block));
+        for block in calls.filter(|_| self.branches) {
             for row in self.counted.branches(&function.module, function.range(*block)) {
                 let Some(found) = &row.mispredicted else { continue };
-                let Some(cost) = lost_to(found, self.penalty) else { continue };
                 all.executed += function.executed(*block);
                 all.number += found.value;
-                all.cost = all.cost.plus_alike(cost);
+                match lost_to(found, self.penalty) {
+                    Some(cost) => all.cost = all.cost.plus_alike(cost),
+                    None => all.unknown += found.high * LONGEST,
+                }
             }
         }
         all.cost = all.cost.widened(PENALTY).widened(self.entries_error);
         all
     }
 
-    fn mispredicted(&self, function: &Function, piece: &Piece) -> Mispredicted {
+    /// What mispredictions of these branches cost.
+    pub fn mispredicted(
+        &self,
+        function: &Function,
+        piece: &Piece,
+        which: Branches,
+    ) -> Mispredicted {
         let mut sum = Wrong::default();
-        for block in &piece.blocks {
+        let is_one = |block: &&usize| which == Branches::All || !ends_in_call(function, **block);
+        for block in piece.blocks.iter().filter(is_one) {
             let most = most(&self.counted, function, *block);
             let range = function.range(*block);
             let rows = self.counted.branches(&function.module, range);
@@ -204,6 +208,20 @@ impl Context<'_> {
         let unknown = sum.unknown.map(|(most, why)| (most * (1.0 + self.entries_error), why));
         Mispredicted { cycles: known, unknown }
     }
+}
+
+/// Branches of a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Branches {
+    All,
+    /// Without indirect calls.
+    Others,
+}
+
+/// Whether a block ends in an indirect call.
+fn ends_in_call(function: &Function, block: usize) -> bool {
+    let last = function.instructions(block).last();
+    last.is_some_and(|(_, inst)| inst.decoded.flow_control() == FlowControl::IndirectCall)
 }
 
 /// The core clock.

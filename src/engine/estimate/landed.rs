@@ -1,6 +1,6 @@
 //! Mispredicted indirect calls of a run: where what they cost is sampled, and the evidence of a piece without the others.
 
-use super::evidence::Context;
+use super::evidence::{Branches, Context};
 use super::landing::{Calls, Landing};
 use super::pieces::{Function, Piece};
 use estimate::{Evidence, Interval, Mispredicted};
@@ -8,8 +8,7 @@ use iced_x86::FlowControl;
 use std::collections::HashMap;
 
 /// What must be known of such a share.
-const LANDED: &str =
-    "calls of it are mispredicted, and the core recovers partly here, partly where it is called";
+const LANDED: &str = "indirect calls to it are mispredicted, and the core recovers partly here, partly where it is called";
 
 /// A smaller share of a piece's time is not worth a word.
 const LEAST: f64 = 0.01;
@@ -21,6 +20,7 @@ pub(super) fn landing(context: &Context, functions: &[Function]) -> Landing {
         let own = context.indirect_calls(function, piece);
         found.moved += own.cost.value - kept(&own, context, (function, piece));
         found.all.cost = found.all.cost.plus_alike(own.cost);
+        found.all.unknown += own.unknown;
         found.all.number += own.number;
         found.all.executed += own.executed;
     }
@@ -28,7 +28,8 @@ pub(super) fn landing(context: &Context, functions: &[Function]) -> Landing {
     for function in functions {
         let Some(start) = function.start() else { continue };
         let directly = direct.get(&(function.module.as_str(), start)).copied().unwrap_or(0.0);
-        let called = function.executed(0) - directly;
+        let entered = function.entries.first().and_then(|count| count.as_ref().ok());
+        let called = entered.map_or(f64::INFINITY, |count| *count as f64 - directly);
         if called > 0.0 {
             found.called.insert((function.module.clone(), start), called);
         }
@@ -72,15 +73,13 @@ pub(super) fn split(
     let called = context.landing.called.get(&(function.module.clone(), start));
     let called = called.filter(|_| has_start).copied().unwrap_or(0.0);
     let landed = context.landing.landed(called);
-    if own.cost.high.max(landed.high) <= LEAST * whole.cycles.value {
+    if own.cost.high.max(own.unknown).max(landed.high) <= LEAST * whole.cycles.value {
         return None;
     }
-    let all = whole.mispredicted.cycles;
-    let others =
-        Interval::new(all.value - own.cost.value, all.low - own.cost.low, all.high - own.cost.high);
+    let others = context.mispredicted(function, piece, Branches::Others).cycles;
     let kept = Interval::new(kept(&own, context, (function, piece)), 0.0, own.cost.high);
     let here = Interval::new(landed.value, 0.0, landed.value);
-    let cycles = others.clamped(0.0, f64::INFINITY).plus_alike(kept).plus_alike(here);
+    let cycles = others.plus_alike(kept).plus_alike(here);
     let mut unknown = whole.mispredicted.unknown.clone();
     if landed.above() > 0.0 {
         unknown.get_or_insert_with(|| (0.0, LANDED.to_owned())).0 += landed.above();

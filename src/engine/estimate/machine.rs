@@ -37,7 +37,9 @@ pub(super) fn width(core: &Arc<Core>) -> Result<Interval> {
     }
     Ok(tested?.map_or(WIDTHS, |seen| {
         let least = seen.fastest.round().max(1.0);
-        Interval::new(least.max(WIDTHS.value), least, least.max(WIDTHS.high))
+        // One as wide as any that is known may be wider.
+        let most = if least < WIDTHS.high { WIDTHS.high } else { 2.0 * least };
+        Interval::new(least.max(WIDTHS.value), least, most)
     }))
 }
 

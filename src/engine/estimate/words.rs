@@ -40,8 +40,8 @@ fn cause(part: Part, grounds: &Grounds) -> String {
 fn advice(part: Part, grounds: &Grounds) -> String {
     match (part, grounds.walks) {
         (Part::MemoryBound, Some((load, memory))) => format!(
-            " Its costliest load takes {load:.0} ns where memory takes {memory:.0}, probably TLB misses: try huge pages \
-             (madvise, or GLIBC_TUNABLES=glibc.malloc.hugetlb=1)."
+            " Its costliest load takes {load:.0} ns where memory takes {memory:.0}, probably TLB misses: huge pages may help \
+             (madvise; of malloc GLIBC_TUNABLES=glibc.malloc.hugetlb=1)."
         ),
         _ => String::new(),
     }

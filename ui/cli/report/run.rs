@@ -70,7 +70,8 @@ fn of_recordings(
     };
     let mut progress = progress(args);
     let show_progress = &mut |done, all| progress.show(done, all);
-    let mut last = None;
+    // Options of counts have had an effect if any interval has some.
+    let (mut last, mut has_counts) = (None, false);
     for report in of_files(settings.library, &ask, code.as_ref(), show_progress)? {
         let stacks_only = args.stacks_only();
         // A page shows them, files for other tools do not.
@@ -83,9 +84,12 @@ fn of_recordings(
         if !stacks_only {
             destination.document(&report)?;
         }
+        has_counts |= report.is_counted();
         last = Some(report);
     }
-    last.iter().for_each(|report| note_unused(&args.measure, report));
+    if !has_counts {
+        last.iter().for_each(|report| note_unused(&args.measure, report));
+    }
     if destination.wants_whole() {
         ask.intervals = false;
         let reports = of_files(settings.library, &ask, code.as_ref(), &mut |_, _| {})?;

@@ -22,6 +22,7 @@ pub mod row;
 pub mod several;
 mod timed;
 
+use crate::commands::recorded;
 use crate::documents::report::{InfoRow, NodeRow, Place, Report};
 use crate::format;
 use code::CodeDiff;
@@ -125,10 +126,11 @@ pub fn diff((file_a, a): (&str, &Report), (file_b, b): (&str, &Report)) -> Diff 
 
 /// That how much runs of one program differ is not known, and what measures it.
 fn one_run(a: &Report, b: &Report) -> String {
-    let how = match (&a.command, &b.command) {
+    let command = |of: &Report| of.command.as_deref().map(|all| recorded(all).to_vec());
+    let how = match (command(a), command(b)) {
         // The same words are mostly two builds, of which one is there.
-        (Some(a), Some(b)) if a != b => {
-            format!("`tdtool bench {} -- {}` measures it", format::command(a), format::command(b))
+        (Some(a), Some(b)) if a != b && !a.is_empty() && !b.is_empty() => {
+            format!("`tdtool bench {} -- {}` measures it", format::command(&a), format::command(&b))
         }
         _ => "more runs of a side (--to) show it".to_owned(),
     };
