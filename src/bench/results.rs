@@ -91,7 +91,7 @@ pub fn form_result(timed: &FormTiming, copies: usize, reason: Option<String>) ->
 /// A block that could not be run.
 pub fn fail(measurement: &mut Measurement, failure: &Failure) {
     measurement.status = Status::Failed;
-    measurement.reason = Some(failure.reason.clone());
+    measurement.reason = Some(failure.reason.to_string());
     measurement.location = Some(FaultLocation {
         copy: failure.copy,
         instruction: failure.instruction,

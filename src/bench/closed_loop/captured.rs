@@ -24,6 +24,7 @@ use crate::initial::values::Values;
 use crate::runner::{Runner, Segment};
 use crate::sandbox::{Ended, layout as at};
 use std::collections::BTreeSet;
+use std::fmt;
 use tma::Result;
 
 /// How far `[rip+x]` operands may lie apart to keep their distances.
@@ -31,10 +32,38 @@ const RIP_ROOM: u64 = 0x10_0000;
 /// How far from where `[rip+x]` points its data may be.
 const TABLE: u64 = 0x1_0000;
 
-/// The reason where flags, masks or what it reads of the system decide.
-const UNLIKE: &str = "it does not end as in the program";
-/// The reason where a register does not end it as planned.
-const OVERRAN: &str = "it does not end where its registers say";
+/// Why a loop cannot be run with its program's values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// Flags, masks or what it reads of the system decide.
+    Unlike,
+    /// A register does not end it as planned.
+    Overran,
+    /// Any other reason: none decides which execution is tried next.
+    Other(String),
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unlike => "it does not end as in the program",
+            Self::Overran => "it does not end where its registers say",
+            Self::Other(text) => text,
+        })
+    }
+}
+
+impl From<String> for Unfit {
+    fn from(text: String) -> Self {
+        Self::Other(text)
+    }
+}
+
+impl From<&str> for Unfit {
+    fn from(text: &str) -> Self {
+        Self::Other(text.to_owned())
+    }
+}
 
 /// Address (p_vaddr) and bytes of the parts of some code.
 type Code<'a> = &'a [(u64, Vec<u8>)];
@@ -75,26 +104,26 @@ impl Captured {
         snapshot: &Snapshot,
         (code, (trips, registers)): (Code<'_>, (u64, [u64; 16])),
         bounded: Option<Bounded>,
-    ) -> Result<std::result::Result<Self, String>> {
+    ) -> Result<std::result::Result<Self, Unfit>> {
         let region = match bounded.as_ref().and_then(|bounded| bounded.counter) {
             Some(counter) => counted(code, snapshot.address, counter),
             None => moved(code, snapshot.address),
         };
         let region = match region {
             Ok(region) => region,
-            Err(why) => return Ok(Err(why)),
+            Err(why) => return Ok(Err(why.into())),
         };
         let segments = |r: &iced_x86::UsedRegister| {
             matches!(r.register(), iced_x86::Register::FS | iced_x86::Register::GS)
         };
         if region.block.instructions.iter().flat_map(|i| &i.registers).any(segments) {
-            return Ok(Err("it accesses memory through fs or gs".to_owned()));
+            return Ok(Err("it accesses memory through fs or gs".into()));
         }
         let prefetches =
             |i: &isa::code::Inst| format!("{:?}", i.decoded.mnemonic()).starts_with("Prefetch");
         if region.block.instructions.iter().any(prefetches) {
             // No fault maps a page that is only prefetched, and each prefetch of it walks the page table.
-            return Ok(Err("it prefetches, and not from known pages only".to_owned()));
+            return Ok(Err("it prefetches, and not from known pages only".into()));
         }
         let required_state = RequiredState::of_region(&region.block);
         let rip_area = runner.worker()?.rip_area() & !(at::PAGE - 1);
@@ -180,11 +209,12 @@ pub(super) fn run_once(runner: &mut Runner, program: &Program) -> Result<Ended> 
 }
 
 /// Why it did not come to its end.
-fn words(ended: &Ended) -> String {
-    match ended {
+fn words(ended: &Ended) -> Unfit {
+    let text = match ended {
         Ended::Fault(fault) => format!("it raises signal {} at {:#x}", fault.signal, fault.cr2),
         Ended::MapRefused(fault) => format!("the page at {:#x} cannot be mapped", fault.cr2),
         Ended::TooManyPages(_) => format!("it accesses more than {} pages", at::PHYSICAL_MAX),
-        _ => "it does not come to an end".to_owned(),
-    }
+        _ => return "it does not come to an end".into(),
+    };
+    text.into()
 }

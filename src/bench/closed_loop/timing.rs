@@ -7,6 +7,7 @@ use super::traced::{Ready, ready};
 use crate::Snapshot;
 use crate::checks::Footprint;
 use crate::harness::required_state::RequiredState;
+use crate::initial::failure::Why;
 use crate::initial::init::REGISTERS;
 use crate::profiler::Profiler;
 use crate::timing::form_timing::FormTiming;
@@ -37,7 +38,7 @@ impl Profiler {
         &mut self,
         block: &Block,
         required_state: &RequiredState,
-    ) -> Result<Option<std::result::Result<ClosedLoop, String>>> {
+    ) -> Result<Option<std::result::Result<ClosedLoop, Why>>> {
         let own = self.options.snapshot.clone();
         let snapshot = own.filter(|snapshot| snapshot.is_of(block));
         let outcome = match snapshot {
@@ -55,9 +56,9 @@ impl Profiler {
         &mut self,
         block: &Block,
         snapshot: &Snapshot,
-    ) -> Result<std::result::Result<ClosedLoop, String>> {
+    ) -> Result<std::result::Result<ClosedLoop, Why>> {
         let mut executions = Vec::new();
-        let (mut first, mut reason, mut dropped) = (None, String::new(), Vec::new());
+        let (mut first, mut reason, mut dropped) = (None, Why::from(""), Vec::new());
         let mut footprint: Option<Footprint> = None;
         let mut overlapping = 0;
         for one in snapshot.others.iter().rev().chain([snapshot]) {
@@ -77,7 +78,7 @@ impl Profiler {
                     executions.extend(reproduced);
                 }
                 Err(why) => {
-                    dropped.push(why.clone());
+                    dropped.push(why.to_string());
                     reason = why;
                 }
             }
@@ -146,10 +147,10 @@ impl Profiler {
         &mut self,
         block: &Block,
         snapshot: &Snapshot,
-    ) -> Result<std::result::Result<(Captured, FormTiming, bool), String>> {
+    ) -> Result<std::result::Result<(Captured, FormTiming, bool), Why>> {
         let mut captured = match Captured::new(&mut self.runner, snapshot)? {
             Ok(captured) => captured,
-            Err(why) => return Ok(Err(format!("not with the program's values: {why}"))),
+            Err(why) => return Ok(Err(format!("not with the program's values: {why}").into())),
         };
         let look = captured.form(1, 1);
         let rough = match look.rough(&mut self.runner, &self.options, None, None)? {
@@ -169,7 +170,7 @@ impl Profiler {
             let by_lengths = captured.by_lengths;
             captured = match Captured::new(&mut self.runner, snapshot)? {
                 Ok(again) => again,
-                Err(why) => return Ok(Err(format!("not with the program's values: {why}"))),
+                Err(why) => return Ok(Err(format!("not with the program's values: {why}").into())),
             };
             captured.by_lengths = by_lengths;
         }
@@ -186,7 +187,7 @@ impl Profiler {
             return Ok(Err(failure.reason));
         }
         if self.runner.pages().as_ref() != Some(&captured.pages) {
-            return Ok(Err("a page was mapped during timing".to_owned()));
+            return Ok(Err("a page was mapped during timing".into()));
         }
         Ok(Ok((captured, timed, overlapping.is_some())))
     }
@@ -195,7 +196,7 @@ impl Profiler {
         &mut self,
         block: &Block,
         required_state: &RequiredState,
-    ) -> Result<std::result::Result<ClosedLoop, String>> {
+    ) -> Result<std::result::Result<ClosedLoop, Why>> {
         let ready = match ready(&mut self.runner, block, required_state, &self.options)? {
             Ok(ready) => ready,
             Err(reason) => return Ok(Err(reason)),
@@ -231,7 +232,7 @@ impl Profiler {
             return Ok(Err(failure.reason));
         }
         if self.runner.pages().as_ref() != Some(&setup.pages) {
-            return Ok(Err("a page was mapped during timing".to_owned()));
+            return Ok(Err("a page was mapped during timing".into()));
         }
         let how = format!("{long} iterations, {words}");
         let (values, pages) = (setup.values.clone(), setup.pages.clone());

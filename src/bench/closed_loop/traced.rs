@@ -7,6 +7,7 @@ use crate::harness::forms;
 use crate::harness::loop_counter::LoopCounter;
 use crate::harness::required_state::RequiredState;
 use crate::initial::discover::run_once;
+use crate::initial::failure::Why;
 use crate::initial::run_setup::RunSetup;
 use crate::initial::slots::{Slot, needed};
 use crate::runner::{BLOCK_CODE, Runner, Segment};
@@ -43,10 +44,10 @@ pub(super) fn ready(
     block: &Block,
     required_state: &RequiredState,
     options: &Options,
-) -> Result<std::result::Result<Ready, String>> {
+) -> Result<std::result::Result<Ready, Why>> {
     let l1_bytes = options.core.l1_data.map(tma::Cache::bytes);
     let mut most = MOST.min(traceable(block));
-    let mut reason = "its arrays would not fit the L1 data cache".to_owned();
+    let mut reason = Why::from("its arrays would not fit the L1 data cache");
     while most >= FEWEST {
         let Some(plan) = plan(block, l1_bytes, most) else { break };
         match attempt(runner, block, required_state, options, &plan)? {
@@ -78,7 +79,7 @@ fn attempt(
     required_state: &RequiredState,
     options: &Options,
     plan: &Plan,
-) -> Result<std::result::Result<Ready, String>> {
+) -> Result<std::result::Result<Ready, Why>> {
     runner.images(&plan.images)?;
     let run = |runner: &mut Runner, copies: usize| {
         run_once(runner, block, required_state, (copies, &plan.values), options)
@@ -98,7 +99,7 @@ fn attempt(
                 Err(failure) => return Ok(Err(failure.reason)),
             };
             let Ok(after) = <[u64; 16]>::try_from(after) else {
-                return Ok(Err("its registers could not be read".to_owned()));
+                return Ok(Err("its registers could not be read".into()));
             };
             *start = after;
         }
@@ -119,23 +120,19 @@ fn attempt(
 }
 
 /// Copies chained by back edges that all go the same way in the first `iterations`.
-fn chained(
-    block: &Block,
-    setup: RunSetup,
-    iterations: usize,
-) -> std::result::Result<Ready, String> {
+fn chained(block: &Block, setup: RunSetup, iterations: usize) -> std::result::Result<Ready, Why> {
     let directions = &setup.taken[..iterations.min(setup.taken.len())];
     let taken = directions.first().copied().unwrap_or(true);
     // Its last one leaves, where it does.
     let same = directions.iter().filter(|t| **t == taken).count();
     if same + 1 < directions.len() {
-        return Err("its back edge is not always taken, and depends on values".to_owned());
+        return Err("its back edge is not always taken, and depends on values".into());
     }
-    let counter = LoopCounter::of(block).map_err(str::to_owned)?;
+    let counter = LoopCounter::of(block)?;
     let copies = CHAINED_INSTRUCTIONS.div_ceil(block.instructions.len()).max(1);
     let long = (iterations / copies) as u32 & !1;
     if long < 4 {
-        return Err("it runs for too few iterations".to_owned());
+        return Err("it runs for too few iterations".into());
     }
     let how = Closed::Counted(counter, !taken);
     Ok(Ready { setup, how, iterations: (long, long / 2), copies })

@@ -3,6 +3,7 @@
 
 use iced_x86::{FlowControl, Instruction};
 use isa::code::Block;
+use std::fmt;
 use std::ops::Range;
 
 /// How far a short jump reaches.
@@ -15,11 +16,32 @@ const SHORT: usize = 2;
 const LONGEST: u64 = 16 * 1024;
 /// Bytes of a cache line.
 const LINE: usize = 64;
-/// The reason where bytes between its parts, or within the reach of its short jumps, do not suffice for jumps
-/// to its end.
-pub(super) const NO_ROOM: &str = "there is no room for a jump out of it";
 /// `int3`.
 pub(super) const TRAP: u8 = 0xcc;
+
+/// Why code cannot be moved at the distances that it has.
+#[derive(Debug)]
+pub(super) enum Fixed {
+    /// Bytes between its parts, or within the reach of its short jumps, do not suffice for jumps to its end.
+    NoRoom,
+    /// Nor at others.
+    Other(String),
+}
+
+impl fmt::Display for Fixed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoRoom => "there is no room for a jump out of it",
+            Self::Other(text) => text,
+        })
+    }
+}
+
+impl From<String> for Fixed {
+    fn from(text: String) -> Self {
+        Self::Other(text)
+    }
+}
 
 /// Code with its jumps, not yet at an address.
 #[derive(Debug, Clone)]
@@ -63,16 +85,16 @@ impl Region {
     /// The code of `ranges` (address and bytes), which is entered at `entry`, at the distances that it has.
     ///
     /// # Errors
-    /// Why it cannot be moved so, or must not be run; [`NO_ROOM`].
-    pub fn new(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Self, String> {
+    /// Why it cannot be moved so, or must not be run.
+    pub(super) fn new(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Self, Fixed> {
         let end = |range: &(u64, Vec<u8>)| range.0 + range.1.len() as u64;
         let (Some(first), Some(last)) =
             (ranges.iter().map(|r| r.0).min(), ranges.iter().map(end).max())
         else {
-            return Err("it has no code".to_owned());
+            return Err(Fixed::Other("it has no code".to_owned()));
         };
         if last - first > LONGEST {
-            return Err(format!("its code extends over {} bytes", last - first));
+            return Err(format!("its code extends over {} bytes", last - first).into());
         }
         let place = |address: u64| REACH + JUMP + (address - first) as usize;
         let room = (last - first) as usize + 2 * (REACH + JUMP);
@@ -116,9 +138,9 @@ impl Region {
         (start, at): (u64, usize),
         inside: &impl Fn(u64) -> bool,
         used: &mut [bool],
-    ) -> Result<(), String> {
+    ) -> Result<(), Fixed> {
         if !is_jump(decoded) {
-            return allowed(decoded, &self.bytes[at..at + decoded.len()]);
+            return Ok(allowed(decoded, &self.bytes[at..at + decoded.len()])?);
         }
         let target = start.wrapping_add(decoded.near_branch_target());
         if inside(target) {
@@ -135,14 +157,14 @@ impl Region {
     }
 
     /// Has code that continues at offset `at`, behind the region, leave to the end.
-    fn continues(&mut self, at: usize, used: &mut [bool]) -> Result<(), String> {
+    fn continues(&mut self, at: usize, used: &mut [bool]) -> Result<(), Fixed> {
         let free = |room: Range<usize>| used.get(room).is_some_and(|room| !room.contains(&true));
         if free(at..at + JUMP) {
             self.add_stub(at, used);
             return Ok(());
         }
         if !free(at..at + SHORT) {
-            return Err(NO_ROOM.to_owned());
+            return Err(Fixed::NoRoom);
         }
         used[at..at + SHORT].fill(true);
         let stub = self.stub(at + SHORT, used)?;
@@ -152,13 +174,13 @@ impl Region {
     }
 
     /// The offset of a jump to the end within the reach of a short jump that ends at `behind`.
-    fn stub(&mut self, behind: usize, used: &mut [bool]) -> Result<usize, String> {
+    fn stub(&mut self, behind: usize, used: &mut [bool]) -> Result<usize, Fixed> {
         let reach = behind.saturating_sub(REACH)..behind + REACH;
         if let Some(stub) = self.stubs.iter().find(|stub| reach.contains(stub)) {
             return Ok(*stub);
         }
         let is_free = |at: &usize| used.get(*at..at + JUMP).is_some_and(|r| !r.contains(&true));
-        let stub = reach.clone().find(is_free).ok_or(NO_ROOM)?;
+        let stub = reach.clone().find(is_free).ok_or(Fixed::NoRoom)?;
         self.add_stub(stub, used);
         Ok(stub)
     }

@@ -2,7 +2,7 @@
 //! have to be, and, where wanted, a counter at its entry that ends it after a number of iterations.
 
 use super::entry_counter::Counter;
-use super::region::{JUMP, NO_ROOM, REACH, Region, TRAP, allowed, is_jump};
+use super::region::{Fixed, JUMP, REACH, Region, TRAP, allowed, is_jump};
 use crate::sandbox::layout::{self as at, context};
 use iced_x86::Instruction;
 use isa::code::{Block, Inst};
@@ -45,10 +45,10 @@ struct Layout {
 /// Why it cannot be moved, or must not be run.
 pub fn moved(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Region, String> {
     match Region::new(ranges, entry) {
-        Err(why) if why == NO_ROOM => {
+        Err(Fixed::NoRoom) => {
             relaid(ranges, Ends { entry, counter: None, only_to: None, once: false })
         }
-        other => other,
+        other => other.map_err(|why| why.to_string()),
     }
 }
 

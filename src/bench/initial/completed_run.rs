@@ -1,6 +1,6 @@
 //! What a traced run that completed shows: pages, accesses, lines written, the state at its end.
 
-use super::failure::{Failure, TOO_MANY_LINES};
+use super::failure::{Failure, Why};
 use super::masks::masked;
 use super::trace::{self, Access};
 use super::value_search::{Candidate, ValueSearch};
@@ -48,8 +48,7 @@ impl ValueSearch<'_> {
             self.runner.changed_lines(&pages, start.values.memory, options.physical_pages);
         written_lines(&accesses, &pages, options.physical_pages, &mut lines);
         if lines.len() > at::LINES_MAX {
-            let reason = format!("{TOO_MANY_LINES}{} cache lines", lines.len());
-            return Ok(Err(Failure::of_block(reason)));
+            return Ok(Err(Failure::of_block(Why::TooManyLines(lines.len()))));
         }
         let (values, reseeded) = (start.values.clone(), start.reseeded.clone());
         let end =
@@ -79,7 +78,7 @@ fn harness_access(accesses: &[Access], base: u64) -> Option<Failure> {
         access_end > at::USER_TOP || (a.address < end && access_end > base)
     })?;
     Some(Failure {
-        reason: "an address of the harness itself".to_owned(),
+        reason: "an address of the harness itself".into(),
         copy: Some(access.copy),
         instruction: Some(access.instruction),
         address: Some(access.address),
@@ -94,7 +93,7 @@ fn split_lock(block: &Block, accesses: &[Access]) -> Option<Failure> {
         locked && a.crosses_line()
     })?;
     Some(Failure {
-        reason: "a locked access across a cache line".to_owned(),
+        reason: "a locked access across a cache line".into(),
         copy: Some(access.copy),
         instruction: Some(access.instruction),
         address: Some(access.address),

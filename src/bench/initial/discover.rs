@@ -222,9 +222,9 @@ mod tests {
         // As if the traced run had ended elsewhere.
         setup.end.registers[1] ^= 1;
         let again = replay(&mut runner, &block, &required_state, &setup, &options).unwrap();
-        assert!(again.unwrap_err().reason.contains("registers"));
+        assert!(again.unwrap_err().reason.to_string().contains("registers"));
         setup.pages.pop();
         let again = replay(&mut runner, &block, &required_state, &setup, &options).unwrap();
-        assert!(again.unwrap_err().reason.contains("pages"));
+        assert!(again.unwrap_err().reason.to_string().contains("pages"));
     }
 }

@@ -2,12 +2,52 @@
 
 use crate::harness::program::Program;
 use crate::sandbox::{Ended, Fault, layout as at};
+use std::fmt;
+
+/// The reason of a failure: what decides what is tried next has a name, and the others only a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// The processor lacks an instruction: no values help.
+    Illegal,
+    /// The block's time is up.
+    Late,
+    /// The worker was not scheduled.
+    Taken,
+    /// It writes so many lines, more than the harness can restore.
+    TooManyLines(usize),
+    /// Any other.
+    Other(String),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Illegal => f.write_str("illegal instruction: this processor does not support it"),
+            Self::Late => f.write_str("it takes too long"),
+            Self::Taken => f.write_str("another process occupied the core"),
+            Self::TooManyLines(lines) => write!(f, "it writes {lines} cache lines"),
+            Self::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<String> for Why {
+    fn from(text: String) -> Self {
+        Self::Other(text)
+    }
+}
+
+impl From<&str> for Why {
+    fn from(text: &str) -> Self {
+        Self::Other(text.to_owned())
+    }
+}
 
 /// Why a block cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The reason, without a full stop.
-    pub reason: String,
+    pub reason: Why,
     /// In which copy, from 0.
     pub copy: Option<usize>,
     /// At which instruction, from 0.
@@ -18,7 +58,7 @@ pub struct Failure {
 
 impl Failure {
     /// A failure of the block as a whole.
-    pub fn of_block(reason: impl Into<String>) -> Self {
+    pub fn of_block(reason: impl Into<Why>) -> Self {
         Self { reason: reason.into(), copy: None, instruction: None, address: None }
     }
 
@@ -33,28 +73,19 @@ impl Failure {
     }
 }
 
-/// Start of the reason where the processor lacks an instruction: no values help.
-pub const ILLEGAL: &str = "illegal instruction";
-
-/// The reason where the block's time is up.
-pub const LATE: &str = "it takes too long";
-
-/// Start of the reason where a block writes more lines than the harness can restore.
-pub const TOO_MANY_LINES: &str = "it writes ";
-
 /// The failure for the way in which a run ended.
 pub fn explain(ended: &Ended, program: &Program, page_limit: usize) -> Failure {
     let (reason, fault) = match ended {
         Ended::TooManyPages(fault) if page_limit == 0 => {
-            ("a page fault, and mapping on demand is disabled".to_owned(), Some(fault))
+            ("a page fault, and mapping on demand is disabled".into(), Some(fault))
         }
-        Ended::Done => ("it ran".to_owned(), None),
+        Ended::Done => ("it ran".into(), None),
         Ended::Fault(fault) => (fault_reason(fault), Some(fault)),
-        Ended::MapRefused(fault) => ("the kernel refuses to map the page".to_owned(), Some(fault)),
-        Ended::TooManyPages(fault) => (format!("more than {page_limit} pages"), Some(fault)),
-        Ended::TimedOut => ("the watchdog stopped it after 100 ms".to_owned(), None),
-        Ended::OutOfTime => (LATE.to_owned(), None),
-        Ended::Died(how) => (format!("the worker died: {how}"), None),
+        Ended::MapRefused(fault) => ("the kernel refuses to map the page".into(), Some(fault)),
+        Ended::TooManyPages(fault) => (format!("more than {page_limit} pages").into(), Some(fault)),
+        Ended::TimedOut => ("the watchdog stopped it after 100 ms".into(), None),
+        Ended::OutOfTime => (Why::Late, None),
+        Ended::Died(how) => (format!("the worker died: {how}").into(), None),
     };
     let origin = fault.and_then(|f| f.offset).and_then(|offset| program.origin(offset));
     let page_fault = fault.filter(|f| f.trap == 14);
@@ -66,25 +97,24 @@ pub fn explain(ended: &Ended, program: &Program, page_limit: usize) -> Failure {
     }
 }
 
-fn fault_reason(fault: &Fault) -> String {
-    match (fault.signal, fault.trap) {
+fn fault_reason(fault: &Fault) -> Why {
+    let text = match (fault.signal, fault.trap) {
+        (libc::SIGILL, _) => return Why::Illegal,
         (libc::SIGSEGV, 14) if fault.cr2 < 0x1_0000 => {
-            "an address below the lowest that may be mapped".to_owned()
+            "an address below the lowest that may be mapped"
         }
-        (libc::SIGSEGV, 14) if fault.cr2 >= at::USER_TOP => {
-            "an address of the kernel's half".to_owned()
-        }
-        (libc::SIGSEGV, 14) => "an address of the harness itself".to_owned(),
+        (libc::SIGSEGV, 14) if fault.cr2 >= at::USER_TOP => "an address of the kernel's half",
+        (libc::SIGSEGV, 14) => "an address of the harness itself",
         (libc::SIGSEGV, _) => {
-            "a general protection fault: non-canonical address or misaligned vector".to_owned()
+            "a general protection fault: non-canonical address or misaligned vector"
         }
-        (libc::SIGBUS, 12) => "a stack fault: non-canonical address".to_owned(),
-        (libc::SIGBUS, 17) => "an alignment check".to_owned(),
-        (libc::SIGBUS, _) => "a bus error".to_owned(),
-        (libc::SIGFPE, 0) => "a division error".to_owned(),
-        (libc::SIGFPE, _) => "an unmasked floating-point exception".to_owned(),
-        (libc::SIGILL, _) => format!("{ILLEGAL}: this processor does not support it"),
-        (libc::SIGTRAP, _) => "a trap".to_owned(),
-        (signal, trap) => format!("signal {signal}, trap {trap}"),
-    }
+        (libc::SIGBUS, 12) => "a stack fault: non-canonical address",
+        (libc::SIGBUS, 17) => "an alignment check",
+        (libc::SIGBUS, _) => "a bus error",
+        (libc::SIGFPE, 0) => "a division error",
+        (libc::SIGFPE, _) => "an unmasked floating-point exception",
+        (libc::SIGTRAP, _) => "a trap",
+        (signal, trap) => return format!("signal {signal}, trap {trap}").into(),
+    };
+    text.into()
 }

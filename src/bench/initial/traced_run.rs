@@ -1,6 +1,6 @@
 //! One traced run of the copies: setting it up, running it, where it failed.
 
-use super::failure::{Failure, TOO_MANY_LINES, explain};
+use super::failure::{Failure, Why, explain};
 use super::trace;
 use super::value_search::{Candidate, FailedRun, ValueSearch};
 use crate::harness::forms;
@@ -193,7 +193,7 @@ impl ValueSearch<'_> {
         });
         let fewer_copies_may_help = ran
             .is_none_or(|(ended, _)| matches!(ended, Ended::TooManyPages(_)))
-            || failure.reason.starts_with(TOO_MANY_LINES);
+            || matches!(failure.reason, Why::TooManyLines(_));
         let position = failure.position();
         let touched = match (fault, position, ran) {
             (Some(fault), ..) if fault.trap == 14 => vec![(fault.cr2, 1)],

@@ -1,6 +1,6 @@
 //! The search for initial values: the order in which candidates are tried, one traced run each.
 
-use super::failure::{Failure, ILLEGAL};
+use super::failure::{Failure, Why};
 use super::values::Values;
 use crate::Options;
 use crate::harness::program::Program;
@@ -162,7 +162,7 @@ impl<'a> ValueSearch<'a> {
     pub(super) fn is_hopeless(&self) -> bool {
         self.runner.limit.is_spent()
             || self.options.progress.is_cancelled()
-            || self.first_failure.as_ref().is_some_and(|t| t.failure.reason.starts_with(ILLEGAL))
+            || self.first_failure.as_ref().is_some_and(|run| run.failure.reason == Why::Illegal)
     }
 
     /// Tries one set of values after the other, each with fewer copies if it touches too many pages,

@@ -19,7 +19,7 @@ pub use super::results::rejected;
 use super::results::{empty, fail};
 use super::settings::{MeasuredOn, Settings};
 use crate::counting::Source;
-use crate::initial::failure::{Failure, LATE};
+use crate::initial::failure::{Failure, Why};
 use crate::measurement::{FaultLocation, Measurement, Outcome, Status};
 use crate::runner::{MXCSR_FAST, MXCSR_GRADUAL, Runner};
 use isa::code::Block;
@@ -175,7 +175,7 @@ impl Profiler {
                 false => failure,
             };
             fail(&mut measurement, &failure);
-            if failure.reason == LATE && !limit.was_stopped() {
+            if failure.reason == Why::Late && !limit.was_stopped() {
                 // None of its runs took long: the machine is busy, and the block may well run.
                 measurement.status = Status::Unstable;
             }

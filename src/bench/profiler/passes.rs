@@ -1,8 +1,7 @@
 //! Times passes of a form: waits under contention, and repeats while they disagree.
 
 use super::Profiler;
-use crate::initial::failure::Failure;
-use crate::measurement::TAKEN;
+use crate::initial::failure::{Failure, Why};
 use crate::results::RARE_PASSES;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure::{Form, Pass};
@@ -71,7 +70,7 @@ impl Profiler {
                 Pass::Failed(failure) => return Ok(Some(failure)),
                 Pass::Contended if self.wait_for_idle_core()? => {}
                 Pass::Contended if self.runner.timeouts > before => {
-                    return Ok(Some(Failure::of_block(TAKEN)));
+                    return Ok(Some(Failure::of_block(Why::Taken)));
                 }
                 Pass::Contended => break,
             }

@@ -6,7 +6,7 @@ use crate::checks as assumptions;
 use crate::closed_loop::ClosedLoop;
 use crate::harness::copies;
 use crate::harness::required_state::RequiredState;
-use crate::initial::failure::{Failure, LATE};
+use crate::initial::failure::{Failure, Why};
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Forms, Measurement};
 use crate::plausibility::ends;
@@ -113,8 +113,10 @@ impl Profiler {
             return Ok(Err(failure));
         }
         if self.runner.pages().as_ref() != Some(&setup.pages) {
-            let is_late = self.runner.limit.is_over();
-            let why = if is_late { LATE } else { "a page was mapped during timing" };
+            let why = match self.runner.limit.is_over() {
+                true => Why::Late,
+                false => "a page was mapped during timing".into(),
+            };
             return Ok(Err(Failure::of_block(why)));
         }
         if let Some(reason) = other_pages(&self.options, &setup.pages) {

@@ -1,6 +1,6 @@
 //! Whether executions end alike, and as in the program.
 
-use super::{Captured, OVERRAN, RIP_ROOM, TABLE, UNLIKE, run_once, words};
+use super::{Captured, RIP_ROOM, TABLE, Unfit, run_once, words};
 use crate::closed_loop::leave_early::Bounded;
 use crate::runner::Runner;
 use crate::sandbox::{Ended, layout as at};
@@ -15,7 +15,7 @@ impl Captured {
     pub(super) fn run_alike(
         &mut self,
         runner: &mut Runner,
-    ) -> Result<std::result::Result<(), String>> {
+    ) -> Result<std::result::Result<(), Unfit>> {
         let mut ends = Vec::new();
         let shortest = self.bounded.as_ref().filter(|bounded| bounded.eighth() > 0);
         let shortest = shortest.map(|bounded| bounded.length(EIGHTHS - 1));
@@ -25,21 +25,22 @@ impl Captured {
                 return Ok(Err(words(&ended)));
             }
             let Some(pages) = runner.pages() else {
-                return Ok(Err("it overwrote the harness".to_owned()));
+                return Ok(Err("it overwrote the harness".into()));
             };
             let not_captured = pages.iter().find(|page| !self.images.contains(page));
             if let Some(page) = not_captured {
-                return Ok(Err(format!("it accesses a page that was not captured ({page:#x})")));
+                let why = format!("it accesses a page that was not captured ({page:#x})");
+                return Ok(Err(why.into()));
             }
             self.lines = runner.changed_lines(&pages, self.values.memory, at::PHYSICAL_MAX);
             if self.lines.len() > at::LINES_MAX {
-                return Ok(Err(format!("it writes {} cache lines", self.lines.len())));
+                return Ok(Err(format!("it writes {} cache lines", self.lines.len()).into()));
             }
             self.pages = pages;
             runner.lines(&self.lines)?;
             let end = runner.end_registers();
             if self.bounded.as_ref().is_some_and(|bounded| !self.is_planned(bounded, trips, &end)) {
-                return Ok(Err(OVERRAN.to_owned()));
+                return Ok(Err(Unfit::Overran));
             }
             if trips == self.trips {
                 ends.push(end);
@@ -48,10 +49,10 @@ impl Captured {
         if let (None, Some(left_with)) = (&self.bounded, self.left_with)
             && !ends.iter().all(|end| self.is_like(end, &left_with))
         {
-            return Ok(Err(UNLIKE.to_owned()));
+            return Ok(Err(Unfit::Unlike));
         }
         let alike = ends.windows(2).all(|pair| pair[0] == pair[1]);
-        Ok(if alike { Ok(()) } else { Err("it does not end alike each time".to_owned()) })
+        Ok(if alike { Ok(()) } else { Err("it does not end alike each time".into()) })
     }
 
     /// Whether registers after `trips` are as planned, and those of the program as far as they are known.

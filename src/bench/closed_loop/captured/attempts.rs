@@ -1,6 +1,6 @@
 //! Which executions are tried: the program's whole one, else one that ends earlier.
 
-use super::{Captured, OVERRAN, UNLIKE};
+use super::{Captured, Unfit};
 use crate::Snapshot;
 use crate::closed_loop::bounded::bounded;
 use crate::closed_loop::leave_early::Bounded;
@@ -22,13 +22,15 @@ impl Captured {
     pub fn new(
         runner: &mut Runner,
         snapshot: &Snapshot,
-    ) -> Result<std::result::Result<Self, String>> {
-        let mut reason = endless(snapshot);
+    ) -> Result<std::result::Result<Self, Unfit>> {
+        let mut reason = Unfit::from(endless(snapshot));
         if let Some(trips) = snapshot.trips.filter(|trips| *trips > 0) {
             let start = (trips, snapshot.registers);
             match Self::attempt(runner, snapshot, (&snapshot.code, start), None)? {
                 Ok(captured) => return Ok(Ok(captured)),
-                Err(why) if trips <= snapshot.stepped || why == UNLIKE => return Ok(Err(why)),
+                Err(why) if trips <= snapshot.stepped || why == Unfit::Unlike => {
+                    return Ok(Err(why));
+                }
                 Err(why) => reason = why,
             }
             // What it did not execute there may not be fit to be run.
@@ -52,7 +54,7 @@ impl Captured {
                         Err(_) => Self::left_early(runner, snapshot, &bounded),
                     };
                 }
-                Err(why) if why == OVERRAN => {}
+                Err(Unfit::Overran) => {}
                 Err(why) => reason = why,
             }
         }
@@ -67,14 +69,14 @@ impl Captured {
     fn counted(
         runner: &mut Runner,
         snapshot: &Snapshot,
-    ) -> Result<std::result::Result<Self, String>> {
+    ) -> Result<std::result::Result<Self, Unfit>> {
         let counter = match Counter::of(&snapshot.executed, snapshot.address) {
             Ok(counter) => counter,
-            Err(why) => return Ok(Err(why)),
+            Err(why) => return Ok(Err(why.into())),
         };
         match Bounded::counted(snapshot, counter) {
             Some(bounded) => Self::left_early(runner, snapshot, &bounded),
-            None => Ok(Err(endless(snapshot))),
+            None => Ok(Err(endless(snapshot).into())),
         }
     }
 
@@ -82,7 +84,7 @@ impl Captured {
         runner: &mut Runner,
         snapshot: &Snapshot,
         bounded: &Bounded,
-    ) -> Result<std::result::Result<Self, String>> {
+    ) -> Result<std::result::Result<Self, Unfit>> {
         let start = (bounded.trips, bounded.registers(bounded.trips));
         let is_counted = bounded.counter.is_some();
         let code = if is_counted { snapshot.executed.as_slice() } else { &snapshot.code };
@@ -90,7 +92,7 @@ impl Captured {
         let followed = snapshot.stepped.max(snapshot.followed_to.map_or(0, |(trips, _)| trips));
         Ok(outcome.and_then(|captured| {
             if bounded.trips > followed && captured.pages.len() > IN_CACHE {
-                return Err("it leaves the L1 data cache".to_owned());
+                return Err("it leaves the L1 data cache".into());
             }
             Ok(captured)
         }))

@@ -1,6 +1,6 @@
 //! The pages of the program's memory that an execution accesses.
 
-use super::{Captured, TABLE, run_once, words};
+use super::{Captured, TABLE, Unfit, run_once, words};
 use crate::Snapshot;
 use crate::runner::Runner;
 use crate::sandbox::{Ended, layout as at};
@@ -15,7 +15,7 @@ impl Captured {
         runner: &mut Runner,
         snapshot: &Snapshot,
         known: &BTreeMap<u64, Vec<u8>>,
-    ) -> Result<std::result::Result<(), String>> {
+    ) -> Result<std::result::Result<(), Unfit>> {
         let accessed = |(page, _): &(&u64, _)| !snapshot.nearby.contains(page);
         let mut images: BTreeMap<u64, Vec<u8>> =
             known.iter().filter(accessed).map(|(page, bytes)| (*page, bytes.clone())).collect();
@@ -23,24 +23,26 @@ impl Captured {
             if images.len() > at::PHYSICAL_MAX {
                 let many = images.len();
                 let room = at::PHYSICAL_MAX;
-                return Ok(Err(format!("it accesses {many} pages, and the sandbox has {room}")));
+                let why = format!("it accesses {many} pages, and the sandbox has {room}");
+                return Ok(Err(why.into()));
             }
             self.images = images.keys().copied().collect();
             runner.images(&images)?;
             self.set_values(runner, snapshot)?;
             let program = self.untimed(self.trips);
             if program.end() > at::CODE + at::CODE_SIZE {
-                return Ok(Err("its code exceeds the code area of the sandbox".to_owned()));
+                return Ok(Err("its code exceeds the code area of the sandbox".into()));
             }
             let ended = run_once(runner, &program)?;
             let Some(pages) = runner.pages() else {
-                return Ok(Err("it overwrote the harness".to_owned()));
+                return Ok(Err("it overwrote the harness".into()));
             };
             let Some(missed) = pages.iter().find(|page| !images.contains_key(page)) else {
                 return Ok(if ended == Ended::Done { Ok(()) } else { Err(words(&ended)) });
             };
             let Some(content) = known.get(missed) else {
-                return Ok(Err(format!("it accesses a page that was not captured ({missed:#x})")));
+                let why = format!("it accesses a page that was not captured ({missed:#x})");
+                return Ok(Err(why.into()));
             };
             images.insert(*missed, content.clone());
         }
