@@ -65,8 +65,7 @@ impl Profiler {
             self.options.core.is_width_confirmed(),
             ruled_out(&bounds, &throughput, ends(shape)),
         ) {
-            measurement.status = Status::Unstable;
-            measurement.reason = Some(too_few(throughput.cycles, bound));
+            measurement.distrust(Status::Unstable, too_few(throughput.cycles, bound), false);
         }
         measurement.assumptions.push(plausible(&bounds, &throughput, ends(shape)));
         for bound in &mut bounds {

@@ -1,8 +1,8 @@
 //! Fills the document from the timing: status, throughput, forms, failures.
 
-use crate::initial::failure::Failure;
+use crate::initial::failure::{Failure, Why};
 use crate::measurement::{
-    Code, FaultLocation, FormResult, Hierarchy, Line, Measurement, Mode, SHARED, Samples, Status,
+    Code, FaultLocation, FormResult, Hierarchy, Line, Measurement, Mode, Samples, Status,
     Throughput,
 };
 use crate::timing::form_timing::FormTiming;
@@ -27,8 +27,8 @@ pub fn conclude(
         void: timed.void.clone(),
     };
     let (Some(cycles), Some((low, high))) = (timed.cycles(), timed.range()) else {
-        measurement.status = Status::Unstable;
-        measurement.reason = Some(disturbed(timed, "nearly all the time"));
+        let (reason, disturbed) = too_few_rounds(timed, "nearly all the time");
+        measurement.distrust(Status::Unstable, reason, disturbed);
         return;
     };
     let modes = timed.modes();
@@ -41,30 +41,32 @@ pub fn conclude(
     });
     measurement.ipc = (cycles > 0.0).then(|| block.instructions.len() as f64 / cycles);
     if timed.passes < passes {
-        measurement.status = Status::Unstable;
         let when = format!("only {} of {passes} passes were uncontended", timed.passes);
-        measurement.reason = Some(disturbed(timed, &when));
+        let (reason, disturbed) = too_few_rounds(timed, &when);
+        measurement.distrust(Status::Unstable, reason, disturbed);
     } else if cycles <= 0.0 || !timed.is_reproduced() {
-        measurement.status = Status::Unstable;
         let (low, high) = timed.batch_range().unwrap_or((low, high));
-        measurement.reason = Some(format!("batches range from {low:.3} to {high:.3} cycles"));
+        let reason = format!("batches range from {low:.3} to {high:.3} cycles");
+        measurement.distrust(Status::Unstable, reason, false);
     } else if timed.passes > 1 && timed.is_rare() && timed.passes < RARE_PASSES * passes {
-        measurement.status = Status::Unstable;
         let when = "too few rounds in its fastest state, which is rare";
-        measurement.reason = Some(disturbed(timed, when));
+        let (reason, disturbed) = too_few_rounds(timed, when);
+        measurement.distrust(Status::Unstable, reason, disturbed);
     } else {
         measurement.status = Status::Ok;
     }
 }
 
-/// The most frequent reason for rejected rounds.
-fn disturbed(timed: &FormTiming, when: &str) -> String {
+/// The most frequent reason for rejected rounds, and whether it is contention.
+fn too_few_rounds(timed: &FormTiming, when: &str) -> (String, bool) {
     match timed.void.first() {
-        Some(why) if timed.contended == 0 || timed.void.len() >= timed.batches.len() => why.clone(),
-        _ if timed.clock_changed > timed.contended => {
-            format!("the clock frequency changed: {when}")
+        Some(why) if timed.contended == 0 || timed.void.len() >= timed.batches.len() => {
+            (why.clone(), false)
         }
-        _ => format!("{SHARED}: {when}"),
+        _ if timed.clock_changed > timed.contended => {
+            (format!("the clock frequency changed: {when}"), false)
+        }
+        _ => (format!("contention on the core: {when}"), true),
     }
 }
 
@@ -73,7 +75,7 @@ pub fn form_result(timed: &FormTiming, copies: usize, reason: Option<String>) ->
     let range = timed.range();
     let reason = reason.or_else(|| {
         (!timed.is_reproduced()).then(|| match timed.batch_range() {
-            None => disturbed(timed, "the whole time"),
+            None => too_few_rounds(timed, "the whole time").0,
             Some((low, high)) => {
                 format!("unstable: batches range from {low:.3} to {high:.3} cycles")
             }
@@ -90,8 +92,8 @@ pub fn form_result(timed: &FormTiming, copies: usize, reason: Option<String>) ->
 
 /// A block that could not be run.
 pub fn fail(measurement: &mut Measurement, failure: &Failure) {
-    measurement.status = Status::Failed;
-    measurement.reason = Some(failure.reason.to_string());
+    let disturbed = failure.reason == Why::Taken;
+    measurement.distrust(Status::Failed, failure.reason.to_string(), disturbed);
     measurement.location = Some(FaultLocation {
         copy: failure.copy,
         instruction: failure.instruction,

@@ -20,7 +20,9 @@ pub fn merge_visits(first: &Measurement, second: Measurement) -> Measurement {
          second {:.3}",
         then.low, then.high, now.cycles
     );
-    Measurement { status: Status::Unstable, reason: Some(reason), ..second }
+    let mut merged = second;
+    merged.distrust(Status::Unstable, reason, false);
+    merged
 }
 
 #[cfg(test)]

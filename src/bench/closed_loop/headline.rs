@@ -89,8 +89,7 @@ impl Profiler {
             self.options.core.is_width_confirmed(),
             ruled_out(&bounds, &throughput, closed.iterations),
         ) {
-            measurement.status = Status::Unstable;
-            measurement.reason = Some(too_few(throughput.cycles, bound));
+            measurement.distrust(Status::Unstable, too_few(throughput.cycles, bound), false);
         }
         let mut checked = plausible(&bounds, &throughput, closed.iterations);
         if let (Outcome::Unchecked, Some(Err(why))) = (checked.outcome, self.main_path(block)) {

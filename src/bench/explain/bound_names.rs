@@ -32,6 +32,3 @@ pub const SUPPRESSED_FAULTS: &str = "suppressed-faults";
 
 /// Causes of assists.
 pub const CAUSES: [&str; 4] = [TRANSITION, X87_STACK, SUBNORMALS, SUPPRESSED_FAULTS];
-
-/// Start of the evidence of a bound that is a sum of latencies.
-pub const COMPUTED: &str = "computed from latencies";

@@ -1,6 +1,6 @@
 //! Measures the evidence for the verdict: ports, slots, and variants with broken dependencies.
 
-use super::bound_names::{COMPUTED, DEPENDENCY, FORWARDING, FRONT_END, PORTS};
+use super::bound_names::{DEPENDENCY, FORWARDING, FRONT_END, PORTS};
 use super::cycles::Cycles;
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
@@ -24,6 +24,27 @@ const PLACEMENT: f64 = 0.16;
 
 /// How often a variant is measured until it is `ok`.
 const TRIES: usize = 3;
+
+/// Why something has no time to be trusted.
+#[derive(Debug, Default)]
+pub(super) struct Untrusted {
+    /// In words.
+    pub(super) why: String,
+    /// Whether that is contention on the core.
+    pub(super) disturbed: bool,
+}
+
+impl From<String> for Untrusted {
+    fn from(why: String) -> Self {
+        Self { why, disturbed: false }
+    }
+}
+
+impl From<&str> for Untrusted {
+    fn from(why: &str) -> Self {
+        why.to_owned().into()
+    }
+}
 
 /// The block's instructions with independent operands, and the loop-carried latency that is left.
 pub(super) struct Independent {
@@ -85,7 +106,7 @@ impl Explainer {
         &mut self,
         bytes: &[u8],
         values: &Values,
-    ) -> Result<std::result::Result<Throughput, String>> {
+    ) -> Result<std::result::Result<Throughput, Untrusted>> {
         self.trusted_within(bytes, values, None)
     }
 
@@ -95,14 +116,14 @@ impl Explainer {
         bytes: &[u8],
         values: &Values,
         mut wait_budget: Option<&mut WaitBudget>,
-    ) -> Result<std::result::Result<Throughput, String>> {
-        let mut why = String::new();
+    ) -> Result<std::result::Result<Throughput, Untrusted>> {
+        let mut untrusted = None;
         for _ in 0..TRIES {
             if self.progress.is_cancelled() {
-                return Ok(Err("cancelled".to_owned()));
+                return Ok(Err("cancelled".into()));
             }
             if let Some(wait_budget) = &wait_budget {
-                if !why.is_empty() && wait_budget.left().is_zero() {
+                if untrusted.is_some() && wait_budget.left().is_zero() {
                     break;
                 }
                 self.bench.set_budget(wait_budget.left());
@@ -115,11 +136,13 @@ impl Explainer {
             match (measurement.throughput, measurement.status) {
                 (Some(throughput), Status::Ok) => return Ok(Ok(throughput)),
                 (_, status) => {
-                    why = format!("{}: {}", status.word(), measurement.reason.unwrap_or_default());
+                    let why = measurement.reason.unwrap_or_default();
+                    let why = format!("{}: {why}", status.word());
+                    untrusted = Some(Untrusted { why, disturbed: measurement.disturbed });
                 }
             }
         }
-        Ok(Err(why))
+        Ok(Err(untrusted.unwrap_or_default()))
     }
 
     /// Measures the block's instructions with independent operands.
@@ -271,7 +294,7 @@ fn dependency(recurrence: &Recurrence, through_memory: bool, findings: &Findings
         0 | 1 => String::new(),
         n => format!(" in {n} iterations"),
     };
-    let mut how = format!("{COMPUTED}: {} → again{per}", steps.join(" → "));
+    let mut how = format!("computed from latencies: {} → again{per}", steps.join(" → "));
     let (name, remaining, how_broken) = match through_memory {
         true => (FORWARDING, findings.evidence.memory_broken, "memory dependencies broken"),
         false => {
@@ -284,7 +307,8 @@ fn dependency(recurrence: &Recurrence, through_memory: bool, findings: &Findings
     }
     let assumed =
         recurrence.path.iter().any(|step| matches!(step.latency.source, Source::Assumed(_)));
-    Bound { path: steps, assumed, ..bound(name, latency(recurrence), how) }
+    let is_computed = true;
+    Bound { path: steps, assumed, is_computed, ..bound(name, latency(recurrence), how) }
 }
 
 /// Loads waiting for stores as a bound, if they do without a known loop-carried dependency.

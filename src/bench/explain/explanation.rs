@@ -1,6 +1,7 @@
 //! Explains a measured block: adds bounds, verdict and nodes to its document.
 
 use super::cycles::Cycles;
+use super::evidence::Untrusted;
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
 use super::verdict::{judge, with_jump};
@@ -60,7 +61,8 @@ impl Explainer {
             (status, Some(_)) => {
                 let why = measurement.reason.as_deref().unwrap_or("no reason is known");
                 let why = format!("the block is {}: {why}", status.word());
-                leave_unexplained(measurement, &why, what_if);
+                let disturbed = measurement.disturbed;
+                leave_unexplained(measurement, Untrusted { why, disturbed }, what_if);
                 return Ok(());
             }
             _ => return Ok(()),
@@ -86,17 +88,17 @@ impl Explainer {
         let is_trusted =
             subject.measurement.status == Status::Ok || own_time.is_some_and(is_narrow);
         if !is_trusted && !is_loop {
-            let why = subject.measurement.reason.as_deref().unwrap_or("no reason").to_owned();
+            let why = subject.measurement.reason.as_deref().unwrap_or("no reason");
             let why = format!("without its final jump the block is not `ok`: {why}");
-            leave_unexplained(measurement, &why, what_if);
+            let disturbed = subject.measurement.disturbed;
+            leave_unexplained(measurement, Untrusted { why, disturbed }, what_if);
             return Ok(());
         }
         self.progress.begin("bounds".to_owned());
         let mut findings = self.findings(&subject)?;
         if let Some(why) = certainly_too_fast(&findings) {
-            measurement.status = Status::Unstable;
-            leave_unexplained(measurement, &why, what_if);
-            measurement.reason = Some(why);
+            measurement.distrust(Status::Unstable, why.clone(), false);
+            leave_unexplained(measurement, why.into(), what_if);
             return Ok(());
         }
         let alias_pairs = self.alias_pairs(&subject, &findings);
@@ -177,10 +179,10 @@ fn certainly_too_fast(findings: &Findings) -> Option<String> {
 }
 
 /// Says why there is no verdict, and no what-if measurement if they were requested.
-fn leave_unexplained(measurement: &mut Measurement, why: &str, what_if: bool) {
-    nodes::not_explained(measurement, why);
+fn leave_unexplained(measurement: &mut Measurement, untrusted: Untrusted, what_if: bool) {
+    nodes::not_explained(measurement, &untrusted.why);
     if what_if {
-        measurement.what_if = vec![not_measured("every change".to_owned(), why.to_owned())];
+        measurement.what_if = vec![not_measured("every change".to_owned(), untrusted)];
     }
 }
 

@@ -6,9 +6,8 @@ use crate::{Assumption, Bound, Measurement, Outcome};
 /// Marks the `bounds` that exceed `time` by more than the errors.
 pub fn mark(bounds: &mut [Bound], time: Cycles) {
     for bound in bounds {
-        let Bound { cycles, low, high, .. } = *bound;
-        let computed = bound.how.starts_with(super::bound_names::COMPUTED);
-        bound.refuted |= is_refuted(Cycles { best: cycles, low, high }, time, computed);
+        let Bound { cycles, low, high, is_computed, .. } = *bound;
+        bound.refuted |= is_refuted(Cycles { best: cycles, low, high }, time, is_computed);
     }
 }
 
@@ -37,17 +36,17 @@ mod tests {
     use super::*;
     use crate::rejected;
 
-    fn bound(name: &'static str, low: f64, high: f64, how: &str) -> Bound {
+    fn bound(name: &'static str, low: f64, high: f64, is_computed: bool) -> Bound {
         let cycles = f64::midpoint(low, high);
-        Bound { name, cycles, low, high, how: how.to_owned(), ..Bound::default() }
+        Bound { name, cycles, low, high, is_computed, ..Bound::default() }
     }
 
     #[test]
     fn a_bound_above_the_time_is_refuted_and_the_assumption_violated() {
         let mut bounds = [
-            bound("dependency", 14.0, 30.0, "computed from latencies: gather"),
-            bound("ports", 4.0, 4.2, "measured"),
-            bound("dependency", 0.0, 9.0, "computed from latencies: copy"),
+            bound("dependency", 14.0, 30.0, true),
+            bound("ports", 4.0, 4.2, false),
+            bound("dependency", 0.0, 9.0, true),
         ];
         let time = Cycles::exact(4.12);
         mark(&mut bounds, time);

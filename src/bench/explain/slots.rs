@@ -59,8 +59,8 @@ impl Explainer {
             let Some(padded) = self.padded(subject, independent, cycles, width)? else { break };
             let t = match self.trusted(&padded.block.bytes, &padded.values)? {
                 Ok(throughput) => throughput,
-                Err(why) => {
-                    failure = Some(format!("slots: {why}"));
+                Err(untrusted) => {
+                    failure = Some(format!("slots: {}", untrusted.why));
                     continue;
                 }
             };

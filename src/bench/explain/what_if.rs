@@ -2,6 +2,7 @@
 
 use super::breakers::{breaker, breakers};
 use super::disjoint_memory::{Disjoint, disjoint_memory};
+use super::evidence::Untrusted;
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
 use super::variants::{Variant, preceded, without};
@@ -91,7 +92,7 @@ impl Explainer {
                     }
                     Ok(what)
                 }
-                Err(why) => Ok(not_measured(change, why.to_owned())),
+                Err(why) => Ok(not_measured(change, why.into())),
             };
         }
         let ends = recurrence.path.iter().filter(|step| step.delta > 0);
@@ -102,8 +103,8 @@ impl Explainer {
         match breakers.and_then(|breakers| preceded(&breakers.concat(), block)) {
             Some(variant) => self.changed(change, &variant, values, wait_budget),
             None => {
-                let why = "no instruction overwrites its register without reading it".to_owned();
-                Ok(not_measured(change, why))
+                let why = "no instruction overwrites its register without reading it";
+                Ok(not_measured(change, why.into()))
             }
         }
     }
@@ -123,14 +124,15 @@ impl Explainer {
                 high: Some(t.high),
                 ..WhatIf::default()
             },
-            Err(why) => not_measured(change, why),
+            Err(untrusted) => not_measured(change, untrusted),
         })
     }
 }
 
 /// A change that was not measured, and why.
-pub(super) fn not_measured(change: String, why: String) -> WhatIf {
-    WhatIf { change, reason: Some(why), ..WhatIf::default() }
+pub(super) fn not_measured(change: String, untrusted: Untrusted) -> WhatIf {
+    let Untrusted { why, disturbed } = untrusted;
+    WhatIf { change, reason: Some(why), disturbed, ..WhatIf::default() }
 }
 
 /// Whether an instruction carries a loop-carried dependency from one register to another, or through memory. One that

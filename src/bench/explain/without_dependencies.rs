@@ -167,7 +167,7 @@ impl Explainer {
                     let jump = findings.evidence.front_end.filter(|_| subject.looped.is_some());
                     return Ok(Some(jump.map_or(cycles, |jump| cycles.max(jump))));
                 }
-                Err(why) => Some(why),
+                Err(untrusted) => Some(untrusted.why),
             },
         };
         findings.missing.extend(failure.map(|why| format!("{name}: {why}")));

@@ -15,6 +15,9 @@ pub struct Bound {
     pub high: f64,
     /// Evidence.
     pub how: String,
+    /// Whether it is a sum of latencies, and not measured itself.
+    #[serde(skip)]
+    pub is_computed: bool,
     /// Whether the block is measured to be clearly faster: the bound is wrong and explains nothing.
     pub refuted: bool,
     /// The instructions of the loop-carried dependency, if it is one.
@@ -110,6 +113,9 @@ pub struct WhatIf {
     pub high: Option<f64>,
     /// Why it was not measured, or a caveat.
     pub reason: Option<String>,
+    /// Whether that is contention on the core.
+    #[serde(skip)]
+    pub disturbed: bool,
     /// Whether a loop-carried dependency is cut with the removed instruction, which carries it from one register to another,
     /// or through memory: no program is the same without.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -52,11 +52,6 @@ impl Status {
     }
 }
 
-/// Start of the reason where samples were dropped because of contention.
-pub(super) const SHARED: &str = "contention on the core";
-/// The reason where the worker was not scheduled.
-pub(super) const TAKEN: &str = "another process occupied the core";
-
 /// The document of one block.
 #[derive(Debug, Clone, Serialize)]
 pub struct Measurement {
@@ -72,6 +67,9 @@ pub struct Measurement {
     pub status: Status,
     /// The reason, unless `ok`.
     pub reason: Option<String>,
+    /// Whether that is contention on the core.
+    #[serde(skip)]
+    pub disturbed: bool,
     /// Where, if it failed.
     #[serde(rename = "where")]
     pub location: Option<FaultLocation>,
@@ -125,6 +123,7 @@ impl Measurement {
             machine: None,
             status: Status::Failed,
             reason: None,
+            disturbed: false,
             location: None,
             throughput: None,
             ipc: None,
@@ -146,6 +145,11 @@ impl Measurement {
         }
     }
 
+    /// Notes why it has no trusted number, and whether that is contention on the core.
+    pub(super) fn distrust(&mut self, status: Status, reason: String, disturbed: bool) {
+        (self.status, self.reason, self.disturbed) = (status, Some(reason), disturbed);
+    }
+
     /// Names of the violated assumptions, except `alignment`: an unaligned access within a cache line does
     /// not affect the result.
     pub fn violated(&self) -> Vec<&'static str> {
@@ -156,10 +160,8 @@ impl Measurement {
     /// Whether anything requested is missing because of contention.
     pub fn was_disturbed(&self) -> bool {
         let failed = matches!(self.status, Status::Unstable | Status::Failed);
-        let own = self.reason.iter().filter(|_| failed);
-        let missing = self.what_if.iter().filter(|w| w.cycles.is_none());
-        own.chain(missing.filter_map(|w| w.reason.as_ref()))
-            .any(|why| why.contains(SHARED) || why.contains(TAKEN))
+        let mut missing = self.what_if.iter().filter(|w| w.cycles.is_none());
+        (failed && self.disturbed) || missing.any(|w| w.disturbed)
     }
 
     /// Whether it is unstable because of contention most of the time.

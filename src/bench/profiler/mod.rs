@@ -143,8 +143,7 @@ impl Profiler {
         measurement.machine = Some(MeasuredOn::on(&self.options.core));
         measurement.settings = Some(self.settings());
         if let Some(refusal) = block.refusal() {
-            measurement.status = Status::Rejected;
-            measurement.reason = Some(refusal.reason);
+            measurement.distrust(Status::Rejected, refusal.reason, false);
             let instruction = Some(refusal.instruction);
             measurement.location = Some(FaultLocation { instruction, ..FaultLocation::default() });
             return Ok(measurement);

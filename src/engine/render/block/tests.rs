@@ -47,6 +47,7 @@ fn report() -> Measurement {
         },
         status: Status::Ok,
         reason: None,
+        disturbed: false,
         location: None,
         throughput: Some(Throughput {
             cycles: 4.0,
@@ -386,13 +387,16 @@ fn notes_and_alias_pairs_stand_where_they_belong() {
 
 #[test]
 fn a_list_cut_short_by_contention_says_what_to_do_about_it() {
-    let what = |reason: &str| WhatIf {
+    let what = |reason: &str, disturbed| WhatIf {
         change: "without `nop`".to_owned(),
         reason: Some(reason.to_owned()),
+        disturbed,
         ..WhatIf::default()
     };
-    let with = |reason| text(&Measurement { what_if: vec![what(reason)], ..report() });
-    let text = with("failed: another process occupied the core");
+    let with = |reason, disturbed| {
+        text(&Measurement { what_if: vec![what(reason, disturbed)], ..report() })
+    };
+    let text = with("failed: another process occupied the core", true);
     assert!(text.contains("  try: --budget"), "{text}");
-    assert!(!with("no instruction sets its register without reading it").contains("try:"));
+    assert!(!with("no instruction sets its register without reading it", false).contains("try:"));
 }
