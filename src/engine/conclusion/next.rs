@@ -10,6 +10,7 @@ use crate::estimate::{brief_cost, cost_of_process};
 use crate::topdown::LiveAsk;
 use estimate::Part;
 use pmu::Target;
+use profile::event::EventKind;
 use std::path::Path;
 use std::time::Duration;
 use tma::shell::quoted;
@@ -45,7 +46,7 @@ pub(super) fn next(report: &Report, live: Option<&LiveAsk>) -> Vec<Step> {
         }
         None => {
             // A recording may be of another event: the estimate samples the clock again.
-            let is_time = |of: &&Sampled| live.is_none() || of.event.contains("clock");
+            let is_time = |of: &&Sampled| live.is_none() || EventKind::of(&of.event).is_clock();
             let sampled = report.sampled.as_ref().filter(is_time);
             steps.extend(sampled.and(of.as_ref()).and_then(|of| estimate(report, of)));
         }

@@ -6,6 +6,7 @@ use crate::documents::report::{FindingKind, Report};
 use crate::documents::report_code::{CodeRow, FunctionRow, Sampled};
 use crate::format;
 use crate::render::fit::elided;
+use profile::event::EventKind;
 
 /// An estimate of less of the time says of how much it is.
 const NEARLY_ALL: f64 = 0.9;
@@ -13,8 +14,6 @@ const NEARLY_ALL: f64 = 0.9;
 const HOT: f64 = 0.3;
 /// With fewer samples a share of half is known to no better than ±18 points (binomial, 95 %).
 const FEW: u64 = 30;
-/// Events whose samples are time.
-const TIMES: [&str; 5] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles", "ref-cycles"];
 /// Longest name of a function.
 const NAME: usize = 48;
 /// The unit of which rates are shown.
@@ -71,7 +70,7 @@ fn sampled(report: &Report, sampled: &Sampled) -> Option<String> {
             sampled.samples
         ));
     }
-    let is_time = TIMES.contains(&plain(&sampled.event));
+    let is_time = matches!(EventKind::of(&sampled.event), EventKind::Time | EventKind::Cycles);
     let whole = match (is_time, sampled.kernel) {
         (true, Some(_)) => "the time".to_owned(),
         (true, None) => "the time outside the kernel, which was not sampled,".to_owned(),
@@ -100,14 +99,6 @@ fn sampled(report: &Report, sampled: &Sampled) -> Option<String> {
     };
     let why = if is_time { "; samples do not show why" } else { "" };
     Some(format!("{found}{why}."))
-}
-
-/// An event without its PMU and modifiers: `cycles` of `cpu_core/cycles/u` and `cycles:u`.
-fn plain(event: &str) -> &str {
-    match event.split_once('/') {
-        Some((_, rest)) => rest.split(['/', ',']).next().unwrap_or(rest),
-        None => event.split(':').next().unwrap_or(event),
-    }
 }
 
 /// That most of the time is in the kernel, and what brings the program there.

@@ -28,6 +28,7 @@ use crate::steps::Left;
 use isa::deps::Analyser;
 use pmu::machine::Load;
 use pmu::perf::{Signals, tsc_hz_here};
+use profile::event::EventKind;
 use profile::files::SearchPaths;
 use profile::hot::Profile;
 use profile::module::{Module, ModuleKind};
@@ -50,7 +51,7 @@ pub fn estimate(
     profile: &mut Profile,
     ask: &EstimateAsk,
 ) -> Result<(Estimate, Option<i32>)> {
-    if !profile.event.contains("clock") {
+    if !EventKind::of(&profile.event).is_clock() {
         return Err(Error::not_possible("no estimated top-down")
             .because(format!("samples of {} are not of time", profile.event))
             .hint("leave --estimate out: a core PMU counts the tree"));

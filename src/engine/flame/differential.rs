@@ -2,6 +2,7 @@
 //! `difffolded.pl` pairs stacks, by the names of their functions; addresses and modules may have changed.
 
 use crate::documents::flame::{Change, Compared, FlameGraph, Frame};
+use profile::event::EventKind;
 use profile::hot::{CallStack, half_width};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -125,7 +126,7 @@ fn scale(sides: &[StackSide; 2], totals: [f64; 2]) -> (Scale, &str) {
     let samples = [a, b].map(|side| side.stacks.iter().map(|stack| stack.samples as f64).sum());
     let (per_weight, unit) = if a.event != b.event {
         (totals.map(|total| 1.0 / total), "ratio")
-    } else if b.event.contains("clock") {
+    } else if EventKind::of(&b.event).is_clock() {
         ([a, b].map(|side| 1e-9 / side.runs.max(1) as f64), "s")
     } else {
         ([a, b].map(|side| 1.0 / side.runs.max(1) as f64), b.event.as_str())

@@ -6,6 +6,7 @@ use super::rows::Host;
 use crate::documents::count::{Count, LoadRow};
 use crate::documents::prefetch::AdviceRow;
 use loads::prefetch::{Advice, Misses, Pace, Probed, Site, Taken};
+use profile::event::EventKind;
 use std::ops::Range;
 
 /// Loads with fewer executions an iteration are no part of its misses.
@@ -78,10 +79,10 @@ fn taken(
     host: &Host,
 ) -> Option<Taken> {
     let hot = counts.hot.as_ref()?;
-    let unit = match hot.event.as_str() {
-        clock if clock.contains("clock") => host.cycles_per_ns,
-        cycles if cycles.contains("cycles") => 1.0,
-        _ => return None,
+    let unit = match EventKind::of(&hot.event) {
+        EventKind::Time | EventKind::Clock => host.cycles_per_ns,
+        EventKind::Cycles | EventKind::SomeCycles => 1.0,
+        EventKind::Other => return None,
     };
     let own = counts.blocks.iter().filter(|block| {
         block.module == module && address(&block.start).is_some_and(|at| inside(code, at))

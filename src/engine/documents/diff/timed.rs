@@ -5,6 +5,7 @@ use crate::documents::code_shape::shape;
 use crate::documents::estimate::{Estimate, Row, Share};
 use crate::documents::report::Report;
 use crate::documents::report_code::{BlockRow, FunctionRow};
+use profile::event::EventKind;
 use profile::hot::half_width;
 use std::collections::{HashMap, HashSet};
 
@@ -112,7 +113,7 @@ impl Timed {
 /// What all shares are of; nothing where the samples are not of time.
 fn milliseconds(report: &Report) -> Option<f64> {
     let event = report.sampled.as_ref().map_or("", |sampled| sampled.event.as_str());
-    let is_time = ["clock", "cycles"].iter().any(|name| event.to_lowercase().contains(name));
+    let is_time = EventKind::of(&event.to_lowercase()) != EventKind::Other;
     if !is_time && report.estimate.is_none() {
         return None;
     }

@@ -3,6 +3,7 @@
 use crate::documents::Report;
 use bench::{Options, Profiler};
 use pmu::perf::tsc_hz_here;
+use profile::event::EventKind;
 use profile::hot::Profile;
 use tma::error::Result;
 
@@ -27,12 +28,15 @@ impl Clock {
         } else {
             report.duration.unwrap_or(1.0)
         };
-        let base = profile.event.split(':').next().unwrap_or_default();
-        if base.contains("cycles") {
-            return Ok(Self { seconds: None, counted: Some(profile.weight() / per), hertz: None });
-        }
-        if !matches!(base, "cpu-clock" | "task-clock") {
-            return Ok(Self { seconds: None, counted: None, hertz: None });
+        match EventKind::of(&profile.event) {
+            EventKind::Cycles | EventKind::SomeCycles => {
+                let counted = Some(profile.weight() / per);
+                return Ok(Self { seconds: None, counted, hertz: None });
+            }
+            EventKind::Clock | EventKind::Other => {
+                return Ok(Self { seconds: None, counted: None, hertz: None });
+            }
+            EventKind::Time => {}
         }
         let clock = report.software.get("task_clock_ms").copied().flatten();
         let ratio = Profiler::new(Options::default()).cycles_per_tick()?;
