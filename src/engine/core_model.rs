@@ -4,6 +4,7 @@ use crate::measured;
 use isa::latency::{Calibration, Identity, Latencies};
 use std::path::Path;
 use std::sync::Arc;
+use tma::tables::facts::FactName;
 use tma::{Core, Result};
 
 /// A core with its latencies, built once for a command and passed down.
@@ -26,12 +27,16 @@ impl CoreModel {
     /// The file of latencies cannot be read.
     pub fn new(core: Arc<Core>, cache: Option<&Path>) -> Result<Self> {
         measured::load(&core, cache);
-        let mut notes = notes(&core);
         let shipped = Latencies::new(&core)?;
-        let latencies = match cache {
-            Some(cache) => {
-                let place = Calibration::path(cache, core.name());
-                calibrated(shipped, &place, &Identity::of(&core), &mut notes)
+        let calibration = cache.and_then(|cache| {
+            calibration(&Calibration::path(cache, core.name()), &Identity::of(&core))
+        });
+        let mut notes = notes_of(&core, matches!(calibration, Some(Ok(_))));
+        let latencies = match calibration {
+            Some(Ok(found)) => shipped.with(found),
+            Some(Err(why)) => {
+                notes.push(why);
+                shipped
             }
             None => shipped,
         };
@@ -41,8 +46,14 @@ impl CoreModel {
 
 /// What every document about `core` notes: a table of another processor, facts that are not known.
 pub fn notes(core: &Core) -> Vec<String> {
+    notes_of(core, false)
+}
+
+/// The same; latencies that this machine's calibration has are not missed.
+fn notes_of(core: &Core, is_calibrated: bool) -> Vec<String> {
+    let missing = core.missing();
     let (latencies, others): (Vec<_>, Vec<_>) =
-        core.missing().into_iter().partition(|fact| *fact == LATENCIES);
+        missing.iter().copied().partition(|fact| *fact == FactName::Latencies);
     let table = core.uarch().map(|name| format!("table {name}"));
     let mut notes: Vec<String> = core.warning().into_iter().chain(core.identity_note()).collect();
     if let (true, Some(width), Some(table)) = (core.foreign, core.width(), &table) {
@@ -53,17 +64,19 @@ pub fn notes(core: &Core) -> Vec<String> {
         notes
             .push(format!("slots and issue width are those of {width} a cycle, the width of {of}"));
     }
-    if let (false, Some(table)) = (latencies.is_empty(), &table) {
-        notes.push(format!("{table} {NO_LATENCIES}"));
+    if let (false, false, Some(table)) = (latencies.is_empty(), is_calibrated, &table) {
+        notes.push(format!(
+            "{table} has no latencies: assumed ranges are used; `tdtool microbench --calibrate` measures them"
+        ));
     }
     match &table {
         _ if others.is_empty() => {}
-        Some(table) => notes.push(format!("{table} does not state: {}", others.join(", "))),
+        Some(table) => notes.push(format!("{table} does not state: {}", words(&others))),
         None if core.shared.is_some() => {
-            notes.push(format!("these are unknown: {}", others.join(", ")));
+            notes.push(format!("these are unknown: {}", words(&others)));
         }
         None => {
-            let unknown = core.missing().join(", ");
+            let unknown = words(&missing);
             notes.push(format!(
                 "no table describes this processor, so these are unknown: {unknown}; `tdtool doctor --measure` \
                  measures what can be"
@@ -73,37 +86,24 @@ pub fn notes(core: &Core) -> Vec<String> {
     notes
 }
 
-/// How the facts of a table call its latencies.
-const LATENCIES: &str = "latencies";
+/// The names of facts, in a row.
+fn words(facts: &[FactName]) -> String {
+    facts.iter().map(|fact| fact.word()).collect::<Vec<_>>().join(", ")
+}
 
-/// The end of the note where a table has no latencies.
-const NO_LATENCIES: &str =
-    "has no latencies: assumed ranges are used; `tdtool microbench --calibrate` measures them";
-
-/// With what was measured on this machine, if its calibration exists.
-fn calibrated(
-    shipped: Latencies,
+/// What was measured on this machine, if its calibration exists; `Err` notes why it is ignored.
+fn calibration(
     place: &Path,
     machine: &Identity,
-    notes: &mut Vec<String>,
-) -> Latencies {
+) -> Option<std::result::Result<Calibration, String>> {
     if !place.is_file() {
-        return shipped;
+        return None;
     }
-    match Calibration::load(place) {
-        Ok(found) if found.machine == *machine => {
-            notes.retain(|note| !note.ends_with(NO_LATENCIES));
-            shipped.with(found)
-        }
-        Ok(_) => {
-            notes.push(format!("{} ignored: calibrated on another machine", place.display()));
-            shipped
-        }
-        Err(error) => {
-            notes.push(format!("calibration ignored: {error}"));
-            shipped
-        }
-    }
+    Some(match Calibration::load(place) {
+        Ok(found) if found.machine == *machine => Ok(found),
+        Ok(_) => Err(format!("{} ignored: calibrated on another machine", place.display())),
+        Err(error) => Err(format!("calibration ignored: {error}")),
+    })
 }
 
 #[cfg(test)]

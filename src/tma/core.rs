@@ -13,7 +13,7 @@ use crate::cpuid::Fingerprint;
 use crate::identity::Identity;
 use crate::measured::{Kind, Known, Measured, Origin};
 use crate::self_test::{Answers, SelfTest};
-use crate::tables::facts::{FusedWith, OpCache};
+use crate::tables::facts::{FactName, FusedWith, OpCache};
 use crate::tables::{Facts, Library, Table};
 use crate::{Cache, Cpu};
 use crate::{Error, Result};
@@ -24,7 +24,7 @@ use std::sync::Arc;
 ///
 /// ```
 /// use std::{fs, sync::Arc};
-/// use tma::{Core, tables::Table};
+/// use tma::{Core, tables::Table, tables::facts::FactName};
 ///
 /// let text = fs::read_to_string("../../events/amd/zen4.toml")?;
 /// let core = Core { table: Some(Arc::new(Table::parse(&text, "zen4.toml")?)), ..Core::default() };
@@ -35,7 +35,7 @@ use std::sync::Arc;
 /// // Without a table nothing is assumed, and what is not known has a name.
 /// let unknown = Core::default();
 /// assert_eq!(unknown.width(), None);
-/// assert!(unknown.missing().contains(&"issue width"));
+/// assert!(unknown.missing().contains(&FactName::IssueWidth));
 /// assert!(unknown.needs_table().is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -252,12 +252,12 @@ impl Core {
             .to_vec()
     }
 
-    /// Names of the facts that are not known.
-    pub fn missing(&self) -> Vec<&'static str> {
+    /// The facts that are not known.
+    pub fn missing(&self) -> Vec<FactName> {
         let mut missing = Vec::new();
-        missing.extend(self.width().is_none().then_some("issue width"));
-        missing.extend(self.reorder_buffer().is_none().then_some("reorder buffer"));
-        let is_measured = |fact: &&str| *fact != "op cache" || self.op_cache().is_none();
+        missing.extend(self.width().is_none().then_some(FactName::IssueWidth));
+        missing.extend(self.reorder_buffer().is_none().then_some(FactName::ReorderBuffer));
+        let is_measured = |fact: &FactName| *fact != FactName::OpCache || self.op_cache().is_none();
         missing.extend(self.facts().missing().into_iter().filter(is_measured));
         missing
     }

@@ -179,17 +179,53 @@ pub struct SustainedWidth {
     pub source: String,
 }
 
+/// A fact that may not be known of a core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FactName {
+    /// Instructions that are issued a cycle.
+    IssueWidth,
+    /// Entries of the reorder buffer.
+    ReorderBuffer,
+    /// [`Facts::latencies`].
+    Latencies,
+    /// [`Facts::op_cache`].
+    OpCache,
+    /// [`Facts::data_tlb`].
+    DataTlb,
+    /// [`Facts::zero_idioms`].
+    ZeroIdioms,
+    /// [`Facts::renamed`].
+    EliminatedMoves,
+    /// [`Facts::false_dependences`].
+    FalseDependences,
+}
+
+impl FactName {
+    /// As reports print it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::IssueWidth => "issue width",
+            Self::ReorderBuffer => "reorder buffer",
+            Self::Latencies => "latencies",
+            Self::OpCache => "op cache",
+            Self::DataTlb => "data TLB",
+            Self::ZeroIdioms => "zero idioms",
+            Self::EliminatedMoves => "eliminated moves",
+            Self::FalseDependences => "false dependences",
+        }
+    }
+}
+
 impl Facts {
-    /// Names of the unknown facts, for reports. What the processor's self-test answers is not among
-    /// them.
-    pub fn missing(&self) -> Vec<&'static str> {
+    /// The unknown facts, for reports. What the processor's self-test answers is not among them.
+    pub fn missing(&self) -> Vec<FactName> {
         let known = [
-            (self.latencies.is_some(), "latencies"),
-            (self.op_cache.is_some(), "op cache"),
-            (self.data_tlb.is_some(), "data TLB"),
-            (self.zero_idioms.is_some(), "zero idioms"),
-            (self.renamed.is_some(), "eliminated moves"),
-            (self.false_dependences.is_some(), "false dependences"),
+            (self.latencies.is_some(), FactName::Latencies),
+            (self.op_cache.is_some(), FactName::OpCache),
+            (self.data_tlb.is_some(), FactName::DataTlb),
+            (self.zero_idioms.is_some(), FactName::ZeroIdioms),
+            (self.renamed.is_some(), FactName::EliminatedMoves),
+            (self.false_dependences.is_some(), FactName::FalseDependences),
         ];
         known.iter().filter(|(is, _)| !is).map(|(_, name)| *name).collect()
     }
