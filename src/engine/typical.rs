@@ -79,7 +79,7 @@ fn interrupted(signal: Option<i32>) -> Result<()> {
 /// The function with an address.
 fn wanted(file: &Path, at: u64) -> std::result::Result<Wanted, String> {
     let path = file.canonicalize().map_err(|e| e.to_string())?;
-    let all = functions(&path)?;
+    let all = functions(&path).map_err(|why| why.to_string())?;
     let of = all.into_iter().find(|named| named.range.contains(&at));
     let range = of.ok_or("the function around it has no symbol")?.range;
     Ok(Wanted { path, range })

@@ -4,9 +4,8 @@ use super::ask::CountAsk;
 use super::program::{executable, program};
 use crate::function_name;
 use isa::code::{nameless, nameless_start};
-use nix::errno::Errno;
 use probe::count::Wanted;
-use probe::facts::{Named, functions};
+use probe::facts::{Named, NoCode, functions};
 use profile::module::{Module, ModuleKind};
 use profile::symbols::Symbols;
 use std::path::{Path, PathBuf};
@@ -69,21 +68,19 @@ fn address(name: &str) -> Option<u64> {
 
 /// The functions of a file.
 fn of_file(path: &Path) -> Result<Vec<Chosen>> {
-    let failed = |why: String| {
+    let failed = |why: NoCode| {
         let error = Error::failed(format!("the functions of {} are not known", path.display()));
-        let hint = match why.starts_with("it is a script") {
-            true => {
+        let hint = match why {
+            NoCode::Script(_) => {
                 "--hot finds the functions of what it runs; or name the ELF file that has them: \
                  --module FILE"
             }
-            false if why.starts_with(Errno::EACCES.desc()) => {
-                "run as a user who may read the file: its code has to be analysed"
-            }
-            false => "give an ELF file of x86-64 that has the code: --module FILE",
+            NoCode::Denied(_) => "run as a user who may read the file: its code has to be analysed",
+            NoCode::Other(_) => "give an ELF file of x86-64 that has the code: --module FILE",
         };
         error.because(why).hint(hint)
     };
-    let path = tma::files::resolved(path).map_err(|e| failed(e.to_string()))?;
+    let path = tma::files::resolved(path).map_err(|e| failed(e.into()))?;
     let (found, mut names) = all(&path).map_err(failed)?;
     Ok(found.into_iter().map(|named| names.chosen(named)).collect())
 }
@@ -92,7 +89,7 @@ fn of_file(path: &Path) -> Result<Vec<Chosen>> {
 ///
 /// # Errors
 /// The reason why it has none.
-pub(super) fn all(path: &Path) -> std::result::Result<(Vec<Named>, Names), String> {
+pub(super) fn all(path: &Path) -> std::result::Result<(Vec<Named>, Names), NoCode> {
     let found = functions(path);
     let mut names = Names::new(path);
     let others = names.beyond(found.as_deref().unwrap_or_default());

@@ -4,7 +4,7 @@ use super::choice::{self, Names};
 use crate::documents::count::{HotFunctions, HotRow};
 use crate::hot::hottest::{Hot, Hottest};
 use probe::count::Wanted;
-use probe::facts::Named;
+use probe::facts::{Named, NoCode};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tma::{Error, Result};
@@ -64,7 +64,7 @@ pub(super) fn hot(found: &Hottest) -> Result<(Vec<Counted>, HotFunctions)> {
 }
 
 /// The functions of the files that were looked at.
-type Files = BTreeMap<PathBuf, std::result::Result<(Vec<Named>, Names), String>>;
+type Files = BTreeMap<PathBuf, std::result::Result<(Vec<Named>, Names), NoCode>>;
 
 /// A function by its name in its file.
 fn named(of: &Hot, files: &mut Files) -> std::result::Result<(String, Wanted), String> {
@@ -75,7 +75,7 @@ fn named(of: &Hot, files: &mut Files) -> std::result::Result<(String, Wanted), S
         return Err("its code is in the kernel or in anonymous memory".to_owned());
     }
     let known = files.entry(of.path.clone()).or_insert_with(|| choice::all(&of.path));
-    let (all, names) = known.as_mut().map_err(|why| why.clone())?;
+    let (all, names) = known.as_mut().map_err(|why| why.to_string())?;
     let found = all.iter().find(|one| one.range.contains(&of.range.start));
     let found = found.ok_or("no function of its file is known there")?;
     let name = names.of(found);

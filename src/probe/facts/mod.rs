@@ -40,6 +40,7 @@ pub use block::{Block, Exit};
 pub use flags::ARITHMETIC;
 pub use frames::{Base, Frame, Frames};
 pub use function::{Function, Loop};
+pub use kind::NoCode;
 pub use module::Module;
 pub use names::{Named, functions};
 pub use static_probes::{StaticProbe, static_probes};

@@ -58,7 +58,7 @@ impl Module {
 
     fn new(data: Vec<u8>) -> Result<Self, String> {
         if let Some(why) = foreign(&data) {
-            return Err(why);
+            return Err(why.to_string());
         }
         let data = Arc::new(data);
         let image = Image::new(Arc::clone(&data))?;

@@ -1,5 +1,6 @@
 //! The functions of a file, from its unwind table and its symbols.
 
+use super::kind::{NoCode, foreign};
 use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection as _};
 use isa::code::preference;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
@@ -26,15 +27,15 @@ pub struct Named {
 ///
 /// # Errors
 /// The reason why it has none.
-pub fn functions(path: &Path) -> Result<Vec<Named>, String> {
-    let data = contents(path)?;
-    if let Some(why) = super::kind::foreign(&data) {
+pub fn functions(path: &Path) -> Result<Vec<Named>, NoCode> {
+    let data = tma::files::read(path, LONGEST)?;
+    if let Some(why) = foreign(&data) {
         return Err(why);
     }
     let file = object::File::parse(&*data).map_err(|e| format!("it is not an ELF file: {e}"))?;
     let found = named(&file);
     match found.is_empty() {
-        true => Err("it has neither symbols nor an unwind table".to_owned()),
+        true => Err(NoCode::Other("it has neither symbols nor an unwind table".to_owned())),
         false => Ok(found),
     }
 }

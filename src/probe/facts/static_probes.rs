@@ -42,7 +42,7 @@ impl StaticProbe {
 pub fn static_probes(path: &Path) -> Result<Vec<StaticProbe>, String> {
     let data = contents(path)?;
     if let Some(why) = super::kind::foreign(&data) {
-        return Err(why);
+        return Err(why.to_string());
     }
     let file = object::File::parse(&*data).map_err(|e| format!("it is not an ELF file: {e}"))?;
     let Some(section) = file.section_by_name(".note.stapsdt") else { return Ok(Vec::new()) };
