@@ -74,7 +74,7 @@ mod timing;
 pub use closed_loop::can_be_moved;
 pub use counters::Pmu;
 pub use initial::{Init, LoopPath, Snapshot, Values};
-pub use layers::Layers;
+pub use layers::{Layer, Layers};
 pub use measurement::{
     Assumption, Baseline, Bound, Code, FaultLocation, FormResult, Forms, Hierarchy, LOOP, Line,
     Measurement, Miss, Mode, Node, Outcome, SCHEMA, Samples, Status, Throughput, UNROLLED, WhatIf,

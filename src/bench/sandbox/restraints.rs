@@ -3,6 +3,7 @@
 
 use super::layout::{self as at, mail};
 use super::raw::{call, prctl};
+use crate::layers::Layer::{self, Limit, Other};
 
 /// A restraint, in the order of the mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,20 +27,20 @@ use Restraint as R;
 
 impl Restraint {
     /// All of them, with what users read.
-    pub const ALL: [(Self, &'static str); 13] = [
-        (R::Session, "session of its own"),
-        (R::EndsWithParent, "end with tdtool"),
-        (R::NoNewPrivileges, "no new privileges"),
-        (R::NotInspectable, "not inspectable by other processes"),
-        (R::CoreFiles, "limit on core files"),
-        (R::FileSizes, "limit on file sizes"),
-        (R::OpenFiles, "limit on open files"),
-        (R::Processes, "limit on processes"),
-        (R::LockedMemory, "limit on locked memory"),
-        (R::Stack, "limit on the stack"),
-        (R::AddressSpace, "limit on memory"),
-        (R::Signals, "signals blocked"),
-        (R::Descriptors, "no descriptors"),
+    pub const ALL: [(Self, Layer); 13] = [
+        (R::Session, Other("session of its own")),
+        (R::EndsWithParent, Other("end with tdtool")),
+        (R::NoNewPrivileges, Other("no new privileges")),
+        (R::NotInspectable, Other("not inspectable by other processes")),
+        (R::CoreFiles, Limit("core files")),
+        (R::FileSizes, Limit("file sizes")),
+        (R::OpenFiles, Limit("open files")),
+        (R::Processes, Limit("processes")),
+        (R::LockedMemory, Limit("locked memory")),
+        (R::Stack, Limit("the stack")),
+        (R::AddressSpace, Limit("memory")),
+        (R::Signals, Other("signals blocked")),
+        (R::Descriptors, Other("no descriptors")),
     ];
 
     /// Its place in the mailbox.

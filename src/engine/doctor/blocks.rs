@@ -1,6 +1,6 @@
 //! What `tdtool doctor` finds about measuring blocks: whether one can be measured, and the layers of the sandbox.
 
-use bench::{Layers, Options, Pmu, Profiler, Status};
+use bench::{Layer, Layers, Options, Pmu, Profiler, Status};
 use isa::code::Block;
 use pmu::machine::{Finding, Level, Machine};
 use std::sync::Arc;
@@ -52,13 +52,15 @@ pub fn blocks(machine: &Machine, core: &Arc<Core>) -> Vec<Finding> {
 
 /// The layers that protect the host from blocks, each as it reads back.
 fn sandbox(layers: &Layers) -> Finding {
-    const LIMIT: &str = "limit on ";
-    let (limits, others): (Vec<&str>, Vec<&str>) =
-        layers.held.iter().partition(|layer| layer.starts_with(LIMIT));
-    let mut held: Vec<String> = others.iter().map(|layer| (*layer).to_owned()).collect();
+    let (mut held, mut limits) = (Vec::new(), Vec::new());
+    for layer in &layers.held {
+        match layer {
+            Layer::Limit(resource) => limits.push(*resource),
+            Layer::Other(name) => held.push((*name).to_owned()),
+        }
+    }
     if !limits.is_empty() {
-        let of: Vec<_> = limits.iter().filter_map(|layer| layer.strip_prefix(LIMIT)).collect();
-        held.push(format!("limits on {}", of.join(", ")));
+        held.push(format!("limits on {}", limits.join(", ")));
     }
     let (number, missing) = (layers.held.len(), layers.missing.len());
     if missing == 0 {
@@ -79,7 +81,8 @@ mod tests {
 
     #[test]
     fn layers_of_the_sandbox_that_do_not_hold_are_named_with_the_reason() {
-        let held = vec!["system-call filter", "limit on files", "limit on memory"];
+        let held = ["files", "memory"].map(Layer::Limit).to_vec();
+        let held = [vec![Layer::Other("system-call filter")], held].concat();
         let found = sandbox(&Layers { held: held.clone(), missing: Vec::new() });
         assert_eq!(found.level, Level::Ok);
         assert_eq!(found.what, "block sandbox: all 3 layers are in force");

@@ -2,12 +2,13 @@
 //! Only before a block has run is the mailbox to be trusted.
 
 use super::Worker;
+use crate::layers::Layer;
 use crate::sandbox::layout::{self as at, mail};
 use crate::sandbox::restraints::Restraint;
 
-const FILTER: &str = "system-call filter";
-const MEMORY: &str = "no memory of tdtool";
-const NAMESPACES: &str = "namespaces of its own";
+const FILTER: Layer = Layer::Other("system-call filter");
+const MEMORY: Layer = Layer::Other("no memory of tdtool");
+const NAMESPACES: Layer = Layer::Other("namespaces of its own");
 
 impl Worker {
     /// Enters the layers.
@@ -29,14 +30,14 @@ impl Worker {
             (ids.split_whitespace().count() < 2).then(|| format!("the process has one id, {ids}"))
         });
         layers.enter(NAMESPACES, without);
-        for (restraint, name) in Restraint::ALL {
+        for (restraint, layer) in Restraint::ALL {
             let why_not = why_not(self.get32(restraint.place()) as i32);
             if let (Restraint::EndsWithParent | Restraint::NoNewPrivileges, Some(why)) =
                 (restraint, &why_not)
             {
-                return Err(format!("{name}: {why}"));
+                return Err(format!("{layer}: {why}"));
             }
-            layers.enter(name, why_not);
+            layers.enter(layer, why_not);
         }
         self.layers = layers;
         Ok(())
@@ -77,23 +78,24 @@ mod tests {
         assert_eq!(worker.account("Seccomp:").as_deref(), Some("2"));
         // All but SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGKILL, SIGSEGV and SIGSTOP.
         assert_eq!(worker.account("SigBlk:").as_deref(), Some("fffffffffffbfa27"));
-        let held = |name: &str| layers.held.contains(&name);
-        assert_eq!(held(NAMESPACES), !layers.missing.iter().any(|m| m.starts_with(NAMESPACES)));
+        let held = |layer: Layer| layers.held.contains(&layer);
+        let without = layers.missing.iter().any(|m| m.starts_with(&NAMESPACES.to_string()));
+        assert_eq!(held(NAMESPACES), !without);
         let limits = file("limits");
         let most = |name: &str| -> u64 {
             let line = limits.lines().find_map(|line| line.strip_prefix(name)).unwrap();
             line.split_whitespace().nth(1).unwrap().parse().unwrap_or(u64::MAX)
         };
-        for (name, layer, limit) in [
-            ("Max core file size", "limit on core files", 1),
-            ("Max file size", "limit on file sizes", 0),
-            ("Max open files", "limit on open files", 0),
-            ("Max processes", "limit on processes", 0),
-            ("Max locked memory", "limit on locked memory", 0),
-            ("Max stack size", "limit on the stack", 0),
-            ("Max address space", "limit on memory", 16 << 20),
+        for (name, resource, limit) in [
+            ("Max core file size", "core files", 1),
+            ("Max file size", "file sizes", 0),
+            ("Max open files", "open files", 0),
+            ("Max processes", "processes", 0),
+            ("Max locked memory", "locked memory", 0),
+            ("Max stack size", "the stack", 0),
+            ("Max address space", "memory", 16 << 20),
         ] {
-            assert_eq!(most(name) <= limit, held(layer), "{name}: {limits}");
+            assert_eq!(most(name) <= limit, held(Layer::Limit(resource)), "{name}: {limits}");
         }
         let all = 3 + Restraint::ALL.len();
         assert_eq!(layers.held.len() + layers.missing.len(), all, "{layers:?}");
