@@ -13,7 +13,7 @@ impl LoadRow {
                 let of = self.of.as_ref().map_or(String::new(), |of| format!(" ({of})"));
                 Some(format!("operand {field}{of}"))
             }
-            (None, Some(why)) if self.instruction.is_some() && !why.starts_with("no debug") => {
+            (None, Some(why)) if self.instruction.is_some() && !self.without_dwarf => {
                 Some(format!("operand not known: {why}"))
             }
             _ => None,

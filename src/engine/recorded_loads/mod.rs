@@ -47,7 +47,6 @@ use loads::recorded::Operation;
 use profile::files::SearchPaths;
 use profile::module::Module;
 use profile::recording::Stream;
-use profile::symbols::Untyped;
 use slices::Slices;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -146,9 +145,8 @@ fn without_code(document: &mut Loads, event: usize, (modules, search): (&[Module
 /// Says of which modules operands have no names.
 fn without_types(document: &mut Loads) {
     let mut missing: BTreeMap<&str, u64> = BTreeMap::new();
-    let why = Untyped::NoDwarf.to_string();
     let all = document.loads.iter().chain(&document.stores);
-    for row in all.filter(|row| row.field_unknown.as_ref() == Some(&why)) {
+    for row in all.filter(|row| row.without_dwarf) {
         *missing.entry(&row.module).or_default() += row.samples;
     }
     if missing.is_empty() {

@@ -149,7 +149,10 @@ fn add_field(row: &mut LoadRow, found: Result<Field, Untyped>, member: Option<Fi
         Err(_) if row.instruction.is_none() => {
             row.field_unknown = Some("its code was not found".into())
         }
-        Err(why) => row.field_unknown = Some(why.to_string()),
+        Err(why) => {
+            row.without_dwarf = why == Untyped::NoDwarf;
+            row.field_unknown = Some(why.to_string());
+        }
     }
 }
 

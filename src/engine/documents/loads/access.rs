@@ -74,6 +74,9 @@ pub struct LoadRow {
     /// Why `field` is not known.
     #[serde(default)]
     pub field_unknown: Option<String>,
+    /// Whether that is because its code has no debug information.
+    #[serde(skip)]
+    pub without_dwarf: bool,
 }
 
 /// A basic block.
