@@ -132,6 +132,9 @@ pub struct Times {
     pub probes_inside: f64,
     /// Why there are no times.
     pub reason: Option<String>,
+    /// Whether that is because its entries are too short beside what their probes take.
+    #[serde(skip)]
+    pub too_short: bool,
 }
 
 /// A region in one thread.

@@ -56,9 +56,10 @@ fn region(tree: &Tree, number: usize, hz: f64, trees: &mut Trees) -> Region {
 
 fn times(of: &Stats, hz: f64) -> Times {
     let timed = of.timed();
+    let too_short = timed > 0 && (of.time < LEAST * of.edges || of.time < LEAST_INSIDE * of.inside);
     let reason = if timed == 0 {
         Some("it never ended".to_owned())
-    } else if of.time < LEAST * of.edges || of.time < LEAST_INSIDE * of.inside {
+    } else if too_short {
         let each = |ticks: u64| ticks as f64 / timed as f64;
         let (mean, cost) = (each(of.time), each(of.edges + of.inside));
         Some(format!(
@@ -80,6 +81,7 @@ fn times(of: &Stats, hz: f64) -> Times {
         max: time(of.longest),
         probes_inside: of.inside as f64 / hz,
         reason,
+        too_short,
     }
 }
 
@@ -124,11 +126,7 @@ pub(super) fn notes(document: &Regions, tree: &Tree) -> Vec<String> {
             first.reason
         ));
     }
-    if document
-        .regions
-        .iter()
-        .any(|row| row.all.reason.as_ref().is_some_and(|r| r.starts_with("too")))
-    {
+    if document.regions.iter().any(|row| row.all.too_short) {
         notes.push(
             "a region has no time where its entries take less than 20 times what their probes take, or 10 \
              times what the probes inside take"

@@ -87,7 +87,7 @@ fn more(of: &Times) -> String {
     if of.unfinished > 0 {
         words.push(format!("{} never ended", count(of.unfinished as f64)));
     }
-    if of.reason.as_ref().is_some_and(|why| why.starts_with("too short")) {
+    if of.too_short {
         words.push("too short to time".to_owned());
     }
     match words.is_empty() {
