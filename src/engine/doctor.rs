@@ -5,7 +5,7 @@ mod blocks;
 mod self_test;
 
 use crate::core_model;
-use crate::record::{SampleAsk, sample};
+use crate::record::{SampleAsk, sample, words};
 use pmu::machine::{Finding, Level, Load, Machine, Root, TableMatch, Ticks};
 use pmu::perf;
 use std::sync::Arc;
@@ -92,11 +92,12 @@ fn sampling(machine: &Machine, tables: &[TableMatch]) -> Finding {
         Ok(chosen) => chosen,
         Err(error) => return nothing(error.to_string()),
     };
-    let Some(plan) = chosen.plan else { return nothing(chosen.notes.join("; ")) };
+    let notes = words(&chosen.notes);
+    let Some(plan) = chosen.plan else { return nothing(notes.join("; ")) };
     let names: Vec<String> = plan.events.iter().map(|e| e.full_name(plan.user_only)).collect();
     let mode = if plan.user_only { "user mode only" } else { "user and kernel mode" };
     let what = format!("sampling on {}, {} per second, {mode}", names.join(" and "), ask.frequency);
-    if chosen.notes.is_empty() {
+    if notes.is_empty() {
         return Finding::new("sampling", Level::Ok, what);
     }
     let remedy = match machine.core_pmus().next() {
@@ -107,7 +108,7 @@ fn sampling(machine: &Machine, tables: &[TableMatch]) -> Finding {
         Some(_) => "the events that it can sample: `tdtool record --event EVENT -- COMMAND`",
     };
     Finding {
-        cause: Some(chosen.notes.join("; ")),
+        cause: Some(notes.join("; ")),
         remedy: Some(remedy.to_owned()),
         ..Finding::new("sampling", Level::Limited, what)
     }

@@ -3,8 +3,6 @@
 use super::measure::MeasureArgs;
 use crate::message;
 use engine::documents::Report;
-use engine::documents::report::NodeRow;
-use engine::record::NO_PMU;
 use engine::topdown::Outcome;
 
 /// The command's own status; 128 + its number if a signal ended the measurement.
@@ -26,9 +24,8 @@ pub fn note_blocked(outcome: &Outcome) {
 
 /// As [`note_blocked`], beside a text report: why there is no tree stands in place of the tree.
 pub fn note_remedy(outcome: &Outcome) {
-    let reason = |n: &NodeRow| n.missing.as_ref().is_some_and(|why| why.contains(NO_PMU));
     match outcome.blocked.as_ref().and_then(|finding| finding.remedy.as_deref()) {
-        Some(remedy) if outcome.report.nodes.iter().any(reason) => {
+        Some(remedy) if outcome.report.nodes.iter().any(|node| node.no_pmu) => {
             message::note(&format!("for a measured tree: {}", shortened(remedy)));
         }
         _ => note_blocked(outcome),

@@ -9,7 +9,7 @@ use crate::folders;
 use crate::message::{self, note};
 use crate::terminal;
 use clap::Args;
-use engine::record::{NO_PMU, SampleAsk, Sampled, record};
+use engine::record::{Note, SampleAsk, Sampled, record};
 use engine::render::report::text::{Style, render};
 use engine::topdown::{LiveAsk, Update};
 use pmu::perf::Rate;
@@ -167,10 +167,9 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
     note_blocked(&outcome);
     note_unused(&args.measure, &outcome.report);
     // That there is no PMU is said once.
-    let says_no_pmu = outcome.blocked.as_ref().is_some_and(|found| found.what.contains(NO_PMU));
-    let told = format!("sampled on cpu-clock: {NO_PMU}");
-    let is_new = |text: &&String| !says_no_pmu || **text != told;
-    recorded.notes.iter().filter(is_new).for_each(|text| note(text));
+    let says_no_pmu = outcome.blocked.as_ref().is_some_and(|found| found.no_pmu);
+    let is_new = |note: &&Note| !says_no_pmu || **note != Note::NoPmu;
+    recorded.notes.iter().filter(is_new).for_each(|new| note(&new.to_string()));
     recorded.losses.iter().for_each(|text| message::always(text, None));
     if let Some(sampled) = &recorded.sampled {
         note_sampled(sampled);

@@ -154,6 +154,7 @@ fn node_row(
         mismeasured: flags.mismeasured[usize::from(n)],
         split: result.split,
         missing: text_of(&result.quantity.value),
+        no_pmu: matches!(result.quantity.value, Err(Missing::NoPmu { .. })),
         estimate: node.spec.estimate.clone(),
         domain: node.spec.domain.clone(),
         related: if flags.flagged[usize::from(n)] {

@@ -210,6 +210,9 @@ pub struct NodeRow {
     pub split: bool,
     /// Why there is no value.
     pub missing: Option<String>,
+    /// Whether that is because there is no core PMU.
+    #[serde(skip)]
+    pub no_pmu: bool,
     /// Why it is an estimate.
     pub estimate: Option<SmolStr>,
     /// What it is a share of.

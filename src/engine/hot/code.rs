@@ -3,7 +3,7 @@
 use super::annotated::{annotated, hottest};
 use super::callers::{callees, callers};
 use super::entries::{self, CountAsk};
-use super::gaps::{NO_TREES, compiled, no_trees, not_here, without_blocks};
+use super::gaps::{compiled, no_trees, not_here, without_blocks};
 use super::isolated::measured;
 use super::located::Located;
 use super::per_function::{breakdown, per_function};
@@ -16,6 +16,7 @@ use crate::documents::code_shape::shape;
 use crate::documents::report_code::{BlockRow, EventPart, FunctionRow, LoopRow, Sampled};
 use crate::estimate::{EstimateAsk, estimate};
 use crate::missing_code::add_new;
+use crate::record::Note;
 use bench::Options;
 use pmu::Command;
 use profile::files::SearchPaths;
@@ -187,9 +188,9 @@ pub(super) fn enter(
     report.notes.extend(without_blocks(profile, &blocks).filter(|_| ask.blocks > 0));
     report.events = located.rows(profile);
     let trees = per_function(profile, located);
-    let told = |note: &String| note.starts_with(NO_TREES);
+    let told = |note: &String| matches!(Note::parse(note), Note::NoTree(_));
     if trees.is_none() && ask.per_function && !profile.notes.iter().any(told) {
-        report.notes.push(no_trees(profile));
+        report.notes.push(no_trees(profile).to_string());
     }
     report.per_function = trees.clone().map(|mut trees| {
         trees.functions.truncate(ask.functions);

@@ -1,5 +1,6 @@
 //! What a report does not have of a recording's code, and why.
 
+use crate::record::Note;
 use profile::files::Gap;
 use profile::hot::{HotBlock, HotFunction, Profile};
 
@@ -52,16 +53,13 @@ fn is_compiled(path: &str) -> bool {
     ["//anon", "[anon", "/memfd:", "/dev/zero"].iter().any(|begin| path.starts_with(begin))
 }
 
-/// How the note of a missing tree per function begins; recording writes one, too.
-pub(super) const NO_TREES: &str = "no tree per function";
-
-/// Why there is no tree per function.
-pub(super) fn no_trees(profile: &Profile) -> String {
-    match profile.reads().events.is_empty() {
-        true => format!("{NO_TREES}: the samples hold no counts"),
+/// Why there is no tree per function; recording notes it, too.
+pub(super) fn no_trees(profile: &Profile) -> Note {
+    Note::NoTree(match profile.reads().events.is_empty() {
+        true => "the samples hold no counts".to_owned(),
         false => {
             let events = profile.reads().events.join(", ");
-            format!("{NO_TREES}: level 1 cannot be computed from {events}")
+            format!("level 1 cannot be computed from {events}")
         }
-    }
+    })
 }

@@ -9,10 +9,9 @@ use super::recording;
 use super::temporary::Temporary;
 use crate::commands::Carried;
 use crate::conclusion::conclude;
-use crate::documents::report::NodeRow;
 use crate::documents::{Finding, FindingKind, Report, Source};
 use crate::record::record;
-use crate::record::{NO_PMU, SampleAsk};
+use crate::record::{Note, SampleAsk, words};
 use crate::topdown::live::{LiveAsk, Outcome, Update, live};
 use crate::topdown::{ImportAsk, imported};
 use pmu::machine::Machine;
@@ -135,10 +134,9 @@ fn enter(
     let mut profile = profile(recording, ask)?;
     // The counts of the same file have noted these already.
     // So has the tree that there is no core PMU.
-    let why = |node: &NodeRow| node.missing.as_ref().is_some_and(|why| why.contains(NO_PMU));
-    let says_no_pmu = report.nodes.iter().any(why);
+    let says_no_pmu = report.nodes.iter().any(|node| node.no_pmu);
     let told = |note: &str| {
-        says_no_pmu && note == format!("sampled on cpu-clock: {NO_PMU}")
+        says_no_pmu && Note::parse(note) == Note::NoPmu
             || report.notes.iter().any(|told| told.ends_with(note))
     };
     profile.keep_notes(|note| !told(note));
@@ -198,7 +196,7 @@ fn measured(
         outcome.report.notes.push(format!("the last samples are missing: {}: {why}", error.what()));
     }
     if recorded.sampled.is_none() || !session::has_samples(path)? {
-        outcome.report.notes.extend(recorded.notes.into_iter().chain(recorded.losses));
+        outcome.report.notes.extend(words(&recorded.notes).into_iter().chain(recorded.losses));
         let report = &mut outcome.report;
         match (&recorded.sampled, &code.estimate) {
             (None, None) => {}

@@ -1,6 +1,7 @@
 //! Samples of a command or process that something else starts and follows, without counts of the whole run.
 
 use super::kept_programs::keep;
+use super::note::{Note, words};
 use super::sample::{self, Chosen};
 use super::sample_ask::SampleAsk;
 use super::session;
@@ -24,7 +25,7 @@ pub(crate) struct Alone<'a> {
     /// The tables of its cores.
     pub tables: Vec<Arc<Table>>,
     /// What must be known of the samples.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     programs: Option<PathBuf>,
 }
 
@@ -44,7 +45,7 @@ impl<'a> Alone<'a> {
             sample::choose(machine, &cores, blocked.as_ref(), sample, ask.user_only)?;
         let file = session::begin(machine, library, ask, path, &cores)?;
         let sampler = plan.map(|plan| {
-            let sink = session::sink(file.clone(), &plan, notes.clone());
+            let sink = session::sink(file.clone(), &plan, words(&notes));
             Sampler::new(machine, plan, sink)
         });
         let tables = cores.into_iter().map(|core| core.table).collect();
@@ -79,15 +80,16 @@ impl<'a> Alone<'a> {
     }
 
     /// Ends it; whether there may be samples, and what must be known of them.
-    pub fn finish(mut self) -> (bool, Vec<String>) {
+    pub fn finish(mut self) -> (bool, Vec<Note>) {
         let summary = self.sampler.as_mut().map(|sampler| {
             sampler.finish();
             sampler.take_summary()
         });
         session::close(&self.file, json!({}), summary.as_ref());
-        self.notes.extend(summary.iter().flat_map(|summary| summary.notes.clone()));
+        let of_sampler = summary.iter().flat_map(|summary| summary.notes.clone());
+        self.notes.extend(of_sampler.map(Note::from));
         if let (Some(folder), Some(summary)) = (&self.programs, &summary) {
-            self.notes.extend(keep(folder, &summary.elsewhere));
+            self.notes.extend(keep(folder, &summary.elsewhere).into_iter().map(Note::from));
         }
         (summary.is_some(), self.notes)
     }

@@ -31,7 +31,7 @@ impl Chooser<'_> {
             if settled.precise < modifiers.precise && !modifiers.any {
                 let (got, asked) = (settled.precise, modifiers.precise);
                 let note = format!("`{base}` can be sampled with precise_ip {got}, not {asked}");
-                self.notes.push(note);
+                self.notes.push(note.into());
             }
             events.push(settled);
         }
@@ -76,7 +76,7 @@ impl Chooser<'_> {
         for core in self.cores {
             match self.of_table(core, base) {
                 Some(Ok(event)) => events.push(event),
-                Some(Err(reason)) => why = Some(reason),
+                Some(Err(reason)) => why = Some(reason.text),
                 None => {}
             }
         }

@@ -1,8 +1,9 @@
 //! What only the hardware can record: the last branches before a sample (LBR), loads with their
 //! address, origin and latency (PEBS of Intel, IBS of AMD).
 
-use super::chooser::Chooser;
+use super::chooser::{Chooser, WhyNot};
 use super::names::PRECISE;
+use super::note::NO_PMU;
 use nix::errno::Errno;
 use pmu::machine::{Encoding, Pmu};
 use pmu::perf::Rate;
@@ -28,7 +29,7 @@ impl Chooser<'_> {
         period: Option<u64>,
     ) -> Result<Vec<SampledEvent>> {
         if let Some(why) = self.no_pmu() {
-            return Err(no_branches(why));
+            return Err(no_branches(why.text));
         }
         let events = if events.is_empty() {
             let rate = Rate::Period(period.unwrap_or(BRANCH_PERIOD));
@@ -54,7 +55,7 @@ impl Chooser<'_> {
     /// The hardware or the kernel keeps none here.
     pub fn with_calls(&mut self, events: Vec<SampledEvent>) -> Result<Vec<SampledEvent>> {
         if let Some(why) = self.no_pmu() {
-            return Err(no_calls(why));
+            return Err(no_calls(why.text));
         }
         let with_stack = |event: SampledEvent| {
             let event = SampledEvent { extra: event.extra.with_calls(), ..event };
@@ -86,7 +87,7 @@ impl Chooser<'_> {
     /// The hardware or the kernel samples no loads here.
     pub fn loads(&mut self, least: u64) -> Result<Vec<SampledEvent>> {
         if let Some(why) = self.no_pmu() {
-            return Err(no_loads(why));
+            return Err(no_loads(why.text));
         }
         let mut events: Vec<SampledEvent> =
             self.machine.core_pmus().filter_map(|pmu| self.mem_loads(pmu, least)).collect();
@@ -127,9 +128,9 @@ impl Chooser<'_> {
                     fields.push(("ldlat", threshold));
                     name = format!("ibs_op/cnt_ctl=1,ldlat={threshold}/");
                     if threshold != least {
-                        self.notes.push(format!(
-                            "IBS filters loads by latencies of 128 to 2048: {threshold}"
-                        ));
+                        let note =
+                            format!("IBS filters loads by latencies of 128 to 2048: {threshold}");
+                        self.notes.push(note.into());
                     }
                 }
                 false => self.notes.push(
@@ -162,11 +163,12 @@ impl Chooser<'_> {
     }
 
     /// Why no hardware event can be sampled.
-    pub(super) fn no_pmu(&self) -> Option<String> {
-        match self.machine.core_pmus().next() {
-            None => Some(super::NO_PMU.into()),
-            Some(_) => self.blocked.map(|finding| finding.what.clone()),
-        }
+    pub(super) fn no_pmu(&self) -> Option<WhyNot> {
+        let text = match self.machine.core_pmus().next() {
+            None => NO_PMU,
+            Some(_) => self.blocked?.what.as_str(),
+        };
+        Some(WhyNot { text: text.to_owned(), no_hardware: true })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The events that locate nodes.
 
-use super::chooser::Chooser;
+use super::chooser::{Chooser, WhyNot};
 use pmu::sampling::SampledEvent;
 use tma::error::{ErrorKind, Result};
 use tma::tables::select;
@@ -9,7 +9,7 @@ use tma::tables::select;
 const MOST: usize = 4;
 
 /// Events, or why there are none here.
-type Found = std::result::Result<Vec<SampledEvent>, String>;
+type Found = std::result::Result<Vec<SampledEvent>, WhyNot>;
 
 impl Chooser<'_> {
     /// The events that locate a node, one for each kind of core; the inner error says why there
@@ -19,7 +19,7 @@ impl Chooser<'_> {
     /// No table has such a node.
     pub fn for_node(&mut self, node: &str) -> Result<Found> {
         let mut events = Vec::new();
-        let mut why = format!("no event is known to locate {node}");
+        let mut why = WhyNot::from(format!("no event is known to locate {node}"));
         let mut unknown = None;
         let mut is_known = self.cores.is_empty();
         for core in self.cores {
@@ -38,15 +38,18 @@ impl Chooser<'_> {
                         events.push(event);
                         break;
                     }
-                    Some(Ok(Err(errno))) => why = format!("{name}: {}", errno.desc()),
+                    Some(Ok(Err(errno))) => why = format!("{name}: {}", errno.desc()).into(),
                     Some(Err(reason)) => why = reason,
-                    None => why = format!("{} has no event {name}", core.table.name),
+                    None => why = format!("{} has no event {name}", core.table.name).into(),
                 }
             }
         }
         match unknown {
             Some(error) if !is_known => Err(error),
-            _ if events.is_empty() => Ok(Err(format!("no event locates {node} here: {why}"))),
+            _ if events.is_empty() => {
+                let text = format!("no event locates {node} here: {}", why.text);
+                Ok(Err(WhyNot { text, ..why }))
+            }
             _ => Ok(Ok(events)),
         }
     }
@@ -63,16 +66,17 @@ impl Chooser<'_> {
                 Err(error) if error.kind() == ErrorKind::Usage => Err(unknown),
                 Err(error) => {
                     let cause = error.cause().map(|c| format!(": {c}")).unwrap_or_default();
-                    Ok(Err(format!("{}{cause}", error.what())))
+                    Ok(Err(format!("{}{cause}", error.what()).into()))
                 }
             },
         }
     }
 
     /// The events that locate the nodes of the tree that is counted, upper levels first.
-    pub fn for_tree(&mut self, why_not: &mut Vec<String>) -> Vec<SampledEvent> {
+    pub fn for_tree(&mut self, why_not: &mut Vec<WhyNot>) -> Vec<SampledEvent> {
         if let Some(why) = self.no_pmu() {
-            why_not.push(format!("no node can be located: {why}"));
+            let text = format!("no node can be located: {}", why.text);
+            why_not.push(WhyNot { text, ..why });
             return Vec::new();
         }
         let mut events: Vec<SampledEvent> = Vec::new();
@@ -93,7 +97,7 @@ impl Chooser<'_> {
                     self.settled(event).ok()
                 });
                 match settled {
-                    None => why_not.push(format!("no event locates {} here", node.id)),
+                    None => why_not.push(format!("no event locates {} here", node.id).into()),
                     Some(event) if events.contains(&event) => {}
                     Some(_) if here == MOST => left_out.push(node.id.as_str()),
                     Some(event) => {
@@ -105,14 +109,15 @@ impl Chooser<'_> {
         }
         if !left_out.is_empty() {
             let list = left_out.join(", ");
-            self.notes.push(format!(
+            let note = format!(
                 "not located, to leave counters to the tree: {list}; --by NODE locates one"
-            ));
+            );
+            self.notes.push(note.into());
         }
         if events.is_empty() && why_not.len() > 1 {
             // One reason for all of them.
             why_not.clear();
-            why_not.push("no node of the tree can be located here".to_owned());
+            why_not.push("no node of the tree can be located here".to_owned().into());
         }
         events
     }

@@ -5,6 +5,7 @@
 //! | `sample_ask` | [`SampleAsk`]: what a user asks to be sampled |
 //! | `sample` | what is sampled: that, what locates nodes, else cycles or the CPU clock |
 //! | `chooser` | events as the kernel takes them |
+//! | `note` | notes on what is sampled |
 //! | `names`, `by_name` | events that a user has named |
 //! | `locating` | events that locate nodes |
 //! | `hardware` | records of branches and loads |
@@ -20,6 +21,7 @@ mod hardware;
 mod kept_programs;
 mod locating;
 mod names;
+mod note;
 mod per_function;
 pub(crate) mod sample;
 mod sample_ask;
@@ -27,6 +29,7 @@ mod session;
 mod shared_file;
 
 pub(crate) use alone::Alone;
-pub use chooser::NO_PMU;
+pub use note::Note;
+pub(crate) use note::words;
 pub use sample_ask::SampleAsk;
 pub use session::{Recorded, Sampled, record};

@@ -13,7 +13,7 @@ impl Chooser<'_> {
     /// That reason.
     pub fn with_counts(&mut self) -> Result<Vec<SampledEvent>, String> {
         if let Some(why) = self.no_pmu() {
-            return Err(why);
+            return Err(why.text);
         }
         let mut events = Vec::new();
         for number in 0..self.cores.len() {
@@ -73,7 +73,7 @@ impl Chooser<'_> {
         if !inherits {
             let note = "the tree per function is of the threads there were at the start: this kernel cannot read \
                         counts of children at samples (Linux 6.13 can)";
-            self.notes.push(note.to_owned());
+            self.notes.push(note.into());
         }
         SampledEvent { inherits, ..event }
     }

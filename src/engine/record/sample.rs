@@ -1,7 +1,8 @@
 //! What to sample: the event that locates a node, else cycles, else the CPU clock; and why.
 
-use super::chooser::{Chooser, NO_PMU};
+use super::chooser::{Chooser, WhyNot};
 use super::names::PRECISE;
+use super::note::Note;
 use super::sample_ask::SampleAsk;
 use crate::topdown::live::CountedCore;
 use nix::errno::Errno;
@@ -16,7 +17,7 @@ const LIMIT: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
 /// A plan and its notes; no plan if nothing can be sampled here.
 pub(crate) struct Chosen {
     pub plan: Option<Plan>,
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// Chooses what to sample.
@@ -39,7 +40,7 @@ pub(crate) fn choose(
     chooser.ability.user_only |= user_only;
     if ability.user_only && !user_only {
         let (cause, _) = machine.kernel.why_denied();
-        chooser.notes.push(format!("kernel mode is not sampled: {cause}"));
+        chooser.notes.push(format!("kernel mode is not sampled: {cause}").into());
     }
     chooser.rate = match ask.period {
         Some(period) => Rate::Period(period),
@@ -75,13 +76,13 @@ pub(crate) fn choose(
     if ask.per_function {
         match chooser.with_counts() {
             Ok(reading) => events.splice(0..0, reading).for_each(drop),
-            Err(why) => chooser.notes.push(format!("no tree per function: {why}")),
+            Err(why) => chooser.notes.push(Note::NoTree(why)),
         }
     }
     if events.is_empty() {
         events = chooser.usual(&why_not);
     } else {
-        chooser.notes.extend(why_not);
+        chooser.notes.extend(why_not.into_iter().map(|why| Note::Other(why.text)));
     }
     events.extend(beside);
     if ask.call_chains == CallChains::Branches {
@@ -112,7 +113,7 @@ fn nothing(machine: &Machine, ask: &SampleAsk, errno: Errno) -> Result<Chosen> {
     if !ask.events.is_empty() {
         return Err(Error::not_possible(what).because(cause).hint(remedy));
     }
-    Ok(Chosen { plan: None, notes: vec![format!("{what}: {cause}")] })
+    Ok(Chosen { plan: None, notes: vec![format!("{what}: {cause}").into()] })
 }
 
 impl Chooser<'_> {
@@ -121,10 +122,11 @@ impl Chooser<'_> {
         let most = std::fs::read_to_string(LIMIT).ok().and_then(|t| t.trim().parse().ok());
         match most {
             Some(most) if hertz > most && most > 0 => {
-                self.notes.push(format!(
+                let note = format!(
                     "the kernel limits sampling to {most} per second, below {hertz} \
                      (kernel.perf_event_max_sample_rate)"
-                ));
+                );
+                self.notes.push(note.into());
                 most
             }
             _ => hertz,
@@ -132,36 +134,39 @@ impl Chooser<'_> {
     }
 
     /// Cycles where they can be counted, else the CPU clock; and why.
-    fn usual(&mut self, why_not: &[String]) -> Vec<SampledEvent> {
-        let cycles = || -> std::result::Result<Vec<SampledEvent>, String> {
-            if self.machine.core_pmus().next().is_none() {
-                return Err(NO_PMU.into());
+    fn usual(&mut self, why_not: &[WhyNot]) -> Vec<SampledEvent> {
+        let cycles = || -> std::result::Result<Vec<SampledEvent>, WhyNot> {
+            if let Some(why) = self.no_pmu() {
+                return Err(why);
             }
-            if let Some(finding) = self.blocked {
-                return Err(finding.what.clone());
-            }
-            let refused = |e: Errno| format!("the kernel refuses cycles ({})", e.desc());
+            let refused =
+                |e: Errno| WhyNot::from(format!("the kernel refuses cycles ({})", e.desc()));
             let all = self.hardware("cycles", 0, PRECISE).into_iter();
             all.map(|e| self.settled(e).map_err(refused)).collect()
         };
         let cycles = cycles();
         let name = if cycles.is_ok() { "cycles" } else { "cpu-clock" };
-        let reasons: Vec<&str> = why_not.iter().map(String::as_str).collect();
         let (events, reason) = match cycles {
             Ok(events) => (events, None),
             Err(why) => {
                 let clock = self.settled(self.clock());
                 if let Err(errno) = clock {
-                    self.notes.push(format!("nothing can be sampled here: {}", errno.desc()));
+                    let note = format!("nothing can be sampled here: {}", errno.desc());
+                    self.notes.push(note.into());
                 }
                 (clock.into_iter().collect(), Some(why))
             }
         };
         // A node that has no event here mostly has none for the same reason.
-        let reason = reason.filter(|r| !reasons.iter().any(|n| n.contains(r.as_str())));
-        let reasons: Vec<&str> = reasons.into_iter().chain(reason.as_deref()).collect();
+        let is_said = why_not.iter().any(|other| other.no_hardware);
+        let reason = reason.filter(|reason| !(reason.no_hardware && is_said));
+        let reasons: Vec<&str> = why_not.iter().chain(&reason).map(|why| &*why.text).collect();
         if !events.is_empty() && !reasons.is_empty() {
-            self.notes.push(format!("sampled on {name}: {}", reasons.join("; ")));
+            let is_plain = why_not.is_empty() && self.machine.core_pmus().next().is_none();
+            self.notes.push(match is_plain {
+                true => Note::NoPmu,
+                false => Note::Sampled(format!("{name}: {}", reasons.join("; "))),
+            });
         }
         events
     }

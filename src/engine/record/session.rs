@@ -1,6 +1,7 @@
 //! Measures, and writes counts and samples to the session file as they arrive.
 
 use super::kept_programs::keep;
+use super::note::{Note, words};
 use super::sample::{self, Chosen};
 use super::sample_ask::SampleAsk;
 use super::shared_file::{CountsWriter, SharedFile};
@@ -31,7 +32,7 @@ pub struct Recorded {
     /// What was sampled; `None` if nothing was.
     pub sampled: Option<Sampled>,
     /// Notes on the sampling, and on a file that was there before.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// What the recording lacks, and why.
     pub losses: Vec<String>,
     /// Why the session is not complete, if it is not.
@@ -86,7 +87,8 @@ pub fn record(
         into(machine, library, ask, (path, programs), (&cores, blocked, chosen), update);
     if let (Ok(recorded), Some(old)) = (&mut recorded, &old) {
         let (path, old) = (path.display(), old.display());
-        recorded.notes.push(format!("the file that was {path} before is {old} now"));
+        let note = format!("the file that was {path} before is {old} now");
+        recorded.notes.push(note.into());
     }
     if let Err(error) = &recorded {
         let never_ran = is_absent
@@ -153,9 +155,10 @@ fn into(
     let mut counts = CountsWriter { file: writer.clone(), cores };
     let Chosen { plan, notes } = chosen;
     // Without a plan they say why nothing is sampled.
-    let (notes, mut losses) = if plan.is_some() { (notes, vec![]) } else { (vec![], notes) };
+    let (notes, mut losses) =
+        if plan.is_some() { (notes, vec![]) } else { (vec![], words(&notes)) };
     let sampled = plan.as_ref().map(names);
-    let sink = plan.as_ref().map(|plan| sink(writer.clone(), plan, notes.clone()));
+    let sink = plan.as_ref().map(|plan| sink(writer.clone(), plan, words(&notes)));
     let mut sampler = plan.zip(sink).map(|(plan, sink)| Sampler::new(machine, plan, sink));
     let companion: &mut dyn RunHooks = match &mut sampler {
         Some(sampler) => sampler,

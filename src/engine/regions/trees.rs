@@ -8,7 +8,7 @@ use crate::documents::regions::{RegionFunction, RegionTree, Regions, RegionsSamp
 use crate::estimate::{EstimateAsk, estimate};
 use crate::hot::per_function::of_times;
 use crate::hot::temporary::Temporary;
-use crate::record::{Alone, SampleAsk};
+use crate::record::{Alone, Note, SampleAsk, words};
 use crate::topdown::LiveAsk;
 use pmu::machine::Machine;
 use probe::regions::Tree;
@@ -85,7 +85,7 @@ impl<'a> Sampling<'a> {
         let (is_sampled, notes) = alone.finish();
         let (Some(moments), true) = (moments, is_sampled && session::has_samples(file.path())?)
         else {
-            document.notes.extend(notes);
+            document.notes.extend(words(&notes));
             document.notes.push("regions have no trees: there are no samples".to_owned());
             return Ok((Trees::new(), None));
         };
@@ -107,7 +107,10 @@ impl<'a> Sampling<'a> {
             (sampled.no_tree, interrupted) =
                 estimated(estimate, &mut profile, &mut trees, document)?;
         } else {
-            let why = notes.iter().find_map(|note| note.strip_prefix(NO_TREE));
+            let why = notes.iter().find_map(|note| match note {
+                Note::NoTree(why) => Some(why.as_str()),
+                _ => None,
+            });
             let why = why.unwrap_or("counts were not read at samples");
             sampled.no_tree = Some(format!("{why}; {NOT_ASKED}"));
         }
@@ -120,15 +123,12 @@ impl<'a> Sampling<'a> {
             ));
         }
         // That there is no tree is said with the samples.
-        let is_told = |note: &String| note.starts_with(NO_TREE) || note.starts_with("sampled on");
-        document.notes.extend(notes.into_iter().filter(|note| !is_told(note)));
+        let others = notes.iter().filter(|note| matches!(note, Note::Other(_)));
+        document.notes.extend(others.map(Note::to_string));
         document.sampled = Some(sampled);
         Ok((trees, interrupted))
     }
 }
-
-/// How the note on absent counts begins.
-const NO_TREE: &str = "no tree per function: ";
 
 /// Nanoseconds a tick.
 fn rate(((first, from), (last, to)): (Moment, Moment)) -> f64 {

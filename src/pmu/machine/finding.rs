@@ -36,6 +36,9 @@ pub struct Finding {
     /// What to do, with commands to type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
+    /// Whether it is that there is no core PMU.
+    #[serde(skip)]
+    pub no_pmu: bool,
     /// What it rests on, a line each, for whoever doubts it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
@@ -56,7 +59,7 @@ impl Finding {
     /// One without cause, remedy and evidence.
     pub fn new(id: &'static str, level: Level, what: impl Into<String>) -> Self {
         let what = what.into();
-        Self { id, level, what, cause: None, remedy: None, evidence: Vec::new() }
+        Self { id, level, what, cause: None, remedy: None, no_pmu: false, evidence: Vec::new() }
     }
 
     fn ok(id: &'static str, what: impl Into<String>) -> Self {
@@ -134,30 +137,28 @@ fn core_pmu(machine: &Machine, probe: &Probe) -> Finding {
 
 /// No PMU: in a virtual machine the host decides; otherwise the kernel or the firmware.
 pub(super) fn no_core_pmu(machine: &Machine) -> Finding {
+    let (cause, remedy) = match &machine.kernel.virtual_machine {
+        Some(vm) => {
+            let name = vm.name.as_deref().map(|n| format!(" ({n})")).unwrap_or_default();
+            (
+                format!("this virtual machine{name} is not given a PMU by its host"),
+                "give the guest a virtual PMU on the host, or measure on the host itself:\n\
+                 QEMU/KVM: -cpu host,pmu=on\n\
+                 libvirt: <features><pmu state='on'/></features>\n\
+                 VMware: vpmc.enable = \"TRUE\"\n\
+                 EC2: a .metal or whole-socket instance",
+            )
+        }
+        None => (
+            "the kernel has registered none (/sys/bus/event_source/devices has no cpu, cpu_core or \
+             cpu_atom)"
+                .to_owned(),
+            "dmesg | grep -i 'performance events' shows why; look for a PMU disabled in the \
+             firmware or a kernel command line with nopmu",
+        ),
+    };
     let what = "top-down nodes cannot be measured: no core PMU";
-    if let Some(vm) = &machine.kernel.virtual_machine {
-        let name = vm.name.as_deref().map(|n| format!(" ({n})")).unwrap_or_default();
-        return Finding::but(
-            "core_pmu",
-            Level::Blocked,
-            what,
-            format!("this virtual machine{name} is not given a PMU by its host"),
-            "give the guest a virtual PMU on the host, or measure on the host itself:\n\
-             QEMU/KVM: -cpu host,pmu=on\n\
-             libvirt: <features><pmu state='on'/></features>\n\
-             VMware: vpmc.enable = \"TRUE\"\n\
-             EC2: a .metal or whole-socket instance",
-        );
-    }
-    Finding::but(
-        "core_pmu",
-        Level::Blocked,
-        what,
-        "the kernel has registered none (/sys/bus/event_source/devices has no cpu, cpu_core or \
-         cpu_atom)",
-        "dmesg | grep -i 'performance events' shows why; look for a PMU disabled in the \
-         firmware or a kernel command line with nopmu",
-    )
+    Finding { no_pmu: true, ..Finding::but("core_pmu", Level::Blocked, what, cause, remedy) }
 }
 
 fn software(machine: &Machine, probe: &Probe) -> Finding {

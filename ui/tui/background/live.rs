@@ -249,7 +249,8 @@ fn sample(
     let recording = recording::stream(path, true)?;
     if recording.is_none() {
         let mut why = "No samples were taken.".to_owned();
-        for note in recorded.notes.into_iter().chain(recorded.failed.map(|e| e.to_string())) {
+        let notes = recorded.notes.iter().map(ToString::to_string);
+        for note in notes.chain(recorded.failed.map(|e| e.to_string())) {
             why += &format!(" {note}.");
         }
         queue.send(BackgroundResult::NoFunctions(why));

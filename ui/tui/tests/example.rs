@@ -33,6 +33,7 @@ pub fn node(id: &str, parent: Option<&str>, level: u32, value: f64, flagged: boo
         mismeasured: false,
         split: false,
         missing: None,
+        no_pmu: false,
         estimate: None,
         domain: Some("slots".into()),
         related: Vec::new(),
