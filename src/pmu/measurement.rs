@@ -244,4 +244,6 @@ pub struct Measurement {
     pub core_time: Vec<(String, Duration)>,
     /// Facts that a report must state, each once.
     pub notes: Vec<String>,
+    /// Those of them that are on the control pipe: times and counts are not of the whole run.
+    pub of_control: Vec<String>,
 }

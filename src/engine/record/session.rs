@@ -282,8 +282,7 @@ fn end(file: &SharedFile, outcome: &Outcome, sampled: Option<&Sampled>) {
     let mut end =
         json!({ "status": outcome.exit.map(|e| e.code()), "interrupted": outcome.interrupted });
     // Times and counts are not of the whole run then.
-    let of_control = |note: &&String| note.contains(pmu::perf::CONTROL);
-    end["notes"] = outcome.report.notes.iter().filter(of_control).cloned().collect();
+    end["notes"] = outcome.of_control.iter().cloned().collect();
     close(file, end, sampled.map(|sampled| &sampled.summary));
 }
 

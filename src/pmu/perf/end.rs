@@ -45,7 +45,8 @@ impl Run<'_, '_> {
     ) -> RunResult {
         let counts = result::counts(self.request, opened, frames, &self.unread, software.wall);
         let mut notes = opened.notes.clone();
-        notes.extend(self.control_notes(end.at));
+        let of_control = self.control_notes(end.at);
+        notes.extend(of_control.iter().cloned());
         if self.rejoined {
             notes
                 .push("counters became free: groups that had been split were counted whole".into());
@@ -81,6 +82,7 @@ impl Run<'_, '_> {
             user_only: opened.user_only,
             core_time: result::core_time(opened, frames, &self.unread),
             notes,
+            of_control,
         }
     }
 }

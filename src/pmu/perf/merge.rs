@@ -12,12 +12,8 @@ pub fn measurement(request: &Request<'_>, repeats: Vec<Vec<RunResult>>) -> Measu
     let runs: Vec<&RunResult> = repeats.iter().flatten().collect();
     let exits = || runs.iter().filter_map(|r| r.exit);
     let bad = exits().find(|e| e.code() != 0);
-    let mut notes: Vec<String> = Vec::new();
-    for note in runs.iter().flat_map(|r| &r.notes) {
-        if !notes.contains(note) {
-            notes.push(note.clone());
-        }
-    }
+    let notes = once(runs.iter().flat_map(|r| &r.notes));
+    let of_control = once(runs.iter().flat_map(|r| &r.of_control));
     let software: Vec<Software> = runs.iter().map(|r| r.software.clone()).collect();
     let exit: Option<Exit> = bad.or_else(|| exits().next_back());
     let interrupted = runs.iter().find_map(|r| r.interrupted);
@@ -35,7 +31,19 @@ pub fn measurement(request: &Request<'_>, repeats: Vec<Vec<RunResult>>) -> Measu
         user_only,
         core_time,
         notes,
+        of_control,
     }
+}
+
+/// Each note once.
+fn once<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for note in all {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
+    notes
 }
 
 fn core_time(request: &Request<'_>, runs: &[&RunResult]) -> Vec<(String, Duration)> {

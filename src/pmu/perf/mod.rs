@@ -72,5 +72,4 @@ pub use ring::Ring;
 pub use sampled::{FORMAT_LOST, Opening, Rate, Sampled, SampledTasks};
 pub use signals::Signals;
 pub use software_event::{DUMMY, software};
-pub use switched::CONTROL;
 pub use trace::{Resume, Stop, release, resume, seize, stop};

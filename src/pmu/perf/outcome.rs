@@ -23,6 +23,8 @@ pub struct RunResult {
     pub core_time: Vec<Option<u64>>,
     /// What a report must state.
     pub notes: Vec<String>,
+    /// Those of them that are on the control pipe.
+    pub of_control: Vec<String>,
 }
 
 /// How the counting ended.

@@ -4,7 +4,7 @@ use crate::kernel::Order;
 use std::time::Duration;
 
 /// The pipe as notes on a run name it.
-pub const CONTROL: &str = "the control pipe";
+pub(super) const CONTROL: &str = "the control pipe";
 
 /// Whether events count, and how long they did.
 #[derive(Debug, Default)]

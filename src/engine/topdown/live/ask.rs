@@ -95,6 +95,8 @@ pub struct Outcome {
     pub interrupted: Option<i32>,
     /// Why there is no tree, and what to do about it.
     pub blocked: Option<Finding>,
+    /// Notes of the report on the control pipe.
+    pub of_control: Vec<String>,
 }
 
 impl Outcome {
@@ -132,7 +134,8 @@ mod tests {
                 NodeRow { level, value, missing, ..NodeRow::default() }
             };
             report.nodes = rows.iter().map(row).collect();
-            Outcome { report, exit: None, interrupted: None, blocked: None }.not_counted()
+            Outcome { report, exit: None, interrupted: None, blocked: None, of_control: Vec::new() }
+                .not_counted()
         };
         let error = of(&[(1, None), (2, Some(0.5))]).expect("refused");
         assert_eq!(error.kind(), tma::ErrorKind::NotPossible);

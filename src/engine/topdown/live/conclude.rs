@@ -35,7 +35,13 @@ pub(super) fn conclude(
     report.exit = measured.exit.map(documents::Exit::from);
     notes(&mut report, cores, measured);
     report.findings.extend(blocked.as_ref().map(not_measured));
-    Outcome { report, exit: measured.exit, interrupted: measured.interrupted, blocked }
+    Outcome {
+        report,
+        exit: measured.exit,
+        interrupted: measured.interrupted,
+        blocked,
+        of_control: measured.of_control.clone(),
+    }
 }
 
 /// What blocks the whole tree, as a finding of the report.

@@ -121,10 +121,15 @@ fn joined(before: Measurement, mut next: Measurement) -> Measurement {
         }
         _ => Vec::new(),
     };
-    let new: Vec<String> = next.notes.drain(..).filter(|n| !before.notes.contains(n)).collect();
-    next.notes = before.notes;
-    next.notes.extend(new);
+    next.notes = side_by_side_notes(before.notes, next.notes);
+    next.of_control = side_by_side_notes(before.of_control, next.of_control);
     next
+}
+
+fn side_by_side_notes(mut before: Vec<String>, next: Vec<String>) -> Vec<String> {
+    let new: Vec<String> = next.into_iter().filter(|note| !before.contains(note)).collect();
+    before.extend(new);
+    before
 }
 
 fn side_by_side(mut before: Vec<Counts>, next: Vec<Counts>) -> Vec<Counts> {
