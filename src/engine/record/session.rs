@@ -135,22 +135,24 @@ fn into(
     (cores, blocked, chosen): (&[CountedCore], Option<Finding>, Chosen),
     update: &mut dyn FnMut(Update),
 ) -> Result<Recorded> {
-    let writer = begin(machine, library, ask, path, cores).map_err(|error| {
+    let writer = begin(machine, library, ask, path, cores).map_err(|not_begun| {
         // The file has nothing to report on yet.
         let is_own = path.is_file() && !is_open_already(path);
         let _ = is_own.then(|| fs::remove_file(path));
+        // Nothing of it is kept, whatever was written.
+        let known = match &not_begun {
+            NotBegun::Unwritten(_) => None,
+            NotBegun::Other(error) => error.remedy().map(str::to_owned),
+        };
+        let error = Error::from(not_begun);
         let why = error.cause().unwrap_or("it cannot be written").to_owned();
         let why = match ask.command {
             Some(_) => format!("{why}; the command was not started"),
             None => why,
         };
-        // Nothing of it is kept, whatever was written.
-        let known = error.remedy().filter(|_| !error.what().starts_with("cannot write to"));
-        let remedy = known.unwrap_or(
-            "make room on the disk, or raise its limit (ulimit -f), or choose another place with --output",
-        );
-        let remedy = remedy.to_owned();
-        error.because(why).hint(remedy)
+        let usual =
+            "make room on the disk, or raise its limit (ulimit -f), or choose another place with --output";
+        error.because(why).hint(known.unwrap_or_else(|| usual.to_owned()))
     })?;
     let mut counts = CountsWriter { file: writer.clone(), cores };
     let Chosen { plan, notes } = chosen;
@@ -179,6 +181,22 @@ fn into(
     Ok(Recorded { outcome, sampled, notes, losses, failed })
 }
 
+/// Why a session was not begun.
+pub(super) enum NotBegun {
+    /// It was created, and what is known before anything runs cannot be written.
+    Unwritten(Error),
+    /// Any other reason.
+    Other(Error),
+}
+
+impl From<NotBegun> for Error {
+    fn from(not_begun: NotBegun) -> Self {
+        match not_begun {
+            NotBegun::Unwritten(error) | NotBegun::Other(error) => error,
+        }
+    }
+}
+
 /// Creates the session and writes what is known before anything runs.
 pub(super) fn begin(
     machine: &Machine,
@@ -186,9 +204,10 @@ pub(super) fn begin(
     ask: &LiveAsk,
     path: &Path,
     cores: &[CountedCore],
-) -> Result<SharedFile> {
-    let mut writer = SessionWriter::create(path)?;
-    writer.append(&Chunk::Header(json!({
+) -> std::result::Result<SharedFile, NotBegun> {
+    let mut writer = SessionWriter::create(path).map_err(NotBegun::Other)?;
+    let mut append = |chunk: Chunk| writer.append(&chunk).map_err(NotBegun::Unwritten);
+    append(Chunk::Header(json!({
         "tool": env!("CARGO_PKG_VERSION"),
         "processor": machine.cpu.signature(),
         "command": ask.typed,
@@ -197,11 +216,11 @@ pub(super) fn begin(
         "fingerprint": ask.core.fingerprint.as_deref(),
         "interval_ms": ask.interval.map(|i| i.as_millis() as u64),
     })))?;
-    writer.append(&Chunk::Machine(machine_info(machine)))?;
+    append(Chunk::Machine(machine_info(machine)))?;
     for core in cores {
-        let (text, _) = library.text(&core.table.name)?;
+        let (text, _) = library.text(&core.table.name).map_err(NotBegun::Other)?;
         let table = StoredTable { name: core.table.name.clone(), text };
-        writer.append(&Chunk::Table(table))?;
+        append(Chunk::Table(table))?;
     }
     Ok(SharedFile::new(writer))
 }
