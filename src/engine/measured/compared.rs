@@ -1,6 +1,6 @@
 //! Each measured fact beside what the table states, or the system of its caches.
 
-use super::table::MEASURED_ON;
+use super::table::FactSource;
 use serde::Serialize;
 use tma::Core;
 use tma::measured::{Fact, Facts, Kind};
@@ -73,7 +73,7 @@ fn stated(core: &Core, kind: Kind, caches: &[(u8, u64)]) -> Option<Stated> {
     let table = |value: f64, source: Option<&str>| Stated {
         value,
         by: format!("table {}", core.name()),
-        is_measured: source.is_some_and(|source| source.starts_with(MEASURED_ON)),
+        is_measured: source.is_some_and(|source| FactSource::parse(source).is_measured()),
     };
     let cache = |level: u8| {
         let found = caches.iter().find(|cache| cache.0 == level);

@@ -1,6 +1,6 @@
 //! The start of a table of this processor: what was measured, and one event that every core of its vendor counts.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use tma::measured::{Facts, Kind};
 use tma::{Core, Error, Result};
 
@@ -9,13 +9,46 @@ const AMD_CYCLES: &str = "code = 0x76";
 /// Intel SDM 3B, table "architectural performance events".
 const INTEL_CYCLES: &str = "code = 0x3c";
 
-/// How the source of a fact begins that was measured on such a core, in a table of [`table`].
-pub(super) const MEASURED_ON: &str = "measured on ";
+/// Where a table has a fact from, as its text says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum FactSource {
+    /// [`table`] wrote it: the processor that it was measured on.
+    Measured(String),
+    /// Any other source.
+    Stated(String),
+}
+
+/// How the source of a measured fact begins.
+const MEASURED_ON: &str = "measured on ";
+
+impl FactSource {
+    /// The source that a table has as `text`.
+    pub(super) fn parse(text: &str) -> Self {
+        match text.strip_prefix(MEASURED_ON) {
+            Some(processor) => Self::Measured(processor.to_owned()),
+            None => Self::Stated(text.to_owned()),
+        }
+    }
+
+    /// Whether it was measured on such a core.
+    pub(super) fn is_measured(&self) -> bool {
+        matches!(self, Self::Measured(_))
+    }
+}
+
+impl fmt::Display for FactSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Measured(processor) => write!(f, "{MEASURED_ON}{processor}"),
+            Self::Stated(text) => f.write_str(text),
+        }
+    }
+}
 
 /// Whether the table of `core` was written from measurements of such a core.
 pub fn is_of_measurements(core: &Core) -> bool {
     let source = core.table.as_ref().and_then(|table| table.pipeline.source.as_deref());
-    source.is_some_and(|source| source.starts_with(MEASURED_ON))
+    source.is_some_and(|source| FactSource::parse(source).is_measured())
 }
 
 /// Refuses what is no name of a table.
@@ -48,7 +81,7 @@ pub fn table(core: &Core, facts: &Facts, name: &str) -> Result<String> {
             .because("the issue width is open")
             .hint("try again on a quieter machine: `tdtool doctor --measure`"));
     };
-    let on = format!("{MEASURED_ON}{}", plain(&cpu.name));
+    let on = FactSource::Measured(plain(&cpu.name));
     let mut out = format!(
         "# Measured facts of {}: the start of a table, docs/reference/tables.md.\n",
         cpu.signature()
@@ -139,6 +172,9 @@ mod tests {
         let read = Table::parse(&text, "mine.toml").unwrap();
         assert_eq!((read.pipeline.width, read.pipeline.reorder_buffer), (6, 510));
         assert_eq!(read.facts.op_cache.as_ref().map(|cache| cache.ops), Some(4096));
+        let source = read.pipeline.source.as_deref().map(FactSource::parse);
+        assert_eq!(source, Some(FactSource::Measured("A core".to_owned())));
+        assert!(!FactSource::parse("AMD, Software Optimization Guide").is_measured());
         assert!(
             table(&core, &facts, "../mine").is_err()
                 && table(&Core::default(), &facts, "mine").is_err()
