@@ -87,12 +87,12 @@ pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
             .because(nothing_read(&recording))
             .hint("supported: perf stat -x, or -j, toplev --valcsv, event,value CSV and tdtool sessions"));
     }
-    let mut base = frame(&recording, &cores, ask);
+    // Of a table that was not chosen for its events no event is missed.
+    let missed = cores.first().filter(|_| !chosen.software_only);
+    let mut base = frame(&recording, &cores, missed, ask);
     if chosen.software_only {
         base.uarch.clear();
         base.title.clear();
-        // They are of a table that was not chosen for its events.
-        base.unread.retain(|line| !line.why.starts_with(UNKNOWN));
         cores.iter_mut().for_each(|c| c.imported.counts.clear());
     }
     base.notes.extend(notes);
@@ -113,9 +113,6 @@ pub fn imported(library: &Library, ask: &ImportAsk) -> Result<Vec<Report>> {
     reports(&base, &mut cores, ask)
 }
 
-/// How the reason begins why an event was not understood.
-const UNKNOWN: &str = "the table";
-
 /// Begin and end; `None` for the whole run.
 type Interval = Option<(Duration, Duration)>;
 
@@ -126,7 +123,13 @@ struct ImportedCore {
     imported: Imported,
 }
 
-fn frame(recording: &Recording, cores: &[ImportedCore], ask: &ImportAsk) -> Report {
+/// The report without counts; events that the table of `missed` does not have are unread.
+fn frame(
+    recording: &Recording,
+    cores: &[ImportedCore],
+    missed: Option<&ImportedCore>,
+    ask: &ImportAsk,
+) -> Report {
     let live = !recording.sessions.is_empty();
     let mut report = Report::new(if live { Source::Session } else { Source::Imported });
     let names: Vec<&str> = cores.iter().map(|c| c.table.name.as_str()).collect();
@@ -150,14 +153,14 @@ fn frame(recording: &Recording, cores: &[ImportedCore], ask: &ImportAsk) -> Repo
         text: s.text.clone(),
         why: s.why.clone(),
     });
-    let unknown = cores.first().into_iter().flat_map(|core| {
+    let unknown = missed.into_iter().flat_map(|core| {
         core.imported.unknown.iter().map(|u| {
             let (file, line) = u.place.rsplit_once(':').unwrap_or((&u.place, "0"));
             Unread {
                 file: file.to_owned(),
                 line: line.parse().unwrap_or(0),
                 text: u.name.clone(),
-                why: format!("{UNKNOWN} {} has no such event", core.table.name),
+                why: format!("the table {} has no such event", core.table.name),
             }
         })
     });
