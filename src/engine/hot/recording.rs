@@ -96,6 +96,17 @@ fn kind_of_input(path: &Path) -> Result<FileKind> {
     kind_of(path, &start)
 }
 
+/// The samples of a session that is still written, without call chains; `None` where it has none yet.
+///
+/// # Errors
+/// As [`stream`].
+pub fn growing(path: &Path) -> Result<Option<Stream>> {
+    match kind(path)? {
+        FileKind::Session => session::open_growing(path).map(Some),
+        _ => Ok(None),
+    }
+}
+
 /// The samples of a file, to be read one by one; `None` where it has none. Without `chains`, call chains
 /// may be left out.
 ///

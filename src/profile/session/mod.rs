@@ -56,6 +56,6 @@ pub use contents::{NO_SAMPLES, Session};
 pub use counts::{SoftwareCounts, StoredCounts, StoredTable};
 pub use layout::{CHUNK_HEADER, FILE_HEADER, LONGEST_CHUNK, MAGIC, VERSION};
 pub use read::{Reader, load, load_from};
-pub use recording::{has_samples, load_recording, open, recording_from};
+pub use recording::{has_samples, load_recording, open, open_growing, recording_from};
 pub use samples::{BuildId, CountedEvent, RecordBatch, SampledEvent, SampledEvents};
 pub use write::SessionWriter;

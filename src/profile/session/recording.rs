@@ -39,7 +39,7 @@ pub fn load_recording(path: &Path) -> Result<Recording> {
 /// # Errors
 /// As [`load_recording`].
 pub fn recording_from(bytes: &[u8], name: &str) -> Result<Recording> {
-    stream(Input::of(bytes), name, true)?.whole()
+    stream(Input::of(bytes), name, (true, false))?.whole()
 }
 
 /// Opens the session `path`, to read its samples one by one; without `chains`, call chains are left out.
@@ -47,18 +47,30 @@ pub fn recording_from(bytes: &[u8], name: &str) -> Result<Recording> {
 /// # Errors
 /// As [`load_recording`].
 pub fn open(path: &Path, chains: bool) -> Result<Stream> {
+    open_as(path, (chains, false))
+}
+
+/// As [`open`] without chains, of a session that is still written: it is no gap that it has no end yet.
+///
+/// # Errors
+/// As [`load_recording`].
+pub fn open_growing(path: &Path) -> Result<Stream> {
+    open_as(path, (false, true))
+}
+
+fn open_as(path: &Path, how: (bool, bool)) -> Result<Stream> {
     let name = path.display().to_string();
     let input =
         Input::open(path).map_err(|e| Error::failed(format!("cannot read {name}")).because(e))?;
-    stream(input, &name, chains)
+    stream(input, &name, how)
 }
 
-fn stream(input: Input, name: &str, chains: bool) -> Result<Stream> {
+fn stream(input: Input, name: &str, (chains, is_growing): (bool, bool)) -> Result<Stream> {
     let file = Session { input, name: name.to_owned() };
     let mut reader = file.reader()?;
     let mut about = About { source: name.to_owned(), ..About::default() };
     let (mut scan, mut last) = (Scan::new(&[]), Last::default());
-    let mut has_end = false;
+    let mut has_end = is_growing;
     let (mut counted, mut cut) = (0, 0);
     for chunk in reader.by_ref() {
         match chunk? {

@@ -84,10 +84,8 @@ fn key(function: &HotFunction) -> Key {
 impl Watched {
     fn look(&mut self) {
         let path: &Path = &self.path;
-        let Ok(Some(recording)) = recording::stream(path, false) else { return };
+        let Ok(Some(recording)) = recording::growing(path) else { return };
         let Ok(mut profile) = profile_of(&recording, &self.filter, &self.samples) else { return };
-        // It is not at its end yet.
-        profile.keep_notes(|note| !note.starts_with("the recording was stopped"));
         if profile.samples > 0 {
             let is_new = self.send(&profile);
             if is_new {
