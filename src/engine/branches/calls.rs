@@ -1,6 +1,6 @@
 //! Edges of an event → calls between functions, targets of indirect branches.
 
-use crate::documents::branches::{CallRow, EdgeRow, IndirectRow, TargetRow};
+use crate::documents::branches::{BranchKind, CallRow, EdgeRow, IndirectRow, TargetRow};
 use std::collections::BTreeMap;
 
 /// Calls and jumps from one function into another; returns are the same edges backwards.
@@ -8,9 +8,9 @@ pub fn calls(edges: &[EdgeRow]) -> Vec<CallRow> {
     let mut sums: BTreeMap<(String, String, String, String), CallRow> = BTreeMap::new();
     for edge in edges {
         let (Some(from), Some(to)) = (&edge.from_function, &edge.to_function) else { continue };
-        let kind = edge.kind.as_deref().unwrap_or_default();
-        let is_call = kind.ends_with("call");
-        if !is_call && (from == to || matches!(kind, "return" | "other")) {
+        let is_call = edge.kind.is_some_and(BranchKind::is_call);
+        let is_no_jump = matches!(edge.kind, Some(BranchKind::Return | BranchKind::Other));
+        if !is_call && (from == to || is_no_jump) {
             continue;
         }
         let to_module = edge.to_module.clone().unwrap_or_else(|| edge.module.clone());
@@ -34,8 +34,8 @@ pub fn calls(edges: &[EdgeRow]) -> Vec<CallRow> {
 pub fn indirect(edges: &[EdgeRow]) -> Vec<IndirectRow> {
     let mut sums: BTreeMap<(&str, &str), IndirectRow> = BTreeMap::new();
     for edge in edges {
-        let (Some(from), Some(kind)) = (&edge.from, &edge.kind) else { continue };
-        if !kind.starts_with("indirect") {
+        let (Some(from), Some(kind)) = (&edge.from, edge.kind) else { continue };
+        if !kind.is_indirect() {
             continue;
         }
         let row = sums.entry((&edge.module, from)).or_insert_with(|| IndirectRow {
@@ -43,7 +43,7 @@ pub fn indirect(edges: &[EdgeRow]) -> Vec<IndirectRow> {
             module: edge.module.clone(),
             from: from.clone(),
             function: edge.from_function.clone(),
-            kind: kind.clone(),
+            kind,
             hard: edge.hard,
             ..IndirectRow::default()
         });

@@ -3,8 +3,8 @@
 use super::calls;
 use super::hard::{self, Known};
 use crate::documents::branches::{
-    BlockRow, Branches, EdgeRow, EventRow, InstructionRow, IterationsRow, LoopRow, ModuleEntries,
-    ModuleRow, RangeRow,
+    BlockRow, BranchKind, Branches, EdgeRow, EventRow, InstructionRow, IterationsRow, LoopRow,
+    ModuleEntries, ModuleRow, RangeRow,
 };
 use crate::missing_code::{WithoutCode, add_new};
 use crate::recorded_trips;
@@ -196,7 +196,7 @@ fn edge_row(
         to_module: other.map(|number| module(found, number)),
         from_function,
         to_function,
-        kind: edge.from.and_then(|from| found.places.branch(from)).map(|k| kind(k).to_owned()),
+        kind: edge.from.and_then(|from| found.places.branch(from)).map(kind),
         count: sum.count,
         share: sum.count as f64 / found.sums.entries as f64,
         mispredicted: (sum.marked > 0).then_some(sum.mispredicted),
@@ -208,15 +208,15 @@ fn edge_row(
     })
 }
 
-fn kind(kind: FlowControl) -> &'static str {
+fn kind(kind: FlowControl) -> BranchKind {
     match kind {
-        FlowControl::ConditionalBranch => "conditional",
-        FlowControl::UnconditionalBranch => "jump",
-        FlowControl::IndirectBranch => "indirect jump",
-        FlowControl::Call => "call",
-        FlowControl::IndirectCall => "indirect call",
-        FlowControl::Return => "return",
-        _ => "other",
+        FlowControl::ConditionalBranch => BranchKind::Conditional,
+        FlowControl::UnconditionalBranch => BranchKind::Jump,
+        FlowControl::IndirectBranch => BranchKind::IndirectJump,
+        FlowControl::Call => BranchKind::Call,
+        FlowControl::IndirectCall => BranchKind::IndirectCall,
+        FlowControl::Return => BranchKind::Return,
+        _ => BranchKind::Other,
     }
 }
 

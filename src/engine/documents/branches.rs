@@ -70,6 +70,54 @@ pub struct ModuleEntries {
     pub entries: u64,
 }
 
+/// What a branch is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BranchKind {
+    /// A conditional jump.
+    Conditional,
+    /// An unconditional jump.
+    Jump,
+    /// A jump whose target is in a register or in memory.
+    #[serde(rename = "indirect jump")]
+    IndirectJump,
+    /// A call.
+    Call,
+    /// A call whose target is in a register or in memory.
+    #[serde(rename = "indirect call")]
+    IndirectCall,
+    /// A return.
+    Return,
+    /// Any other.
+    #[default]
+    Other,
+}
+
+impl BranchKind {
+    /// As printed, and in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Conditional => "conditional",
+            Self::Jump => "jump",
+            Self::IndirectJump => "indirect jump",
+            Self::Call => "call",
+            Self::IndirectCall => "indirect call",
+            Self::Return => "return",
+            Self::Other => "other",
+        }
+    }
+
+    /// Whether it is a call.
+    pub fn is_call(self) -> bool {
+        matches!(self, Self::Call | Self::IndirectCall)
+    }
+
+    /// Whether its target is in a register or in memory.
+    pub fn is_indirect(self) -> bool {
+        matches!(self, Self::IndirectJump | Self::IndirectCall)
+    }
+}
+
 /// A taken branch.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EdgeRow {
@@ -89,7 +137,7 @@ pub struct EdgeRow {
     pub to_function: Option<String>,
     /// `conditional`, `jump`, `indirect jump`, `call`, `indirect call`, `return` or `other`; absent
     /// where the code is not known.
-    pub kind: Option<String>,
+    pub kind: Option<BranchKind>,
     /// How often it was taken.
     pub count: u64,
     /// Share of all entries of the event, 0 to 1.
@@ -265,7 +313,7 @@ pub struct IndirectRow {
     /// Its function, if known.
     pub function: Option<String>,
     /// `indirect jump` or `indirect call`.
-    pub kind: String,
+    pub kind: BranchKind,
     /// How often it was recorded.
     pub count: u64,
     /// How often it was mispredicted, if the recording tells.

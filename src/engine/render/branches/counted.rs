@@ -1,6 +1,6 @@
 //! Counts of one module as other tools read them: addresses without `0x`, in order.
 
-use crate::documents::branches::Branches;
+use crate::documents::branches::{BranchKind, Branches};
 use profile::files::Program;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -38,7 +38,7 @@ fn counted(document: &Branches, module: &str) -> Counted {
         let ends_here = e.to_module.as_ref().unwrap_or(&e.module) == module;
         if let Some(to) = to.filter(|_| ends_here) {
             let is_return =
-                e.kind.as_deref() == Some("return") || e.module != module || e.from.is_none();
+                e.kind == Some(BranchKind::Return) || e.module != module || e.from.is_none();
             if is_return {
                 all.returned_to.insert(to)
             } else {

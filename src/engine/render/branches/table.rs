@@ -101,7 +101,7 @@ fn indirect(one: &IndirectRow, add: &mut impl FnMut(Cells)) {
         count: one.count.to_string(),
         mispredicted: text(one.mispredicted),
         name: one.function.clone().unwrap_or_default(),
-        kind: one.kind.clone(),
+        kind: one.kind.word().to_owned(),
         marked: one.marked.to_string(),
         hard: one.hard.to_string(),
         ..Cells::of("indirect", one.event, &one.module)
@@ -115,7 +115,7 @@ fn indirect(one: &IndirectRow, add: &mut impl FnMut(Cells)) {
             name: one.function.clone().unwrap_or_default(),
             to_name: target.function.clone().unwrap_or_default(),
             to_module: target.module.clone().unwrap_or_default(),
-            kind: one.kind.clone(),
+            kind: one.kind.word().to_owned(),
             share: number(Some(target.share)),
             marked: target.marked.to_string(),
             ..Cells::of("target", one.event, &one.module)
@@ -166,7 +166,7 @@ impl Cells {
             name: e.from_function.clone().unwrap_or_default(),
             to_name: e.to_function.clone().unwrap_or_default(),
             to_module: e.to_module.clone().unwrap_or_default(),
-            kind: e.kind.clone().unwrap_or_default(),
+            kind: e.kind.map_or(String::new(), |kind| kind.word().to_owned()),
             share: number(Some(e.share)),
             marked: e.marked.to_string(),
             executions: text(e.executions),

@@ -121,7 +121,7 @@ fn edge_end(edge: &EdgeRow, page: Page) -> String {
         false => name.clone(),
     };
     let name = name.map_or(String::new(), |name| format!(" {}", cut(name)));
-    let kind = edge.kind.as_ref().map_or(String::new(), |kind| format!("  {kind}"));
+    let kind = edge.kind.map_or(String::new(), |kind| format!("  {}", kind.word()));
     format!(" → {to}{name}{kind}")
 }
 
@@ -285,7 +285,7 @@ fn indirect(document: &Branches, event: &EventRow, (most, page): (usize, Page), 
     for branch in frequent.iter().chain(hard.iter().copied()) {
         let function = branch.function.as_deref().unwrap_or_default();
         let wrongly = wrong(branch.mispredicted, branch.marked, branch.hard);
-        let after = format!("  {}", branch.kind);
+        let after = format!("  {}", branch.kind.word());
         let subject = Subject { place: &branch.from, name: function, after: &after };
         page.row(out, &cells(&branch.count.to_string(), &wrongly), subject);
         for target in branch.targets.iter().take(most) {
