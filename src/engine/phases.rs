@@ -203,7 +203,13 @@ mod tests {
             intervals.push(Interval { span, values: vec![Some(share), Some(1.0 - share)] });
         }
         let labels = vec!["Retiring".to_owned(), "Backend Bound".to_owned()];
-        Series { title: "Level 1".to_owned(), labels, is_share: true, intervals }
+        Series {
+            title: "Level 1".to_owned(),
+            labels,
+            is_share: true,
+            intervals,
+            ..Series::default()
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! | [`per_function`] | its part about the tree of each function |
 //! | [`flame`] | a flame graph |
 //! | [`timeline`] | samples with their times |
+//! | [`software_name`] | names of software counts, their labels and units |
 //! | [`series`], [`phases`] | what intervals show over time; the phases found in it |
 //! | [`callgrind`] | costs of functions and calls, for callgrind's format |
 //! | [`estimate`], [`estimate_parts`] | its estimated top-down |
@@ -82,6 +83,7 @@ pub mod report_code;
 pub mod report_file;
 pub mod series;
 pub mod shown;
+pub mod software_name;
 pub mod table_check;
 pub mod table_plan;
 pub mod timeline;

@@ -2,8 +2,10 @@
 
 use super::report::Report;
 
+/// CPUs that were used, of all time.
+const CPUS: &str = "cpus_used";
 /// Software counts that are shown over time.
-const SOFTWARE: [&str; 3] = ["cpus_used", "page_faults", "context_switches"];
+const SOFTWARE: [&str; 3] = [CPUS, "page_faults", "context_switches"];
 
 /// Values over time.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -14,16 +16,18 @@ pub struct Series {
     pub labels: Vec<String>,
     /// Whether they are shares of a whole, 0 to 1.
     pub is_share: bool,
+    /// Whether they count what happened in an interval; shares and CPUs are of a time.
+    pub is_count: bool,
     /// The intervals in order.
     pub intervals: Vec<Interval>,
 }
 
 impl Series {
-    /// The title with what its numbers are of: counts are of each interval, shares and CPUs of a time.
+    /// The title with what its numbers are of.
     pub fn heading(&self) -> String {
-        match self.is_share || self.title == "cpus used" {
-            true => self.title.clone(),
-            false => format!("{} per interval", self.title),
+        match self.is_count {
+            true => format!("{} per interval", self.title),
+            false => self.title.clone(),
         }
     }
 }
@@ -47,7 +51,8 @@ pub fn level_1(reports: &[Report]) -> Option<Series> {
     }
     let labels: Vec<String> = nodes.iter().map(|(_, label)| (*label).to_owned()).collect();
     let of = |report: &Report| nodes.iter().map(|(id, _)| share_of(report, id)).collect();
-    series("Level 1".to_owned(), labels, true, reports, &of)
+    let shape = Series { title: "Level 1".to_owned(), labels, is_share: true, ..Series::default() };
+    series(shape, reports, &of)
 }
 
 /// The software counts in reports of intervals, those that are not always 0.
@@ -56,15 +61,17 @@ pub fn software(reports: &[Report]) -> Vec<Series> {
     let is_shown = |name: &&str| reports.iter().any(|r| value(r, name).is_some_and(|v| v > 0.0));
     let of = |name: &str| {
         let title = name.replace('_', " ");
-        series(title.clone(), vec![title], false, reports, &|report| vec![value(report, name)])
+        let labels = vec![title.clone()];
+        let is_count = name != CPUS;
+        let shape = Series { title, labels, is_count, ..Series::default() };
+        series(shape, reports, &|report| vec![value(report, name)])
     };
     SOFTWARE.into_iter().filter(is_shown).filter_map(of).collect()
 }
 
+/// `shape` with its intervals.
 fn series(
-    title: String,
-    labels: Vec<String>,
-    is_share: bool,
+    shape: Series,
     reports: &[Report],
     of: &dyn Fn(&Report) -> Vec<Option<f64>>,
 ) -> Option<Series> {
@@ -76,7 +83,7 @@ fn series(
     let intervals: Vec<Interval> = reports.iter().filter_map(interval).collect();
     let is_measured = intervals.iter().any(|i| i.values.iter().any(Option::is_some));
     let is_shown = intervals.len() > 1 && is_measured;
-    is_shown.then_some(Series { title, labels, is_share, intervals })
+    is_shown.then_some(Series { intervals, ..shape })
 }
 
 /// A node's share where an interval has one of it; of several cores none stands for all.

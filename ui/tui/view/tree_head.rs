@@ -5,7 +5,7 @@ use super::{head, headline};
 use crate::tui::state::State;
 use crate::tui::tone::Tone;
 use crate::tui::width::fit;
-use engine::documents::{Report, Source};
+use engine::documents::{Report, Source, software_name};
 use engine::format;
 use engine::render::report::text::{SHORT_INFOS, short_label};
 use ratatui::buffer::Buffer;
@@ -61,11 +61,11 @@ fn software(report: &Report) -> Vec<String> {
     let others = report.software.keys().map(String::as_str).filter(|n| !FIRST.contains(n));
     let text = |name: &str| {
         let value = report.software.get(name).copied().flatten()?;
-        let label = name.trim_end_matches("_ms").replace('_', " ");
-        Some(match name.strip_suffix("_ms") {
-            Some(_) => format!("{label} {}", format::seconds(value / 1e3)),
-            None => format!("{label} {}", format::number(value)),
-        })
+        let value = match software_name::is_time(name) {
+            true => format::seconds(value / 1e3),
+            false => format::number(value),
+        };
+        Some(format!("{} {value}", software_name::label(name)))
     };
     first.chain(others).filter_map(text).collect()
 }

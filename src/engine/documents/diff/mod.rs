@@ -24,6 +24,7 @@ mod timed;
 
 use crate::commands::recorded;
 use crate::documents::report::{InfoRow, NodeRow, Place, Report};
+use crate::documents::software_name;
 use crate::format;
 use code::CodeDiff;
 use gate::{Crossing, Gate};
@@ -144,7 +145,7 @@ fn software(report: &Report) -> Vec<Side> {
         level: 0,
         value: *value,
         error: report.software_error.get(name).copied(),
-        unit: if name.ends_with("_ms") { "ms".to_owned() } else { String::new() },
+        unit: software_name::unit(name).to_owned(),
         place: Place::default(),
     };
     report.software.iter().map(side).collect()

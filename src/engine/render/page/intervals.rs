@@ -2,10 +2,10 @@
 //! them, each with a chart of its own; the numbers in a table.
 
 use super::pieces::{colour, legend, section, xml};
-use super::software::label;
 use crate::documents::phases::Phase;
 use crate::documents::report::Report;
 use crate::documents::series::{Interval, Series, level_1, software};
+use crate::documents::software_name::label;
 use crate::render::phases;
 use std::fmt::Write as _;
 

@@ -2,6 +2,7 @@
 
 use super::pieces::{section, xml};
 use crate::documents::report::Report;
+use crate::documents::software_name::{self, label};
 use crate::format;
 use std::fmt::Write as _;
 
@@ -32,18 +33,12 @@ pub(super) fn software(report: &Report) -> String {
     section("software", &format!("Software counts{over}"), &format!("<table>\n{rows}</table>\n"))
 }
 
-/// `task clock` of `task_clock_ms`.
-pub(super) fn label(name: &str) -> String {
-    name.trim_end_matches("_ms").replace('_', " ")
-}
-
 fn shown(name: &str, value: f64, error: Option<f64>) -> String {
-    let unit = if name.ends_with("_ms") { " ms" } else { "" };
     let text = match value {
-        v if !unit.is_empty() => format!("{v:.2}"),
+        v if software_name::is_time(name) => format!("{v:.2} {}", software_name::unit(name)),
         v if v.fract() == 0.0 => format::count(v),
         v => format!("{v:.3}"),
     };
     let error = error.map(|e| format!(" ±{}", format::number(e))).unwrap_or_default();
-    format!("{text}{unit}{error}")
+    format!("{text}{error}")
 }

@@ -1,6 +1,7 @@
 //! Software counts: all of them where they are all that was counted, else those that say something.
 
 use super::renderer::Renderer;
+use crate::documents::software_name;
 use crate::format;
 use std::fmt::Write as _;
 
@@ -53,16 +54,16 @@ impl Renderer<'_> {
         let report = self.report;
         let over = if report.repeats > 1 { ", mean of the runs" } else { "" };
         writeln!(self.out, "\nSoftware counts{over}")?;
-        let shown = |name: &str| name.trim_end_matches("_ms").replace('_', " ");
-        let label = report.software.keys().map(|k| shown(k).len()).max().unwrap_or(0);
+        let label =
+            report.software.keys().map(|k| software_name::label(k).len()).max().unwrap_or(0);
         for (name, value) in &report.software {
-            let unit = if name.ends_with("_ms") { " ms" } else { "" };
+            let is_time = software_name::is_time(name);
             let text = match value {
                 // No digits that its error makes meaningless.
                 Some(v) if report.software_error.get(name).is_some_and(|e| *e >= 1.0) => {
                     format!("{v:>14.0}")
                 }
-                Some(v) if !unit.is_empty() => format!("{v:>14.2}"),
+                Some(v) if is_time => format!("{v:>14.2}"),
                 Some(v) if v.fract() == 0.0 => format!("{:>14}", format::count(*v)),
                 Some(v) => format!("{v:>14.3}"),
                 None => {
@@ -70,10 +71,10 @@ impl Renderer<'_> {
                     why.cloned().unwrap_or_else(|| "not measured".into())
                 }
             };
-            let unit = if value.is_some() { unit } else { "" };
+            let unit = if value.is_some() && is_time { " ms" } else { "" };
             let error = report.software_error.get(name);
             let error = error.map(|e| format!(" ±{}", format::number(*e))).unwrap_or_default();
-            writeln!(self.out, "  {:<label$}  {text}{unit}{error}", shown(name))?;
+            writeln!(self.out, "  {:<label$}  {text}{unit}{error}", software_name::label(name))?;
         }
         Ok(())
     }
