@@ -40,6 +40,7 @@ fn interrupted(wanted: &[Wanted], signal: i32) -> Counts {
         wall: Duration::ZERO,
         exit: None,
         interrupted: Some(signal),
+        unplanned: true,
         remains: false,
         probes: 0,
         trampolines: Vec::new(),

@@ -17,6 +17,8 @@ pub struct Counts {
     pub exit: Option<pmu::Exit>,
     /// The signal that interrupted it.
     pub interrupted: Option<i32>,
+    /// It was interrupted while the code was analysed, before anything was counted; `functions` say so.
+    pub unplanned: bool,
     /// Its code could not be put back as it was; a note says why.
     pub remains: bool,
     /// Most probes in one process.

@@ -62,7 +62,18 @@ pub(super) fn counts(mut patcher: Patcher<Counting>, wanted: &[Wanted], run: Run
     let probes = patcher.probes.tallies.iter().map(|tally| tally.probes).max().unwrap_or(0);
     let Run { wall, exit, interrupted, remains, notes, .. } = run;
     let (trampolines, files) = (patcher.trampolines, patcher.files);
-    Counts { functions, wall, exit, interrupted, remains, probes, trampolines, files, notes }
+    Counts {
+        functions,
+        wall,
+        exit,
+        interrupted,
+        unplanned: false,
+        remains,
+        probes,
+        trampolines,
+        files,
+        notes,
+    }
 }
 
 fn function(

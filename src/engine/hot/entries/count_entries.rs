@@ -46,11 +46,7 @@ pub fn enter(
     for (row, found) in report.blocks.iter_mut().zip(probed.loops) {
         (row.loop_entries, row.loop_trips) = found.unzip();
     }
-    let not = |why: String| match why.starts_with("not ") {
-        true => why,
-        false => format!("not counted: {why}"),
-    };
-    let found: Vec<_> = probed.blocks.into_iter().map(|found| found.map_err(not)).collect();
+    let found = probed.blocks;
     let mut interrupted = probed.interrupted;
     progress(blocks.len(), blocks.len());
     // Counting slows a process, sampling does not: a share of time divided by entries would be that of no run.

@@ -7,6 +7,7 @@ use crate::documents::Report;
 use pmu::perf::Signals;
 use probe::count::{Counts, FunctionCounts, Wanted, count, count_process};
 use profile::hot::{HotBlock, Profile};
+use std::fmt::Display;
 use std::ops::Range;
 use std::time::Duration;
 use tma::error::{ErrorKind, Result};
@@ -28,7 +29,7 @@ pub(super) struct Entries {
 /// What probes counted.
 #[derive(Default)]
 pub(super) struct Probed {
-    /// By block: its entries, or why it has no probe.
+    /// By block: its entries, or that they were not counted, and why.
     pub blocks: Vec<std::result::Result<Entries, String>>,
     /// By block: how often the innermost loop around it was entered, and its iterations each time.
     pub loops: Vec<Option<(u64, f64)>>,
@@ -62,7 +63,8 @@ pub(super) fn probed(
         of.push(number);
     }
     if wanted.is_empty() {
-        let blocks = of.into_iter().map(|why| Err(why.err().unwrap_or_default())).collect();
+        let why = |of: std::result::Result<usize, String>| of.err().unwrap_or_default();
+        let blocks = of.into_iter().map(|of| Err(not_counted(why(of)))).collect();
         return Ok(Probed { blocks, ..Probed::default() });
     }
     let is_process = matches!(ask, CountAsk::Process(_));
@@ -73,7 +75,7 @@ pub(super) fn probed(
     let counts = match counted {
         // What was measured stands.
         Err(error) if error.kind() == ErrorKind::NotPossible || is_process => {
-            let blocks = blocks.iter().map(|_| Err(error.to_string())).collect();
+            let blocks = blocks.iter().map(|_| Err(not_counted(&error))).collect();
             return Ok(Probed { blocks, ..Probed::default() });
         }
         other => other?,
@@ -81,11 +83,15 @@ pub(super) fn probed(
     let window = is_process.then_some(counts.wall.as_secs_f64());
     let short = cut_short(report, counts.exit, counts.interrupted);
     let entries = |(block, number): (&HotBlock, std::result::Result<usize, String>)| {
-        let function = counts.functions[number?].as_ref().map_err(Clone::clone)?;
+        let function = match &counts.functions[number.map_err(not_counted)?] {
+            Ok(function) => function,
+            Err(why) if counts.unplanned => return Err(why.clone()),
+            Err(why) => return Err(not_counted(why)),
+        };
         if let Some(why) = &short {
-            return Err(why.clone());
+            return Err(not_counted(why));
         }
-        entries(function, block.start..block.end, window)
+        entries(function, block.start..block.end, window).map_err(not_counted)
     };
     let found = blocks.iter().zip(of.clone()).map(entries).collect();
     let mut trips = |(block, number): (&HotBlock, std::result::Result<usize, String>)| {
@@ -102,6 +108,11 @@ pub(super) fn probed(
         interrupted: counts.interrupted,
         notes: notes(report, &counts, &wanted, window.is_some()),
     })
+}
+
+/// That entries were not counted, and why.
+fn not_counted(why: impl Display) -> String {
+    format!("not counted: {why}")
 }
 
 /// The function of a block, in its file.
@@ -134,7 +145,7 @@ fn entries(
         return Ok(Entries { count, error: Some(slack), how });
     };
     if count == 0.0 {
-        return Err("not counted: it was not entered in the window".to_owned());
+        return Err("it was not entered in the window".to_owned());
     }
     // Another second has other entries.
     let error = slack.hypot(1.0 / count.sqrt());
