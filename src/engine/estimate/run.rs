@@ -15,7 +15,7 @@ use super::progress::Progress;
 use super::recording::{Known, Recorded, missing};
 use super::regions;
 use super::rows;
-use super::schedule::{Isolated, interrupted, isolation};
+use super::schedule::{Alone, Isolated, isolation};
 use super::shared::Shared;
 use super::so_far::Shown;
 use crate::core_model::CoreModel;
@@ -110,11 +110,12 @@ pub fn estimate(
     let mut shown = Shown::new(ask.so_far.clone());
     let none = Recorded::default();
     shown.show(true, || known.so_far(profile, &further, &Isolated::new(), &none));
-    let (isolated, own) = interruptible(further.signals(), |interrupt| {
+    let alone = interruptible(further.signals(), |interrupt| {
         isolation(ask, &functions, of, &mut progress, interrupt, &mut |measured| {
             shown.show(false, || known.so_far(profile, &further, measured, &none));
         })
     })?;
+    let Alone { measured: isolated, own, interrupted } = alone;
     let values = own.spent();
     further.add_values(values.clone());
     let before = further.runs().len();
@@ -134,7 +135,7 @@ pub fn estimate(
     document.regions = regions::regions(profile, &functions, &isolated, &context);
     let mut last = Vec::new();
     if further.interrupted.is_some() {
-        last.push(missing(&recorded, (interrupted(&isolated), isolated.len())));
+        last.push(missing(&recorded, (interrupted, isolated.len())));
     }
     if values.is_some() && further.runs().len() == before {
         last.push(CUT_SHORT.to_owned());

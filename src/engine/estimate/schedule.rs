@@ -25,9 +25,14 @@ const INTERRUPTED: &str = "interrupted before it was measured";
 /// Isolated measurements, by function and piece.
 pub(super) type Isolated = HashMap<(usize, usize), std::result::Result<Found, String>>;
 
-/// How many pieces were not measured because of a signal.
-pub(super) fn interrupted(isolated: &Isolated) -> usize {
-    isolated.values().filter(|found| found.as_ref().is_err_and(|why| why == INTERRUPTED)).count()
+/// What was measured in isolation.
+pub(super) struct Alone {
+    /// By function and piece.
+    pub measured: Isolated,
+    /// With the program's values.
+    pub own: OwnValues,
+    /// How many pieces were not measured because of a signal.
+    pub interrupted: usize,
 }
 
 /// A piece that was not measured.
@@ -47,18 +52,19 @@ pub(super) fn isolation(
     progress: &mut Progress,
     interrupt: &Interrupt,
     after: &mut dyn FnMut(&Isolated),
-) -> Result<(Isolated, OwnValues)> {
+) -> Result<Alone> {
     let mut own = OwnValues::new(&ask.command, seconds);
     let order = hottest(functions, samples);
     let begin = Instant::now();
     let most = TIME.max(Duration::from_secs_f64(seconds));
-    let mut measured = Isolated::new();
+    let (mut measured, mut interrupted) = (Isolated::new(), 0);
     for (number, (at, piece)) in order.iter().enumerate() {
         if begin.elapsed() > most {
             measured.insert((*at, *piece), Err("the time for that was over".to_owned()));
             continue;
         }
         if interrupt.is_set() {
+            interrupted += 1;
             measured.insert((*at, *piece), Err(INTERRUPTED.to_owned()));
             continue;
         }
@@ -77,12 +83,13 @@ pub(super) fn isolation(
             found = own.measured(&ask.model, (function, piece_of), found, interrupt)?;
         }
         if interrupt.is_set() && found.is_err() {
+            interrupted += 1;
             found = Err(INTERRUPTED.to_owned());
         }
         measured.insert((*at, *piece), found);
         after(&measured);
     }
-    Ok((measured, own))
+    Ok(Alone { measured, own, interrupted })
 }
 
 /// The pieces to measure, hottest first: function and piece.
