@@ -1,5 +1,7 @@
 //! What an event counts, by its name.
 
+use profile::text::UNNAMED;
+
 /// What an event counts, for samples of branch stacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counts {
@@ -11,6 +13,8 @@ pub enum Counts {
     Cycles,
     /// Time, or cycles of another clock or of some kind.
     Time,
+    /// It is not recorded what was sampled.
+    NotRecorded,
     /// Something else.
     Other,
 }
@@ -53,6 +57,9 @@ const NAMES: [(&str, Counts); 16] = [
 impl Counts {
     /// What the event of this name counts; modifiers (`:upp`) and PMU (`cpu_core/…/`) are left out.
     pub fn of(event: &str) -> Self {
+        if event == UNNAMED {
+            return Self::NotRecorded;
+        }
         let name = event.to_ascii_lowercase();
         let name = name.split_once('/').map_or(&name[..], |(_, rest)| rest);
         let name = name.split([':', '/', ',']).next().unwrap_or_default().trim();
@@ -87,6 +94,7 @@ mod tests {
         is(Counts::Time, &["cpu-clock:u", "task-clock", "cpu_clk_unhalted.ref_tsc"]);
         is(Counts::Other, &["branch-misses", "br_misp_retired.all_branches", "branch-loads"]);
         is(Counts::Other, &["branch-load-misses", "instructions", "ex_ret_brn_misp", ""]);
+        is(Counts::NotRecorded, &[UNNAMED]);
         is(Counts::Other, &["br_inst_retired.near_call", "br_inst_retired.conditional"]);
     }
 }

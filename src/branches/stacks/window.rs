@@ -145,7 +145,7 @@ fn weight(event: &Event, sample: &Sample, window: &Window) -> Option<f64> {
             let steps = window.steps.get(1..)?.iter();
             steps.map(|step| step.cycles.map(f64::from)).sum::<Option<f64>>()?
         }
-        Counts::Branches | Counts::Time | Counts::Other => return None,
+        Counts::Branches | Counts::Time | Counts::NotRecorded | Counts::Other => return None,
     };
     (own > 0.0).then(|| period / own)
 }

@@ -15,7 +15,6 @@ use iced_x86::FlowControl;
 use profile::address_space::ModuleAddress;
 use profile::files::{SearchPaths, missing};
 use profile::module::{Module, ModuleKind};
-use profile::text::UNNAMED;
 use std::collections::BTreeMap;
 
 /// Adds the rows of an event: its file, name and number over all files.
@@ -138,15 +137,15 @@ fn event_row((source, name, number): (&str, &str, usize), found: &Analysis) -> E
 
 /// How the sampled event distorts counts of branches: windows end where it overflows.
 fn bias(event: &str) -> &'static str {
-    if event == UNNAMED {
-        return "the sampled event is not recorded: the bias of the counts is unknown";
-    }
     match Counts::of(event) {
         Counts::TakenBranches | Counts::Branches => {
             "sampled by branches: counts are in proportion to executions"
         }
         Counts::Cycles | Counts::Time => {
             "sampled by time: code that takes longer is seen more often than it is executed"
+        }
+        Counts::NotRecorded => {
+            "the sampled event is not recorded: the bias of the counts is unknown"
         }
         Counts::Other => {
             "sampled by another event: branches near it are seen more often than they are executed"
