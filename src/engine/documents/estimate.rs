@@ -5,8 +5,39 @@ use super::estimate_code::Instruction;
 use super::estimate_lines::SourceLine;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 pub use super::estimate_parts::{Node, Parts, Share};
+
+/// What a piece was measured with in isolation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Values {
+    /// Registers and memory that the program had.
+    Own,
+    /// Others; and why not its own, if they were wanted.
+    MadeUp(Option<String>),
+}
+
+const OWN: &str = "the program's values";
+const MADE_UP: &str = "made-up values";
+
+impl Values {
+    /// Those that a document has as `text`.
+    pub fn parse(text: &str) -> Self {
+        let why = || text.strip_prefix(MADE_UP)?.strip_prefix(": ").map(str::to_owned);
+        if text == OWN { Self::Own } else { Self::MadeUp(why()) }
+    }
+}
+
+impl fmt::Display for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own => f.write_str(OWN),
+            Self::MadeUp(None) => f.write_str(MADE_UP),
+            Self::MadeUp(Some(why)) => write!(f, "{MADE_UP}: {why}"),
+        }
+    }
+}
 
 /// Estimated top-down of a command, its functions, loops and blocks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -99,7 +130,7 @@ pub struct Row {
     pub parts: Parts,
     /// Cycles of an entry in isolation, if measured.
     pub isolated: Option<f64>,
-    /// `the program's values`, or `made-up values` with the reason if its own were wanted: what it was measured with.
+    /// [`Values`]: `the program's values`, or `made-up values` with the reason if its own were wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolated_with: Option<String>,
     /// What bounds it there, as in `tdtool.block/1`.
@@ -139,5 +170,19 @@ impl Row {
             ["j", "loop", "call"].iter().any(|begin| mnemonic.starts_with(begin))
         };
         self.code.split_last().is_none_or(|(_, before)| !before.iter().any(jumps))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_as_they_were_written() {
+        let why = "the loop was not entered: it ended".to_owned();
+        for values in [Values::Own, Values::MadeUp(None), Values::MadeUp(Some(why))] {
+            assert_eq!(Values::parse(&values.to_string()), values);
+        }
+        assert_eq!(Values::MadeUp(None).to_string(), "made-up values");
     }
 }

@@ -2,13 +2,14 @@
 
 use super::counted::Counted;
 use super::footprint::Footprint;
-use super::isolated::{Found, Values};
+use super::isolated::Found;
 use super::landing::{Calls, Landing};
 use super::latency::{self, Accesses};
 use super::needs::{LONGEST, SHORTEST, most};
 use super::own_values;
 use super::pieces::{Function, Kind, Piece};
 use crate::documents::count::{Count, Modelled};
+use crate::documents::estimate::Values;
 use crate::places::Places;
 use estimate::{Evidence, Interval, Isolated, Loads, Mispredicted};
 use iced_x86::{FlowControl, Mnemonic};

@@ -4,6 +4,7 @@ use super::interrupt::Interrupt;
 use super::pieces::{Function, Kind, Piece};
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
+use crate::documents::estimate::Values;
 use crate::loop_path::{body, decoded};
 use bench::{Measurement, Options, Profiler, Status};
 use estimate::{Bound, Interval, Isolated};
@@ -34,15 +35,6 @@ pub(super) struct Found {
     /// As in `tdtool.block/1`.
     pub bound: Option<String>,
     pub values: Values,
-}
-
-/// What it was measured with.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Values {
-    /// Registers and memory that the program had.
-    Own,
-    /// Others; and why not its own, if they were wanted.
-    MadeUp(Option<String>),
 }
 
 /// What measures.

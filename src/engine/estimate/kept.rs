@@ -1,12 +1,12 @@
 //! Everything that an estimate was computed from, as a document.
 
-use super::isolated::{Found, Values};
+use super::isolated::Found;
 use super::pieces::Function;
 use super::recording::{Known, Recorded};
 use super::schedule::Isolated;
 use crate::documents::Report;
 use crate::documents::count::Count;
-use crate::documents::estimate::Estimate;
+use crate::documents::estimate::{Estimate, Values};
 use crate::documents::evidence::{
     Alone, Around, Block, Code, CoreUsed, Evidence, HotCode, Line, Records, SCHEMA, Sampled, To,
 };

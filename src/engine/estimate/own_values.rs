@@ -1,12 +1,12 @@
 //! Loops and blocks with the program's own values: registers and memory where a further run comes to them.
 
 use super::interrupt::Interrupt;
-use super::isolated::{Found, Values, of};
+use super::isolated::{Found, of};
 use super::pieces::{Function, Kind, Piece};
 use crate::block::Measurer;
 use crate::captured::{Snapshot, Subject, apply, of_command};
 use crate::core_model::CoreModel;
-use crate::documents::estimate::Run;
+use crate::documents::estimate::{Run, Values};
 use bench::Options;
 use estimate::Isolated;
 use isa::code::{Around, Block};

@@ -5,7 +5,7 @@ use super::evidence::Context;
 use super::functions::Functions;
 use super::grounds::Grounds;
 use super::hints::{Place, leading, next};
-use super::isolated::{Found, Values};
+use super::isolated::Found;
 use super::pieces::{Function, Kind, Piece};
 use super::schedule::{Isolated, not_measured};
 use super::words::sentence;
@@ -236,17 +236,9 @@ fn piece_row(
         cycles_per_entry: is_known.then(|| context.cycles * share / piece.entries),
         entries: is_known.then_some(piece.entries),
         isolated: found.map(|found| found.evidence.cycles.value),
-        isolated_with: found.map(|found| values(&found.values)),
+        isolated_with: found.map(|found| found.values.to_string()),
         ..row(parts, Some(place), grounds)
     })
-}
-
-fn values(of: &Values) -> String {
-    match of {
-        Values::Own => "the program's values".to_owned(),
-        Values::MadeUp(None) => "made-up values".to_owned(),
-        Values::MadeUp(Some(why)) => format!("made-up values: {why}"),
-    }
 }
 
 /// What all rows have.

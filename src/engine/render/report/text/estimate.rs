@@ -2,7 +2,7 @@
 
 use super::code::{at_head, share, short};
 use super::renderer::Renderer;
-use crate::documents::estimate::{Estimate, Parts, Row, Run};
+use crate::documents::estimate::{Estimate, Parts, Row, Run, Values};
 use crate::format::{self, percent_bounds};
 use std::fmt::Write as _;
 
@@ -134,13 +134,12 @@ impl Renderer<'_> {
 
 /// Cycles in isolation; with which values, where that was a question.
 fn isolated(row: &Row, cycles: f64) -> String {
-    let with = match row.isolated_with.as_deref() {
-        Some("the program's values") => " with its own values".to_owned(),
-        // Why its own are not known.
-        Some(text) => text.split_once(": ").map_or(String::new(), |(_, why)| {
+    let with = match row.isolated_with.as_deref().map(Values::parse) {
+        Some(Values::Own) => " with its own values".to_owned(),
+        Some(Values::MadeUp(Some(why))) => {
             format!(" with made-up values, its own not captured: {why}")
-        }),
-        None => String::new(),
+        }
+        Some(Values::MadeUp(None)) | None => String::new(),
     };
     format!(", {cycles:.2} in isolation{with}")
 }
