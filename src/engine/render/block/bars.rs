@@ -45,7 +45,7 @@ pub fn bars(rows: &mut Rows, report: &Measurement, style: &Style) {
 
 /// What a bound allows at least: a sum of latencies that are ranges is as low as their low ends.
 fn least(bound: &Bound) -> f64 {
-    if kind(&bound.how) == "computed" { bound.low } else { bound.cycles }
+    if bound.is_computed { bound.low } else { bound.cycles }
 }
 
 /// Whether `verdict` is the name of this bound. Slots are the width, measured with other

@@ -137,6 +137,7 @@ fn explained() -> Measurement {
     let chain = Bound {
         low: 3.0,
         how: "computed from latencies: imul".into(),
+        is_computed: true,
         path: vec!["imul rax,rbx".into()],
         assumed: true,
         ..bound("dependency", 4.0)
