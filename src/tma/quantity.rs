@@ -42,17 +42,27 @@ pub enum Missing {
     Undefined(SmolStr),
 }
 
+/// How the text of what was not measured begins.
+const NOT_MEASURED: &str = "not measured: ";
+
+impl Missing {
+    /// The text of one without that it was not measured, where that is said already.
+    pub fn reason(text: &str) -> &str {
+        text.strip_prefix(NOT_MEASURED).unwrap_or(text)
+    }
+}
+
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Missing::NoPmu { virtual_machine: true } => {
-                f.write_str("not measured: no core PMU in this virtual machine")
+                write!(f, "{NOT_MEASURED}no core PMU in this virtual machine")
             }
-            Missing::NoPmu { virtual_machine: false } => f.write_str("not measured: no core PMU"),
+            Missing::NoPmu { virtual_machine: false } => write!(f, "{NOT_MEASURED}no core PMU"),
             Missing::NotPermitted(why) => write!(f, "not permitted: {why}"),
             Missing::NotCounted(event) => write!(f, "not counted: {event} never got a counter"),
             Missing::NotSupported(event) => write!(f, "not supported here: {event}"),
-            Missing::NotMeasured(what) => write!(f, "not measured: {what}"),
+            Missing::NotMeasured(what) => write!(f, "{NOT_MEASURED}{what}"),
             Missing::Undefined(why) => write!(f, "undefined: {why}"),
         }
     }
@@ -81,5 +91,18 @@ impl Quantity {
     /// The value if there is one.
     pub fn get(&self) -> Option<f64> {
         self.value.as_ref().ok().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_measured_has_a_reason_of_its_own() {
+        let text = Missing::NoPmu { virtual_machine: false }.to_string();
+        assert_eq!((&*text, Missing::reason(&text)), ("not measured: no core PMU", "no core PMU"));
+        let text = Missing::NotPermitted("paranoid".into()).to_string();
+        assert_eq!(Missing::reason(&text), text);
     }
 }

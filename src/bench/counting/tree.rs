@@ -136,7 +136,7 @@ fn evaluate(core: &CorePmu, table: &Table, groups: Vec<GroupCounts>) -> Hierarch
         core.nodes().into_iter().map(|n| node(table, n, &whole, &single)).collect();
     let verdict = if counted == 0 {
         let why = nodes.iter().find_map(|n| n.reason.clone()).unwrap_or_default();
-        format!("not measured: {}", why.trim_start_matches("not measured: "))
+        format!("not measured: {}", Missing::reason(&why))
     } else {
         let how =
             format!("{counted} event groups in separate runs, {repetitions} repetitions each");

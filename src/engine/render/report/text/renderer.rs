@@ -6,6 +6,7 @@ use crate::format;
 use crate::render::fit::{elided, fit};
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use tma::quantity::Missing;
 
 /// How many mismeasured nodes are named one by one.
 const NAMED: usize = 6;
@@ -146,7 +147,7 @@ impl Renderer<'_> {
         if is_of_samples && r.source == Source::NoPmu {
             let why = r.nodes.iter().find_map(|node| node.missing.as_deref());
             let label = r.source.label();
-            let why = why.map(|why| why.trim_start_matches("not measured: "));
+            let why = why.map(Missing::reason);
             parts.push(why.unwrap_or(label).to_owned());
         }
         let mut column = 0;
