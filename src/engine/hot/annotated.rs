@@ -52,7 +52,7 @@ fn of_function(profile: &mut Profile, index: usize, search: &SearchPaths) -> Ann
         share: of.share,
         samples: of.samples,
         // The report says for all samples how exact they are.
-        notes: code.notes.iter().filter(|note| *note != profile.skid.explain()).cloned().collect(),
+        notes: code.notes.clone(),
         ..AnnotatedFunction::default()
     };
     found.lines = lines(&code, &mut sources);

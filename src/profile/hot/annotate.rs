@@ -23,10 +23,9 @@ impl Profile {
                 return Annotated { function, notes, ..Annotated::default() };
             }
         };
-        let mut notes = vec![self.skid.explain().to_owned()];
-        notes.extend(remarks(&flow));
+        let (skid, notes) = (Some(self.skid), remarks(&flow));
         let blocks = (0..flow.blocks.len()).map(|i| self.block(index, &flow, i)).collect();
-        Annotated { function, blocks, notes }
+        Annotated { function, blocks, skid, notes }
     }
 
     /// The hottest blocks of the hottest functions, hottest first.

@@ -1,6 +1,7 @@
 //! The code of a function, block by block, with its share of the samples.
 
 use super::function::HotFunction;
+use super::skid::Skid;
 use serde::{Deserialize, Serialize};
 
 /// A block with samples.
@@ -79,6 +80,8 @@ pub struct Annotated {
     pub function: HotFunction,
     /// Its blocks, in order of address.
     pub blocks: Vec<AnnotatedBlock>,
-    /// Limits that a reader must know.
+    /// How exact the addresses of its samples are, where its code is available.
+    pub skid: Option<Skid>,
+    /// Other limits that a reader must know.
     pub notes: Vec<String>,
 }

@@ -160,6 +160,7 @@ pub fn annotated() -> Annotated {
     Annotated {
         function: hot().functions[0].clone(),
         blocks: vec![entry, inner, exit],
+        skid: None,
         notes: Vec::new(),
     }
 }

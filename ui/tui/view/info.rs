@@ -94,7 +94,7 @@ pub fn blocks(state: &State) -> String {
     if let Some(loads) = state.loads() {
         parts.push(loads.source.clone());
     }
-    // Skid is among the profile's own notes.
+    parts.extend(annotated.skid.map(|skid| skid.explain().to_owned()));
     parts.extend(annotated.notes.iter().cloned());
     parts.join(" · ")
 }
