@@ -69,11 +69,10 @@ fn read_module(
 
 impl<'a> Visit<'a> for File {
     fn visit_item(&mut self, item: &'a syn::Item) {
-        let (attributes, name) = described(item);
-        if attributes.iter().any(is_for_tests) {
+        if is_test(item) {
             return;
         }
-        self.defined.extend(name);
+        self.defined.extend(described(item).1);
         visit::visit_item(self, item);
     }
 
@@ -152,6 +151,11 @@ impl File {
         }
         self.mentions.insert(path);
     }
+}
+
+/// Whether an item is for tests only.
+pub fn is_test(item: &syn::Item) -> bool {
+    described(item).0.iter().any(is_for_tests)
 }
 
 fn described(item: &syn::Item) -> (&[syn::Attribute], Option<String>) {

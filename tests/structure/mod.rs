@@ -1,11 +1,12 @@
 //! The direction of the data, in the code itself: the compiler keeps it between crates, these tests
-//! inside a crate, where no two files import each other.
+//! inside a crate, where no two files import each other. And that no code asks what a message says.
 
 mod children;
 mod ci;
 mod files;
 mod flags;
 mod imports;
+mod messages;
 
 use crate::support::files::root;
 use imports::Crate;
