@@ -22,9 +22,16 @@ impl Names {
         if let Some(known) = self.numbers.get(name) {
             return *known;
         }
-        if all.len() == MOST && name != OTHERS {
-            return self.number(OTHERS, all);
+        if all.len() != MOST {
+            return self.add(name, all);
         }
+        match self.numbers.get(OTHERS) {
+            Some(others) => *others,
+            None => self.add(OTHERS, all),
+        }
+    }
+
+    fn add(&mut self, name: &str, all: &mut Vec<String>) -> usize {
         all.push(name.to_owned());
         self.numbers.insert(name.to_owned(), all.len() - 1);
         all.len() - 1
