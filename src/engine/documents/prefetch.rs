@@ -112,6 +112,9 @@ pub struct AdviceRow {
     /// That is as too little is known, not as none can help.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undecided: bool,
+    /// That is as its code is not known.
+    #[serde(skip)]
+    pub without_code: bool,
     /// How a later address can be known: `directly`, or `by_copy` of the instructions of `slice`, with a state of its own,
     /// that runs ahead; absent if not at all, or not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -101,9 +101,7 @@ fn remedies(document: &mut Prefetch, measures: bool) {
 /// Says which code is not known, and why.
 fn without_code(document: &mut Prefetch, evidence: &Evidence, search: &SearchPaths) {
     let mut missing = WithoutCode::default();
-    let no_code = document.advice.iter().filter(|row| {
-        row.function.is_none() && row.refused.as_deref() == Some(loads::prefetch::NO_CODE)
-    });
+    let no_code = document.advice.iter().filter(|row| row.function.is_none() && row.without_code);
     no_code.for_each(|row| missing.add(&row.module, 1));
     let modules: Vec<Module> =
         evidence.codes.iter().flat_map(|code| code.modules.iter().cloned()).collect();

@@ -248,7 +248,8 @@ pub(super) fn add_trips(row: &mut LoopRow, trips: TripCount) {
 }
 
 pub(super) fn add_advice(row: &mut AdviceRow, one: &Candidate, advice: Advice) {
-    row.undecided = matches!(advice.refused, Some(Refusal::Undecided(_)));
+    row.undecided = matches!(advice.refused, Some(Refusal::Undecided(_) | Refusal::NoCode));
+    row.without_code = advice.refused == Some(Refusal::NoCode);
     row.refused = advice.refused.as_ref().map(|one| one.why().to_owned());
     let mut missing = |what: &str, why: String| row.unknown.push(format!("{what}: {why}"));
     if row.refused.is_none() {

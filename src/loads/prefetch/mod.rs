@@ -28,5 +28,5 @@ pub use cost::{Cost, Measured, Sampled};
 pub use pace::{InFlight, Misses, Pace, Taken};
 pub use peaks::{LEAST_SHARE, Peak, peaks};
 pub use probed::{Probed, Served};
-pub use refusal::{NO_CODE, Refusal};
+pub use refusal::Refusal;
 pub use trips::{TripCount, Trips};

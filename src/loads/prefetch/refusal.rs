@@ -10,8 +10,6 @@ use crate::class::{Ahead, Class};
 const HITS: f64 = 0.8;
 /// Misses of one execution of a loop by a load that misses where the loop begins, at least; one is expected.
 const AT_FIRST: f64 = 0.5;
-/// Of a load without code.
-pub const NO_CODE: &str = "its code is not known";
 /// With fewer samples the latency is not known.
 const LEAST_SAMPLES: u64 = 5;
 /// Instructions of a slice that may run a second time in each iteration: beside a miss of hundreds of cycles they take
@@ -25,6 +23,8 @@ pub enum Refusal {
     NoUse(String),
     /// Too little is known to decide.
     Undecided(String),
+    /// The same, as its code is not known.
+    NoCode,
 }
 
 impl Refusal {
@@ -32,6 +32,7 @@ impl Refusal {
     pub fn why(&self) -> &str {
         match self {
             Self::NoUse(why) | Self::Undecided(why) => why,
+            Self::NoCode => "its code is not known",
         }
     }
 }
@@ -45,7 +46,7 @@ pub(super) fn refusal(
 ) -> Option<Refusal> {
     use Refusal::{NoUse, Undecided};
     let Some(access) = access else {
-        return Some(Undecided(NO_CODE.to_owned()));
+        return Some(Refusal::NoCode);
     };
     let Some(level) = access.innermost() else {
         return Some(NoUse("no loop of its function contains it".to_owned()));
