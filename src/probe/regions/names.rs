@@ -22,9 +22,10 @@ impl Names {
         if let Some(known) = self.numbers.get(name) {
             return *known;
         }
-        if all.len() != MOST {
+        if all.len() < MOST {
             return self.add(name, all);
         }
+        // One more than may be, for all others.
         match self.numbers.get(OTHERS) {
             Some(others) => *others,
             None => self.add(OTHERS, all),
@@ -77,4 +78,19 @@ fn read(memory: &Memory, address: u64) -> Option<String> {
     // It may lie right before memory that is not mapped.
     bytes.truncate(end.unwrap_or(bytes.len()));
     (end.is_some() || !bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn further_names_share_one() {
+        let (mut names, mut all) = (Names::default(), Vec::new());
+        let numbers: Vec<usize> =
+            (0..MOST + 3).map(|name| names.number(&name.to_string(), &mut all)).collect();
+        assert_eq!(numbers[MOST - 1..], [MOST - 1, MOST, MOST, MOST]);
+        assert_eq!((all.len(), &*all[MOST]), (MOST + 1, OTHERS));
+        assert_eq!(names.number("7", &mut all), 7);
+    }
 }
