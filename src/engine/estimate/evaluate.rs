@@ -12,7 +12,7 @@ use tma::Result;
 
 /// What the counts of a process are.
 const WINDOWS: &str = "counts are of windows in which probes slow the process: without them entries may be up to \
-                       40 % more; code is measured in isolation with made-up values";
+                       40 % more, and still more where others used the processor; code is measured in isolation with made-up values";
 
 /// What was measured.
 #[derive(Clone, Copy)]
