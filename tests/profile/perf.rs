@@ -43,7 +43,11 @@ fn recorded(folder: &Path, name: &str, options: &[&str]) -> Option<PathBuf> {
 
 /// What perf prints of the fields.
 fn script(path: &Path, arguments: &[&str]) -> String {
-    run(program("perf").args(["script", "--ns", "-i"]).arg(path).args(arguments)).stdout
+    let ask = || run(program("perf").args(["script", "--ns", "-i"]).arg(path).args(arguments));
+    // Beside other work perf once printed nothing of a file that it reads.
+    let ran = (0..3).map(|_| ask()).find(|ran| !ran.stdout.is_empty()).unwrap_or_else(ask);
+    assert!(!ran.stdout.is_empty(), "perf script prints nothing: {}", ran.stderr);
+    ran.stdout
 }
 
 /// Every frame of every call chain, from perf's dump of the raw records: `perf script` leaves out

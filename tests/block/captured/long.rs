@@ -79,12 +79,18 @@ fn a_loop_that_was_not_followed_to_its_end_runs_to_it() {
         "1: add (%rdi),%rax\n add $8,%rdi\n cmp -8(%rsp),%rdi\n jne 1b\n ret\n.size f,.-f\n");"#,
     ]
     .concat();
-    let Some(captured) = measured(&source, &folder) else { return };
-    let notes = notes(&captured);
-    assert!(notes.contains("2000 iterations with the program's registers"), "{notes}");
-    // 16,000 bytes on 4 or 5 pages, and the stack.
-    let pages = captured["pages"].as_array().unwrap().len();
-    assert!((5..=6).contains(&pages), "{pages}");
+    assert_holds("it runs to its end", || {
+        let Some(captured) = measured(&source, &folder) else { return Trial::Holds };
+        let notes = notes(&captured);
+        if notes.contains("its end was not reached") {
+            // Not in time, beside others.
+            return Trial::Unsettled(notes);
+        }
+        assert!(notes.contains("2000 iterations with the program's registers"), "{notes}");
+        // 16,000 bytes on 4 or 5 pages, and the stack.
+        let pages = captured["pages"].as_array().unwrap().len();
+        claim((5..=6).contains(&pages), || format!("{pages}")).into()
+    });
 }
 
 /// Its end is known to memory only, and 400,000 iterations away; a function that it may call it never calls.
