@@ -79,7 +79,7 @@ impl DiffArgs {
 pub fn run(global: &Global, args: DiffArgs) -> Result<ExitCode> {
     let (files_a, files_b) = sides(&args)?;
     let inputs: Vec<PathBuf> = args.files.iter().chain(&args.to).cloned().collect();
-    present(&inputs, "to make one: `tdtool report --format json --output FILE -- COMMAND`")?;
+    present(&inputs, "to make one: `tdtool record --output FILE -- COMMAND`")?;
     let conditions = args.form.check(&inputs)?;
     let settings = global.settings()?;
     let ask = settings.comparison(args.search.paths()?);

@@ -21,6 +21,8 @@ const MOST: usize = 3;
 const LEAST: f64 = 0.05;
 /// Loops below this share have no step beside that of the program.
 const HOT: f64 = 0.2;
+/// A loop of fewer iterations an execution is mostly its start and end.
+const SHORT: f64 = 3.0;
 /// The function of the kernel that page faults enter it by.
 const FAULT: &str = "exc_page_fault";
 /// How long a process is looked at.
@@ -172,13 +174,15 @@ fn deeper(report: &Report, ask: &LiveAsk) -> Vec<Step> {
     steps
 }
 
-/// Whether a loop of the estimate is bound by branches that isolation predicts.
-fn is_predicted_alone(report: &Report, of: &LoopRow) -> bool {
+/// Whether a loop of the estimate is another in isolation: bound by branches that are predicted there, or left so soon that
+/// it is hardly one.
+fn is_other_alone(report: &Report, of: &LoopRow) -> bool {
     let mut loops = report.estimate.iter().flat_map(|estimate| &estimate.loops);
     loops.any(|row| {
         let head = row.head.as_ref().unwrap_or(&row.start);
         (&row.module, head) == (&of.code.path, &of.head)
-            && row.bottleneck == Part::BadSpeculation.name()
+            && (row.bottleneck == Part::BadSpeculation.name()
+                || row.trips.is_some_and(|trips| trips < SHORT))
     })
 }
 
@@ -194,7 +198,7 @@ fn hottest(report: &Report, is_live: bool) -> Option<Step> {
     let command = report.command.as_deref().unwrap_or_default();
     let command = if is_live { command } else { recorded(command) };
     let of_loop = report.loops.iter().find(|row| is_program(&row.code.path));
-    if of_loop.is_some_and(|row| is_predicted_alone(report, row)) {
+    if of_loop.is_some_and(|row| is_other_alone(report, row)) {
         return None;
     }
     if let Some(row) = of_loop.filter(|row| row.code.share >= LEAST) {

@@ -59,7 +59,7 @@ pub(super) fn never_sampled(target: &Target, seconds: f64) -> (String, &'static 
         ),
         _ => (
             format!("nothing of it ran in a window of {seconds:.1} s"),
-            "try again while it works, or longer: --seconds N",
+            "try again while it works, or longer: --duration N",
         ),
     }
 }

@@ -37,7 +37,8 @@ pub fn of_files(
     let mut reports = read(library, ask, code, progress)?;
     // A finished document has its own.
     let new = reports.iter_mut().filter(|report| report.conclusion.is_none());
-    let carried = Carried::new(ask.uarch.as_deref(), library, false);
+    // --uarch names the core of the recording, which this one need not be.
+    let carried = Carried::new(None, library, false);
     new.for_each(|report| conclude(report, None, &carried));
     Ok(reports)
 }
@@ -204,6 +205,10 @@ fn measured(
                 report.notes.push("nothing was estimated: that needs samples".into())
             }
             (Some(_), None) => report.notes.push(session::NO_SAMPLES.to_owned()),
+            (Some(_), Some(_)) if outcome.interrupted.is_some() => {
+                let why = "nothing was estimated: interrupted before the first sample";
+                report.notes.push(why.to_owned());
+            }
             (Some(_), Some(_)) => {
                 let (why, remedy) = never_sampled(&ask.target, report.duration.unwrap_or(0.0));
                 report.notes.push(format!("nothing was estimated: {why}; {remedy}"));
