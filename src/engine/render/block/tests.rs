@@ -388,14 +388,10 @@ fn notes_and_alias_pairs_stand_where_they_belong() {
 
 #[test]
 fn a_list_cut_short_by_contention_says_what_to_do_about_it() {
-    let what = |reason: &str, disturbed| WhatIf {
-        change: "without `nop`".to_owned(),
-        reason: Some(reason.to_owned()),
-        disturbed,
-        ..WhatIf::default()
-    };
-    let with = |reason, disturbed| {
-        text(&Measurement { what_if: vec![what(reason, disturbed)], ..report() })
+    let with = |reason: &str, disturbed| {
+        let (change, reason) = ("without `nop`".to_owned(), Some(reason.to_owned()));
+        let what = WhatIf { change, reason, disturbed, ..WhatIf::default() };
+        text(&Measurement { what_if: vec![what], ..report() })
     };
     let text = with("failed: another process occupied the core", true);
     assert!(text.contains("  try: --budget"), "{text}");
