@@ -32,9 +32,8 @@ pub fn run(global: &Global, args: &IdentifyArgs) -> Result<ExitCode> {
     let settings = global.settings()?;
     let mut document = identity(settings.machine(), settings.library)?;
     // Where several tables fit, the self-test was made to choose. One made here says nothing of a dump's processor.
-    let core = settings.core()?;
-    if (args.cpuid.is_none() || core.self_test.given().is_some())
-        && let Some(answers) = core.answers()
+    if (args.cpuid.is_none() || global.self_test_from.is_some())
+        && let Some(answers) = settings.core()?.answers()
     {
         document.settle(answers.into(), settings.library)?;
     }
