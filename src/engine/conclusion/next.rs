@@ -1,6 +1,6 @@
 //! What to do next: at most three commands, each of which runs as it is.
 
-use super::facts::{MUCH, faults, is_mispredicted, kernel};
+use super::facts::{MUCH, is_mispredicted, kernel};
 use crate::commands::{block, is_here, recorded};
 use crate::documents::conclusion::Step;
 use crate::documents::estimate::Row;
@@ -100,7 +100,7 @@ fn callers(report: &Report, of: &Subject) -> Option<Step> {
         return None;
     }
     let mut own = report.functions.iter().filter(|row| row.module.starts_with("[kernel"));
-    let is_fault = faults(report).is_some() && own.clone().any(|row| row.name == FAULT);
+    let is_fault = report.many_faults().is_some() && own.clone().any(|row| row.name == FAULT);
     let (name, why) = match is_fault {
         true => (FAULT, "the code whose memory accesses fault".to_owned()),
         false => {

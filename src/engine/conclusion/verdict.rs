@@ -1,6 +1,6 @@
 //! The verdict: what takes the time, with the number, as far as it is known.
 
-use super::facts::{MUCH, faults, kernel};
+use super::facts::{MUCH, kernel};
 use crate::documents::estimate::Estimate;
 use crate::documents::report::{FindingKind, Report};
 use crate::documents::report_code::{CodeRow, FunctionRow, Sampled};
@@ -103,7 +103,7 @@ fn sampled(report: &Report, sampled: &Sampled) -> Option<String> {
 
 /// That most of the time is in the kernel, and what brings the program there.
 fn in_kernel(report: &Report) -> String {
-    let faults = faults(report).map_or(String::new(), |rate| {
+    let faults = report.many_faults().map_or(String::new(), |rate| {
         let rate = (rate / THOUSAND).round() * THOUSAND;
         format!(", with {} page faults a second of processor time", format::count(rate))
     });

@@ -292,10 +292,20 @@ fn one() -> u32 {
     1
 }
 
+/// Page faults a second of processor time from which they are worth a word: the kernel takes about a microsecond for each.
+const FAULTS: f64 = 10_000.0;
+
 impl Report {
     /// Whether a node of the tree was counted.
     pub fn is_counted(&self) -> bool {
         self.nodes.iter().any(|node| node.value.is_some())
+    }
+
+    /// Page faults a second of processor time, if they are many.
+    pub fn many_faults(&self) -> Option<f64> {
+        let value = |name: &str| self.software.get(name).copied().flatten();
+        let busy = value("task_clock_ms").filter(|ms| *ms > 0.0)? / 1e3;
+        Some(value("page_faults")? / busy).filter(|rate| *rate >= FAULTS)
     }
 
     /// An empty report about `subject`.

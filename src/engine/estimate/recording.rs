@@ -5,6 +5,7 @@ use super::evidence::Context;
 use super::footprint::Footprint;
 use super::functions::Functions;
 use super::further::{Further, Wanted};
+use super::hints::Runs;
 use super::landed::landing;
 use super::listing::{self, Listed, of_profile};
 use super::load_places::{Time, unexplained};
@@ -88,7 +89,11 @@ impl<'a> Known<'a> {
             ..self.shared.context(count)?
         };
         context.landing = landing(&context, self.functions);
-        let with = (&context, &self.ask.model, self.command);
+        let runs = match self.ask.process {
+            Some((pid, _)) => Runs::Process(pid),
+            None => Runs::Command(self.command),
+        };
+        let with = (&context, &self.ask.model, runs);
         rows::enter(document, self.found, self.functions, isolated, with);
         listing::enter(document, code, &self.ask.model, (&context, of.recorded.loads));
         if self.command.is_empty() {

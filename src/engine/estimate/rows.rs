@@ -4,7 +4,7 @@ use super::divided::{Divided, Waits, divided, piece_parts};
 use super::evidence::Context;
 use super::functions::Functions;
 use super::grounds::Grounds;
-use super::hints::{Place, leading, next};
+use super::hints::{Place, Runs, leading, next};
 use super::isolated::Found;
 use super::pieces::{Function, Kind, Piece};
 use super::schedule::{Isolated, not_measured};
@@ -76,7 +76,7 @@ pub(super) fn enter(
     hot: &Functions,
     functions: &[Function],
     isolated: &Isolated,
-    (context, model, command): (&Context, &CoreModel, &[String]),
+    (context, model, runs): (&Context, &CoreModel, Runs<'_>),
 ) {
     let samples = context.samples.max(1) as f64;
     let mut all: Vec<Placed> = Vec::new();
@@ -88,7 +88,7 @@ pub(super) fn enter(
             let unknown = not_measured();
             let found = isolated.get(&(at, number)).unwrap_or(&unknown);
             let parts = piece_parts(context, (function, piece), found);
-            let place = place(function, piece, (&of.name, of.range.start, command));
+            let place = place(function, piece, (&of.name, of.range.start, runs));
             let grounds = Grounds::of((function, piece), found, (context, model));
             let known = (&parts, &place, grounds.clone());
             if let Some(row) = piece_row((function, piece), found, known, context) {
@@ -109,8 +109,7 @@ pub(super) fn enter(
         }
         let outside = of.share * samples - own.iter().map(|one| one.samples).sum::<f64>();
         let (module, start) = (function.module.as_str(), of.range.start);
-        let place =
-            Place { module, name: &of.name, function: start, start, is_loop: false, command };
+        let place = Place { module, name: &of.name, function: start, start, is_loop: false, runs };
         if outside > 0.5 {
             let parts = Parts::unknown("samples outside of its known blocks".to_owned());
             let (joined, grounds) = (Vec::new(), Grounds::default());
@@ -128,7 +127,11 @@ pub(super) fn enter(
     }
     document.covered = all.iter().map(|one| one.samples).sum::<f64>() / samples;
     let all = joined(all);
-    let name = command.join(" ");
+    // That of a process is known to the caller.
+    let name = match runs {
+        Runs::Command(command) => command.join(" "),
+        Runs::Process(_) => String::new(),
+    };
     document.program = Row { name, share: document.covered, ..whole(&all) };
     others(document, hot, functions, "code that was not looked at");
     for rows in [&mut document.functions, &mut document.loops, &mut document.blocks] {
@@ -194,7 +197,7 @@ fn is_single(row: &Row, functions: &[Function]) -> bool {
 fn place<'a>(
     function: &'a Function,
     piece: &Piece,
-    (name, start_of_function, command): (&'a str, u64, &'a [String]),
+    (name, start_of_function, runs): (&'a str, u64, Runs<'a>),
 ) -> Place<'a> {
     let head = match piece.kind {
         Kind::Loop(number) => function.flow.loops[number].head,
@@ -206,7 +209,7 @@ fn place<'a>(
         function: start_of_function,
         start: function.range(head).start,
         is_loop: matches!(piece.kind, Kind::Loop(_)),
-        command,
+        runs,
     }
 }
 

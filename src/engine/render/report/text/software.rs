@@ -7,9 +7,8 @@ use std::fmt::Write as _;
 
 /// Below so many processors in use a program waited, or did not get them.
 const IDLE: f64 = 0.8;
-/// Events a second from which they are worth a word: a context switch takes some microseconds, a page fault about one.
+/// Context switches a second from which they are worth a word: each takes some microseconds.
 const SWITCHES: f64 = 1000.0;
-const FAULTS: f64 = 10_000.0;
 
 impl Renderer<'_> {
     pub(super) fn software(&mut self) -> std::fmt::Result {
@@ -28,20 +27,21 @@ impl Renderer<'_> {
     fn notable(&mut self) -> std::fmt::Result {
         let value = |name: &str| self.report.software.get(name).copied().flatten();
         let seconds = value("wall_ms").filter(|ms| *ms > 0.0).map(|ms| ms / 1e3);
-        let rate = |name: &str, label: &str, least: f64| {
-            let rate = value(name)? / seconds?;
-            (rate >= least).then(|| format!("{} {label} a second", format::number(rate)))
-        };
         let used = value("cpus_used").filter(|used| *used < IDLE);
         let used = used.map(|used| {
             format!(
                 "{used:.2} CPUs busy on average; the rest of the time it slept, or waited for a CPU"
             )
         });
-        let switches = rate("context_switches", "context switches", SWITCHES);
+        let rate = value("context_switches").zip(seconds).map(|(number, seconds)| number / seconds);
+        let switches = rate
+            .filter(|rate| *rate >= SWITCHES)
+            .map(|rate| format!("{} context switches a second", format::number(rate)));
         // Of a program that is in the kernel the verdict has them.
         let is_kernel = self.report.sampled.as_ref().and_then(|of| of.kernel) >= Some(0.5);
-        let faults = rate("page_faults", "page faults", FAULTS).filter(|_| !is_kernel);
+        let faults = self.report.many_faults().filter(|_| !is_kernel);
+        let faults = faults
+            .map(|rate| format!("{} page faults a second of processor time", format::number(rate)));
         let found: Vec<String> = [used, switches, faults].into_iter().flatten().collect();
         if found.is_empty() {
             return Ok(());
