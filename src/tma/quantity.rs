@@ -46,7 +46,7 @@ pub enum Missing {
 const NOT_MEASURED: &str = "not measured: ";
 
 impl Missing {
-    /// The text of one without that it was not measured, where that is said already.
+    /// The reason alone, for where a reader is told already that nothing was measured.
     pub fn reason(text: &str) -> &str {
         text.strip_prefix(NOT_MEASURED).unwrap_or(text)
     }
