@@ -117,9 +117,13 @@ impl Shown {
     fn by_the_screens(&mut self, file: &str) {
         let mut screen = Pty::start(&[file], &[]);
         screen.wait_for("q quit");
-        for (keys, drawn) in
-            [("\r", "Esc back"), ("?", "q closes"), ("q", "Esc back"), ("c", "Esc back")]
-        {
+        screen.types("\r");
+        screen.wait_until("functions", |screen| {
+            let text = screen.contents();
+            text.contains("Esc back") && !text.contains("reading ")
+        });
+        self.judge(&"the screen", &screen.text());
+        for (keys, drawn) in [("?", "q closes"), ("q", "Esc back"), ("c", "Esc back")] {
             screen.types(keys);
             screen.wait_for(drawn);
             self.judge(&"the screen", &screen.text());

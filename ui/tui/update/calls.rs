@@ -19,7 +19,12 @@ pub fn open(state: &mut State, effects: &mut Vec<Effect>) {
         _ => state.estimate.opened().map(|row| row.name.clone()),
     };
     let Some(name) = name else {
-        state.message = Some("there is no function here".to_owned());
+        let is_on_its_way = matches!(state.functions.data, Load::Loading);
+        let why = match state.screen() == Screen::Functions && is_on_its_way {
+            true => "samples and symbols are still being read",
+            false => "there is no function here",
+        };
+        state.message = Some(why.to_owned());
         return;
     };
     state.calls.trail.clear();

@@ -9,6 +9,9 @@ const LISTED: usize = 5;
 
 /// Shows only functions of the module at the cursor, or of all modules.
 pub fn only_module(state: &mut State) {
+    if state.functions.data.ready().is_none() {
+        return;
+    }
     state.message = Some(match state.functions.only_module() {
         Some(module) => format!("only functions of {module}; shares are still of all samples"),
         None => "functions of all modules".to_owned(),
