@@ -11,8 +11,9 @@ use pmu::Target;
 use pmu::machine::{Finding, Machine};
 
 use pmu::perf::Rate;
+use pmu::perf::{NoHooks, RunHooks};
 use pmu::records::format::SampleFormat;
-use pmu::sampling::{Attached, Batch, NoHooks, Output, Plan, RunHooks, Sampler, Sink, Summary};
+use pmu::sampling::{Attached, Batch, Output, Plan, Sampler, Sink, Summary};
 use profile::session::{
     BuildId, Chunk, CountedEvent, RecordBatch, SampledEvent, SampledEvents, SessionWriter,
     StoredTable,

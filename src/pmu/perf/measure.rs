@@ -5,9 +5,9 @@ use super::merge;
 use super::outcome::RunResult;
 use super::parts::parts;
 use super::run::Run;
+use super::run_hooks::{NoHooks, RunHooks};
 use crate::kernel::Kernel;
 use crate::machine::{Finding, Level, Machine, TableMatch, findings};
-use crate::sampling::{NoHooks, RunHooks};
 use crate::{Aggregate, Measurement, Progress, Request, Target};
 use tma::error::{Error, Result};
 

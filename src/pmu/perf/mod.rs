@@ -10,6 +10,7 @@
 //! | `opened` | open groups, and what could not be opened |
 //! | `fit`, `starved`, `whole` | splitting groups that do not fit or get no counters; counting them whole again |
 //! | `run`, `watch`, `end` | one run: start; the readings; end |
+//! | `run_hooks` | [`RunHooks`]: what others do in each run, as sampling does |
 //! | `switched`, `controlled` | counting that a control pipe turns on and off |
 //! | `turns`, `deck` | many groups take turns in a random order |
 //! | `state` | what opening and counting remember of groups |
@@ -48,6 +49,7 @@ mod refused;
 mod result;
 mod ring;
 mod run;
+mod run_hooks;
 mod sampled;
 mod signals;
 mod software;
@@ -69,6 +71,7 @@ pub use live::{Live, probe};
 pub(crate) use live::{find_cgroup, raise_file_limit};
 pub use measure::{blocked, check, measure, measure_with, measure_with_hooks};
 pub use ring::Ring;
+pub use run_hooks::{Attachment, NoHooks, RunHooks};
 pub use sampled::{FORMAT_LOST, Opening, Rate, Sampled, SampledTasks};
 pub use signals::Signals;
 pub use software_event::{DUMMY, software};

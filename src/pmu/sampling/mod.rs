@@ -5,7 +5,6 @@
 //! |---|---|
 //! | `plan` | [`Plan`]: what to sample |
 //! | `ability`, `precision` | what this kernel and these privileges allow of it |
-//! | `run_hooks` | [`RunHooks`]: hooks into the runs of a measurement |
 //! | `output` | [`Output`], [`Summary`]: what sampling produces |
 //! | `sampler` | opening events, one ring buffer per CPU; start and stop |
 //! | `drain` | the thread that empties the ring buffers |
@@ -21,7 +20,6 @@ mod output;
 mod plan;
 mod precision;
 mod record_statistics;
-mod run_hooks;
 mod sampler;
 mod synthesis;
 
@@ -29,5 +27,4 @@ pub use ability::{Ability, ability};
 pub use output::{Attached, Batch, ElsewhereFile, MappedFile, Output, Sink, Summary};
 pub use plan::{CallChains, CountedEvent, Extra, FREQUENCY, Plan, RING, SampledEvent};
 pub use precision::{reads_inherited, with_supported_precision};
-pub use run_hooks::{Attachment, NoHooks, RunHooks};
 pub use sampler::Sampler;

@@ -5,7 +5,7 @@ use super::conclude::interval_report;
 use super::cores::CountedCore;
 use crate::documents::Source;
 use pmu::machine::Machine;
-use pmu::sampling::{NoHooks, RunHooks};
+use pmu::perf::{NoHooks, RunHooks};
 use pmu::{CorePlan, Interval, Measurement, Progress, Request, perf};
 use tma::error::Result;
 use tma::tree::Evaluator;

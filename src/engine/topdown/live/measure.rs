@@ -7,7 +7,7 @@ use super::cores::{CountedCore, choose_tables, prepare};
 use super::drilldown;
 use crate::documents::Source;
 use pmu::machine::{Finding, Machine};
-use pmu::sampling::{NoHooks, RunHooks};
+use pmu::perf::{NoHooks, RunHooks};
 use tma::error::Result;
 use tma::tables::Library;
 

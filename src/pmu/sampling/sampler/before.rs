@@ -2,7 +2,7 @@
 
 use super::Sampler;
 use crate::Target;
-use crate::sampling::Attachment;
+use crate::perf::Attachment;
 use crate::sampling::synthesis::Synthesis;
 
 impl Sampler<'_> {

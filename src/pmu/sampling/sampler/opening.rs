@@ -2,8 +2,8 @@
 
 use super::Sampler;
 use crate::Target;
+use crate::perf::Attachment;
 use crate::perf::{DUMMY, Opening, Ring, Sampled, SampledTasks, find_cgroup, raise_file_limit};
-use crate::sampling::Attachment;
 use crate::sampling::drain::CpuRing;
 use crate::sampling::precision::with_group;
 use nix::errno::Errno;
