@@ -5,16 +5,13 @@
 
 mod in_common;
 mod said;
-mod shared;
-
-pub use shared::{ReorderBuffer, Shared};
 
 use crate::cpuid::Fingerprint;
 use crate::identity::Identity;
 use crate::measured::{Kind, Known, Measured, Origin};
 use crate::self_test::{Answers, SelfTest};
 use crate::tables::facts::{FactName, FusedWith, OpCache};
-use crate::tables::{Facts, Library, Table};
+use crate::tables::{Facts, Library, ReorderBuffer, Shared, Table};
 use crate::{Cache, Cpu};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
@@ -218,14 +215,10 @@ impl Core {
 
     /// The reorder buffer that the table states, or all tables that remain possible.
     fn stated_buffer(&self) -> Option<ReorderBuffer> {
-        let Some(table) = &self.table else {
-            return self.shared.as_ref().and_then(|shared| shared.reorder_buffer.clone());
-        };
-        let pipeline = &table.pipeline;
-        let source =
-            pipeline.source.clone().unwrap_or_else(|| "the table, without a source".into());
-        (pipeline.reorder_buffer > 0)
-            .then_some(ReorderBuffer { entries: pipeline.reorder_buffer, source })
+        match &self.table {
+            Some(table) => ReorderBuffer::stated(table),
+            None => self.shared.as_ref().and_then(|shared| shared.reorder_buffer.clone()),
+        }
     }
 
     /// The reorder buffer: as measured where it holds more than the table states, else as that states.

@@ -41,6 +41,6 @@ pub mod text;
 pub mod tree;
 
 pub use cache::Cache;
-pub use core::{Core, ReorderBuffer, Shared};
+pub use core::Core;
 pub use cpu::Cpu;
 pub use error::{Error, ErrorKind, Result};

@@ -1,41 +1,9 @@
 //! What the core has where nothing decides among several tables.
 
-use super::{Core, Shared};
+use super::Core;
 use crate::Result;
-use crate::tables::Library;
+use crate::tables::{Library, Shared};
 use std::sync::Arc;
-
-impl Shared {
-    /// What the tables `names` have in common; nothing of no table.
-    ///
-    /// # Errors
-    /// No such table, or one that cannot be read.
-    pub(crate) fn of(library: &Library, names: &[String]) -> Result<Option<Self>> {
-        let tables: Result<Vec<_>> = names.iter().map(|name| library.load(name)).collect();
-        let cores = tables?.into_iter().map(|t| Core { table: Some(t), ..Core::default() });
-        let mut all: Option<Self> = None;
-        for core in cores {
-            let one = Self {
-                tables: names.to_vec(),
-                facts: core.facts().clone(),
-                width: core.width(),
-                reorder_buffer: core.reorder_buffer(),
-            };
-            all = Some(match all {
-                None => one,
-                Some(before) => Self {
-                    facts: before.facts.in_common(&one.facts),
-                    width: before.width.filter(|width| one.width == Some(*width)),
-                    reorder_buffer: before
-                        .reorder_buffer
-                        .filter(|buffer| one.reorder_buffer.as_ref() == Some(buffer)),
-                    tables: one.tables,
-                },
-            });
-        }
-        Ok(all)
-    }
-}
 
 impl Core {
     /// The core that has what the tables `names` have in common: where nothing decides among them.

@@ -3,8 +3,8 @@
 use super::answer::{By, Claim, Contradiction, Identity};
 use super::fact::Fact;
 use super::weigh::{View, Weighed};
-use crate::core::Shared;
 use crate::cpuid::{CacheLevel, Cpuid, Feature};
+use crate::tables::Shared;
 use crate::tables::{CoreKind, Head, Library};
 use crate::{Cache, Result};
 
