@@ -6,6 +6,7 @@
 
 use crate::files::{Layout, SearchPaths, locate};
 use crate::jitdump::is_dump;
+pub use crate::module::ModuleAddress;
 use crate::module::{Module, ModuleKind, Modules};
 use crate::ranges::RangeMap;
 use crate::record::{Mapping, Record};
@@ -13,16 +14,6 @@ use crate::recording::About;
 use compiled::Compiled;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
-
-/// An address in a module.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ModuleAddress {
-    /// Number of the module in [`Modules`].
-    pub module: usize,
-    /// Address as in the ELF file (p_vaddr); for modules without a file the address in memory; for a
-    /// file that cannot be read or has changed since, the offset in it.
-    pub address: u64,
-}
 
 /// What a data address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,7 +1,7 @@
 //! The code around addresses of a recording: function, line, instruction, control flow; read on demand.
 
-use crate::address_space::ModuleAddress;
 use crate::module::Module;
+use crate::module::ModuleAddress;
 use crate::symbols::{Function, Line, Symbols};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use isa::flow::{Flow, flow};

@@ -18,7 +18,7 @@
 //! | [`files`] | files of modules: location, layout, build-id |
 //! | `ranges` | address ranges that replace what they overlap |
 //! | [`address_space`] | the file mapped at an address of a process at a time |
-//! | `unwind` | callers by unwind tables and a copy of the stack |
+//! | `unwind` | one caller by unwind tables and a copy of the stack |
 //! | [`symbols`] | functions, lines and inlined functions of a module, lazily |
 //! | [`code`] | instructions and control flow around an address, lazily |
 //! | [`hot`] | samples per function, block and instruction |

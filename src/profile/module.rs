@@ -2,6 +2,16 @@
 
 use std::collections::HashMap;
 
+/// An address in a module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ModuleAddress {
+    /// Number of the module in [`Modules`].
+    pub module: usize,
+    /// Address as in the ELF file (p_vaddr); for modules without a file the address in memory; for a
+    /// file that cannot be read or has changed since, the offset in it.
+    pub address: u64,
+}
+
 /// Kind of module.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ModuleKind {

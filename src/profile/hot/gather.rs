@@ -6,13 +6,13 @@ use super::moments::Moments;
 use super::places::Places;
 use super::reads::{Readings, of_cpus};
 use super::tally::Tally;
+use super::unwound::{self, Statistics};
 use super::within::ByRegion;
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::record::Record;
 use crate::recording::Source;
 use crate::sample::{Context, Frame, Sample};
 use crate::symbols::Symbols;
-use crate::unwind;
 use std::collections::{BTreeSet, HashMap};
 use tma::Result;
 
@@ -29,7 +29,7 @@ pub struct Gathered {
     /// By call chain, if samples have them.
     pub stacks: HashMap<Stack, Tally>,
     /// How the chains end that come from copies of the stack.
-    pub unwound: unwind::Statistics,
+    pub unwound: Statistics,
     /// Targets of sampled branches, by module.
     pub targets: HashMap<usize, BTreeSet<u64>>,
     /// For recordings of several events: by event and address.
@@ -176,7 +176,7 @@ impl Gathered {
         spaces: &mut AddressSpaces,
         symbols: &mut Symbols,
     ) -> Option<Vec<Option<ModuleAddress>>> {
-        let unwound = unwind::callers(sample, architecture, spaces, symbols);
+        let unwound = unwound::callers(sample, architecture, spaces, symbols);
         if sample.chain.is_empty() && unwound.is_none() {
             return None;
         }

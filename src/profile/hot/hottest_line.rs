@@ -3,7 +3,7 @@
 use super::function::HotLine;
 use super::profile::Profile;
 use super::tally::Tally;
-use crate::address_space::ModuleAddress;
+use crate::module::ModuleAddress;
 
 /// Addresses whose lines are looked up for one function, hottest first.
 const LOOKED_UP: usize = 256;

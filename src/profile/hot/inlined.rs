@@ -3,7 +3,7 @@
 use super::callers::{INLINED, Named};
 use super::functions::{UNKNOWN, names_at};
 use super::profile::Profile;
-use crate::address_space::ModuleAddress;
+use crate::module::ModuleAddress;
 use std::collections::HashMap;
 
 /// Functions by place, those that were looked up.

@@ -4,7 +4,7 @@ use super::callers::{CallStack, Named, StackFrame};
 use super::functions::UNKNOWN;
 use super::profile::Profile;
 use super::tally::Tally;
-use crate::address_space::ModuleAddress;
+use crate::module::ModuleAddress;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 

@@ -14,6 +14,7 @@
 //! | `hottest_line` | the source lines with most samples |
 //! | `call_tree` | callers and callees of a function as trees |
 //! | `callers` | call chains: callers of a function, all stacks |
+//! | `unwound` | callers by unwind tables and a copy of the stack |
 //! | `lined` | call stacks with source lines |
 //! | `inlined` | the functions at each place of a call chain |
 //! | `events` | recordings of several events: the share of each in some code |
@@ -48,6 +49,7 @@ mod skid;
 mod tally;
 mod threads;
 mod timeline;
+mod unwound;
 mod within;
 
 pub use call_tree::{CallNode, CallTrees};

@@ -10,7 +10,7 @@
 
 use super::function::FunctionKey;
 use super::read_sums::{Median, Read, ReadSum};
-use crate::address_space::ModuleAddress;
+use crate::module::ModuleAddress;
 use crate::record::Record;
 use crate::recording::{About, Source};
 use crate::sample::Sample;

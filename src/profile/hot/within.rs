@@ -1,7 +1,7 @@
 //! Samples by the region that their thread was in, by a record of when each thread entered and left which.
 
 use super::reads::{FunctionReads, Since};
-use crate::address_space::ModuleAddress;
+use crate::module::ModuleAddress;
 use crate::sample::Sample;
 use std::collections::{BTreeMap, HashMap};
 

@@ -2,7 +2,6 @@
 
 use super::read::{Entry, each, header, lines};
 use crate::input::Input;
-use crate::symbols::Line;
 use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
@@ -51,12 +50,12 @@ impl JitProgram {
         Ok(reading.finish())
     }
 
-    /// The line of the code at an offset in the file, in a function that begins at `start`.
-    pub fn line(&self, start: u64, at: u64) -> Option<Line> {
+    /// File and line (from 1) of the code at an offset, in a function that begins at `start`.
+    pub fn line(&self, start: u64, at: u64) -> Option<(Option<&str>, Option<u32>)> {
         let after = self.rows.partition_point(|row| row.at <= at);
         let row = self.rows.get(after.checked_sub(1)?).filter(|row| row.at >= start)?;
-        let file = self.files.get(row.file as usize).map(|file| file.to_string());
-        Some(Line { file, line: (row.line > 0).then_some(row.line), inlined: None })
+        let file = self.files.get(row.file as usize).map(|file| &**file);
+        Some((file, (row.line > 0).then_some(row.line)))
     }
 }
 

@@ -8,10 +8,10 @@ use super::origin::Origin;
 use super::program::{Program, ProgramImage};
 use super::source_point::SourcePoint;
 use super::table::Table;
-use crate::address_space::ModuleAddress;
 use crate::files::{Files, Gap, SearchPaths};
 use crate::jitdump::JitProgram;
 use crate::module::Module;
+use crate::module::ModuleAddress;
 use crate::unwind;
 use pmu::machine::Root;
 use std::collections::HashMap;
@@ -130,7 +130,11 @@ impl Symbols {
         if let Some(compiled) = &loaded.compiled {
             let function = loaded.table.function(place.address);
             let line = function.and_then(|own| compiled.line(own.start, place.address));
-            return line.into_iter().collect();
+            let line = line.map(|(file, line)| (file.map(str::to_owned), line));
+            return line
+                .map(|(file, line)| Line { file, line, inlined: None })
+                .into_iter()
+                .collect();
         }
         let program = loaded.program.as_mut();
         let lines = program.and_then(|program| program.lines(&self.files));

@@ -2,7 +2,7 @@
 
 use super::demangle::{demangle, demangle_short};
 use super::function::Function;
-use isa::code::{nameless, preference};
+use isa::program::{nameless, preference};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;

@@ -2,8 +2,8 @@
 
 use super::lookup::Symbols;
 use super::types::{DataTypes, Member, Pointee, TypeRef, Untyped, Variable};
-use crate::address_space::ModuleAddress;
 use crate::module::Module;
+use crate::module::ModuleAddress;
 use std::sync::Arc;
 
 impl Symbols {

@@ -3,11 +3,11 @@
 use crate::sample::Sample;
 
 /// Most registers that unwind tables name: those of AArch64, x0 to sp.
-pub(super) const MOST: usize = 32;
+pub(crate) const MOST: usize = 32;
 
 /// A processor's numbers of registers in DWARF, and what tables leave unsaid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Processor {
+pub(crate) enum Processor {
     /// System V ABI for AMD64, 3.6.2: the return address is register 16.
     X86,
     /// DWARF for the Arm 64-bit architecture: the return address is in x30.
@@ -55,7 +55,7 @@ impl Processor {
 
 /// The registers of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Registers {
+pub(crate) struct Registers {
     pub processor: Processor,
     /// Instruction pointer.
     pub ip: u64,
@@ -102,7 +102,7 @@ impl Registers {
 
 /// A copy of the top of the stack.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stack<'a> {
+pub(crate) struct Stack<'a> {
     /// Address of the first byte.
     pub start: u64,
     pub bytes: &'a [u8],

@@ -54,7 +54,7 @@ pub(crate) struct Row {
 
 /// Why a frame has no caller that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(crate) enum Stop {
     /// It is the outermost.
     Outermost,
     /// What is needed is not in the copy of the stack.
@@ -99,7 +99,7 @@ impl Row {
     }
 
     /// The registers of the caller.
-    pub(super) fn caller(&self, now: &Registers, stack: &Stack<'_>) -> Result<Registers, Stop> {
+    pub fn caller(&self, now: &Registers, stack: &Stack<'_>) -> Result<Registers, Stop> {
         let cfa = match &self.cfa {
             Cfa::Offset(register, offset) => {
                 now.get(*register).ok_or(Stop::Unknown)?.wrapping_add_signed(*offset)

@@ -1,12 +1,10 @@
-//! From a sample's frame to the outermost function.
+//! The callers of a sample by unwind tables and a copy of the stack, frame by frame to the outermost function.
 
-use super::registers::{Processor, Registers, Stack};
-use super::row::Stop;
-use super::table::Table;
-use crate::address_space::{AddressSpaces, ModuleAddress};
-use crate::module::ModuleKind;
+use crate::address_space::AddressSpaces;
+use crate::module::{ModuleAddress, ModuleKind};
 use crate::sample::Sample;
 use crate::symbols::Symbols;
+use crate::unwind::{Processor, Registers, Stack, Stop, Table};
 use std::collections::BTreeMap;
 
 /// Most frames of one chain: a copy has at most 64 KiB, and every frame some bytes of it.
