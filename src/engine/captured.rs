@@ -4,8 +4,8 @@
 use crate::loop_path::{executed, left_to, most_frequent};
 use crate::typical::{Typical, typical};
 use bench::{Init, Options, Snapshot as Values};
-use isa::code::{Around, loop_around, loop_region};
 use isa::deps::memory::InitialValues;
+use isa::program::{Around, loop_around, loop_region};
 use pmu::Command;
 pub use probe::capture::Snapshot;
 use probe::capture::{
@@ -214,7 +214,7 @@ pub fn apply(snapshot: &Snapshot, subject: Subject, options: &mut Options) {
 /// The code of the loop around the block of `range` in an ELF file, or of the block: p_vaddr and bytes.
 pub fn code(data: &[u8], range: &Range<u64>) -> Vec<(u64, Vec<u8>)> {
     let around = loop_region(data, range.start).unwrap_or_else(|| [range.clone()].to_vec());
-    isa::code::read_ranges(data, &around).unwrap_or_default()
+    isa::program::read_ranges(data, &around).unwrap_or_default()
 }
 
 /// The capture as the sandbox takes it.

@@ -5,9 +5,10 @@ use crate::documents::census::Census;
 use crate::documents::deps::{Document, Subject, document};
 use crate::render::deps::{rejected, row};
 use bench::batch::rows::Row;
-use isa::code::{Located, parse_hex};
+use isa::code::parse_hex;
 use isa::deps::memory::{InitialValues, Settings};
 use isa::deps::{Analyser, Code, Window};
+use isa::program::Located;
 use tma::{Error, Result};
 
 /// What to analyse with.
@@ -28,7 +29,8 @@ pub struct DepsAsk {
 /// ```
 /// use engine::core_model::CoreModel;
 /// use engine::deps::{DepsAnalyser, DepsAsk};
-/// use isa::code::{Located, parse_hex};
+/// use isa::code::parse_hex;
+/// use isa::program::Located;
 /// use std::sync::Arc;
 /// use tma::Core;
 ///

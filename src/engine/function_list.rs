@@ -1,6 +1,6 @@
 //! The functions of a program as a list to choose from (`tdtool block FILE --list`).
 
-use isa::code::Known;
+use isa::program::Known;
 use probe::facts::{Named, functions};
 use profile::symbols::demangle::demangle;
 use serde::Serialize;

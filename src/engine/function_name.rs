@@ -1,6 +1,6 @@
 //! Functions by the names that people write: as in the symbol table, or demangled, with parameters or without.
 
-use isa::code::{Known, nameless};
+use isa::program::{Known, nameless};
 use probe::facts::functions;
 use profile::symbols::demangle::{demangle, demangle_short};
 use std::path::Path;

@@ -3,8 +3,8 @@
 
 use crate::hot::recording;
 use bench::Init;
-use isa::code::function_around;
 use isa::deps::memory::InitialValues;
+use isa::program::function_around;
 use profile::address_space::AddressSpaces;
 use profile::files::SearchPaths;
 use profile::record::Record;

@@ -1,7 +1,7 @@
 //! Functions of a program that its own symbol table does not name, found as a report finds them: in a separate debug
 //! file (by link or build-id), in mini debug information, in the table of Go's run time.
 
-use isa::code::Known;
+use isa::program::Known;
 use probe::facts::functions;
 use profile::files::SearchPaths;
 use profile::module::{Module, ModuleKind};

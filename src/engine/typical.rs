@@ -5,7 +5,7 @@
 use crate::trips::Followed;
 use branches::stacks::Distribution;
 use branches::trips::{Outcome, Stream, Trips, add};
-use isa::code::Around;
+use isa::program::Around;
 use pmu::Command;
 use pmu::perf::Signals;
 use probe::bursts::{Burst, Pace, Recorded, record};

@@ -2,9 +2,10 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`code`] | bytes, ELF files and assembly text → blocks of instructions |
+//! | [`code`] | bytes and assembly text → blocks of instructions |
 //! | [`effects`] | registers, flags and memory that an instruction reads and writes |
 //! | [`flow`] | functions → basic blocks and loops |
+//! | [`program`] | ELF files: functions, blocks and loops by the places that a user names |
 //! | [`latency`] | latencies in core cycles from an operand to a result, each with its source |
 //! | [`ports`] | µops and the ports that they can use; the throughput bound of the ports |
 //! | [`deps`] | dependencies through registers, flags and memory; loop-carried latency |
@@ -15,6 +16,7 @@ pub mod effects;
 pub mod flow;
 pub mod latency;
 pub mod ports;
+pub mod program;
 
 /// The core with the shipped event table `uarch`, for tests; an unknown core for `None`.
 #[cfg(test)]

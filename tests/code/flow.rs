@@ -3,8 +3,8 @@
 use super::function;
 use crate::support::files::{Folder, shared};
 use crate::support::tools::gcc;
-use isa::code::{Location, read_location};
 use isa::flow::Edge;
+use isa::program::{Location, read_location};
 use object::{Object as _, ObjectSymbol as _};
 use std::fs;
 

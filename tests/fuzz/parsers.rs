@@ -4,10 +4,8 @@
 use bench::batch::rows;
 use bench::{Init, Repeat};
 use engine::render::block::HEADER;
-use isa::code::{
-    Block, Location, Region, check_directives, list_blocks, listing_syntax, marked, parse_hex,
-    read_binary, read_location,
-};
+use isa::code::{Block, Region, check_directives, listing_syntax, marked, parse_hex, read_binary};
+use isa::program::{Location, list_blocks, read_location};
 use tma::{Error, Result};
 
 /// Feeds `data` to all of them.

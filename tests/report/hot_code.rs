@@ -5,7 +5,7 @@ use crate::support::files::Folder;
 use crate::support::quiet::{alone, busy};
 use crate::support::run::tdtool;
 use crate::support::trial::{Trial, assert_holds, claim};
-use isa::code::{Location, read_location};
+use isa::program::{Location, read_location};
 use profile::files::SearchPaths;
 use profile::hot::{Filter, Profile};
 use profile::session::load_recording;

@@ -3,7 +3,7 @@
 use super::ask::CountAsk;
 use super::program::{executable, program};
 use crate::function_name;
-use isa::code::{nameless, nameless_start};
+use isa::program::{nameless, nameless_start};
 use probe::count::Wanted;
 use probe::facts::{Named, NoCode, functions};
 use profile::module::{Module, ModuleKind};

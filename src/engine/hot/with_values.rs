@@ -6,7 +6,8 @@ use crate::captured::{self, Subject};
 use crate::core_model::CoreModel;
 use crate::documents::report_code::WithValues;
 use bench::{Options, Status};
-use isa::code::{Block, Location, loop_around, read_location};
+use isa::code::Block;
+use isa::program::{Location, loop_around, read_location};
 use pmu::Command;
 use probe::capture::Stop;
 use profile::hot::HotBlock;
@@ -81,7 +82,7 @@ impl<'a> Loops<'a> {
         &mut self,
         path: &Path,
         data: &[u8],
-        around: &isa::code::Around,
+        around: &isa::program::Around,
         of: WithValues,
     ) -> Result<WithValues> {
         let not = |why: String| WithValues { reason: Some(why), ..of.clone() };

@@ -2,7 +2,7 @@
 
 use super::csv;
 use super::width::{Page, Subject, Worth};
-use isa::code::FunctionBlocks;
+use isa::program::FunctionBlocks;
 use std::fmt::Write as _;
 
 /// One line per block; `ascii`: ASCII characters only.

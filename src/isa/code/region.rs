@@ -54,7 +54,7 @@ const SPACING: i64 = 0x1_0000;
 
 /// Placeholder addresses: one for each section and for each symbol without a section.
 #[derive(Default)]
-pub(super) struct Placeholders(BTreeMap<(bool, usize), i64>);
+pub(crate) struct Placeholders(BTreeMap<(bool, usize), i64>);
 
 impl Placeholders {
     fn of(&mut self, key: (bool, usize)) -> i64 {
@@ -95,7 +95,7 @@ pub fn cut(
 }
 
 /// The same with the first byte at address `home`, for several pieces that share `placeholders`.
-pub(super) fn cut_among(
+pub(crate) fn cut_among(
     file: &object::File<'_>,
     section: &Section<'_, '_>,
     Range { start, end }: Range<usize>,

@@ -1,7 +1,7 @@
 //! The analysed code: a block, or a path of several blocks, executed as a loop.
 
-use crate::code::Located;
 use crate::effects::{Effects, Finder, stack};
+use crate::program::Located;
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use tma::tables::Facts;
 use tma::{Error, Result};

@@ -3,8 +3,9 @@
 
 use super::{Access, Function, Level, classify};
 use crate::class::{Ahead, Class};
-use isa::code::{Syntax, assemble, function_around, read_ranges};
+use isa::code::{Syntax, assemble};
 use isa::flow::{Image, decoded_flow};
+use isa::program::{function_around, read_ranges};
 use std::path::Path;
 
 /// Pattern of the load at instruction `number`, from 0; slices are numbers of instructions, too.

@@ -2,7 +2,7 @@
 
 use super::kind::{NoCode, foreign};
 use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection as _};
-use isa::code::preference;
+use isa::program::preference;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
 use std::collections::BTreeMap;
 use std::ops::Range;

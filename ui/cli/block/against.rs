@@ -12,7 +12,8 @@ use engine::block_pair::compare;
 use engine::core_model::CoreModel;
 use engine::documents::block_pair::{BlockPair, SCHEMA};
 use engine::render::{block as render, json};
-use isa::code::{Block, Location, Region};
+use isa::code::{Block, Region};
+use isa::program::Location;
 use std::process::ExitCode;
 use tma::{Error, Result};
 

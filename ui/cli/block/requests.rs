@@ -10,7 +10,8 @@ use bench::{Options, Repeat};
 use engine::captured::{self, Subject};
 use engine::files::write_whole;
 use engine::render::json;
-use isa::code::{Located, Location, MAX_LISTING_BYTES, Region};
+use isa::code::{MAX_LISTING_BYTES, Region};
+use isa::program::{Located, Location};
 use std::path::Path;
 use tma::{Error, Result};
 
@@ -81,7 +82,7 @@ fn of_loop(file: &Path, located: &Located, args: &BlockArgs) -> Result<Option<St
     if !matches!(place, Some(Location::At(_) | Location::Function(..))) {
         return Ok(None);
     }
-    let around = isa::code::loop_around(&crate::cli::code::read::file(file)?, located.start);
+    let around = isa::program::loop_around(&crate::cli::code::read::file(file)?, located.start);
     let Some(around) = around.filter(|around| around.blocks > 1) else { return Ok(None) };
     let place = format!("{}:@{:#x}", file.display(), around.head.start);
     Ok(Some(format!(

@@ -4,9 +4,10 @@ use super::program::{self, one_block, without_exit};
 use super::read::{bytes, file, text};
 use crate::message;
 use isa::code::{
-    Block, Located, Location, MAX_LISTING_BYTES, Region, Syntax, assemble, listing_syntax,
-    parse_hex, read_binary, read_listing,
+    Block, MAX_LISTING_BYTES, Region, Syntax, assemble, listing_syntax, parse_hex, read_binary,
+    read_listing,
 };
+use isa::program::{Located, Location};
 use std::path::Path;
 use tma::{Error, Result};
 

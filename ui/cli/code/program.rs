@@ -6,8 +6,9 @@ use crate::folders;
 use engine::function_list::{self, FunctionList};
 use engine::function_name;
 use engine::known_functions;
-use isa::code::{
-    Block, FunctionBlocks, Known, Located, Location, LoopName, list_blocks, read_known, read_path,
+use isa::code::Block;
+use isa::program::{
+    FunctionBlocks, Known, Located, Location, LoopName, list_blocks, read_known, read_path,
     split_location,
 };
 use profile::files::SearchPaths;

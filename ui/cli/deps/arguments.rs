@@ -90,6 +90,6 @@ impl DepsArgs {
     /// The program of the block, if it is named by its place in one.
     pub fn program(&self) -> Option<PathBuf> {
         let named = self.path.as_deref().or(self.block.as_deref())?;
-        isa::code::split_location(named).map(|(file, _)| PathBuf::from(file))
+        isa::program::split_location(named).map(|(file, _)| PathBuf::from(file))
     }
 }

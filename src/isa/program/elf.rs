@@ -5,9 +5,8 @@
 //! N-th loop, from 0, as [`flow`] finds them.
 
 use super::elf_function::{self, Function, Known};
-use super::hex::MAX_BLOCK_BYTES;
 use super::location::{Location, LoopName};
-use super::region::{Placeholders, cut, cut_among};
+use crate::code::{MAX_BLOCK_BYTES, Placeholders, cut, cut_among};
 use crate::flow;
 use object::{Object as _, ObjectKind, ObjectSection as _, SectionIndex};
 use std::ops::Range;

@@ -76,8 +76,9 @@ pub fn list_blocks(data: &[u8], known: &[Known], location: &Location) -> Result<
         let from = flow.instructions.partition_point(|(at, _)| *at < block.start);
         let to = flow.instructions.partition_point(|(at, _)| *at < block.end);
         let own = flow.instructions.get(from..to).unwrap_or_default();
-        let text =
-            |one: Option<&(u64, super::Inst)>| one.map_or(String::new(), |i| i.1.text.clone());
+        let text = |one: Option<&(u64, crate::code::Inst)>| {
+            one.map_or(String::new(), |i| i.1.text.clone())
+        };
         BlockLine {
             number,
             start: format!("{:#x}", block.start),
