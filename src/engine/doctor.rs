@@ -5,17 +5,75 @@ mod blocks;
 mod self_test;
 
 use crate::core_model;
+use crate::documents::doctor::{Document, TableInfo};
+use crate::documents::identity;
+use crate::measured::{is_of_measurements, rows, stated_caches};
 use crate::record::{SampleAsk, sample, words};
-use pmu::machine::{Finding, Level, Load, Machine, Root, TableMatch, Ticks};
+use pmu::machine::{
+    Finding, Level, Load, Machine, Root, TableMatch, Ticks, countable, findings, unknown_model,
+};
 use pmu::perf;
 use std::sync::Arc;
 use std::time::Duration;
-use tma::Core;
+use tma::tables::Library;
+use tma::{Core, Result};
 
 /// How long the load is measured.
 const LOAD_WINDOW: Duration = Duration::from_millis(300);
+
+/// Examines `machine`, whose core is `core`, with the tables of `library` or the one that `uarch`
+/// forces.
+///
+/// # Errors
+/// No table has that name; a table cannot be read.
+pub fn examine(
+    machine: &Machine,
+    library: &Library,
+    uarch: Option<&str>,
+    core: &Arc<Core>,
+) -> Result<Document> {
+    let chosen = countable(machine, library, uarch)?;
+    let info = |t: &TableMatch| Ok(TableInfo::new(library.load(&t.table)?.as_ref(), t, machine));
+    let tables: Result<Vec<TableInfo>> = chosen.iter().map(info).collect();
+    let mut found = findings(machine, &chosen, &perf::probe(machine));
+    found.extend(tried(machine, &chosen, core));
+    for finding in found.iter_mut().filter(|f| f.id == "table" && f.level != Level::Ok) {
+        finding.remedy = Some(unknown_model(&machine.cpu, library)?);
+    }
+    if let Some(hides) = hides_built_in(machine, core)? {
+        found.retain(|finding| finding.id != "table");
+        found.insert(0, hides);
+    }
+    let answers = core.answers().cloned();
+    let mut identity = identity::identity(machine, library)?;
+    // The self-test ran on the first kind of core.
+    if let (Some(answers), None) = (&answers, uarch) {
+        identity.settle(answers.into(), library)?;
+    }
+    let facts = core.measured.facts();
+    let measured = facts.map_or_else(Vec::new, |facts| rows(core, facts, &stated_caches()));
+    let mut document = Document::new(machine, tables?, identity, found);
+    (document.self_test, document.measured) = (answers, measured);
+    Ok(document)
+}
+
+/// That a table of measurements, which has no nodes, stands in the place of a built-in one.
+fn hides_built_in(machine: &Machine, core: &Core) -> Result<Option<Finding>> {
+    let built_in = countable(machine, &crate::library(), None)?;
+    let hidden = match built_in.first() {
+        Some(found) if is_of_measurements(core) => &found.table,
+        _ => return Ok(None),
+    };
+    let what = format!(
+        "event table {}, written from measurements: it hides the built-in {hidden} and has no nodes",
+        core.name()
+    );
+    let remedy = Some(format!("the built-in one: `tdtool doctor --uarch {hidden}`"));
+    Ok(Some(Finding { remedy, ..Finding::new("table", Level::Limited, what) }))
+}
+
 /// Tries sampling and block measurement, and measures the load.
-pub fn examine(machine: &Machine, tables: &[TableMatch], core: &Arc<Core>) -> Vec<Finding> {
+fn tried(machine: &Machine, tables: &[TableMatch], core: &Arc<Core>) -> Vec<Finding> {
     // First, because what follows is load itself.
     let load = load();
     // The block makes the self-test.

@@ -9,8 +9,6 @@
 //! assert_eq!(format::ascii("±1.2 µs"), "+-1.2 us");
 //! ```
 
-use crate::documents::report::Place;
-
 /// Words as a shell takes them.
 pub use tma::shell::quoted as command;
 
@@ -102,17 +100,6 @@ pub fn words(line: &str) -> Vec<&str> {
         c == ' ' && !is_command
     };
     line.split(is_end).collect()
-}
-
-/// Which part of the measurement; empty for all of it.
-pub fn place(place: &Place) -> String {
-    let interval = place.interval.map(|(a, b)| format!("{a:.3} s to {b:.3} s"));
-    let core = place.core.as_ref().map(|c| format!("core kind {c}"));
-    [core, place.scope.as_ref().map(ToString::to_string), interval]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(", ")
 }
 
 /// Seconds with a fitting unit.

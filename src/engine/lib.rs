@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`topdown`] | counts, live or recorded → report |
 //! | [`record`] | a live measurement recorded in a session file |
-//! | [`hot`] | samples → hot functions and blocks |
+//! | [`hot`] | what is hot: samples of a recording or a command, its hottest functions |
+//! | [`sampled`] | samples → functions, loops and blocks of a report |
 //! | [`flame`] | call stacks, with what their time goes to: folded, or a flame graph |
 //! | [`phases`] | intervals → phases of a run |
 //! | [`trials`] | counts from rows `trial,event,value` |
@@ -16,10 +17,10 @@
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
 //! | [`branches`](mod@branches) | recorded branch stacks → edges, ranges, blocks, loops |
 //! | [`recorded_loads`] | recorded samples of loads and stores → levels, latencies, shared cache lines |
+//! | `recorded_command` | what the command line of a recording ran |
 //! | `recorded_trips` | trips of loops from recorded branches |
 //! | [`prefetch`](mod@prefetch) | recorded iterations and loads → prefetch advice |
 //! | [`count`] | exact counts of chosen functions of a command |
-//! | `allocated_by` | who allocated the memory that a load reads, in words |
 //! | `mispredicted`, `predicting`, `waits` | mispredictions of the branches of these functions, modelled |
 //! | [`tested`] | a core by its self-test: answers, and the table that they leave |
 //! | `self_test_words` | the self-test's answers and why one is open, in words |
@@ -48,7 +49,6 @@
 //!
 //! Nothing here prints, touches a terminal or exits.
 
-mod allocated_by;
 pub mod block;
 pub mod block_pair;
 pub mod branches;
@@ -84,11 +84,13 @@ pub mod predict;
 mod predicting;
 pub mod prefetch;
 pub mod record;
+pub(crate) mod recorded_command;
 pub mod recorded_loads;
 mod recorded_trips;
 mod recursion;
 pub mod regions;
 pub mod render;
+pub mod sampled;
 mod self_test_words;
 pub mod steps;
 mod subject;

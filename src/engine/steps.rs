@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What is called before each step.
 #[derive(Clone)]
@@ -81,5 +82,58 @@ impl Left {
     /// Seconds of a run without probes, from those of one that counted.
     pub fn plain_of(counted: f64) -> f64 {
         counted / COUNTS
+    }
+}
+
+/// How many isolated measurements there are, before that is known.
+const USUAL: usize = 4;
+
+impl Left {
+    /// Before anything is known.
+    pub fn all() -> Self {
+        Self { counts: 2, branches: true, loads: true, isolated: USUAL, ..Self::default() }
+    }
+}
+
+/// What an estimate of a command that took so many seconds costs, in words.
+pub fn cost(plain: f64) -> String {
+    let left = Left::all();
+    format!(
+        "up to {} further runs of the command, a few that are ended at a hot loop, and about {:.0} s",
+        left.runs(),
+        left.seconds(plain).ceil()
+    )
+}
+
+/// The same in short.
+pub fn brief_cost(plain: f64) -> String {
+    let left = Left::all();
+    format!("up to {} further runs, about {:.0} s", left.runs(), left.seconds(plain).ceil())
+}
+
+/// What an estimate of a live process costs, in words.
+pub fn cost_of_process(window: Duration) -> String {
+    let left = Left { counts: 1, ..Left::all() };
+    format!(
+        "up to {} windows of {} s in which probes slow the process, and about {:.0} s",
+        left.runs(),
+        window.as_secs_f64(),
+        left.seconds(window.as_secs_f64()).ceil()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: 2 × 1.5 + 2 + 2 + 1.6 = 8.6 runs of 2 s, and 4 × 1.5 s.
+    #[test]
+    fn the_cost_is_that_of_all_runs() {
+        assert_eq!(Left::all().runs(), 5);
+        assert!((Left::all().seconds(2.0) - 23.2).abs() < 1e-9);
+        assert_eq!(
+            cost(2.0),
+            "up to 5 further runs of the command, a few that are ended at a hot loop, and about 24 s"
+        );
     }
 }

@@ -33,6 +33,31 @@ impl Crate {
             .collect()
     }
 
+    /// Every ring of folders (with the file of the same name) whose files import one another's, as `a/: imports`.
+    pub fn knots(&self) -> Vec<Vec<String>> {
+        let mut inside = BTreeMap::<(&str, String), Vec<String>>::new();
+        for (module, file) in self.0.iter().filter(|(module, _)| !module.is_empty()) {
+            for (path, defining) in self.imports_of(module, file) {
+                let Some(to) = defining.into_iter().next().filter(|to| *to != module[0]) else {
+                    continue;
+                };
+                let text = format!("{} imports {}", file.path, path.join("::"));
+                inside.entry((&module[0], to)).or_default().push(text);
+            }
+        }
+        let graph = DiGraphMap::<&str, ()>::from_edges(inside.keys().map(|(a, b)| (*a, &**b)));
+        let rings = tarjan_scc(&graph).into_iter().filter(|ring| ring.len() > 1);
+        rings
+            .map(|ring| {
+                inside
+                    .iter()
+                    .filter(|((a, b), _)| ring.contains(a) && ring.contains(&&**b))
+                    .map(|((a, b), all)| format!("{a} > {b} ({}): {}", all.len(), all.join("; ")))
+                    .collect()
+            })
+            .collect()
+    }
+
     /// How many imports there are between the files.
     pub fn imports(&self) -> usize {
         self.0.iter().map(|(module, file)| self.imports_of(module, file).len()).sum()

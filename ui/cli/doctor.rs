@@ -5,7 +5,7 @@ use super::output::{page, print};
 use super::progress::Progress;
 use crate::settings::Settings;
 use clap::{Args, ValueEnum};
-use engine::documents::doctor::examine;
+use engine::doctor::examine;
 use engine::render::{doctor, json};
 use std::process::ExitCode;
 use tma::Result;

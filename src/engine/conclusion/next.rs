@@ -1,12 +1,13 @@
 //! What to do next: at most three commands, each of which runs as it is.
 
 use super::facts::{MUCH, is_mispredicted, kernel};
-use crate::commands::{block, is_here, recorded};
+use crate::commands::{block, is_here};
 use crate::documents::conclusion::Step;
 use crate::documents::estimate::Row;
 use crate::documents::report::{FindingKind, Report};
 use crate::documents::report_code::{LoopRow, Sampled};
-use crate::estimate::{brief_cost, cost_of_process};
+use crate::recorded_command::recorded;
+use crate::steps::{brief_cost, cost_of_process};
 use crate::topdown::LiveAsk;
 use estimate::Part;
 use pmu::Target;

@@ -1,17 +1,11 @@
 //! What this machine can measure, what blocks the rest, and the remedy: `tdtool.doctor/1`.
 
 use super::identity;
-use crate::doctor;
-use crate::measured::{Row, is_of_measurements, rows, stated_caches};
-use pmu::machine::{
-    Finding, Level, Machine, SeccompMode, TableMatch, countable, findings, unknown_model,
-};
-use pmu::perf;
+use crate::measured::Row;
+use pmu::machine::{Finding, Machine, SeccompMode, TableMatch};
 use serde::Serialize;
-use std::sync::Arc;
 use tma::self_test::Answers;
-use tma::tables::{Library, Table};
-use tma::{Core, Result};
+use tma::tables::Table;
 
 /// The machine, its permissions, and a finding for each kind of measurement.
 #[derive(Debug, Clone, Serialize)]
@@ -89,61 +83,9 @@ pub struct PmuInfo {
     pub mux_interval_ms: Option<u32>,
 }
 
-/// Examines `machine`, whose core is `core`, with the tables of `library` or the one that `uarch`
-/// forces.
-///
-/// # Errors
-/// No table has that name; a table cannot be read.
-pub fn examine(
-    machine: &Machine,
-    library: &Library,
-    uarch: Option<&str>,
-    core: &Arc<Core>,
-) -> Result<Document> {
-    let chosen = countable(machine, library, uarch)?;
-    let info = |t: &TableMatch| Ok(TableInfo::new(library.load(&t.table)?.as_ref(), t, machine));
-    let tables: Result<Vec<TableInfo>> = chosen.iter().map(info).collect();
-    let mut found = findings(machine, &chosen, &perf::probe(machine));
-    found.extend(doctor::examine(machine, &chosen, core));
-    for finding in found.iter_mut().filter(|f| f.id == "table" && f.level != Level::Ok) {
-        finding.remedy = Some(unknown_model(&machine.cpu, library)?);
-    }
-    if let Some(hides) = hides_built_in(machine, core)? {
-        found.retain(|finding| finding.id != "table");
-        found.insert(0, hides);
-    }
-    let answers = core.answers().cloned();
-    let mut identity = identity::identity(machine, library)?;
-    // The self-test ran on the first kind of core.
-    if let (Some(answers), None) = (&answers, uarch) {
-        identity.settle(answers.into(), library)?;
-    }
-    let facts = core.measured.facts();
-    let measured = facts.map_or_else(Vec::new, |facts| rows(core, facts, &stated_caches()));
-    Ok(Document {
-        self_test: answers,
-        measured,
-        ..Document::new(machine, tables?, identity, found)
-    })
-}
-
-/// That a table of measurements, which has no nodes, stands in the place of a built-in one.
-fn hides_built_in(machine: &Machine, core: &Core) -> Result<Option<Finding>> {
-    let built_in = countable(machine, &crate::library(), None)?;
-    let hidden = match built_in.first() {
-        Some(found) if is_of_measurements(core) => &found.table,
-        _ => return Ok(None),
-    };
-    let what = format!(
-        "event table {}, written from measurements: it hides the built-in {hidden} and has no nodes",
-        core.name()
-    );
-    let remedy = Some(format!("the built-in one: `tdtool doctor --uarch {hidden}`"));
-    Ok(Some(Finding { remedy, ..Finding::new("table", Level::Limited, what) }))
-}
-
 impl Document {
-    fn new(
+    /// What `machine` is, with its tables and findings.
+    pub(crate) fn new(
         machine: &Machine,
         tables: Vec<TableInfo>,
         identity: identity::Document,
@@ -188,7 +130,8 @@ impl Document {
 }
 
 impl TableInfo {
-    fn new(table: &Table, chosen: &TableMatch, machine: &Machine) -> Self {
+    /// A table as it is used on `machine`.
+    pub(crate) fn new(table: &Table, chosen: &TableMatch, machine: &Machine) -> Self {
         let counters = &table.counters;
         let smt = machine.topology.smt;
         Self {

@@ -1,8 +1,8 @@
 //! What a load or store accesses, in words.
 
+use super::allocated_by::memory;
 use super::count::{self, Count};
 use super::loads::LoadRow;
-use crate::allocated_by::memory;
 
 impl LoadRow {
     /// Its operand in the source, by DWARF, with the structure that has it; or why that is not known, where its code

@@ -19,6 +19,7 @@
 //! | [`prefetch`], [`prefetch_plan`] | prefetch advice, `tdtool.prefetch/1`, and plans of it |
 //! | [`identity`] | which processor this is, `tdtool.identity/1` |
 //! | [`loads`] | recorded samples of loads and stores, `tdtool.loads/1` |
+//! | `allocated_by` | who allocated the memory that a load reads, in words |
 //! | `load_data` | what a load accesses, in words |
 //! | [`diff`] | two reports compared |
 //! | [`conclusion`] | what a report comes to, and what to do next |
@@ -43,6 +44,7 @@
 //! | [`doctor`] | what this machine can measure, `tdtool.doctor/1` |
 //! | [`census`] | unmodelled instructions of a batch of blocks |
 
+mod allocated_by;
 pub mod annotated;
 pub mod block;
 pub mod block_pair;

@@ -166,6 +166,16 @@ pub struct Place {
     pub interval: Option<(f64, f64)>,
 }
 
+impl Place {
+    /// What a heading calls it; empty for all of the measurement.
+    pub fn title(&self) -> String {
+        let interval = self.interval.map(|(a, b)| format!("{a:.3} s to {b:.3} s"));
+        let core = self.core.as_ref().map(|c| format!("core kind {c}"));
+        let parts = [core, self.scope.as_ref().map(ToString::to_string), interval];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// A count that a node uses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CountRow {

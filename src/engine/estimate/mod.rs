@@ -81,7 +81,7 @@ mod waits;
 mod words;
 
 pub use crate::steps::{Step, Watch};
-pub use ask::{EstimateAsk, Keep, brief_cost, cost, cost_of_process};
+pub use ask::{EstimateAsk, Keep};
 pub use early::SoFar;
 pub use redacted::redacted;
 pub use replay::replay;

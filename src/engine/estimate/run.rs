@@ -1,6 +1,6 @@
 //! The runs, in order, and the document from all of them.
 
-use super::ask::{EstimateAsk, cost, cost_of_process};
+use super::ask::EstimateAsk;
 use super::counted::Counted;
 use super::evaluate::{Measured, evaluate};
 use super::evidence::Clock;
@@ -24,7 +24,7 @@ use crate::documents::count::Count;
 use crate::documents::estimate::{Estimate, Run};
 use crate::documents::evidence::Evidence;
 use crate::recorded_loads::code::Code;
-use crate::steps::Left;
+use crate::steps::{Left, cost, cost_of_process};
 use isa::deps::Analyser;
 use pmu::machine::Load;
 use pmu::perf::{Signals, tsc_hz_here};

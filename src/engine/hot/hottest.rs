@@ -51,7 +51,7 @@ pub struct Hottest {
 }
 
 /// Why no sample of so many seconds was taken, and what to do.
-pub(super) fn never_sampled(target: &Target, seconds: f64) -> (String, &'static str) {
+pub(crate) fn never_sampled(target: &Target, seconds: f64) -> (String, &'static str) {
     match target {
         Target::Command => (
             format!("the command ended after {seconds:.3} s, before its first sample"),

@@ -1,12 +1,15 @@
 //! A recording with samples, from whatever file it is in.
 
 use crate::documents::{evidence_file, report_file};
+use pmu::machine::describing;
 use profile::counts::folder_error;
 use profile::recording::Stream;
 use profile::{kept, perfdata, session};
 use std::io::{BufRead as _, Read as _};
 use std::path::Path;
+use tma::Cpu;
 use tma::error::{Error, Result};
+use tma::tables::Library;
 
 /// What a file is, by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,4 +121,15 @@ pub fn stream(path: &Path, chains: bool) -> Result<Option<Stream>> {
         FileKind::PerfData => perfdata::open(path, chains).map(Some),
         FileKind::Evidence | FileKind::Document | FileKind::Other => Ok(None),
     }
+}
+
+/// The tables of the processor that perf identified: `GenuineIntel,6,140,1`.
+pub(crate) fn described(library: &Library, cpuid: &str) -> Vec<String> {
+    let mut parts = cpuid.split(',');
+    let vendor = parts.next().unwrap_or_default().to_owned();
+    let mut number = || parts.next().and_then(|text| text.trim().parse().ok());
+    let (Some(family), Some(model)) = (number(), number()) else { return Vec::new() };
+    let stepping = number().unwrap_or(0);
+    let cpu = Cpu { vendor, family, model, stepping, ..Cpu::default() };
+    describing(&cpu, library).unwrap_or_default().into_iter().map(|(name, _)| name).collect()
 }

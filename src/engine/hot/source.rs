@@ -34,7 +34,7 @@ impl<'a> Sources<'a> {
     }
 
     /// Why files are missing.
-    pub(super) fn missing(&self) -> Vec<String> {
+    pub(crate) fn missing(&self) -> Vec<String> {
         let why = |(file, lines): (&String, &Result<_, String>)| {
             let error = lines.as_ref().err()?;
             Some(format!("the source {file} was not found: {error}"))
@@ -50,7 +50,7 @@ impl<'a> Sources<'a> {
     }
 
     /// Files that may not be what was compiled.
-    pub(super) fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let note = |file: &String| {
             format!("{file} has changed since the program was written: lines may be of other code")
         };

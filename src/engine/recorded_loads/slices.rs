@@ -4,7 +4,7 @@
 use super::code::Code;
 use super::event_of::hex;
 use crate::documents::loads::{Loads, PathRow};
-use crate::hot::described;
+use crate::hot::recording::described;
 use isa::deps::memory::Settings;
 use isa::deps::{Analyser, Code as Region, CriticalPath, Window, critical_path};
 use isa::flow::Flow;

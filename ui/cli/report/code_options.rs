@@ -5,7 +5,7 @@ use crate::cli::output::picture;
 use crate::cli::search::SearchArgs;
 use crate::settings::Settings;
 use clap::Args;
-use engine::hot::code::CodeAsk;
+use engine::sampled::code::CodeAsk;
 use profile::hot::Filter;
 use std::path::PathBuf;
 use tma::Result;

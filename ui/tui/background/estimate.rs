@@ -8,8 +8,9 @@ use crate::tui::state::Searchable;
 use engine::commands::Carried;
 use engine::documents::estimate::Estimate;
 use engine::documents::{Report, Source};
-use engine::estimate::{EstimateAsk, Keep, SoFar, Watch, cost, estimate};
+use engine::estimate::{EstimateAsk, Keep, SoFar, Watch, estimate};
 use engine::render::json;
+use engine::steps::cost;
 use pmu::Command;
 use pmu::machine::Moment;
 use profile::files::SearchPaths;
@@ -36,7 +37,7 @@ const WINDOW: Duration = Duration::from_secs(1);
 
 /// What an estimate of a live process costs.
 pub fn cost_of_process() -> String {
-    engine::estimate::cost_of_process(WINDOW)
+    engine::steps::cost_of_process(WINDOW)
 }
 
 impl Sampled {

@@ -6,7 +6,6 @@ use super::tree_rows::{Arrangement, TreeRow, rows};
 use engine::documents::explanations::{Explanation, Explanations};
 use engine::documents::report::Place;
 use engine::documents::{NodeRow, Report};
-use engine::format;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -83,7 +82,7 @@ impl Tree {
     /// The name of the part that is shown, if there are several.
     pub fn part_name(&self) -> Option<String> {
         let parts = self.parts();
-        let name = format::place(parts.get(self.part)?);
+        let name = parts.get(self.part)?.title();
         (parts.len() > 1).then(|| format!("{name} ({}/{})", self.part + 1, parts.len()))
     }
 

@@ -22,10 +22,10 @@ pub mod row;
 pub mod several;
 mod timed;
 
-use crate::commands::recorded;
 use crate::documents::report::{InfoRow, NodeRow, Place, Report};
 use crate::documents::software_name;
 use crate::format;
+use crate::recorded_command::recorded;
 use code::CodeDiff;
 use gate::{Crossing, Gate};
 use serde::Serialize;

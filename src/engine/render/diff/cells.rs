@@ -21,7 +21,7 @@ pub(super) fn cells(diff: &Diff, ascii: bool) -> Vec<Cells> {
 }
 
 fn of(r: &DiffRow, ascii: bool) -> Cells {
-    let place = format::place(&r.place);
+    let place = r.place.title();
     let place = if place.is_empty() { place } else { format!(" ({place})") };
     let is_share = r.level > 0;
     let difference = match (r.difference, is_share) {

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 pub(super) fn trees(report: &Report) -> String {
     let mut body = String::new();
     for place in report.places() {
-        let heading = format::place(place);
+        let heading = place.title();
         if !heading.is_empty() {
             let _ = writeln!(body, "<h3>{}</h3>", xml(&heading));
         }

@@ -178,7 +178,7 @@ impl Renderer<'_> {
             return Ok(());
         }
         writeln!(self.out)?;
-        let heading = format::place(place);
+        let heading = place.title();
         if !heading.is_empty() {
             let heading = self.paint("1", &heading);
             writeln!(self.out, "{heading}")?;

@@ -3,13 +3,12 @@
 use crate::documents::Report;
 use crate::documents::report_code::{EventFunction, EventRow};
 use crate::flame::Breakdown;
-use pmu::machine::describing;
+use crate::hot::recording::described;
 use profile::counts::{Match, Names};
 use profile::event::Event;
 use profile::hot::Profile;
 use profile::recording::About;
 use std::sync::Arc;
-use tma::Cpu;
 use tma::error::{Error, Result, nearest};
 use tma::tables::{Library, NodeKind, Table, select};
 
@@ -185,17 +184,6 @@ impl Located {
         }
         breakdown
     }
-}
-
-/// The tables of the processor that perf identified: `GenuineIntel,6,140,1`.
-pub(crate) fn described(library: &Library, cpuid: &str) -> Vec<String> {
-    let mut parts = cpuid.split(',');
-    let vendor = parts.next().unwrap_or_default().to_owned();
-    let mut number = || parts.next().and_then(|text| text.trim().parse().ok());
-    let (Some(family), Some(model)) = (number(), number()) else { return Vec::new() };
-    let stepping = number().unwrap_or(0);
-    let cpu = Cpu { vendor, family, model, stepping, ..Cpu::default() };
-    describing(&cpu, library).unwrap_or_default().into_iter().map(|(name, _)| name).collect()
 }
 
 /// The nodes of a table's tree that an event locates.

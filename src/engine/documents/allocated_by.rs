@@ -1,6 +1,6 @@
 //! Who allocated the memory that a load reads, in words.
 
-use crate::documents::count::{AllocationSite, LoadMemory};
+use super::count::{AllocationSite, LoadMemory};
 
 /// Sites of a load that are shown.
 const MOST: usize = 4;

@@ -3,13 +3,13 @@
 use super::attributed::{known_time, profile};
 use super::code::{self, CodeAsk};
 use super::finished;
-use super::hottest::never_sampled;
 use super::located::Located;
-use super::recording;
-use super::temporary::Temporary;
 use crate::commands::Carried;
 use crate::conclusion::conclude;
 use crate::documents::{Finding, FindingKind, Report, Source};
+use crate::hot::hottest::never_sampled;
+use crate::hot::recording;
+use crate::hot::temporary::Temporary;
 use crate::record::record;
 use crate::record::{Note, SampleAsk, words};
 use crate::topdown::live::{LiveAsk, Outcome, Update, live};
