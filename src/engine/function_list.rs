@@ -1,9 +1,9 @@
 //! The functions of a program as a list to choose from (`tdtool block FILE --list`).
 
+use crate::documents::function_list::{FunctionLine, FunctionList};
 use isa::program::Known;
 use probe::facts::{Named, functions};
 use profile::symbols::demangle::demangle;
-use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,32 +11,6 @@ use tma::{Error, Result};
 
 /// Most functions that are listed.
 const MOST: usize = 50;
-
-/// The largest functions of a file: the document `tdtool.functions/1`.
-#[derive(Debug, Clone, Serialize)]
-pub struct FunctionList {
-    /// `tdtool.functions/1`.
-    pub schema: &'static str,
-    /// The file.
-    pub file: String,
-    /// How many functions it has.
-    pub count: usize,
-    /// The largest of them, by size.
-    pub functions: Vec<FunctionLine>,
-}
-
-/// A function.
-#[derive(Debug, Clone, Serialize)]
-pub struct FunctionLine {
-    /// Its name, demangled; none where the file has no symbol for it.
-    pub name: Option<String>,
-    /// Its name in the symbol table.
-    pub symbol: Option<String>,
-    /// Its address (p_vaddr), `0x…`.
-    pub start: String,
-    /// Its size in bytes.
-    pub bytes: u64,
-}
 
 /// The largest functions of the program or library at `path`, named by `known` where it does not name them.
 ///

@@ -8,6 +8,7 @@
 //! | [`sampled`] | samples → functions, loops and blocks of a report |
 //! | [`flame`] | call stacks, with what their time goes to: folded, or a flame graph |
 //! | [`phases`] | intervals → phases of a run |
+//! | [`evaluated`] | counts of a file → values of a table's nodes |
 //! | [`trials`] | counts from rows `trial,event,value` |
 //! | [`initial_values`] | register and memory values for a dependency analysis |
 //! | [`captured`] | a block with the values of its running program |
@@ -40,6 +41,7 @@
 //! | `missing_code` | notes on modules whose code is not here |
 //! | [`deps`] | dependencies of blocks, singly or in batch |
 //! | [`doctor`] | what can be measured here |
+//! | [`microbenched`] | throughput and latency of instruction forms |
 //! | [`measured`] | facts of this core that were measured on it |
 //! | [`steps`] | long work step by step, with the time that is left |
 //! | [`files`] | files written whole, never over an input |
@@ -62,6 +64,7 @@ pub mod deps;
 pub mod doctor;
 pub mod documents;
 pub mod estimate;
+pub mod evaluated;
 pub mod files;
 pub mod flame;
 pub mod format;
@@ -75,6 +78,7 @@ pub mod known_functions;
 mod loads;
 mod loop_path;
 pub mod measured;
+pub mod microbenched;
 mod mispredicted;
 mod missing_code;
 mod nesting;

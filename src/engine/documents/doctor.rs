@@ -1,7 +1,7 @@
 //! What this machine can measure, what blocks the rest, and the remedy: `tdtool.doctor/1`.
 
+use super::facts::Row;
 use super::identity;
-use crate::measured::Row;
 use pmu::machine::{Finding, Machine, SeccompMode, TableMatch};
 use serde::Serialize;
 use tma::self_test::Answers;

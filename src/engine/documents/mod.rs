@@ -42,6 +42,8 @@
 //! | [`table_check`] | tables validated |
 //! | [`workload`] | built-in programs and their runs, `tdtool.workload/1` |
 //! | [`doctor`] | what this machine can measure, `tdtool.doctor/1` |
+//! | [`facts`] | facts of a core that were measured, beside what is stated |
+//! | [`function_list`] | functions of a program to choose from, `tdtool.functions/1` |
 //! | [`census`] | unmodelled instructions of a batch of blocks |
 
 mod allocated_by;
@@ -67,8 +69,10 @@ pub mod evidence;
 pub mod evidence_file;
 pub mod exit;
 pub mod explanations;
+pub mod facts;
 mod findings;
 pub mod flame;
+pub mod function_list;
 pub mod identity;
 mod load_data;
 pub mod loads;

@@ -1,49 +1,9 @@
 //! Each measured fact beside what the table states, or the system of its caches.
 
 use super::table::FactSource;
-use serde::Serialize;
+use crate::documents::facts::{Agreement, Row};
 use tma::Core;
 use tma::measured::{Fact, Facts, Kind};
-
-/// How a measured fact and a stated one go together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Agreement {
-    /// Nothing is stated.
-    OnlyMeasured,
-    /// Not measured.
-    Open,
-    /// What is stated was measured, too (`doctor --toml`): that both agree says nothing.
-    SameOrigin,
-    /// Within the error.
-    Agrees,
-    /// Less than stated, of a capacity: what filled it may have needed something else first.
-    Less,
-    /// The measured one is taken.
-    Measured,
-    /// They differ, and nothing uses the measured one: other guests or a hypervisor may take part of a cache.
-    Differs,
-}
-
-/// A fact in a report.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
-    /// Which.
-    pub kind: Kind,
-    /// Its name, and the unit of its numbers.
-    pub name: &'static str,
-    /// See `name`.
-    pub unit: &'static str,
-    /// What was measured, or why not.
-    #[serde(flatten)]
-    pub fact: Fact,
-    /// The stated value and its source.
-    pub stated: Option<(f64, String)>,
-    /// Both together.
-    pub agreement: Agreement,
-    /// What uses the measured one in place of what is stated.
-    pub wins_for: Vec<&'static str>,
-}
 
 /// All facts of `core`; `caches` are its level and bytes as the system states them.
 pub fn rows(core: &Core, facts: &Facts, caches: &[(u8, u64)]) -> Vec<Row> {

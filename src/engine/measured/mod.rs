@@ -10,7 +10,7 @@ mod compared;
 mod kept;
 mod table;
 
-pub use compared::{Agreement, Row, rows};
+pub use compared::rows;
 pub use table::{check_name, is_of_measurements, table};
 
 use crate::tested;

@@ -2,7 +2,7 @@
 
 use super::identity;
 use crate::documents::doctor::{Document, TableInfo};
-use crate::measured::{Agreement, Row};
+use crate::documents::facts::{Agreement, Row};
 use pmu::machine::{Finding, Level};
 use std::fmt::Write as _;
 use tma::measured::Fact;

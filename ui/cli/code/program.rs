@@ -3,7 +3,8 @@
 use super::read;
 use crate::cli::quoted::quoted;
 use crate::folders;
-use engine::function_list::{self, FunctionList};
+use engine::documents::function_list::FunctionList;
+use engine::function_list;
 use engine::function_name;
 use engine::known_functions;
 use isa::code::Block;

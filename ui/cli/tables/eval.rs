@@ -5,7 +5,7 @@ use crate::cli::global::Global;
 use crate::cli::output::print;
 use crate::message;
 use clap::Args;
-use engine::documents::evaluation::evaluate;
+use engine::evaluated::evaluate;
 use engine::render::evaluation::{csv, remarks};
 use std::path::PathBuf;
 use std::process::ExitCode;
