@@ -31,16 +31,8 @@ pub fn in_file(
 
 /// The name of a function of `file` as it is shown: demangled; with the file where it is an address only.
 pub fn shown(file: &str, name: &str) -> String {
-    match name
-        .strip_prefix("0x")
-        .and_then(|digits| digits.split(|c: char| !c.is_ascii_hexdigit()).next())
-    {
-        Some(digits) => match u64::from_str_radix(digits, 16) {
-            Ok(start) => format!("{}{}", nameless(file, start), &name[2 + digits.len()..]),
-            Err(_) => name.to_owned(),
-        },
-        None => demangle(name),
-    }
+    let start = name.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    start.map_or_else(|| demangle(name), |start| nameless(file, start))
 }
 
 /// Whether the symbol `linkage` is what `given` names.

@@ -5,7 +5,7 @@ use bench::batch::rows;
 use bench::{Init, Repeat};
 use engine::render::block::HEADER;
 use isa::code::{Block, Region, check_directives, listing_syntax, marked, parse_hex, read_binary};
-use isa::program::{Location, list_blocks, read_location};
+use isa::program::{Location, Names, list_blocks, read_location};
 use tma::{Error, Result};
 
 /// Feeds `data` to all of them.
@@ -56,7 +56,7 @@ fn locations(data: &[u8], text: &str) {
         assert!(text.starts_with(file));
     }
     for place in [Location::Range(0x40_1000, 0x40_1008), Location::Function("main".into(), 1)] {
-        if let Some(listed) = sensible(list_blocks(data, &[], &place)) {
+        if let Some(listed) = sensible(list_blocks(data, Names::default(), &place)) {
             assert!(listed.blocks.iter().all(|b| b.instructions > 0), "{listed:?}");
         }
         if let Some(found) = sensible(read_location(data, &place)) {

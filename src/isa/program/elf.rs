@@ -4,7 +4,7 @@
 //! Addresses are p_vaddr and END is exclusive. `+N` is the N-th basic block of a function, `@N` its
 //! N-th loop, from 0, as [`flow`] finds them.
 
-use super::elf_function::{self, Function, Known};
+use super::elf_function::{self, Function, Names};
 use super::location::{Location, LoopName};
 use crate::code::{MAX_BLOCK_BYTES, Placeholders, cut, cut_among};
 use crate::flow;
@@ -38,36 +38,36 @@ const MAX_LOOP_BYTES: usize = 4 * MAX_BLOCK_BYTES;
 /// # Errors
 /// `data` is not an x86-64 ELF file, has no such function or block, or no code at the addresses.
 pub fn read_location(data: &[u8], location: &Location) -> Result<Located> {
-    read(data, &[], location, None)
+    read(data, Names::default(), location, None)
 }
 
-/// The same where functions are `known` that the file itself does not name.
+/// The same with what the file does not say of its functions itself.
 ///
 /// # Errors
 /// As [`read_location`].
-pub fn read_known(data: &[u8], known: &[Known], location: &Location) -> Result<Located> {
-    read(data, known, location, None)
+pub fn read_named(data: &[u8], names: Names<'_>, location: &Location) -> Result<Located> {
+    read(data, names, location, None)
 }
 
 /// The blocks at `locations` of one file, each at its own address. In an object file, all blocks
 /// see the same placeholder address for a variable.
 ///
 /// # Errors
-/// As [`read_known`].
-pub fn read_path(data: &[u8], known: &[Known], locations: &[Location]) -> Result<Vec<Located>> {
+/// As [`read_named`].
+pub fn read_path(data: &[u8], names: Names<'_>, locations: &[Location]) -> Result<Vec<Located>> {
     let mut placeholders = Placeholders::default();
-    locations.iter().map(|location| read(data, known, location, Some(&mut placeholders))).collect()
+    locations.iter().map(|location| read(data, names, location, Some(&mut placeholders))).collect()
 }
 
 /// The block at a location. With `among`, relocations resolve relative to its address and share
 /// the placeholder addresses of other blocks; without, as if it were at address 0.
 fn read(
     data: &[u8],
-    known: &[Known],
+    names: Names<'_>,
     location: &Location,
     among: Option<&mut Placeholders>,
 ) -> Result<Located> {
-    let program = Program::open(&data)?.with(known);
+    let program = Program::open(&data)?.with(names);
     let mut found = Located::default();
     let (section, start, end) = match location {
         Location::Range(start, end) => {
@@ -79,7 +79,7 @@ fn read(
             let holds = |b: &flow::BasicBlock| (b.start..b.end).contains(address);
             let (start, end) = program.block(&function, &mut found, |all| {
                 all.iter().position(holds).ok_or_else(|| {
-                    let name = &function.name;
+                    let name = program.shown(&function);
                     Error::failed(format!("no basic block of {name} contains {address:#x}"))
                         .because("the bytes at that address are not instructions")
                 })
@@ -90,6 +90,7 @@ fn read(
             let function = program.function(name)?;
             let (start, end) = program.block(&function, &mut found, |all| {
                 (*number < all.len()).then_some(*number).ok_or_else(|| {
+                    let name = program.shown(&function);
                     Error::usage(format!("{name} has no basic block +{number}"))
                         .because(format!("it has {}", numbered(all.len(), "basic block")))
                 })
@@ -135,8 +136,7 @@ pub fn function_around(data: &[u8], address: u64) -> Option<(String, Range<u64>)
 /// An ELF file whose code is read.
 pub(super) struct Program<'a> {
     file: object::File<'a>,
-    /// Functions that the file itself does not name.
-    known: &'a [Known],
+    names: Names<'a>,
     pub image: flow::Image<&'a &'a [u8]>,
 }
 
@@ -149,12 +149,17 @@ impl<'a> Program<'a> {
             )
         })?;
         let image = flow::Image::new(data).map_err(|why| refused().because(why))?;
-        Ok(Self { file, known: &[], image })
+        Ok(Self { file, names: Names::default(), image })
     }
 
-    /// The same where functions are `known` that the file itself does not name.
-    pub fn with(self, known: &'a [Known]) -> Self {
-        Self { known, ..self }
+    /// The same with what the file does not say of its functions itself.
+    pub fn with(self, names: Names<'a>) -> Self {
+        Self { names, ..self }
+    }
+
+    /// The name of a function as people read it.
+    pub fn shown(&self, function: &Function) -> String {
+        (self.names.shown)(&function.name)
     }
 
     /// The addresses of the block of `function` that `choose` selects; sets its name in `found`.
@@ -168,7 +173,7 @@ impl<'a> Program<'a> {
         let blocks = flow::blocks(&code, function.start, &[], &self.image);
         let number = choose(&blocks)?;
         let (start, end, of) = (blocks[number].start, blocks[number].end, blocks.len());
-        let name = &function.name;
+        let name = self.shown(function);
         found.name = Some(format!("{name}+{number} of {of} blocks, {start:#x}..{end:#x}"));
         found.of = Some(of);
         Ok((start, end))
@@ -186,7 +191,7 @@ impl<'a> Program<'a> {
             LoopName::Number(_, number) => (*number < flow.loops.len()).then_some(*number),
             LoopName::At(address) => flow.block_at(*address).and_then(|b| flow.blocks[b].innermost),
         };
-        let name = &function.name;
+        let name = self.shown(function);
         let number = number.ok_or_else(|| {
             let what = match named {
                 LoopName::Number(_, number) => format!("{name} has no loop @{number}"),
@@ -216,7 +221,7 @@ impl<'a> Program<'a> {
         let (at, inst) = flow.instructions.get(after.checked_sub(1)?)?;
         let end = at + inst.bytes.len() as u64;
         (*at < start && start < end).then(|| {
-            let (text, name) = (&inst.text, &function.name);
+            let (text, name) = (&inst.text, self.shown(&function));
             format!(
                 "{start:#x} is inside the instruction `{text}` of {name} ({at:#x}..{end:#x}), so \
                  the decoded instructions are not those that the program executes"
@@ -249,12 +254,12 @@ impl<'a> Program<'a> {
 
     /// The function that contains an address.
     pub fn around(&self, address: u64) -> Result<Function> {
-        elf_function::around(&self.file, self.known, address)
+        elf_function::around(&self.file, self.names.known, address)
     }
 
     /// The function `name`.
     pub fn function(&self, name: &str) -> Result<Function> {
-        elf_function::named(&self.file, self.known, name)
+        elf_function::named(&self.file, self.names.known, name)
     }
 }
 

@@ -24,6 +24,21 @@ pub struct Known {
     pub range: Range<u64>,
 }
 
+/// What a file does not say of its functions itself.
+#[derive(Clone, Copy)]
+pub struct Names<'a> {
+    /// Functions that it does not name.
+    pub known: &'a [Known],
+    /// The name of a function as people read it, from the one in the symbol table.
+    pub shown: &'a dyn Fn(&str) -> String,
+}
+
+impl Default for Names<'_> {
+    fn default() -> Self {
+        Self { known: &[], shown: &str::to_owned }
+    }
+}
+
 impl Known {
     fn function(&self) -> Function {
         let Range { start, end } = self.range;

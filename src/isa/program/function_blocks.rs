@@ -1,7 +1,7 @@
 //! The basic blocks of a function as a list to choose from (`tdtool block --list`).
 
 use super::elf::Program;
-use super::elf_function::Known;
+use super::elf_function::Names;
 use super::location::{Location, LoopName};
 use crate::flow;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use tma::Result;
 pub struct FunctionBlocks {
     /// `tdtool.blocks/1`.
     pub schema: &'static str,
-    /// The function's name in the symbol table.
+    /// The function's name, as people read it.
     pub function: String,
     /// In order of address; the index is the N of `FUNCTION+N`.
     pub blocks: Vec<BlockLine>,
@@ -56,13 +56,16 @@ pub struct BlockLine {
     pub last: String,
 }
 
-/// The basic blocks of the function of the ELF file `data` that `location` names or lies in; `known` are functions
-/// that the file itself does not name.
+/// The basic blocks of the function of the ELF file `data` that `location` names or lies in.
 ///
 /// # Errors
 /// `data` is not an x86-64 ELF file or has no such function.
-pub fn list_blocks(data: &[u8], known: &[Known], location: &Location) -> Result<FunctionBlocks> {
-    let program = Program::open(&data)?.with(known);
+pub fn list_blocks(
+    data: &[u8],
+    names: Names<'_>,
+    location: &Location,
+) -> Result<FunctionBlocks> {
+    let program = Program::open(&data)?.with(names);
     let function = match location {
         Location::Range(address, _)
         | Location::At(address)
@@ -99,5 +102,6 @@ pub fn list_blocks(data: &[u8], known: &[Known], location: &Location) -> Result<
         depth: l.depth,
     };
     let loops = flow.loops.iter().enumerate().map(one).collect();
-    Ok(FunctionBlocks { schema: "tdtool.blocks/1", function: function.name, blocks, loops })
+    let function = program.shown(&function);
+    Ok(FunctionBlocks { schema: "tdtool.blocks/1", function, blocks, loops })
 }

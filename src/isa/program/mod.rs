@@ -18,8 +18,8 @@ mod nameless;
 mod preferred;
 mod unwind;
 
-pub use elf::{Located, function_around, read_known, read_location, read_path, read_ranges};
-pub use elf_function::Known;
+pub use elf::{Located, function_around, read_location, read_named, read_path, read_ranges};
+pub use elf_function::{Known, Names};
 pub use function_blocks::{BlockLine, FunctionBlocks, LoopLine, list_blocks};
 pub use location::{Location, LoopName, split as split_location};
 pub use loop_region::{Around, loop_around, loop_region};

@@ -9,7 +9,7 @@ use engine::function_name;
 use engine::known_functions;
 use isa::code::Block;
 use isa::program::{
-    FunctionBlocks, Known, Located, Location, LoopName, list_blocks, read_known, read_path,
+    FunctionBlocks, Known, Located, Location, LoopName, Names, list_blocks, read_named, read_path,
     split_location,
 };
 use profile::files::SearchPaths;
@@ -21,14 +21,8 @@ use tma::{Error, ErrorKind, Result};
 pub fn block(file: &str, location: &Location, given: &str) -> Result<Located> {
     let data = load(Path::new(file))?;
     let known = known(file);
-    named(file, &known, location, |location| {
-        let mut found = read_known(&data, &known, location)?;
-        if let (Some(name), Some(symbol)) = (&mut found.name, location.function()) {
-            *name = name.replacen(symbol, &demangle(symbol), 1);
-        } else if let Some(name) = &mut found.name {
-            *name = function_name::shown(file, name);
-        }
-        Ok(with_count(found, given))
+    named(file, &known, location, |names, location| {
+        Ok(with_count(read_named(&data, names, location)?, given))
     })
 }
 
@@ -43,10 +37,12 @@ fn named<T>(
     file: &str,
     known: &[Known],
     location: &Location,
-    read: impl Fn(&Location) -> Result<T>,
+    read: impl Fn(Names<'_>, &Location) -> Result<T>,
 ) -> Result<T> {
-    let read =
-        |location: &Location| read(location).map_err(|error| with_list(error, file, location));
+    let names = Names { known, shown: &|name| function_name::shown(file, name) };
+    let read = |location: &Location| {
+        read(names, location).map_err(|error| with_list(error, file, location))
+    };
     let first = read(location);
     let (Err(error), Some(name)) = (&first, location.function()) else { return first };
     match function_name::in_file(Path::new(file), known, name)? {
@@ -94,10 +90,7 @@ pub fn list(given: &str) -> Result<FunctionBlocks> {
     })?;
     let data = load(Path::new(file))?;
     let known = known(file);
-    named(file, &known, &location, |location| {
-        let listed = list_blocks(&data, &known, location)?;
-        Ok(FunctionBlocks { function: function_name::shown(file, &listed.function), ..listed })
-    })
+    named(file, &known, &location, |names, location| list_blocks(&data, names, location))
 }
 
 /// The blocks of a path, `FILE:FUNCTION+3,4,6` or `FILE:START..END,START..END`: a comma separates
@@ -118,15 +111,16 @@ pub fn path(given: &str) -> Result<Vec<Located>> {
             Some((name, number)) => Location::Function(String::clone(name), number),
             None => Location::parse(&format!("{file}:{place}")).ok_or_else(malformed)?.1,
         };
-        let location = named(file, &known, &location, |location| {
-            read_known(&data, &known, location).map(|_| location.clone())
+        let location = named(file, &known, &location, |names, location| {
+            read_named(&data, names, location).map(|_| location.clone())
         })?;
         if let Location::Function(name, _) = &location {
             function = Some(name.clone());
         }
         locations.push(location);
     }
-    let blocks = read_path(&data, &known, &locations)?;
+    let names = Names { known: &known, shown: &|name| function_name::shown(file, name) };
+    let blocks = read_path(&data, names, &locations)?;
     let with_notes = |mut located: Located| {
         if let Some(of @ 2..) = located.loop_blocks {
             located.notes.push(format!(
