@@ -101,13 +101,9 @@ pub fn fail(measurement: &mut Measurement, failure: &Failure) {
     });
 }
 
-/// An empty document.
-pub fn empty(block: &Block, core: &Core) -> Measurement {
-    let line = |inst: &isa::code::Inst| Line {
-        offset: format!("{:#x}", inst.offset),
-        bytes: inst.bytes.iter().map(|b| format!("{b:02x}")).collect(),
-        text: inst.text.clone(),
-    };
+/// An empty document of a block that is at `address` in its program.
+pub fn empty(block: &Block, address: Option<u64>, core: &Core) -> Measurement {
+    let line = |inst| Line::of(inst, address);
     let code = Code {
         name: None,
         hex: block.hex(),

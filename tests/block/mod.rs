@@ -20,6 +20,7 @@ mod predicted;
 mod programs;
 mod refused;
 mod sources;
+mod text_report;
 mod values;
 mod verdict;
 mod what_if;

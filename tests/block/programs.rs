@@ -238,7 +238,8 @@ int main(void) { return 0; }
 fn functions_go_by_the_names_that_people_write() {
     let folder = Folder::new();
     let Some(program) = gcc(folder.path(), MANGLED, &["-O1"], "program") else { return };
-    let list = |name: &str| block(["--list", &format!("{}:{name}", text(&program))]);
+    let place = |name: &str| format!("{}:{name}", text(&program));
+    let list = |name: &str| block(["--list", &place(name)]);
     for name in ["_ZN5space5Class6methodEi", "space::Class::method", "space::Class::method(int)"] {
         let listed = list(name);
         assert!(listed.stdout.contains("space::Class::method(int): 1 block"), "{}", listed.stderr);
@@ -255,10 +256,21 @@ fn functions_go_by_the_names_that_people_write() {
     }
     let counted = tdtool(["count", "--functions", "method", "--", text(&program)]);
     assert!(counted.stderr.contains("did you mean `space::Class::method`?"), "{}", counted.stderr);
+    // Also where it was given by an address.
+    let listed = block(["--list", "--format", "json", &place("space::Class::method")]).json();
+    let start = listed["blocks"][0]["start"].as_str().unwrap().to_owned();
+    let is_named =
+        |said: &str| said.contains("space::Class::method(int)") && !said.contains("_ZN");
+    for wrong in [format!("@{start}"), "space::Class::method+9".to_owned()] {
+        let said = block([place(&wrong)]).stderr;
+        assert!(is_named(&said), "{said}");
+    }
     let Some(_busy) = sandbox() else { return };
-    let named = json(&[&format!("{}:space::Class::method(int)", text(&program))]);
-    assert_eq!(hex(&named), "48ffc0");
-    assert!(named["block"]["name"].as_str().unwrap().starts_with("space::Class::method(int)+0"));
+    for given in ["space::Class::method(int)", &start] {
+        let named = json(&[&place(given)]);
+        assert_eq!(hex(&named), "48ffc0");
+        assert!(is_named(named["block"]["name"].as_str().unwrap()), "{named}");
+    }
 }
 
 #[test]

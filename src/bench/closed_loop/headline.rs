@@ -121,6 +121,7 @@ impl Profiler {
         let Some(Ok(path)) = whole.and_then(|one| one.path.as_ref()) else { return };
         let line = |(at, bytes, text): &(u64, Vec<u8>, String)| Line {
             offset: format!("{at:#x}"),
+            address: Some(format!("{at:#x}")),
             bytes: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
             text: text.clone(),
         };

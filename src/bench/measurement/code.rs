@@ -1,16 +1,32 @@
 //! The block itself, and a place in it.
 
+use isa::code::Inst;
 use serde::Serialize;
 
 /// One instruction.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Line {
     /// Offset in the block, `0x…`.
     pub offset: String,
+    /// Address in the program's file (p_vaddr), `0x…`, where that is known; jumps in `text` then lead to such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
     /// Its bytes, hexadecimal.
     pub bytes: String,
     /// Intel syntax.
     pub text: String,
+}
+
+impl Line {
+    /// An instruction of a block that starts at `start` in its program, if that is known.
+    pub(crate) fn of(inst: &Inst, start: Option<u64>) -> Self {
+        Self {
+            offset: format!("{:#x}", inst.offset),
+            address: start.map(|start| format!("{:#x}", start.wrapping_add(inst.offset as u64))),
+            bytes: inst.bytes.iter().map(|b| format!("{b:02x}")).collect(),
+            text: start.map_or_else(|| inst.text.clone(), |start| inst.text_at(start)),
+        }
+    }
 }
 
 /// The block itself.

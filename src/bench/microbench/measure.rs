@@ -137,11 +137,7 @@ fn per_multiset(form: &FormResult, sets: f64) -> Option<Cycles> {
 fn blank(benchmark: &Microbenchmark, settings: &Settings) -> Result<Measurement> {
     let block = Block::decode(&benchmark.bytes)?;
     let count = benchmark.multiset.len();
-    let lines = block.instructions.iter().take(count).map(|inst| Line {
-        offset: format!("{:#x}", inst.offset),
-        bytes: inst.bytes.iter().map(|b| format!("{b:02x}")).collect(),
-        text: inst.text.clone(),
-    });
+    let lines = block.instructions.iter().take(count).map(|inst| Line::of(inst, None));
     let form = |(form, count): &(super::Form, usize)| FormCount {
         form: Catalog::name_of(*form),
         code: format!("{:?}", form.code),

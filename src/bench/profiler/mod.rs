@@ -139,7 +139,7 @@ impl Profiler {
     /// # Errors
     /// The sandbox cannot be started. Failures of the block are in the document.
     pub fn measure(&mut self, block: &Block) -> Result<Measurement> {
-        let mut measurement = empty(block, &self.options.core);
+        let mut measurement = empty(block, self.options.address, &self.options.core);
         measurement.machine = Some(MeasuredOn::on(&self.options.core));
         measurement.settings = Some(self.settings());
         if let Some(refusal) = block.refusal() {

@@ -35,7 +35,7 @@ impl Block {
     /// follow the block in memory would complete it.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
-        let mut builder = InstBuilder::default();
+        let mut builder = InstBuilder::in_block();
         let mut instructions = Vec::new();
         while decoder.can_decode() {
             let start = decoder.position();

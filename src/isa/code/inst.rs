@@ -12,7 +12,7 @@ pub struct Inst {
     pub offset: usize,
     /// Its encoding.
     pub bytes: Vec<u8>,
-    /// Intel syntax.
+    /// Intel syntax; in a block, whose address is not known, a jump leads to an offset in it.
     pub text: String,
     /// The decoded instruction, at address [`Inst::offset`].
     pub decoded: Instruction,
@@ -35,6 +35,16 @@ impl Inst {
         let prefixed = decoded.has_rep_prefix() || decoded.has_repne_prefix();
         let repeated = prefixed && decoded.is_string_instruction();
         if counted || repeated { 0 } else { decoded.rflags_modified() }
+    }
+
+    /// The text of a block's instruction where the block starts at `start`: a jump leads to an address.
+    pub fn text_at(&self, start: u64) -> String {
+        if self.decoded.op0_kind() != OpKind::NearBranch64 {
+            return self.text.clone();
+        }
+        let mut placed = self.decoded;
+        placed.set_near_branch64(start.wrapping_add(placed.near_branch64()));
+        text(&placed)
     }
 
     /// Whether `access` reads. A conditional write counts: it may leave the old value in place.
@@ -92,8 +102,26 @@ impl Inst {
 
 /// The instruction in Intel syntax.
 pub fn text(instruction: &Instruction) -> String {
+    written(&mut intel(), instruction)
+}
+
+/// The same of a block whose address is not known.
+pub fn text_in_block(instruction: &Instruction) -> String {
+    written(&mut in_block(), instruction)
+}
+
+fn written(formatter: &mut IntelFormatter, instruction: &Instruction) -> String {
     let mut text = String::new();
-    intel().format(instruction, &mut text);
+    let target = instruction.near_branch64().cast_signed();
+    let is_before = instruction.op0_kind() == OpKind::NearBranch64 && target < 0;
+    if !is_before || !formatter.options().rip_relative_addresses() {
+        formatter.format(instruction, &mut text);
+        return text;
+    }
+    let mut mirrored = *instruction;
+    mirrored.set_near_branch64(target.unsigned_abs());
+    formatter.format(&mirrored, &mut text);
+    text.insert(text.rfind(' ').map_or(0, |at| at + 1), '-');
     text
 }
 
@@ -110,15 +138,18 @@ impl Default for InstBuilder {
 }
 
 impl InstBuilder {
+    /// For blocks whose addresses are not known.
+    pub fn in_block() -> Self {
+        Self { formatter: in_block(), ..Self::default() }
+    }
+
     /// The instruction `decoded` from `bytes`, which are at `offset` of its block.
     pub fn inst(&mut self, decoded: Instruction, bytes: &[u8], offset: usize) -> Inst {
         let info = self.facts.info(&decoded);
-        let mut text = String::new();
-        self.formatter.format(&decoded, &mut text);
         Inst {
             offset,
             bytes: bytes.to_vec(),
-            text,
+            text: written(&mut self.formatter, &decoded),
             decoded,
             registers: info.used_registers().to_vec(),
             memory: info.used_memory().to_vec(),
@@ -137,6 +168,13 @@ fn rip_displacement(bytes: &[u8], decoded: &Instruction) -> Option<usize> {
     })
 }
 
+/// Without addresses that are made up: operands relative to the instruction pointer show their displacement.
+fn in_block() -> IntelFormatter {
+    let mut formatter = intel();
+    formatter.options_mut().set_rip_relative_addresses(true);
+    formatter
+}
+
 fn intel() -> IntelFormatter {
     let mut formatter = IntelFormatter::new();
     let options = formatter.options_mut();
@@ -147,4 +185,26 @@ fn intel() -> IntelFormatter {
     options.set_small_hex_numbers_in_decimal(true);
     options.set_branch_leading_zeros(false);
     formatter
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::code::{Block, parse_hex};
+
+    /// By hand, from Intel's manual: 75 and eb take the distance from their end, in a byte; the displacement of
+    /// `mov rax,[rip+…]` is counted from its end, too.
+    #[test]
+    fn a_jump_leads_to_an_offset_in_its_block_or_to_an_address_of_its_program() {
+        for (hex, offset, address) in [
+            ("ffc9 75fc", "jne short 0", "jne short 0x401000"),
+            ("ffc9 75f5", "jne short -7", "jne short 0x400ff9"),
+            ("ffc9 eb80", "jmp short -0x7c", "jmp short 0x400f84"),
+            ("ffc9 7412", "je short 0x16", "je short 0x401016"),
+            ("488b0500200000", "mov rax,[rip+0x2000]", "mov rax,[rip+0x2000]"),
+        ] {
+            let block = Block::decode(&parse_hex(hex).unwrap()).unwrap();
+            let last = block.instructions.last().unwrap();
+            assert_eq!((&*last.text, &*last.text_at(0x40_1000)), (offset, address), "{hex}");
+        }
+    }
 }

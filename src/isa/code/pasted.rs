@@ -18,8 +18,7 @@ pub(super) fn statements(lines: &[&str], intel: bool) -> Vec<String> {
     let known: Vec<u64> = all.iter().filter_map(|one| one.address).collect();
     let place = |target: u64| match known.contains(&target) {
         true => label(target),
-        false if target >= base => format!("{START}+{}", target - base),
-        false => format!("{START}-{}", base - target),
+        false => format!("{START}{:+}", target.wrapping_sub(base).cast_signed()),
     };
     let mut written = Vec::new();
     let mut is_first = true;
@@ -125,10 +124,13 @@ fn jump(code: &str) -> Option<Jump<'_>> {
     for word in ["short ", "near ptr ", "near "] {
         operand = operand.strip_prefix(word).unwrap_or(operand).trim_start();
     }
-    let target = match operand.strip_prefix("0x") {
+    let (is_before, digits) =
+        operand.strip_prefix('-').map_or((false, operand), |digits| (true, digits));
+    let target: Option<u64> = match digits.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),
-        None => operand.parse().ok(),
+        None => digits.parse().ok(),
     };
+    let target = target.map(|target| if is_before { target.wrapping_neg() } else { target });
     target.filter(|_| jumps).map(|target| Jump { name, target, is_short })
 }
 
@@ -163,6 +165,11 @@ mod tests {
         assert_eq!(bytes(ascii), bytes("l: add eax,[rsp]; dec ecx; jne l"));
         let measured = "   0    0x0  030424  add eax,[rsp]\n>  1    0x3  ffc9    dec ecx\n   2    0x5  75f9    jne short 0\n";
         assert_eq!(bytes(measured), bytes(ascii));
+        // 75 f5: to seven bytes before the block, as objdump shows it, too.
+        let measured = "   0    0x0  ffc9    dec ecx\n   1    0x2  75f5    jne short -7\n";
+        assert_eq!(bytes(measured), [0xff, 0xc9, 0x75, 0xf5]);
+        let dumped = measured.replace("-7", "0xfffffffffffffff9");
+        assert_eq!(bytes(&dumped), [0xff, 0xc9, 0x75, 0xf5]);
         let source = "  100.0 %  0x1157  add esi,0x3c6ef35f\n           0x115d  jmp 0x1157";
         // e9: the near form, which the listing shows by the absence of `short`.
         assert_eq!(bytes(source)[6..], [0xe9, 0xf5, 0xff, 0xff, 0xff]);

@@ -1,5 +1,6 @@
 //! The analysed code: a block, or a path of several blocks, executed as a loop.
 
+use crate::code::{text, text_in_block};
 use crate::effects::{Effects, Finder, stack};
 use crate::program::Located;
 use iced_x86::{Decoder, DecoderOptions, Instruction};
@@ -17,6 +18,8 @@ pub struct Code {
     pub instructions: Vec<Instruction>,
     /// The effects of each.
     pub effects: Vec<Effects>,
+    /// Whether those addresses are a program's.
+    is_placed: bool,
 }
 
 impl Code {
@@ -25,7 +28,9 @@ impl Code {
     /// # Errors
     /// There are no bytes or too many instructions, or bytes do not decode.
     pub fn of(pieces: &[Located], core: &Facts) -> Result<Self> {
-        let mut code = Self::default();
+        // Bare bytes are at 0.
+        let is_placed = pieces.iter().any(|piece| piece.start > 0);
+        let mut code = Self { is_placed, ..Self::default() };
         for piece in pieces {
             code.add(&piece.bytes, piece.start, core)?;
         }
@@ -78,7 +83,8 @@ impl Code {
 
     /// The instruction at `index` in Intel syntax.
     pub fn text(&self, index: usize) -> String {
-        self.instructions.get(index).map(crate::code::text).unwrap_or_default()
+        let text = if self.is_placed { text } else { text_in_block };
+        self.instructions.get(index).map(text).unwrap_or_default()
     }
 
     /// The memory operand of an access as in the instruction's text, or reconstructed if it is

@@ -89,12 +89,15 @@ fn second(other: &str, args: &BlockArgs, options: &Options) -> Result<Request> {
         return Err(several("--against"));
     };
     one_block(&block)?;
-    if named.asm.is_none() && Location::parse(other).is_some() {
+    let is_placed = named.asm.is_none() && Location::parse(other).is_some();
+    if is_placed {
         without_exit(&mut block);
     }
+    // Not that of the first block, whose options these are.
+    let address = is_placed.then_some(block.start);
     Ok(Request {
         region: Region { name: block.name, bytes: block.bytes },
-        options: options.clone(),
+        options: Options { address, ..options.clone() },
         notes: block.notes,
     })
 }

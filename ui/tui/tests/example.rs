@@ -201,6 +201,7 @@ pub fn block_report() -> bench::Measurement {
         offset: "0x0".into(),
         bytes: "f20f5906".into(),
         text: "mulsd xmm0,qword ptr [rsi]".into(),
+        ..Line::default()
     }];
     let modes = vec![Mode { cycles: 4.0, share: 0.9 }, Mode { cycles: 4.25, share: 0.1 }];
     report.throughput =

@@ -3,7 +3,7 @@
 use super::answer::{CUT, gains, modes};
 use super::layout::REMEDY;
 use super::rows::{Rows, Weight};
-use bench::{FormResult, Measurement, Outcome, Status};
+use bench::{FormResult, Line, Measurement, Outcome, Status};
 
 /// Relative difference of the forms that is worth a remark.
 const DIFFERS: f64 = 0.05;
@@ -13,13 +13,16 @@ pub fn code(rows: &mut Rows, report: &Measurement, narrow: bool) {
     if report.block.instructions.is_empty() {
         return;
     }
-    let width = report.block.instructions.iter().map(|i| i.bytes.len()).max().unwrap_or(0);
+    let place = |line: &Line| line.address.clone().unwrap_or_else(|| line.offset.clone());
+    let all = || report.block.instructions.iter();
+    let width = all().map(|i| i.bytes.len()).max().unwrap_or(0);
+    let places = all().map(|i| place(i).len()).max().unwrap_or(0).max(6);
     let at = report.location.as_ref().and_then(|p| p.instruction);
     rows.blank();
-    for (i, line) in report.block.instructions.iter().enumerate() {
+    for (i, line) in all().enumerate() {
         let mark = if at == Some(i) { ">" } else { " " };
         let label = match narrow {
-            false => format!("{mark}{i:>3} {:>6}  {:width$}  ", line.offset, line.bytes),
+            false => format!("{mark}{i:>3} {:>places$}  {:width$}  ", place(line), line.bytes),
             true => format!("{mark}{i:>3} "),
         };
         let weight = if at == Some(i) { Weight::Alert } else { Weight::Plain };

@@ -7,7 +7,7 @@ use bench::{
 };
 
 fn line(offset: &str, bytes: &str, text: &str) -> Line {
-    Line { offset: offset.into(), bytes: bytes.into(), text: text.into() }
+    Line { offset: offset.into(), bytes: bytes.into(), text: text.into(), ..Line::default() }
 }
 
 fn form(cycles: f64, copies: usize) -> FormResult {
