@@ -259,8 +259,7 @@ fn functions_go_by_the_names_that_people_write() {
     // Also where it was given by an address.
     let listed = block(["--list", "--format", "json", &place("space::Class::method")]).json();
     let start = listed["blocks"][0]["start"].as_str().unwrap().to_owned();
-    let is_named =
-        |said: &str| said.contains("space::Class::method(int)") && !said.contains("_ZN");
+    let is_named = |said: &str| said.contains("space::Class::method(int)") && !said.contains("_ZN");
     for wrong in [format!("@{start}"), "space::Class::method+9".to_owned()] {
         let said = block([place(&wrong)]).stderr;
         assert!(is_named(&said), "{said}");

@@ -1,6 +1,7 @@
 //! Times with their errors, and how bounds compare with the measured time.
 
 use crate::{Measurement, Throughput};
+use std::fmt;
 
 /// A time in core cycles per iteration, with its error.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -43,14 +44,28 @@ impl Cycles {
     }
 }
 
+/// With the range, where two digits show it: `3.50 (3.00 to 4.00)`.
+impl fmt::Display for Cycles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (best, span) = (format!("{:.2}", self.best), span(self.low, self.high));
+        if best == span { f.write_str(&best) } else { write!(f, "{best} ({span})") }
+    }
+}
+
+/// A number, or from where to where it is known: `3.00 to 4.00`.
+pub(super) fn span(low: f64, high: f64) -> String {
+    let [low, high] = [low, high].map(|cycles| format!("{cycles:.2}"));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
 /// A measured bound this close to the time explains it: the spread of block measurements is below
 /// 5 % for 95 of 100 blocks (docs/results/accuracy.md).
 pub(super) const NEAR: f64 = 0.05;
 /// Between [`NEAR`] and this it is undecided whether a bound explains the time.
 pub(super) const FAR: f64 = 0.08;
 /// [`NEAR`] and [`FAR`] for sums of latencies, whose terms are rounded.
-pub(super) const LATENCY_NEAR: f64 = 0.12;
-pub(super) const LATENCY_FAR: f64 = 0.18;
+const LATENCY_NEAR: f64 = 0.12;
+const LATENCY_FAR: f64 = 0.18;
 
 /// Whether a bound reaches the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,15 +75,21 @@ pub(super) enum Reaches {
     No,
 }
 
+/// The shares of a time up to which a bound explains it, and perhaps does. `computed` bounds are sums of latencies.
+pub(super) fn errors(computed: bool) -> (f64, f64) {
+    if computed { (LATENCY_NEAR, LATENCY_FAR) } else { (NEAR, FAR) }
+}
+
 /// Whether the time refutes a bound: the bound's low end is above it by more than the errors.
 /// `computed` bounds are sums of latencies.
 pub fn is_refuted(bound: Cycles, time: Cycles, computed: bool) -> bool {
-    bound.low > time.high * (1.0 + if computed { LATENCY_NEAR } else { NEAR })
+    bound.low > time.high * (1.0 + errors(computed).0)
 }
 
 /// Whether `bound` reaches `time`; a bound above it by more than the error is wrong and explains
-/// nothing.
-pub(super) fn reaches(bound: Cycles, time: Cycles, near: f64, far: f64) -> Reaches {
+/// nothing. `computed` bounds are sums of latencies.
+pub(super) fn reaches(bound: Cycles, time: Cycles, computed: bool) -> Reaches {
+    let (near, far) = errors(computed);
     let short = |share: f64| bound.high < time.low * (1.0 - share);
     let beyond = |share: f64| bound.low > time.high * (1.0 + share);
     match (short(far) || beyond(far), short(near) || beyond(near)) {

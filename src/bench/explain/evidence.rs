@@ -1,7 +1,7 @@
 //! Measures the evidence for the verdict: ports, slots, and variants with broken dependencies.
 
 use super::bound_names::{DEPENDENCY, FORWARDING, FRONT_END, PORTS};
-use super::cycles::Cycles;
+use super::cycles::{Cycles, span};
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
 use super::model::{Evidence, latency_hides_ports};
@@ -177,7 +177,8 @@ impl Explainer {
         let residual_latency = measurement.bounded_by.as_ref().map(|b| b.high);
         let left = measurement.bounded_by.as_ref().map_or(String::new(), |bounded| {
             let through = bounded.through.join(", ");
-            format!("{:.2} cycles of loop-carried latency remain through {through}", bounded.high)
+            let cycles = span(bounded.low, bounded.high);
+            format!("{cycles} cycles of loop-carried latency remain through {through}")
         });
         if latency_hides_ports(residual_latency, cycles) {
             // The block itself may not have that dependency.

@@ -31,7 +31,7 @@ impl Evidence {
     pub(super) fn cost_of_forwarding(&self) -> String {
         self.memory_chain_arithmetic.map_or(String::new(), |arithmetic| {
             format!(
-                "; the arithmetic of that chain takes {arithmetic:.2}, passing through memory {:.2}",
+                "; the arithmetic of that chain takes {arithmetic:.2} or more, passing through memory {:.2} or less",
                 (self.time.best - arithmetic).max(0.0)
             )
         })
@@ -58,15 +58,11 @@ impl Evidence {
     pub(super) fn latencies(&self) -> String {
         let of = |latency: Option<Cycles>| {
             let cycles = latency?;
-            let range = match cycles.low < cycles.high {
-                true => format!(" ({:.2} to {:.2})", cycles.low, cycles.high),
-                false => String::new(),
-            };
             let refuted = match is_refuted(cycles, self.time, true) {
                 true => ", above the measurement: refuted",
                 false => "",
             };
-            Some(format!("{:.2}{range}{refuted}", cycles.best))
+            Some(format!("{cycles}{refuted}"))
         };
         match (of(self.register_latency), of(self.memory_latency)) {
             (Some(r), Some(m)) => {

@@ -12,7 +12,7 @@
 //! | `findings`, `bound_names` | results for the verdict and the document |
 //! | `cycles`, `model`, `verdict` | times with their errors, the evidence compared with the time, and the verdict |
 //! | `in_words` | the evidence in words |
-//! | `refuted_bounds` | bounds above the measured time |
+//! | `explained`, `refuted_bounds` | how much of the time a bound explains; bounds above it |
 //! | `nodes` | bounds and verdict in the top-down tree |
 //! | `alias_pairs` | stores and loads that alias only because of the initial values |
 //! | `what_if`, `wait_budget` | dependencies broken and instructions removed, one at a time |
@@ -28,6 +28,7 @@ mod chains;
 mod cycles;
 mod disjoint_memory;
 mod evidence;
+mod explained;
 mod explainer;
 mod explanation;
 mod findings;
@@ -43,4 +44,5 @@ mod wait_budget;
 mod what_if;
 mod without_dependencies;
 
+pub use explained::{Explained, explained, least};
 pub use explainer::Explainer;

@@ -4,7 +4,7 @@
 //! largest one that reaches the measured time explains it. Resources overlap, so bounds are compared
 //! with the time and never added up.
 
-use super::cycles::{Cycles, FAR, LATENCY_FAR, LATENCY_NEAR, NEAR, Reaches, reaches};
+use super::cycles::{Cycles, FAR, NEAR, Reaches, reaches};
 
 /// The block measured with its loop-carried register dependencies broken.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -196,12 +196,12 @@ impl Evidence {
     }
 
     pub(super) fn reached(&self, bound: Cycles) -> Reaches {
-        reaches(bound, self.time, NEAR, FAR)
+        reaches(bound, self.time, false)
     }
 
     pub(super) fn latency_reached(&self, latency: Option<Cycles>) -> Reaches {
         let Some(cycles) = latency else { return Reaches::No };
-        match reaches(cycles, self.time, LATENCY_NEAR, LATENCY_FAR) {
+        match reaches(cycles, self.time, true) {
             Reaches::Yes if cycles.low < RIVAL * self.time.low => Reaches::Perhaps,
             reached => reached,
         }

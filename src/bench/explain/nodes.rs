@@ -1,6 +1,7 @@
 //! Enters bounds and verdict into the nodes of the top-down tree.
 
 use super::bound_names::{CAUSES, DEPENDENCY, FORWARDING, FRONT_END, PORTS, SLOTS, WIDTH};
+use super::cycles::Cycles;
 use super::findings::Findings;
 use super::verdict::{Class, Verdict};
 use crate::{Hierarchy, Measurement, Node};
@@ -63,11 +64,12 @@ const fn bound_node(
 
 /// Enters bounds and verdict into the document.
 pub fn enter(measurement: &mut Measurement, findings: &Findings, verdict: &Verdict, jumps: bool) {
-    let bounds: Vec<Option<f64>> = {
+    let bounds: Vec<Option<Cycles>> = {
         let all = || findings.bounds.iter().chain(&measurement.bounds);
         let largest = |spec: &BoundNode| {
             let own = all().filter(|b| spec.bounds.contains(&b.name) && !b.refuted);
-            own.map(|b| b.cycles).reduce(f64::max)
+            let own = own.map(|b| Cycles { best: b.cycles, low: b.low, high: b.high });
+            own.reduce(Cycles::max)
         };
         BOUND_NODES.iter().map(largest).collect()
     };
@@ -82,20 +84,20 @@ pub fn enter(measurement: &mut Measurement, findings: &Findings, verdict: &Verdi
         let known = measurement.hierarchy.nodes.iter_mut().find(|n| n.label == spec.label);
         match known {
             Some(node) => {
-                node.bound = bound;
+                set_bound(node, bound);
                 node.is_verdict = is_verdict;
             }
             None if !measured || bound.is_some() => {
                 let parent = spec.parent.map(|label| id_of(&measurement.hierarchy, label));
-                let node = Node {
+                let mut node = Node {
                     id: spec.id.to_owned(),
                     label: spec.label.to_owned(),
                     parent,
                     reason: Some("a bound is not a share of slots".to_owned()),
-                    bound,
                     is_verdict,
                     ..Node::default()
                 };
+                set_bound(&mut node, bound);
                 measurement.hierarchy.nodes.push(node);
             }
             None => {}
@@ -118,6 +120,11 @@ pub fn enter(measurement: &mut Measurement, findings: &Findings, verdict: &Verdi
         _ => text,
     };
     measurement.bounds.extend(findings.bounds.iter().cloned());
+}
+
+fn set_bound(node: &mut Node, bound: Option<Cycles>) {
+    node.bound = bound.map(|cycles| cycles.best);
+    (node.bound_low, node.bound_high) = (bound.map(|c| c.low), bound.map(|c| c.high));
 }
 
 /// Sorts parents before their children, children after their parent in their original order.
@@ -185,7 +192,6 @@ fn disagreement(hierarchy: &Hierarchy, class: Class) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::explain::cycles::Cycles;
     use crate::explain::model::Evidence;
     use crate::{Bound, Measurement, rejected};
     use isa::deps::{Analysis, Code};

@@ -120,7 +120,7 @@ pub fn with_jump(verdict: Verdict, whole: Cycles, body: Cycles) -> Verdict {
 }
 
 fn text(cycles: Option<Cycles>) -> String {
-    cycles.map_or("not measured".to_owned(), |c| format!("{:.2} cycles", c.best))
+    cycles.map_or("not measured".to_owned(), |cycles| format!("{cycles} cycles"))
 }
 
 fn unexplained(why: String) -> Verdict {
@@ -187,9 +187,8 @@ fn ports_bound(evidence: &Evidence) -> Verdict {
     Verdict {
         class: Class::Ports,
         why: format!(
-            "its instructions with independent operands take {:.2} of {:.2} cycles; front end and \
-             slots {}",
-            independent.best,
+            "its instructions with independent operands take {independent} of {:.2} cycles; front end \
+             and slots {}",
             evidence.time.best,
             text(evidence.front_end_or_slots())
         ),
@@ -271,7 +270,7 @@ fn by_latency(evidence: &Evidence, remaining: &str) -> Verdict {
         let residual = evidence.residual_latency.filter(|_| is_limited);
         let caveat = residual.map_or(String::new(), |latency| {
             format!(
-                " at most, including {latency:.2} of loop-carried latency that cannot be broken"
+                " at most, including up to {latency:.2} of loop-carried latency that cannot be broken"
             )
         });
         let why = format!("with independent operands {}{caveat}; {remaining}", text(independent));

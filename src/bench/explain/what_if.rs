@@ -1,6 +1,7 @@
 //! What-if measurements: the block with one dependency broken or one instruction removed.
 
 use super::breakers::{breaker, breakers};
+use super::cycles::span;
 use super::disjoint_memory::{Disjoint, disjoint_memory};
 use super::evidence::Untrusted;
 use super::explainer::{Explainer, Subject};
@@ -80,8 +81,8 @@ impl Explainer {
         let code = &findings.code;
         let steps: Vec<String> =
             recurrence.path.iter().map(|step| code.text(step.reader)).collect();
-        let change =
-            format!("dependency of {:.2} cycles ({}) broken", recurrence.low, steps.join(" → "));
+        let (cycles, steps) = (span(recurrence.low, recurrence.high), steps.join(" → "));
+        let change = format!("dependency of {cycles} cycles ({steps}) broken");
         if recurrence.path.iter().any(|step| step.kind == Kind::Memory) {
             let change = format!("{change}, with all memory dependencies");
             return match disjoint_memory(block, &code.effects, values, &[]) {

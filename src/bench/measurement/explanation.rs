@@ -77,7 +77,13 @@ pub struct Node {
     pub reason: Option<String>,
     /// The block's bound for this node in core cycles per iteration; bounds of nodes overlap.
     pub bound: Option<f64>,
-    /// Whether it explains the block's time.
+    /// The lowest that it may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound_low: Option<f64>,
+    /// The highest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound_high: Option<f64>,
+    /// Whether it bounds the block's time.
     pub is_verdict: bool,
 }
 

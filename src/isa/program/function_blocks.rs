@@ -60,11 +60,7 @@ pub struct BlockLine {
 ///
 /// # Errors
 /// `data` is not an x86-64 ELF file or has no such function.
-pub fn list_blocks(
-    data: &[u8],
-    names: Names<'_>,
-    location: &Location,
-) -> Result<FunctionBlocks> {
+pub fn list_blocks(data: &[u8], names: Names<'_>, location: &Location) -> Result<FunctionBlocks> {
     let program = Program::open(&data)?.with(names);
     let function = match location {
         Location::Range(address, _)

@@ -2,7 +2,8 @@
 
 use super::layout::REMEDY;
 use super::rows::{Rows, Weight};
-use bench::{Measurement, Status, Throughput, WhatIf};
+use bench::explain::{Explained, explained};
+use bench::{Bound, Measurement, Status, Throughput, WhatIf};
 
 /// Adds the answer.
 pub fn answer(rows: &mut Rows, report: &Measurement) {
@@ -69,10 +70,14 @@ pub fn modes(throughput: &Throughput) -> String {
 fn explanation(rows: &mut Rows, report: &Measurement) {
     let Some(name) = report.hierarchy.bound else { return };
     let (meaning, remedy) = meaning(name);
-    let path = report.bounds.iter().find(|b| b.name == name).map_or(&[][..], |b| &b.path);
+    let found = report.bounds.iter().find(|b| b.name == name);
+    let path = found.map_or(&[][..], |b| &b.path);
     let remedy = if name == "dependency" { of_chain(path).unwrap_or(remedy) } else { remedy };
     let text = match (path.is_empty(), name) {
-        (false, _) => format!("{meaning}: {} → next iteration", path.join(" → ")),
+        (false, _) => {
+            let range = found.map(|b| latency(b)).unwrap_or_default();
+            format!("{meaning}: {} → next iteration{range}", path.join(" → "))
+        }
         (true, "undecided") => undecided(report),
         (true, "unexplained") => format!("{meaning}{}", beyond_l1(report)),
         (true, _) => meaning.to_owned(),
@@ -92,28 +97,35 @@ fn explanation(rows: &mut Rows, report: &Measurement) {
     }
 }
 
-/// Below this share of the time a measured bound does not explain it, also not perhaps: `FAR` of the explainer.
-const REACHES: f64 = 0.92;
+/// What a chain takes, where its latencies are known as ranges only.
+fn latency(chain: &Bound) -> String {
+    match chain.low < chain.high {
+        true => format!(" ({:.3} to {:.3} cycles)", chain.low, chain.high),
+        false => String::new(),
+    }
+}
 
 /// What is undecided: between which bounds, or what a single one lacks.
 fn undecided(report: &Measurement) -> String {
-    let time = report.throughput.as_ref().map_or(f64::INFINITY, |t| t.cycles);
-    let mut near: Vec<&str> = Vec::new();
-    for bound in report.bounds.iter().filter(|b| !b.refuted && b.high >= REACHES * time) {
-        if !near.contains(&bound.name) {
-            near.push(bound.name);
+    let (mut certain, mut perhaps): (Vec<String>, Vec<String>) = Default::default();
+    for bound in report.bounds.iter().filter(|b| !b.refuted) {
+        let name = bound.name.to_owned();
+        match report.throughput.as_ref().map(|time| explained(bound, time)) {
+            Some(Explained::All) if !certain.contains(&name) => certain.push(name),
+            Some(Explained::PerhapsAll(_)) => perhaps.push(name + &latency(bound)),
+            _ => {}
         }
     }
-    let text = match near.as_slice() {
-        [] => "undecided: no bound comes up to the time for certain".to_owned(),
-        [one] => {
-            format!("undecided: only {one} comes up to the time, and others are not excluded")
-        }
-        [most @ .., last] => {
-            format!("undecided: {} and {last} come up to the time", most.join(", "))
-        }
+    let (sure, open) = (certain.join(" and "), perhaps.join(" and "));
+    let comes = if certain.len() == 1 { "comes" } else { "come" };
+    let text = match (certain.as_slice(), perhaps.as_slice()) {
+        ([], []) => "no bound comes up to the time for certain".to_owned(),
+        ([_], []) => format!("only {sure} comes up to the time, and others are not excluded"),
+        (_, []) => format!("{sure} {comes} up to the time"),
+        ([], _) => format!("{open} may come up to the time"),
+        _ => format!("{sure} {comes} up to the time, and {open} may"),
     };
-    text + beyond_l1(report)
+    format!("undecided: {text}{}", beyond_l1(report))
 }
 
 /// What no bound includes.

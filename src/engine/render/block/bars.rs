@@ -2,6 +2,7 @@
 
 use super::layout::WIDTH;
 use super::rows::{Rows, Style, Weight};
+use bench::explain::{Explained, explained, least};
 use bench::{Bound, Measurement, Status, Throughput};
 
 /// Columns of the longest bar, and on a narrow page.
@@ -19,39 +20,62 @@ pub fn bars(rows: &mut Rows, report: &Measurement, style: &Style) {
     // An unstable time has no bar, but the others are drawn beside it.
     let longest = report.throughput.as_ref().map(|t| time.map_or(t.high, |t| t.cycles));
     let scale = valid.chain(longest).fold(0.0, f64::max);
-    rows.heading("cycles per iteration: measured, and lower bounds");
+    let is_vague = |b: &Bound| !b.refuted && b.is_computed && least(b) < b.high.min(scale);
+    rows.heading(match report.bounds.iter().any(is_vague) {
+        true => {
+            "cycles per iteration: measured, and lower bounds (shaded: where in its range is open)"
+        }
+        false => "cycles per iteration: measured, and lower bounds",
+    });
     // What is known of a bound has half of the page.
     let columns = match style.width {
         _ if style.narrow => NARROW,
         WIDTH.. => BAR,
         width => (width / 2).saturating_sub(31).clamp(NARROW, BAR),
     };
-    let bar = |cycles: f64| drawn(cycles / scale, columns, style.ascii);
+    let bar = |[low, high]: [f64; 2]| drawn([low / scale, high / scale], columns, style.ascii);
     if let Some(t) = time {
-        rows.plain(format!("  {:<17}{:>8.3}  {}", "measured", t.cycles, bar(t.cycles)), "");
+        let bar = bar([t.cycles; 2]);
+        rows.plain(format!("  {:<17}{:>8.3}  {bar}", "measured", t.cycles), "");
     }
     let mut bounds: Vec<&Bound> = report.bounds.iter().collect();
     bounds.sort_by(|a, b| a.refuted.cmp(&b.refuted).then(least(b).total_cmp(&least(a))));
     for bound in bounds {
-        let is_verdict =
-            !bound.refuted && report.hierarchy.bound.is_some_and(|v| explains(bound, v));
-        let mark = if is_verdict { "<- explains the time; " } else { "" };
+        let is_verdict = report.hierarchy.bound.is_some_and(|v| is_named(bound, v));
+        let (mark, weight) = match (bound.refuted, is_verdict) {
+            (true, _) => (String::new(), Weight::Faint),
+            (_, true) => (mark(bound, report.throughput.as_ref()), Weight::Strong),
+            _ => (String::new(), Weight::Plain),
+        };
         let text = format!("{mark}{}", source(bound, time, style.verbose));
         let cycles = least(bound);
-        let label = format!("  {:<17}{cycles:>8.3}  {}  ", bound.name, bar(cycles));
-        rows.add(label, text, if is_verdict { Weight::Strong } else { Weight::Plain });
+        let bar = bar(match (bound.refuted, is_vague(bound)) {
+            (true, _) => [0.0; 2],
+            (_, true) => [cycles, bound.high],
+            _ => [cycles; 2],
+        });
+        rows.add(format!("  {:<17}{cycles:>8.3}  {bar}  ", bound.name), text, weight);
     }
-}
-
-/// What a bound allows at least: a sum of latencies that are ranges is as low as their low ends.
-fn least(bound: &Bound) -> f64 {
-    if bound.is_computed { bound.low } else { bound.cycles }
 }
 
 /// Whether `verdict` is the name of this bound. Slots are the width, measured with other
 /// instructions; ports are measured and, where a table has them, computed.
-fn explains(bound: &Bound, verdict: &str) -> bool {
+fn is_named(bound: &Bound, verdict: &str) -> bool {
     bound.name == verdict || (verdict == "issue-width" && bound.name == "slots")
+}
+
+/// What the bound that the verdict names explains of the time: its range may reach it in part only.
+fn mark(bound: &Bound, time: Option<&Throughput>) -> String {
+    match time.map(|time| explained(bound, time)) {
+        None => "<- bounds the time; ".to_owned(),
+        Some(Explained::All) => "<- explains the time; ".to_owned(),
+        Some(Explained::PerhapsAll(cycles)) => {
+            format!("<- bounds the time; explains {cycles:.3} cycles of it, perhaps all; ")
+        }
+        Some(Explained::Part(cycles)) => {
+            format!("<- bounds the time; explains {cycles:.3} cycles of it; ")
+        }
+    }
 }
 
 /// How the bound was found: a word and its range, or everything; and that it is above the time.
@@ -81,16 +105,20 @@ fn kind(how: &str) -> &str {
     how.split([':', ' ', ',']).next().unwrap_or_default()
 }
 
-/// A bar of this share of the columns, padded.
-fn drawn(share: f64, columns: usize, ascii: bool) -> String {
+/// A bar up to the first share of the columns, shaded up to the second, padded.
+fn drawn(shares: [f64; 2], columns: usize, ascii: bool) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     // A scale of zero gives no number.
-    let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
-    let eighths = (share * (8 * columns) as f64).round() as usize;
-    let text = match ascii {
-        true => "#".repeat((eighths + 4) / 8),
-        false => "█".repeat(eighths / 8) + EIGHTHS[eighths % 8],
+    let eighths = shares.map(|share| match share.is_nan() {
+        true => 0,
+        false => (share.clamp(0.0, 1.0) * (8 * columns) as f64).round() as usize,
+    });
+    let (mut text, shade) = match ascii {
+        true => ("#".repeat((eighths[0] + 4) / 8), "-"),
+        false => ("█".repeat(eighths[0] / 8) + EIGHTHS[eighths[0] % 8], "░"),
     };
+    let end = (eighths[1] + 4) / 8;
+    text += &shade.repeat(end.saturating_sub(text.chars().count()));
     format!("{text:<columns$}")
 }
 
@@ -100,12 +128,15 @@ mod tests {
 
     #[test]
     fn a_bar_is_as_long_as_its_share() {
-        assert_eq!(drawn(1.0, 24, true), "#".repeat(24));
-        assert_eq!(drawn(0.25, 24, true).trim_end(), "#".repeat(6));
-        assert_eq!(drawn(0.25, 24, false).trim_end(), "█".repeat(6));
+        let drawn = |low, high, ascii| drawn([low, high], 24, ascii).trim_end().to_owned();
+        assert_eq!(drawn(1.0, 1.0, true), "#".repeat(24));
+        assert_eq!(drawn(0.25, 0.25, true), "#".repeat(6));
+        assert_eq!(drawn(0.25, 0.25, false), "█".repeat(6));
         // A sixteenth of 24 columns: one and a half.
-        assert_eq!(drawn(1.0 / 16.0, 24, false).trim_end(), "█▌");
-        assert_eq!(drawn(2.0, 24, true), "#".repeat(24));
-        assert_eq!(drawn(f64::NAN, 24, true).trim_end(), "");
+        assert_eq!(drawn(1.0 / 16.0, 1.0 / 16.0, false), "█▌");
+        assert_eq!(drawn(2.0, 2.0, true), "#".repeat(24));
+        assert_eq!(drawn(f64::NAN, f64::NAN, true), "");
+        assert_eq!(drawn(0.25, 0.5, true), "######------");
+        assert_eq!(drawn(1.0 / 16.0, 4.0, false), format!("█▌{}", "░".repeat(22)));
     }
 }

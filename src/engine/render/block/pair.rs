@@ -7,8 +7,9 @@ use crate::render::width::Page;
 use bench::{Measurement, Status};
 use std::collections::BTreeSet;
 
-/// Columns of a block.
-const COLUMN: usize = 22;
+/// Columns of a label, and of a block.
+const LABEL: usize = 20;
+const COLUMN: usize = 30;
 
 /// The pair as text.
 pub fn pair(pair: &BlockPair, ascii: bool, page: Page) -> String {
@@ -45,7 +46,7 @@ pub fn pair(pair: &BlockPair, ascii: bool, page: Page) -> String {
     row(&mut out, "  range", &range(a), &range(b));
     row(&mut out, "instructions", &count(a), &count(b));
     row(&mut out, "IPC", &ipc(a), &ipc(b));
-    row(&mut out, "explained by", explained(a), explained(b));
+    row(&mut out, "bound by", bound_by(a), bound_by(b));
     let names: BTreeSet<&str> =
         [a, b].iter().flat_map(|m| m.bounds.iter().map(|b| b.name)).collect();
     for name in names {
@@ -64,7 +65,7 @@ pub fn pair(pair: &BlockPair, ascii: bool, page: Page) -> String {
 }
 
 fn row(out: &mut String, label: &str, a: &str, b: &str) {
-    let line = format!("{label:<18}{a:<COLUMN$}{b}");
+    let line = format!("{label:<LABEL$}{a:<COLUMN$}{b}");
     out.push_str(line.trim_end());
     out.push('\n');
 }
@@ -87,16 +88,16 @@ fn ipc(m: &Measurement) -> String {
     m.ipc.map_or("-".to_owned(), |ipc| format!("{ipc:.2}"))
 }
 
-fn explained(m: &Measurement) -> &str {
+fn bound_by(m: &Measurement) -> &str {
     m.hierarchy.bound.unwrap_or("not known")
 }
 
-/// The bound's low end, as the bars show it; refuted ones say so.
+/// The bound or its range; refuted ones say so.
 fn bound(m: &Measurement, name: &str) -> String {
-    match m.bounds.iter().find(|b| b.name == name) {
-        Some(b) if b.refuted => format!("{:.3} refuted", b.low),
-        Some(b) if b.low < b.high => format!("{:.3} to {:.3}", b.low, b.high),
-        Some(b) => format!("{:.3}", b.cycles),
-        None => "-".to_owned(),
-    }
+    let Some(bound) = m.bounds.iter().find(|b| b.name == name) else { return "-".to_owned() };
+    let cycles = match bound.low < bound.high {
+        true => format!("{:.3} to {:.3}", bound.low, bound.high),
+        false => format!("{:.3}", bound.cycles),
+    };
+    if bound.refuted { format!("{cycles} (refuted)") } else { cycles }
 }

@@ -150,13 +150,15 @@ fn explained() -> Measurement {
 fn the_answer_comes_first_cycles_bound_remedy_and_bars_on_one_scale() {
     let expected = "\
 4.000 core cycles per iteration (3.990 to 4.010), 2 instructions, IPC 0.50, clock tsc
-  bound by:  a loop-carried dependency through registers: imul rax,rbx -> next iteration
+  bound by:  a loop-carried dependency through registers: imul rax,rbx -> next iteration (3.000 to
+             4.000 cycles)
   to lower:  shorten this chain; a reduction can be split over several accumulators; --what-if
              measures what helps
 
-cycles per iteration: measured, and lower bounds
+cycles per iteration: measured, and lower bounds (shaded: where in its range is open)
   measured            4.000  ########################
-  dependency          3.000  ##################        <- explains the time; computed from assumed
+  dependency          3.000  ##################------  <- bounds the time; explains 3.000 cycles of
+                                                       it, perhaps all; computed from assumed
                                                        latencies (3.000 to 4.000)
   front-end           1.000  ######                    measured
 
@@ -164,6 +166,31 @@ evidence: its longest chain takes 4.00
 ";
     let text = text(&explained());
     assert!(text.starts_with(expected), "{text}");
+}
+
+#[test]
+fn a_bound_explains_no_time_that_only_its_upper_end_reaches() {
+    let mut report = explained();
+    report.bounds[1].low = 4.0;
+    let whole = text(&report);
+    assert!(whole.contains("<- explains the time; computed"), "{whole}");
+    assert!(!whole.contains("shaded"), "{whole}");
+    report.bounds[1].low = 1.0;
+    let part = text(&report);
+    assert!(!part.contains("explains the time") && part.contains("######------------"), "{part}");
+    // Nor is it said to come up to it where nothing is decided.
+    report.hierarchy.bound = Some("undecided");
+    let open = text(&report);
+    assert!(
+        open.contains("undecided: dependency (1.000 to 4.000 cycles) may come up to the time"),
+        "{open}"
+    );
+    report.bounds.push(bound("ports", 3.9));
+    let both = text(&report);
+    assert!(
+        both.contains("undecided: ports comes up to the time, and dependency (1.000"),
+        "{both}"
+    );
 }
 
 #[test]
@@ -197,12 +224,13 @@ fn the_change_measured_to_help_most_is_part_of_the_answer() {
 }
 
 #[test]
-fn a_refuted_bound_comes_last_and_explains_nothing() {
+fn a_refuted_bound_comes_last_has_no_bar_and_explains_nothing() {
     let mut report = explained();
     report.bounds.push(Bound { refuted: true, ..bound("ports", 5.0) });
     let text = text(&report);
     let line = text.lines().find(|l| l.starts_with("  ports")).unwrap();
     assert!(line.contains("5.000") && line.contains("refuted: above the measurement"), "{text}");
+    assert!(!line.contains('#') && !line.contains("explains"), "{text}");
     let after = text.lines().skip_while(|l| !l.starts_with("  ports")).nth(1);
     assert_eq!(after, Some(""), "{text}");
 }

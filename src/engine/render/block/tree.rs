@@ -46,8 +46,12 @@ fn node_text(node: &Node) -> String {
         }
         _ => None,
     };
-    let bound = node.bound.map(|b| format!("{b:.2} cycles"));
+    let range = node.bound_low.zip(node.bound_high).filter(|(low, high)| high - low >= 0.005);
+    let bound = node.bound.map(|bound| match range {
+        Some((low, high)) => format!("{low:.2} to {high:.2} cycles"),
+        None => format!("{bound:.2} cycles"),
+    });
     let parts: Vec<String> = share.into_iter().chain(bound).collect();
-    let mark = if node.is_verdict { " <- explains the time" } else { "" };
+    let mark = if node.is_verdict { " <- bounds the time" } else { "" };
     parts.join(", ") + mark
 }
