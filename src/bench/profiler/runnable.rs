@@ -53,24 +53,27 @@ impl Profiler {
         self.runner.set_rip_offset(rip_offset(block, self.options.address));
         let whole =
             self.options.snapshot.as_ref().is_some_and(|snapshot| snapshot.is_whole_at(block));
-        let closed = match self.closed_loop(block, &required_state)? {
-            Some(Ok(closed)) => Some(closed),
+        let (closed, not_run) = match self.closed_loop(block, &required_state)? {
+            Some(Ok(closed)) => (Some(closed), None),
             Some(Err(why)) if whole => return Ok(Err(Failure::of_block(why))),
             None if whole => {
                 let why = "its first block ends in a call or jump elsewhere";
                 return Ok(Err(Failure::of_block(why)));
             }
-            Some(Err(why)) => {
-                measurement.notes.push(format!("not measured as a loop: {why}"));
-                None
-            }
-            None => None,
+            Some(Err(why)) => (None, Some(why)),
+            None => (None, None),
         };
         let copies = match whole {
             true => Err(Failure::of_block("a loop of several blocks has none")),
             false => self.measure_copies(block, &required_state, closed.as_ref(), measurement)?,
         };
-        let Some(closed) = closed else { return Ok(copies) };
+        let Some(closed) = closed else {
+            if let (Ok(()), Some(why)) = (&copies, not_run) {
+                let note = format!("its own loop was not run: {why}; the times are of copies of it");
+                measurement.notes.push(note);
+            }
+            return Ok(copies);
+        };
         if let Err(failure) = copies {
             // The loop is the answer; its straight copies fail for reasons of their own.
             self.runner.discard();
