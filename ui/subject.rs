@@ -1,6 +1,7 @@
 //! What the drill-down is opened on.
 
 use bench::Options;
+use engine::block::Notes;
 use engine::documents::count::Count;
 use profile::files::SearchPaths;
 use std::ffi::OsString;
@@ -43,6 +44,5 @@ pub struct BlockRequest {
     pub bytes: Vec<u8>,
     /// How to measure it.
     pub options: Options,
-    /// Notes for its report.
-    pub notes: Vec<String>,
+    pub notes: Notes,
 }

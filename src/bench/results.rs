@@ -94,6 +94,7 @@ pub fn form_result(timed: &FormTiming, copies: usize, reason: Option<String>) ->
 pub fn fail(measurement: &mut Measurement, failure: &Failure) {
     let disturbed = failure.reason == Why::Taken;
     measurement.distrust(Status::Failed, failure.reason.to_string(), disturbed);
+    measurement.interrupted = failure.reason == Why::Interrupted;
     measurement.location = Some(FaultLocation {
         copy: failure.copy,
         instruction: failure.instruction,

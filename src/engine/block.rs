@@ -41,6 +41,24 @@ pub struct Measurer {
     whole_loop: Option<Arc<Snapshot>>,
 }
 
+/// Notes of a block for its report.
+#[derive(Debug, Clone, Default)]
+pub struct Notes {
+    /// What its time leaves out.
+    pub of_time: Vec<String>,
+    /// Where it and its values come from.
+    pub origin: Vec<String>,
+}
+
+impl Notes {
+    /// Adds them to a report; those of its time if it has one.
+    pub fn enter(&self, report: &mut Measurement) {
+        let of_time = self.of_time.iter().filter(|_| report.throughput.is_some());
+        let all: Vec<String> = of_time.chain(&self.origin).cloned().collect();
+        report.notes.splice(0..0, all);
+    }
+}
+
 /// What a measurement of a program's block with made-up values leaves open; `in_program`: what it takes there, in words,
 /// if that is known.
 pub fn assumed(bytes: &[u8], in_program: Option<&str>) -> Vec<String> {

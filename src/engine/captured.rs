@@ -1,6 +1,7 @@
 //! A block with the values of its running program: what to capture, and what a measurement takes
 //! of it.
 
+use crate::block::Notes;
 use crate::loop_path::{executed, left_to, most_frequent};
 use crate::typical::{Typical, typical};
 use bench::{Init, Options, Snapshot as Values};
@@ -268,8 +269,8 @@ fn left_out(snapshot: &Snapshot) -> Option<String> {
     ))
 }
 
-/// What the number leaves out, which values of a measurement are the program's own, and what the program did with them.
-pub fn notes(snapshot: &Snapshot) -> Vec<String> {
+/// What the time leaves out, which values of a measurement are the program's own, and what the program did with them.
+pub fn notes(snapshot: &Snapshot) -> Notes {
     let walk = &snapshot.walk;
     let from = format!(
         "values captured at entry {} of the block in `{}`; straight copies have its general-purpose \
@@ -290,13 +291,13 @@ pub fn notes(snapshot: &Snapshot) -> Vec<String> {
         plural(walk.paths.len(), "distinct path"),
         plural(snapshot.pages.0.len(), "page")
     );
-    let mut all: Vec<String> = left_out(snapshot).into_iter().chain([from, did]).collect();
-    all.extend(snapshot.chosen.clone());
+    let mut origin = vec![from, did];
+    origin.extend(snapshot.chosen.clone());
     if walk.calls > 0 {
-        all.push(format!("{} calls were not followed", walk.calls));
+        origin.push(format!("{} calls were not followed", walk.calls));
     }
     if !snapshot.others_stopped {
-        all.push("a thread of the program could not be stopped meanwhile".to_owned());
+        origin.push("a thread of the program could not be stopped meanwhile".to_owned());
     }
-    all
+    Notes { of_time: left_out(snapshot).into_iter().collect(), origin }
 }

@@ -1,8 +1,16 @@
 //! What the text of a report says: addresses, notes and remedies fit what was measured.
 
-use super::{block, json, sandbox};
+use super::{block, decode, json, sandbox, thorough};
 use crate::support::files::{Folder, text};
 use crate::support::tools::{gcc, tool};
+use bench::{Measurement, Status};
+use engine::block::{Measurer, Notes};
+use engine::core_model::CoreModel;
+use engine::render::block::{Style, render};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use tma::Core;
 
 /// A loop, and a jump to code before its function.
 const JUMPS: &str = r#"__asm__("before: nop\n"
@@ -51,4 +59,71 @@ fn a_block_without_a_program_has_offsets_and_no_addresses() {
     let lines = document["block"]["instructions"].as_array().unwrap();
     assert_eq!(lines[1]["text"], "jne short -7", "{document}");
     assert!(lines.iter().all(|line| line.get("address").is_none()), "{document}");
+}
+
+/// A multiplication in a loop.
+const LOOP: &str = "480fafc3 ffc9 75f8";
+
+/// A measurement that is cancelled as soon as `now` says so of its step, with a note of its time, and what is shown.
+fn cancelled(now: impl Fn(&str) -> bool + Sync) -> (Measurement, String) {
+    let options = thorough();
+    let progress = options.progress.clone();
+    let model = CoreModel::new(Arc::new(Core::default()), None).unwrap();
+    let mut measurer = Measurer::new(options, &model);
+    let ended = AtomicBool::new(now(""));
+    if now("") {
+        progress.cancel();
+    }
+    let mut report = std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while !now(&progress.step()) && !ended.load(Relaxed) {
+                std::thread::sleep(Duration::from_micros(50));
+            }
+            progress.cancel();
+        });
+        let report = measurer.measure(&decode(LOOP), true).unwrap();
+        ended.store(true, Relaxed);
+        report
+    });
+    let of_time = vec!["misses are not in this number".to_owned()];
+    Notes { of_time, ..Notes::default() }.enter(&mut report);
+    let shown = render(&report, &Style { ascii: true, ..Style::default() });
+    (report, shown)
+}
+
+#[test]
+fn an_interrupted_measurement_says_what_there_is_and_nothing_of_what_there_is_not() {
+    let Some(_busy) = sandbox() else { return };
+    let (report, shown) = cancelled(|_| true);
+    assert_eq!((report.status, report.reason.as_deref()), (Status::Failed, Some("interrupted")));
+    assert!(shown.starts_with("interrupted: nothing was measured\n"), "{shown}");
+    assert!(!shown.contains("not in this number") && !shown.contains("failed"), "{shown}");
+    assert!(report.notes.iter().all(|note| !note.contains("loop")), "{:?}", report.notes);
+    // While it is explained: the time and some bounds, and no verdict of those. The thread may come too late.
+    let of = |_| cancelled(|step| step == "bounds");
+    let in_time = |(report, _): &(Measurement, String)| {
+        report.status == Status::Ok && report.hierarchy.bound.is_none()
+    };
+    let Some((report, shown)) = (0..10).map(of).find(in_time) else {
+        eprintln!("skipped: no thread beside the measurement");
+        return;
+    };
+    assert!(shown.contains("core cycles per iteration"), "{shown}");
+    assert!(shown.contains("explanation: no verdict: interrupted"), "{shown}");
+    assert!(!shown.contains("bound by") && !shown.contains("<-"), "{shown}");
+    assert!(shown.contains("every change: not measured: interrupted"), "{shown}");
+    assert!(report.notes[0].contains("not in this number"), "{:?}", report.notes);
+}
+
+/// A division by what it leaves: the loop's own values divide by 0 or overflow, copies do not.
+#[test]
+fn times_of_copies_are_not_said_to_be_the_loops() {
+    let Some(_busy) = sandbox() else { return };
+    let document = json(&["--asm", "a: div rbx; dec ecx; jne a"]);
+    let notes = document["notes"].to_string();
+    if document["headline"] != "loop" && document["status"] != "failed" {
+        assert!(notes.contains("its own loop was not run: a division error"), "{notes}");
+        assert!(notes.contains("times are of copies of the block"), "{notes}");
+    }
+    assert!(!notes.contains("not measured as a loop"), "{notes}");
 }

@@ -14,7 +14,7 @@ use crate::settings::Settings;
 use crate::subject::{BlockRequest, Subject};
 use crate::terminal;
 use crate::theme::Theme;
-use isa::code::Block;
+use isa::code::{Block, Inst};
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -104,9 +104,10 @@ struct Program {
 impl Program {
     /// Shows a block from the command line.
     fn show(&mut self, request: &BlockRequest, screen: &mut AlternateScreen) {
-        let BlockRequest { title, bytes, notes, .. } = request.clone();
+        let BlockRequest { title, bytes, notes, options } = request.clone();
         let code = Block::decode(&bytes).map(|b| b.instructions).unwrap_or_default();
-        let code = code.into_iter().map(|i| i.text).collect();
+        let text = |inst: &Inst| options.address.map_or(inst.text.clone(), |at| inst.text_at(at));
+        let code = code.iter().map(text).collect();
         let mut effects = Vec::new();
         let shown = ShownBlock { title, bytes, code, notes };
         show_block(&mut self.state, shown, &mut effects);

@@ -120,7 +120,7 @@ impl Explainer {
         let mut untrusted = None;
         for _ in 0..TRIES {
             if self.progress.is_cancelled() {
-                return Ok(Err("cancelled".into()));
+                return Ok(Err("interrupted".into()));
             }
             if let Some(wait_budget) = &wait_budget {
                 if untrusted.is_some() && wait_budget.left().is_zero() {

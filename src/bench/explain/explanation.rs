@@ -107,7 +107,8 @@ impl Explainer {
             // Contention may be the cause.
             let again = self.findings(&subject)?;
             let next = judge(&again.evidence);
-            if next.is_decided() && certainly_too_fast(&again).is_none() {
+            let whole = !self.progress.is_cancelled();
+            if whole && next.is_decided() && certainly_too_fast(&again).is_none() {
                 (findings, verdict) = (again, next);
             }
         }
@@ -120,12 +121,18 @@ impl Explainer {
             verdict = assist.verdict();
             findings.bounds.push(assist.bound());
         }
+        refuted_bounds::mark(&mut findings.bounds, findings.evidence.time);
+        if self.progress.is_cancelled() {
+            // What was measured are bounds; the others may explain the time.
+            measurement.bounds.append(&mut findings.bounds);
+            leave_unexplained(measurement, "interrupted".into(), what_if);
+            return Ok(());
+        }
         if what_if {
             self.bench.set_end(Some(Instant::now() + self.longest));
             measurement.what_if = self.what_if(&subject, &findings)?;
         }
         measurement.alias_pairs = alias_pairs;
-        refuted_bounds::mark(&mut findings.bounds, findings.evidence.time);
         refuted_bounds::enter(measurement, &findings.bounds, findings.evidence.time);
         nodes::enter(measurement, &findings, &verdict, body.is_some() && !is_loop);
         if let Some(why) = unstable {

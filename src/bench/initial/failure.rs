@@ -13,6 +13,8 @@ pub enum Why {
     Late,
     /// The worker was not scheduled.
     Taken,
+    /// The measurement was cancelled.
+    Interrupted,
     /// It writes so many lines, more than the harness can restore.
     TooManyLines(usize),
     /// Any other.
@@ -24,6 +26,7 @@ impl fmt::Display for Why {
         match self {
             Self::Illegal => f.write_str("illegal instruction: this processor does not support it"),
             Self::Late => f.write_str("it takes too long"),
+            Self::Interrupted => f.write_str("interrupted"),
             Self::Taken => f.write_str("another process occupied the core"),
             Self::TooManyLines(lines) => write!(f, "it writes {lines} cache lines"),
             Self::Other(text) => f.write_str(text),

@@ -70,6 +70,9 @@ pub struct Measurement {
     /// Whether that is contention on the core.
     #[serde(skip)]
     pub disturbed: bool,
+    /// Whether it failed because it was cancelled.
+    #[serde(skip)]
+    pub interrupted: bool,
     /// Where, if it failed.
     #[serde(rename = "where")]
     pub location: Option<FaultLocation>,
@@ -124,6 +127,7 @@ impl Measurement {
             status: Status::Failed,
             reason: None,
             disturbed: false,
+            interrupted: false,
             location: None,
             throughput: None,
             ipc: None,

@@ -3,6 +3,7 @@
 use super::Profiler;
 use crate::harness::loop_counter::LoopCounter;
 use crate::harness::required_state::RequiredState;
+use crate::initial::failure::{Failure, Why};
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::FormResult;
 use crate::plausibility::implausible;
@@ -61,6 +62,7 @@ impl Profiler {
             failure => failure,
         };
         Ok(match failure {
+            Some(Failure { reason: why @ Why::Interrupted, .. }) => not(&why.to_string()),
             Some(failure) => not(&format!("the loop form fails: {}", failure.reason)),
             None => form_result(
                 &timed,

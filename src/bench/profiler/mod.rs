@@ -170,7 +170,7 @@ impl Profiler {
         if let Err(failure) = outcome? {
             self.suspicious = true;
             let failure = match self.options.progress.is_cancelled() {
-                true => Failure::of_block("cancelled"),
+                true => Failure::of_block(Why::Interrupted),
                 false => failure,
             };
             fail(&mut measurement, &failure);

@@ -52,7 +52,7 @@ impl Profiler {
                 break;
             }
             if self.options.progress.is_cancelled() {
-                return Ok(Some(Failure::of_block("cancelled")));
+                return Ok(Some(Failure::of_block(Why::Interrupted)));
             }
             if self.runner.limit.is_over() && timed.passes > 0 {
                 break;
@@ -68,7 +68,8 @@ impl Profiler {
             match pass {
                 Pass::Done => tried += 1,
                 Pass::Failed(failure) => return Ok(Some(failure)),
-                Pass::Contended if self.wait_for_idle_core()? => {}
+                Pass::Contended
+                    if self.wait_for_idle_core()? || self.options.progress.is_cancelled() => {}
                 Pass::Contended if self.runner.timeouts > before => {
                     return Ok(Some(Failure::of_block(Why::Taken)));
                 }

@@ -55,7 +55,9 @@ impl Profiler {
             self.options.snapshot.as_ref().is_some_and(|snapshot| snapshot.is_whole_at(block));
         let (closed, not_run) = match self.closed_loop(block, &required_state)? {
             Some(Ok(closed)) => (Some(closed), None),
-            Some(Err(why)) if whole => return Ok(Err(Failure::of_block(why))),
+            Some(Err(why)) if whole || why == Why::Interrupted => {
+                return Ok(Err(Failure::of_block(why)));
+            }
             None if whole => {
                 let why = "its first block ends in a call or jump elsewhere";
                 return Ok(Err(Failure::of_block(why)));
@@ -69,8 +71,9 @@ impl Profiler {
         };
         let Some(closed) = closed else {
             if let (Ok(()), Some(why)) = (&copies, not_run) {
-                let note = format!("its own loop was not run: {why}; the times are of copies of it");
-                measurement.notes.push(note);
+                measurement.notes.push(format!(
+                    "its own loop was not run: {why}; the times are of copies of the block"
+                ));
             }
             return Ok(copies);
         };

@@ -8,6 +8,7 @@ use crate::cli::code::program::{one_block, without_exit};
 use crate::cli::output::{page, print};
 use crate::settings::Settings;
 use bench::Options;
+use engine::block::Notes;
 use engine::block_pair::compare;
 use engine::core_model::CoreModel;
 use engine::documents::block_pair::{BlockPair, SCHEMA};
@@ -36,7 +37,7 @@ pub fn run(
     let (mut one, mut two, difference) = compare(both, model, &a, &b)?;
     for (measurement, request) in [(&mut one, request), (&mut two, against)] {
         measurement.block.name = request.region.name;
-        measurement.notes.splice(0..0, request.notes);
+        request.notes.enter(measurement);
     }
     let mut reports = predicted(args, settings, model, vec![one, two])?.into_iter();
     let (Some(a), Some(b)) = (reports.next(), reports.next()) else {
@@ -98,7 +99,7 @@ fn second(other: &str, args: &BlockArgs, options: &Options) -> Result<Request> {
     Ok(Request {
         region: Region { name: block.name, bytes: block.bytes },
         options: Options { address, ..options.clone() },
-        notes: block.notes,
+        notes: Notes { origin: block.notes, ..Notes::default() },
     })
 }
 

@@ -7,6 +7,7 @@ use crate::cli::code::program::{one_block, without_exit};
 use crate::cli::code::read::text;
 use crate::cli::quoted::quoted;
 use bench::{Options, Repeat};
+use engine::block::{Notes, assumed};
 use engine::captured::{self, Subject};
 use engine::files::write_whole;
 use engine::render::json;
@@ -20,8 +21,7 @@ pub struct Request {
     pub region: Region,
     /// How to measure it.
     pub options: Options,
-    /// Notes for its report.
-    pub notes: Vec<String>,
+    pub notes: Notes,
 }
 
 /// The blocks that `args` name.
@@ -40,7 +40,7 @@ fn repeated(path: &Path, region: Option<&str>, options: &Options) -> Result<Vec<
     let requests = all.iter().map(|r| Request {
         region: region_of(r),
         options: r.over(options.clone()),
-        notes: Vec::new(),
+        notes: Notes::default(),
     });
     Ok(match region {
         None => requests.collect(),
@@ -57,22 +57,25 @@ fn request(mut located: Located, args: &BlockArgs, options: &Options) -> Result<
     if file.is_some() {
         without_exit(&mut located);
     }
-    let captured = captured(&located, args, &mut options)?;
-    let mut assumed = Vec::new();
-    if let (true, Some(file)) = (captured.is_empty(), file) {
-        assumed.extend(of_loop(file, &located, args)?);
-        assumed.extend(engine::block::assumed(&located.bytes, None));
-    }
+    let mut notes = match (captured(&located, args, &mut options)?, file) {
+        (Some(notes), _) => notes,
+        (None, None) => Notes::default(),
+        (None, Some(file)) => Notes {
+            of_time: assumed(&located.bytes, None),
+            origin: of_loop(file, &located, args)?.into_iter().collect(),
+        },
+    };
     let end = located.start.saturating_add(located.bytes.len() as u64);
     let place = Place { file, range: located.start..end };
     let registers = args.registers.as_deref().filter(|_| options.snapshot.is_none());
     let (mut init, source) = for_sandbox(registers, &place)?;
     // `--init` comes last and so takes precedence.
     init.extend(options.init.iter().copied());
+    notes.origin.splice(0..0, located.notes.into_iter().chain(source));
     Ok(Request {
         region: Region { name: located.name, bytes: located.bytes },
         options: Options { init, address: file.map(|_| located.start), ..options },
-        notes: located.notes.into_iter().chain(source).chain(captured).chain(assumed).collect(),
+        notes,
     })
 }
 
@@ -93,19 +96,19 @@ fn of_loop(file: &Path, located: &Located, args: &BlockArgs) -> Result<Option<St
 }
 
 /// Has the block start with the values of its running program, where the arguments ask for that;
-/// notes for its report.
-fn captured(located: &Located, args: &BlockArgs, options: &mut Options) -> Result<Vec<String>> {
+/// notes for its report, if so.
+fn captured(located: &Located, args: &BlockArgs, options: &mut Options) -> Result<Option<Notes>> {
     let (length, whole) = (located.bytes.len(), located.loop_blocks > Some(1));
     if !args.is_run() {
         let Some(saved) = saved(args.registers.as_deref())? else {
-            return one_block(located).map(|()| Vec::new());
+            return one_block(located).map(|()| None);
         };
         let code = match args.block.as_deref().and_then(Location::parse) {
             Some((file, _)) => loop_code(Path::new(file), located)?,
             None => vec![(saved.address, located.bytes.clone())],
         };
         captured::apply(&saved, Subject { length, code, whole }, options);
-        return Ok(captured::notes(&saved));
+        return Ok(Some(captured::notes(&saved)));
     }
     let place = args.block.as_deref().and_then(Location::parse);
     let (file, _) = place.ok_or_else(|| {
@@ -127,7 +130,7 @@ fn captured(located: &Located, args: &BlockArgs, options: &mut Options) -> Resul
     }
     let code = loop_code(Path::new(file), located)?;
     captured::apply(&snapshot, Subject { length, code, whole }, options);
-    Ok(captured::notes(&snapshot))
+    Ok(Some(captured::notes(&snapshot)))
 }
 
 /// The code of the loop around a block.

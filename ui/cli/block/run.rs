@@ -57,7 +57,11 @@ pub fn run(global: &Global, args: BlockArgs) -> Result<Next> {
     let reports = predicted(&args, &settings, &model, reports?)?;
     print(&text(&args, &reports, ascii)?)?;
     if let Some(signal) = interrupted {
-        note("interrupted; what was measured until then is above");
+        let has_time = reports.iter().any(|r| r.measurement.throughput.is_some());
+        note(match has_time {
+            true => "interrupted; what was measured until then is above",
+            false => "interrupted before anything was measured",
+        });
         return Ok(Next::Exit(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))));
     }
     let ran = |r: &BlockReport| matches!(r.measurement.status, Status::Ok | Status::Unstable);
@@ -81,7 +85,7 @@ fn measure_all(
         }
         let measurer = measurer.get_or_insert_with(|| Measurer::new(options, model));
         let mut report = measure(measurer, args, region, several)?;
-        report.notes.splice(0..0, notes);
+        notes.enter(&mut report);
         reports.push(report);
         if progress.is_cancelled() {
             break;

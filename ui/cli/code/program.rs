@@ -168,7 +168,7 @@ pub fn without_exit(located: &mut Located) {
     let Ok((rest, Some(last))) = block.without_exit() else { return };
     let end = located.start + rest.bytes.len() as u64;
     located.notes.push(format!(
-        "measured without the final `{}`, which leaves the block: {:#x}..{end:#x}",
+        "without the final `{}`, which leaves the block: {:#x}..{end:#x}",
         last.text.split(' ').next().unwrap_or_default(),
         located.start
     ));

@@ -3,6 +3,7 @@
 use super::list::List;
 use crate::tui::tone::Tone;
 use bench::Measurement;
+use engine::block::Notes;
 use std::collections::HashMap;
 
 /// Reports that are cached, so that returning to a block does not measure it again.
@@ -39,8 +40,7 @@ pub struct ShownBlock {
     pub bytes: Vec<u8>,
     /// Its disassembly, shown until there is a report.
     pub code: Vec<String>,
-    /// Notes for its report.
-    pub notes: Vec<String>,
+    pub notes: Notes,
 }
 
 /// The screen.
@@ -102,7 +102,7 @@ impl BlockScreen {
 
     /// A report with the notes of the block that is shown.
     fn noted(&self, mut report: Box<Measurement>) -> Box<Measurement> {
-        report.notes.splice(0..0, self.shown.notes.iter().cloned());
+        self.shown.notes.enter(&mut report);
         report
     }
 

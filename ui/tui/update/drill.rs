@@ -4,7 +4,7 @@ use super::{calls, comparison, estimate, intervals, measure};
 use crate::keymap::{Command, Screen};
 use crate::tui::action::Effect;
 use crate::tui::state::{Load, ShownBlock, State};
-use engine::block::assumed;
+use engine::block::{Notes, assumed};
 
 /// One level down.
 pub fn down(state: &mut State, effects: &mut Vec<Effect>) {
@@ -75,7 +75,7 @@ fn open_block(state: &mut State, effects: &mut Vec<Effect>) {
     let bytes: Vec<u8> = block.lines.iter().flat_map(|l| l.bytes.iter().copied()).collect();
     let code = block.lines.iter().map(|l| l.text.clone()).collect();
     let title = format!("block {:#x}", block.block.start);
-    let notes = assumed(&bytes, None);
+    let notes = Notes { of_time: assumed(&bytes, None), ..Notes::default() };
     state.path.push(Screen::Block);
     measure::show(state, ShownBlock { title, bytes, code, notes }, effects);
 }

@@ -5,7 +5,7 @@ use crate::keymap::{Command, Screen};
 use crate::tui::action::Effect;
 use crate::tui::state::{EstimateJob, Piece, Searchable, ShownBlock, State};
 use crate::tui::view::{SEVERAL_PATHS, estimate_lines, layout};
-use engine::block::assumed;
+use engine::block::{Notes, assumed};
 use engine::documents::estimate::Estimate;
 
 /// There is no PMU: the samples are the first screen. What is estimated is a command that has ended.
@@ -183,7 +183,7 @@ fn measure_piece(state: &mut State, effects: &mut Vec<Effect>) {
     let is_loop = matches!(state.estimate.piece, Some(Piece::Loop(_)));
     let each = if is_loop { "an iteration" } else { "an entry" };
     let time = row.cycles_per_entry.map(|c| format!("{c:.2} cycles of {each} in the program"));
-    let notes = assumed(&bytes, time.as_deref());
+    let notes = Notes { of_time: assumed(&bytes, time.as_deref()), ..Notes::default() };
     state.path.push(Screen::Block);
     measure::show(state, ShownBlock { title, bytes, code, notes }, effects);
 }

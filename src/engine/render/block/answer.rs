@@ -12,6 +12,9 @@ pub fn answer(rows: &mut Rows, report: &Measurement) {
             rows.add("", number(report, throughput), Weight::Strong);
             explanation(rows, report);
         }
+        _ if report.interrupted => {
+            rows.add("interrupted: ", "nothing was measured", Weight::Alert);
+        }
         (throughput, _) => {
             let reason = report.reason.as_deref().unwrap_or("no reason");
             rows.add(format!("{}: ", report.status.word()), reason, Weight::Alert);

@@ -20,19 +20,21 @@ pub fn bars(rows: &mut Rows, report: &Measurement, style: &Style) {
     // An unstable time has no bar, but the others are drawn beside it.
     let longest = report.throughput.as_ref().map(|t| time.map_or(t.high, |t| t.cycles));
     let scale = valid.chain(longest).fold(0.0, f64::max);
-    let is_vague = |b: &Bound| !b.refuted && b.is_computed && least(b) < b.high.min(scale);
-    rows.heading(match report.bounds.iter().any(is_vague) {
-        true => {
-            "cycles per iteration: measured, and lower bounds (shaded: where in its range is open)"
-        }
-        false => "cycles per iteration: measured, and lower bounds",
-    });
     // What is known of a bound has half of the page.
     let columns = match style.width {
         _ if style.narrow => NARROW,
         WIDTH.. => BAR,
         width => (width / 2).saturating_sub(31).clamp(NARROW, BAR),
     };
+    // What is open is shaded where that shows.
+    let shades = |b: &Bound| (b.high.min(scale) - least(b)) / scale * columns as f64 >= 1.0;
+    let is_vague = |b: &Bound| !b.refuted && b.is_computed && shades(b);
+    rows.heading(match report.bounds.iter().any(is_vague) {
+        true => {
+            "cycles per iteration: measured, and lower bounds (shaded: where in its range is open)"
+        }
+        false => "cycles per iteration: measured, and lower bounds",
+    });
     let bar = |[low, high]: [f64; 2]| drawn([low / scale, high / scale], columns, style.ascii);
     if let Some(t) = time {
         let bar = bar([t.cycles; 2]);

@@ -48,6 +48,7 @@ fn report() -> Measurement {
         status: Status::Ok,
         reason: None,
         disturbed: false,
+        interrupted: false,
         location: None,
         throughput: Some(Throughput {
             cycles: 4.0,
