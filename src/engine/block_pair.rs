@@ -80,7 +80,8 @@ fn settled(measurer: &mut Measurer, block: &Block) -> Result<Measurement> {
 /// Why the measurement of `name` is not to be trusted, if it is not.
 fn not_ok(name: &str, measurement: &Measurement) -> Option<String> {
     let reason = measurement.reason.as_deref().unwrap_or("no reason");
-    let why = format!("{name} is {}: {reason}", measurement.status.word());
+    let is = if measurement.status == Status::Failed { "" } else { "is " };
+    let why = format!("{name} {is}{}: {reason}", measurement.status.word());
     (measurement.status != Status::Ok).then_some(why)
 }
 

@@ -105,5 +105,5 @@ fn second(other: &str, args: &BlockArgs, options: &Options) -> Result<Request> {
 
 fn several(input: &str) -> Error {
     Error::usage(format!("{input} has several blocks, and one is needed"))
-        .hint("choose one with --region NAME or FILE:START..END")
+        .hint("name one: FILE:START..END, FILE:FUNCTION+N or its machine code")
 }

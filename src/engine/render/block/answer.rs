@@ -1,6 +1,6 @@
 //! The answer: cycles per iteration, the bound that explains them, and what would lower them.
 
-use super::layout::REMEDY;
+use super::remedy::remedy;
 use super::rows::{Rows, Weight};
 use bench::explain::{Explained, explained};
 use bench::{Bound, Measurement, Status, Throughput, WhatIf};
@@ -21,12 +21,11 @@ pub fn answer(rows: &mut Rows, report: &Measurement) {
             if let (Some(t), Status::Unstable) = (throughput, report.status) {
                 rows.plain("  ", range(t));
                 explanation(rows, report);
-                rows.plain("  try: ", REMEDY);
+            }
+            if let Some(remedy) = remedy(report) {
+                rows.plain("  try: ", remedy);
             }
         }
-    }
-    if report.status == Status::Failed && report.was_disturbed() {
-        rows.plain("  try: ", REMEDY);
     }
     let place = report.location.as_ref().map(|p| p.words()).filter(|w| !w.is_empty());
     if let Some(place) = place {

@@ -33,10 +33,6 @@ pub fn labelled(out: &mut String, label: &str, text: &str, width: usize) {
     out.push('\n');
 }
 
-/// What to do about a number that does not reproduce.
-pub(super) const REMEDY: &str = "--budget 30000 waits up to half a minute for an uncontended core (the default is \
-     5000 ms); --thorough takes more samples; `tdtool doctor` shows what keeps the machine busy";
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,7 @@ pub mod csv;
 mod layout;
 mod pair;
 mod prediction;
+mod remedy;
 mod rows;
 mod sections;
 mod tree;

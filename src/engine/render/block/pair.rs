@@ -1,6 +1,7 @@
 //! Two blocks side by side.
 
-use super::layout::{REMEDY, WIDTH, labelled};
+use super::layout::{WIDTH, labelled};
+use super::remedy::{again, remedy};
 use crate::documents::block_pair::BlockPair;
 use crate::format;
 use crate::render::width::Page;
@@ -36,7 +37,11 @@ pub fn pair(pair: &BlockPair, ascii: bool, page: Page) -> String {
         (None, why) => {
             let why = why.as_deref().unwrap_or("no reason");
             labelled(&mut out, "not compared: ", why, WIDTH);
-            labelled(&mut out, "  try: ", REMEDY, WIDTH);
+            let doubtful = [a, b].into_iter().find(|m| m.status != Status::Ok);
+            if let Some(remedy) = doubtful.map_or_else(|| Some(again(a.settings.as_ref())), remedy)
+            {
+                labelled(&mut out, "  try: ", &remedy, WIDTH);
+            }
         }
     }
     out.push('\n');
@@ -100,4 +105,54 @@ fn bound(m: &Measurement, name: &str) -> String {
         false => format!("{:.3}", bound.cycles),
     };
     if bound.refuted { format!("{cycles} (refuted)") } else { cycles }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documents::block::BlockReport;
+    use bench::{Bound, rejected};
+    use tma::Core;
+
+    fn of(status: Status, bounds: Vec<Bound>) -> BlockReport {
+        let report = rejected("90", "made up".to_owned(), &Core::default());
+        let measurement = Measurement { status, bounds, ..report };
+        BlockReport { measurement, predictions: Vec::new() }
+    }
+
+    fn text(a: BlockReport, b: BlockReport) -> String {
+        let (schema, reason) = ("", Some("a reason".to_owned()));
+        let compared = BlockPair { schema, a, b, difference: None, reason };
+        pair(&compared, true, Page::default())
+    }
+
+    #[test]
+    fn only_what_may_help_the_comparison_is_suggested() {
+        let suggests = |a, b| text(of(a, Vec::new()), of(b, Vec::new())).contains("try:");
+        // The reason is of A, whatever B may need.
+        assert!(!suggests(Status::Rejected, Status::Unstable));
+        assert!(!suggests(Status::Ok, Status::Failed));
+        assert!(suggests(Status::Ok, Status::Unstable));
+        assert!(suggests(Status::Ok, Status::Ok), "too few pairs without contention");
+    }
+
+    #[test]
+    fn a_refuted_bound_says_so_with_its_range_and_columns_stay_apart() {
+        let bound = |refuted| Bound {
+            name: "store-forwarding",
+            cycles: 22.0,
+            low: 14.0,
+            high: 30.0,
+            refuted,
+            ..Bound::default()
+        };
+        let shown = text(of(Status::Ok, vec![bound(true)]), of(Status::Ok, vec![bound(false)]));
+        let row = shown.lines().find(|line| line.contains("store-forwarding")).unwrap();
+        let columns: Vec<&str> = row.split("  ").map(str::trim).filter(|c| !c.is_empty()).collect();
+        assert_eq!(
+            columns,
+            ["store-forwarding", "14.000 to 30.000 (refuted)", "14.000 to 30.000"],
+            "{shown}"
+        );
+    }
 }

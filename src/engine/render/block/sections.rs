@@ -1,7 +1,7 @@
 //! The evidence after the answer: code, forms, assumptions, tree, what-if list.
 
 use super::answer::{CUT, gains, modes};
-use super::layout::REMEDY;
+use super::remedy::remedy;
 use super::rows::{Rows, Weight};
 use bench::{FormResult, Line, Measurement, Outcome, Status};
 
@@ -179,8 +179,8 @@ pub fn what_if(rows: &mut Rows, report: &Measurement) {
         rows.plain(format!("  {}: ", what.change), text);
     }
     let missing = report.what_if.iter().any(|w| w.cycles.is_none());
-    if missing && report.status == Status::Ok && report.was_disturbed() {
-        rows.plain("  try: ", REMEDY);
+    if let Some(remedy) = remedy(report).filter(|_| missing && report.status == Status::Ok) {
+        rows.plain("  try: ", remedy);
     }
 }
 

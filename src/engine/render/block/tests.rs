@@ -290,7 +290,7 @@ fn an_unstable_block_shows_its_range_and_modes_and_no_single_number() {
         throughput: Some(throughput),
         ..report()
     });
-    assert!(text.contains("  try: --budget "), "{text}");
+    assert!(text.contains("  try: --thorough "), "{text}");
     let head: Vec<_> = text.lines().take(2).collect();
     assert_eq!(
         head,
@@ -423,6 +423,6 @@ fn a_list_cut_short_by_contention_says_what_to_do_about_it() {
         text(&Measurement { what_if: vec![what], ..report() })
     };
     let text = with("failed: another process occupied the core", true);
-    assert!(text.contains("  try: --budget"), "{text}");
+    assert!(text.contains("  try: --thorough "), "{text}");
     assert!(!with("no instruction sets its register without reading it", false).contains("try:"));
 }
