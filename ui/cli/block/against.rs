@@ -30,7 +30,7 @@ pub fn run(
     let (Some(request), true) = (first.pop(), first.is_empty()) else {
         return Err(several("the first input"));
     };
-    let own = if args.is_run() { options } else { &request.options };
+    let own = if starts_alike(args) { &request.options } else { options };
     let against = second(other, args, own)?;
     let (a, b) = (Block::decode(&request.region.bytes)?, Block::decode(&against.region.bytes)?);
     let both = [&request.options, &against.options];
@@ -72,9 +72,15 @@ fn text(pair: &BlockPair, args: &BlockArgs, ascii: bool) -> String {
     text
 }
 
+/// Whether both blocks start with the registers that were given for the first one.
+fn starts_alike(args: &BlockArgs) -> bool {
+    args.registers.is_some() && !args.is_run()
+}
+
 /// The block of `--against`: assembly if the first one is; of a program that is run, with its values, too.
 fn second(other: &str, args: &BlockArgs, options: &Options) -> Result<Request> {
-    if args.is_run() && Location::parse(other).is_some() {
+    let is_placed = args.asm.is_none() && Location::parse(other).is_some();
+    if is_placed && !starts_alike(args) {
         let mut both = requests(&args.of_other(other), options)?;
         return match (both.pop(), both.is_empty()) {
             (Some(request), true) => Ok(request),
@@ -90,7 +96,6 @@ fn second(other: &str, args: &BlockArgs, options: &Options) -> Result<Request> {
         return Err(several("--against"));
     };
     one_block(&block)?;
-    let is_placed = named.asm.is_none() && Location::parse(other).is_some();
     if is_placed {
         without_exit(&mut block);
     }

@@ -143,7 +143,8 @@ impl BlockArgs {
     /// The same for another block of a program, whose values are not saved.
     pub fn of_other(&self, block: &str) -> Self {
         let block = Some(block.to_owned());
-        Self { block, against: None, save_values: None, ..self.clone() }
+        let (against, asm_file, save_values) = (None, None, None);
+        Self { block, against, asm_file, save_values, ..self.clone() }
     }
 
     /// Whether the program is to be run for its values.
