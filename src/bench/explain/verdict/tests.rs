@@ -255,8 +255,26 @@ fn the_cost_of_forwarding_is_in_the_evidence() {
     };
     let verdict = judge(&renamed);
     assert_eq!(verdict.class, Class::StoreForwarding);
-    let cost = "the arithmetic of that chain takes 1.00, passing through memory 0.00";
+    let cost =
+        "the arithmetic of that chain takes 1.00 or more, passing through memory 0.00 or less";
     assert!(verdict.why.contains(cost), "{}", verdict.why);
+}
+
+#[test]
+fn a_bound_that_is_a_range_is_no_number_in_a_sentence() {
+    let wide = Cycles { best: 2.95, low: 2.85, high: 3.05 };
+    let at = |evidence: Evidence| judge(&evidence).why;
+    let exact = evidence(3.0, 3.0, 0.5);
+    let ports = at(Evidence { independent: Some(wide), ..exact });
+    assert!(ports.contains("take 2.95 (2.85 to 3.05) of 3.00 cycles"), "{ports}");
+    let slots = at(Evidence { slots: Some(wide), ..evidence(3.0, 1.0, 0.5) });
+    assert!(slots.contains("alone take 2.95 (2.85 to 3.05) cycles of 3.00"), "{slots}");
+    let front_end = at(Evidence { front_end: Some(wide), ..evidence(3.0, 1.0, 0.5) });
+    assert!(front_end.contains("alone take 2.95 (2.85 to 3.05) cycles of 3.00"), "{front_end}");
+    // What two digits do not tell apart is a number.
+    let narrow = Cycles { best: 3.0, low: 2.999, high: 3.001 };
+    let ports = at(Evidence { independent: Some(narrow), ..exact });
+    assert!(ports.contains("take 3.00 of 3.00 cycles"), "{ports}");
 }
 
 // A variant of a block of 1.08 cycles with loads that wait falsely for other copies' stores took 15.78.
