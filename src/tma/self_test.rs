@@ -88,6 +88,20 @@ pub struct Seen {
     pub signs: Signs,
 }
 
+/// Attempts after which a rate below the table's width can be the core's own limit.
+const REPEATED: u32 = 16;
+/// The least share of the table's width that can be: a busy sibling thread takes more, about half.
+const ALONE: f64 = 0.7;
+
+impl Seen {
+    /// Whether the fastest is what the core itself can, though less than the `stated` width: three in four of many
+    /// attempts came to it. Others that used the core would not have left each of them the same.
+    pub fn is_own_limit(&self, stated: f64) -> bool {
+        let (best, attempts) = (u64::from(self.best), u64::from(self.attempts));
+        self.best >= REPEATED && 4 * best >= 3 * attempts && self.fastest >= ALONE * stated
+    }
+}
+
 impl Answers {
     /// What the model of predictors takes over; what the processor does not show is as most do.
     pub fn rules(&self) -> Rules {
@@ -163,5 +177,21 @@ impl SelfTest {
     /// The answers, by `ask` if the test did not run yet: once, whoever else waits for them.
     pub fn answers_or(&self, ask: impl FnOnce() -> Answers) -> &Answers {
         self.answers.get_or_init(ask)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_core_s_own_limit_is_what_three_in_four_of_many_attempts_come_to() {
+        let of = |fastest, best, attempts| {
+            Seen { fastest, best, attempts, ..Seen::default() }.is_own_limit(8.0)
+        };
+        assert!(of(7.0, 16, 16) && of(7.0, 16, 21) && of(7.0, u32::MAX, u32::MAX));
+        assert!(!of(7.0, 15, 15), "too few attempts");
+        assert!(!of(7.0, 16, 22), "others did less");
+        assert!(!of(4.2, 24, 24), "a sibling thread that is always busy");
     }
 }

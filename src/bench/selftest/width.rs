@@ -12,10 +12,6 @@ const SHORT: f64 = 0.93;
 const ABOVE: f64 = 1.04;
 /// Attempts that must agree where the table states less, and for rates of which it states nothing.
 pub const OVERRULE: u32 = 3;
-/// Attempts where the core's own limit is below its table's: so many, nearly all of them alike, and at least this share
-/// of the table's width. A busy sibling thread takes more, about half.
-pub const REPEATED: u32 = 16;
-const ALONE: f64 = 0.7;
 /// Mixes this close to the fastest are as good; the first of them is taken.
 const AS_GOOD: f64 = 0.99;
 /// No x86 core that is known sustains more; the next ones may, up to this.
@@ -74,11 +70,7 @@ pub fn of(times: &Times, asked: Asked) -> Result<Width, Open> {
             false => Err(Open::Exceeds { found, stated, seen: seen.best }),
         },
         Some(stated) if found < SHORT * stated => {
-            let is_own = seen.best >= REPEATED
-                && 4 * u64::from(seen.best) >= 3 * u64::from(seen.attempts)
-                && found >= ALONE * stated
-                && is_everywhere;
-            match (is_own, contended()) {
+            match (seen.is_own_limit(stated) && is_everywhere, contended()) {
                 (true, false) => Ok(width),
                 (_, true) => Err(Open::Contended(seen.signs)),
                 (false, false) => Err(Open::Narrower { found, stated, seen: seen.best }),

@@ -16,11 +16,8 @@ const LOOKS: usize = 20;
 /// guides; most have about four.
 const WIDTHS: Interval = Interval { value: 4.0, low: 2.0, high: 8.0 };
 
-/// Attempts of the self-test, three in four of all, that never did more than this share of what the table states: others that
-/// used the core would not have left each of them the same. A Zen 5 fills seven of its eight slots; a busy sibling thread
-/// takes about half.
-const REPEATED: u32 = 16;
-const SHORT: std::ops::Range<f64> = 0.7..0.86;
+/// From this share of what the table states on it may be the same core: a Zen 5 fills seven of its eight slots.
+const FULL: f64 = 0.86;
 
 /// Slots a cycle, after the self-test: as the table states, or more where that measures more; without a table as measured. Where
 /// the self-test saw the same smaller number again and again, that, up to the table's. Where neither is known, from the most that
@@ -48,8 +45,8 @@ pub(super) fn width(core: &Arc<Core>) -> Result<Interval> {
 fn narrower(core: &Core, seen: Seen) -> Option<f64> {
     let sustained = core.facts().sustained_width.as_ref().map(|width| width.with_two_loads);
     let stated = f64::from(sustained.or(core.stated_width())?);
-    let repeats = seen.best >= REPEATED && 4 * seen.best >= 3 * seen.attempts;
-    (repeats && SHORT.contains(&(seen.fastest / stated))).then(|| seen.fastest.round().max(1.0))
+    let is_short = seen.is_own_limit(stated) && seen.fastest < FULL * stated;
+    is_short.then(|| seen.fastest.round().max(1.0))
 }
 
 /// The core clock in GHz.
