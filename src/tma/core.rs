@@ -11,7 +11,7 @@ use crate::identity::Identity;
 use crate::measured::{Kind, Known, Measured, Origin};
 use crate::self_test::{Answers, SelfTest};
 use crate::tables::facts::{FactName, FusedWith, OpCache};
-use crate::tables::{Facts, Library, ReorderBuffer, Shared, Table};
+use crate::tables::{Facts, Level1, Library, ReorderBuffer, Shared, Table};
 use crate::{Cache, Cpu};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
@@ -240,9 +240,7 @@ impl Core {
         if !own.is_empty() {
             return own;
         }
-        ["Frontend Bound", "Bad Speculation", "Backend Bound", "Retiring"]
-            .map(|label| (label.replace(' ', "_"), label.to_owned()))
-            .to_vec()
+        Level1::ALL.map(|node| (node.id().to_owned(), node.label())).to_vec()
     }
 
     /// The facts that are not known.

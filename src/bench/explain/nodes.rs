@@ -5,6 +5,7 @@ use super::cycles::Cycles;
 use super::findings::Findings;
 use super::verdict::{Class, Verdict};
 use crate::{Hierarchy, Measurement, Node};
+use tma::tables::Level1;
 
 /// A node of the tree, and the bounds that belong to it.
 struct BoundNode {
@@ -171,20 +172,19 @@ fn id_of(hierarchy: &Hierarchy, label: &str) -> String {
 /// The node with the most slots by the counters, if that contradicts the verdict.
 fn disagreement(hierarchy: &Hierarchy, class: Class) -> Option<String> {
     let expected = match class {
-        Class::FrontEnd => "Frontend Bound",
-        Class::IssueWidth => "Retiring",
-        Class::Ports | Class::Dependency | Class::StoreForwarding => "Backend Bound",
+        Class::FrontEnd => Level1::FrontendBound,
+        Class::IssueWidth => Level1::Retiring,
+        Class::Ports | Class::Dependency | Class::StoreForwarding => Level1::BackendBound,
         Class::Assist(_) | Class::Undecided | Class::Unexplained => return None,
     };
     let level_1 = hierarchy.nodes.iter().filter(|n| n.parent.is_none());
-    let largest = level_1
-        .filter_map(|n| Some((n.label.as_str(), n.share?)))
-        .max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (largest.0 != expected).then(|| {
+    let (largest, share) =
+        level_1.filter_map(|n| Some((n, n.share?))).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (Level1::of(&largest.id) != Some(expected)).then(|| {
         format!(
             "the counters disagree: {} has the largest share of slots, {:.0} %",
-            largest.0,
-            100.0 * largest.1
+            largest.label,
+            100.0 * share
         )
     })
 }

@@ -2,6 +2,7 @@
 
 use crate::documents::{NodeRow, Report};
 use estimate::Part;
+use tma::tables::Level1;
 
 /// From this share on the kernel is what a report is about.
 pub(super) const MUCH: f64 = 0.5;
@@ -10,9 +11,6 @@ pub(super) const MUCH: f64 = 0.5;
 pub(super) fn kernel(report: &Report) -> f64 {
     report.sampled.as_ref().and_then(|sampled| sampled.kernel).unwrap_or(0.0)
 }
-
-/// The node of level 1 that has mispredicted branches, as all tables call it.
-const SPECULATION: &str = "Bad Speculation";
 
 /// Whether mispredicted branches are the bottleneck, of the estimate or of the counted tree.
 pub(super) fn is_mispredicted(report: &Report) -> bool {
@@ -26,5 +24,5 @@ pub(super) fn is_mispredicted(report: &Report) -> bool {
     };
     let lineage = |node| std::iter::successors(Some(node), parent);
     let found = report.nodes.iter().filter(|node| node.bottleneck);
-    found.flat_map(lineage).any(|node| node.label == SPECULATION)
+    found.flat_map(lineage).any(|node| Level1::of(&node.id) == Some(Level1::BadSpeculation))
 }

@@ -4,7 +4,7 @@
 use tma::Error;
 use tma::tables::texts::variant;
 use tma::tables::validate::{Severity, findings};
-use tma::tables::{NodeKind, select};
+use tma::tables::{Level1, NodeKind, select};
 
 fn ids(table: &str, list: &str) -> Vec<String> {
     let table = events::library().load(table).expect("table");
@@ -97,4 +97,22 @@ fn zen5_reads_zen4s_texts_under_its_own_names() {
     let get = |id| texts.lookup(NodeKind::Tree, id, "zen5", None);
     assert!(get("backend_bound_by_memory").is_some());
     assert_eq!(get("backend_bound_by_memory"), get("backend_bound_memory"));
+}
+
+#[test]
+fn every_tree_begins_with_nodes_of_level_1() {
+    let library = events::library();
+    let mut trees = 0;
+    for name in library.names() {
+        let table = library.load(name).unwrap();
+        let level_1 = || table.tree().filter(|(_, node)| node.level == 1);
+        for one in Level1::ALL {
+            let named = || level_1().filter(|(_, node)| Level1::of(&node.id) == Some(one));
+            assert!(named().count() <= 1, "{name}: {one:?}");
+            assert!(named().all(|(_, node)| node.label == one.label()), "{name}: {one:?}");
+        }
+        let is_whole = |one: &Level1| level_1().any(|(_, node)| Level1::of(&node.id) == Some(*one));
+        trees += usize::from(Level1::ALL.iter().all(is_whole));
+    }
+    assert!(trees > 25, "only {trees} trees have all four");
 }
