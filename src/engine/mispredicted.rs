@@ -3,7 +3,7 @@
 
 use crate::documents::count::{BranchRow, Count, Modelled};
 use crate::nesting::{self, Nesting};
-use crate::predicting::{self, Costs};
+use crate::predicting::{self, Costs, Executed};
 use crate::recursion::recursive;
 use crate::subject::{self, Subject};
 use crate::tested;
@@ -12,7 +12,7 @@ use crate::waits;
 use branches::predictor::{Branch, Kind, LONGEST_HISTORY};
 use branches::sampled::{self, Estimate, estimate};
 use iced_x86::FlowControl;
-use probe::bursts::{Burst, Pace, Record, Recorded};
+use probe::bursts::{Burst, Observed, Pace, Record, Recorded};
 use probe::count::Wanted;
 use probe::facts::Function;
 use probe::plan::{What, Wish, branches};
@@ -68,7 +68,13 @@ pub fn enter(
     let recorded = subject.record(wanted, &all, Pace::default())?;
     document.cost.push(subject.cost("branches", &recorded));
     document.notes.extend(subject::notes("branches", &recorded));
-    let rules = predicting::enter(document, tested::answers(core).ok().flatten());
+    let (calls, executions) = (calls.into_inner(), executions(document));
+    let runs = |one: &Observed| {
+        let module = wanted[one.function].path.display().to_string();
+        executions.get(&module).and_then(|all| within(all, one.wish.at))
+    };
+    let executed = executed(recorded.observed.iter().filter(|one| runs(one) > Some(0)), &calls);
+    let rules = predicting::enter(document, tested::answers(core).ok().flatten(), executed);
     let streams: Vec<(bool, Vec<Record>)> = recorded
         .bursts
         .iter()
@@ -79,12 +85,11 @@ pub fn enter(
         trips::enter(document, (&recorded, wanted), &followed.into_inner(), &streams);
     }
     let (loads, costs) = (loads.into_inner(), Costs::of(document));
-    let found = modelled((&recorded, wanted), &calls.into_inner(), &rules);
-    let executions = executions(document);
+    let found = modelled((&recorded, wanted), &calls, &rules);
     for (number, observed) in recorded.observed.iter().enumerate() {
         let (name, of) = functions[observed.function];
         let (module, at) = (of.path.display().to_string(), observed.wish.at);
-        let runs = executions.get(module.as_str()).and_then(|all| within(all, at));
+        let runs = runs(observed);
         let estimate = found.get(&address(&recorded, wanted, number as u32));
         let waits_for = loads.get(&(observed.function, at)).copied().unwrap_or(0);
         let cycles = costs.one(&observed.wish.what, waits_for);
@@ -127,6 +132,20 @@ pub fn enter(
         ));
     }
     Ok(recorded.interrupted)
+}
+
+/// The kinds of these branches; `calls` are the indirect calls among them, by function and address.
+fn executed<'a>(
+    all: impl Iterator<Item = &'a Observed>,
+    calls: &BTreeSet<(usize, u64)>,
+) -> Executed {
+    let mut found = Executed::default();
+    for one in all {
+        found.targets |= one.wish.what == What::Target;
+        found.calls |= calls.contains(&(one.function, one.wish.at));
+        found.returns |= one.wish.what == What::Entered;
+    }
+    found
 }
 
 /// The branches, by file, that go one way in no larger share of their executions than this.

@@ -7,8 +7,19 @@ use tma::self_test::{
     Answer, Answers, Below, Biased, CallHistory, Remembered, Returns, Rule, Rules, Sequence,
 };
 
-/// Adds costs and rules to a document, with notes; the rules that the model takes.
-pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rules {
+/// Branches that were executed, besides conditional jumps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// Indirect jumps or calls.
+    pub targets: bool,
+    /// Indirect calls.
+    pub calls: bool,
+    /// Returns of functions that may call themselves.
+    pub returns: bool,
+}
+
+/// Adds costs and rules to a document, with notes on what was executed; the rules that the model takes.
+pub fn enter(document: &mut Count, answers: Option<&Answers>, executed: Executed) -> Rules {
     let targets = answers.and_then(|answers| answers.targets);
     let shown = targets.and_then(|targets| targets.rule());
     let rules = answers.map(Answers::rules).unwrap_or_default();
@@ -28,20 +39,8 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rules {
         quarter: targets.map(|targets| targets.quarter),
         eighth: targets.map(|targets| targets.eighth),
     });
-    let cost = |cycles: Option<f64>| cycles.map_or("?".to_owned(), |cycles| format!("{cycles:.0}"));
-    let [ready, returns, indirect, load] = [
-        document.ready_misprediction_cycles,
-        document.return_misprediction_cycles.or(document.ready_misprediction_cycles),
-        document.indirect_misprediction_cycles,
-        document.load_misprediction_cycles,
-    ]
-    .map(cost);
     document.notes.push(match document.misprediction_cycles {
-        Some(cycles) => format!(
-            "mispredictions are modelled, not counted; one costs {cycles:.0} cycles by the self-test, {ready} where \
-             the branch waits for no load of its block, {returns} of a return, {indirect} of an indirect jump or call, {load} more for each load after the first (of a jump or call, the \
-             second) that it waits for"
-        ),
+        Some(cycles) => costs(document, cycles, executed),
         None => format!(
             "mispredictions are modelled, not counted; what one costs is not known: {}",
             why(answers, Answer::Misprediction)
@@ -49,8 +48,12 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rules {
     });
     document.notes.extend(rules.biased.as_ref().and_then(biased));
     let shares = targets.map(|targets| (targets.quarter, targets.eighth));
-    document.notes.push(note(shown, shares, &why(answers, Answer::Targets)));
-    document.notes.push(calls(rules.calls, &why(answers, Answer::Calls)));
+    if executed.targets {
+        document.notes.push(note(shown, shares, &why(answers, Answer::Targets)));
+    }
+    if executed.calls {
+        document.notes.push(calls(rules.calls, &why(answers, Answer::Calls)));
+    }
     document.notes.push(match answers.and_then(|answers| answers.remembered.as_ref()) {
         Some(known) => remembered(known).unwrap_or_default(),
         None => format!(
@@ -62,6 +65,29 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>) -> Rules {
     document.predicted_return =
         Some(predicted_return(rules.returns, answers.and_then(|answers| answers.returns)));
     rules
+}
+
+/// What a misprediction costs, by what was executed.
+fn costs(of: &Count, cycles: f64, executed: Executed) -> String {
+    let cost = |cycles: Option<f64>| cycles.map_or("?".to_owned(), |cycles| format!("{cycles:.0}"));
+    let ready = cost(of.ready_misprediction_cycles);
+    let mut all = vec![format!("{ready} where the branch waits for no load of its block")];
+    if executed.returns {
+        let returns = of.return_misprediction_cycles.or(of.ready_misprediction_cycles);
+        all.push(format!("{} of a return", cost(returns)));
+    }
+    let mut second = "";
+    if executed.targets {
+        let indirect = cost(of.indirect_misprediction_cycles);
+        all.push(format!("{indirect} of an indirect jump or call"));
+        second = " (of a jump or call, the second)";
+    }
+    let load = cost(of.load_misprediction_cycles);
+    all.push(format!("{load} more for each load after the first{second} that it waits for"));
+    format!(
+        "mispredictions are modelled, not counted; one costs {cycles:.0} cycles by the self-test, {}",
+        all.join(", ")
+    )
 }
 
 /// The row of returns.
@@ -221,6 +247,30 @@ mod tests {
     use super::*;
     use tma::self_test::Targets;
 
+    const ALL: Executed = Executed { targets: true, calls: true, returns: true };
+
+    #[test]
+    fn notes_are_on_branches_that_were_executed() {
+        let answers = Answers { misprediction: Some(28.0), ..Answers::default() };
+        let notes = |answers: Option<&Answers>, executed| {
+            let mut document = Count::default();
+            enter(&mut document, answers, executed);
+            document.notes.join("\n")
+        };
+        for answers in [None, Some(&answers)] {
+            let none = notes(answers, Executed::default());
+            for kind in ["indirect", "jump", "call", "target", "return"] {
+                assert!(!none.contains(kind), "{kind}: {none}");
+            }
+            let jumps = notes(answers, Executed { targets: true, ..Executed::default() });
+            assert!(jumps.contains("of several targets"), "{jumps}");
+            assert!(!jumps.contains("indirect calls") && !jumps.contains("return"), "{jumps}");
+            let calls = notes(answers, Executed { calls: true, ..Executed::default() });
+            assert!(calls.contains("indirect calls of several functions"), "{calls}");
+        }
+        assert!(notes(Some(&answers), ALL).contains("of a return"));
+    }
+
     #[test]
     fn the_rule_is_the_one_that_the_processor_shows_and_said() {
         let of = |targets: Option<Targets>| {
@@ -233,7 +283,7 @@ mod tests {
                 ..Answers::default()
             };
             let mut document = Count::default();
-            let rule = enter(&mut document, Some(&answers)).targets;
+            let rule = enter(&mut document, Some(&answers), ALL).targets;
             assert!(document.notes[0].contains("28 cycles"), "{:?}", document.notes);
             assert!(document.notes[0].contains("22 where"), "{:?}", document.notes);
             assert!(document.notes[0].contains("33 of an indirect"), "{:?}", document.notes);
@@ -265,7 +315,7 @@ mod tests {
         for (returns, rule, measured) in [(shown, "around", true), (None, "oldest", false)] {
             let answers = Answers { returns, ..Answers::default() };
             let mut document = Count::default();
-            enter(&mut document, Some(&answers));
+            enter(&mut document, Some(&answers), ALL);
             let row = document.predicted_return.unwrap();
             assert_eq!((row.rule.as_str(), row.measured), (rule, measured));
         }
