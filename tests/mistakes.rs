@@ -83,6 +83,9 @@ fn what_another_tool_would_take_names_what_to_write_here() {
         (&["report", "-p", "firefox"], "`pgrep firefox` finds it"),
         (&["-p", "firefox"], "`pgrep firefox` finds it"),
         (&["count", "-p", "firefox"], "`pgrep firefox` finds it"),
+        (&["report", "--functions", "a b", "--", "true"], "`--annotate 'a b'` shows one"),
+        (&["report", "--functions", "f", "--", "true"], "`tdtool count --functions f -- COMMAND`"),
+        (&["report", "--blocks", "0x40", "--", "true"], "`tdtool block FILE:0xADDRESS`"),
         (&["record", "ls", "a b"], "tdtool record -- ls 'a b'"),
         // Commands that measure no program.
         (&["deps", "zz", "yy"], "unexpected argument 'yy'"),

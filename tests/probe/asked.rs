@@ -149,3 +149,19 @@ fn a_function_without_a_symbol_has_a_name_that_can_be_given_back() {
     let inside = format!("bare+{:#x}", part + 1);
     refuses(&["count", "--functions", &inside, "--", text(&stripped)], 1, &[&name]);
 }
+
+/// Addresses begin with 0x, so that a number is a name.
+#[test]
+fn a_number_is_the_name_of_a_function() {
+    let folder = Folder::new();
+    let Some(file) = build(&folder) else { return };
+    let named = folder.path().join("named");
+    let of = ["--redefine-sym", "part=12", text(&file), text(&named)];
+    let Some(_) = tool("objcopy", &of) else { return };
+    let texts = ["there is no function `7`", "an address begins with 0x", "--hot"];
+    refuses(&["count", "--functions", "7", "--", text(&named)], 1, &texts);
+    let ran = tdtool(["count", "--functions", "12", "--format", "json", "--", text(&named)]);
+    if is_possible(&ran) {
+        assert_eq!(ran.json()["blocks"][0]["function"], "12");
+    }
+}

@@ -51,14 +51,23 @@ pub(super) fn chosen(ask: &CountAsk) -> Result<Vec<Chosen>> {
             let around = nameless_start(name)
                 .and_then(|at| all.iter().find(|one| one.wanted.range.contains(&at)))
                 .map(|one| format!("the function with that address is `{}`", one.name));
-            let other = around.or_else(|| function_name::did_you_mean(names, name));
-            return Err(error.hint(
-                other.unwrap_or_else(|| "--module FILE names the file that has it".to_owned()),
-            ));
+            let other = around
+                .or_else(|| number(name).map(str::to_owned))
+                .or_else(|| function_name::did_you_mean(names, name))
+                .unwrap_or_else(|| "--module FILE names the file that has it".to_owned());
+            return Err(error.hint(other));
         }
     }
     all.retain(|one| ask.functions.iter().any(|name| is(one, name)));
     Ok(all)
+}
+
+/// What to do about a number that is the name of no function: a report takes how many to show.
+fn number(name: &str) -> Option<&'static str> {
+    let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(
+        "an address begins with 0x; --hot counts the functions that hold most samples, --share how many",
+    )
 }
 
 /// The address that stands for the function around it.

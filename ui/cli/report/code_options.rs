@@ -2,6 +2,7 @@
 
 use crate::cli::measure::usage;
 use crate::cli::output::picture;
+use crate::cli::quoted::quoted;
 use crate::cli::search::SearchArgs;
 use crate::settings::Settings;
 use clap::Args;
@@ -15,10 +16,10 @@ const CODE: &str = "Samples and code";
 #[derive(Args)]
 pub struct CodeArgs {
     /// Show the N hottest functions [default: 10, from 0.5 % of the time on]
-    #[arg(long, value_name = "N", help_heading = CODE)]
+    #[arg(long, value_name = "N", value_parser = functions, help_heading = CODE)]
     pub functions: Option<usize>,
     /// Show the N hottest loops and basic blocks [default: 5 loops]
-    #[arg(long, value_name = "N", help_heading = CODE)]
+    #[arg(long, value_name = "N", value_parser = blocks, help_heading = CODE)]
     pub blocks: Option<usize>,
     /// Show the callers of FUNCTION, and theirs (needs call chains: record -g)
     #[arg(long, value_name = "FUNCTION", help_heading = CODE)]
@@ -135,6 +136,24 @@ impl CodeArgs {
             per_function: self.per_function,
         }))
     }
+}
+
+/// A value of `--functions`: how many, where `tdtool count` takes names; the error includes the remedy.
+fn functions(text: &str) -> std::result::Result<usize, String> {
+    text.parse().map_err(|_| {
+        let name = quoted(&[text]);
+        format!(
+            "a report takes how many to show; `--annotate {name}` shows one, `tdtool count --functions {name} \
+             -- COMMAND` counts it"
+        )
+    })
+}
+
+/// A value of `--blocks`.
+fn blocks(text: &str) -> std::result::Result<usize, String> {
+    text.parse().map_err(|_| {
+        "a report takes how many to show; `tdtool block FILE:0xADDRESS` measures one".to_owned()
+    })
 }
 
 /// `1.5..3`, `..2`, `4..` in seconds.
