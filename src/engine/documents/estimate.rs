@@ -4,7 +4,7 @@
 use super::estimate_code::Instruction;
 use super::estimate_lines::SourceLine;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 pub use super::estimate_parts::{Node, Parts, Share};
@@ -69,11 +69,11 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The blocks that are not among the loops, too.
-    pub fn blocks_outside_of_loops(&self) -> impl Iterator<Item = &Row> {
-        let is_same =
-            |a: &Row, b: &Row| (&a.module, &a.start, &a.end) == (&b.module, &b.start, &b.end);
-        self.blocks.iter().filter(move |block| !self.loops.iter().any(|one| is_same(one, block)))
+    /// The blocks that are not among the loops, too, by number.
+    pub fn blocks_outside_of_loops<'a>(&'a self) -> impl Iterator<Item = (usize, &'a Row)> {
+        let place = |row: &'a Row| (&row.module, &row.start, &row.end);
+        let loops: HashSet<_> = self.loops.iter().map(place).collect();
+        self.blocks.iter().enumerate().filter(move |(_, block)| !loops.contains(&place(block)))
     }
 }
 

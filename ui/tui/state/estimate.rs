@@ -145,15 +145,11 @@ impl Estimated {
             row.module == of.module && address(&row.start).is_some_and(|at| from <= at && at < to)
         };
         let fits = |row: &Row| {
-            is_own(row) && matches(&format!("{} {}", row.start, row.bottleneck), &self.code.filter)
-        };
-        let is_loop = |row: &Row| {
-            let mut loops = document.loops.iter().filter(|one| one.module == row.module);
-            loops.any(|one| (&one.start, &one.end) == (&row.start, &row.end))
+            let text = format!("{} {}", row.start, row.bottleneck);
+            is_own(row) && matches(&text, &self.code.filter)
         };
         let loops = document.loops.iter().enumerate().filter(|(_, row)| fits(row));
-        let blocks = document.blocks.iter().enumerate();
-        let blocks = blocks.filter(|(_, row)| fits(row) && !is_loop(row));
+        let blocks = document.blocks_outside_of_loops().filter(|(_, row)| fits(row));
         let mut shown: Vec<(Piece, f64)> = loops
             .map(|(i, row)| (Piece::Loop(i), row.share))
             .chain(blocks.map(|(i, row)| (Piece::Block(i), row.share)))

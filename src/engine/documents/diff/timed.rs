@@ -2,12 +2,12 @@
 
 use super::several::interval;
 use crate::documents::code_shape::shape;
-use crate::documents::estimate::{Estimate, Row, Share};
+use crate::documents::estimate::{Row, Share};
 use crate::documents::report::Report;
 use crate::documents::report_code::{BlockRow, FunctionRow};
 use profile::event::EventKind;
 use profile::hot::half_width;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// What a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -136,21 +136,11 @@ fn of_report(report: &Report, in_time: bool) -> Vec<Timed> {
         });
         let functions = estimate.functions.iter().map(|row| of(Kind::Function, row));
         let loops = estimate.loops.iter().map(|row| of(Kind::Loop, row));
-        let blocks = blocks(estimate).into_iter().map(|row| of(Kind::Block, row));
+        let blocks = estimate.blocks_outside_of_loops().map(|(_, row)| of(Kind::Block, row));
         return program.into_iter().chain(functions).chain(loops).chain(blocks).collect();
     }
     let functions = report.functions.iter().map(|row| timed(sampled(row), row.share));
     functions.chain(report.blocks.iter().map(|row| timed(block(row), row.code.share))).collect()
-}
-
-/// Blocks that are not loops.
-fn blocks(estimate: &Estimate) -> Vec<&Row> {
-    let loops: HashSet<_> = estimate.loops.iter().map(place).collect();
-    estimate.blocks.iter().filter(|row| !loops.contains(&place(row))).collect()
-}
-
-fn place(row: &Row) -> (&str, &str, &str) {
-    (&row.module, &row.start, &row.end)
 }
 
 fn estimated(kind: Kind, row: &Row) -> Timed {

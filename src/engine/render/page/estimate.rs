@@ -34,7 +34,7 @@ pub(super) fn parts(report: &Report) -> String {
     let Some(estimate) = &report.estimate else { return String::new() };
     let mut body = legend(estimate.program.parts.all().iter().map(|(label, _)| *label));
     let (functions, loops) = (estimate.functions.iter().collect(), estimate.loops.iter().collect());
-    let blocks: Vec<&Row> = estimate.blocks_outside_of_loops().collect();
+    let blocks: Vec<&Row> = estimate.blocks_outside_of_loops().map(|(_, row)| row).collect();
     for (heading, rows) in [("Functions", functions), ("Loops", loops), ("Blocks", blocks)] {
         if !rows.is_empty() {
             let _ = writeln!(body, "<h3>{heading}</h3>");

@@ -63,7 +63,7 @@ impl Renderer<'_> {
 
     /// The loops, and blocks outside of them, that it divides; with `--verbose` functions and all others, too.
     pub(super) fn estimated_code(&mut self, estimate: &Estimate) -> std::fmt::Result {
-        let blocks: Vec<&Row> = estimate.blocks_outside_of_loops().collect();
+        let blocks: Vec<&Row> = estimate.blocks_outside_of_loops().map(|(_, row)| row).collect();
         if self.style.verbose {
             self.divided("function", &estimate.functions.iter().collect::<Vec<_>>())?;
             self.divided("loop", &estimate.loops.iter().collect::<Vec<_>>())?;
