@@ -2,10 +2,11 @@
 //! Each cause is shown by a measurement without it, so that it is named only on cores that have it.
 
 use super::cause::Cause;
+use super::class::Class;
 use super::cycles::Cycles;
 use super::evidence::bound;
 use super::explainer::{Explainer, Subject};
-use super::verdict::{Class, Verdict};
+use super::verdict::Verdict;
 use crate::{Bound, Outcome, Values};
 use iced_x86::{EncodingKind, InstructionInfoFactory, Mnemonic, Register};
 use isa::code::{Block, Inst};

@@ -10,7 +10,7 @@
 //! | `lengthened` | the same instructions with longer encodings |
 //! | `variants`, `breakers`, `disjoint_memory` | building the variants |
 //! | `findings`, `bound_names` | results for the verdict and the document |
-//! | `cycles`, `model`, `verdict` | times with their errors, the evidence compared with the time, and the verdict |
+//! | `cycles`, `model`, `class`, `verdict` | times with their errors, the evidence compared with the time, and the verdict |
 //! | `in_words` | the evidence in words |
 //! | `explained`, `refuted_bounds` | how much of the time a bound explains; bounds above it |
 //! | `nodes` | bounds and verdict in the top-down tree |
@@ -21,10 +21,11 @@
 
 mod alias_pairs;
 mod assists;
-mod bound_names;
+pub mod bound_names;
 mod breakers;
 mod cause;
 mod chains;
+mod class;
 mod cycles;
 mod disjoint_memory;
 mod evidence;
@@ -44,5 +45,7 @@ mod wait_budget;
 mod what_if;
 mod without_dependencies;
 
+pub use cause::Cause;
+pub use class::Class;
 pub use explained::{Explained, explained, least};
 pub use explainer::Explainer;

@@ -1,9 +1,10 @@
 //! Enters bounds and verdict into the nodes of the top-down tree.
 
 use super::bound_names::{CAUSES, DEPENDENCY, FORWARDING, FRONT_END, PORTS, SLOTS, WIDTH};
+use super::class::Class;
 use super::cycles::Cycles;
 use super::findings::Findings;
-use super::verdict::{Class, Verdict};
+use super::verdict::Verdict;
 use crate::{Hierarchy, Measurement, Node};
 use tma::tables::Level1;
 
@@ -115,7 +116,7 @@ pub fn enter(measurement: &mut Measurement, findings: &Findings, verdict: &Verdi
         false => format!("; not measured: {}", findings.missing.join("; ")),
     };
     let text = format!("{}{form}{jump}: {}{missing}", verdict.class.name(), verdict.why);
-    measurement.hierarchy.bound = Some(verdict.class.name());
+    measurement.hierarchy.bound = Some(verdict.class);
     measurement.hierarchy.verdict = match (measured, disagreement) {
         (true, Some(differs)) => format!("{text}; {differs}"),
         _ => text,
@@ -267,7 +268,7 @@ mod tests {
         assert!(of("Dependency").is_verdict && !of("Ports").is_verdict);
         assert_eq!(of("Core Bound").bound, Some(3.0));
         assert_eq!(of("Store Forward").bound, None);
-        assert_eq!(measurement.hierarchy.bound, Some("dependency"));
+        assert_eq!(measurement.hierarchy.bound, Some(Class::Dependency));
         assert!(measurement.hierarchy.verdict.ends_with("not measured: slots: unstable"));
     }
 

@@ -1,45 +1,8 @@
 //! The verdict: the bound that explains a block's time, from the evidence.
 
-use super::cause::Cause;
+use super::class::Class;
 use super::cycles::{Cycles, NEAR, Reaches};
 use super::model::{Evidence, FASTER};
-
-/// What bounds a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// Fetching and decoding: slower than the pipeline is wide.
-    FrontEnd,
-    /// Issue slots: as many operations as the pipeline issues per cycle.
-    IssueWidth,
-    /// Execution ports, or a unit that is not pipelined.
-    Ports,
-    /// A loop-carried dependency through registers and flags.
-    Dependency,
-    /// A loop-carried dependency through memory, or loads that wait for stores.
-    StoreForwarding,
-    /// Assists, for this cause.
-    Assist(Cause),
-    /// Several bounds reach the time within the errors.
-    Undecided,
-    /// No bound does.
-    Unexplained,
-}
-
-impl Class {
-    /// As documents have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::FrontEnd => "front-end",
-            Self::IssueWidth => "issue-width",
-            Self::Ports => "ports",
-            Self::Dependency => "dependency",
-            Self::StoreForwarding => "store-forwarding",
-            Self::Assist(cause) => cause.name(),
-            Self::Undecided => "undecided",
-            Self::Unexplained => "unexplained",
-        }
-    }
-}
 
 /// The verdict, and why.
 #[derive(Debug, Clone, PartialEq)]

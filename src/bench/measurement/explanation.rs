@@ -1,5 +1,6 @@
 //! What bounds the block: bounds, the top-down tree, variants, counted misses.
 
+use crate::explain::Class;
 use serde::Serialize;
 
 /// A bound on the throughput.
@@ -50,9 +51,8 @@ impl Bound {
 pub struct Hierarchy {
     /// In words: what bounds the block, or why that was not measured.
     pub verdict: String,
-    /// What bounds the block: `front-end`, `issue-width`, `ports`, `dependency`, `store-forwarding`,
-    /// `undecided` or `unexplained`; absent where its variants were not measured.
-    pub bound: Option<&'static str>,
+    /// What bounds the block; absent where its variants were not measured.
+    pub bound: Option<Class>,
     /// Nodes, parents before their children; without a PMU each with the reason why it was not
     /// measured.
     pub nodes: Vec<Node>,

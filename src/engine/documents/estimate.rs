@@ -3,6 +3,7 @@
 
 use super::estimate_code::Instruction;
 use super::estimate_lines::SourceLine;
+use bench::explain::Class;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -134,7 +135,7 @@ pub struct Row {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolated_with: Option<String>,
     /// What bounds it there, as in `tdtool.block/1`.
-    pub bound: Option<String>,
+    pub bound: Option<Class>,
     /// Its loads and stores that can cost most, with their pattern and cache levels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,

@@ -4,6 +4,7 @@
 use super::count::Count;
 use super::estimate::Run;
 use super::report::Report;
+use bench::explain::Class;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -195,7 +196,7 @@ pub struct Alone {
     pub kind: String,
     /// As in `tdtool.block/1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bound: Option<String>,
+    pub bound: Option<Class>,
     /// Whether it was measured with the program's own values.
     pub own_values: bool,
     /// Why not.

@@ -1,5 +1,6 @@
 //! The part of a report about code: the hottest functions and blocks.
 
+use bench::explain::Class;
 use profile::hot::{CallNode, Caller, EventShare, HotBlock, HotFunction, HotLine, HotLoop};
 use serde::{Deserialize, Serialize};
 
@@ -254,7 +255,7 @@ pub struct Clean {
     pub without: Option<String>,
     /// The bound that explains the cycles, as in `tdtool.block/1`; absent where that was not found.
     #[serde(default)]
-    pub bound: Option<String>,
+    pub bound: Option<Class>,
 }
 
 /// The innermost loop around a hot block, measured with the values of a further run of the command.

@@ -5,6 +5,7 @@ use super::isolated::Found;
 use super::own_values::divides;
 use super::pieces::{Function, Kind, Piece};
 use crate::core_model::CoreModel;
+use bench::explain::Class;
 use isa::code::Inst;
 use isa::deps::memory::Settings;
 use isa::deps::{Analyser, Code, Window};
@@ -21,7 +22,7 @@ const MOST: f64 = 0.5;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Grounds {
     /// What bounds it in isolation, as in `tdtool.block/1`.
-    pub bound: Option<String>,
+    pub bound: Option<Class>,
     /// Whether its divisions do.
     pub is_division: bool,
     /// Its loads and stores that can cost most, in words.
@@ -40,9 +41,9 @@ impl Grounds {
         if piece.kind == Kind::Rest {
             return Self::default();
         }
-        let bound = found.as_ref().ok().and_then(|found| found.bound.clone());
+        let bound = found.as_ref().ok().and_then(|found| found.bound);
         let is_division = divides(function, piece)
-            && bound.as_deref().is_some_and(|bound| {
+            && bound.is_some_and(|bound| {
                 let path = piece.paths.first().map_or(&piece.blocks, |path| &path.blocks);
                 let code = path.iter().flat_map(|block| function.instructions(*block));
                 let code: Vec<&Inst> = code.map(|(_, inst)| inst).collect();
@@ -55,19 +56,19 @@ impl Grounds {
 
 /// Whether divisions are what bounds code that is bound by this: they are on its longest loop-carried dependency, or
 /// take most of the busiest port.
-fn is_division(inside: &[&Inst], bound: &str, ports: Option<&Ports>, model: &CoreModel) -> bool {
+fn is_division(inside: &[&Inst], bound: Class, ports: Option<&Ports>, model: &CoreModel) -> bool {
     let bytes: Vec<u8> = inside.iter().flat_map(|inst| inst.bytes.iter().copied()).collect();
     let Ok(code) = Code::of_bytes(&bytes, model.core.facts()) else { return false };
     let divides = |number: usize| inside.get(number).is_some_and(|inst| inst.divides());
     match (bound, ports) {
-        ("dependency", _) => {
+        (Class::Dependency, _) => {
             let window = Window::of(&model.core).entries;
             let settings = Settings { window, runs: RUNS, initial_values: Vec::new() };
             let found = Analyser::new(model.latencies.clone()).analyse(&code, &settings);
             let longest = found.recurrences.first();
             longest.is_some_and(|of| of.path.iter().any(|step| divides(step.reader)))
         }
-        ("ports", Some(ports)) => {
+        (Class::Ports, Some(ports)) => {
             let uops = ports.uops(&code.instructions, &code.effects);
             let found = spread(&uops, ports.names().len());
             let own = |port: usize| -> f64 {
@@ -88,7 +89,7 @@ mod tests {
     use std::sync::Arc;
     use tma::Core;
 
-    fn found(hex: &str, bound: &str) -> bool {
+    fn found(hex: &str, bound: Class) -> bool {
         let core = Core::modelled(&crate::library(), "zen3").unwrap();
         let ports = Ports::of(&core).unwrap();
         let model = CoreModel::new(Arc::new(core), None).unwrap();
@@ -107,8 +108,8 @@ mod tests {
         // and imul rsi,rdi, four times: a chain of 12 cycles beside it
         let beside =
             "31 d2, b8 07 00 00 00, 48 f7 f1, 48 0f af f7, 48 0f af f7, 48 0f af f7, 48 0f af f7";
-        assert!(found(chain, "dependency") && found(alone, "ports"));
-        assert!(!found(beside, "dependency"), "the multiplications are on the chain");
-        assert!(!found("48 0f af f7", "ports") && !found(alone, "undecided"));
+        assert!(found(chain, Class::Dependency) && found(alone, Class::Ports));
+        assert!(!found(beside, Class::Dependency), "the multiplications are on the chain");
+        assert!(!found("48 0f af f7", Class::Ports) && !found(alone, Class::Undecided));
     }
 }

@@ -6,6 +6,8 @@ use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::documents::estimate::Values;
 use crate::loop_path::{body, decoded};
+use bench::explain::Class;
+use bench::explain::bound_names::{FRONT_END, SLOTS, WIDTH};
 use bench::{Measurement, Options, Profiler, Status};
 use estimate::{Bound, Interval, Isolated};
 use isa::code::Block;
@@ -33,7 +35,7 @@ const SAMPLE: usize = 5;
 pub(super) struct Found {
     pub evidence: Isolated,
     /// As in `tdtool.block/1`.
-    pub bound: Option<String>,
+    pub bound: Option<Class>,
     pub values: Values,
 }
 
@@ -233,16 +235,16 @@ pub(super) fn of(found: &Measurement) -> std::result::Result<Found, String> {
         of.map(|bound| bound.cycles).fold(0.0, f64::max) >= EXPLAINS * throughput.cycles
     };
     let bound = match found.hierarchy.bound {
-        Some("issue-width") => Bound::IssueWidth,
-        Some("front-end") => Bound::FrontEnd,
-        Some("ports" | "dependency" | "store-forwarding") => Bound::Core,
+        Some(Class::IssueWidth) => Bound::IssueWidth,
+        Some(Class::FrontEnd) => Bound::FrontEnd,
+        Some(Class::Ports | Class::Dependency | Class::StoreForwarding) => Bound::Core,
         // Whatever it is, it is behind what delivers and retires instructions.
-        _ if !reaches("front-end") && !reaches("slots") && !reaches("issue-width") => Bound::Core,
+        _ if ![FRONT_END, SLOTS, WIDTH].into_iter().any(reaches) => Bound::Core,
         _ => Bound::Unknown,
     };
     Ok(Found {
         evidence: Isolated { cycles, bound },
-        bound: found.hierarchy.bound.map(str::to_owned),
+        bound: found.hierarchy.bound,
         values: Values::MadeUp(None),
     })
 }

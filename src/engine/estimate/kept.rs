@@ -158,7 +158,7 @@ fn alone(functions: &[Function], isolated: &Isolated) -> Vec<Alone> {
             blocks,
             cycles: cycles.map_err(Clone::clone),
             kind: known.map_or("", |found| name(found.evidence.bound)).to_owned(),
-            bound: known.and_then(|found| found.bound.clone()),
+            bound: known.and_then(|found| found.bound),
             own_values: known.is_some_and(|found| found.values == Values::Own),
             made_up: known.and_then(|found| match &found.values {
                 Values::MadeUp(why) => why.clone(),

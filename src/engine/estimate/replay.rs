@@ -191,7 +191,7 @@ fn found(of: &Alone) -> std::result::Result<Found, String> {
     let bound = bound.map_or(Bound::Unknown, |(bound, _)| *bound);
     Ok(Found {
         evidence: InIsolation { cycles: Interval::new(value, low, high), bound },
-        bound: of.bound.clone(),
+        bound: of.bound,
         values: match of.own_values {
             true => Values::Own,
             false => Values::MadeUp(of.made_up.clone()),

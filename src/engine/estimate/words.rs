@@ -2,6 +2,7 @@
 
 use super::grounds::Grounds;
 use crate::format::percent_bounds;
+use bench::explain::Class;
 use estimate::{Interval, Part, Parts};
 
 /// What is said of a part that is the bottleneck.
@@ -23,11 +24,13 @@ fn label(part: Part) -> (&'static str, &'static str) {
 fn cause(part: Part, grounds: &Grounds) -> String {
     let (_, usual) = label(part);
     let with = |known: &str| format!("{usual} ({known})");
-    match (part, grounds.bound.as_deref(), &grounds.memory) {
+    match (part, grounds.bound, &grounds.memory) {
         (Part::CoreBound, _, _) if grounds.is_division => "goes to division".to_owned(),
-        (Part::CoreBound, Some("ports"), _) => "goes to execution ports".to_owned(),
-        (Part::CoreBound, Some("dependency"), _) => "goes to a loop-carried dependency".to_owned(),
-        (Part::CoreBound, Some("store-forwarding"), _) => {
+        (Part::CoreBound, Some(Class::Ports), _) => "goes to execution ports".to_owned(),
+        (Part::CoreBound, Some(Class::Dependency), _) => {
+            "goes to a loop-carried dependency".to_owned()
+        }
+        (Part::CoreBound, Some(Class::StoreForwarding), _) => {
             "goes to loads that wait for earlier stores (store forwarding)".to_owned()
         }
         (Part::CoreBound, _, _) => with("which of them is not known"),
@@ -131,17 +134,16 @@ mod tests {
             |value, low, high| Share::known(Interval::new(value, low, high), Source::Residual);
         parts.set(Part::CoreBound, share(0.8, 0.7, 0.85));
         parts.set(Part::Unexplained, share(0.2, 0.1, 0.3));
-        let core = |bound: &str, is_division| {
-            let grounds =
-                Grounds { bound: Some(bound.to_owned()), is_division, ..Grounds::default() };
+        let core = |bound: Class, is_division| {
+            let grounds = Grounds { bound: Some(bound), is_division, ..Grounds::default() };
             sentence(&parts, Some(Part::CoreBound), &grounds)
         };
         for (bound, is_division, why) in [
-            ("dependency", false, "a loop-carried dependency"),
-            ("dependency", true, "division"),
-            ("ports", true, "division"),
+            (Class::Dependency, false, "a loop-carried dependency"),
+            (Class::Dependency, true, "division"),
+            (Class::Ports, true, "division"),
             (
-                "undecided",
+                Class::Undecided,
                 false,
                 "ports, dependencies or store forwarding (which of them is not known)",
             ),

@@ -9,6 +9,7 @@ use super::gather::Gathered;
 use super::patterns::{Patterns, patterns, regularity};
 use crate::documents::loads::CriticalRow;
 use loads::access::{Access, Level};
+use loads::class::Class;
 use loads::recorded::{Critical, Judgement, Operation, Regularity, Sum, judge};
 use profile::address_space::ModuleAddress;
 
@@ -93,7 +94,9 @@ fn row(
 
 /// The innermost loop in which the addresses are irregular; else the innermost one.
 fn decisive(access: &Access) -> Option<&Level> {
-    let regular = |level: &&Level| matches!(level.class.name(), "constant" | "stride");
+    let regular = |level: &&Level| {
+        matches!(level.class, Class::Constant | Class::Stride(_) | Class::UnknownStride)
+    };
     access.levels.iter().find(|level| !regular(level)).or(access.innermost())
 }
 

@@ -41,6 +41,6 @@ pub(super) fn measured(
         clock: throughput.map(|t| t.clock.to_owned()),
         violated: result.violated().into_iter().map(str::to_owned).collect(),
         without,
-        bound: result.hierarchy.bound.map(str::to_owned),
+        bound: result.hierarchy.bound,
     })
 }

@@ -77,7 +77,7 @@ pub fn estimate() -> Estimate {
         cycles_per_entry: Some(212.5),
         isolated: Some(4.0),
         entries: Some(1_234_567.0),
-        bound: Some("dependency".into()),
+        bound: Some(bench::explain::Class::Dependency),
         trips: Some(1000.0),
         critical_cycles: Some(4.0),
         reasons: BTreeMap::from([why("mispredicted", "branches were not recorded")]),

@@ -2,7 +2,7 @@
 
 use super::remedy::remedy;
 use super::rows::{Rows, Weight};
-use bench::explain::{Explained, explained};
+use bench::explain::{Cause, Class, Explained, explained};
 use bench::{Bound, Measurement, Status, Throughput, WhatIf};
 
 /// Adds the answer.
@@ -70,18 +70,18 @@ pub fn modes(throughput: &Throughput) -> String {
 }
 
 fn explanation(rows: &mut Rows, report: &Measurement) {
-    let Some(name) = report.hierarchy.bound else { return };
-    let (meaning, remedy) = meaning(name);
-    let found = report.bounds.iter().find(|b| b.name == name);
+    let Some(class) = report.hierarchy.bound else { return };
+    let (meaning, remedy) = meaning(class);
+    let found = report.bounds.iter().find(|b| b.name == class.name());
     let path = found.map_or(&[][..], |b| &b.path);
-    let remedy = if name == "dependency" { of_chain(path).unwrap_or(remedy) } else { remedy };
-    let text = match (path.is_empty(), name) {
+    let remedy = if class == Class::Dependency { of_chain(path).unwrap_or(remedy) } else { remedy };
+    let text = match (path.is_empty(), class) {
         (false, _) => {
             let range = found.map(|b| latency(b)).unwrap_or_default();
             format!("{meaning}: {} → next iteration{range}", path.join(" → "))
         }
-        (true, "undecided") => undecided(report),
-        (true, "unexplained") => format!("{meaning}{}", beyond_l1(report)),
+        (true, Class::Undecided) => undecided(report),
+        (true, Class::Unexplained) => format!("{meaning}{}", beyond_l1(report)),
         (true, _) => meaning.to_owned(),
     };
     rows.add("  bound by:  ", text, Weight::Strong);
@@ -155,46 +155,46 @@ fn of_chain(path: &[String]) -> Option<&'static str> {
 }
 
 /// What a verdict means, and what usually lowers the time then.
-fn meaning(bound: &str) -> (&'static str, &'static str) {
+fn meaning(bound: Class) -> (&'static str, &'static str) {
     match bound {
-        "dependency" => (
+        Class::Dependency => (
             "a loop-carried dependency through registers",
             "shorten this chain; a reduction can be split over several accumulators",
         ),
-        "store-forwarding" => (
+        Class::StoreForwarding => (
             "store-to-load forwarding",
             "keep the value in a register, or load exactly what was stored",
         ),
-        "ports" => (
+        Class::Ports => (
             "execution ports",
             "use fewer instructions of the busiest kind, or others that run on free ports",
         ),
-        "issue-width" => (
+        Class::IssueWidth => (
             "the pipeline's width",
             "use fewer µops: wider vectors, fused or eliminated instructions",
         ),
-        "front-end" => (
+        Class::FrontEnd => (
             "the front end",
             "use shorter or fewer instructions, and align the loop to a cache line",
         ),
-        "sse-avx-transition" => (
+        Class::Assist(Cause::Transition) => (
             "transitions between AVX and SSE code, an assist each: SSE instructions find upper halves that are not zero",
             "vzeroupper before the SSE code, or VEX encodings throughout (-mavx)",
         ),
-        "x87-stack" => (
+        Class::Assist(Cause::X87Stack) => (
             "faults of the x87 register stack, an assist each: it overflows, or an empty register is read",
             "as many pops as loads, and emms after MMX code",
         ),
-        "subnormals" => (
+        Class::Assist(Cause::Subnormals) => (
             "assists for subnormal numbers",
             "set FTZ and DAZ (-ffast-math at link time does), or scale the data",
         ),
-        "suppressed-faults" => (
+        Class::Assist(Cause::SuppressedFaults) => (
             "page faults of masked accesses, suppressed by an assist each",
             "map the pages that the masks leave out, or jump around accesses with empty masks",
         ),
-        "undecided" => ("undecided", ""),
-        _ => ("unexplained: no known bound comes up to the time", ""),
+        Class::Undecided => ("undecided", ""),
+        Class::Unexplained => ("unexplained: no known bound comes up to the time", ""),
     }
 }
 

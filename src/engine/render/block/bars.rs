@@ -2,7 +2,8 @@
 
 use super::layout::WIDTH;
 use super::rows::{Rows, Style, Weight};
-use bench::explain::{Explained, explained, least};
+use bench::explain::bound_names::SLOTS;
+use bench::explain::{Class, Explained, explained, least};
 use bench::{Bound, Measurement, Status, Throughput};
 
 /// Columns of the longest bar, and on a narrow page.
@@ -60,10 +61,10 @@ pub fn bars(rows: &mut Rows, report: &Measurement, style: &Style) {
     }
 }
 
-/// Whether `verdict` is the name of this bound. Slots are the width, measured with other
+/// Whether `verdict` is about this bound. Slots are the width, measured with other
 /// instructions; ports are measured and, where a table has them, computed.
-fn is_named(bound: &Bound, verdict: &str) -> bool {
-    bound.name == verdict || (verdict == "issue-width" && bound.name == "slots")
+fn is_named(bound: &Bound, verdict: Class) -> bool {
+    bound.name == verdict.name() || (verdict == Class::IssueWidth && bound.name == SLOTS)
 }
 
 /// What the bound that the verdict names explains of the time: its range may reach it in part only.

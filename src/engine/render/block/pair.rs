@@ -5,6 +5,7 @@ use super::remedy::{again, remedy};
 use crate::documents::block_pair::BlockPair;
 use crate::format;
 use crate::render::width::Page;
+use bench::explain::Class;
 use bench::{Measurement, Status};
 use std::collections::BTreeSet;
 
@@ -94,7 +95,7 @@ fn ipc(m: &Measurement) -> String {
 }
 
 fn bound_by(m: &Measurement) -> &str {
-    m.hierarchy.bound.unwrap_or("not known")
+    m.hierarchy.bound.map_or("not known", Class::name)
 }
 
 /// The bound or its range; refuted ones say so.

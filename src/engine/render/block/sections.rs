@@ -39,7 +39,7 @@ pub fn evidence(rows: &mut Rows, report: &Measurement) {
     let verdict = &*report.hierarchy.verdict;
     // The answer has named the bound.
     let after_name =
-        report.hierarchy.bound.and_then(|b| verdict.strip_prefix(b)?.strip_prefix(": "));
+        report.hierarchy.bound.and_then(|b| verdict.strip_prefix(b.name())?.strip_prefix(": "));
     match after_name {
         Some(why) => rows.plain("evidence: ", why),
         None => rows.plain("explanation: ", verdict),

@@ -1,6 +1,7 @@
 //! Reports made by hand, and what a reader of them needs to see.
 
 use super::*;
+use bench::explain::Class;
 use bench::{
     Assumption, Bound, Code, FaultLocation, FormResult, Forms, Hierarchy, Line, Miss, Mode,
     Outcome, SCHEMA, Samples, Status, Throughput, Values, WhatIf,
@@ -132,7 +133,7 @@ fn bound(name: &'static str, cycles: f64) -> Bound {
 /// A block that the dependency of 4 cycles explains.
 fn explained() -> Measurement {
     let mut hierarchy = Hierarchy::not_measured("no PMU counts here", &level_1());
-    hierarchy.bound = Some("dependency");
+    hierarchy.bound = Some(Class::Dependency);
     hierarchy.verdict = "dependency: its longest chain takes 4.00".into();
     // A sum of latencies that are ranges: as low as their low ends.
     let chain = Bound {

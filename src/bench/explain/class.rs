@@ -1,0 +1,108 @@
+//! What bounds a block.
+
+use super::bound_names;
+use super::cause::Cause;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What bounds a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Class {
+    /// Fetching and decoding: slower than the pipeline is wide.
+    FrontEnd,
+    /// Issue slots: as many operations as the pipeline issues per cycle.
+    IssueWidth,
+    /// Execution ports, or a unit that is not pipelined.
+    Ports,
+    /// A loop-carried dependency through registers and flags.
+    Dependency,
+    /// A loop-carried dependency through memory, or loads that wait for stores.
+    StoreForwarding,
+    /// Assists, for this cause.
+    Assist(Cause),
+    /// Several bounds reach the time within the errors.
+    Undecided,
+    /// No bound does.
+    Unexplained,
+}
+
+impl Class {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::FrontEnd,
+        Self::IssueWidth,
+        Self::Ports,
+        Self::Dependency,
+        Self::StoreForwarding,
+        Self::Assist(Cause::Transition),
+        Self::Assist(Cause::X87Stack),
+        Self::Assist(Cause::Subnormals),
+        Self::Assist(Cause::SuppressedFaults),
+        Self::Undecided,
+        Self::Unexplained,
+    ];
+
+    /// As documents have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FrontEnd => bound_names::FRONT_END,
+            Self::IssueWidth => bound_names::WIDTH,
+            Self::Ports => bound_names::PORTS,
+            Self::Dependency => bound_names::DEPENDENCY,
+            Self::StoreForwarding => bound_names::FORWARDING,
+            Self::Assist(cause) => cause.name(),
+            Self::Undecided => "undecided",
+            Self::Unexplained => "unexplained",
+        }
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl From<Class> for String {
+    fn from(class: Class) -> Self {
+        class.name().to_owned()
+    }
+}
+
+impl TryFrom<String> for Class {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|class| class.name() == name);
+        found.ok_or_else(|| format!("nothing bounds a block that is called `{name}`"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Documents have these names.
+    #[test]
+    fn names_are_those_of_documents() {
+        let names = [
+            "front-end",
+            "issue-width",
+            "ports",
+            "dependency",
+            "store-forwarding",
+            "sse-avx-transition",
+            "x87-stack",
+            "subnormals",
+            "suppressed-faults",
+            "undecided",
+            "unexplained",
+        ];
+        for (class, name) in Class::ALL.into_iter().zip(names) {
+            assert_eq!(serde_json::to_value(class).unwrap(), name);
+            assert_eq!(serde_json::from_value::<Class>(name.into()).unwrap(), class);
+        }
+        assert!(serde_json::from_value::<Class>("slots".into()).is_err());
+    }
+}
