@@ -45,6 +45,11 @@ impl Part {
             Self::Unexplained => "unexplained",
         }
     }
+
+    /// The part with this name.
+    pub fn of(name: &str) -> Option<Self> {
+        ALL.into_iter().find(|part| part.name() == name)
+    }
 }
 
 /// Where a share comes from that is known.
@@ -57,26 +62,12 @@ pub enum Source {
     /// A loop or block measured in isolation.
     Isolated,
     /// What is left, where loads are known to miss often enough for it, or code not to fit.
+    Inferred,
+    /// What is left of all.
     Residual,
     /// Nothing is there that could take time: no loads that miss, code that fits, another bound in isolation.
     Excluded,
 }
-
-impl Source {
-    /// As in documents.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Counted => "counted",
-            Self::Modelled => "modelled",
-            Self::Isolated => "measured in isolation",
-            Self::Residual => "residual",
-            Self::Excluded => "excluded",
-        }
-    }
-}
-
-/// As in documents: of a share that is not known.
-pub const UNKNOWN: &str = "bounded";
 
 /// One part's share of the time, 0 to 1; or the most that it can be, where it is not known. The latter is above 0: what
 /// can only be 0 is known.
@@ -121,11 +112,6 @@ impl Share {
     #[must_use]
     pub fn because(self, reason: Option<String>) -> Self {
         Self { reason, ..self }
-    }
-
-    /// The name of its source, as in documents.
-    pub fn source_name(&self) -> &'static str {
-        self.source.map_or(UNKNOWN, Source::name)
     }
 
     /// As far as another interval of it goes: one that can only be 0 is known to be none.
@@ -255,7 +241,7 @@ mod tests {
             (Part::CoreBound, 0.1, 0.0),
         ];
         for (part, value, low) in all {
-            parts.set(part, Share::known(Interval::new(value, low, 1.0), Source::Residual));
+            parts.set(part, Share::known(Interval::new(value, low, 1.0), Source::Inferred));
         }
         let parts = parts.tightened();
         let high = |part| parts.of(part).share.high;

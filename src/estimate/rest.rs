@@ -274,7 +274,7 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
 fn source(part: Part) -> Source {
     match part {
         Part::CoreBound => Source::Modelled,
-        _ => Source::Residual,
+        _ => Source::Inferred,
     }
 }
 

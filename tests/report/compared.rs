@@ -4,7 +4,7 @@ use crate::support::csv::fields;
 use crate::support::files::Folder;
 use crate::support::run::tdtool;
 use crate::support::tools::available;
-use engine::documents::estimate::{Estimate, Parts, Row, Share};
+use engine::documents::estimate::{Bottleneck, Estimate, Part, Parts, Row, Share};
 use engine::documents::estimate_code::Instruction;
 use engine::documents::report_code::Sampled;
 use engine::documents::{Report, Source};
@@ -23,7 +23,7 @@ pub fn estimated(folder: &Folder, name: &str, ms: f64, at: u64, memory: f64) -> 
         start: format!("{start:#x}"),
         end: format!("{end:#x}"),
         share: 0.5,
-        bottleneck: if memory > 0.5 { "memory_bound" } else { "retiring" }.to_owned(),
+        bottleneck: Bottleneck(Some(if memory > 0.5 { Part::MemoryBound } else { Part::Retiring })),
         parts: parts.clone(),
         ..Row::default()
     };

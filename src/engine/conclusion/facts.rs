@@ -15,7 +15,7 @@ pub(super) fn kernel(report: &Report) -> f64 {
 /// Whether mispredicted branches are the bottleneck, of the estimate or of the counted tree.
 pub(super) fn is_mispredicted(report: &Report) -> bool {
     if let Some(estimate) = &report.estimate {
-        return estimate.program.bottleneck == Part::BadSpeculation.name();
+        return estimate.program.bottleneck.0 == Some(Part::BadSpeculation);
     }
     let parent = |node: &&NodeRow| {
         let is_it =

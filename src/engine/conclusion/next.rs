@@ -143,14 +143,14 @@ fn branches(report: &Report, of: &Subject) -> Option<Step> {
 
 /// What shows more of a row of the estimate.
 fn further(row: &Row) -> Option<Step> {
-    let why = match row.bottleneck.as_str() {
-        "bad_speculation" => "which branches are mispredicted",
-        "memory_bound" => "which loads miss, and where their data is",
-        "core_bound" => "what bounds it in isolation",
-        "retiring" => "which ports its instructions use",
-        "fetch_bandwidth" => "what holds the front end up",
-        "fetch_latency" => "how large the hot code is",
-        _ => "what its branches and loads do",
+    let why = match row.bottleneck.0 {
+        Some(Part::BadSpeculation) => "which branches are mispredicted",
+        Some(Part::MemoryBound) => "which loads miss, and where their data is",
+        Some(Part::CoreBound) => "what bounds it in isolation",
+        Some(Part::Retiring) => "which ports its instructions use",
+        Some(Part::FetchBandwidth) => "what holds the front end up",
+        Some(Part::FetchLatency) => "how large the hot code is",
+        Some(Part::Unexplained) | None => "what its branches and loads do",
     };
     (!row.next.is_empty()).then(|| Step { why: why.to_owned(), command: row.next.clone() })
 }
@@ -182,7 +182,7 @@ fn is_other_alone(report: &Report, of: &LoopRow) -> bool {
     loops.any(|row| {
         let head = row.head.as_ref().unwrap_or(&row.start);
         (&row.module, head) == (&of.code.path, &of.head)
-            && (row.bottleneck == Part::BadSpeculation.name()
+            && (row.bottleneck.0 == Some(Part::BadSpeculation)
                 || row.trips.is_some_and(|trips| trips < SHORT))
     })
 }
@@ -215,7 +215,7 @@ fn hottest(report: &Report, is_live: bool) -> Option<Step> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::documents::estimate::Estimate;
+    use crate::documents::estimate::{Bottleneck, Estimate};
     use crate::documents::report::{NodeRow, Source};
     use crate::documents::report_code::{CodeRow, FunctionRow};
 
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_loop_of_mispredicted_branches_is_not_offered_in_isolation() {
-        let speculation = || Part::BadSpeculation.name().to_owned();
+        let speculation = Bottleneck(Some(Part::BadSpeculation));
         let mut report = recording(&["OWN"]);
         let mut estimate = Estimate::default();
         estimate.program.next = "tdtool count --branches -- x".into();
@@ -266,14 +266,14 @@ mod tests {
         let row = Row {
             module: report.loops[0].code.path.clone(),
             start: "0x20".into(),
-            bottleneck: speculation(),
+            bottleneck: speculation,
             ..Row::default()
         };
         report.estimate.as_mut().unwrap().loops = vec![row];
         assert_eq!(commands(&report), all[..1], "of the loop");
         let estimate = report.estimate.as_mut().unwrap();
         estimate.loops.clear();
-        estimate.program.bottleneck = speculation();
+        estimate.program.bottleneck = speculation;
         assert_eq!(commands(&report), all[..1], "of the program");
     }
 

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-pub use super::estimate_parts::{Node, Parts, Share};
+pub use super::estimate_parts::{Bottleneck, Node, Parts, Share, ShareSource};
+pub use estimate::Part;
 
 /// What a piece was measured with in isolation.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,7 +91,7 @@ pub struct RegionParts {
     /// Share of them in loops and blocks that run elsewhere, too: what these divide into there is not known apart.
     pub shared: f64,
     /// The largest part, or `undecided`.
-    pub bottleneck: String,
+    pub bottleneck: Bottleneck,
     /// The parts; their values sum to 1.
     pub parts: Parts,
 }
@@ -126,7 +127,7 @@ pub struct Row {
     /// Entries, of a loop its iterations, in a run.
     pub entries: Option<f64>,
     /// The largest part, or `undecided`.
-    pub bottleneck: String,
+    pub bottleneck: Bottleneck,
     /// The parts; their values sum to 1.
     pub parts: Parts,
     /// Cycles of an entry in isolation, if measured.

@@ -1,7 +1,7 @@
 //! The source lines of a function of an estimate.
 
 use super::estimate_code::Instruction;
-use super::estimate_parts::Parts;
+use super::estimate_parts::{Bottleneck, Parts};
 use serde::{Deserialize, Serialize};
 
 /// A source line with samples.
@@ -17,7 +17,7 @@ pub struct SourceLine {
     /// Share of all samples.
     pub share: f64,
     /// That of its loops and blocks, or `undecided` where they differ.
-    pub bottleneck: String,
+    pub bottleneck: Bottleneck,
     /// The mean parts of its loops and blocks.
     pub parts: Parts,
     /// Its instructions.

@@ -1,7 +1,44 @@
 //! The parts of the time of an estimate, and the tree that they make.
 
-use estimate::parts::UNKNOWN;
+use estimate::{Part, Source};
 use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The largest part of a time; none where it is not decided which that is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Bottleneck(pub Option<Part>);
+
+impl Bottleneck {
+    /// As in documents: that of the part, or `undecided`.
+    pub fn name(self) -> &'static str {
+        self.0.map_or("undecided", Part::name)
+    }
+
+    /// In words: `memory bound`.
+    pub fn words(self) -> String {
+        self.name().replace('_', " ")
+    }
+}
+
+impl From<Bottleneck> for String {
+    fn from(of: Bottleneck) -> Self {
+        of.name().to_owned()
+    }
+}
+
+impl TryFrom<String> for Bottleneck {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        match Part::of(&name) {
+            None if !["undecided", ""].contains(&name.as_str()) => {
+                Err(format!("no part of the time is called `{name}`"))
+            }
+            found => Ok(Self(found)),
+        }
+    }
+}
 
 /// Into what the time divides.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -31,12 +68,62 @@ pub struct Share {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// `counted`, `modelled`, `measured in isolation`, `residual`, `excluded` (nothing is there that could take time), or
-    /// `bounded`: not known, at most `high`. Older documents have `no evidence` for it.
-    pub source: String,
+    /// Where it comes from.
+    pub source: ShareSource,
     /// What it may be instead, or why it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// Where a share comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShareSource {
+    /// Exact counts and the µop table, over sampled time.
+    Counted,
+    /// A model: mispredictions × their cost, latencies of dependent instructions.
+    Modelled,
+    /// Loops and blocks in isolation.
+    #[serde(rename = "measured in isolation")]
+    Isolated,
+    /// What is left, as far as loads or code can account for it. Older documents have `residual` for it.
+    Inferred,
+    /// What is left of all: what is unexplained.
+    Residual,
+    /// Nothing is there that could take time.
+    #[default]
+    #[serde(alias = "")]
+    Excluded,
+    /// Not known, at most the upper end. Older documents have `no evidence` for it.
+    #[serde(alias = "no evidence")]
+    Bounded,
+    /// Of Frontend and Backend Bound.
+    #[serde(rename = "sum of its parts")]
+    Sum,
+    /// Of a source line whose blocks have different ones.
+    #[serde(rename = "of several blocks")]
+    Several,
+}
+
+impl From<Option<Source>> for ShareSource {
+    fn from(of: Option<Source>) -> Self {
+        match of {
+            Some(Source::Counted) => Self::Counted,
+            Some(Source::Modelled) => Self::Modelled,
+            Some(Source::Isolated) => Self::Isolated,
+            Some(Source::Inferred) => Self::Inferred,
+            Some(Source::Residual) => Self::Residual,
+            Some(Source::Excluded) => Self::Excluded,
+            None => Self::Bounded,
+        }
+    }
+}
+
+/// As in documents.
+impl fmt::Display for ShareSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 impl Parts {
@@ -114,16 +201,16 @@ impl Parts {
 impl Share {
     /// Whether there is a value; else only the interval and the reason are known.
     pub fn has_value(&self) -> bool {
-        self.value > 0.0 || ![UNKNOWN, "no evidence"].contains(&self.source.as_str())
+        self.value > 0.0 || self.source != ShareSource::Bounded
     }
 
     /// The sum of two parts; their errors add up.
     fn plus(&self, other: &Self) -> Self {
         let unknown = [self, other].into_iter().find(|part| !part.has_value());
         let source = match unknown {
-            _ if self.source == other.source => self.source.clone(),
-            Some(part) if self.value + other.value <= 0.0 => part.source.clone(),
-            _ => "sum of its parts".to_owned(),
+            _ if self.source == other.source => self.source,
+            Some(part) if self.value + other.value <= 0.0 => part.source,
+            _ => ShareSource::Sum,
         };
         Self {
             value: self.value + other.value,
@@ -138,16 +225,17 @@ impl Share {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{from_value, to_value};
 
     /// What may be anything up to a bound is not shown as 0.
     #[test]
     fn what_is_bounded_has_no_value() {
-        let of =
-            |value, source: &str| Share { value, source: source.to_owned(), ..Share::default() };
-        assert!(!of(0.0, "bounded").has_value());
-        assert!(of(0.1, "bounded").has_value() && of(0.0, "residual").has_value());
+        let of = |value, source| Share { value, source, ..Share::default() };
+        let (none, unknown) = (of(0.0, ShareSource::Excluded), of(0.0, ShareSource::Bounded));
+        assert!(!unknown.has_value());
+        assert!(of(0.1, ShareSource::Bounded).has_value());
+        assert!(of(0.0, ShareSource::Residual).has_value());
         // Nor is the sum of nothing and of that.
-        let (none, unknown) = (of(0.0, "excluded"), of(0.0, "bounded"));
         assert!(!none.plus(&unknown).has_value() && !unknown.plus(&none).has_value());
         assert!(none.plus(&none).has_value());
     }
@@ -155,23 +243,46 @@ mod tests {
     /// By hand: 0.5 (0.4 to 0.6) and 0.2 (0.1 to 0.5) are 0.7 (0.5 to 1, the whole).
     #[test]
     fn backend_bound_is_the_sum_of_its_parts_with_both_errors() {
-        let of = |value, low, high, source: &str| Share {
-            value,
-            low,
-            high,
-            source: source.to_owned(),
-            reason: None,
-        };
+        let of = |value, low, high, source| Share { value, low, high, source, reason: None };
         let parts = Parts {
-            core_bound: of(0.5, 0.4, 0.6, "measured in isolation"),
-            memory_bound: of(0.2, 0.1, 0.5, "residual"),
+            core_bound: of(0.5, 0.4, 0.6, ShareSource::Isolated),
+            memory_bound: of(0.2, 0.1, 0.5, ShareSource::Inferred),
             ..Parts::default()
         };
         let tree = parts.tree();
         let backend = tree.iter().find(|node| node.id == "backend_bound").unwrap();
-        let Share { value, low, high, ref source, .. } = backend.share;
+        let Share { value, low, high, source, .. } = backend.share;
         assert!((value - 0.7).abs() < 1e-12 && (low - 0.5).abs() < 1e-12, "{backend:?}");
-        assert_eq!((high, source.as_str()), (1.0, "sum of its parts"));
+        assert_eq!((high, source), (1.0, ShareSource::Sum));
         assert!((parts.level1()[3] - 0.7).abs() < 1e-12);
+    }
+
+    /// Documents have these names, and older ones others.
+    #[test]
+    fn names_of_sources_and_bottlenecks_are_fixed() {
+        let all = [
+            (Some(Source::Counted), "counted"),
+            (Some(Source::Modelled), "modelled"),
+            (Some(Source::Isolated), "measured in isolation"),
+            (Some(Source::Inferred), "inferred"),
+            (Some(Source::Residual), "residual"),
+            (Some(Source::Excluded), "excluded"),
+            (None, "bounded"),
+        ];
+        let all = all.map(|(source, name)| (ShareSource::from(source), name));
+        let made =
+            [(ShareSource::Sum, "sum of its parts"), (ShareSource::Several, "of several blocks")];
+        for (source, name) in all.into_iter().chain(made) {
+            assert_eq!(to_value(source).unwrap(), name);
+            assert_eq!(source.to_string(), name);
+            assert_eq!(from_value::<ShareSource>(name.into()).unwrap(), source);
+        }
+        assert_eq!(from_value::<ShareSource>("no evidence".into()).unwrap(), ShareSource::Bounded);
+        for (part, name) in [(None, "undecided"), (Some(Part::MemoryBound), "memory_bound")] {
+            assert_eq!(to_value(Bottleneck(part)).unwrap(), name);
+            assert_eq!(from_value::<Bottleneck>(name.into()).unwrap(), Bottleneck(part));
+        }
+        assert_eq!(Bottleneck(Some(Part::MemoryBound)).words(), "memory bound");
+        assert!(from_value::<Bottleneck>("dram".into()).is_err());
     }
 }

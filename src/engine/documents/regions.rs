@@ -1,6 +1,6 @@
 //! Regions that a program marks, `tdtool.regions/1`.
 
-use super::estimate::Parts;
+use super::estimate::{Bottleneck, Parts};
 use super::exit::Exit;
 use super::per_function::FunctionNode;
 use serde::{Deserialize, Serialize};
@@ -73,7 +73,7 @@ pub struct RegionTree {
     pub parts: Option<Parts>,
     /// The largest part of an estimate, or `undecided`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bottleneck: Option<String>,
+    pub bottleneck: Option<Bottleneck>,
     /// Of an estimate, the share of its samples in loops and blocks that run elsewhere, too; intervals allow for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<f64>,

@@ -1,7 +1,7 @@
 //! The source lines of the document's functions: the parts of a line's time are those of the loops and blocks that
 //! its samples are in.
 
-use crate::documents::estimate::{Parts, Row, Share};
+use crate::documents::estimate::{Bottleneck, Parts, Row, Share, ShareSource};
 use crate::documents::estimate_code::Instruction;
 use crate::documents::estimate_lines::SourceLine;
 use crate::hot::source::Sources;
@@ -28,16 +28,15 @@ pub(super) fn lines(pieces: &[&Row], sources: &mut Sources) -> Vec<SourceLine> {
         let of = |(one, piece): &(&Instruction, &Row)| (one.share, piece.parts.clone());
         let weighted: Vec<(f64, Parts)> = code.values().map(of).collect();
         let share = weighted.iter().map(|(share, _)| share).sum();
-        let mut named =
-            code.values().filter(|(one, _)| one.samples > 0).map(|(_, p)| &p.bottleneck);
-        let first = named.next().cloned().unwrap_or_else(|| "undecided".to_owned());
-        let is_one = named.all(|other| *other == first);
+        let mut named = code.values().filter(|(one, _)| one.samples > 0).map(|(_, p)| p.bottleneck);
+        let first = named.next().unwrap_or_default();
+        let is_one = named.all(|other| other == first);
         SourceLine {
             file: file.to_owned(),
             line,
             text: sources.line(file, line),
             share,
-            bottleneck: if is_one { first } else { "undecided".to_owned() },
+            bottleneck: if is_one { first } else { Bottleneck::default() },
             parts: mean(&weighted),
             code: code.values().map(|(one, _)| (*one).clone()).collect(),
         }
@@ -53,9 +52,9 @@ fn mean(of: &[(f64, Parts)]) -> Parts {
             let sum: f64 = of.iter().map(|(weight, parts)| weight * value(pick(parts))).sum();
             if all > 0.0 { sum / all } else { 0.0 }
         };
-        let mut sources = of.iter().map(|(_, parts)| &pick(parts).source);
-        let source = sources.next().cloned().unwrap_or_default();
-        let is_one = sources.all(|other| *other == source);
+        let mut sources = of.iter().map(|(_, parts)| pick(parts).source);
+        let source = sources.next().unwrap_or_default();
+        let is_one = sources.all(|other| other == source);
         let unknown = of.iter().map(|(_, parts)| pick(parts)).find(|share| !share.has_value());
         let is_none = of.iter().all(|(_, parts)| pick(parts).value <= 0.0);
         Share {
@@ -64,8 +63,8 @@ fn mean(of: &[(f64, Parts)]) -> Parts {
             high: sum(|share| share.high),
             source: match unknown {
                 _ if is_one => source,
-                Some(share) if is_none => share.source.clone(),
-                _ => "of several blocks".to_owned(),
+                Some(share) if is_none => share.source,
+                _ => ShareSource::Several,
             },
             reason: None,
         }
@@ -84,8 +83,9 @@ fn mean(of: &[(f64, Parts)]) -> Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use estimate::Part;
 
-    fn piece(bottleneck: &str, memory: f64, code: &[(&str, u32, f64)]) -> Row {
+    fn piece(bottleneck: Part, memory: f64, code: &[(&str, u32, f64)]) -> Row {
         let one = |(address, line, share): &(&str, u32, f64)| Instruction {
             address: (*address).to_owned(),
             samples: (share * 100.0) as u64,
@@ -95,7 +95,7 @@ mod tests {
         };
         let memory_bound = Share { value: memory, ..Share::default() };
         Row {
-            bottleneck: bottleneck.to_owned(),
+            bottleneck: Bottleneck(Some(bottleneck)),
             parts: Parts { memory_bound, ..Parts::default() },
             code: code.iter().map(one).collect(),
             ..Row::default()
@@ -106,14 +106,15 @@ mod tests {
     /// copy of the inner instruction does not count twice.
     #[test]
     fn a_line_has_the_weighted_parts_of_its_pieces() {
-        let inner = piece("memory_bound", 0.8, &[("0x10", 1, 0.3)]);
+        let inner = piece(Part::MemoryBound, 0.8, &[("0x10", 1, 0.3)]);
         let outer =
-            piece("core_bound", 0.4, &[("0x8", 1, 0.1), ("0x10", 1, 0.3), ("0x18", 2, 0.2)]);
+            piece(Part::CoreBound, 0.4, &[("0x8", 1, 0.1), ("0x10", 1, 0.3), ("0x18", 2, 0.2)]);
         let found = lines(&[&inner, &outer], &mut Sources::new(&[], "none"));
         assert_eq!(found.len(), 2);
         assert!((found[0].share - 0.4).abs() < 1e-12, "{:?}", found[0]);
         assert!((found[0].parts.memory_bound.value - 0.7).abs() < 1e-12, "{:?}", found[0]);
-        assert_eq!((found[0].bottleneck.as_str(), found[0].code.len()), ("undecided", 2));
-        assert_eq!((found[1].bottleneck.as_str(), found[1].text.clone()), ("core_bound", None));
+        assert_eq!((found[0].bottleneck, found[0].code.len()), (Bottleneck(None), 2));
+        let core = Bottleneck(Some(Part::CoreBound));
+        assert_eq!((found[1].bottleneck, found[1].text.clone()), (core, None));
     }
 }

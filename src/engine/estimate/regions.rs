@@ -8,8 +8,8 @@ use super::evidence::Context;
 use super::pieces::Function;
 use super::rows::shares;
 use super::schedule::Isolated;
-use crate::documents::estimate::RegionParts;
-use estimate::{Part, Parts, bottleneck};
+use crate::documents::estimate::{Bottleneck, RegionParts};
+use estimate::{Parts, bottleneck};
 use profile::address_space::ModuleAddress;
 use profile::hot::{Profile, RegionSamples};
 use std::collections::{BTreeMap, HashMap};
@@ -64,7 +64,7 @@ pub(super) fn regions(
             thread: *thread,
             samples: sum.samples,
             shared,
-            bottleneck: bottleneck(&parts).map_or("undecided", Part::name).to_owned(),
+            bottleneck: Bottleneck(bottleneck(&parts)),
             parts: shares(&parts),
         }
     };

@@ -10,7 +10,7 @@ use super::pieces::{Function, Kind, Piece};
 use super::schedule::{Isolated, not_measured};
 use super::words::sentence;
 use crate::core_model::CoreModel;
-use crate::documents::estimate::{Estimate, Parts as PartsRow, Row, Share as ShareRow};
+use crate::documents::estimate::{Bottleneck, Estimate, Parts as PartsRow, Row, Share as ShareRow};
 use estimate::{Evidence, Part, Parts, Share, bottleneck, together};
 
 /// Functions that were not looked at are named from this share on.
@@ -177,7 +177,6 @@ fn unknown_row(name: &str, share: f64, why: &str) -> Row {
     Row {
         name: name.to_owned(),
         share,
-        bottleneck: "undecided".to_owned(),
         sentence: sentence(&parts, None, &Grounds::default()),
         parts: shares(&parts),
         ..Row::default()
@@ -248,7 +247,7 @@ fn piece_row(
 fn row(parts: &Parts, place: Option<&Place>, grounds: Grounds) -> Row {
     let found = bottleneck(parts);
     Row {
-        bottleneck: found.map_or("undecided", Part::name).to_owned(),
+        bottleneck: Bottleneck(found),
         parts: shares(parts),
         sentence: sentence(parts, found, &grounds),
         next: place.map_or(String::new(), |place| next(parts, place)),
@@ -266,7 +265,7 @@ pub(super) fn shares(parts: &Parts) -> PartsRow {
             value: of.share.value,
             low: of.share.low,
             high: of.share.high,
-            source: of.source_name().to_owned(),
+            source: of.source.into(),
             reason: of.reason.clone(),
         }
     };

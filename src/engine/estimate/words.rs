@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn loads_far_above_the_latency_of_memory_get_advice() {
         let mut parts = Parts::none();
-        parts.set(Part::MemoryBound, Share::known(Interval::exact(1.0), Source::Residual));
+        parts.set(Part::MemoryBound, Share::known(Interval::exact(1.0), Source::Inferred));
         let grounds = Grounds {
             memory: Some("`mov rax,[rax]` at 0x20".to_owned()),
             walks: Some((213.9, 52.6)),
@@ -131,7 +131,7 @@ mod tests {
     fn a_sentence_names_the_part_with_its_interval() {
         let mut parts = Parts::none();
         let share =
-            |value, low, high| Share::known(Interval::new(value, low, high), Source::Residual);
+            |value, low, high| Share::known(Interval::new(value, low, high), Source::Inferred);
         parts.set(Part::CoreBound, share(0.8, 0.7, 0.85));
         parts.set(Part::Unexplained, share(0.2, 0.1, 0.3));
         let core = |bound: Class, is_division| {

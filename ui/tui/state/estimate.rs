@@ -103,7 +103,7 @@ impl Estimated {
 
     /// The row of the program's bottleneck; of an undecided one, that of its largest part.
     pub fn bottleneck(&self) -> Option<usize> {
-        let named = &self.document.as_ref()?.program.bottleneck;
+        let named = self.document.as_ref()?.program.bottleneck.name();
         let is_sum = |id: &str| ["frontend_bound", "backend_bound"].contains(&id);
         let parts = self.program.shown.iter().enumerate().filter_map(|(row, of)| match of {
             ProgramRow::Node(node) if !is_sum(node.id) => Some((row, node)),
@@ -145,7 +145,7 @@ impl Estimated {
             row.module == of.module && address(&row.start).is_some_and(|at| from <= at && at < to)
         };
         let fits = |row: &Row| {
-            let text = format!("{} {}", row.start, row.bottleneck);
+            let text = format!("{} {}", row.start, row.bottleneck.name());
             is_own(row) && matches(&text, &self.code.filter)
         };
         let loops = document.loops.iter().enumerate().filter(|(_, row)| fits(row));
@@ -238,7 +238,7 @@ impl HasFunctions for Estimate {
 
 /// What search and filter look at.
 fn text(row: &Row) -> String {
-    format!("{} {} {}", row.name, row.start, row.bottleneck)
+    format!("{} {} {}", row.name, row.start, row.bottleneck.name())
 }
 
 /// The tree of the program, and the time that is not divided.

@@ -9,6 +9,7 @@ use crate::tui::update::update;
 use engine::documents::diff::code::{CodeDiff, CodeRow, Matched};
 use engine::documents::diff::row::Side;
 use engine::documents::diff::{Diff, DiffRow, diff};
+use engine::documents::estimate::{Bottleneck, Part};
 use engine::documents::{Report, Source};
 
 /// Times of a row in A and B with an error of 10 ms each.
@@ -35,7 +36,7 @@ fn row(name: &str, a: Option<f64>, b: Option<f64>) -> CodeRow {
         end: [None, None],
         matched: Matched::Name,
         time: time(name, a, b),
-        bottleneck: [Some("memory_bound".into()), Some("retiring".into())],
+        bottleneck: [Part::MemoryBound, Part::Retiring].map(|part| Some(Bottleneck(Some(part)))),
         cycles_per_entry: [Some(212.5), Some(4.25)],
         entries: [Some(1e6), Some(1e6)],
         level1: both.map(|one| one.map(|_| [0.25, 0.0, 0.0, 0.5, 0.25])),

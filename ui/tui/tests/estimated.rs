@@ -7,39 +7,46 @@ use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::look::Look;
 use crate::tui::state::{Searchable, State};
 use crate::tui::update::update;
+use bench::explain::Class;
 use engine::documents::count::LevelShare;
-use engine::documents::estimate::{Estimate, Parts, Row, Run, Share};
+use engine::documents::estimate::{
+    Bottleneck, Estimate, Part, Parts, Row, Run, Share, ShareSource,
+};
 use engine::documents::estimate_code::{Causes, Instruction};
 use engine::documents::estimate_lines::SourceLine;
 use engine::documents::{Report, Source};
 use engine::estimate::Step;
 use std::collections::BTreeMap;
 
-fn share(value: f64, source: &str) -> Share {
+fn share(value: f64, source: ShareSource) -> Share {
     let (low, high) = ((value - 0.03_f64).max(0.0), (value + 0.04_f64).min(1.0));
-    Share { value, low, high, source: source.into(), reason: None }
+    Share { value, low, high, source, reason: None }
 }
 
 fn parts(retiring: f64, core: f64, memory: f64) -> Parts {
-    let mut unexplained = share(1.0 - retiring - core - memory, "residual");
+    let mut unexplained = share(1.0 - retiring - core - memory, ShareSource::Residual);
     unexplained.reason = Some("stores that miss are not divided".into());
     Parts {
-        retiring: share(retiring, "counted"),
-        bad_speculation: share(0.0, "no evidence"),
-        fetch_bandwidth: share(0.0, "no evidence"),
-        fetch_latency: share(0.0, "no evidence"),
-        core_bound: share(core, "measured in isolation"),
-        memory_bound: share(memory, "residual"),
+        retiring: share(retiring, ShareSource::Counted),
+        bad_speculation: share(0.0, ShareSource::Bounded),
+        fetch_bandwidth: share(0.0, ShareSource::Bounded),
+        fetch_latency: share(0.0, ShareSource::Bounded),
+        core_bound: share(core, ShareSource::Isolated),
+        memory_bound: share(memory, ShareSource::Inferred),
         unexplained,
     }
 }
 
-fn row(name: &str, (start, end): (&str, &str), of: f64, bottleneck: &str, parts: Parts) -> Row {
+fn row(
+    name: &str,
+    (start, end): (&str, &str),
+    of: f64,
+    bottleneck: Option<Part>,
+    parts: Parts,
+) -> Row {
     let sentence = match bottleneck {
-        "undecided" => {
-            "Undecided between Core Bound 40 % (37-44 %) and Memory Bound 38 % (35-42 %)."
-        }
-        "core_bound" => "Core Bound: 60 % (57-64 %) of its time goes to ports (divider).",
+        None => "Undecided between Core Bound 40 % (37-44 %) and Memory Bound 38 % (35-42 %).",
+        Some(Part::CoreBound) => "Core Bound: 60 % (57-64 %) of its time goes to ports (divider).",
         _ => "Memory Bound: 70 % (67-74 %) of its time goes to loads that miss the first cache.",
     };
     Row {
@@ -48,7 +55,7 @@ fn row(name: &str, (start, end): (&str, &str), of: f64, bottleneck: &str, parts:
         start: start.into(),
         end: end.into(),
         share: of,
-        bottleneck: bottleneck.into(),
+        bottleneck: Bottleneck(bottleneck),
         parts,
         sentence: sentence.into(),
         next: "tdtool prefetch -- ./mix".into(),
@@ -77,7 +84,7 @@ pub fn estimate() -> Estimate {
         cycles_per_entry: Some(212.5),
         isolated: Some(4.0),
         entries: Some(1_234_567.0),
-        bound: Some(bench::explain::Class::Dependency),
+        bound: Some(Class::Dependency),
         trips: Some(1000.0),
         critical_cycles: Some(4.0),
         reasons: BTreeMap::from([why("mispredicted", "branches were not recorded")]),
@@ -86,22 +93,22 @@ pub fn estimate() -> Estimate {
             line("0x1143", "ffc9", "dec ecx", 560),
             line("0x1145", "75f9", "jne 0x1140", 20),
         ],
-        ..row("chase", ("0x1140", "0x1147"), 0.6, "memory_bound", parts(0.02, 0.1, 0.7))
+        ..row("chase", ("0x1140", "0x1147"), 0.6, Some(Part::MemoryBound), parts(0.02, 0.1, 0.7))
     };
-    let tail = row("chase", ("0x1147", "0x1150"), 0.01, "undecided", parts(0.1, 0.4, 0.38));
-    let mut kernel = row("[kernel]", ("", ""), 0.06, "undecided", Parts::default());
+    let tail = row("chase", ("0x1147", "0x1150"), 0.01, None, parts(0.1, 0.4, 0.38));
+    let mut kernel = row("[kernel]", ("", ""), 0.06, None, Parts::default());
     kernel.module.clear();
     kernel.next.clear();
-    kernel.parts.unexplained = share(1.0, "residual");
+    kernel.parts.unexplained = share(1.0, ShareSource::Residual);
     kernel.parts.unexplained.reason = Some("time in the kernel is not divided".into());
     let mut of_chase =
-        row("chase", ("0x1140", "0x1150"), 0.61, "memory_bound", parts(0.02, 0.1, 0.7));
+        row("chase", ("0x1140", "0x1150"), 0.61, Some(Part::MemoryBound), parts(0.02, 0.1, 0.7));
     let source = |number: u32, text: &str, share: f64, code: &[Instruction]| SourceLine {
         file: "/src/mix.c".into(),
         line: number,
         text: Some(text.into()),
         share,
-        bottleneck: "memory_bound".into(),
+        bottleneck: Bottleneck(Some(Part::MemoryBound)),
         parts: parts(0.02, 0.1, 0.7),
         code: code.to_vec(),
     };
@@ -117,18 +124,27 @@ pub fn estimate() -> Estimate {
         ],
         functions: vec![
             of_chase,
-            row("divide(int)", ("0x1160", "0x1180"), 0.33, "core_bound", parts(0.2, 0.6, 0.0)),
+            row(
+                "divide(int)",
+                ("0x1160", "0x1180"),
+                0.33,
+                Some(Part::CoreBound),
+                parts(0.2, 0.6, 0.0),
+            ),
             kernel,
         ],
         loops: vec![
             chase.clone(),
-            row("divide(int)", ("0x1168", "0x1178"), 0.33, "core_bound", parts(0.2, 0.6, 0.0)),
+            row(
+                "divide(int)",
+                ("0x1168", "0x1178"),
+                0.33,
+                Some(Part::CoreBound),
+                parts(0.2, 0.6, 0.0),
+            ),
         ],
         blocks: vec![chase, tail],
-        program: Row {
-            share: 0.94,
-            ..row("./mix", ("", ""), 0.94, "undecided", parts(0.1, 0.4, 0.38))
-        },
+        program: Row { share: 0.94, ..row("./mix", ("", ""), 0.94, None, parts(0.1, 0.4, 0.38)) },
         deterministic: Some(true),
         ..Estimate::default()
     }
@@ -232,7 +248,7 @@ fn from_the_program_to_the_instructions_and_a_measured_block() {
 #[test]
 fn the_cursor_starts_on_the_bottleneck() {
     let mut document = estimate();
-    document.program.bottleneck = "memory_bound".into();
+    document.program.bottleneck = Bottleneck(Some(Part::MemoryBound));
     let mut state = sampled();
     arrives(&mut state, BackgroundResult::Estimated(Searchable::boxed(document)));
     let screen = picture(&state);
@@ -267,7 +283,7 @@ fn first_part() -> Estimate {
     for row in rows.chain(&mut document.blocks).chain([&mut document.program]) {
         row.parts = parts(row.parts.retiring.value, 0.0, 0.0);
         row.sentence = "Undecided between Unexplained 98 % and Retiring 2 %.".into();
-        row.bottleneck = "undecided".into();
+        row.bottleneck = Bottleneck::default();
     }
     document
 }

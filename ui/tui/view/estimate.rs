@@ -88,8 +88,8 @@ fn line(state: &State, document: &Estimate, row: usize, columns: usize) -> Line<
     match state.screen() {
         Screen::Estimate => match estimate.program.shown.get(row) {
             Some(ProgramRow::Node(node)) => {
-                let is_it =
-                    estimate.bottleneck() == Some(row) && document.program.bottleneck == node.id;
+                let is_it = estimate.bottleneck() == Some(row)
+                    && document.program.bottleneck.name() == node.id;
                 node_line(look, node, is_it, columns)
             }
             Some(ProgramRow::Other(i)) => match document.functions.get(*i) {

@@ -3,7 +3,7 @@
 use super::{info, names};
 use crate::keymap::{Command, Screen};
 use crate::tui::state::{EstimateJob, ProgramRow, SourceRow, State};
-use engine::documents::estimate::{Estimate, Row};
+use engine::documents::estimate::{Bottleneck, Estimate, Row};
 use engine::documents::estimate_lines::SourceLine;
 use engine::format;
 
@@ -90,9 +90,9 @@ fn on_source(state: &State) -> String {
         None => None,
     };
     let Some(of) = at else { return String::new() };
-    let why = match of.bottleneck.as_str() {
-        "undecided" => "undecided between several parts".to_owned(),
-        name => name.replace('_', " "),
+    let why = match of.bottleneck {
+        Bottleneck(None) => "undecided between several parts".to_owned(),
+        known => known.words(),
     };
     let key = state.keys.key(Command::Drill);
     format!(

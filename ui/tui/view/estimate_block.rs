@@ -8,7 +8,7 @@ use crate::tui::look::Look;
 use crate::tui::state::{Line, Piece, State};
 use crate::tui::tone::Tone;
 use crate::tui::width::fit_right;
-use engine::documents::estimate::Row;
+use engine::documents::estimate::{Part, Row};
 use engine::documents::estimate_code::Instruction;
 use engine::format;
 
@@ -31,7 +31,7 @@ pub fn lines(state: &State, columns: usize) -> Vec<Line> {
     let key = state.keys.key(Command::Drill);
     let next = match (row.is_one_path(), row.next.is_empty()) {
         (true, true) => format!("{key} measures it in isolation."),
-        (true, false) if row.bottleneck == "bad_speculation" => {
+        (true, false) if row.bottleneck.0 == Some(Part::BadSpeculation) => {
             format!("`{}`; {key} measures it with its branches predicted.", row.next)
         }
         (true, false) => format!("{key} measures it in isolation; or `{}`.", row.next),
@@ -43,7 +43,7 @@ pub fn lines(state: &State, columns: usize) -> Vec<Line> {
     numbers(&mut out, row, matches!(piece, Piece::Loop(_)));
     out.blank();
     for node in row.parts.tree() {
-        let is_bottleneck = node.id == row.bottleneck;
+        let is_bottleneck = node.id == row.bottleneck.name();
         let line = node_line(state.look, &node, is_bottleneck, columns);
         let tone = if is_bottleneck { Tone::Hot } else { Tone::Plain };
         out.push(line.to_string().trim_end().to_owned(), tone);

@@ -6,7 +6,7 @@ use crate::tui::look::Look;
 use crate::tui::state::Piece;
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, fit_middle, fit_right, width};
-use engine::documents::estimate::{Node, Parts, Row};
+use engine::documents::estimate::{Bottleneck, Node, Parts, Row};
 use engine::format::{self, percent_bounds};
 use ratatui::text::{Line, Span};
 
@@ -94,7 +94,7 @@ impl Columns {
             spans.extend(bars(look, &row.parts, self.bar));
         }
         if self.bottleneck > 0 {
-            let tone = if row.bottleneck == "undecided" { Tone::Dim } else { Tone::Bold };
+            let tone = if row.bottleneck == Bottleneck::default() { Tone::Dim } else { Tone::Bold };
             spans.push(look.span(fit(&bottleneck(row), self.bottleneck) + " ", tone));
         }
         if self.cycles > 0 {
@@ -131,9 +131,9 @@ pub fn share(share: f64) -> String {
 
 /// The bottleneck in words.
 pub fn bottleneck(row: &Row) -> String {
-    match row.bottleneck.as_str() {
-        "undecided" if row.start.is_empty() => "not divided".to_owned(),
-        name => name.replace('_', " "),
+    match row.bottleneck {
+        Bottleneck(None) if row.start.is_empty() => "not divided".to_owned(),
+        known => known.words(),
     }
 }
 

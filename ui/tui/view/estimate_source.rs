@@ -25,7 +25,7 @@ pub fn line(state: &State, row: usize, columns: usize) -> Line<'static> {
                 let name = format!("{open} {:>4}  {text}", of.line);
                 let shown = Row {
                     share: of.share,
-                    bottleneck: of.bottleneck.clone(),
+                    bottleneck: of.bottleneck,
                     parts: of.parts.clone(),
                     start: "line".to_owned(),
                     ..Row::default()

@@ -1,6 +1,7 @@
 //! The part of a comparison about code: functions, loops and blocks of both sides, by the time that they gain or lose.
 
 use super::row::DiffRow;
+use crate::documents::estimate::Bottleneck;
 use serde::Serialize;
 
 /// Functions, loops and blocks, by time gained or lost: those with the largest change first.
@@ -53,7 +54,7 @@ pub struct CodeRow {
     #[serde(flatten)]
     pub time: DiffRow,
     /// Bottlenecks of estimates.
-    pub bottleneck: [Option<String>; 2],
+    pub bottleneck: [Option<Bottleneck>; 2],
     /// Core cycles of an entry, of a loop those of an iteration.
     pub cycles_per_entry: [Option<f64>; 2],
     /// Entries in a run.

@@ -165,7 +165,7 @@ fn row((a, b, matched): (Option<&Timed>, Option<&Timed>, Matched), unit: &str) -
         end: text(|row| &row.end),
         matched,
         time: DiffRow::of(&named, of_a.as_ref(), of_b.as_ref()),
-        bottleneck: both.map(|row| row.and_then(|row| row.bottleneck.clone())),
+        bottleneck: both.map(|row| row.and_then(|row| row.bottleneck)),
         cycles_per_entry: both.map(|row| row.and_then(|row| row.cycles_per_entry)),
         entries: both.map(|row| row.and_then(|row| row.entries)),
         level1: both.map(|row| row.and_then(|row| row.level1)),

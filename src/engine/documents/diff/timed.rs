@@ -2,7 +2,7 @@
 
 use super::several::interval;
 use crate::documents::code_shape::shape;
-use crate::documents::estimate::{Row, Share};
+use crate::documents::estimate::{Bottleneck, Row, Share};
 use crate::documents::report::Report;
 use crate::documents::report_code::{BlockRow, FunctionRow};
 use profile::event::EventKind;
@@ -37,7 +37,7 @@ pub(super) struct Timed {
     /// Of an estimate, in the same unit: id, label, value and the ends of its interval.
     pub parts: Vec<(&'static str, &'static str, [f64; 3])>,
     pub level1: Option<[f64; 5]>,
-    pub bottleneck: Option<String>,
+    pub bottleneck: Option<Bottleneck>,
     pub cycles_per_entry: Option<f64>,
     pub entries: Option<f64>,
 }
@@ -92,7 +92,7 @@ impl Timed {
         if others > own {
             // What cannot be added up is of the copy that takes longest.
             (self.level1, self.cycles_per_entry) = (other.level1, other.cycles_per_entry);
-            (self.bottleneck, self.entries) = (other.bottleneck.clone(), other.entries);
+            (self.bottleneck, self.entries) = (other.bottleneck, other.entries);
         }
         self.value = both(self.value, other.value).map(|(a, b)| a + b);
         let ends = self.parts.iter_mut().map(|part| &mut part.2);
@@ -150,7 +150,7 @@ fn estimated(kind: Kind, row: &Row) -> Timed {
         shape: (!row.code.is_empty()).then(|| shape(row.code.iter().map(|one| one.text.as_str()))),
         line: hottest.and_then(|one| one.source.clone()),
         level1: is_divided.then(|| row.parts.level1()),
-        bottleneck: is_divided.then(|| row.bottleneck.clone()),
+        bottleneck: is_divided.then_some(row.bottleneck),
         cycles_per_entry: row.cycles_per_entry,
         entries: row.entries,
         ..Timed::named(kind, &row.name, None, (&row.module, &row.start, &row.end))

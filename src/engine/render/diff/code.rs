@@ -2,6 +2,7 @@
 
 use crate::documents::diff::code::{CodeRow, Matched};
 use crate::documents::diff::{Diff, DiffRow, Judgement};
+use crate::documents::estimate::Bottleneck;
 use crate::format;
 
 /// Rows that are shown of a table.
@@ -120,7 +121,7 @@ pub fn sentence(row: &CodeRow) -> String {
     if !parts.is_empty() {
         text += &format!(" {parts}.");
     }
-    let names = row.bottleneck.each_ref().map(|name| name.as_ref().map(|n| n.replace('_', " ")));
+    let names = row.bottleneck.each_ref().map(|of| of.map(Bottleneck::words));
     if let [Some(a), Some(b)] = names {
         text += &match a == b {
             true => format!(" Bottleneck: {a} in both."),

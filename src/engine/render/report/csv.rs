@@ -87,7 +87,7 @@ fn code(report: &Report, out: &mut String, places: &mut Places) {
         Some(estimate) => {
             for of in &estimate.loops {
                 let id = format!("{}..{} {}", of.start, of.end, of.name);
-                row(["loop", &id, &of.bottleneck], Some(of.share), None, "");
+                row(["loop", &id, of.bottleneck.name()], Some(of.share), None, "");
             }
         }
         None => {

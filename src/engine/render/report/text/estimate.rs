@@ -2,7 +2,7 @@
 
 use super::code::{at_head, share, short};
 use super::renderer::Renderer;
-use crate::documents::estimate::{Estimate, Parts, Row, Run, Values};
+use crate::documents::estimate::{Bottleneck, Estimate, Parts, Row, Run, Values};
 use crate::format::{self, percent_bounds};
 use std::fmt::Write as _;
 
@@ -53,7 +53,7 @@ impl Renderer<'_> {
             let bar = letter.to_string().repeat(filled);
             let how = match (&part.reason, part.has_value()) {
                 (Some(why), false) => format!("not known: {why}"),
-                _ => part.source.clone(),
+                _ => part.source.to_string(),
             };
             let line = format!("  {label:<16}{value:>7}  {interval:>10}  {bar:<BAR$}  {how}");
             writeln!(self.out, "{}", line.trim_end())?;
@@ -146,7 +146,7 @@ fn isolated(row: &Row, cycles: f64) -> String {
 
 /// The largest part, in short, where it is certain which one that is.
 fn largest(row: &Row) -> String {
-    if row.bottleneck == "undecided" {
+    if row.bottleneck == Bottleneck::default() {
         return "  undecided".to_owned();
     }
     let most = row.parts.all().into_iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value));
@@ -183,7 +183,6 @@ mod tests {
         let of = |start: &&str| Row {
             start: (*start).to_owned(),
             share,
-            bottleneck: "undecided".to_owned(),
             sentence: sentence.clone(),
             ..Row::default()
         };
