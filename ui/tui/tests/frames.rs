@@ -1,7 +1,7 @@
 //! What a frame costs.
 
 use super::comparison::compared_functions;
-use super::estimated::{estimate, sampled};
+use super::estimated_example::{estimate, sampled};
 use super::example::{hot, measured};
 use super::typing::{arrives, picture, types};
 use crate::tui::action::BackgroundResult;

@@ -4,6 +4,8 @@ mod calls;
 mod choices;
 mod comparison;
 mod estimated;
+mod estimated_example;
+mod estimated_so_far;
 pub mod example;
 mod frames;
 mod intervals;

@@ -1,7 +1,7 @@
 //! Every screen at four sizes, compared with the pictures in `ui/tui/tests/pictures/`. After an intended
 //! change: `TDTOOL_PICTURES=write cargo test --bin tdtool pictures`, then review the difference.
 
-use super::estimated::{estimated, sampled};
+use super::estimated_example::{estimated, sampled};
 use super::example::{annotated, block_report, measured};
 use super::typing::{arrives, picture, types};
 use crate::tui::action::{Action, BackgroundResult};
