@@ -2,7 +2,7 @@
 
 use crate::documents::Report;
 use crate::documents::estimate::Estimate;
-use crate::recorded_command::found;
+use crate::documents::measured_command::found;
 use std::path::Path;
 use tma::shell::quoted;
 use tma::tables::Library;

@@ -18,7 +18,6 @@
 //! | [`core_model`] | the core that a measurement is about, and its latencies |
 //! | [`branches`](mod@branches) | recorded branch stacks → edges, ranges, blocks, loops |
 //! | [`recorded_loads`] | recorded samples of loads and stores → levels, latencies, shared cache lines |
-//! | `recorded_command` | what the command line of a recording ran |
 //! | `recorded_trips` | trips of loops from recorded branches |
 //! | [`prefetch`](mod@prefetch) | recorded iterations and loads → prefetch advice |
 //! | [`count`] | exact counts of chosen functions of a command |
@@ -88,7 +87,6 @@ pub mod predict;
 mod predicting;
 pub mod prefetch;
 pub mod record;
-pub(crate) mod recorded_command;
 pub mod recorded_loads;
 mod recorded_trips;
 mod recursion;

@@ -1,15 +1,17 @@
 //! What to count, of which tasks or CPUs ([`Request`]), and the counts ([`Measurement`]).
 
 use crate::machine::Machine;
+use serde::{Deserialize, Serialize, Serializer};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tma::counts::Counts;
 use tma::quantity::{Measured, Missing};
 use tma::tables::{EventId, Table};
 
-/// The tasks or CPUs to count.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The tasks or CPUs to count; sessions and reports have it by these names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Target {
     /// The request's command and, by default, its children.
     Command,
@@ -22,7 +24,7 @@ pub enum Target {
     /// These CPUs.
     Cpus(Vec<u32>),
     /// The processes of a control group: a folder, absolute or below the cgroup mount.
-    Cgroup(PathBuf),
+    Cgroup(#[serde(serialize_with = "lossy")] PathBuf),
 }
 
 impl Target {
@@ -30,6 +32,11 @@ impl Target {
     pub fn is_by_cpu(&self) -> bool {
         matches!(self, Target::System | Target::Cpus(_) | Target::Cgroup(_))
     }
+}
+
+/// A path as a text, whatever its bytes are.
+fn lossy<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&path.to_string_lossy())
 }
 
 /// How counts are aggregated.
@@ -246,4 +253,28 @@ pub struct Measurement {
     pub notes: Vec<String>,
     /// Those of them that are on the control pipe: times and counts are not of the whole run.
     pub of_control: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStringExt as _;
+
+    /// Sessions and reports have these names.
+    #[test]
+    fn targets_have_fixed_names() {
+        for (target, text) in [
+            (Target::Command, r#""command""#),
+            (Target::Process(7), r#"{"process":7}"#),
+            (Target::Thread(8), r#"{"thread":8}"#),
+            (Target::System, r#""system""#),
+            (Target::Cpus(vec![0, 2]), r#"{"cpus":[0,2]}"#),
+            (Target::Cgroup("a b".into()), r#"{"cgroup":"a b"}"#),
+        ] {
+            assert_eq!(serde_json::to_string(&target).unwrap(), text);
+            assert_eq!(serde_json::from_str::<Target>(text).unwrap(), target);
+        }
+        let odd = Target::Cgroup(OsString::from_vec(b"a\xff".to_vec()).into());
+        assert_eq!(serde_json::to_string(&odd).unwrap(), "{\"cgroup\":\"a\u{fffd}\"}");
+    }
 }

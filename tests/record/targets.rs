@@ -5,10 +5,11 @@ use crate::profile::samples;
 use crate::support::child::Limited as _;
 use crate::support::files::Folder;
 use crate::support::quiet::busy;
-use crate::support::run::{Ran, program};
+use crate::support::run::{Ran, program, tdtool};
 use pmu::machine::Machine;
 use profile::record::Record;
 use profile::session::{load, load_recording};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 #[test]
@@ -35,6 +36,33 @@ fn a_running_process_has_its_mappings() {
     let named =
         |r: &Record| matches!(r, Record::Name { pid: p, name, .. } if *p == pid && name == "sh");
     assert!(recording.records.iter().any(named));
+}
+
+/// A command beside the process says how long: what to do next is of the process, as long as it runs.
+#[test]
+fn what_to_do_next_is_of_what_was_recorded() {
+    need!(sampling(), "no perf events here");
+    let _busy = busy();
+    let folder = Folder::new();
+    let session = session(&folder);
+    let mut child = program("sh").args(["-c", "while :; do :; done"]).start_limited().expect("sh");
+    let pid = child.id().to_string();
+    let recorded = record(&session, &["-p", &pid], &["sleep", "0.5"].map(str::to_owned));
+    let file = session.to_str().expect("UTF-8");
+    let report = || tdtool(["report", "--format", "json", file]).succeeded().json();
+    let (during, next) = (report(), |report: &Value| report["conclusion"]["next"].to_string());
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    assert!(recorded.status.success(), "{}", recorded.stderr);
+    assert_eq!(load(&session).expect("a session").header["target"]["process"], child.id());
+    assert_eq!(during["target"]["process"], child.id());
+    assert_eq!(during["command"][0], "sleep", "it is still known");
+    let is_counted = Machine::detect().core_pmus().next().is_some();
+    let estimate = format!("tdtool report --estimate -p {pid}");
+    assert!(is_counted || next(&during).contains(&estimate), "{}", next(&during));
+    assert!(!next(&during).contains("sleep"), "{}", next(&during));
+    let after = report();
+    assert!(!next(&after).contains(&pid) && !next(&after).contains("sleep"), "{}", next(&after));
 }
 
 #[test]
@@ -81,6 +109,7 @@ fn all_cpus_see_everybody() {
         eprintln!("skipped: this user may not look at whole CPUs");
         return;
     }
+    assert_eq!(load(&session).expect("a session").header["target"], "system");
     let recording = load_recording(&session).expect("a recording");
     assert!(samples(&recording).iter().any(|s| s.pid == Some(pid)), "{stderr}");
     let maps = recording.records.iter().filter_map(|r| match r {

@@ -2,9 +2,11 @@
 
 use super::{bytes_of, chunks, read_all, sampled_chunks, some_counts, write};
 use crate::support::files::Folder;
+use crate::support::run::tdtool;
 use profile::counts::{Format, Options, counts, read};
 use profile::record::Record;
-use profile::session::{has_samples, load_recording, recording_from};
+use profile::session::{Chunk, has_samples, load_recording, recording_from};
+use serde_json::{Value, json};
 
 #[test]
 fn what_is_written_comes_back() {
@@ -57,4 +59,27 @@ fn an_import_takes_a_session_like_any_recording() {
     let other = events::library().load("skx").unwrap();
     let error = counts(&recording, &other, Options::default()).unwrap_err();
     assert!(error.what().contains("not recorded with skx but with zen4"), "{error}");
+}
+
+/// Older sessions do not say what was measured, and later ones may say what this version does not know.
+#[test]
+fn a_report_names_what_was_measured_where_the_session_does() {
+    let folder = Folder::new();
+    let path = folder.file("s");
+    for (target, measured, named) in [
+        (Value::Null, Value::Null, None),
+        (json!("command"), json!("command"), None),
+        (json!("system"), json!("system"), Some("all CPUs")),
+        (json!({ "process": 7 }), json!({ "process": 7 }), Some("process 7")),
+        (json!({ "cgroup": "a b" }), json!({ "cgroup": "a b" }), Some("cgroup a b")),
+        (json!({ "guest": 7 }), Value::Null, None),
+    ] {
+        let mut all = chunks();
+        all[0] = Chunk::Header(json!({ "command": ["sleep", "1"], "target": target }));
+        write(path.as_ref(), &all);
+        let report = tdtool(["report", "--format", "json", &path]).succeeded().json();
+        assert_eq!((&report["target"], &report["command"][1]), (&measured, &json!("1")));
+        let subject: Vec<&str> = [&*path].into_iter().chain(named).collect();
+        assert_eq!(report["subject"], json!(subject));
+    }
 }

@@ -4,11 +4,12 @@ use super::facts::{MUCH, is_mispredicted, kernel};
 use crate::commands::{block, is_here};
 use crate::documents::conclusion::Step;
 use crate::documents::estimate::Row;
+use crate::documents::measured_command::measured;
 use crate::documents::report::{FindingKind, Report};
 use crate::documents::report_code::{LoopRow, Sampled};
-use crate::recorded_command::recorded;
 use crate::steps::{brief_cost, cost_of_process};
 use crate::topdown::LiveAsk;
+use crate::topdown::target::options;
 use estimate::Part;
 use pmu::Target;
 use profile::event::EventKind;
@@ -28,14 +29,13 @@ const SHORT: f64 = 3.0;
 const FAULT: &str = "exc_page_fault";
 /// How long a process is looked at.
 const WINDOW: Duration = Duration::from_secs(1);
+/// How long what goes on is measured again.
+const SECONDS: u32 = 5;
 
 /// The steps, the most useful first.
 pub(super) fn next(report: &Report, live: Option<&LiveAsk>) -> Vec<Step> {
     let mut steps = Vec::new();
-    let of = match live {
-        Some(ask) => subject(ask),
-        None => of_recording(report),
-    };
+    let of = subject(report, live.is_some());
     steps.extend(live.and(of.as_ref()).and_then(|of| callers(report, of)));
     match &report.estimate {
         Some(estimate) => {
@@ -45,7 +45,7 @@ pub(super) fn next(report: &Report, live: Option<&LiveAsk>) -> Vec<Step> {
         }
         None if report.is_counted() => {
             steps.extend(of.as_ref().and_then(|of| branches(report, of)));
-            steps.extend(live.map_or(Vec::new(), |ask| deeper(report, ask)));
+            steps.extend(live.zip(of.as_ref()).map_or(Vec::new(), |of| deeper(report, of)));
         }
         None => {
             // A recording may be of another event: the estimate samples the clock again.
@@ -54,7 +54,7 @@ pub(super) fn next(report: &Report, live: Option<&LiveAsk>) -> Vec<Step> {
             steps.extend(sampled.and(of.as_ref()).and_then(|of| estimate(report, of)));
         }
     }
-    steps.extend(hottest(report, live.is_some()));
+    steps.extend(hottest(report));
     let mut seen = Vec::new();
     steps.retain(|step| {
         let is_new = !seen.contains(&step.command);
@@ -65,34 +65,49 @@ pub(super) fn next(report: &Report, live: Option<&LiveAsk>) -> Vec<Step> {
     steps
 }
 
-/// What a live measurement was of, as options of `tdtool report`.
+/// What was measured, as it can be measured again.
 enum Subject {
+    /// A command, as a shell takes it.
     Command(String),
+    /// A process that runs.
     Process(i32),
+    /// Something else that goes on, by its options of `tdtool report`.
+    Other(String),
 }
 
 impl Subject {
-    /// At the end of a command line; a process for some seconds.
+    /// At the end of a command line of `tdtool report`: what goes on is measured for some seconds.
     fn options(&self) -> String {
         match self {
             Self::Command(words) => format!("-- {words}"),
-            Self::Process(pid) => format!("-p {pid} --duration 5"),
+            Self::Process(pid) => format!("-p {pid} --duration {SECONDS}"),
+            Self::Other(options) => format!("{options} --duration {SECONDS}"),
         }
     }
 }
 
-fn subject(ask: &LiveAsk) -> Option<Subject> {
-    match ask.target {
-        Target::Command if !ask.typed.is_empty() => Some(Subject::Command(quoted(&ask.typed))),
-        Target::Process(pid) => Some(Subject::Process(pid)),
-        _ => None,
+/// What was measured, if that can be measured again: of a recording a command whose program is here, or a process that
+/// still runs.
+fn subject(report: &Report, is_live: bool) -> Option<Subject> {
+    match report.target.as_ref() {
+        None | Some(Target::Command) => {
+            let command = measured(report);
+            let is_there = if is_live { !command.is_empty() } else { is_here(command) };
+            is_there.then(|| Subject::Command(quoted(command)))
+        }
+        Some(Target::Process(pid)) => {
+            let runs = || running(report).is_some_and(|(of, _)| of == *pid);
+            (is_live || runs()).then_some(Subject::Process(*pid))
+        }
+        Some(other) => options(other).map(Subject::Other),
     }
 }
 
-/// What was recorded, if it is known and its program is here.
-fn of_recording(report: &Report) -> Option<Subject> {
-    let command = recorded(report.command.as_deref()?);
-    is_here(command).then(|| Subject::Command(quoted(command)))
+/// The process with most samples, if it still runs, and its name with its share.
+fn running(report: &Report) -> Option<(i32, String)> {
+    let of = report.sampled.as_ref()?.running.as_ref()?;
+    let pid = i32::try_from(of.pid).ok()?;
+    Some((pid, format!("{}, {:.0} % of the samples", of.name, 100.0 * of.share)))
 }
 
 /// Who makes the kernel work, where that is most of the time.
@@ -128,16 +143,25 @@ fn estimate(report: &Report, of: &Subject) -> Option<Step> {
         Subject::Process(pid) => {
             (cost_of_process(WINDOW), format!("tdtool report --estimate -p {pid}"))
         }
+        Subject::Other(_) => {
+            let (pid, name) = running(report)?;
+            let cost = format!("{name}; {}", cost_of_process(WINDOW));
+            (cost, format!("tdtool report --estimate -p {pid}"))
+        }
     };
     Some(Step { why: format!("why: an estimated tree ({cost})"), command })
 }
 
 /// Which branches are mispredicted, where that is the bottleneck of a counted tree.
 fn branches(report: &Report, of: &Subject) -> Option<Step> {
-    let Subject::Command(words) = of else { return None };
+    let of = match of {
+        Subject::Command(words) => format!("-- {words}"),
+        Subject::Process(pid) => format!("-p {pid}"),
+        Subject::Other(_) => format!("-p {}", running(report)?.0),
+    };
     is_mispredicted(report).then(|| Step {
         why: "which branches are mispredicted".to_owned(),
-        command: format!("tdtool count --hot --branches -- {words}"),
+        command: format!("tdtool count --hot --branches {of}"),
     })
 }
 
@@ -156,12 +180,11 @@ fn further(row: &Row) -> Option<Step> {
 }
 
 /// Below and around the bottleneck of a counted tree.
-fn deeper(report: &Report, ask: &LiveAsk) -> Vec<Step> {
-    let Some(Subject::Command(words)) = subject(ask) else { return Vec::new() };
+fn deeper(report: &Report, (ask, of): (&LiveAsk, &Subject)) -> Vec<Step> {
     let is_found = report.findings.iter().any(|one| one.kind == FindingKind::Bottleneck);
     let step = |why: &str, option: &str| Step {
         why: why.to_owned(),
-        command: format!("tdtool report {option} -- {words}"),
+        command: format!("tdtool report {option} {}", of.options()),
     };
     let mut steps = Vec::new();
     if is_found && !ask.drilldown && ask.ask.level.is_none() {
@@ -188,7 +211,7 @@ fn is_other_alone(report: &Report, of: &LoopRow) -> bool {
 }
 
 /// The hottest loop, or block, in isolation; not where branches are what matters, as isolation predicts them.
-fn hottest(report: &Report, is_live: bool) -> Option<Step> {
+fn hottest(report: &Report) -> Option<Step> {
     // Only programs have code to measure in isolation, not jitdumps; and only those that are here.
     let is_program =
         |path: &str| path.starts_with('/') && !path.ends_with(".dump") && Path::new(path).is_file();
@@ -196,8 +219,7 @@ fn hottest(report: &Report, is_live: bool) -> Option<Step> {
     if is_measured || is_mispredicted(report) {
         return None;
     }
-    let command = report.command.as_deref().unwrap_or_default();
-    let command = if is_live { command } else { recorded(command) };
+    let command = measured(report);
     let of_loop = report.loops.iter().find(|row| is_program(&row.code.path));
     if of_loop.is_some_and(|row| is_other_alone(report, row)) {
         return None;
@@ -218,6 +240,7 @@ mod tests {
     use crate::documents::estimate::{Bottleneck, Estimate};
     use crate::documents::report::{NodeRow, Source};
     use crate::documents::report_code::{CodeRow, FunctionRow};
+    use profile::hot::Busiest;
 
     /// A recording of this test's own program, with a hot loop.
     fn recording(command: &[&str]) -> Report {
@@ -252,6 +275,50 @@ mod tests {
         assert_eq!(commands(&recording(&["/usr/bin/perf", "record", "--", "OWN", "7"])), all);
         // A program of another machine.
         assert_eq!(commands(&recording(&["./not-here", "7"])), ["tdtool block OWN:0x20"]);
+    }
+
+    /// `record -a -- sleep 5`, of a process and of a control group: the command says only how long.
+    #[test]
+    fn a_command_beside_another_target_is_not_offered() {
+        let mut report = recording(&["OWN", "5"]);
+        let own = i32::try_from(std::process::id()).unwrap();
+        let block = "tdtool block OWN:0x20";
+        let estimate = format!("tdtool report --estimate -p {own}");
+        for target in [Target::System, Target::Cgroup("a b".into()), Target::Process(own)] {
+            report.sampled.as_mut().unwrap().running = None;
+            report.target = Some(target);
+            assert_eq!(commands(&report), [block]);
+            // The process with most samples still runs.
+            let running = Busiest { pid: std::process::id(), name: "own".into(), share: 0.5 };
+            report.sampled.as_mut().unwrap().running = Some(running);
+            assert_eq!(commands(&report), [&estimate, block]);
+        }
+        report.target = Some(Target::Process(own + 1));
+        assert_eq!(commands(&report), [block], "another process has most samples");
+        report.target = Some(Target::Command);
+        assert_eq!(commands(&report)[0], "tdtool report --estimate -- OWN 5");
+    }
+
+    #[test]
+    fn what_goes_on_is_measured_again_by_its_options() {
+        let mut report = recording(&["sleep", "5"]);
+        report.nodes = vec![NodeRow { level: 1, value: Some(0.5), ..NodeRow::default() }];
+        (report.nodes[0].bottleneck, report.nodes[0].locate) = (true, vec!["cycles".to_owned()]);
+        let ask = LiveAsk::of(Default::default());
+        let mut of = |target: Target| {
+            report.target = Some(target);
+            next(&report, Some(&ask))[0].command.clone()
+        };
+        assert_eq!(of(Target::Command), "tdtool report --locate -- sleep 5");
+        for (target, options) in [
+            (Target::Process(7), "-p 7"),
+            (Target::Thread(8), "-t 8"),
+            (Target::System, "-a"),
+            (Target::Cpus(vec![0, 2]), "-C 0,2"),
+            (Target::Cgroup("a b".into()), "--cgroup 'a b'"),
+        ] {
+            assert_eq!(of(target), format!("tdtool report --locate {options} --duration 5"));
+        }
     }
 
     #[test]

@@ -29,6 +29,7 @@
 //! | [`regions`] | regions that a program marks, `tdtool.regions/1` |
 //! | [`deps`] | dependencies of a block, `tdtool.deps/1` |
 //! | [`microbench`] | throughput and latency of instructions, `tdtool.kernel/1` |
+//! | `measured_command` | the command that was measured |
 //! | [`exit`] | how a command ended |
 //! | [`report_file`] | a report read back from JSON |
 //! | [`shown`] | a report with what an interactive screen shows |
@@ -76,6 +77,7 @@ pub mod function_list;
 pub mod identity;
 mod load_data;
 pub mod loads;
+pub(crate) mod measured_command;
 pub mod microbench;
 pub mod model_errors;
 pub mod per_function;

@@ -11,6 +11,7 @@ use crate::documents::report_code::{
     BlockRow, Callees, Callers, EventRow, FunctionRow, LoopRow, Sampled,
 };
 use crate::documents::timeline::Timeline;
+use pmu::Target;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, HashSet};
@@ -59,8 +60,11 @@ pub struct Report {
     pub source: Source,
     /// Files, for imports and sessions; what was measured, for live reports.
     pub subject: Vec<String>,
-    /// The measured command, where there was one.
+    /// The command, where there was one: it was measured, or only timed the measurement of another target.
     pub command: Option<Vec<String>>,
+    /// What was measured, where that is known; older documents have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
     /// How it ended.
     pub exit: Option<Exit>,
     /// Wall time in seconds, where it is known.
@@ -311,6 +315,17 @@ impl Report {
         self.nodes.iter().any(|node| node.value.is_some())
     }
 
+    /// The command, if it is what was measured, as far as that is known.
+    pub fn measured_command(&self) -> Option<&[String]> {
+        let is_other = self.target.as_ref().is_some_and(|target| *target != Target::Command);
+        self.command.as_deref().filter(|words| !is_other && !words.is_empty())
+    }
+
+    /// The command, or what else was measured.
+    pub fn name(&self) -> String {
+        self.measured_command().unwrap_or(&self.subject).join(" ")
+    }
+
     /// Page faults a second of processor time, if they are many.
     pub fn many_faults(&self) -> Option<f64> {
         let value = |name: &str| self.software.get(name).copied().flatten();
@@ -328,6 +343,7 @@ impl Report {
             source,
             subject: Vec::new(),
             command: None,
+            target: None,
             exit: None,
             duration: None,
             level: 0,

@@ -1,7 +1,9 @@
 //! The part of a report about code: the hottest functions and blocks.
 
 use bench::explain::Class;
-use profile::hot::{CallNode, Caller, EventShare, HotBlock, HotFunction, HotLine, HotLoop};
+use profile::hot::{
+    Busiest, CallNode, Caller, EventShare, HotBlock, HotFunction, HotLine, HotLoop,
+};
 use serde::{Deserialize, Serialize};
 
 /// What the samples are, and what must be known to read them.
@@ -23,6 +25,9 @@ pub struct Sampled {
     /// Share of the samples in the kernel; absent in older documents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<f64>,
+    /// The process that has most of them, if it still runs here.
+    #[serde(skip)]
+    pub running: Option<Busiest>,
 }
 
 /// One of several sampled events, and where its samples are.

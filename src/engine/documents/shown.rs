@@ -29,7 +29,7 @@ pub fn document(
             lost: all.lost,
             notes: all.notes.clone(),
             functions: all.functions.len(),
-            kernel: None,
+            ..Sampled::default()
         });
         let rows = shown.iter().filter_map(|i| all.functions.get(*i));
         document.functions = rows.map(FunctionRow::from).collect();

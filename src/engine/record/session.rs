@@ -212,6 +212,7 @@ pub(super) fn begin(
         "tool": env!("CARGO_PKG_VERSION"),
         "processor": machine.cpu.signature(),
         "command": ask.typed,
+        "target": ask.target,
         "warning": ask.core.warning(),
         "identity": ask.core.identity.as_deref(),
         "fingerprint": ask.core.fingerprint.as_deref(),

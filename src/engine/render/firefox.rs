@@ -40,7 +40,7 @@ pub fn json(whole: &Report, intervals: &[Report]) -> tma::Result<Vec<u8>> {
 fn profile(whole: &Report, intervals: &[Report]) -> Profile {
     let empty = Timeline::default();
     let timeline = whole.timeline.as_ref().unwrap_or(&empty);
-    let title = whole.command.as_ref().map_or_else(|| whole.subject.join(" "), |c| c.join(" "));
+    let title = whole.name();
     // Recordings do not say when they were made: times are since their begin.
     let begin = ReferenceTimestamp::from_millis_since_unix_epoch(0.0);
     let step = step(timeline);

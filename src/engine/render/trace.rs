@@ -12,7 +12,7 @@ const PHASES: u32 = 1;
 
 /// The intervals of a report.
 pub fn json(whole: &Report, intervals: &[Report]) -> Vec<u8> {
-    let title = whole.command.as_ref().map_or_else(|| whole.subject.join(" "), |c| c.join(" "));
+    let title = whole.name();
     let mut events = vec![named("process_name", &title), named("thread_name", "phases")];
     for series in level_1(intervals).into_iter().chain(software(intervals)) {
         counters(&series, &mut events);

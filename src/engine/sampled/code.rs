@@ -159,6 +159,7 @@ pub(super) fn enter(
         notes: profile.notes.clone(),
         functions: profile.functions.len(),
         kernel: (!excludes_kernel(&profile.event)).then(|| kernel_share(profile)),
+        running: None,
     });
     let shows_stacks = ask.page || ask.exports();
     if (ask.callers.is_some() || ask.callees.is_some() || shows_stacks) && profile.chains_are_cut()

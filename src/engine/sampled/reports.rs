@@ -13,8 +13,10 @@ use crate::hot::temporary::Temporary;
 use crate::record::record;
 use crate::record::{Note, SampleAsk, words};
 use crate::topdown::live::{LiveAsk, Outcome, Update, live};
+use crate::topdown::target::named;
 use crate::topdown::{ImportAsk, imported};
-use pmu::machine::Machine;
+use pmu::machine::{Machine, boot_id};
+use profile::hot::Busiest;
 use profile::recording::{About, Stream};
 use profile::session;
 use std::path::Path;
@@ -141,7 +143,18 @@ fn enter(
             || report.notes.iter().any(|told| told.ends_with(note))
     };
     profile.keep_notes(|note| !told(note));
-    code::enter(report, &mut profile, ask, located, progress)
+    let interrupted = code::enter(report, &mut profile, ask, located, progress)?;
+    if let Some(sampled) = &mut report.sampled {
+        sampled.running = profile.busiest.clone().filter(|of| runs(of, &recording.about));
+    }
+    Ok(interrupted)
+}
+
+/// Whether a process of the recording still runs here: a number may have become another's.
+fn runs(of: &Busiest, recording: &About) -> bool {
+    let is_here = recording.boot.is_some() && recording.boot == boot_id();
+    let name = i32::try_from(of.pid).ok().filter(|_| is_here).and_then(named);
+    name.is_some_and(|name| name == tma::text::name(&of.name))
 }
 
 /// A live measurement.

@@ -65,9 +65,7 @@ pub(super) fn stacks(
         if !profile.has_chains() {
             notes.push(NO_CHAINS.to_owned());
         }
-        let title =
-            report.command.as_ref().map_or_else(|| report.subject.join(" "), |c| c.join(" "));
-        let about = flame::About { title, event: profile.event.clone(), notes };
+        let about = flame::About { title: report.name(), event: profile.event.clone(), notes };
         if let Some(path) = to.pprof {
             let lined = profile.lined_stacks();
             flame::write_pprof(&flame::pprof(&lined, breakdown, &about), path)?;

@@ -7,6 +7,7 @@
 //! | [`imported`](mod@imported) | recorded counts → report |
 //! | `software` | software counts under the document's names |
 //! | `repeats` | the ± over several runs |
+//! | `target` | what was measured, in words and as options |
 //! | `advise` | the texts of `events/nodes.toml` for findings |
 
 mod advise;
@@ -15,6 +16,7 @@ pub mod imported;
 pub mod live;
 mod repeats;
 pub(crate) mod software;
+pub(crate) mod target;
 
 pub use choose::{Ask, Chosen};
 pub use imported::{ImportAsk, imported};

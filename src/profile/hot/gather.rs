@@ -1,5 +1,6 @@
 //! Samples → counts per address, with the address spaces at the time of each sample.
 
+use super::busiest::Processes;
 use super::filter::{Filter, ThreadWord};
 use super::function::key_at;
 use super::moments::Moments;
@@ -26,6 +27,8 @@ pub struct Gathered {
     pub total: Tally,
     /// By address.
     pub places: Places,
+    /// By process.
+    pub(super) processes: Processes,
     /// By call chain, if samples have them.
     pub stacks: HashMap<Stack, Tally>,
     /// How the chains end that come from copies of the stack.
@@ -158,6 +161,7 @@ impl Gathered {
         let tally = tally(sample);
         self.total.add(tally);
         let pid = sample.pid.unwrap_or(u32::MAX);
+        sample.pid.inspect(|pid| self.processes.add(*pid, tally.weight));
         let place = self.places.add(sample, tally, spaces);
         for branch in sample.branches.iter().filter(|b| !b.wrong_path) {
             if let Some(target) = spaces.resolve(pid, branch.to, None) {

@@ -27,6 +27,7 @@
 //! has one, otherwise of their number.
 
 mod annotate;
+mod busiest;
 mod call_tree;
 mod callers;
 mod code;
@@ -52,6 +53,7 @@ mod timeline;
 mod unwound;
 mod within;
 
+pub use busiest::Busiest;
 pub use call_tree::{CallNode, CallTrees};
 pub use callers::{CallStack, Caller, Calls, SELF, StackFrame};
 pub use code::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotLoop};

@@ -1,5 +1,6 @@
 //! What a recording shows about the code, queried lazily.
 
+use super::busiest::Busiest;
 use super::filter::Filter;
 use super::function::{FunctionKey, HotFunction};
 use super::functions::{ByEvent, attribute};
@@ -28,6 +29,8 @@ pub struct Summary {
     pub skid: Skid,
     /// Samples that pass the filter.
     pub samples: u64,
+    /// The process that has most of them.
+    pub busiest: Option<Busiest>,
     /// Records lost.
     pub lost: u64,
     /// Limits that a reader must know.
@@ -88,6 +91,7 @@ impl Profile {
             event_number,
             skid: event.map_or(Skid::Some, Skid::of),
             samples: gathered.total.samples,
+            busiest: gathered.processes.busiest(&spaces),
             lost: recording.lost,
             notes: recording.notes.iter().cloned().chain(others).chain(notes).collect(),
             events: recording.events.iter().map(|e| e.name.clone()).collect(),

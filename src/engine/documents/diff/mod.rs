@@ -22,10 +22,10 @@ pub mod row;
 pub mod several;
 mod timed;
 
+use crate::documents::measured_command::measured;
 use crate::documents::report::{InfoRow, NodeRow, Place, Report};
 use crate::documents::software_name;
 use crate::format;
-use crate::recorded_command::recorded;
 use code::CodeDiff;
 use gate::{Crossing, Gate};
 use serde::Serialize;
@@ -127,7 +127,7 @@ pub fn diff((file_a, a): (&str, &Report), (file_b, b): (&str, &Report)) -> Diff 
 
 /// That how much runs of one program differ is not known, and what measures it.
 fn one_run(a: &Report, b: &Report) -> String {
-    let command = |of: &Report| of.command.as_deref().map(|all| recorded(all).to_vec());
+    let command = |of: &Report| of.command.as_ref().map(|_| measured(of).to_vec());
     let how = match (command(a), command(b)) {
         // The same words are mostly two builds, of which one is there.
         (Some(a), Some(b)) if a != b && !a.is_empty() && !b.is_empty() => {

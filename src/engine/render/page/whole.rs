@@ -60,10 +60,7 @@ pub fn page(report: &Report, of_intervals: &[Report]) -> String {
 
 /// The command, or what was measured.
 fn title(report: &Report) -> String {
-    match &report.command {
-        Some(words) => format::command(words),
-        None => report.subject.join(" "),
-    }
+    report.measured_command().map_or_else(|| report.name(), format::command)
 }
 
 fn head(report: &Report) -> String {
@@ -71,7 +68,7 @@ fn head(report: &Report) -> String {
     parts
         .extend([report.uarch.clone(), report.title.clone()].into_iter().filter(|t| !t.is_empty()));
     parts.push(report.source.label().to_owned());
-    if report.command.is_some() {
+    if report.measured_command().is_some() {
         let title = title(report);
         parts.extend(report.subject.iter().filter(|s| **s != title).cloned());
     }

@@ -6,7 +6,7 @@ use super::which_table::{choice, nothing_read, sibling};
 use crate::documents::report::Unread;
 use crate::documents::{self, Report, Source};
 use crate::topdown::advise::advise;
-use crate::topdown::software;
+use crate::topdown::{software, target};
 use profile::counts::{self, Imported, Over, Recording};
 use profile::session::NO_SAMPLES;
 use std::collections::BTreeMap;
@@ -140,6 +140,9 @@ fn frame(
         let words = session.header.get("command").and_then(|c| c.as_array());
         let words = words.map(|w| w.iter().filter_map(|w| Some(w.as_str()?.to_owned())).collect());
         report.command = words.filter(|w: &Vec<String>| !w.is_empty());
+        let target = session.header.get("target").cloned();
+        report.target = target.and_then(|target| serde_json::from_value(target).ok());
+        report.subject.extend(report.target.as_ref().and_then(target::words));
         let warning = session.header.get("warning").and_then(|w| w.as_str());
         report.notes.extend(warning.map(str::to_owned));
     }

@@ -4,6 +4,7 @@ use super::ask::{LiveAsk, Outcome};
 use super::cores::CountedCore;
 use crate::documents::{self, Report, Source};
 use crate::topdown::advise::advise;
+use crate::topdown::target::{named, words};
 use crate::topdown::{repeats, software};
 use pmu::machine::Finding;
 use pmu::{Interval, Measurement, Target};
@@ -67,29 +68,16 @@ fn head(cores: &[CountedCore], ask: &LiveAsk, source: Source) -> Report {
     report.level = cores.iter().map(|c| c.chosen.level).max().unwrap_or(0);
     report.subject = vec![subject(&ask.target, &ask.typed)];
     report.command = ask.command.as_ref().map(|_| ask.typed.clone());
+    report.target = Some(ask.target.clone());
     report
 }
 
 fn subject(target: &Target, typed: &[String]) -> String {
-    match target {
-        Target::Command => typed.join(" "),
-        Target::Process(pid) => {
-            named(*pid).map_or_else(|| format!("process {pid}"), |name| format!("{name} ({pid})"))
-        }
-        Target::Thread(tid) => format!("thread {tid}"),
-        Target::System => "all CPUs".into(),
-        Target::Cpus(cpus) => {
-            let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
-            format!("CPUs {}", list.join(","))
-        }
-        Target::Cgroup(path) => format!("cgroup {}", path.display()),
-    }
-}
-
-/// The name of a process, where it still runs.
-fn named(pid: i32) -> Option<String> {
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    Some(tma::text::name(name.trim_end()).into_owned()).filter(|name| !name.is_empty())
+    let name = match target {
+        Target::Process(pid) => named(*pid).map(|name| format!("{name} ({pid})")),
+        _ => None,
+    };
+    name.or_else(|| words(target)).unwrap_or_else(|| typed.join(" "))
 }
 
 /// Adds the rows of all counts.

@@ -1,5 +1,6 @@
-//! What the command line of a recording names: the program that it ran, and where that is.
+//! The command that was measured, by the command line in a report.
 
+use super::report::Report;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -49,9 +50,14 @@ const WITH_VALUE: [&str; 26] = [
     "--debuginfod",
 ];
 
-/// The command of a recording: of perf's own command line what it ran; empty where that cannot be told, or only timed the
-/// recording of something else.
-pub(crate) fn recorded(command: &[String]) -> &[String] {
+/// The command that was measured; empty where that cannot be told, or it only timed the measurement of something else.
+pub(crate) fn measured(report: &Report) -> &[String] {
+    let command = report.measured_command().unwrap_or_default();
+    if report.target.is_some() { command } else { recorded(command) }
+}
+
+/// Of perf's own command line what it ran.
+fn recorded(command: &[String]) -> &[String] {
     let [perf, record, rest @ ..] = command else { return command };
     if perf.rsplit('/').next() != Some("perf") || record != "record" {
         return command;
