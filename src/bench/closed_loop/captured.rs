@@ -23,6 +23,7 @@ use crate::harness::required_state::RequiredState;
 use crate::initial::values::Values;
 use crate::runner::{Runner, Segment};
 use crate::sandbox::{Ended, layout as at};
+use isa::names::name;
 use std::collections::BTreeSet;
 use std::fmt;
 use tma::Result;
@@ -119,8 +120,7 @@ impl Captured {
         if region.block.instructions.iter().flat_map(|i| &i.registers).any(segments) {
             return Ok(Err("it accesses memory through fs or gs".into()));
         }
-        let prefetches =
-            |i: &isa::code::Inst| format!("{:?}", i.decoded.mnemonic()).starts_with("Prefetch");
+        let prefetches = |i: &isa::code::Inst| name(i.decoded.mnemonic()).starts_with("Prefetch");
         if region.block.instructions.iter().any(prefetches) {
             // No fault maps a page that is only prefetched, and each prefetch of it walks the page table.
             return Ok(Err("it prefetches, and not from known pages only".into()));

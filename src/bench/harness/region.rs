@@ -3,6 +3,7 @@
 
 use iced_x86::{FlowControl, Instruction};
 use isa::code::Block;
+use isa::names::small;
 use std::fmt;
 use std::ops::Range;
 
@@ -246,7 +247,7 @@ pub(super) fn is_jump(decoded: &Instruction) -> bool {
 /// Whether an instruction that is no jump may be run.
 pub(super) fn allowed(decoded: &Instruction, bytes: &[u8]) -> Result<(), String> {
     if decoded.flow_control() != FlowControl::Next {
-        let name = format!("{:?}", decoded.mnemonic()).to_lowercase();
+        let name = small(decoded.mnemonic());
         return Err(format!("its `{name}` calls or jumps elsewhere"));
     }
     match Block::decode(bytes).map(|block| block.refusal()) {

@@ -4,6 +4,7 @@ use super::form::Form;
 use super::host;
 use super::listing::Listed;
 use iced_x86::{Code, EncodingKind};
+use isa::names;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, OnceLock};
 use tma::error::nearest;
@@ -160,7 +161,7 @@ impl Catalog {
         let form = Form { code, memory, lock, mask };
         match Form::all_of(code).contains(&form) {
             true => Ok(form),
-            false => Err(Error::failed(format!("{code:?} cannot be measured"))
+            false => Err(Error::failed(format!("{} cannot be measured", names::name(code)))
                 .because("its operands cannot be chosen freely")),
         }
     }
@@ -192,7 +193,7 @@ impl Catalog {
             .map(|(name, form)| Listed {
                 form: name.to_owned(),
                 code: form.encoding_name(),
-                extensions: form.code.cpuid_features().iter().map(|f| format!("{f:?}")).collect(),
+                extensions: form.code.cpuid_features().iter().map(|f| names::name(*f)).collect(),
                 reason: unavailable(form),
             })
             .filter(|listed| refused || listed.reason.is_none())

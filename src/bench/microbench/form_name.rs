@@ -3,12 +3,13 @@
 use super::form::{Form, Memory, is_address};
 use super::operand::Operand;
 use isa::latency::Mask;
+use isa::names;
 
 impl Form {
     /// The name by mnemonic and operands: `ADD_GPR64i64_IMMi8`. Several encodings may have it.
     pub fn name(&self) -> String {
         let mut name = if self.lock { "LOCK_".to_owned() } else { String::new() };
-        name += &format!("{:?}", self.code.mnemonic()).to_uppercase();
+        name += &names::name(self.code.mnemonic()).to_uppercase();
         for (i, operand) in self.operands().into_iter().enumerate() {
             name.push('_');
             name += &match operand {
@@ -44,7 +45,7 @@ impl Form {
     /// The name by iced-x86's encoding: `Add_rm64_imm8:reg`, `:mem`, `:lock`; without a suffix where the
     /// encoding has one form.
     pub fn encoding_name(&self) -> String {
-        let name = format!("{:?}", self.code);
+        let name = names::name(self.code);
         let choice = self.code.op_code().op_kinds().iter().any(|k| Operand::is_choice(*k));
         let mut name = match (self.memory, self.lock) {
             (_, true) => name + ":lock",

@@ -3,6 +3,7 @@
 use super::form::{Form, Memory};
 use iced_x86::{InstructionInfoFactory, OpAccess, OpKind, Register, UsedRegister};
 use isa::code::Block;
+use isa::names::name;
 use tma::Result;
 
 impl Form {
@@ -43,7 +44,7 @@ impl Form {
             return Some("its encoding decodes to several instructions".to_owned());
         };
         if inst.decoded.code() != self.code {
-            return Some(format!("its encoding decodes to {:?}", inst.decoded.code()));
+            return Some(format!("its encoding decodes to {}", name(inst.decoded.code())));
         }
         if let Some(refusal) = block.refusal() {
             return Some(refusal.reason);

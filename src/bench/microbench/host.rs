@@ -1,11 +1,12 @@
 //! Instruction-set extensions that this processor has and the operating system enables.
 
 use iced_x86::{Code, CpuidFeature};
+use isa::names::name;
 
 /// Names the first extension that `code` needs and this processor lacks or cannot be checked for.
 pub fn lacks(code: Code) -> Option<String> {
     let missing = code.cpuid_features().iter().find(|feature| !has(**feature))?;
-    Some(format!("needs {missing:?}, which this processor lacks or which is not detected"))
+    Some(format!("needs {}, which this processor lacks or which is not detected", name(*missing)))
 }
 
 /// Whether this processor has it. Extensions that are not listed count as absent.

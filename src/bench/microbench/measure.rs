@@ -10,6 +10,7 @@ use crate::{
 };
 use iced_x86::Register;
 use isa::code::Block;
+use isa::names::{name, small};
 use std::sync::Arc;
 use tma::{Core, Result};
 
@@ -124,7 +125,7 @@ fn after_moves(
     let sets = benchmark.sets as f64;
     let cycles = measured.throughput.filter(|_| measured.status == Status::Ok);
     Ok(cycles.map(|t| AfterMoves {
-        registers: registers.iter().map(|r| format!("{r:?}").to_lowercase()).collect(),
+        registers: registers.iter().map(|r| small(*r)).collect(),
         cycles: Cycles { cycles: t.cycles / sets, low: t.low / sets, high: t.high / sets },
     }))
 }
@@ -140,7 +141,7 @@ fn blank(benchmark: &Microbenchmark, settings: &Settings) -> Result<Measurement>
     let lines = block.instructions.iter().take(count).map(|inst| Line::of(inst, None));
     let form = |(form, count): &(super::Form, usize)| FormCount {
         form: Catalog::name_of(*form),
-        code: format!("{:?}", form.code),
+        code: name(form.code),
         count: *count,
     };
     Ok(Measurement {

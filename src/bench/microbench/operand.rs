@@ -1,6 +1,7 @@
 //! Operands of encodings, and how names of forms write them.
 
 use iced_x86::{Code, MemorySize, OpCodeOperandKind, OpKind, Register};
+use isa::names;
 
 /// The registers that an operand may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -154,7 +155,7 @@ impl Operand {
                 Family::Vector => format!("VR{}{}", class.bits(), elements(code, class.bits())),
                 Family::Mmx => format!("MMX64{}", elements(code, 64)),
             },
-            Self::Fixed(register) => format!("{register:?}"),
+            Self::Fixed(register) => names::name(register),
             Self::Memory if memory.size() == 0 => "MEM".to_owned(),
             Self::Memory => format!("MEM{}{}", 8 * memory.size(), held(memory)),
             Self::Immediate(kind) => format!("IMMi{}", immediate_bits(kind)),
@@ -202,7 +203,7 @@ fn elements(code: Code, bits: usize) -> String {
         let count = if memory.is_packed() { bits / size.max(1) } else { 1 };
         return format!("{}x{}", element(memory), count.max(1));
     }
-    let mnemonic = format!("{:?}", code.mnemonic()).to_lowercase();
+    let mnemonic = names::small(code.mnemonic());
     let (kind, size, packed) = [
         ("ps", "f", 32, true),
         ("pd", "f", 64, true),

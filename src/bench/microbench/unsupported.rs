@@ -3,6 +3,7 @@
 use super::form::Form;
 use super::listing::Listed;
 use iced_x86::{Code, EncodingKind, OpCodeOperandKind};
+use isa::names::name;
 
 /// Encodings of 64-bit code without a form whose name or mnemonic `hit` accepts, with the reason.
 pub fn unsupported(hit: impl Fn(&str) -> bool) -> Vec<Listed> {
@@ -11,12 +12,12 @@ pub fn unsupported(hit: impl Fn(&str) -> bool) -> Vec<Listed> {
         op.is_instruction() && op.mode64() && op.encoding() != EncodingKind::MVEX
     };
     let listed = |code: Code| {
-        let name = format!("{code:?}");
-        let mnemonic = format!("{:?}", code.mnemonic());
-        (hit(&name) || hit(&mnemonic)).then(|| Listed {
+        let encoding = name(code);
+        let mnemonic = name(code.mnemonic());
+        (hit(&encoding) || hit(&mnemonic)).then(|| Listed {
             form: mnemonic.to_uppercase(),
-            code: name,
-            extensions: code.cpuid_features().iter().map(|f| format!("{f:?}")).collect(),
+            code: encoding,
+            extensions: code.cpuid_features().iter().map(|f| name(*f)).collect(),
             reason: Some(reason(code).to_owned()),
         })
     };

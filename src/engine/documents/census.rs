@@ -2,6 +2,7 @@
 
 use iced_x86::Mnemonic;
 use isa::deps::{Analysis, Code};
+use isa::names::small;
 use std::collections::BTreeMap;
 
 /// Why an integer result is unknown whose instruction's effects are complete.
@@ -32,7 +33,7 @@ impl Census {
         let instruction = &code.instructions[number];
         let mut name = match instruction.mnemonic() {
             Mnemonic::INVALID => String::new(),
-            mnemonic => format!("{mnemonic:?}").to_lowercase(),
+            mnemonic => small(mnemonic),
         };
         if instruction.has_rep_prefix() || instruction.has_repne_prefix() {
             name.insert_str(0, "rep ");

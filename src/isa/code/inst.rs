@@ -1,5 +1,6 @@
 //! One instruction, with what a measurement needs to know about it.
 
+use crate::names::small;
 use iced_x86::{
     Decoder, DecoderOptions, Formatter, Instruction, InstructionInfoFactory, IntelFormatter,
     OpAccess, OpKind, Register, UsedMemory, UsedRegister,
@@ -79,13 +80,13 @@ impl Inst {
 
     /// Whether it is a division or a root, whose time depends on its operands.
     pub fn divides(&self) -> bool {
-        let name = format!("{:?}", self.decoded.mnemonic()).to_lowercase();
+        let name = small(self.decoded.mnemonic());
         name.contains("div") || name.contains("sqrt")
     }
 
     /// Whether it does SSE or AVX floating-point arithmetic.
     pub fn computes_float(&self) -> bool {
-        let name = format!("{:?}", self.decoded.mnemonic()).to_lowercase();
+        let name = small(self.decoded.mnemonic());
         let typed = ["ss", "sd", "ps", "pd", "ph", "sh"].iter().any(|suffix| {
             name.ends_with(suffix)
                 || name.ends_with(&format!("{suffix}2dq"))

@@ -2,6 +2,7 @@
 
 use crate::code::{text, text_in_block};
 use crate::effects::{Effects, Finder, stack};
+use crate::names::small;
 use crate::program::Located;
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use tma::tables::Facts;
@@ -99,7 +100,7 @@ impl Code {
         let Some(access) = self.effects.get(index).and_then(|e| e.memory.get(access)) else {
             return "[?]".to_owned();
         };
-        let base = format!("{:?}", access.base).to_lowercase();
+        let base = small(access.base);
         match access.displacement {
             0 => format!("[{base}]"),
             below if below < 0 => format!("[{base}-{}]", below.unsigned_abs()),

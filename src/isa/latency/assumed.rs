@@ -2,6 +2,7 @@
 
 use super::model::{Forward, Input, Latency, Source};
 use crate::effects::Effects;
+use crate::names::name;
 use iced_x86::{Instruction, Mnemonic};
 use std::sync::OnceLock;
 
@@ -24,7 +25,7 @@ pub(super) fn execution(instruction: &Instruction, input: Input) -> Latency {
         };
     }
     static KINDS: OnceLock<Vec<Latency>> = OnceLock::new();
-    let all = KINDS.get_or_init(|| Mnemonic::values().map(|m| kind(&format!("{m:?}"))).collect());
+    let all = KINDS.get_or_init(|| Mnemonic::values().map(|m| kind(&name(m))).collect());
     all[instruction.mnemonic() as usize]
 }
 

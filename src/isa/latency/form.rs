@@ -1,5 +1,6 @@
 //! Instruction forms: the keys of latencies.
 
+use crate::names::name;
 use iced_x86::{Code, Instruction, Mnemonic, OpCodeOperandKind, OpKind, Register};
 use std::collections::HashMap;
 use std::fmt;
@@ -153,7 +154,7 @@ impl fmt::Display for Form {
             (true, false) => "_reg",
             (true, true) => "_mem",
         };
-        write!(f, "{:?}{operand}", self.code)?;
+        write!(f, "{}{operand}", name(self.code))?;
         for suffix in [self.address.name(), self.mask.name()] {
             if !suffix.is_empty() {
                 write!(f, "+{suffix}")?;
@@ -164,12 +165,9 @@ impl fmt::Display for Form {
 }
 
 /// The code with that name in iced-x86.
-pub(crate) fn code_named(name: &str) -> Option<Code> {
+pub(crate) fn code_named(text: &str) -> Option<Code> {
     static NAMES: OnceLock<HashMap<String, Code>> = OnceLock::new();
-    NAMES
-        .get_or_init(|| Code::values().map(|code| (format!("{code:?}"), code)).collect())
-        .get(name)
-        .copied()
+    NAMES.get_or_init(|| Code::values().map(|code| (name(code), code)).collect()).get(text).copied()
 }
 
 /// Whether it has a register-or-memory operand.

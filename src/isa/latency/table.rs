@@ -4,6 +4,7 @@ use super::deferred_add::DeferredAdd;
 use super::model::{Forward, Input, Latency, Output};
 use super::table_file::{File, Lea, Load, Row, Values};
 use crate::effects::Effects;
+use crate::names::{name, small};
 use iced_x86::{Code, Instruction, Mnemonic, Register};
 use std::collections::{BTreeMap, HashMap};
 
@@ -160,7 +161,7 @@ fn resolve(rows: &[Row]) -> Result<Vec<u16>, String> {
     }
     let mut found = vec![0; Code::values().len()];
     for code in Code::values() {
-        let mnemonic = format!("{:?}", code.mnemonic()).to_ascii_lowercase();
+        let mnemonic = small(code.mnemonic());
         let Some(numbers) = rows_of.get(mnemonic.as_str()) else { continue };
         let classes = classes(code);
         let fits = |number: &&u16| {
@@ -195,7 +196,7 @@ fn classes(code: Code) -> Vec<&'static str> {
     ];
     let mut classes = Vec::new();
     for kind in code.op_code().op_kinds() {
-        let name = format!("{kind:?}");
+        let name = name(*kind);
         let found = PREFIXES.iter().find(|(prefix, _)| name.starts_with(prefix));
         classes.extend(found.iter().flat_map(|(_, classes)| classes.iter().copied()));
     }

@@ -1,5 +1,6 @@
 //! Encodings of one operation: `add r64, r/m64` and `add r/m64, r64` have one latency between registers.
 
+use crate::names::name;
 use iced_x86::Code;
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -27,13 +28,13 @@ pub(super) fn twins(code: Code) -> &'static [Code] {
 /// Mnemonic, encoding and the class of each operand: `r64_or_mem` and `r64_reg` are both `r64`.
 fn operation(code: Code) -> String {
     let about = code.op_code();
-    let mut name = format!("{:?} {:?}", code.mnemonic(), about.encoding());
+    let mut text = format!("{} {}", name(code.mnemonic()), name(about.encoding()));
     for kind in about.op_kinds() {
-        let kind = format!("{kind:?}");
-        name.push(' ');
-        name.push_str(kind.split('_').next().unwrap_or_default());
+        let kind = name(*kind);
+        text.push(' ');
+        text.push_str(kind.split('_').next().unwrap_or_default());
     }
-    name
+    text
 }
 
 #[cfg(test)]

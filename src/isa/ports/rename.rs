@@ -1,6 +1,7 @@
 //! Instructions that need no port of their own: zero idioms, eliminated moves, fused pairs.
 
 use crate::effects::Effects;
+use crate::names::small;
 use iced_x86::{ConditionCode, FlowControl, Instruction, Mnemonic, OpKind};
 
 /// Why renaming completes the instruction, if it does.
@@ -14,7 +15,7 @@ pub(super) fn without_port(instruction: &Instruction, effects: &Effects) -> Opti
 
 fn gives_zero(mnemonic: Mnemonic) -> bool {
     const ZERO: [&str; 8] = ["xor", "sub", "pxor", "xorp", "psub", "pcmpgt", "pandn", "andnp"];
-    let name = format!("{mnemonic:?}").to_ascii_lowercase();
+    let name = small(mnemonic);
     let plain = name.strip_prefix('v').unwrap_or(&name);
     ZERO.iter().any(|zero| plain.starts_with(zero))
 }

@@ -5,6 +5,7 @@ use super::rename;
 use super::uops::{PortSet, Uops, Use};
 use crate::effects::{Access, Effects};
 use crate::latency::{Address, Form, Mask, code_named};
+use crate::names::{name, small};
 use iced_x86::{EncodingKind, Instruction, Mnemonic};
 use std::collections::HashMap;
 use tma::{Core, Error, Result};
@@ -138,7 +139,7 @@ impl Ports {
     }
 
     fn is_fused(&self, instruction: &Instruction, next: &Instruction) -> bool {
-        let name = format!("{:?}", instruction.mnemonic()).to_ascii_lowercase();
+        let name = small(instruction.mnemonic());
         self.fused.contains(&name) && rename::fuses(instruction, next)
     }
 
@@ -217,7 +218,7 @@ fn vex(form: Form) -> Option<iced_x86::Code> {
     if form.code.encoding() != EncodingKind::EVEX {
         return None;
     }
-    let name = format!("{:?}", form.code);
+    let name = name(form.code);
     let part = |part: &str| match part {
         "EVEX" => Some("VEX".to_owned()),
         "k1" | "k1z" | "er" | "sae" => None,

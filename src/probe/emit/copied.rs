@@ -2,6 +2,7 @@
 //! Without an encoder, since a module has a hundred thousand of them.
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind, Register};
+use isa::names::name;
 
 /// Code that will run at an address.
 pub(super) struct Copied {
@@ -95,7 +96,7 @@ impl Copied {
         let is_short =
             instruction.is_jcx_short() || instruction.is_loop() || instruction.is_loopcc();
         if !is_short {
-            return Err(format!("{:?} cannot be moved", instruction.mnemonic()));
+            return Err(format!("{} cannot be moved", name(instruction.mnemonic())));
         }
         // They have no long form. If they do not jump, a short jump passes the long one.
         self.add(&own[..own.len() - 1]);

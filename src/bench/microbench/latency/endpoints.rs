@@ -4,6 +4,7 @@ use crate::microbench::form::{Form, MASK, Mask, Memory, is_address};
 use crate::microbench::operand::{Class, Operand};
 use iced_x86::{OpAccess, Register, RflagsBits};
 use isa::code::Inst;
+use isa::names::small;
 use tma::Result;
 
 /// One input or output.
@@ -39,7 +40,7 @@ impl Endpoint {
         match self {
             Self::Operand(MASK, _) => "mask".to_owned(),
             Self::Operand(i, _) => format!("operand {i}"),
-            Self::Implicit(register) => format!("{register:?}").to_lowercase(),
+            Self::Implicit(register) => small(*register),
             Self::Flags(bits) => flags(*bits),
             Self::Address => "base".to_owned(),
             Self::Index => "index".to_owned(),

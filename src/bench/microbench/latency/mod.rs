@@ -25,6 +25,7 @@ use chain::{Chain, chain};
 use connectors::Connector;
 pub use connectors::Connectors;
 use endpoints::{Endpoint, Endpoints};
+use isa::names::small;
 use tma::{Error, Result};
 
 /// Instructions of the unrolled chain.
@@ -165,7 +166,7 @@ const DIFFERS: f64 = 0.1;
 
 /// Golden Cove has a shorter latency between floating-point additions than after other instructions.
 fn adds_floats(form: Form) -> bool {
-    let name = format!("{:?}", form.code.mnemonic()).to_lowercase();
+    let name = small(form.code.mnemonic());
     let plain = name.strip_prefix('v').unwrap_or(&name);
     let kind =
         ["ps", "pd", "ss", "sd", "ph", "sh"].iter().any(|endpoint| plain.ends_with(endpoint));

@@ -1,6 +1,7 @@
 //! Precomputed address expressions.
 
 use crate::effects::Access;
+use crate::names::name;
 use iced_x86::{Instruction, OpKind, Register};
 
 /// Register number for no register.
@@ -47,7 +48,7 @@ impl Address {
             r => u8::try_from(r.full_register().number()).unwrap_or(NONE) & 31,
         };
         let wide_index = {
-            let name = format!("{:?}", instruction.mnemonic());
+            let name = name(instruction.mnemonic());
             // vpgatherqd, vgatherqpd, vpscatterqq, …
             access.lane.is_some() && (name.contains("herq") || name.contains("terq"))
         };
