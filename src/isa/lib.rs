@@ -7,7 +7,7 @@
 //! | [`flow`] | functions → basic blocks and loops |
 //! | [`program`] | ELF files: functions, blocks and loops by the places that a user names |
 //! | [`latency`] | latencies in core cycles from an operand to a result, each with its source |
-//! | [`names`] | names of instructions and registers |
+//! | [`names`] | names of instructions, registers and architectures |
 //! | [`ports`] | µops and the ports that they can use; the throughput bound of the ports |
 //! | [`deps`] | dependencies through registers, flags and memory; loop-carried latency |
 

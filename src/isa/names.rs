@@ -1,12 +1,14 @@
-//! The names that iced-x86 gives to instructions and registers. It prints them by `Debug` alone, so this is the one place
-//! that makes texts of it; tables and documents have these names.
+//! The names that iced-x86 gives to instructions and registers, and object to architectures. These print them by `Debug`
+//! alone, so this is the one place that makes texts of it; tables and documents have these names.
 
 use iced_x86::{Code, CpuidFeature, EncodingKind, Mnemonic, OpCodeOperandKind, Register};
+use object::Architecture;
 use std::fmt::Debug;
 
-/// What iced-x86 names.
+/// What has a name by `Debug`.
 pub trait Named: Debug {}
 
+impl Named for Architecture {}
 impl Named for Code {}
 impl Named for CpuidFeature {}
 impl Named for EncodingKind {}
@@ -14,7 +16,7 @@ impl Named for Mnemonic {}
 impl Named for OpCodeOperandKind {}
 impl Named for Register {}
 
-/// As iced-x86 spells it: `VEX_Vaddpd_ymm_ymm_ymmm256`, `Vaddpd`, `RAX`, `AVX2`.
+/// As it is spelt there: `VEX_Vaddpd_ymm_ymm_ymmm256`, `Vaddpd`, `RAX`, `AVX2`.
 pub fn name(of: impl Named) -> String {
     format!("{of:?}")
 }
@@ -43,5 +45,6 @@ mod tests {
             ("AVX2".into(), "EVEX".into())
         );
         assert_eq!(name(OpCodeOperandKind::r64_or_mem), "r64_or_mem");
+        assert_eq!(name(Architecture::Aarch64), "Aarch64");
     }
 }

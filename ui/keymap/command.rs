@@ -1,7 +1,11 @@
-//! What a key can mean. The names are those of a config file: `NextMatch` is `next-match`.
+//! What a key can mean.
 
-/// A command of the drill-down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+use serde::Serialize;
+use std::fmt;
+
+/// A command of the drill-down, by these names in a config file: `NextMatch` is `next-match`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Command {
     Quit,
     Help,
@@ -57,4 +61,10 @@ pub enum Command {
     Evidence,
     Suspend,
     Redraw,
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }

@@ -50,7 +50,7 @@ impl Key {
             (_, KeyCode::Char(c)) if self.ctrl => c.to_ascii_uppercase().to_string(),
             (_, KeyCode::Char(c)) => c.to_string(),
             (_, KeyCode::F(n)) => format!("F{n}"),
-            (_, other) => format!("{other:?}"),
+            (_, other) => other.to_string(),
         };
         if self.ctrl { format!("Ctrl-{name}") } else { name }
     }

@@ -22,16 +22,9 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// The action's name in a config file: `NextMatch` is `next-match`.
+    /// The action's name in a config file.
     pub fn name(&self) -> String {
-        let mut name = String::new();
-        for c in format!("{:?}", self.command).chars() {
-            if c.is_uppercase() && !name.is_empty() {
-                name.push('-');
-            }
-            name.push(c.to_ascii_lowercase());
-        }
-        name
+        self.command.to_string()
     }
 
     /// Whether it applies to all screens.

@@ -72,7 +72,7 @@ impl Microbenchmark {
         let mut pools = Pools::of(&one)?;
         if let Some(pool) = pools.all.iter().find(|pool| pool.write.is_empty()) {
             return Err(Error::not_possible("these forms cannot be measured together")
-                .because(format!("they leave no register for results ({:?})", pool.family)));
+                .because(format!("they leave no {} for results", pool.family.words())));
         }
         let sets = sets(one.len(), &pools, settings.unroll_size);
         let mut built = Self {

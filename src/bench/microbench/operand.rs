@@ -39,6 +39,18 @@ pub enum Family {
     Mmx,
 }
 
+impl Family {
+    /// Its registers, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Gpr => "general-purpose register",
+            Self::Vector => "vector register",
+            Self::Mask => "mask register",
+            Self::Mmx => "MMX register",
+        }
+    }
+}
+
 impl Class {
     /// The family whose storage its registers share.
     pub fn family(self) -> Family {

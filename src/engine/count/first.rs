@@ -148,7 +148,11 @@ impl First {
             interrupted = match found {
                 // What was counted of a process stands, which may have ended meanwhile.
                 Err(error) if process.is_some() => {
-                    document.notes.push(format!("{kind:?} were not recorded: {}", whole(&error)));
+                    document.notes.push(format!(
+                        "{} were not recorded: {}",
+                        kind.title(),
+                        whole(&error)
+                    ));
                     None
                 }
                 found => found?,
@@ -174,6 +178,15 @@ impl Kind {
             Self::Branches => "branches",
             Self::Values => "values",
             Self::Loads => "loads",
+        }
+    }
+
+    /// The same at the beginning of a sentence.
+    fn title(self) -> &'static str {
+        match self {
+            Self::Branches => "Branches",
+            Self::Values => "Values",
+            Self::Loads => "Loads",
         }
     }
 

@@ -38,7 +38,7 @@ pub(super) fn enter(
                 continue;
             }
         };
-        let probe = block.kind.map(|kind| format!("{kind:?}").to_lowercase());
+        let probe = block.kind.map(|kind| kind.to_string());
         document.blocks.push(BlockRow {
             module: module.clone(),
             function: of.name.clone(),

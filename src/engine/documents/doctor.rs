@@ -2,7 +2,7 @@
 
 use super::facts::Row;
 use super::identity;
-use pmu::machine::{Finding, Machine, SeccompMode, TableMatch};
+use pmu::machine::{Container, Finding, Machine, SeccompMode, TableMatch};
 use serde::Serialize;
 use tma::self_test::Answers;
 use tma::tables::Table;
@@ -30,7 +30,7 @@ pub struct Document {
     /// The hypervisor, in a virtual machine.
     pub virtual_machine: Option<String>,
     /// The kind of container, in one.
-    pub container: Option<String>,
+    pub container: Option<Container>,
     /// The tables of this processor: one, or one per kind of core.
     pub tables: Vec<TableInfo>,
     /// Which processor this is, by what, and what contradicts; for each kind of core.
@@ -110,7 +110,7 @@ impl Document {
             tsc_hz: machine.tsc_hz,
             kernel: kernel.release.clone(),
             virtual_machine: hypervisor.map(|v| v.unwrap_or_else(|| "unnamed hypervisor".into())),
-            container: kernel.container.map(|c| format!("{c:?}").to_lowercase()),
+            container: kernel.container,
             tables,
             identity,
             pmus: pmus.collect(),

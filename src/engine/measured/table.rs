@@ -58,7 +58,7 @@ pub fn is_of_measurements(core: &Core) -> bool {
 pub fn check_name(name: &str) -> Result<()> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty() || !name.chars().all(is_plain) {
-        return Err(Error::usage(format!("{name:?} is no name of a table"))
+        return Err(Error::usage(format!("`{name}` is no name of a table"))
             .hint("a name has small letters, digits and dashes: `tdtool doctor --toml mine`"));
     }
     Ok(())

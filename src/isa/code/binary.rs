@@ -4,6 +4,7 @@ use super::hex::{MAX_BLOCK_BYTES, parse_hex};
 use super::listing::marked_code;
 use super::markers;
 use super::region::Region;
+use crate::names::name;
 use object::Object as _;
 use tma::{Error, Result};
 
@@ -48,7 +49,7 @@ fn program(data: &[u8]) -> Result<Vec<Region>> {
                 object::Architecture::I386 => {
                     "it is a 32-bit program, and only code of x86-64 is analysed".to_owned()
                 }
-                other => format!("its architecture is {other:?}, not x86-64"),
+                other => format!("its architecture is {}, not x86-64", name(other)),
             },
         ));
     }

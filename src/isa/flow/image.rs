@@ -6,6 +6,7 @@
 
 use super::memory::Memory;
 use super::no_return::never_returns;
+use crate::names::name;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use object::elf::{PF_W, PF_X, PT_GNU_RELRO, PT_LOAD, R_X86_64_64, R_X86_64_RELATIVE};
 use object::read::elf::{ElfFile64, ProgramHeader as _};
@@ -55,7 +56,7 @@ impl<D: Deref<Target: AsRef<[u8]>>> Image<D> {
         let file = ElfFile64::<Endianness>::parse((*data).as_ref())
             .map_err(|error| format!("it is not a 64-bit ELF file: {error}"))?;
         if file.architecture() != Architecture::X86_64 {
-            return Err(format!("its architecture is {:?}, not x86-64", file.architecture()));
+            return Err(format!("its architecture is {}, not x86-64", name(file.architecture())));
         }
         let (segments, mut relro) = layout(&file);
         // Relocations are found through sections; without them, the values of RELRO words are unknown.

@@ -1,6 +1,10 @@
 //! What the kernel permits this process; containers and virtual machines.
 
 use super::Root;
+#[cfg(target_arch = "x86_64")]
+use raw_cpuid::Hypervisor;
+use serde::Serialize;
+use std::fmt;
 
 /// Filtering of system calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,8 +17,9 @@ pub enum SeccompMode {
     Filter,
 }
 
-/// Kind of container.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Kind of container, by these names in documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Container {
     /// Docker, or another that leaves `/.dockerenv`.
     Docker,
@@ -24,6 +29,12 @@ pub enum Container {
     Kubernetes,
     /// Another one, by the name of PID 1's environment or cgroup.
     Other,
+}
+
+impl fmt::Display for Container {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// A hypervisor.
@@ -214,11 +225,28 @@ fn root_hypervisor(root: &Root) -> Option<String> {
     #[cfg(target_arch = "x86_64")]
     if root.is_system() {
         let id = raw_cpuid::CpuId::new();
-        return id.get_hypervisor_info().map(|h| format!("{:?}", h.identify()));
+        return id.get_hypervisor_info().and_then(|info| hypervisor(&info.identify()));
     }
     let _ = root;
     None
 }
+/// Its name; none of one that is not known here.
+#[cfg(target_arch = "x86_64")]
+fn hypervisor(of: &Hypervisor) -> Option<String> {
+    let name = match of {
+        Hypervisor::Xen => "Xen",
+        Hypervisor::VMware => "VMware",
+        Hypervisor::HyperV => "HyperV",
+        Hypervisor::KVM => "KVM",
+        Hypervisor::QEMU => "QEMU",
+        Hypervisor::Bhyve => "Bhyve",
+        Hypervisor::QNX => "QNX",
+        Hypervisor::ACRN => "ACRN",
+        Hypervisor::Unknown(..) => return None,
+    };
+    Some(name.to_owned())
+}
+
 /// The kernel's random id of this boot; `None` if it has none.
 pub fn boot_id() -> Option<String> {
     Root::system().text("proc/sys/kernel/random/boot_id")

@@ -1,6 +1,7 @@
 //! One probe as data.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Bytes of `jmp rel32` and `call rel32`.
 pub const JUMP: u64 = 5;
@@ -17,6 +18,13 @@ pub enum Kind {
     Multi,
     /// A jump over one shorter instruction, whose displacement ends in the bytes that follow.
     Pun,
+}
+
+/// As in documents.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// The count of a block that is entered only from the one before it, in the same trampoline.

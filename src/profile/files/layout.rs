@@ -53,7 +53,7 @@ impl Layout {
         let layout = match kind {
             FileKind::Elf32 => read::<elf::FileHeader32<Endianness>, R>(data),
             FileKind::Elf64 => read::<elf::FileHeader64<Endianness>, R>(data),
-            other => return Err(format!("it is no ELF file but {other:?}")),
+            _ => return Err("it is not an ELF file".to_owned()),
         };
         layout.map_err(|error| error.to_string())
     }

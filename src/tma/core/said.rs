@@ -8,6 +8,12 @@ use crate::tables::facts::FusedWith;
 /// Facts of an identity that a note names.
 const NAMED: usize = 4;
 
+/// `[2048, 4096]`.
+fn list(numbers: &[u32]) -> String {
+    let all: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    format!("[{}]", all.join(", "))
+}
+
 impl Core {
     /// Where the self-test contradicts the table, in words.
     pub fn contradictions(&self) -> Vec<String> {
@@ -34,8 +40,8 @@ impl Core {
         if let (Some(stated), Some(measured)) = (&facts.store_aliasing, &answers.false_distances)
             && stated.distances.iter().any(|d| !measured.contains(d))
         {
-            let stated = &stated.distances;
-            found.push(format!("loads wait falsely at {measured:?}, the table states {stated:?}"));
+            let (measured, stated) = (list(measured), list(&stated.distances));
+            found.push(format!("loads wait falsely at {measured}, the table states {stated}"));
         }
         found
     }

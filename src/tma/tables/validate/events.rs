@@ -46,8 +46,9 @@ fn wrong(file: &TableFile, e: &EventSpec) -> Vec<String> {
         must(!counters.is_empty(), "counters is empty: no counter can count it".into());
         let general = file.counters.general;
         let outside = counters.iter().find(|c| u32::from(**c) >= general);
-        let what = format!("counter {outside:?} of {general}");
-        must(e.pmu != PmuKind::Core || outside.is_none(), what);
+        let outside = outside.filter(|_| e.pmu == PmuKind::Core);
+        let what = outside.map(|counter| format!("counter {counter} of {general}"));
+        must(outside.is_none(), what.unwrap_or_default());
     }
     list
 }

@@ -84,8 +84,8 @@ fn references(node: &Formulas, file: &TableFile, names: &HashSet<&str>, found: &
             }
         });
         for name in constants(expr).into_iter().filter(|n| Const::from_name(n).is_none()) {
-            let known: Vec<&str> = Const::ALL.iter().map(|c| c.name()).collect();
-            let what = format!("{what} names the constant `#{name}`; there are {known:?}");
+            let known = Const::ALL.map(Const::name).join(", ");
+            let what = format!("{what} names the constant `#{name}`; there are {known}");
             found.node(Error, id, what);
         }
     }

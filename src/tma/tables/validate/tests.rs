@@ -98,7 +98,7 @@ fn every_mistake_is_found_with_its_node_and_line() {
         ("INST / CYCLES", "INST / #CYCLES", "constant `#CYCLES`", "SMT_ON"),
         ("INST = { code = 0xc0 }", "INST = { code = 0 }", "INST: a core event without a code", ""),
         ("fixed = 0 }", "fixed = 3 }", "fixed counter 3 of 1", ""),
-        ("code = 0xc0 }", "code = 0xc0, counters = [9] }", "counter Some(9) of 4", ""),
+        ("code = 0xc0 }", "code = 0xc0, counters = [9] }", "counter 9 of 4", ""),
         ("clocks = \"CYCLES\"", "clocks = \"CLK\"", "clocks: `CLK` is not an event", ""),
         ("schema = 1", "schema = 7", "version 7 is not supported", ""),
         ("name = \"toy\"", "name = \"joy\"", "`joy` in a file called `toy`", ""),
