@@ -14,6 +14,7 @@
 //! | `filler` | instructions that only take slots |
 //! | `bounds`, `plausibility` | bounds on the throughput that need no PMU, and results they rule out |
 //! | `profiler`, `results` | measures a block and fills its document |
+//! | `values` | what registers and memory start with |
 //! | `measurement`, `settings` | the document of a block, `tdtool.block/1` |
 //! | `options`, `repeat` | options; repeating a measurement from its document |
 //! | `layers` | what protects the host, as far as it could be set up |
@@ -45,6 +46,7 @@ mod filler;
 mod harness;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod hostile;
+#[cfg(target_arch = "x86_64")]
 mod initial;
 mod layers;
 mod measurement;
@@ -70,10 +72,10 @@ mod sandbox;
 mod selftest;
 mod settings;
 mod timing;
+mod values;
 
 pub use closed_loop::can_be_moved;
 pub use counters::Pmu;
-pub use initial::{Init, LoopPath, Snapshot, Values};
 pub use layers::{Layer, Layers};
 pub use measurement::{
     Assumption, Baseline, Bound, Code, FaultLocation, FormResult, Forms, Hierarchy, LOOP, Line,
@@ -85,3 +87,4 @@ pub use progress::Progress;
 pub use repeat::Repeat;
 pub use selftest::check as check_self_test;
 pub use settings::{MeasuredOn, Settings};
+pub use values::{Init, LoopPath, Snapshot, Values};

@@ -2,9 +2,7 @@
 
 use super::progress::Progress;
 use crate::counters::Pmu;
-use crate::initial::init::Init;
-use crate::initial::snapshot::Snapshot;
-use crate::initial::values::{Values, sets};
+use crate::values::{Init, Snapshot, Values, sets};
 use std::sync::Arc;
 use std::time::Duration;
 use tma::Core;

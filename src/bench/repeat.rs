@@ -1,8 +1,8 @@
 //! Repeats a measurement from its document: the same block, initial values and pages.
 
 use super::Options;
-use crate::initial::values::Values;
 use crate::measurement::SCHEMA;
+use crate::values::Values;
 use isa::code::parse_hex;
 use serde::Deserialize;
 use tma::{Error, Result};

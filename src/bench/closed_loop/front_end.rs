@@ -7,12 +7,12 @@ use crate::harness::loop_counter::LoopCounter;
 use crate::harness::program::Shape;
 use crate::harness::required_state::RequiredState;
 use crate::harness::skeleton::{fuses, skeleton};
-use crate::initial::values::Values;
 use crate::measurement::Bound;
 use crate::plausibility::FRONT_END;
 use crate::profiler::Profiler;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure::{self, Closed};
+use crate::values::Values;
 use isa::code::Block;
 use tma::Result;
 

@@ -2,9 +2,9 @@
 
 use crate::checks::Footprint;
 use crate::initial::run_setup::RunSetup;
-use crate::initial::values::Values;
 use crate::measurement::Execution;
 use crate::timing::form_timing::FormTiming;
+use crate::values::Values;
 
 /// The timing of a loop run as a loop.
 pub(crate) struct ClosedLoop {

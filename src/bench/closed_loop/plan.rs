@@ -5,7 +5,7 @@ use super::content::Content;
 use super::exit::{Control, control};
 use super::known::Known;
 use super::pointers::{Pointer, pointers, spilled};
-use crate::initial::values::Values;
+use crate::values::Values;
 use isa::code::Block;
 use isa::flow::{Iteration, LinearAccess};
 use std::collections::BTreeMap;

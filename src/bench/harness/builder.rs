@@ -2,10 +2,10 @@
 
 use super::emitter::{Emitter, R8, RCX, condition};
 use super::required_state::Width;
+use super::slots::{Slot, needed};
 use super::unlocked_exchange::unlocked_exchange;
 use crate::harness::program::{Program, Shape};
 use crate::harness::region::Region;
-use crate::initial::slots::{Slot, needed};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;
 use iced_x86::Register;

@@ -6,6 +6,7 @@
 //! | `required_state`, `loop_counter` | state to restore before the copies; how the loop form counts |
 //! | `unlocked_exchange` | `xchg` without its lock, for traces |
 //! | `copies` | how many copies, how they repeat, where they start |
+//! | `slots` | the registers that are traced |
 //! | `builder`, `forms`, `program` | parts of the code, the forms built from them, the result |
 //! | `region`, `relaid` | code with its own jumps, moved to another address, or laid out anew |
 //! | `entry_counter` | what counts the iterations of such code |
@@ -22,4 +23,5 @@ pub(crate) mod region;
 pub(crate) mod relaid;
 pub(crate) mod required_state;
 pub(crate) mod skeleton;
+pub(crate) mod slots;
 pub(crate) mod unlocked_exchange;

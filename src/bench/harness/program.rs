@@ -1,7 +1,7 @@
 //! The specification of a form's code, and the resulting program.
 
 use super::required_state::RequiredState;
-use crate::initial::slots::Slot;
+use super::slots::Slot;
 use isa::code::Block;
 
 /// The specification of a form.

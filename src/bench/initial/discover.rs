@@ -3,13 +3,13 @@
 
 pub use super::failure::{Failure, explain};
 use super::value_search::{Candidate, ValueSearch};
-use super::values::Values;
 use crate::Options;
 use crate::harness::forms;
 use crate::harness::required_state::RequiredState;
 use crate::initial::run_setup::RunSetup;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::Ended;
+use crate::values::Values;
 use iced_x86::Mnemonic;
 use isa::code::{Block, Inst};
 use tma::Result;

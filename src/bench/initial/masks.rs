@@ -3,9 +3,9 @@
 //! What a mask leaves out faults no page, so none is mapped on demand. The processor looks all the same: without a page
 //! it suppresses the fault each time, in microcode, which takes hundreds of cycles. In a program the page is there.
 
-use super::slots::{Slot, mask};
 use super::stored::{Stored, selected};
 use super::trace::{all_lanes, each, plain};
+use crate::harness::slots::{Slot, mask};
 use crate::sandbox::layout::PAGE;
 use isa::code::{Block, Inst};
 

@@ -1,7 +1,7 @@
 //! Proposals for other initial values: the inputs that a failing instruction depends on (its backward
 //! slice), and values for them.
 
-use super::values::{CONSTANT, Values};
+use crate::values::{CONSTANT, Values};
 use iced_x86::{Mnemonic, Register};
 use isa::code::{Block, Inst};
 

@@ -2,9 +2,9 @@
 
 use super::masks::MaskedAccesses;
 use super::trace::Access;
-use super::values::Values;
 use crate::harness::program::Shape;
 use crate::harness::required_state::RequiredState;
+use crate::values::Values;
 use isa::code::Block;
 
 /// Ways of the smallest L1 data cache (8) minus one for the harness.

@@ -1,6 +1,6 @@
 //! What the tracing code stored around one instruction of one copy: registers, and which elements its mask selects.
 
-use super::slots::{Slot, mask};
+use crate::harness::slots::{Slot, mask};
 use crate::sandbox::layout as at;
 use iced_x86::Register;
 use isa::code::Inst;

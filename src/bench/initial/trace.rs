@@ -1,8 +1,8 @@
 //! Reads an address trace: the registers that the tracing code stored before and after each
 //! instruction, and the memory accesses that follow from them.
 
-use super::slots::{Slot, bit_index, repeats};
 use super::stored::{Stored, selected};
+use crate::harness::slots::{Slot, bit_index, repeats};
 use crate::sandbox::layout as at;
 use iced_x86::{Mnemonic, Register, UsedMemory};
 use isa::code::{Block, Inst};

@@ -1,12 +1,12 @@
 //! The search for initial values: the order in which candidates are tried, one traced run each.
 
 use super::failure::{Failure, Why};
-use super::values::Values;
 use crate::Options;
 use crate::harness::program::Program;
 use crate::harness::required_state::RequiredState;
 use crate::initial::run_setup::RunSetup;
 use crate::runner::Runner;
+use crate::values::Values;
 use iced_x86::Register;
 use isa::code::Block;
 use isa::code::Inst;

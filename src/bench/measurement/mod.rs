@@ -19,8 +19,8 @@ pub use timing::{
     Baseline, Closed, Execution, FormResult, Forms, LOOP, Mode, Samples, Throughput, UNROLLED,
 };
 
-use crate::initial::values::Values;
 use crate::settings::{MeasuredOn, Settings};
+use crate::values::Values;
 use serde::Serialize;
 
 /// The schema's name and version.

@@ -1,8 +1,8 @@
 //! State before and after a run: values, lines, pages, registers.
 
 use super::Runner;
-use crate::initial::values::Values;
 use crate::sandbox::layout::{self as at, PAGE, context, mail};
+use crate::values::Values;
 use std::collections::BTreeMap;
 use tma::Result;
 

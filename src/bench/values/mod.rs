@@ -1,4 +1,15 @@
 //! Initial values: what registers and memory hold when a run starts.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `init` | `--init`: values chosen by hand |
+//! | `snapshot` | registers and memory of a running program |
+
+mod init;
+mod snapshot;
+
+pub use init::{Init, REGISTERS};
+pub use snapshot::{LoopPath, Snapshot};
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! `--init REG=VALUE`: initial values chosen by hand.
 
-use super::values::Values;
+use super::Values;
 use tma::{Error, Result};
 
 /// The general-purpose registers in encoding order.

@@ -26,13 +26,13 @@ impl Slot {
 }
 
 /// Whether it is a string instruction repeated by `rcx`.
-pub(super) fn repeats(inst: &Inst) -> bool {
+pub fn repeats(inst: &Inst) -> bool {
     let decoded = &inst.decoded;
     decoded.is_string_instruction() && (decoded.has_rep_prefix() || decoded.has_repne_prefix())
 }
 
 /// The bit offset of `bt [memory],register` and the like, which may lie outside of the operand.
-pub(super) fn bit_index(inst: &Inst) -> Option<Register> {
+pub fn bit_index(inst: &Inst) -> Option<Register> {
     let bits = matches!(
         inst.decoded.mnemonic(),
         Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc
@@ -43,7 +43,7 @@ pub(super) fn bit_index(inst: &Inst) -> Option<Register> {
 
 /// The mask that selects which elements of its memory operand an instruction accesses: faults of the others are
 /// suppressed.
-pub(super) fn mask(inst: &Inst) -> Option<Register> {
+pub fn mask(inst: &Inst) -> Option<Register> {
     use Mnemonic as M;
     let decoded = &inst.decoded;
     if !inst.touches_memory() {
