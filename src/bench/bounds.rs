@@ -18,6 +18,7 @@ use crate::plausibility::too_few;
 use crate::plausibility::verdict;
 use crate::plausibility::width;
 use crate::profiler::Profiler;
+use crate::timing::copies;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure::{self, Form, Repeat};
 use isa::code::Block;
@@ -162,7 +163,7 @@ impl Profiler {
         let run = (copies * skeleton.instructions.len()) as f64 / wide;
         let repeat = (CYCLES / run).ceil().clamp(1.0, 400.0) as u32;
         let run = (copies, how, repeat);
-        let offsets = crate::harness::copies::offsets(&options);
+        let offsets = copies::offsets(&options);
         let form = measure::unrolled(&skeleton, required_state, &alike, run, &offsets);
         let mut timed = FormTiming::default();
         let (passes, rounds) = (options.passes, options.rounds);

@@ -8,7 +8,8 @@
 //! | `selftest` | what the harness would otherwise assume of the processor |
 //! | `initial` | initial values, pages, the address trace |
 //! | `closed_loop` | a loop body run as a loop: its own back edge, its own arrays |
-//! | `timing` | core cycles: clocks, rounds, reproducible states |
+//! | `clock`, `stats` | the time-stamp counter in core cycles, contention; statistics |
+//! | `timing` | core cycles: rounds, reproducible states |
 //! | `checks` | the assumptions of a measurement, each with its evidence |
 //! | `counting` | what a PMU adds: cycles, misses, the top-down tree |
 //! | `filler` | instructions that only take slots |
@@ -30,6 +31,8 @@ pub mod batch;
 mod bounds;
 #[cfg(target_arch = "x86_64")]
 mod checks;
+#[cfg(target_arch = "x86_64")]
+mod clock;
 #[cfg(target_arch = "x86_64")]
 mod closed_loop;
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "nothing is counted there"))]
@@ -71,6 +74,7 @@ mod sandbox;
 #[cfg_attr(not(target_arch = "x86_64"), path = "selftest_stub.rs")]
 mod selftest;
 mod settings;
+mod stats;
 mod timing;
 mod values;
 

@@ -163,7 +163,7 @@ impl Profiler {
         }
         ratios.sort_by(f64::total_cmp);
         let (low, high) = (ratios.first().copied(), ratios.last().copied());
-        Ok(low.zip(high).map(|(low, high)| (crate::timing::stats::median(&ratios), low, high)))
+        Ok(low.zip(high).map(|(low, high)| (crate::stats::median(&ratios), low, high)))
     }
 }
 

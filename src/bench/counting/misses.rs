@@ -4,7 +4,7 @@ use super::counter::Counter;
 use super::sample::{Sample, Stop};
 use crate::counters::{CorePmu, generic};
 use crate::measurement::{Assumption, Miss, Outcome};
-use crate::timing::stats::median;
+use crate::stats::median;
 use pmu::machine::Encoding;
 use pmu::perf;
 use tma::Result;

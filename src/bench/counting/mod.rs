@@ -11,6 +11,7 @@
 //! | `counter`, `count` | repetitions of a group; all groups of a block |
 //! | `sample` | one difference: N long runs minus N short ones |
 //! | `runs` | long and short runs of a form in the sandbox |
+//! | `pmu_clock` | core cycles as the PMU counts them |
 //! | `tree` | level 1–2 of the top-down tree |
 //! | `misses` | single events per iteration |
 //! | `scripted` | for tests: scripted block, processor and kernel |
@@ -21,6 +22,7 @@ mod count;
 mod counter;
 mod group;
 mod misses;
+mod pmu_clock;
 mod runs;
 mod sample;
 #[cfg(test)]

@@ -6,9 +6,9 @@
 //! sentinels they are long.
 
 use super::sample::{Runs, Which};
+use crate::clock::Calibration;
 use crate::runner::{Runner, Segment};
 use crate::sandbox::Ended;
-use crate::timing::clock::Calibration;
 use crate::timing::measure::Form;
 use tma::Result;
 

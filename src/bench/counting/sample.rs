@@ -1,8 +1,8 @@
 //! One difference of counts: N long runs minus N short ones.
 
 use super::group::{Counting, Refused, Total};
+use crate::clock::{Calibration, Sentinel, TscClock};
 use crate::sandbox::Ended;
-use crate::timing::clock::{Calibration, Sentinel, TscClock};
 use nix::errno::Errno;
 use tma::Result;
 

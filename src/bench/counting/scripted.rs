@@ -2,8 +2,8 @@
 
 use super::group::{Counting, Refused, Total};
 use super::sample::{Runs, Which};
+use crate::clock::Calibration;
 use crate::sandbox::Ended;
-use crate::timing::clock::Calibration;
 use nix::errno::Errno;
 use pmu::machine::Encoding;
 use std::cell::RefCell;

@@ -2,15 +2,15 @@
 
 use super::count::{Counted, count};
 use super::counter::Effort;
+use super::pmu_clock::PmuClock;
 use super::{FormRuns, PerfCounting, SoftwareCounts, SoftwareEvents, check_with_counts};
+use crate::clock::TscClock;
 use crate::counters::{CorePmu, Pmu};
 use crate::measurement::{Hierarchy, Measurement, Outcome};
 use crate::options::{ClockSource, Options};
 use crate::runner::Runner;
-use crate::timing::clock::TscClock;
 use crate::timing::clock_source::Clock;
 use crate::timing::measure::Form;
-use crate::timing::pmu_clock::PmuClock;
 use std::sync::Arc;
 use tma::{Error, Result};
 

@@ -6,7 +6,7 @@ use super::group::refusal;
 use super::sample::{Sample, Stop};
 use crate::counters::CorePmu;
 use crate::measurement::{Hierarchy, Node};
-use crate::timing::stats::median;
+use crate::stats::median;
 use pmu::machine::Encoding;
 use pmu::perf;
 use tma::counts::{Counts, GroupCounts, Reading};

@@ -5,7 +5,6 @@
 //! | `emitter` | encodes instructions at offsets of the region |
 //! | `required_state`, `loop_counter` | state to restore before the copies; how the loop form counts |
 //! | `unlocked_exchange` | `xchg` without its lock, for traces |
-//! | `copies` | how many copies, how they repeat, where they start |
 //! | `slots` | the registers that are traced |
 //! | `builder`, `forms`, `program` | parts of the code, the forms built from them, the result |
 //! | `region`, `relaid` | code with its own jumps, moved to another address, or laid out anew |
@@ -13,7 +12,6 @@
 //! | `skeleton` | the front-end skeleton: instructions of the same lengths that only take slots |
 
 pub(crate) mod builder;
-pub(crate) mod copies;
 pub(crate) mod emitter;
 pub(crate) mod entry_counter;
 pub(crate) mod forms;

@@ -4,7 +4,7 @@
 //! reports. It then falsifies its own result only, because that worker runs no other block.
 
 use super::Profiler;
-use crate::timing::clock::Sentinel;
+use crate::clock::Sentinel;
 use isa::code::Block;
 
 /// Blocks that share a worker at most, though none of them can learn an address. Starting one takes as long as

@@ -5,6 +5,7 @@
 //! | `setup` | initial values, pages and a way to repeat with which a block's copies run |
 //! | `runnable` | measures a block that may run, within what it may cost |
 //! | `passes` | times passes of a form: waits under contention, repeats while they disagree |
+//! | `steady` | whether unrolled code was in its steady state |
 //! | `isolation` | what no block may leave to the next one |
 //! | `looped` | the loop form of a block that is no loop body |
 
@@ -13,6 +14,7 @@ mod looped;
 mod passes;
 mod runnable;
 mod setup;
+mod steady;
 
 use super::Options;
 pub use super::results::rejected;
@@ -22,6 +24,7 @@ use crate::counting::Source;
 use crate::initial::failure::{Failure, Why};
 use crate::measurement::{FaultLocation, Measurement, Outcome, Status};
 use crate::runner::{MXCSR_FAST, MXCSR_GRADUAL, Runner};
+use crate::selftest;
 use isa::code::Block;
 use std::time::{Duration, Instant};
 use tma::Result;
@@ -155,7 +158,7 @@ impl Profiler {
         let start = Instant::now();
         self.deadline = start + self.options.budget;
         self.runner.mxcsr = if self.options.gradual_underflow { MXCSR_GRADUAL } else { MXCSR_FAST };
-        self.runner.select_sentinel()?;
+        self.runner.select_sentinel(selftest::ensure)?;
         // The self-test may have answered now.
         measurement.machine = Some(MeasuredOn::on(&self.options.core));
         self.source.select_clock(&mut self.runner, &self.options)?;
@@ -193,7 +196,7 @@ impl Profiler {
     /// # Errors
     /// The sandbox cannot be started.
     pub fn self_test(&mut self) -> Result<()> {
-        self.runner.select_sentinel()
+        self.runner.select_sentinel(selftest::ensure)
     }
 
     /// Contention shows in part only, where the core's width is open.

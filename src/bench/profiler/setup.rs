@@ -1,11 +1,12 @@
 //! Finds initial values, pages and a way to repeat with which a block's copies run.
 
 use super::Profiler;
+use crate::harness::forms;
 use crate::harness::required_state::RequiredState;
-use crate::harness::{copies, forms};
 use crate::initial::discover::{compare_end_state, discover_staged, replay, run_again};
 use crate::initial::failure::Failure;
 use crate::initial::run_setup::RunSetup;
+use crate::timing::copies;
 use crate::timing::measure::{self, Repeat};
 use isa::code::Block;
 use tma::Result;

@@ -1,10 +1,9 @@
 //! Runs the clock's segments alone: cycles per tick, and contention on the core.
 
 use super::{Runner, Segment};
+use crate::clock::{CHAINS, Calibration, SentinelRun, TscClock};
 use crate::sandbox::{Ended, layout as at};
-use crate::selftest;
-use crate::timing::clock::{CHAINS, Calibration, SentinelRun, TscClock};
-use tma::Result;
+use tma::{Core, Result};
 
 impl Runner {
     /// The clock's segments: add chain long and short, multiply chain long and short, sentinel.
@@ -67,12 +66,12 @@ impl Runner {
         Ok(uncontended as f64 / rounds.len() as f64)
     }
 
-    /// Makes the self-test of the core, if this is its first use, and uses the sentinel that it found: a narrow one misses
-    /// siblings that only load; memory blocks then read 16 % high.
+    /// Makes the self-test of the core with `ask`, if this is its first use, and uses the sentinel that it found: a
+    /// narrow one misses siblings that only load; memory blocks then read 16 % high.
     ///
     /// # Errors
     /// The sandbox cannot be started.
-    pub fn select_sentinel(&mut self) -> Result<()> {
+    pub fn select_sentinel(&mut self, ask: fn(&mut Self, &Core)) -> Result<()> {
         if self.tested {
             return Ok(());
         }
@@ -82,7 +81,7 @@ impl Runner {
         }
         self.worker()?;
         let core = self.core.clone();
-        selftest::ensure(self, &core);
+        ask(self, &core);
         self.tested = true;
         if let Some((_, run)) = SentinelRun::wide(core.answers()) {
             self.sentinel = self.sentinel.run_as(run);

@@ -7,8 +7,8 @@ mod memory;
 
 use super::sandbox::layout::{self as at, mail};
 use super::sandbox::{Ended, Worker, pin_to, random, use_batch_scheduling, use_normal_scheduling};
+use crate::clock::{Places, Sentinel};
 use crate::layers::Layers;
-use crate::timing::clock::{Places, Sentinel};
 use crate::values::Values;
 use limit::Limit;
 pub use memory::may_map;

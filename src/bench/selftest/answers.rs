@@ -1,13 +1,13 @@
 //! What follows from the times of the tests: each answer without the others, or why it is open.
 
 use super::mispredicted;
-use super::mixes::MIXES;
 use super::questions::Question::{
     ConstantChain, Distance, Fence, Loop, MoveChain, Moves, Nops, NopsBetween, Target,
 };
 use super::questions::{DISTANCES, LOOPS, NEAR, Question};
 use super::times::{Measured, Times};
 use super::width::{self, Asked};
+use crate::clock::mixes::MIXES;
 use std::collections::BTreeMap;
 use tma::self_test::{Answer, Answers, CallHistory, Open};
 
@@ -167,7 +167,7 @@ fn false_distances(times: &Times) -> Result<Vec<u32>, Open> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selftest::mixes::LENGTH;
+    use crate::clock::mixes::LENGTH;
     use crate::selftest::questions::QUESTIONS;
     use crate::selftest::questions::Question::Mix;
     use crate::selftest::times::{Attempt, Tried};

@@ -2,7 +2,6 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `mixes` | unfused single-µop instructions that fill every issue slot |
 //! | `questions`, `random` | the code of each test |
 //! | `run` | runs the tests in the sandbox once |
 //! | `times` | cycles of all attempts, and what these agree on |
@@ -17,7 +16,6 @@
 mod answers;
 mod kept;
 mod mispredicted;
-pub(crate) mod mixes;
 mod questions;
 mod random;
 #[cfg(test)]

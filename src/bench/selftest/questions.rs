@@ -1,7 +1,7 @@
 //! The code of each test: a loop whose body is what is asked about.
 
-use super::mixes::{LENGTH, MIXES};
 use super::random::{among, branch, call, call_in_turn, jump, nested, objects, random, repeating};
+use crate::clock::mixes::{LENGTH, MIXES};
 use crate::harness::emitter::{Emitter, RCX};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;

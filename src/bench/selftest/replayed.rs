@@ -4,7 +4,7 @@ use super::questions::{ALWAYS, EIGHTH, HALF, NEVER, QUESTIONS, Question};
 use super::times::{Attempt, Times, Tried};
 use super::width::Asked;
 use super::{answers, kept};
-use crate::timing::clock::SentinelRun;
+use crate::clock::SentinelRun;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use tma::self_test::{Answer, Answers, CallHistory, Open, Room, Seen};

@@ -2,11 +2,11 @@
 
 use super::questions::Question::{self, Mix};
 use super::times::{Attempt, Tried};
+use crate::clock::{Calibration, TscClock};
 use crate::harness::emitter::Emitter;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::{Ended, layout as at};
-use crate::timing::clock::{Calibration, TscClock};
-use crate::timing::stats::{mean, median};
+use crate::stats::{mean, median};
 use tma::self_test::Signs;
 use tma::{Error, Result};
 

@@ -105,7 +105,7 @@ impl Times {
             (0..self.attempts.len()).filter_map(|i| self.of(i, question)).collect();
         all.sort_by(f64::total_cmp);
         if question.is_random() {
-            return (!all.is_empty()).then(|| crate::timing::stats::median(&all));
+            return (!all.is_empty()).then(|| crate::stats::median(&all));
         }
         let repeats = all.windows(2).find(|pair| pair[1] <= pair[0] * (1.0 + SAME));
         repeats.map(|pair| pair[0]).or(all.first().copied())
@@ -137,7 +137,7 @@ impl Times {
     pub fn agreed(&self, of: impl Fn(&dyn Fn(Question) -> Option<f64>) -> Option<f64>) -> Measured {
         let values = self.each(of);
         let (low, high) = quartiles(&values).ok_or(Open::NotAsked)?;
-        let middle = crate::timing::stats::median(&values);
+        let middle = crate::stats::median(&values);
         if values.len() >= SEVERAL && high - low > AGREE * middle.abs() {
             return Err(Open::Disagree { low, high });
         }

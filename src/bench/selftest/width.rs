@@ -1,8 +1,8 @@
 //! Instructions a cycle: the best that repeats. Contention only slows, so a narrow width needs more evidence than a wide one.
 
-use super::mixes::MIXES;
 use super::questions::Question::Mix;
 use super::times::{SAME, Times};
+use crate::clock::mixes::MIXES;
 use tma::self_test::{Open, Seen, Signs};
 
 /// How far a core may fall short of its table's width and still be believed uncontended: a
@@ -132,7 +132,7 @@ pub fn best(times: &Times) -> Option<(usize, f64)> {
 
 /// The standard error of the mean of these.
 fn error(like: &[f64]) -> Option<f64> {
-    let (many, mean) = (like.len() as f64, crate::timing::stats::mean(like));
+    let (many, mean) = (like.len() as f64, crate::stats::mean(like));
     let squares: f64 = like.iter().map(|rate| (rate - mean).powi(2)).sum();
     (like.len() >= 3).then(|| (squares / (many - 1.0) / many).sqrt())
 }

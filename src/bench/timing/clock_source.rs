@@ -1,9 +1,9 @@
 //! A source of core cycles, and the time-stamp counter as one.
 
-use super::clock::TscClock;
 use super::form_timing::FormTiming;
 use super::measure::{Form, Pass};
 use crate::Options;
+use crate::clock::TscClock;
 use crate::runner::Runner;
 use tma::Result;
 

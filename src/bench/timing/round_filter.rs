@@ -1,7 +1,7 @@
 //! Accepts the rounds with a steady clock and no contention, in core cycles.
 
-use super::clock::{Calibration, Sentinel, TscClock, step};
 use super::form_timing::FormTiming;
+use crate::clock::{Calibration, Sentinel, TscClock, step};
 
 /// Placements whose clocks lie closer together than this are calibrated together.
 const SAME_CLOCK: f64 = 0.005;

@@ -1,6 +1,6 @@
 //! The fastest state that rounds of several batches are in, and the usual one.
 
-use super::stats::mean;
+use crate::stats::mean;
 use std::collections::BTreeMap;
 
 /// How far rare faster states may put a result in doubt, as a share.

@@ -10,7 +10,7 @@ mod fastest_states;
 mod tests;
 
 use super::state::{DOUBT, Nearness, Run, State, around};
-use super::stats::{median, modes};
+use crate::stats::{median, modes};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};

@@ -2,11 +2,11 @@
 
 use super::form::Form;
 use crate::Options;
+use crate::clock::{Calibration, TscClock};
 use crate::harness::program::Program;
 use crate::initial::failure::Failure;
 use crate::runner::{Runner, Segment};
 use crate::sandbox::Ended;
-use crate::timing::clock::{Calibration, TscClock};
 use tma::Result;
 
 /// Rounds of a first look.

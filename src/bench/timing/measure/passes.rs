@@ -2,11 +2,11 @@
 
 use super::form::Form;
 use crate::Options;
+use crate::clock::Calibration;
 use crate::initial::failure::Failure;
 use crate::runner::{Runner, Segment};
 use crate::sandbox::Ended;
 use crate::sandbox::layout::{self as at, mail};
-use crate::timing::clock::Calibration;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::round_filter::{Round, filter_rounds};
 use tma::Result;

@@ -1,12 +1,12 @@
 //! Checks that unrolled code was in its steady state: copies nearer to the start must take as long as
 //! those of the headline.
 
-use super::form_timing::FormTiming;
-use super::measure::{self, Repeat};
+use super::Profiler;
 use crate::harness::required_state::RequiredState;
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumption, Outcome};
-use crate::profiler::Profiler;
+use crate::timing::form_timing::FormTiming;
+use crate::timing::measure::{self, Repeat};
 use isa::code::Block;
 use tma::Result;
 
@@ -21,7 +21,7 @@ impl Profiler {
     }
 
     /// Checks the assumption `steady-state`. Copies repeated often enough need no run of another length.
-    pub(crate) fn steady_state(
+    pub(super) fn steady_state(
         &mut self,
         block: &Block,
         required_state: &RequiredState,

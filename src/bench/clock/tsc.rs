@@ -19,11 +19,11 @@
 //! not known yet, four instructions a cycle have to do. How high the sentinel reads on a core to itself
 //! is learned, within limits ([`super::Sentinel`]).
 
+use super::mixes::{self, Mix};
 use crate::harness::emitter::{Emitter, RCX};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;
-use crate::selftest::mixes::{self, Mix};
-use crate::timing::stats::{mean, median, retain_near, trimmed_mean};
+use crate::stats::{mean, median, retain_near, trimmed_mean};
 use tma::self_test::{Answer, Answers, Open};
 
 /// Instructions in the body of a chain.

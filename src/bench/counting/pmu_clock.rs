@@ -5,10 +5,10 @@
 //! changing clock frequency, interrupts and time that a hypervisor takes away are not in it. Time
 //! stamps are still taken, for the sentinels alone.
 
-use super::clock_source::Clock;
+use super::{Counting, FormRuns, Runs, Sample, Stop, sample, uncontended};
 use crate::Options;
-use crate::counting::{Counting, FormRuns, Runs, Sample, Stop, sample, uncontended};
 use crate::runner::Runner;
+use crate::timing::clock_source::Clock;
 use crate::timing::form_timing::{Batch, FormTiming};
 use crate::timing::measure::{Form, Pass};
 use pmu::machine::Encoding;

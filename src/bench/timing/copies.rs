@@ -1,9 +1,9 @@
 //! The layout of a block for timing: number of copies, how they repeat, where they start.
 
-use super::loop_counter::LoopCounter;
+use super::measure::Repeat;
 use crate::Options;
+use crate::harness::loop_counter::LoopCounter;
 use crate::initial::run_setup::RunSetup;
-use crate::timing::measure::Repeat;
 use iced_x86::Register;
 use isa::code::{Block, Inst};
 

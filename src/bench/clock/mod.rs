@@ -1,0 +1,14 @@
+//! The time-stamp counter as a clock of core cycles, and the sentinel that detects contention.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `tsc` | calibration chains and what they say of the counter |
+//! | `sentinel` | contention during a sample |
+//! | `mixes` | unfused single-µop instructions that fill every issue slot |
+
+pub mod mixes;
+mod sentinel;
+mod tsc;
+
+pub use sentinel::Sentinel;
+pub use tsc::{CHAINS, Calibration, Places, SentinelRun, TscClock, step};
