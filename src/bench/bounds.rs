@@ -17,7 +17,7 @@ use crate::plausibility::ruled_out;
 use crate::plausibility::too_few;
 use crate::plausibility::verdict;
 use crate::plausibility::width;
-use crate::profiler::Profiler;
+use crate::timer::Timer;
 use crate::timing::copies;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure::{self, Form, Repeat};
@@ -30,7 +30,7 @@ const CYCLES: f64 = 3000.0;
 const TRIES: usize = 4;
 /// Passes below this share of the rest were in another state of the front end.
 const UNSTEADY: f64 = 0.80;
-impl Profiler {
+impl Timer {
     /// Measures subnormals and bounds and compares the throughput with them. A throughput above the
     /// pipeline's width is unstable.
     ///

@@ -132,7 +132,7 @@ fn a_block_that_finds_the_harness_falsifies_no_later_block() {
     let before = measure(&mut profiler, victim);
     assert!(matches!(before.status, Status::Ok | Status::Unstable), "{:?}", before.reason);
     for _ in 0..3 {
-        let first = profiler.runner.worker().unwrap().get32(at::RUNTIME);
+        let first = profiler.timer.runner.worker().unwrap().get32(at::RUNTIME);
         let own = measure(&mut profiler, &forger(first));
         eprintln!("the forger: {} {:?}", own.status.word(), own.reason);
         let after = measure(&mut profiler, victim);
@@ -150,11 +150,11 @@ fn workers_are_shared_by_blocks_that_can_learn_nothing_and_not_for_ever() {
     let mut shares = |hex: &str, before: u32| {
         (0..5).any(|_| {
             measure(&mut profiler, "4801d8");
-            profiler.runner.blocks = before;
-            let started = profiler.runner.started;
+            profiler.timer.runner.blocks = before;
+            let started = profiler.timer.runner.started;
             measure(&mut profiler, hex);
             profiler.region();
-            profiler.runner.started == started
+            profiler.timer.runner.started == started
         })
     };
     assert!(shares("4801d8", 1) && shares("488b03", 1));
@@ -170,10 +170,10 @@ fn a_block_that_does_not_end_costs_few_runs_and_one_whose_time_is_up_none() {
     let mut profiler =
         Profiler::new(Options { budget: Duration::from_millis(1), ..Options::quick() });
     for hex in ["48c7c1ffffffff f3ac", "fd 48c7c1ffffffff f3ac"] {
-        let before = profiler.runner.timeouts;
+        let before = profiler.timer.runner.timeouts;
         let endless = measure(&mut profiler, hex); // rep lodsb, up and down
         assert_eq!(endless.status, Status::Failed, "{hex}");
-        let stopped = profiler.runner.timeouts - before;
+        let stopped = profiler.timer.runner.timeouts - before;
         assert!(stopped <= 2 * MOST_STOPPED, "{hex}: {stopped} runs stopped");
     }
     profiler.set_end(Some(std::time::Instant::now()));

@@ -10,6 +10,7 @@
 //! | `closed_loop` | a loop body run as a loop: its own back edge, its own arrays |
 //! | `clock`, `stats` | the time-stamp counter in core cycles, contention; statistics |
 //! | `timing` | core cycles: rounds, reproducible states |
+//! | `timer` | times passes of a form, waiting under contention |
 //! | `checks` | the assumptions of a measurement, each with its evidence |
 //! | `counting` | what a PMU adds: cycles, misses, the top-down tree |
 //! | `filler` | instructions that only take slots |
@@ -75,6 +76,8 @@ mod sandbox;
 mod selftest;
 mod settings;
 mod stats;
+#[cfg(target_arch = "x86_64")]
+mod timer;
 mod timing;
 mod values;
 

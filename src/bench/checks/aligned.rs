@@ -13,9 +13,9 @@ use crate::initial::failure::explain;
 use crate::initial::run_setup::RunSetup;
 use crate::initial::trace::Access;
 use crate::measurement::{Assumption, Outcome};
-use crate::profiler::Profiler;
 use crate::runner::{BLOCK_CODE, Segment};
 use crate::sandbox::Ended;
+use crate::timer::Timer;
 use isa::code::Block;
 use tma::Result;
 
@@ -27,7 +27,7 @@ const GUARANTEED: u64 = 8;
 /// Copy and instruction at which the alignment check stopped.
 type Stopped = Option<(usize, usize)>;
 
-impl Profiler {
+impl Timer {
     /// Adds the processor's check to the assumption `alignment`.
     ///
     /// # Errors

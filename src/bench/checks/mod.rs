@@ -9,18 +9,20 @@
 //! | `timing` | contention, reproducibility, and registers that the harness reinitialised |
 //! | `masks` | masks that select nothing, and pages that masked accesses lack |
 //! | `aligned` | alignment, by the processor's own check |
+//! | `steady` | whether unrolled code was in its steady state |
 //! | `subnormal` | subnormal operands and results |
 //!
 //! `bounds` is checked where bounds are measured.
 
 mod aliasing;
-pub(crate) mod aligned;
+mod aligned;
 mod captured;
 mod code;
 mod common;
 mod lines;
 mod masks;
-pub(crate) mod subnormal;
+mod steady;
+mod subnormal;
 mod timing;
 mod tlb;
 

@@ -8,8 +8,8 @@
 use crate::initial::failure::Failure;
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumption, Outcome};
-use crate::profiler::Profiler;
 use crate::runner::{MXCSR_FAST, MXCSR_GRADUAL};
+use crate::timer::Timer;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure::Form;
 use iced_x86::{Mnemonic, Register, RoundingControl};
@@ -88,7 +88,7 @@ fn hides_flags(block: &Block) -> Option<String> {
     Some(format!("`{}` changes or suppresses the exception flags", inst.text))
 }
 
-impl Profiler {
+impl Timer {
     /// Checks the assumption by runs of the unrolled `form`; measures the slowdown if `measured`.
     ///
     /// # Errors

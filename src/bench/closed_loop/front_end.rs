@@ -9,7 +9,7 @@ use crate::harness::required_state::RequiredState;
 use crate::harness::skeleton::{fuses, skeleton};
 use crate::measurement::Bound;
 use crate::plausibility::FRONT_END;
-use crate::profiler::Profiler;
+use crate::timer::Timer;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure::{self, Closed};
 use crate::values::Values;
@@ -21,7 +21,7 @@ const ITERATIONS: u32 = 2000;
 /// How far the loop's time at an offset may be from its headline to be counted with it.
 const ALIKE: f64 = 0.05;
 
-impl Profiler {
+impl Timer {
     /// Measures the front-end bound of a loop; none for a loop of nothing but its back edge. By its offset
     /// within a cache line the front end may take one time or another: the bound is that of the offsets at
     /// which the loop takes its headline, the least of several.

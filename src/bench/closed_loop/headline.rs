@@ -6,8 +6,8 @@ use crate::checks;
 use crate::initial::trace::Access;
 use crate::measurement::{Assumption, Closed, LOOP, Line, Measurement, Outcome, Status};
 use crate::plausibility::{is_above, plausible, ruled_out, too_few, width};
-use crate::profiler::Profiler;
 use crate::results::conclude;
+use crate::timer::Timer;
 use isa::code::Block;
 use std::collections::HashMap;
 use tma::Result;
@@ -18,7 +18,7 @@ const SPARSE: usize = 16;
 /// How far the unrolled form may differ without an explanation.
 const ALIKE: f64 = 0.05;
 
-impl Profiler {
+impl Timer {
     /// Status, headline, assumptions and bounds of a block that was run as a loop.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl Profiler {
     }
 }
 
-impl Profiler {
+impl Timer {
     /// Of a loop of several blocks that starts with `block`: the block of the path that nearly all iterations
     /// take, and their share, or why there is none.
     fn main_path(&self, block: &Block) -> Option<std::result::Result<(Block, f64), String>> {

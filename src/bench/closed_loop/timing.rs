@@ -8,7 +8,7 @@ use crate::Snapshot;
 use crate::checks::Footprint;
 use crate::harness::required_state::RequiredState;
 use crate::initial::failure::Why;
-use crate::profiler::Profiler;
+use crate::timer::Timer;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure;
 use crate::values::REGISTERS;
@@ -28,7 +28,7 @@ const LONG: f64 = 500.0;
 /// notable part, and of longer ones what overlaps is none.
 const OVERLAPPING: std::ops::Range<f64> = 150.0..4000.0;
 
-impl Profiler {
+impl Timer {
     /// Times the block as a loop, with the program's values where they were captured; `None` if it is no
     /// loop, `Err` says why it cannot be run as one.
     ///

@@ -1,6 +1,5 @@
 //! The loop form of a block that is no loop body.
 
-use super::Profiler;
 use crate::harness::loop_counter::LoopCounter;
 use crate::harness::required_state::RequiredState;
 use crate::initial::failure::{Failure, Why};
@@ -8,6 +7,7 @@ use crate::initial::run_setup::RunSetup;
 use crate::measurement::FormResult;
 use crate::plausibility::implausible;
 use crate::results::form_result;
+use crate::timer::Timer;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure;
 use isa::code::Block;
@@ -16,7 +16,7 @@ use tma::Result;
 /// Passes over the loop form.
 const LOOP_PASSES: usize = 2;
 
-impl Profiler {
+impl Timer {
     /// The loop form, or why there is none.
     pub(super) fn looped(
         &mut self,

@@ -4,27 +4,22 @@
 //! |---|---|
 //! | `setup` | initial values, pages and a way to repeat with which a block's copies run |
 //! | `runnable` | measures a block that may run, within what it may cost |
-//! | `passes` | times passes of a form: waits under contention, repeats while they disagree |
-//! | `steady` | whether unrolled code was in its steady state |
-//! | `isolation` | what no block may leave to the next one |
 //! | `looped` | the loop form of a block that is no loop body |
 
-mod isolation;
 mod looped;
-mod passes;
 mod runnable;
 mod setup;
-mod steady;
 
 use super::Options;
 pub use super::results::rejected;
 use super::results::{empty, fail};
 use super::settings::{MeasuredOn, Settings};
-use crate::counting::Source;
+use crate::clock::Sentinel;
 use crate::initial::failure::{Failure, Why};
 use crate::measurement::{FaultLocation, Measurement, Outcome, Status};
-use crate::runner::{MXCSR_FAST, MXCSR_GRADUAL, Runner};
+use crate::runner::{MXCSR_FAST, MXCSR_GRADUAL};
 use crate::selftest;
+use crate::timer::Timer;
 use isa::code::Block;
 use std::time::{Duration, Instant};
 use tma::Result;
@@ -32,6 +27,10 @@ use tma::Result;
 /// What the check of contention lacks where the core's width is open.
 const NARROW: &str = "; by a sentinel of fewer instructions a cycle than the core may do, since its width is not known: a \
                       sibling thread that needs no more than the rest does not show";
+
+/// Blocks that share a worker at most, though none of them can learn an address. Starting one takes as long as
+/// about ten quick blocks.
+const SHARE_A_WORKER: u32 = 128;
 
 /// Measures blocks, one after the other, in one sandbox. Belongs to its thread.
 ///
@@ -56,13 +55,7 @@ const NARROW: &str = "; by a sentinel of fewer instructions a cycle than the cor
 /// # Ok::<(), tma::Error>(())
 /// ```
 pub struct Profiler {
-    pub(super) runner: Runner,
-    pub(super) options: Options,
-    /// Clock and counters.
-    pub(super) source: Source,
-    suspicious: bool,
-    /// When the current block's budget ends.
-    deadline: Instant,
+    pub(super) timer: Timer,
     /// When the blocks to come must have ended, where that is earlier than they may by themselves.
     end: Option<Instant>,
 }
@@ -70,15 +63,12 @@ pub struct Profiler {
 impl Profiler {
     /// A profiler; the sandbox starts with the first block.
     pub fn new(options: Options) -> Self {
-        let runner =
-            Runner::new(options.core.clone(), Source::cpu(&options), Source::inspect(&options));
-        let source = Source::new(&options);
-        Self { runner, options, source, suspicious: false, deadline: Instant::now(), end: None }
+        Self { timer: Timer::new(options), end: None }
     }
 
     /// The core that is measured on.
     pub fn core(&self) -> &tma::Core {
-        &self.options.core
+        &self.timer.options.core
     }
 
     /// What protects the host from blocks.
@@ -86,28 +76,28 @@ impl Profiler {
     /// # Errors
     /// The sandbox cannot be started.
     pub fn layers(&mut self) -> Result<crate::Layers> {
-        self.runner.layers()
+        self.timer.runner.layers()
     }
 
     /// The address of the worker's region, which is hidden from blocks.
     #[cfg(test)]
     pub(super) fn region(&mut self) -> u64 {
-        self.runner.worker().expect("a sandbox").base()
+        self.timer.runner.worker().expect("a sandbox").base()
     }
 
     /// Reports to `progress` from now on, which can also cancel the next block.
     pub fn set_progress(&mut self, progress: super::Progress) {
-        self.options.progress = progress;
+        self.timer.options.progress = progress;
     }
 
     /// Limits how long each block may wait for an uncontended core.
     pub fn set_budget(&mut self, budget: Duration) {
-        self.options.budget = budget;
+        self.timer.options.budget = budget;
     }
 
     /// Whether subnormals are computed exactly from now on.
     pub fn set_gradual_underflow(&mut self, exact: bool) {
-        self.options.gradual_underflow = exact;
+        self.timer.options.gradual_underflow = exact;
     }
 
     /// Has no block from now on take longer than until `end`.
@@ -117,7 +107,7 @@ impl Profiler {
 
     /// Fixes the initial values of the next blocks.
     pub fn set_values(&mut self, values: super::Values) {
-        self.options.values = Some(values);
+        self.timer.options.values = Some(values);
     }
 
     /// Current core cycles per tick of the time-stamp counter; `None` under contention.
@@ -125,16 +115,12 @@ impl Profiler {
     /// # Errors
     /// The sandbox cannot be started.
     pub fn cycles_per_tick(&mut self) -> Result<Option<f64>> {
-        self.runner.cycles_per_tick()
-    }
-
-    fn settings(&self) -> Settings {
-        Settings::of(&self.options, self.source.clock_name(), self.runner.cpu())
+        self.timer.runner.cycles_per_tick()
     }
 
     /// Pins the calling thread to the processor of the worker, which shortens commands to the sandbox.
     pub fn pin_to_worker_cpu(&mut self) {
-        self.runner.pin_to_worker_cpu();
+        self.timer.runner.pin_to_worker_cpu();
     }
 
     /// Measures one block.
@@ -142,37 +128,39 @@ impl Profiler {
     /// # Errors
     /// The sandbox cannot be started. Failures of the block are in the document.
     pub fn measure(&mut self, block: &Block) -> Result<Measurement> {
-        let mut measurement = empty(block, self.options.address, &self.options.core);
-        measurement.machine = Some(MeasuredOn::on(&self.options.core));
-        measurement.settings = Some(self.settings());
+        let timer = &mut self.timer;
+        let mut measurement = empty(block, timer.options.address, &timer.options.core);
+        measurement.machine = Some(MeasuredOn::on(&timer.options.core));
+        measurement.settings = Some(timer.settings());
         if let Some(refusal) = block.refusal() {
             measurement.distrust(Status::Rejected, refusal.reason, false);
             let instruction = Some(refusal.instruction);
             measurement.location = Some(FaultLocation { instruction, ..FaultLocation::default() });
             return Ok(measurement);
         }
-        if self.suspicious {
-            self.runner.canary()?;
-            self.suspicious = false;
+        if timer.runner.suspicious {
+            timer.runner.canary()?;
+            timer.runner.suspicious = false;
         }
         let start = Instant::now();
-        self.deadline = start + self.options.budget;
-        self.runner.mxcsr = if self.options.gradual_underflow { MXCSR_GRADUAL } else { MXCSR_FAST };
-        self.runner.select_sentinel(selftest::ensure)?;
+        timer.deadline = start + timer.options.budget;
+        timer.runner.mxcsr =
+            if timer.options.gradual_underflow { MXCSR_GRADUAL } else { MXCSR_FAST };
+        timer.runner.select_sentinel(selftest::ensure)?;
         // The self-test may have answered now.
-        measurement.machine = Some(MeasuredOn::on(&self.options.core));
-        self.source.select_clock(&mut self.runner, &self.options)?;
-        measurement.sandbox = self.runner.layers()?.missing;
-        let sentinel = self.runner.sentinel;
-        let outcome = self.measure_within_limit(block, &mut measurement);
+        measurement.machine = Some(MeasuredOn::on(&timer.options.core));
+        timer.source.select_clock(&mut timer.runner, &timer.options)?;
+        measurement.sandbox = timer.runner.layers()?.missing;
+        let sentinel = timer.runner.sentinel;
+        let outcome = timer.measure_within_limit(block, self.end, &mut measurement);
         // What follows is not the block's.
-        let limit = std::mem::take(&mut self.runner.limit);
+        let limit = std::mem::take(&mut timer.runner.limit);
         let failed = !matches!(outcome, Ok(Ok(())));
-        self.separate(block, failed, sentinel);
-        measurement.settings = Some(self.settings());
+        timer.separate(block, failed, sentinel);
+        measurement.settings = Some(timer.settings());
         if let Err(failure) = outcome? {
-            self.suspicious = true;
-            let failure = match self.options.progress.is_cancelled() {
+            timer.runner.suspicious = true;
+            let failure = match timer.options.progress.is_cancelled() {
                 true => Failure::of_block(Why::Interrupted),
                 false => failure,
             };
@@ -187,7 +175,7 @@ impl Profiler {
             let took = start.elapsed().as_millis();
             measurement.reason = Some(format!("its time was up after {took} ms: {reason}"));
         }
-        self.doubt_contention(&mut measurement);
+        timer.doubt_contention(&mut measurement);
         Ok(measurement)
     }
 
@@ -196,7 +184,30 @@ impl Profiler {
     /// # Errors
     /// The sandbox cannot be started.
     pub fn self_test(&mut self) -> Result<()> {
-        self.runner.select_sentinel(selftest::ensure)
+        self.timer.runner.select_sentinel(selftest::ensure)
+    }
+}
+
+impl Timer {
+    fn settings(&self) -> Settings {
+        Settings::of(&self.options, self.source.clock_name(), self.runner.cpu())
+    }
+
+    /// After a block: the next one gets a fresh worker if this one `failed`, could learn where the harness
+    /// is, or was run with a program's own memory. Of contention, nothing is remembered from such a worker.
+    ///
+    /// A block that finds the harness in the worker's memory can take the worker over and falsify what it
+    /// reports. It then falsifies its own result only, because that worker runs no other block.
+    fn separate(&mut self, block: &Block, failed: bool, before: Sentinel) {
+        let untrusted = failed || block.can_learn_addresses() || self.options.snapshot.is_some();
+        if untrusted {
+            self.runner.sentinel = before;
+        }
+        if untrusted || self.runner.blocks >= SHARE_A_WORKER {
+            self.runner.discard();
+        }
+        // Also where it was replaced during the block.
+        self.runner.blocks = self.runner.blocks.max(1);
     }
 
     /// Contention shows in part only, where the core's width is open.

@@ -1,6 +1,5 @@
 //! Measures a block that may run, within what it may cost: as a loop where it is one, and straight copies.
 
-use super::Profiler;
 use super::setup::REPEAT;
 use crate::checks as assumptions;
 use crate::closed_loop::ClosedLoop;
@@ -12,6 +11,7 @@ use crate::plausibility::ends;
 use crate::repeat::other_pages;
 use crate::results::{conclude, form_result};
 use crate::runner::limit::Limit;
+use crate::timer::Timer;
 use crate::timing::copies;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure;
@@ -23,15 +23,16 @@ use tma::Result;
 const SHORTEST: f64 = 3000.0;
 const MOST_REPEAT: f64 = 400.0;
 
-impl Profiler {
+impl Timer {
     /// Measures a block that may run, within what it may cost.
     pub(super) fn measure_within_limit(
         &mut self,
         block: &Block,
+        end: Option<Instant>,
         measurement: &mut Measurement,
     ) -> Result<std::result::Result<(), Failure>> {
         let own = Instant::now() + self.options.longest();
-        self.runner.limit = Limit::until(self.end.map_or(own, |end| end.min(own)));
+        self.runner.limit = Limit::until(end.map_or(own, |end| end.min(own)));
         self.runner.worker()?;
         self.runner.blocks += 1;
         let before = self.runner.timeouts;
@@ -80,7 +81,7 @@ impl Profiler {
         if let Err(failure) = copies {
             // The loop is the answer; its straight copies fail for reasons of their own.
             self.runner.discard();
-            self.suspicious = true;
+            self.runner.suspicious = true;
             let why = format!("no straight copies: {}", failure.reason);
             let unrolled = form_result(&FormTiming::default(), 0, Some(why));
             let looped = form_result(&closed.timed, closed.copies, None);
@@ -161,7 +162,7 @@ impl Profiler {
     fn forget(&mut self, setup: &RunSetup) {
         if !setup.complete {
             self.runner.discard();
-            self.suspicious = true;
+            self.runner.suspicious = true;
         }
     }
 }

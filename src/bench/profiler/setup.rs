@@ -1,11 +1,11 @@
 //! Finds initial values, pages and a way to repeat with which a block's copies run.
 
-use super::Profiler;
 use crate::harness::forms;
 use crate::harness::required_state::RequiredState;
 use crate::initial::discover::{compare_end_state, discover_staged, replay, run_again};
 use crate::initial::failure::Failure;
 use crate::initial::run_setup::RunSetup;
+use crate::timer::Timer;
 use crate::timing::copies;
 use crate::timing::measure::{self, Repeat};
 use isa::code::Block;
@@ -17,7 +17,7 @@ type Look = (usize, Repeat, f64);
 /// Most repetitions of the copies: longer runs are disturbed more often and agree less.
 pub(super) const REPEAT: u32 = 64;
 
-impl Profiler {
+impl Timer {
     /// Finds a setup with which the block runs, and its approximate cycles per iteration. Few copies are
     /// traced first, which suffice for most blocks: their addresses do not change.
     pub(super) fn find_setup(

@@ -44,6 +44,8 @@ pub struct Runner {
     pub blocks: u32,
     /// How floating-point instructions treat subnormals, unless a run wants it otherwise.
     pub mxcsr: u32,
+    /// Whether a block may have damaged the worker, so that the canary is due.
+    pub suspicious: bool,
     inspect: bool,
     /// The core that the worker runs on.
     core: Arc<Core>,
@@ -84,6 +86,7 @@ impl Runner {
             timeouts: 0,
             limit: Limit::default(),
             blocks: 0,
+            suspicious: false,
             inspect,
             core,
             cpus,

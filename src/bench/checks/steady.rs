@@ -1,10 +1,10 @@
 //! Checks that unrolled code was in its steady state: copies nearer to the start must take as long as
 //! those of the headline.
 
-use super::Profiler;
 use crate::harness::required_state::RequiredState;
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumption, Outcome};
+use crate::timer::Timer;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure::{self, Repeat};
 use isa::code::Block;
@@ -15,13 +15,16 @@ const NEAR: (f64, f64) = (0.1, 0.02);
 /// Repetitions of the copies after which a loop is in its steady state.
 const SETTLED: u32 = 8;
 
-impl Profiler {
+impl Timer {
     fn has_comparison(&self, copies: usize) -> bool {
         self.options.passes > 1 && self.options.two_factors && copies >= 4
     }
 
     /// Checks the assumption `steady-state`. Copies repeated often enough need no run of another length.
-    pub(super) fn steady_state(
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub(crate) fn steady_state(
         &mut self,
         block: &Block,
         required_state: &RequiredState,

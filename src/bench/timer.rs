@@ -1,8 +1,10 @@
 //! Times passes of a form: waits under contention, and repeats while they disagree.
 
-use super::Profiler;
+use crate::counting::Source;
 use crate::initial::failure::{Failure, Why};
+use crate::options::Options;
 use crate::results::RARE_PASSES;
+use crate::runner::Runner;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure::{Form, Pass};
 use std::time::{Duration, Instant};
@@ -13,9 +15,32 @@ use tma::Result;
 const BUSY_POLL: Duration = Duration::from_millis(5);
 const PAUSE: Duration = Duration::from_micros(300);
 
-impl Profiler {
+/// Times forms of one block after the other, in one sandbox.
+pub struct Timer {
+    /// The sandbox.
+    pub runner: Runner,
+    /// Options of the measurement.
+    pub options: Options,
+    /// Clock and counters.
+    pub source: Source,
+    /// When the current block's budget ends.
+    pub deadline: Instant,
+}
+
+impl Timer {
+    /// A timer; the sandbox starts with the first form.
+    pub fn new(options: Options) -> Self {
+        let runner =
+            Runner::new(options.core.clone(), Source::cpu(&options), Source::inspect(&options));
+        let source = Source::new(&options);
+        Self { runner, options, source, deadline: Instant::now() }
+    }
+
     /// Times passes of a form, waiting under contention and repeating while they disagree.
-    pub(crate) fn timed(
+    ///
+    /// # Errors
+    /// The sandbox cannot be started.
+    pub fn timed(
         &mut self,
         form: &Form,
         passes: usize,
