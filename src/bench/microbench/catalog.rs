@@ -2,7 +2,7 @@
 
 use super::form::Form;
 use super::host;
-use super::listing::Listed;
+use super::unsupported::Listed;
 use iced_x86::{Code, EncodingKind};
 use isa::names;
 use std::collections::{BTreeMap, HashMap};

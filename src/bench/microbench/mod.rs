@@ -6,7 +6,7 @@
 //! | `operand` | operands of encodings, and how names of forms write them |
 //! | `form` | one instruction form: an iced-x86 `Code`, register or memory, mask |
 //! | `form_name`, `form_usage` | its names; the registers it uses, and why it may not be measured |
-//! | `catalog`, `listing` | all forms by name; suggestions; what this processor supports |
+//! | `catalog` | all forms by name; suggestions; what this processor supports |
 //! | `unsupported`, `host` | why an encoding has no form; extensions of this processor |
 //! | `multiset` | `FORM*COUNT, …`, and the multiset of a block |
 //! | `pools`, `generator` | registers and memory, and the code of a microbenchmark |
@@ -27,7 +27,6 @@ mod generator;
 mod host;
 mod independence;
 mod latency;
-mod listing;
 mod measure;
 mod multiset;
 mod operand;
@@ -44,6 +43,6 @@ pub use form::{Address, Form, Memory};
 pub use generator::{Microbenchmark, Settings};
 pub use independence::{Independence, check as independence};
 pub use latency::{Connectors, latencies};
-pub use listing::Listed;
 pub use measure::{Bench, measure};
 pub use multiset::Multiset;
+pub use unsupported::Listed;

@@ -1,9 +1,22 @@
 //! Encodings without a form: one of their operands cannot be chosen freely.
 
 use super::form::Form;
-use super::listing::Listed;
 use iced_x86::{Code, EncodingKind, OpCodeOperandKind};
 use isa::names::name;
+use serde::Serialize;
+
+/// A form in the list, or an encoding without one.
+#[derive(Debug, Clone, Serialize)]
+pub struct Listed {
+    /// Its name.
+    pub form: String,
+    /// iced-x86's name of its encoding, with the choice of its operand.
+    pub code: String,
+    /// Extensions that it needs.
+    pub extensions: Vec<String>,
+    /// Why it cannot be measured here, if it cannot.
+    pub reason: Option<String>,
+}
 
 /// Encodings of 64-bit code without a form whose name or mnemonic `hit` accepts, with the reason.
 pub fn unsupported(hit: impl Fn(&str) -> bool) -> Vec<Listed> {
