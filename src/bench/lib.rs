@@ -2,30 +2,34 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | `sandbox` | the worker process and what protects the host from it |
-//! | `runner` | the worker's life cycle and runs |
-//! | `harness` | the code around the block |
-//! | `selftest` | what the harness would otherwise assume of the processor |
-//! | `initial` | initial values, pages, the address trace |
-//! | `closed_loop` | a loop body run as a loop: its own back edge, its own arrays |
-//! | `clock`, `stats` | the time-stamp counter in core cycles, contention; statistics |
-//! | `timing` | core cycles: rounds, reproducible states |
-//! | `timer` | times passes of a form, waiting under contention |
-//! | `checks` | the assumptions of a measurement, each with its evidence |
-//! | `counting` | what a PMU adds: cycles, misses, the top-down tree |
-//! | `filler` | instructions that only take slots |
-//! | `bounds`, `plausibility` | bounds on the throughput that need no PMU, and results they rule out |
-//! | `profiler`, `results` | measures a block and fills its document |
 //! | `values` | what registers and memory start with |
-//! | `measurement`, `settings` | the document of a block, `tdtool.block/1` |
-//! | `options`, `repeat` | options; repeating a measurement from its document |
 //! | `layers` | what protects the host, as far as it could be set up |
 //! | `progress` | progress and cancellation |
 //! | `counters`, `processors` | the PMU of this machine; processors to use |
-//! | [`batch`] | many blocks in parallel |
-//! | [`explain`] | the bound that explains a block's time |
+//! | `options` | options of a measurement |
+//! | `measurement`, `settings` | the document of a block, `tdtool.block/1` |
+//! | `repeat` | repeating a measurement from its document |
+//! | `sandbox` | the worker process and what protects the host from it |
+//! | `filler` | instructions that only take slots |
+//! | `harness` | the code around the block |
+//! | `clock`, `stats` | the time-stamp counter in core cycles, contention; statistics |
+//! | `runner` | the worker's life cycle and runs |
+//! | `selftest` | what the harness would otherwise assume of the processor |
+//! | `initial` | initial values, pages, the address trace |
+//! | `timing` | core cycles: rounds, reproducible states |
+//! | `counting` | what a PMU adds: cycles, misses, the top-down tree |
+//! | `results` | what the timing gives the document |
+//! | `timer` | times passes of a form, waiting under contention |
+//! | `checks` | the assumptions of a measurement, each with its evidence |
+//! | `bounds`, `plausibility` | bounds on the throughput that need no PMU, and results they rule out |
+//! | `closed_loop` | a loop body run as a loop: its own back edge, its own arrays |
+//! | `profiler` | measures a block and fills its document |
+//! | `profiler_stub`, `selftest_stub` | replace profiler and self-test on other architectures |
 //! | [`microbench`] | instruction microbenchmarks: latency and throughput |
-//! | `profiler_stub` | replaces the profiler on other architectures |
+//! | [`explain`] | the bound that explains a block's time |
+//! | [`batch`] | many blocks in parallel |
+//!
+//! A module imports only from those above it.
 
 pub mod batch;
 #[cfg(target_arch = "x86_64")]
