@@ -5,13 +5,13 @@
 
 use super::runner::limit::MOST_STOPPED;
 use super::sandbox::layout::{self as at, context, mail};
-use super::{Measurement, Options, Profiler, Status};
+use super::{BlockMeasurer, Measurement, Options, Status};
 use isa::code::{Block, parse_hex};
 use std::time::Duration;
 
-fn measure(profiler: &mut Profiler, hex: &str) -> Measurement {
+fn measure(measurer: &mut BlockMeasurer, hex: &str) -> Measurement {
     let block = Block::decode(&parse_hex(hex).unwrap()).unwrap();
-    profiler.measure(&block).unwrap()
+    measurer.measure(&block).unwrap()
 }
 
 /// `mov rax, address`, and then something.
@@ -81,19 +81,19 @@ fn blocks(region: u64) -> Vec<String> {
 
 #[test]
 fn a_block_that_overwrites_the_harness_is_not_reported_and_harms_no_other() {
-    let mut profiler =
-        Profiler::new(Options { budget: Duration::from_millis(20), ..Options::quick() });
+    let mut measurer =
+        BlockMeasurer::new(Options { budget: Duration::from_millis(20), ..Options::quick() });
     let healthy = "488b03 4801c1 48890b"; // mov rax,[rbx]; add rcx,rax; mov [rbx],rcx
-    let before = measure(&mut profiler, healthy);
+    let before = measure(&mut measurer, healthy);
     let ran =
         |measurement: &Measurement| matches!(measurement.status, Status::Ok | Status::Unstable);
     assert!(ran(&before), "{:?}", before.reason);
     for index in 0..blocks(0).len() {
-        let region = profiler.region();
+        let region = measurer.region();
         let hex = &blocks(region)[index];
-        measure(&mut profiler, hex);
-        assert_ne!(profiler.region(), region, "{hex}: its worker goes on");
-        let after = measure(&mut profiler, healthy);
+        measure(&mut measurer, hex);
+        assert_ne!(measurer.region(), region, "{hex}: its worker goes on");
+        let after = measure(&mut measurer, healthy);
         assert!(ran(&after), "after {hex}: {:?}", after.reason);
         assert_eq!((&after.pages, &after.values), (&before.pages, &before.values), "after {hex}");
     }
@@ -125,17 +125,17 @@ fn forger(first: u32) -> String {
 /// As a hostile row of a batch: it is not told anything.
 #[test]
 fn a_block_that_finds_the_harness_falsifies_no_later_block() {
-    let mut profiler =
-        Profiler::new(Options { budget: Duration::from_millis(20), ..Options::quick() });
+    let mut measurer =
+        BlockMeasurer::new(Options { budget: Duration::from_millis(20), ..Options::quick() });
     // mov rcx,[rbx]; mov rdx,[rcx]: needs what memory starts with.
     let victim = "488b0b 488b11";
-    let before = measure(&mut profiler, victim);
+    let before = measure(&mut measurer, victim);
     assert!(matches!(before.status, Status::Ok | Status::Unstable), "{:?}", before.reason);
     for _ in 0..3 {
-        let first = profiler.timer.runner.worker().unwrap().get32(at::RUNTIME);
-        let own = measure(&mut profiler, &forger(first));
+        let first = measurer.timer.runner.worker().unwrap().get32(at::RUNTIME);
+        let own = measure(&mut measurer, &forger(first));
         eprintln!("the forger: {} {:?}", own.status.word(), own.reason);
-        let after = measure(&mut profiler, victim);
+        let after = measure(&mut measurer, victim);
         assert_eq!((&after.pages, &after.values), (&before.pages, &before.values));
         assert!(matches!(after.status, Status::Ok | Status::Unstable), "{:?}", after.reason);
     }
@@ -146,15 +146,15 @@ fn a_block_that_finds_the_harness_falsifies_no_later_block() {
 fn workers_are_shared_by_blocks_that_can_learn_nothing_and_not_for_ever() {
     // A worker that the watchdog stops, or that makes the self-test, is replaced, too.
     let budget = Duration::from_millis(1);
-    let mut profiler = Profiler::new(Options { sentinel: false, budget, ..Options::quick() });
+    let mut measurer = BlockMeasurer::new(Options { sentinel: false, budget, ..Options::quick() });
     let mut shares = |hex: &str, before: u32| {
         (0..5).any(|_| {
-            measure(&mut profiler, "4801d8");
-            profiler.timer.runner.blocks = before;
-            let started = profiler.timer.runner.started;
-            measure(&mut profiler, hex);
-            profiler.region();
-            profiler.timer.runner.started == started
+            measure(&mut measurer, "4801d8");
+            measurer.timer.runner.blocks = before;
+            let started = measurer.timer.runner.started;
+            measure(&mut measurer, hex);
+            measurer.region();
+            measurer.timer.runner.started == started
         })
     };
     assert!(shares("4801d8", 1) && shares("488b03", 1));
@@ -167,20 +167,20 @@ fn workers_are_shared_by_blocks_that_can_learn_nothing_and_not_for_ever() {
 /// Other values may end a run that the watchdog stopped, but not hundreds of them are tried.
 #[test]
 fn a_block_that_does_not_end_costs_few_runs_and_one_whose_time_is_up_none() {
-    let mut profiler =
-        Profiler::new(Options { budget: Duration::from_millis(1), ..Options::quick() });
+    let mut measurer =
+        BlockMeasurer::new(Options { budget: Duration::from_millis(1), ..Options::quick() });
     for hex in ["48c7c1ffffffff f3ac", "fd 48c7c1ffffffff f3ac"] {
-        let before = profiler.timer.runner.timeouts;
-        let endless = measure(&mut profiler, hex); // rep lodsb, up and down
+        let before = measurer.timer.runner.timeouts;
+        let endless = measure(&mut measurer, hex); // rep lodsb, up and down
         assert_eq!(endless.status, Status::Failed, "{hex}");
-        let stopped = profiler.timer.runner.timeouts - before;
+        let stopped = measurer.timer.runner.timeouts - before;
         assert!(stopped <= 2 * MOST_STOPPED, "{hex}: {stopped} runs stopped");
     }
-    profiler.set_end(Some(std::time::Instant::now()));
-    let late = measure(&mut profiler, "4801d8");
+    measurer.set_end(Some(std::time::Instant::now()));
+    let late = measure(&mut measurer, "4801d8");
     // Not for anything that it did.
     assert_eq!(late.status, Status::Unstable);
     assert!(late.reason.unwrap().contains("time was up"));
-    profiler.set_end(None);
-    assert!(matches!(measure(&mut profiler, "4801d8").status, Status::Ok | Status::Unstable));
+    measurer.set_end(None);
+    assert!(matches!(measure(&mut measurer, "4801d8").status, Status::Ok | Status::Unstable));
 }

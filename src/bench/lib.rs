@@ -23,8 +23,8 @@
 //! | `checks` | the assumptions of a measurement, each with its evidence |
 //! | `bounds`, `plausibility` | bounds on the throughput that need no PMU, and results they rule out |
 //! | `closed_loop` | a loop body run as a loop: its own back edge, its own arrays |
-//! | `profiler` | measures a block and fills its document |
-//! | `profiler_stub`, `selftest_stub` | replace profiler and self-test on other architectures |
+//! | `measurer` | measures a block and fills its document |
+//! | `measurer_stub`, `selftest_stub` | replace measurer and self-test on other architectures |
 //! | [`microbench`] | instruction microbenchmarks: latency and throughput |
 //! | [`explain`] | the bound that explains a block's time |
 //! | [`batch`] | many blocks in parallel |
@@ -58,16 +58,16 @@ mod hostile;
 mod initial;
 mod layers;
 mod measurement;
+#[cfg_attr(not(target_arch = "x86_64"), path = "measurer_stub.rs")]
+mod measurer;
+#[cfg(all(test, target_arch = "x86_64"))]
+#[path = "measurer_stub.rs"]
+mod measurer_stub;
 pub mod microbench;
 mod options;
 #[cfg(target_arch = "x86_64")]
 mod plausibility;
 pub mod processors;
-#[cfg_attr(not(target_arch = "x86_64"), path = "profiler_stub.rs")]
-mod profiler;
-#[cfg(all(test, target_arch = "x86_64"))]
-#[path = "profiler_stub.rs"]
-mod profiler_stub;
 mod progress;
 mod repeat;
 #[cfg(target_arch = "x86_64")]
@@ -92,8 +92,8 @@ pub use measurement::{
     Assumption, Baseline, Bound, Code, FaultLocation, FormResult, Forms, Hierarchy, LOOP, Line,
     Measurement, Miss, Mode, Node, Outcome, SCHEMA, Samples, Status, Throughput, UNROLLED, WhatIf,
 };
+pub use measurer::{BlockMeasurer, rejected};
 pub use options::{ClockSource, Options};
-pub use profiler::{Profiler, rejected};
 pub use progress::Progress;
 pub use repeat::Repeat;
 pub use selftest::check as check_self_test;

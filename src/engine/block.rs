@@ -2,7 +2,7 @@
 
 use crate::core_model::CoreModel;
 use bench::explain::Explainer;
-use bench::{Measurement, Options, Profiler, Progress, Snapshot};
+use bench::{BlockMeasurer, Measurement, Options, Progress, Snapshot};
 use isa::code::{Block, Inst};
 use std::sync::Arc;
 use tma::Result;
@@ -35,7 +35,7 @@ use tma::Result;
 /// # Ok::<(), tma::Error>(())
 /// ```
 pub struct Measurer {
-    profiler: Profiler,
+    measurer: BlockMeasurer,
     explainer: Option<Explainer>,
     notes: Vec<String>,
     whole_loop: Option<Arc<Snapshot>>,
@@ -95,7 +95,7 @@ impl Measurer {
         let explainer = options.explain.then(explain);
         let whole_loop = options.snapshot.clone().filter(|snapshot| snapshot.whole);
         let notes = model.notes.clone();
-        Self { profiler: Profiler::new(options), explainer, notes, whole_loop }
+        Self { measurer: BlockMeasurer::new(options), explainer, notes, whole_loop }
     }
 
     /// Measures `block` and explains the result; with `what_if`, measures it again with dependencies
@@ -104,7 +104,7 @@ impl Measurer {
     /// # Errors
     /// The sandbox cannot be started. Whatever is wrong with the block is in its measurement.
     pub fn measure(&mut self, block: &Block, what_if: bool) -> Result<Measurement> {
-        let mut measurement = self.profiler.measure(block)?;
+        let mut measurement = self.measurer.measure(block)?;
         let path = self.whole_loop.as_ref().filter(|one| one.is_whole_at(block)).map(|one| {
             let path = one.main_path()?;
             Block::decode(&path.body).map_err(|e| e.to_string())
@@ -113,8 +113,8 @@ impl Measurer {
         if let Err(why) = path {
             measurement.hierarchy.verdict = format!("not known: {why}");
         } else if let (Some(explainer), Ok(path)) = (&mut self.explainer, path) {
-            let profiler = &mut self.profiler;
-            explainer.explain(profiler, block, path.as_ref(), &mut measurement, what_if)?;
+            let measurer = &mut self.measurer;
+            explainer.explain(measurer, block, path.as_ref(), &mut measurement, what_if)?;
         } else if measurement.throughput.is_some() && !measurement.hierarchy.is_measured() {
             measurement.hierarchy.verdict =
                 "not requested (--quick and --no-explain leave it out)".to_owned();
@@ -125,12 +125,12 @@ impl Measurer {
 
     /// The measurement of an input that is not a block.
     pub fn rejected(&self, input: &str, reason: String) -> Measurement {
-        bench::rejected(input, reason, self.profiler.core())
+        bench::rejected(input, reason, self.measurer.core())
     }
 
     /// Reports progress to `progress`, through which the next measurement can also be cancelled.
     pub fn set_progress(&mut self, progress: Progress) {
-        self.profiler.set_progress(progress.clone());
+        self.measurer.set_progress(progress.clone());
         if let Some(explainer) = &mut self.explainer {
             explainer.set_progress(progress);
         }

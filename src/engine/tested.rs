@@ -1,6 +1,6 @@
 //! A core by its self-test: the answers where they are needed now, and which of several tables they leave.
 
-use bench::{Options, Pmu, Profiler};
+use bench::{BlockMeasurer, Options, Pmu};
 use std::sync::Arc;
 use tma::identity::settle;
 use tma::self_test::Answers;
@@ -15,7 +15,7 @@ pub(crate) fn answers(core: &Arc<Core>) -> Result<Option<&Answers>> {
     if core.answers().is_none() {
         let pmu = Pmu::Absent(String::new());
         let options = Options { core: core.clone(), pmu, counts: false, ..Options::quick() };
-        Profiler::new(options).self_test()?;
+        BlockMeasurer::new(options).self_test()?;
     }
     Ok(core.answers())
 }

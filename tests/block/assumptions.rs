@@ -1,11 +1,11 @@
-//! What the profiler says about the assumptions of a measurement, on real blocks.
+//! What the measurer says about the assumptions of a measurement, on real blocks.
 //!
 //! Those that follow from the address trace and from exception flags do not depend on contention;
 //! what does is tried a bounded number of times.
 
 use super::{measure, measured, quick, quiet_sandbox, sandbox, thorough};
 use crate::support::trial::{Trial, assert_holds, claim};
-use bench::{Assumption, Init, Measurement, Options, Outcome, Profiler, Status, Values};
+use bench::{Assumption, BlockMeasurer, Init, Measurement, Options, Outcome, Status, Values};
 
 fn named<'a>(report: &'a Measurement, name: &str) -> &'a Assumption {
     let found = report.assumptions.iter().find(|i| i.name == name);
@@ -44,7 +44,7 @@ fn subnormals_are_found_where_they_arise_and_nowhere_else() {
     ];
     let Some(_busy) = sandbox() else { return };
     for (hex, options, verdict, word) in found {
-        let report = measure(&mut Profiler::new(options), hex);
+        let report = measure(&mut BlockMeasurer::new(options), hex);
         let subnormals = named(&report, "subnormals");
         assert_eq!(subnormals.outcome, verdict, "{hex}: {}", subnormals.how);
         assert!(subnormals.how.contains(word), "{hex}: {}", subnormals.how);
@@ -55,9 +55,9 @@ fn subnormals_are_found_where_they_arise_and_nowhere_else() {
 fn looking_for_subnormals_leaves_the_next_block_alone() {
     // addps xmm0,[rsi]; what traps in the search must not trap in the block's own runs.
     let Some(_busy) = sandbox() else { return };
-    let mut profiler = Profiler::new(with(0x1_0000_0001, ONES));
+    let mut measurer = BlockMeasurer::new(with(0x1_0000_0001, ONES));
     for _ in 0..3 {
-        let report = measured(&mut profiler, "0f5806");
+        let report = measured(&mut measurer, "0f5806");
         assert_eq!(named(&report, "subnormals").outcome, Outcome::Violated);
     }
 }
@@ -84,7 +84,7 @@ fn the_trace_tells_which_accesses_straddle_or_alias() {
         ("488903 488b8b00100000", &usual, "store-aliasing", Outcome::Violated, "after store 0"),
         ("488903 488b8b40100000", &usual, "store-aliasing", Outcome::Held, "trace"),
     ] {
-        let report = measure(&mut Profiler::new(options.clone()), hex);
+        let report = measure(&mut BlockMeasurer::new(options.clone()), hex);
         let assumption = named(&report, name);
         assert_eq!(assumption.outcome, verdict, "{hex}: {name}: {}", assumption.how);
         assert!(assumption.how.contains(word), "{hex}: {name}: {}", assumption.how);
@@ -96,7 +96,7 @@ fn the_trace_tells_which_accesses_straddle_or_alias() {
 #[test]
 fn the_processors_own_check_of_alignment_agrees_with_the_trace() {
     let Some(_busy) = sandbox() else { return };
-    let mut profiler = Profiler::new(Options { explain: true, ..quick() });
+    let mut measurer = BlockMeasurer::new(Options { explain: true, ..quick() });
     for (hex, verdict, word) in [
         // mov rax,[rbx+8]
         ("488b4308", Outcome::Held, "finds none either"),
@@ -119,15 +119,15 @@ fn the_processors_own_check_of_alignment_agrees_with_the_trace() {
         // no memory, no check
         ("4801d8", Outcome::Held, "not access memory"),
     ] {
-        // The flag is gone afterwards: the same profiler goes on with the next block, also with one
+        // The flag is gone afterwards: the same measurer goes on with the next block, also with one
         // that is not aligned.
-        let report = measured(&mut profiler, hex);
+        let report = measured(&mut measurer, hex);
         let alignment = named(&report, "alignment");
         assert_eq!(alignment.outcome, verdict, "{hex}: {}", alignment.how);
         assert!(alignment.how.contains(word), "{hex}: {}", alignment.how);
     }
     for _ in 0..3 {
-        let report = measured(&mut profiler, "488b4304");
+        let report = measured(&mut measurer, "488b4304");
         let timed = report.throughput.is_some() || report.status == Status::Unstable;
         assert!(timed, "{:?}", report.reason);
     }
@@ -136,11 +136,11 @@ fn the_processors_own_check_of_alignment_agrees_with_the_trace() {
 #[test]
 fn a_block_is_not_faster_than_its_front_end_nor_than_the_pipeline_is_wide() {
     let Some(_quiet) = quiet_sandbox() else { return };
-    let mut profiler = Profiler::new(thorough());
+    let mut measurer = BlockMeasurer::new(thorough());
     // Independent additions of registers, a chain of multiplications, and a loop.
     for hex in ["4801d8 4801d9 4801da 4801dd", "480fafc3", "4801d8 4839cf 72f8"] {
         assert_holds(&format!("{hex} is not faster than its bounds"), || {
-            let report = measured(&mut profiler, hex);
+            let report = measured(&mut measurer, hex);
             let has_bound = report.bounds.iter().any(|b| b.name == "front-end");
             if report.status != Status::Ok || !has_bound {
                 return Trial::Unsettled(format!("{:?}", report.reason));
@@ -161,13 +161,13 @@ fn masked_accesses_have_their_pages_whatever_the_mask() {
     }
     // vmaskmovps [rdi],ymm1,ymm0; vpmaskmovd ymm0,ymm1,[rsi]; vpgatherdd ymm0,[rdi+ymm2*4],ymm1
     for hex in ["c4e2752e07", "c4e2758c06", "c4e275900497"] {
-        let mut profiler = Profiler::new(quick());
-        let empty = measured(&mut profiler, hex);
+        let mut measurer = BlockMeasurer::new(quick());
+        let empty = measured(&mut measurer, hex);
         assert!(!empty.pages.is_empty(), "{hex}: {empty:?}");
         assert_eq!(named(&empty, "masks").outcome, Outcome::Violated, "{hex}");
         let init = vec![(Init::Vector, u64::MAX)];
-        let mut profiler = Profiler::new(Options { init, ..quick() });
-        let full = measured(&mut profiler, hex);
+        let mut measurer = BlockMeasurer::new(Options { init, ..quick() });
+        let full = measured(&mut measurer, hex);
         assert!(!full.pages.is_empty(), "{hex}");
         // A gather leaves its mask empty for the next copy.
         if hex != "c4e275900497" {

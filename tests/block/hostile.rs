@@ -7,7 +7,7 @@ use super::{command, measure, measured, sandbox};
 use crate::support::files::Folder;
 use crate::support::random::Random;
 use crate::support::run::run;
-use bench::{Measurement, Options, Profiler, Status};
+use bench::{BlockMeasurer, Measurement, Options, Status};
 use isa::code::Block;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, gettid};
@@ -19,16 +19,16 @@ use std::time::Duration;
 const HEALTHY: &str = "488b03 4801c1 48890b"; // mov rax,[rbx]; add rcx,rax; mov [rbx],rcx
 
 /// Screening that waits for nothing.
-pub fn impatient() -> Profiler {
-    Profiler::new(Options { budget: Duration::from_millis(20), ..Options::quick() })
+pub fn impatient() -> BlockMeasurer {
+    BlockMeasurer::new(Options { budget: Duration::from_millis(20), ..Options::quick() })
 }
 
 /// The report of the healthy block, before anything hostile and after: one that two others repeat, since a busy machine
 /// may stop the search for initial values early.
-pub fn healthy(profiler: &mut Profiler) -> Measurement {
+pub fn healthy(measurer: &mut BlockMeasurer) -> Measurement {
     let mut all: Vec<Measurement> = Vec::new();
     loop {
-        let next = measured(profiler, HEALTHY);
+        let next = measured(measurer, HEALTHY);
         let alike = |m: &&Measurement| (&m.pages, &m.values) == (&next.pages, &next.values);
         if all.iter().filter(alike).count() == 2 || all.len() == 16 {
             return next;
@@ -40,10 +40,10 @@ pub fn healthy(profiler: &mut Profiler) -> Measurement {
 /// What must be the same after a hostile block as before it. A busy machine may stop the search for initial values early,
 /// or spoil a time: pages and values are tried three times, and the time until it is right or three that are vouched for
 /// are wrong.
-pub fn assert_healthy(profiler: &mut Profiler, before: &Measurement, hostile: &str) {
+pub fn assert_healthy(measurer: &mut BlockMeasurer, before: &Measurement, hostile: &str) {
     let mut seen = Vec::new();
     let is_same = (0..3).any(|_| {
-        let after = healthy(profiler);
+        let after = healthy(measurer);
         let same = (&after.pages, &after.values) == (&before.pages, &before.values);
         seen.push((after.pages, after.values));
         same
@@ -52,7 +52,7 @@ pub fn assert_healthy(profiler: &mut Profiler, before: &Measurement, hostile: &s
     // imul rax,rbx: 3 cycles on AMD Zen and on Intel since Haswell (uops.info).
     let mut wrong = Vec::new();
     for _ in 0..9 {
-        let known = measured(profiler, "480fafc3");
+        let known = measured(measurer, "480fafc3");
         match known.throughput.filter(|_| known.status == Status::Ok) {
             Some(time) if (time.cycles / 3.0 - 1.0).abs() < 0.05 => return,
             Some(time) => wrong.push(time.cycles),
@@ -65,19 +65,19 @@ pub fn assert_healthy(profiler: &mut Profiler, before: &Measurement, hostile: &s
 #[test]
 fn a_hostile_block_loses_its_own_measurement_and_nothing_else() {
     let Some(_busy) = sandbox() else { return };
-    let mut profiler = impatient();
-    let before = healthy(&mut profiler);
+    let mut measurer = impatient();
+    let before = healthy(&mut measurer);
     assert_eq!(before.pages.len(), 1);
     for hex in hostile() {
-        let report = measure(&mut profiler, hex);
+        let report = measure(&mut measurer, hex);
         eprintln!("{:8} {hex}: {:?}", report.status.word(), report.reason);
         assert_ne!(report.status, Status::Rejected, "{hex}: never ran");
-        assert_healthy(&mut profiler, &before, hex);
+        assert_healthy(&mut measurer, &before, hex);
     }
     // More than the harness has room for: twice, or at all.
     for size in [50_000, 90_000, 200_000, 300_000] {
-        profiler.measure(&Block::decode(&vec![0x90; size]).unwrap()).unwrap();
-        assert_healthy(&mut profiler, &before, "a very long block");
+        measurer.measure(&Block::decode(&vec![0x90; size]).unwrap()).unwrap();
+        assert_healthy(&mut measurer, &before, "a very long block");
     }
 }
 
@@ -140,8 +140,8 @@ fn known_rows_between_hostile_ones_are_as_in_a_clean_batch() {
 #[test]
 fn a_worker_killed_from_outside_is_replaced() {
     let Some(_busy) = sandbox() else { return };
-    let mut profiler = impatient();
-    let before = healthy(&mut profiler);
+    let mut measurer = impatient();
+    let before = healthy(&mut measurer);
     let thread = gettid();
     let list = format!("/proc/self/task/{thread}/children");
     let Ok(children) = fs::read_to_string(list) else { return };
@@ -153,8 +153,8 @@ fn a_worker_killed_from_outside_is_replaced() {
     }
     assert_eq!(killed, 1, "one worker a thread");
     // The block at hand may be lost; none after it is.
-    measure(&mut profiler, HEALTHY);
-    assert_healthy(&mut profiler, &before, "a kill");
+    measure(&mut measurer, HEALTHY);
+    assert_healthy(&mut measurer, &before, "a kill");
 }
 
 #[test]
@@ -188,15 +188,15 @@ fn a_batch_of_random_bytes_leaves_no_trace_on_its_healthy_rows_or_its_folder() {
 #[test]
 fn random_bytes_never_harm_the_host_or_the_next_block() {
     let Some(_busy) = sandbox() else { return };
-    let mut profiler = impatient();
-    let before = healthy(&mut profiler);
-    let profiler = RefCell::new(profiler);
+    let mut measurer = impatient();
+    let before = healthy(&mut measurer);
+    let measurer = RefCell::new(measurer);
     let bytes = proptest::collection::vec(any::<u8>(), 1..24);
     proptest!(ProptestConfig::with_cases(64), |(bytes in bytes)| {
         if let Ok(block) = Block::decode(&bytes) {
-            let mut profiler = profiler.borrow_mut();
-            profiler.measure(&block).unwrap();
-            assert_healthy(&mut profiler, &before, &block.hex());
+            let mut measurer = measurer.borrow_mut();
+            measurer.measure(&block).unwrap();
+            assert_healthy(&mut measurer, &before, &block.hex());
         }
     });
 }

@@ -1,18 +1,18 @@
 //! Blocks of known throughput: whether tests/block/known.csv is what it says it is, and whether an
-//! `ok` of the profiler is right. The whole list is measured by tests/figures/known.py.
+//! `ok` of the measurer is right. The whole list is measured by tests/figures/known.py.
 
 use super::known_list::{Known, corrected, list};
 use super::{measured, quiet_sandbox, settled, thorough};
 use crate::support::processor::{Core, core};
 use crate::support::trial::{Trial, assert_holds, claim};
-use bench::{Profiler, Status};
+use bench::{BlockMeasurer, Status};
 use isa::code::{Block, Syntax, assemble, parse_hex};
 use std::collections::HashSet;
 
 #[test]
 fn an_ok_is_right_on_blocks_whose_throughput_is_known() {
     let Some(_quiet) = quiet_sandbox() else { return };
-    let mut profiler = Profiler::new(thorough());
+    let mut measurer = BlockMeasurer::new(thorough());
     // Latencies of dependent chains that all of AMD Zen and Intel since Haswell share (uops.info).
     let known = [
         ("4801d8 4801d8 4801d8 4801d8", 4.0), // 4 dependent add rax,rbx
@@ -22,7 +22,7 @@ fn an_ok_is_right_on_blocks_whose_throughput_is_known() {
     ];
     for (hex, cycles) in known {
         assert_holds(&format!("{hex} takes {cycles}"), || {
-            let report = measured(&mut profiler, hex);
+            let report = measured(&mut measurer, hex);
             if report.status != Status::Ok {
                 return Trial::Unsettled(format!("{:?}", report.reason));
             }
@@ -94,10 +94,10 @@ fn an_ok_is_within_five_percent_of_the_known_throughput() {
     };
     let Some(_quiet) = quiet_sandbox() else { return };
     let list = corrected(column);
-    let mut profiler = Profiler::new(thorough());
+    let mut measurer = BlockMeasurer::new(thorough());
     let (mut judged, mut wrong, mut contended) = (0, Vec::new(), 0);
     for known in list.iter().step_by(list.len() / SAMPLE) {
-        let forms = settled(&mut profiler, &known.hex).and_then(|report| report.forms);
+        let forms = settled(&mut measurer, &known.hex).and_then(|report| report.forms);
         let form = match (&forms, known.form.as_str()) {
             (Some(forms), "loop") => forms.looped.cycles,
             (Some(forms), _) => forms.unrolled.cycles,

@@ -1,4 +1,4 @@
-//! Basic blocks: `tdtool block` as a process, and the profiler as a library.
+//! Basic blocks: `tdtool block` as a process, and the measurer as a library.
 
 mod assembly;
 mod assumptions;
@@ -27,7 +27,7 @@ mod what_if;
 
 use crate::support::quiet::{alone, busy};
 use crate::support::run::{self, Ran, run, tdtool_reading};
-use bench::{Measurement, Options, Profiler, Status};
+use bench::{BlockMeasurer, Measurement, Options, Status};
 use isa::code::{Block, parse_hex};
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -113,19 +113,19 @@ pub fn decode(hex: &str) -> Block {
 }
 
 /// One measurement.
-pub fn measure(profiler: &mut Profiler, hex: &str) -> Measurement {
-    profiler.measure(&decode(hex)).unwrap()
+pub fn measure(measurer: &mut BlockMeasurer, hex: &str) -> Measurement {
+    measurer.measure(&decode(hex)).unwrap()
 }
 
 /// The report of a block that must run. Contention may keep the worker from the processor for so
 /// long that it is given up: then it is tried again.
-pub fn measured(profiler: &mut Profiler, hex: &str) -> Measurement {
-    let mut report = measure(profiler, hex);
+pub fn measured(measurer: &mut BlockMeasurer, hex: &str) -> Measurement {
+    let mut report = measure(measurer, hex);
     for _ in 0..4 {
         if report.reason.as_deref() != Some("another process occupied the core") {
             break;
         }
-        report = measure(profiler, hex);
+        report = measure(measurer, hex);
     }
     let ran = matches!(report.status, Status::Ok | Status::Unstable);
     assert!(ran, "{hex}: {:?} {:?}", report.reason, report.location);
@@ -133,6 +133,6 @@ pub fn measured(profiler: &mut Profiler, hex: &str) -> Measurement {
 }
 
 /// The first measurement that the tool vouches for.
-pub fn settled(profiler: &mut Profiler, hex: &str) -> Option<Measurement> {
-    (0..3).map(|_| measured(profiler, hex)).find(|report| report.status == Status::Ok)
+pub fn settled(measurer: &mut BlockMeasurer, hex: &str) -> Option<Measurement> {
+    (0..3).map(|_| measured(measurer, hex)).find(|report| report.status == Status::Ok)
 }

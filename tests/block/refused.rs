@@ -7,8 +7,8 @@ use bench::Status;
 #[test]
 fn what_must_not_run_is_refused_before_it_runs() {
     let Some(_busy) = sandbox() else { return };
-    let mut profiler = impatient();
-    let before = healthy(&mut profiler);
+    let mut measurer = impatient();
+    let before = healthy(&mut measurer);
     // Encodings from the Intel and AMD manuals' opcode tables.
     for hex in [
         "0f05",          // syscall
@@ -78,9 +78,9 @@ fn what_must_not_run_is_refused_before_it_runs() {
         "f30f01ea",      // saveprevssp
         "0f08",          // invd
     ] {
-        let report = measure(&mut profiler, hex);
+        let report = measure(&mut measurer, hex);
         assert_eq!(report.status, Status::Rejected, "{hex}: {:?}", report.reason);
         assert!(report.reason.is_some(), "{hex}");
     }
-    assert_healthy(&mut profiler, &before, "all that is refused");
+    assert_healthy(&mut measurer, &before, "all that is refused");
 }

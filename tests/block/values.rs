@@ -2,13 +2,13 @@
 
 use super::{block, json, measure, measured, quick, sandbox};
 use crate::support::files::Folder;
-use bench::{Measurement, Outcome, Profiler};
+use bench::{BlockMeasurer, Measurement, Outcome};
 use serde_json::json;
 
 #[test]
 fn every_address_a_block_touches_becomes_legal() {
     let Some(_busy) = sandbox() else { return };
-    let mut profiler = Profiler::new(quick());
+    let mut measurer = BlockMeasurer::new(quick());
     for hex in [
         "488b00",                        // mov rax,[rax]: a pointer chain
         "64488b042528000000",            // mov rax,fs:[0x28]
@@ -18,7 +18,7 @@ fn every_address_a_block_touches_becomes_legal() {
         "c5fc5806",                      // vaddps ymm0,ymm0,[rsi]
         "4883c701 89d0 48c1ea08 3247ff 0fb6c0 483314c50a110400 4839cf", // gzip's updcrc
     ] {
-        let report = measured(&mut profiler, hex);
+        let report = measured(&mut measurer, hex);
         assert!(!report.pages.is_empty(), "{hex}");
     }
 }
@@ -26,7 +26,7 @@ fn every_address_a_block_touches_becomes_legal() {
 #[test]
 fn a_block_runs_with_values_that_suit_it_and_registers_are_set_again_only_if_they_must() {
     let Some(_busy) = sandbox() else { return };
-    let mut profiler = Profiler::new(quick());
+    let mut measurer = BlockMeasurer::new(quick());
     let own = |report: &Measurement| {
         report.assumptions.iter().find(|i| i.name == "own-registers").map(|i| i.outcome)
     };
@@ -43,11 +43,11 @@ fn a_block_runs_with_values_that_suit_it_and_registers_are_set_again_only_if_the
         "678b03",                      // mov eax,[ebx]
         "c8100000 c9",                 // enter 16,0; leave
     ] {
-        let report = measured(&mut profiler, hex);
+        let report = measured(&mut measurer, hex);
         assert_eq!(own(&report), Some(Outcome::Held), "{hex}");
     }
     // mov rcx,[rax]; xor eax,eax: the next copy finds a null pointer whatever rax was.
-    let report = measure(&mut profiler, "488b08 31c0");
+    let report = measure(&mut measurer, "488b08 31c0");
     assert_eq!(own(&report), Some(Outcome::Violated), "{:?}", report.reason);
 }
 

@@ -4,7 +4,7 @@ mod pace;
 pub mod rows;
 mod visits;
 
-use super::{Measurement, Options, Profiler, Status, rejected};
+use super::{BlockMeasurer, Measurement, Options, Status, rejected};
 use crate::batch::pace::Pace;
 use crate::batch::rows::Row;
 use crate::batch::visits::merge_visits;
@@ -46,17 +46,17 @@ pub enum Step {
 ///
 /// # Errors
 /// The sandbox cannot be started.
-pub fn measure_row(profiler: &mut Profiler, row: &Row) -> Result<Measurement> {
+pub fn measure_row(measurer: &mut BlockMeasurer, row: &Row) -> Result<Measurement> {
     match row.block() {
         Ok(block) => {
-            let guarded = std::panic::AssertUnwindSafe(|| profiler.measure(&block));
+            let guarded = std::panic::AssertUnwindSafe(|| measurer.measure(&block));
             // A bug of ours must cost only its own row.
             std::panic::catch_unwind(guarded).unwrap_or_else(|_| {
                 Err(Error::failed(format!("internal error of tdtool on block {}", row.text))
                     .hint("please report the block; rerun with --resume to continue"))
             })
         }
-        Err(error) => Ok(rejected(&row.text, error.to_string(), profiler.core())),
+        Err(error) => Ok(rejected(&row.text, error.to_string(), measurer.core())),
     }
 }
 
@@ -88,9 +88,9 @@ pub fn run(
                 let revisits = VecDeque::new();
                 let mut job = Job { number, rates, next, written, rows, ahead, revisits, outbox };
                 let budget = own.budget;
-                let mut profiler = Profiler::new(own);
-                profiler.pin_to_worker_cpu();
-                job.work(&mut profiler, budget);
+                let mut measurer = BlockMeasurer::new(own);
+                measurer.pin_to_worker_cpu();
+                job.work(&mut measurer, budget);
             });
         }
         drop(sender);
@@ -211,18 +211,18 @@ struct Revisit {
 impl Job<'_> {
     /// Measures until no row is left. A block that is unstable on its first visit is visited again some
     /// rows later, with the rest of its budget. There is no third visit. No row costs more than its budget.
-    fn work(&mut self, profiler: &mut Profiler, budget: Duration) {
+    fn work(&mut self, measurer: &mut BlockMeasurer, budget: Duration) {
         while let Some((row, first)) = self.take() {
             let (first, left) =
                 first.map_or((None, budget.max(LEAST_COST)), |(first, left)| (Some(first), left));
-            profiler.set_budget(if first.is_some() {
+            measurer.set_budget(if first.is_some() {
                 budget.min(left)
             } else {
                 budget.min(FIRST_BUDGET)
             });
             let start = Instant::now();
-            profiler.set_end(Some(start + left));
-            let measured = measure_row(profiler, &self.rows[row]);
+            measurer.set_end(Some(start + left));
+            let measured = measure_row(measurer, &self.rows[row]);
             let left = left.saturating_sub(start.elapsed());
             self.rates.count(self.number);
             let measurement = match (measured, first) {

@@ -15,7 +15,7 @@
 //! | `tree` | level 1–2 of the top-down tree |
 //! | `misses` | single events per iteration |
 //! | `scripted` | for tests: scripted block, processor and kernel |
-//! | `source` | the clock and counters that a profiler uses |
+//! | `source` | the clock and counters that a measurer uses |
 //! | `software_events` | software events, which need no PMU |
 
 mod count;

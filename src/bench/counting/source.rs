@@ -1,4 +1,4 @@
-//! The clock and counters of a profiler, selected once a worker exists to try them on.
+//! The clock and counters of a measurer, selected once a worker exists to try them on.
 
 use super::count::{Counted, count};
 use super::counter::Effort;
@@ -17,7 +17,7 @@ use tma::{Error, Result};
 /// Repetitions of each group: by default, and with more passes than that.
 const REPETITIONS: (usize, usize) = (8, 16);
 
-/// The clock, the core PMU and the software events of a profiler.
+/// The clock, the core PMU and the software events of a measurer.
 pub struct Source {
     clock: Box<dyn Clock>,
     core: Option<Arc<CorePmu>>,

@@ -45,7 +45,7 @@ impl Explainer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Init, Options, Profiler};
+    use crate::{BlockMeasurer, Init, Options};
     use isa::code::Block;
     use isa::deps::{Analyser, Code};
     use isa::latency::Latencies;
@@ -54,7 +54,7 @@ mod tests {
         let bytes = isa::code::parse_hex(hex).unwrap();
         let block = Block::decode(&bytes).unwrap();
         let options = Options { init: init.to_vec(), ..Options::quick() };
-        let measurement = Profiler::new(options.clone()).measure(&block).unwrap();
+        let measurement = BlockMeasurer::new(options.clone()).measure(&block).unwrap();
         if measurement.values.is_none() {
             return vec!["not measured".to_owned()];
         }

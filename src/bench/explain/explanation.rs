@@ -8,7 +8,7 @@ use super::verdict::{judge, with_jump};
 use super::what_if::not_measured;
 use super::{nodes, refuted_bounds, variants};
 use crate::measurement::LOOP;
-use crate::{Measurement, Profiler, Status, Throughput};
+use crate::{BlockMeasurer, Measurement, Status, Throughput};
 use isa::code::Block;
 use isa::deps::Kind;
 use isa::latency::Source;
@@ -23,7 +23,7 @@ const NARROW: f64 = 0.01;
 const RETRIES: usize = 2;
 
 impl Explainer {
-    /// Adds bounds, verdict and nodes to `measurement`, which `profiler` made of `block`; with
+    /// Adds bounds, verdict and nodes to `measurement`, which `measurer` made of `block`; with
     /// `what_if`, also the what-if measurements. A loop of several blocks is explained by the `path` of its
     /// iterations, without jumps. A block without a trusted number is left unexplained.
     ///
@@ -31,30 +31,30 @@ impl Explainer {
     /// The sandbox cannot be started.
     pub fn explain(
         &mut self,
-        profiler: &mut Profiler,
+        measurer: &mut BlockMeasurer,
         block: &Block,
         path: Option<&Block>,
         measurement: &mut Measurement,
         what_if: bool,
     ) -> Result<()> {
         let end = Some(Instant::now() + self.longest);
-        profiler.set_end(end);
+        measurer.set_end(end);
         self.bench.set_end(end);
-        let outcome = self.explain_in_time(profiler, block, path, measurement, what_if);
-        profiler.set_end(None);
+        let outcome = self.explain_in_time(measurer, block, path, measurement, what_if);
+        measurer.set_end(None);
         self.bench.set_end(None);
         outcome
     }
 
     fn explain_in_time(
         &mut self,
-        profiler: &mut Profiler,
+        measurer: &mut BlockMeasurer,
         block: &Block,
         path: Option<&Block>,
         measurement: &mut Measurement,
         what_if: bool,
     ) -> Result<()> {
-        let unstable = self.retry_unstable(profiler, block, measurement)?;
+        let unstable = self.retry_unstable(measurer, block, measurement)?;
         match (measurement.status, &measurement.throughput) {
             (Status::Ok, Some(_)) => {}
             (Status::Unstable, Some(throughput)) if is_narrow(throughput) => {}
@@ -76,7 +76,7 @@ impl Explainer {
         // The block is measured with its final jump, its bounds without.
         let body = path.cloned().or_else(|| variants::body(block));
         let own = match &body {
-            Some(body) => Some(profiler.measure(body)?),
+            Some(body) => Some(measurer.measure(body)?),
             None => None,
         };
         let subject = Subject {
@@ -146,7 +146,7 @@ impl Explainer {
     /// first reason.
     fn retry_unstable(
         &mut self,
-        profiler: &mut Profiler,
+        measurer: &mut BlockMeasurer,
         block: &Block,
         measurement: &mut Measurement,
     ) -> Result<Option<String>> {
@@ -154,7 +154,7 @@ impl Explainer {
             if measurement.status != Status::Unstable || self.progress.is_cancelled() {
                 break;
             }
-            let next = profiler.measure(block)?;
+            let next = measurer.measure(block)?;
             if next.status == Status::Ok {
                 let first = std::mem::replace(measurement, next);
                 return Ok(Some(first.reason.unwrap_or_default()));

@@ -20,7 +20,7 @@ const STACK: u64 = ARENA + 0x4000;
 pub struct Settings {
     /// Approximate number of instructions in the unrolled code.
     pub unroll_size: usize,
-    /// Minimum dynamic instructions of a long run, within the block profiler's limits.
+    /// Minimum dynamic instructions of a long run, within the block measurer's limits.
     pub total_insn: usize,
     /// Samples over all passes and placements.
     pub measures: usize,

@@ -1,4 +1,4 @@
-//! Measures microbenchmarks with the block profiler.
+//! Measures microbenchmarks with the block measurer.
 
 use super::catalog::Catalog;
 use super::document::{AfterMoves, Cycles, FormCount, Measurement, SCHEMA};
@@ -6,7 +6,7 @@ use super::generator::{Microbenchmark, Settings};
 use super::independence::check;
 use super::multiset::{MAX_INSTRUCTIONS, Multiset};
 use crate::{
-    Code, FormResult, Line, Measurement as BlockMeasurement, Options, Profiler, Status, Values,
+    BlockMeasurer, Code, FormResult, Line, Measurement as BlockMeasurement, Options, Status, Values,
 };
 use iced_x86::Register;
 use isa::code::Block;
@@ -16,7 +16,7 @@ use tma::{Core, Result};
 
 /// Measures microbenchmarks and dependency chains, one after the other, in one sandbox.
 pub struct Bench {
-    profiler: Profiler,
+    measurer: BlockMeasurer,
     /// Size of each measurement.
     pub settings: Settings,
     /// The core measured on.
@@ -35,27 +35,27 @@ impl Bench {
             ..options
         };
         let core = options.core.clone();
-        Self { profiler: Profiler::new(options), settings, core }
+        Self { measurer: BlockMeasurer::new(options), settings, core }
     }
 
     /// Reports to `progress` from now on, which can also cancel the next measurement.
     pub fn set_progress(&mut self, progress: crate::Progress) {
-        self.profiler.set_progress(progress);
+        self.measurer.set_progress(progress);
     }
 
     /// Limits how long each measurement may wait for an uncontended core.
     pub fn set_budget(&mut self, budget: std::time::Duration) {
-        self.profiler.set_budget(budget);
+        self.measurer.set_budget(budget);
     }
 
     /// Whether subnormals are computed exactly from now on.
     pub fn set_gradual_underflow(&mut self, exact: bool) {
-        self.profiler.set_gradual_underflow(exact);
+        self.measurer.set_gradual_underflow(exact);
     }
 
     /// Has no measurement from now on take longer than until `end`.
     pub fn set_end(&mut self, end: Option<std::time::Instant>) {
-        self.profiler.set_end(end);
+        self.measurer.set_end(end);
     }
 
     /// Measures a block with these initial values.
@@ -63,8 +63,8 @@ impl Bench {
     /// # Errors
     /// The sandbox cannot be started.
     pub fn block(&mut self, bytes: &[u8], values: &Values) -> Result<BlockMeasurement> {
-        self.profiler.set_values(values.clone());
-        self.profiler.measure(&Block::decode(bytes)?)
+        self.measurer.set_values(values.clone());
+        self.measurer.measure(&Block::decode(bytes)?)
     }
 }
 

@@ -1,5 +1,5 @@
 //! Microbenchmarks of instructions: throughput of multisets with independent operands, and latencies
-//! by dependency chains, both measured in the block profiler's sandbox.
+//! by dependency chains, both measured in the block measurer's sandbox.
 //!
 //! | file | concern |
 //! |---|---|

@@ -1,6 +1,6 @@
 //! What `tdtool doctor` finds about measuring blocks: whether one can be measured, and the layers of the sandbox.
 
-use bench::{Layer, Layers, Options, Pmu, Profiler, Status};
+use bench::{BlockMeasurer, Layer, Layers, Options, Pmu, Status};
 use isa::code::Block;
 use pmu::machine::{Finding, Level, Machine};
 use std::sync::Arc;
@@ -31,8 +31,8 @@ pub fn blocks(machine: &Machine, core: &Arc<Core>) -> Vec<Finding> {
         Ok(block) => block,
         Err(error) => return not(error.to_string()),
     };
-    let mut profiler = Profiler::new(options);
-    let measured = profiler.measure(&block).and_then(|m| Ok((m, profiler.layers()?)));
+    let mut measurer = BlockMeasurer::new(options);
+    let measured = measurer.measure(&block).and_then(|m| Ok((m, measurer.layers()?)));
     let (measurement, layers) = match measured {
         Ok(measured) => measured,
         Err(error) => {

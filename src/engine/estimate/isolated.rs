@@ -9,6 +9,7 @@ use crate::loop_path::{body, decoded};
 use bench::explain::Class;
 use bench::explain::bound_names::{FRONT_END, SLOTS, WIDTH};
 use bench::{Measurement, Options, Profiler, Status};
+use bench::{BlockMeasurer, Measurement, Options, Status};
 use estimate::{Bound, Interval, Isolated};
 use isa::code::Block;
 use std::time::Duration;
@@ -169,7 +170,7 @@ impl<'a> Isolation<'a> {
                 let core = self.model.core.clone();
                 let quick =
                     Options { budget: BUDGET / 2, address, core, progress, ..Options::quick() };
-                Profiler::new(Options { explain: true, ..quick }).measure(&block)?
+                BlockMeasurer::new(Options { explain: true, ..quick }).measure(&block)?
             }
         };
         Ok(of(&found))

@@ -2,7 +2,7 @@
 
 use crate::core_model::CoreModel;
 use crate::tested;
-use bench::{Options, Profiler};
+use bench::{BlockMeasurer, Options};
 use estimate::Interval;
 use pmu::perf::tsc_hz_here;
 use std::sync::Arc;
@@ -54,9 +54,9 @@ fn narrower(core: &Core, seen: Seen) -> Option<f64> {
 /// # Errors
 /// Something else runs all the time; the sandbox cannot be started.
 pub(super) fn clock(model: &CoreModel) -> Result<f64> {
-    let mut profiler = Profiler::new(Options { core: model.core.clone(), ..Options::quick() });
+    let mut measurer = BlockMeasurer::new(Options { core: model.core.clone(), ..Options::quick() });
     for _ in 0..LOOKS {
-        if let Some(found) = profiler.cycles_per_tick()?.zip(tsc_hz_here()) {
+        if let Some(found) = measurer.cycles_per_tick()?.zip(tsc_hz_here()) {
             return Ok(found.0 * found.1 / 1e9);
         }
     }

@@ -3,7 +3,7 @@
 use crate::cli::count::live;
 use crate::cli::progress::{self, Progress};
 use crate::settings::Settings;
-use bench::{Outcome, Profiler, Status};
+use bench::{BlockMeasurer, Outcome, Status};
 use engine::count::{CountAsk, counted};
 use engine::documents::count::Count;
 use engine::hot::hottest::hottest;
@@ -60,11 +60,11 @@ pub fn known_counts(files: &[PathBuf]) -> Result<Option<Count>> {
 }
 
 /// What the advice takes from this host.
-pub fn host(settings: &Settings, profiler: &mut Profiler, counts: &Count) -> Result<Host> {
+pub fn host(settings: &Settings, measurer: &mut BlockMeasurer, counts: &Count) -> Result<Host> {
     let cpu = &settings.core_model()?.core.cpu;
     let in_flight = misses_in_flight(cpu, settings.cache.as_deref());
     Ok(Host {
-        cycles_per_ns: cycles_per_ns(profiler, counts)?,
+        cycles_per_ns: cycles_per_ns(measurer, counts)?,
         in_flight: in_flight.map_err(|why| why.to_string()),
     })
 }
@@ -73,13 +73,13 @@ pub fn host(settings: &Settings, profiler: &mut Profiler, counts: &Count) -> Res
 const LOOKS: usize = 20;
 
 /// Core cycles in a nanosecond.
-fn cycles_per_ns(profiler: &mut Profiler, counts: &Count) -> Result<f64> {
+fn cycles_per_ns(measurer: &mut BlockMeasurer, counts: &Count) -> Result<f64> {
     let Some(timer) = &counts.timer else {
         let why = counts.notes.join("; ");
         return Err(Error::not_possible("latencies of loads are not known here").because(why));
     };
     for _ in 0..LOOKS {
-        if let Some(ratio) = profiler.cycles_per_tick()? {
+        if let Some(ratio) = measurer.cycles_per_tick()? {
             return Ok(ratio * timer.ticks_per_ns);
         }
     }
@@ -100,26 +100,29 @@ const HITS: [&str; 3] = ["l1-data", "data-tlb", "page-aliasing"];
 
 /// Core cycles of a block in isolation whose loads all hit the first cache: if they do not as they are (a stride over
 /// more lines of one set than it has ways), with all of them from one address.
-pub fn cycles_of_hits(profiler: &mut Profiler, code: &[u8]) -> std::result::Result<Cycles, String> {
+pub fn cycles_of_hits(
+    measurer: &mut BlockMeasurer,
+    code: &[u8],
+) -> std::result::Result<Cycles, String> {
     let block = Block::decode(code).map_err(|e| e.to_string())?;
-    let why = match stable(profiler, &block) {
+    let why = match stable(measurer, &block) {
         Ok(found) => return Ok(found),
         Err(why) => why,
     };
     let other = loads_at(&block, ONE_ADDRESS).and_then(|code| Block::decode(&code));
     let other = other.map_err(|_| why.clone())?;
-    let found = stable(profiler, &other);
+    let found = stable(measurer, &other);
     found.map(|found| Cycles { at_one_address: true, ..found }).map_err(|again| {
         if again == why { why } else { format!("{why}; with its loads from one address: {again}") }
     })
 }
 
 /// The median and the range of passes that are stable and without misses.
-fn stable(profiler: &mut Profiler, block: &Block) -> std::result::Result<Cycles, String> {
+fn stable(measurer: &mut BlockMeasurer, block: &Block) -> std::result::Result<Cycles, String> {
     let (mut all, mut range) = (Vec::new(), (f64::INFINITY, 0.0_f64));
     let mut unstable = "no result".to_owned();
     for _ in 0..TRIED {
-        let measured = profiler.measure(block).map_err(|e| e.to_string())?;
+        let measured = measurer.measure(block).map_err(|e| e.to_string())?;
         let violated = measured
             .assumptions
             .iter()

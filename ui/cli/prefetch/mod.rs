@@ -10,7 +10,7 @@ use super::reading::reading;
 use super::search::SearchArgs;
 use crate::message;
 use crate::settings::Settings;
-use bench::{Options, Profiler};
+use bench::{BlockMeasurer, Options};
 use clap::{Args, ValueEnum};
 use engine::documents::count::Count;
 use engine::documents::prefetch::Prefetch;
@@ -156,20 +156,20 @@ impl PrefetchArgs {
 }
 
 /// What measures blocks, and the name of this processor.
-fn profiler(settings: &Settings) -> Result<(Profiler, String)> {
+fn measurer(settings: &Settings) -> Result<(BlockMeasurer, String)> {
     let core = settings.core_model()?.core.clone();
     let mut here = core.cpu.name.clone();
     if let Some(uarch) = core.uarch() {
         here += &format!(" ({uarch})");
     }
-    Ok((Profiler::new(Options { core, ..Options::quick() }), here))
+    Ok((BlockMeasurer::new(Options { core, ..Options::quick() }), here))
 }
 
 fn by_probes(settings: &Settings, args: &PrefetchArgs, counts: &Count) -> Result<Prefetch> {
     let _clock = Clock::start("measuring this host and hot loops", None, false);
-    let (mut profiler, here) = profiler(settings)?;
-    let host = host(settings, &mut profiler, counts)?;
-    let mut measure = |code: &[u8]| cycles_of_hits(&mut profiler, code);
+    let (mut measurer, here) = measurer(settings)?;
+    let host = host(settings, &mut measurer, counts)?;
+    let mut measure = |code: &[u8]| cycles_of_hits(&mut measurer, code);
     let mut document = prefetch_by_probes(counts, &args.search.paths()?, &host, &mut measure)?;
     if args.command.is_empty() {
         document.notes.push(format!(
@@ -184,8 +184,8 @@ fn by_recordings(settings: &Settings, args: &PrefetchArgs) -> Result<Prefetch> {
     if !args.measure {
         return engine::prefetch::prefetch(&args.files, &search, None);
     }
-    let (mut profiler, here) = profiler(settings)?;
-    let mut measure = |code: &[u8]| cycles_of_hits(&mut profiler, code);
+    let (mut measurer, here) = measurer(settings)?;
+    let mut measure = |code: &[u8]| cycles_of_hits(&mut measurer, code);
     engine::prefetch::prefetch(&args.files, &search, Some((&mut measure, &here)))
 }
 

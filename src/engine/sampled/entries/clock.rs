@@ -1,7 +1,7 @@
 //! What a share of the samples means in time and cycles.
 
 use crate::documents::Report;
-use bench::{Options, Profiler};
+use bench::{BlockMeasurer, Options};
 use pmu::perf::tsc_hz_here;
 use profile::event::EventKind;
 use profile::hot::Profile;
@@ -39,7 +39,7 @@ impl Clock {
             EventKind::Time => {}
         }
         let clock = report.software.get("task_clock_ms").copied().flatten();
-        let ratio = Profiler::new(Options::default()).cycles_per_tick()?;
+        let ratio = BlockMeasurer::new(Options::default()).cycles_per_tick()?;
         let hertz = ratio.zip(tsc_hz_here()).map(|(ratio, hertz)| ratio * hertz);
         Ok(Self { seconds: clock.map(|ms| ms / 1e3 / per), counted: None, hertz })
     }

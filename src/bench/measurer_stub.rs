@@ -1,4 +1,4 @@
-//! Replaces the profiler on other architectures, where blocks cannot be measured.
+//! Replaces the measurer on other architectures, where blocks cannot be measured.
 //!
 //! Tests on x86-64 compile it too, so that it keeps up with the document.
 
@@ -10,12 +10,12 @@ use tma::{Error, Result};
 const WHERE: &str = "not possible here: blocks are measured on x86-64 only";
 
 /// Measures nothing on this architecture.
-pub struct Profiler {
+pub struct BlockMeasurer {
     core: std::sync::Arc<tma::Core>,
 }
 
-impl Profiler {
-    /// A profiler that will refuse.
+impl BlockMeasurer {
+    /// A measurer that will refuse.
     pub fn new(options: Options) -> Self {
         Self { core: options.core }
     }
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn it_says_where_blocks_can_be_measured() {
         let block = Block::decode(&[0x90]).unwrap();
-        let error = Profiler::new(Options::default()).measure(&block).unwrap_err();
+        let error = BlockMeasurer::new(Options::default()).measure(&block).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotPossible);
         assert!(error.what().contains("x86-64 only"));
         assert_eq!(rejected("zz", "no hex".into(), &tma::Core::default()).status, Status::Rejected);

@@ -1,4 +1,4 @@
-//! The block profiler: measures one block and fills its document.
+//! The block measurer: measures one block and fills its document.
 //!
 //! | file | concern |
 //! |---|---|
@@ -35,12 +35,12 @@ const SHARE_A_WORKER: u32 = 128;
 /// Measures blocks, one after the other, in one sandbox. Belongs to its thread.
 ///
 /// ```
-/// use bench::{Options, Profiler, Status};
+/// use bench::{BlockMeasurer, Options, Status};
 /// use isa::code::{Block, parse_hex};
 ///
 /// // imul rax, rax
 /// let block = Block::decode(&parse_hex("48 0f af c0")?)?;
-/// let measurement = Profiler::new(Options::quick()).measure(&block)?;
+/// let measurement = BlockMeasurer::new(Options::quick()).measure(&block)?;
 /// assert_eq!(measurement.block.instructions[0].text, "imul rax,rax");
 /// match (measurement.status, &measurement.throughput) {
 ///     // Each iteration needs the result of the one before: 3 cycles or more (uops.info).
@@ -51,17 +51,17 @@ const SHARE_A_WORKER: u32 = 128;
 ///
 /// // An instruction that would leave the sandbox is never run.
 /// let syscall = Block::decode(&parse_hex("0f 05")?)?;
-/// assert_eq!(Profiler::new(Options::quick()).measure(&syscall)?.status, Status::Rejected);
+/// assert_eq!(BlockMeasurer::new(Options::quick()).measure(&syscall)?.status, Status::Rejected);
 /// # Ok::<(), tma::Error>(())
 /// ```
-pub struct Profiler {
+pub struct BlockMeasurer {
     pub(super) timer: Timer,
     /// When the blocks to come must have ended, where that is earlier than they may by themselves.
     end: Option<Instant>,
 }
 
-impl Profiler {
-    /// A profiler; the sandbox starts with the first block.
+impl BlockMeasurer {
+    /// A measurer; the sandbox starts with the first block.
     pub fn new(options: Options) -> Self {
         Self { timer: Timer::new(options), end: None }
     }
