@@ -8,7 +8,6 @@ use crate::documents::estimate::Values;
 use crate::loop_path::{body, decoded};
 use bench::explain::Class;
 use bench::explain::bound_names::{FRONT_END, SLOTS, WIDTH};
-use bench::{Measurement, Options, Profiler, Status};
 use bench::{BlockMeasurer, Measurement, Options, Status};
 use estimate::{Bound, Interval, Isolated};
 use isa::code::Block;

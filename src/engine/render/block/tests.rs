@@ -181,7 +181,7 @@ fn a_bound_explains_no_time_that_only_its_upper_end_reaches() {
     let part = text(&report);
     assert!(!part.contains("explains the time") && part.contains("######------------"), "{part}");
     // Nor is it said to come up to it where nothing is decided.
-    report.hierarchy.bound = Some("undecided");
+    report.hierarchy.bound = Some(Class::Undecided);
     let open = text(&report);
     assert!(
         open.contains("undecided: dependency (1.000 to 4.000 cycles) may come up to the time"),
