@@ -77,7 +77,7 @@ fn explanation(rows: &mut Rows, report: &Measurement) {
     let remedy = if class == Class::Dependency { of_chain(path).unwrap_or(remedy) } else { remedy };
     let text = match (path.is_empty(), class) {
         (false, _) => {
-            let range = found.map(|b| latency(b)).unwrap_or_default();
+            let range = found.map(latency).unwrap_or_default();
             format!("{meaning}: {} → next iteration{range}", path.join(" → "))
         }
         (true, Class::Undecided) => undecided(report),
