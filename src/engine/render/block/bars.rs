@@ -31,9 +31,7 @@ pub fn bars(rows: &mut Rows, report: &Measurement, style: &Style) {
     let shades = |b: &Bound| (b.high.min(scale) - least(b)) / scale * columns as f64 >= 1.0;
     let is_vague = |b: &Bound| !b.refuted && b.is_computed && shades(b);
     rows.heading(match report.bounds.iter().any(is_vague) {
-        true => {
-            "cycles per iteration: measured, and lower bounds (shaded: where in its range is open)"
-        }
+        true => "cycles per iteration: measured, and lower bounds (shaded: the rest of a range)",
         false => "cycles per iteration: measured, and lower bounds",
     });
     let bar = |[low, high]: [f64; 2]| drawn([low / scale, high / scale], columns, style.ascii);

@@ -157,7 +157,7 @@ fn the_answer_comes_first_cycles_bound_remedy_and_bars_on_one_scale() {
   to lower:  shorten this chain; a reduction can be split over several accumulators; --what-if
              measures what helps
 
-cycles per iteration: measured, and lower bounds (shaded: where in its range is open)
+cycles per iteration: measured, and lower bounds (shaded: the rest of a range)
   measured            4.000  ########################
   dependency          3.000  ##################------  <- bounds the time; explains 3.000 cycles of
                                                        it, perhaps all; computed from assumed
