@@ -71,6 +71,28 @@ fn random_branches_are_mispredicted_half_of_the_time_and_short_loops_never() {
     assert!(document["cost"][1]["plain"].as_f64().is_some());
 }
 
+/// A call that is in the code and never made is not what its notes are about.
+#[test]
+fn notes_on_indirect_calls_are_where_some_are_made() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let never = PROGRAM.replace("table[x >> 40 & 1]();", "if (n < 0) table[x >> 40 & 1]();");
+    for (source, is_made) in [(PROGRAM, true), (&never, false)] {
+        let Some(program) = gcc(folder.path(), source, &["-O1"], "program") else { return };
+        let arguments = ["count", "--branches", "--functions", "run", "--format", "json", "--"];
+        let ran = tdtool(arguments.into_iter().chain([super::name(&program)]));
+        if ran.code() != Some(0) && ran.stderr.contains("ptrace") {
+            return eprintln!("skipped: {}", ran.stderr);
+        }
+        let document = ran.succeeded().json();
+        let has = |kind: &str| document["branches"].to_string().contains(kind);
+        assert!(has("indirect"), "both have the code of one: {document}");
+        let notes = document["notes"].to_string();
+        assert_eq!(notes.contains("indirect calls"), is_made, "{notes}");
+        assert_eq!(notes.contains("of several targets"), is_made, "{notes}");
+    }
+}
+
 /// Two names of one function: the one that a profile shows; both name it.
 #[test]
 fn a_function_with_two_names_has_the_one_that_a_profile_shows() {
