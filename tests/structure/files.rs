@@ -178,7 +178,7 @@ fn described(item: &syn::Item) -> (&[syn::Attribute], Option<String>) {
 }
 
 /// Whether it is `cfg(test)` or `cfg(all(test, …))`.
-fn is_for_tests(attribute: &syn::Attribute) -> bool {
+pub fn is_for_tests(attribute: &syn::Attribute) -> bool {
     let condition = attribute.meta.require_list().map(|list| list.tokens.to_string());
     let condition = condition.unwrap_or_default().replace(' ', "");
     attribute.path().is_ident("cfg") && (condition == "test" || condition.starts_with("all(test,"))

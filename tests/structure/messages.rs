@@ -1,9 +1,7 @@
 //! Control flow never depends on the text of a message: the cause is a type, and the text is made of it where it is
 //! shown. So no code asks what a text says that this program writes.
 
-use super::files;
-use super::roots;
-use crate::support::files::root;
+use super::{files, texts};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::{self, Visit};
@@ -27,19 +25,7 @@ const ALLOWED: [(&str, &str, &str); 13] = [
 
 #[test]
 fn no_code_asks_what_a_message_says() {
-    let mut texts = BTreeMap::new();
-    for crate_root in roots() {
-        let folder = crate_root.parent().unwrap();
-        let name = folder.strip_prefix(root()).unwrap().display().to_string();
-        if name.starts_with("events") {
-            continue;
-        }
-        texts.extend(files::read(&crate_root).into_values().map(|file| {
-            let text = std::fs::read_to_string(folder.join(&file.path)).unwrap();
-            (format!("{name}/{}", file.path), text)
-        }));
-    }
-    let asked = questions(&texts);
+    let asked = questions(&texts());
     let is_allowed = |(file, text): &&(String, String)| {
         ALLOWED.iter().any(|(of, known, _)| of == file && known == text)
     };

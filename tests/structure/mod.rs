@@ -1,8 +1,10 @@
 //! The direction of the data, in the code itself: the compiler keeps it between crates, these tests
-//! inside a crate, where no two files import each other. And that no code asks what a message says.
+//! inside a crate, where no two files import each other. And that no code asks what a message says, nor makes a
+//! text by `Debug`.
 
 mod children;
 mod ci;
+mod debug;
 mod files;
 mod flags;
 mod imports;
@@ -10,6 +12,7 @@ mod messages;
 
 use crate::support::files::root;
 use imports::Crate;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The root files of the program and of every library crate.
@@ -19,6 +22,23 @@ fn roots() -> Vec<PathBuf> {
     let crates = std::fs::read_dir(root().join("src")).unwrap();
     roots.extend(crates.map(|entry| entry.unwrap().path().join("lib.rs")));
     roots
+}
+
+/// The code of the program and of the libraries in `src`, without files of tests, by path.
+fn texts() -> BTreeMap<String, String> {
+    let mut texts = BTreeMap::new();
+    for crate_root in roots() {
+        let folder = crate_root.parent().unwrap();
+        let name = folder.strip_prefix(root()).unwrap().display().to_string();
+        if name.starts_with("events") {
+            continue;
+        }
+        texts.extend(files::read(&crate_root).into_values().map(|file| {
+            let text = std::fs::read_to_string(folder.join(&file.path)).unwrap();
+            (format!("{name}/{}", file.path), text)
+        }));
+    }
+    texts
 }
 
 /// What each crate may depend on (docs/architecture.md, "Dependencies"). Tests may use more.

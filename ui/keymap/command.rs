@@ -68,3 +68,16 @@ impl fmt::Display for Command {
         self.serialize(f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Config files have these names.
+    #[test]
+    fn names_are_words_with_dashes() {
+        let all = [Command::Quit, Command::NextMatch, Command::HalfUp, Command::PreviousSymbol];
+        let names = ["quit", "next-match", "half-up", "previous-symbol"];
+        assert_eq!(all.map(|one| one.to_string()), names);
+    }
+}

@@ -294,3 +294,15 @@ fn costs(ask: &CountAsk, counts: &Counts, plain: Option<f64>) -> Vec<Cost> {
     all.push(cost("counts", counts.wall.as_secs_f64(), plain, counts.probes, counts.exit));
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_have_fixed_names() {
+        let all = [Kind::Branches, Kind::Values, Kind::Loads];
+        assert_eq!(all.map(Kind::name), ["branches", "values", "loads"]);
+        assert_eq!(all.map(Kind::title), ["Branches", "Values", "Loads"]);
+    }
+}

@@ -251,3 +251,23 @@ fn hypervisor(of: &Hypervisor) -> Option<String> {
 pub fn boot_id() -> Option<String> {
     Root::system().text("proc/sys/kernel/random/boot_id")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Documents have these names.
+    #[test]
+    fn containers_and_hypervisors_have_fixed_names() {
+        let all = [Container::Docker, Container::Podman, Container::Kubernetes, Container::Other];
+        let names = ["docker", "podman", "kubernetes", "other"];
+        assert_eq!(all.map(|one| one.to_string()), names);
+        assert_eq!(serde_json::to_value(all).unwrap(), serde_json::json!(names));
+        #[cfg(target_arch = "x86_64")]
+        {
+            let of = |one: Hypervisor| hypervisor(&one).unwrap_or_default();
+            assert_eq!([of(Hypervisor::KVM), of(Hypervisor::HyperV)], ["KVM", "HyperV"]);
+            assert_eq!(of(Hypervisor::Unknown(1, 2, 3)), "");
+        }
+    }
+}
