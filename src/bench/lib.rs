@@ -88,9 +88,11 @@ mod values;
 pub use closed_loop::can_be_moved;
 pub use counters::Pmu;
 pub use layers::{Layer, Layers};
+pub use measurement::bound_names;
 pub use measurement::{
-    Assumption, Baseline, Bound, Code, FaultLocation, FormResult, Forms, Hierarchy, LOOP, Line,
-    Measurement, Miss, Mode, Node, Outcome, SCHEMA, Samples, Status, Throughput, UNROLLED, WhatIf,
+    Assumption, Baseline, Bound, Cause, Class, Code, FaultLocation, FormResult, Forms, Hierarchy,
+    LOOP, Line, Measurement, Miss, Mode, Node, Outcome, SCHEMA, Samples, Status, Throughput,
+    UNROLLED, WhatIf,
 };
 pub use measurer::{BlockMeasurer, rejected};
 pub use options::{ClockSource, Options};

@@ -1,12 +1,12 @@
 //! Assists: single instructions that take tens or hundreds of cycles because of what they meet, not of what they are.
 //! Each cause is shown by a measurement without it, so that it is named only on cores that have it.
 
-use super::cause::Cause;
-use super::class::Class;
 use super::cycles::Cycles;
 use super::evidence::bound;
 use super::explainer::{Explainer, Subject};
 use super::verdict::Verdict;
+use crate::measurement::Cause;
+use crate::measurement::Class;
 use crate::{Bound, Outcome, Values};
 use iced_x86::{EncodingKind, InstructionInfoFactory, Mnemonic, Register};
 use isa::code::{Block, Inst};

@@ -1,11 +1,11 @@
 //! Measures the evidence for the verdict: ports, slots, and variants with broken dependencies.
 
-use super::bound_names::{DEPENDENCY, FORWARDING, FRONT_END, PORTS};
 use super::cycles::{Cycles, span};
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
 use super::model::{Evidence, latency_hides_ports};
 use super::wait_budget::WaitBudget;
+use crate::measurement::bound_names::{DEPENDENCY, FORWARDING, FRONT_END, PORTS};
 use crate::microbench::{Microbenchmark, Multiset, Settings, measure};
 use crate::{Bound, Measurement, Status, Throughput, Values};
 use isa::code::Block;

@@ -6,11 +6,11 @@
 //! | `explanation`, `explainer` | the entry point, and what it keeps between blocks |
 //! | `evidence`, `slots`, `without_dependencies` | measuring the bounds, and variants with broken dependencies |
 //! | `chains` | what loop-carried chains say of the evidence |
-//! | `assists`, `cause` | what single instructions may meet that takes hundreds of cycles |
+//! | `assists` | what single instructions may meet that takes hundreds of cycles |
 //! | `lengthened` | the same instructions with longer encodings |
 //! | `variants`, `breakers`, `disjoint_memory` | building the variants |
-//! | `findings`, `bound_names` | results for the verdict and the document |
-//! | `cycles`, `model`, `class`, `verdict` | times with their errors, the evidence compared with the time, and the verdict |
+//! | `findings` | results for the verdict and the document |
+//! | `cycles`, `model`, `verdict` | times with their errors, the evidence compared with the time, and the verdict |
 //! | `in_words` | the evidence in words |
 //! | `explained`, `refuted_bounds` | how much of the time a bound explains; bounds above it |
 //! | `nodes` | bounds and verdict in the top-down tree |
@@ -21,11 +21,8 @@
 
 mod alias_pairs;
 mod assists;
-pub mod bound_names;
 mod breakers;
-mod cause;
 mod chains;
-mod class;
 mod cycles;
 mod disjoint_memory;
 mod evidence;
@@ -45,7 +42,5 @@ mod wait_budget;
 mod what_if;
 mod without_dependencies;
 
-pub use cause::Cause;
-pub use class::Class;
 pub use explained::{Explained, explained, least};
 pub use explainer::Explainer;

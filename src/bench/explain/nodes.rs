@@ -1,10 +1,12 @@
 //! Enters bounds and verdict into the nodes of the top-down tree.
 
-use super::bound_names::{CAUSES, DEPENDENCY, FORWARDING, FRONT_END, PORTS, SLOTS, WIDTH};
-use super::class::Class;
 use super::cycles::Cycles;
 use super::findings::Findings;
 use super::verdict::Verdict;
+use crate::measurement::Class;
+use crate::measurement::bound_names::{
+    CAUSES, DEPENDENCY, FORWARDING, FRONT_END, PORTS, SLOTS, WIDTH,
+};
 use crate::{Hierarchy, Measurement, Node};
 use tma::tables::Level1;
 

@@ -1,6 +1,5 @@
 //! Measures issue slots: nops are added until slots are the bound, and subtracted.
 
-use super::bound_names::{SLOTS, WIDTH};
 use super::cycles::{Cycles, NEAR};
 use super::evidence::{Independent, bound, known};
 use super::explainer::{Explainer, Subject};
@@ -8,6 +7,7 @@ use super::findings::Findings;
 use super::variants::{filling_nops, padded};
 use crate::Values;
 use crate::filler::Filler;
+use crate::measurement::bound_names::{SLOTS, WIDTH};
 use crate::microbench::{Microbenchmark, Settings};
 use isa::code::Block;
 use tma::Result;

@@ -1,8 +1,8 @@
 //! The verdict: the bound that explains a block's time, from the evidence.
 
-use super::class::Class;
 use super::cycles::{Cycles, NEAR, Reaches};
 use super::model::{Evidence, FASTER};
+use crate::measurement::Class;
 
 /// The verdict, and why.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! What bounds the block: bounds, the top-down tree, variants, counted misses.
 
-use crate::explain::Class;
+use super::class::Class;
 use serde::Serialize;
 
 /// A bound on the throughput.

@@ -5,14 +5,19 @@
 //! | `code` | the block, and a place in it |
 //! | `timing` | how long it takes: headline, forms, samples |
 //! | `assumption` | assumptions of the measurement |
-//! | `explanation` | what bounds it |
+//! | `explanation`, `class`, `cause`, `bound_names` | what bounds it |
 
 mod assumption;
+pub mod bound_names;
+mod cause;
+mod class;
 mod code;
 mod explanation;
 mod timing;
 
 pub use assumption::{Assumption, Outcome};
+pub use cause::Cause;
+pub use class::Class;
 pub use code::{Code, FaultLocation, Line};
 pub use explanation::{Bound, Hierarchy, Miss, Node, WhatIf};
 pub use timing::{

@@ -2,10 +2,10 @@
 
 use super::early::SoFar;
 use crate::core_model::CoreModel;
-use crate::documents::evidence::Evidence;
 use crate::steps::Watch;
 use pmu::Command;
 use pmu::machine::Moment;
+use report::documents::evidence::Evidence;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,10 +4,10 @@
 
 use super::evidence::Context;
 use super::latency;
-use crate::documents::count::{BranchRow, LoadRow};
-use crate::documents::estimate::{Parts, Row};
-use crate::documents::estimate_code::Causes;
 use isa::deps::Code;
+use report::documents::count::{BranchRow, LoadRow};
+use report::documents::estimate::{Parts, Row};
+use report::documents::estimate_code::Causes;
 
 /// Shares are kept to so many parts of one, as documents have many instructions.
 const STEPS: f64 = 1e4;
@@ -45,7 +45,7 @@ fn weights(row: &Row, context: &Context) -> Vec<Weight> {
         None => 1.0,
     };
     let address = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
-    let weight = |(number, one): (usize, &crate::documents::estimate_code::Instruction)| {
+    let weight = |(number, one): (usize, &report::documents::estimate_code::Instruction)| {
         let samples = one.samples as f64;
         let Some(at) = address(&one.address) else {
             return Weight { samples, ..Weight::default() };
@@ -97,7 +97,7 @@ fn divided(parts: &Parts, weights: &[Weight]) -> Vec<Causes> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::documents::estimate::Share;
+    use report::documents::estimate::Share;
 
     /// By hand: of Retiring 0.2 the load has 2 of 4 slots, Memory Bound 0.5 is all the load's, Bad Speculation 0.1 the
     /// branch's, Core Bound 0.1 the critical addition's; what is unexplained, 0.1, goes where the samples are.

@@ -1,6 +1,6 @@
 //! Counts by module and address.
 
-use crate::documents::count::{BranchRow, Count, LoadRow};
+use report::documents::count::{BranchRow, Count, LoadRow};
 use std::collections::{BTreeMap, HashMap};
 
 /// An address of a document.

@@ -1,6 +1,6 @@
 //! Who is shown the document before it is complete.
 
-use crate::documents::estimate::Estimate;
+use report::documents::estimate::Estimate;
 use std::fmt;
 use std::sync::Arc;
 

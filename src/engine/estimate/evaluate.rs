@@ -5,9 +5,9 @@ use super::evidence::Context;
 use super::listing::Listed;
 use super::recording::{Known, Recorded};
 use super::schedule::Isolated;
-use crate::documents::count::Count;
-use crate::documents::estimate::Estimate;
 use estimate::Interval;
+use report::documents::count::Count;
+use report::documents::estimate::Estimate;
 use tma::Result;
 
 /// What the counts of a process are.

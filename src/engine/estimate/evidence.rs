@@ -8,14 +8,14 @@ use super::latency::{self, Accesses};
 use super::needs::{LONGEST, SHORTEST, most};
 use super::own_values;
 use super::pieces::{Function, Kind, Piece};
-use crate::documents::count::{Count, Modelled};
-use crate::documents::estimate::Values;
 use crate::places::Places;
 use estimate::{Evidence, Interval, Isolated, Loads, Mispredicted};
 use iced_x86::{FlowControl, Mnemonic};
 use isa::code::Inst;
 use isa::deps::Code;
 use isa::ports::Ports;
+use report::documents::count::{Count, Modelled};
+use report::documents::estimate::Values;
 use std::path::Path;
 use tma::Core;
 

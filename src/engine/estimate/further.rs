@@ -3,10 +3,10 @@
 use super::ask::EstimateAsk;
 use super::functions::Functions;
 use crate::count::{CountAsk, First};
-use crate::documents::count::{BlockRow, Count};
-use crate::documents::estimate::Run;
 use crate::places::Places;
 use pmu::perf::Signals;
+use report::documents::count::{BlockRow, Count};
+use report::documents::estimate::Run;
 use tma::Result;
 
 /// Mispredictions of a branch that goes one way less often than this would not matter, while its records take time.

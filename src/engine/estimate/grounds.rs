@@ -5,7 +5,7 @@ use super::isolated::Found;
 use super::own_values::divides;
 use super::pieces::{Function, Kind, Piece};
 use crate::core_model::CoreModel;
-use bench::explain::Class;
+use bench::Class;
 use isa::code::Inst;
 use isa::deps::memory::Settings;
 use isa::deps::{Analyser, Code, Window};

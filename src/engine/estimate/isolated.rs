@@ -4,13 +4,13 @@ use super::interrupt::Interrupt;
 use super::pieces::{Function, Kind, Piece};
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
-use crate::documents::estimate::Values;
 use crate::loop_path::{body, decoded};
-use bench::explain::Class;
-use bench::explain::bound_names::{FRONT_END, SLOTS, WIDTH};
+use bench::Class;
+use bench::bound_names::{FRONT_END, SLOTS, WIDTH};
 use bench::{BlockMeasurer, Measurement, Options, Status};
 use estimate::{Bound, Interval, Isolated};
 use isa::code::Block;
+use report::documents::estimate::Values;
 use std::time::Duration;
 use tma::Result;
 

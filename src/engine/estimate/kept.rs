@@ -4,15 +4,15 @@ use super::isolated::Found;
 use super::pieces::Function;
 use super::recording::{Known, Recorded};
 use super::schedule::Isolated;
-use crate::documents::Report;
-use crate::documents::count::Count;
-use crate::documents::estimate::{Estimate, Values};
-use crate::documents::evidence::{
-    Alone, Around, Block, Code, CoreUsed, Evidence, HotCode, Line, Records, SCHEMA, Sampled, To,
-};
 use estimate::Bound;
 use isa::flow::{BasicBlock, Edge};
 use profile::hot::Profile;
+use report::documents::Report;
+use report::documents::count::Count;
+use report::documents::estimate::{Estimate, Values};
+use report::documents::evidence::{
+    Alone, Around, Block, Code, CoreUsed, Evidence, HotCode, Line, Records, SCHEMA, Sampled, To,
+};
 use std::collections::BTreeMap;
 use tma::Core;
 

@@ -1,8 +1,8 @@
 //! What the loads and stores of a piece can cost: fenced latencies of loads beyond the first cache, and lines that
 //! streams bring in ahead of time in the fenced run, or store to.
 
-use crate::documents::count::{Count, LoadRow, TimerRow};
 use estimate::{Interval, Loads};
+use report::documents::count::{Count, LoadRow, TimerRow};
 
 /// Bytes of a cache line.
 const LINE: f64 = 64.0;
@@ -117,7 +117,7 @@ fn one(row: &LoadRow, how: &str) -> String {
 }
 
 fn levels(row: &LoadRow) -> String {
-    let level = |one: &crate::documents::count::LevelShare| {
+    let level = |one: &report::documents::count::LevelShare| {
         (one.share >= 0.005).then(|| format!("{} {:.0} %", one.level, 100.0 * one.share))
     };
     row.levels.iter().filter_map(level).collect::<Vec<_>>().join(", ")
@@ -172,7 +172,7 @@ fn streamed(row: &LoadRow, timer: &TimerRow) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::documents::count::{LevelMean, LevelShare, LoadClass, LoadLatency};
+    use report::documents::count::{LevelMean, LevelShare, LoadClass, LoadLatency};
 
     fn count() -> Count {
         let cache = |level: &str, mean| LevelMean { level: level.to_owned(), mean };

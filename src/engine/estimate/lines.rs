@@ -1,10 +1,10 @@
 //! The source lines of the document's functions: the parts of a line's time are those of the loops and blocks that
 //! its samples are in.
 
-use crate::documents::estimate::{Bottleneck, Parts, Row, Share, ShareSource};
-use crate::documents::estimate_code::Instruction;
-use crate::documents::estimate_lines::SourceLine;
 use crate::hot::source::Sources;
+use report::documents::estimate::{Bottleneck, Parts, Row, Share, ShareSource};
+use report::documents::estimate_code::Instruction;
+use report::documents::estimate_lines::SourceLine;
 use std::collections::{BTreeMap, HashSet};
 
 /// The instructions of a line by address, each with the loop or block that it is in.

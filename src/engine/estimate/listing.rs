@@ -4,13 +4,13 @@ use super::causes;
 use super::evidence::Context;
 use super::lines::lines;
 use crate::core_model::CoreModel;
-use crate::documents::count::BranchRow;
-use crate::documents::estimate::{Estimate, Row};
-use crate::documents::estimate_code::Instruction;
 use crate::hot::source::Sources;
 use isa::deps::memory::Settings;
 use isa::deps::{Analyser, Code, Window};
 use profile::hot::{Annotated, AnnotatedLine, Profile};
+use report::documents::count::BranchRow;
+use report::documents::estimate::{Estimate, Row};
+use report::documents::estimate_code::Instruction;
 use std::ops::Range;
 
 /// Rows with more instructions than this have no listing: nobody reads it, and documents stay small.
@@ -107,7 +107,7 @@ impl Listing<'_> {
     /// Trips and mispredictions, or why they are not known.
     fn numbers(&self, row: &mut Row, own: &Range<u64>, is_loop: bool) {
         let head = row.head.as_deref().map_or(Some(own.start), address);
-        let of_row = |l: &&crate::documents::count::LoopRow| {
+        let of_row = |l: &&report::documents::count::LoopRow| {
             l.module == row.module && address(&l.head) == head
         };
         if is_loop {

@@ -16,11 +16,11 @@ use super::rows;
 use super::schedule::Isolated;
 use super::shared::Shared;
 use super::so_far::{not_yet, waiting};
-use crate::documents::count::Count;
-use crate::documents::estimate::{Estimate, Run};
 use crate::places::Places;
 use crate::steps::Left;
 use profile::hot::Profile;
+use report::documents::count::Count;
+use report::documents::estimate::{Estimate, Run};
 use tma::Result;
 
 /// Branches are recorded where mispredictions may take this share of the time, loads where so much is unexplained.

@@ -1,7 +1,7 @@
 //! Evidence without what names its owner's program: paths, symbols, source files and arguments.
 
-use crate::documents::Report;
-use crate::documents::evidence::Evidence;
+use report::documents::Report;
+use report::documents::evidence::Evidence;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use tma::{Error, Result};
@@ -145,7 +145,7 @@ fn names(of: &Evidence) -> Names {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::documents::evidence::{Code, HotCode, Line};
+    use report::documents::evidence::{Code, HotCode, Line};
 
     #[test]
     fn nothing_names_the_program() {

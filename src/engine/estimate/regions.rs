@@ -8,10 +8,10 @@ use super::evidence::Context;
 use super::pieces::Function;
 use super::rows::shares;
 use super::schedule::Isolated;
-use crate::documents::estimate::{Bottleneck, RegionParts};
 use estimate::{Parts, bottleneck};
 use profile::address_space::ModuleAddress;
 use profile::hot::{Profile, RegionSamples};
+use report::documents::estimate::{Bottleneck, RegionParts};
 use std::collections::{BTreeMap, HashMap};
 
 /// Fewest samples of a region that is divided.

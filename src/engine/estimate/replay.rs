@@ -15,14 +15,14 @@ use super::schedule::Isolated;
 use super::shared::Shared;
 use super::sound;
 use crate::core_model::CoreModel;
-use crate::documents::estimate::{Estimate, Values};
-use crate::documents::evidence::{Alone, Code, CoreUsed, Evidence, Records, Sampled, To};
-use crate::documents::{Report, Source};
 use crate::hot::hottest::{Hot, Hottest};
 use crate::steps::Watch;
 use estimate::{Bound, Interval, Isolated as InIsolation};
 use isa::flow::{BasicBlock, Edge, Loop, stored};
 use profile::hot::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
+use report::documents::estimate::{Estimate, Values};
+use report::documents::evidence::{Alone, Code, CoreUsed, Evidence, Records, Sampled, To};
+use report::documents::{Report, Source};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -132,14 +132,14 @@ fn hot(of: &Sampled) -> Functions {
 }
 
 fn function(of: &Code, found: &Functions, counted: &Counted) -> Option<Function> {
-    let block = |block: &crate::documents::evidence::Block| BasicBlock {
+    let block = |block: &report::documents::evidence::Block| BasicBlock {
         start: block.range.0,
         end: block.range.1,
         edges: block.to.iter().map(edge).collect(),
         innermost: block.innermost,
         ..BasicBlock::default()
     };
-    let around = |one: &crate::documents::evidence::Around| Loop {
+    let around = |one: &report::documents::evidence::Around| Loop {
         head: one.head,
         back_edges: one.back.clone(),
         blocks: one.blocks.clone(),

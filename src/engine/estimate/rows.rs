@@ -10,8 +10,10 @@ use super::pieces::{Function, Kind, Piece};
 use super::schedule::{Isolated, not_measured};
 use super::words::sentence;
 use crate::core_model::CoreModel;
-use crate::documents::estimate::{Bottleneck, Estimate, Parts as PartsRow, Row, Share as ShareRow};
 use estimate::{Evidence, Part, Parts, Share, bottleneck, together};
+use report::documents::estimate::{
+    Bottleneck, Estimate, Parts as PartsRow, Row, Share as ShareRow,
+};
 
 /// Functions that were not looked at are named from this share on.
 const NAMED: f64 = 0.01;

@@ -19,10 +19,6 @@ use super::schedule::{Alone, Isolated, isolation};
 use super::shared::Shared;
 use super::so_far::Shown;
 use crate::core_model::CoreModel;
-use crate::documents::Report;
-use crate::documents::count::Count;
-use crate::documents::estimate::{Estimate, Run};
-use crate::documents::evidence::Evidence;
 use crate::recorded_loads::code::Code;
 use crate::steps::{Left, cost, cost_of_process};
 use isa::deps::Analyser;
@@ -33,6 +29,10 @@ use profile::files::SearchPaths;
 use profile::hot::Profile;
 use profile::module::{Module, ModuleKind};
 use profile::symbols::Symbols;
+use report::documents::Report;
+use report::documents::count::Count;
+use report::documents::estimate::{Estimate, Run};
+use report::documents::evidence::Evidence;
 use tma::{Error, Result};
 
 /// Why there is no tree.

@@ -4,10 +4,10 @@ use super::counted::Counted;
 use super::evidence::{Clock, Context};
 use super::footprint::Footprint;
 use super::landing::Landing;
-use crate::documents::count::Count;
 use crate::places::Places;
 use estimate::Interval;
 use isa::ports::Ports;
+use report::documents::count::Count;
 use tma::{Core, Result};
 
 /// What all pieces share, without counts.

@@ -5,7 +5,7 @@ use super::further::Wanted;
 use super::isolated::Found;
 use super::pieces::Function;
 use super::schedule::Isolated;
-use crate::documents::estimate::Estimate;
+use report::documents::estimate::Estimate;
 use std::time::{Duration, Instant};
 
 /// Between two documents is at least so many times the time that one takes: it is time that the estimate waits.

@@ -1,6 +1,6 @@
 //! Whether kept evidence can be evaluated: a file may hold anything.
 
-use crate::documents::evidence::{Evidence, SCHEMA};
+use report::documents::evidence::{Evidence, SCHEMA};
 use serde_json::Value;
 use tma::{Error, Result};
 

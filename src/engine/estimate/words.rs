@@ -1,9 +1,9 @@
 //! The bottleneck in a sentence.
 
 use super::grounds::Grounds;
-use crate::format::percent_bounds;
-use bench::explain::Class;
+use bench::Class;
 use estimate::{Interval, Part, Parts};
+use report::format::percent_bounds;
 
 /// What is said of a part that is the bottleneck.
 fn label(part: Part) -> (&'static str, &'static str) {

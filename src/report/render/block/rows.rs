@@ -1,0 +1,95 @@
+//! The report as rows that any page can lay out: a label, text to wrap after it, and its weight.
+
+use super::layout::WIDTH;
+use crate::render::width::Page;
+
+/// Fewest columns of a page that is not narrow.
+const NARROW: usize = 80;
+
+/// How to show a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Style {
+    /// With the evidence for each bound and assumption, initial values and pages.
+    pub verbose: bool,
+    /// Without characters beyond ASCII.
+    pub ascii: bool,
+    /// For a page of few columns: short bars, no bytes of instructions.
+    pub narrow: bool,
+    /// Columns of the page.
+    pub width: usize,
+    /// How the reader asks for `verbose`: an option or a key.
+    pub more: String,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self {
+            verbose: false,
+            ascii: false,
+            narrow: false,
+            width: WIDTH,
+            more: "--verbose".to_owned(),
+        }
+    }
+}
+
+impl Style {
+    /// For a page, with lines no longer than are read easily.
+    #[must_use]
+    pub fn on(self, page: Page) -> Self {
+        let width = page.width().map_or(WIDTH, |width| width.min(WIDTH));
+        Self { width, narrow: self.narrow || page.is_below(NARROW), ..self }
+    }
+}
+
+/// How much a row stands out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Weight {
+    /// Ordinary text.
+    #[default]
+    Plain,
+    /// The answer and headings.
+    Strong,
+    /// Details.
+    Faint,
+    /// What puts the number in doubt.
+    Alert,
+}
+
+/// One row; long text continues on further lines below its own beginning.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Row {
+    /// What stands before the text, with its indentation.
+    pub label: String,
+    /// The text; it may be wrapped at blanks.
+    pub text: String,
+    /// How much it stands out.
+    pub weight: Weight,
+}
+
+/// Collects rows.
+#[derive(Debug, Default)]
+pub struct Rows(pub Vec<Row>);
+
+impl Rows {
+    /// Adds a row.
+    pub fn add(&mut self, label: impl Into<String>, text: impl Into<String>, weight: Weight) {
+        self.0.push(Row { label: label.into(), text: text.into(), weight });
+    }
+
+    /// Adds a row of ordinary text.
+    pub fn plain(&mut self, label: impl Into<String>, text: impl Into<String>) {
+        self.add(label, text, Weight::Plain);
+    }
+
+    /// Adds an empty row.
+    pub fn blank(&mut self) {
+        self.plain("", "");
+    }
+
+    /// Adds an empty row and a heading.
+    pub fn heading(&mut self, text: &str) {
+        self.blank();
+        self.add("", text, Weight::Strong);
+    }
+}
