@@ -1,7 +1,7 @@
 //! Errors and notes on standard error, and the exit status an error means.
 
 use crate::terminal;
-use engine::format::words;
+use report::format::words;
 use std::io::Write as _;
 use std::process::ExitCode;
 use tma::{Error, ErrorKind};

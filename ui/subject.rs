@@ -2,8 +2,8 @@
 
 use bench::Options;
 use engine::block::Notes;
-use engine::documents::count::Count;
 use profile::files::SearchPaths;
+use report::documents::count::Count;
 use std::ffi::OsString;
 use std::path::PathBuf;
 

@@ -2,9 +2,9 @@
 
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
-use crate::documents::block_pair::Difference;
 use bench::{Measurement, Options, Status};
 use isa::code::Block;
+use report::documents::block_pair::Difference;
 use tma::Result;
 
 /// Pairs of measurements. The range of six covers the median of their distribution with a probability

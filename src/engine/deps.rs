@@ -1,14 +1,14 @@
 //! From a block's instructions to its dependencies, singly or in batch.
 
 use crate::core_model::CoreModel;
-use crate::documents::census::Census;
-use crate::documents::deps::{Document, Subject, document};
-use crate::render::deps::{rejected, row};
 use bench::batch::rows::Row;
 use isa::code::parse_hex;
 use isa::deps::memory::{InitialValues, Settings};
 use isa::deps::{Analyser, Code, Window};
 use isa::program::Located;
+use report::documents::census::Census;
+use report::documents::deps::{Document, Subject, document};
+use report::render::deps::{rejected, row};
 use tma::{Error, Result};
 
 /// What to analyse with.

@@ -5,14 +5,14 @@ mod blocks;
 mod self_test;
 
 use crate::core_model;
-use crate::documents::doctor::{Document, TableInfo};
-use crate::documents::identity;
 use crate::measured::{is_of_measurements, rows, stated_caches};
 use crate::record::{SampleAsk, sample, words};
 use pmu::machine::{
     Finding, Level, Load, Machine, Root, TableMatch, Ticks, countable, findings, unknown_model,
 };
 use pmu::perf;
+use report::documents::doctor::{Document, TableInfo};
+use report::documents::identity;
 use std::sync::Arc;
 use std::time::Duration;
 use tma::tables::Library;

@@ -1,7 +1,7 @@
 //! Counts of a file → the values of a table's nodes.
 
-use crate::documents::evaluation::{Evaluation, Row};
 use crate::trials::{self, Trials};
+use report::documents::evaluation::{Evaluation, Row};
 use std::collections::BTreeMap;
 use std::path::Path;
 use tma::counts::GroupCounts;

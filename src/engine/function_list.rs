@@ -1,9 +1,9 @@
 //! The functions of a program as a list to choose from (`tdtool block FILE --list`).
 
-use crate::documents::function_list::{FunctionLine, FunctionList};
 use isa::program::Known;
 use probe::facts::{Named, functions};
 use profile::symbols::demangle::demangle;
+use report::documents::function_list::{FunctionLine, FunctionList};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::Path;

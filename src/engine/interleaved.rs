@@ -1,9 +1,9 @@
 //! Two commands measured alternately, so that what else the machine does meets both alike.
 
-use crate::documents::Exit;
-use crate::documents::Report;
 use crate::topdown::{LiveAsk, Outcome, Update, live};
 use pmu::machine::Machine;
+use report::documents::Exit;
+use report::documents::Report;
 use tma::tables::Library;
 use tma::{Error, Result};
 

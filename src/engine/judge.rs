@@ -2,9 +2,9 @@
 //! Benchmark Suite and Measurement Framework for Validating x86-64 Basic Block Performance Models",
 //! IISWC 2019): average relative error and Kendall's τ, by class of block.
 
-use crate::documents::model_errors::{Accuracy, ClassAccuracy, Judged, ModelErrors, SCHEMA};
 use isa::code::parse_hex;
 use isa::deps::Code;
+use report::documents::model_errors::{Accuracy, ClassAccuracy, Judged, ModelErrors, SCHEMA};
 use std::collections::HashMap;
 use tma::{Core, Error, Result};
 

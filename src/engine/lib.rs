@@ -1,4 +1,4 @@
-//! From a question to a document, and every rendering of it.
+//! From a question to a document.
 //!
 //! | module | concern |
 //! |---|---|
@@ -6,7 +6,6 @@
 //! | [`record`] | a live measurement recorded in a session file |
 //! | [`hot`] | what is hot: samples of a recording or a command, its hottest functions |
 //! | [`sampled`] | samples → functions, loops and blocks of a report |
-//! | [`flame`] | call stacks, with what their time goes to: folded, or a flame graph |
 //! | [`phases`] | intervals → phases of a run |
 //! | [`evaluated`] | counts of a file → values of a table's nodes |
 //! | [`trials`] | counts from rows `trial,event,value` |
@@ -43,10 +42,6 @@
 //! | [`microbenched`] | throughput and latency of instruction forms |
 //! | [`measured`] | facts of this core that were measured on it |
 //! | [`steps`] | long work step by step, with the time that is left |
-//! | [`files`] | files written whole, never over an input |
-//! | [`format`](mod@format) | numbers as people write them |
-//! | [`documents`] | reports, comparisons, dependency analyses and the others, as data |
-//! | [`render`] | text, CSV, pages and graphs of the documents; JSON is their serde form |
 //!
 //! Nothing here prints, touches a terminal or exits.
 
@@ -61,12 +56,8 @@ pub mod core_model;
 pub mod count;
 pub mod deps;
 pub mod doctor;
-pub mod documents;
 pub mod estimate;
 pub mod evaluated;
-pub mod files;
-pub mod flame;
-pub mod format;
 pub mod function_list;
 pub mod function_name;
 pub mod hot;
@@ -91,7 +82,6 @@ pub mod recorded_loads;
 mod recorded_trips;
 mod recursion;
 pub mod regions;
-pub mod render;
 pub mod sampled;
 mod self_test_words;
 pub mod steps;

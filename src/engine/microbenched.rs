@@ -1,8 +1,8 @@
 //! Throughput and latency of instruction forms, as documents.
 
 use crate::core_model::CoreModel;
-use crate::documents::microbench::Document;
 use bench::microbench::{self, Bench, Connectors, Form, Latencies, Measurement, Multiset};
+use report::documents::microbench::Document;
 use tma::Result;
 
 fn document<T>(result: T, model: &CoreModel) -> Document<T> {

@@ -1,7 +1,6 @@
 //! Mispredictions of the branches of chosen functions: outcomes in bursts, from a run of their own → a
 //! model of branch predictors → numbers and cycles, always labelled as modelled.
 
-use crate::documents::count::{BranchRow, Count, Modelled};
 use crate::nesting::{self, Nesting};
 use crate::predicting::{self, Costs, Executed};
 use crate::recursion::recursive;
@@ -16,6 +15,7 @@ use probe::bursts::{Burst, Observed, Pace, Record, Recorded};
 use probe::count::Wanted;
 use probe::facts::Function;
 use probe::plan::{What, Wish, branches};
+use report::documents::count::{BranchRow, Count, Modelled};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

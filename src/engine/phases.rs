@@ -1,10 +1,10 @@
 //! Intervals → phases: change points of level 1, or of software counts where there is no tree.
 
-use crate::documents::Report;
-use crate::documents::phases::{Phase, PhaseFunction, PhaseValue};
-use crate::documents::series::{Interval, Series, level_1, software};
-use crate::documents::timeline::Timeline;
 use profile::hot::{StackFrame, half_width};
+use report::documents::Report;
+use report::documents::phases::{Phase, PhaseFunction, PhaseValue};
+use report::documents::series::{Interval, Series, level_1, software};
+use report::documents::timeline::Timeline;
 use std::collections::HashMap;
 use std::ops::Range;
 

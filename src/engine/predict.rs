@@ -1,12 +1,12 @@
 //! A block predicted from tables: the largest of issue width, ports and loop-carried latency.
 
 use crate::core_model::CoreModel;
-use crate::documents::prediction::{CarriedLatency, IssueWidth, PortRow, Prediction, Pressure};
 use isa::deps::memory::Settings;
 use isa::deps::recurrence::Recurrence;
 use isa::deps::{Analyser, Code, Window};
 use isa::latency::Source;
 use isa::ports::{Ports, Uops, spread};
+use report::documents::prediction::{CarriedLatency, IssueWidth, PortRow, Prediction, Pressure};
 use tma::Result;
 
 /// Random runs of the analysis of memory dependencies that must agree.

@@ -1,8 +1,8 @@
 //! What the processor said of its predictors, for the model of them.
 
-use crate::documents::count::{Count, PredictedReturn, PredictedTarget};
 use crate::self_test_words::{AGAIN, reason};
 use probe::plan::What;
+use report::documents::count::{Count, PredictedReturn, PredictedTarget};
 use tma::self_test::{
     Answer, Answers, Below, Biased, CallHistory, Remembered, Returns, Rule, Rules, Sequence,
 };

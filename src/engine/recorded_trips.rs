@@ -1,8 +1,8 @@
 //! Trips of a loop from recorded branches: the one rule for all documents ([`loads::prefetch::Trips`]).
 
-use crate::documents::branches::TripsRow;
 use branches::stacks::{LoopSum, Sums};
 use loads::prefetch::{TripCount, Trips};
+use report::documents::branches::TripsRow;
 
 /// What is recorded of the trips of a loop, in an event with these sums. Counts without windows show no ends, and so no trips.
 pub(crate) fn recorded(sum: &LoopSum, of: &Sums) -> Trips {

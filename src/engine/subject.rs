@@ -1,13 +1,13 @@
 //! What single instructions do, in a further run of a command or a further window of a live process.
 
-use crate::documents::Exit;
-use crate::documents::count::Cost;
 use pmu::Command;
 use pmu::perf::Signals;
 use probe::bursts::{Pace, Recorded, Window, record, record_process};
 use probe::count::{Progress, Wanted};
 use probe::facts::Function;
 use probe::plan::Wish;
+use report::documents::Exit;
+use report::documents::count::Cost;
 use std::time::Duration;
 use tma::Result;
 

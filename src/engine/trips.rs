@@ -1,12 +1,12 @@
 //! Recorded outcomes of branches → trips of loops.
 
-use crate::documents::count::{Count, LoopRow, Trips as Row};
 use branches::trips::{Body, Next, Outcome, Shape, Stream, Trips, add};
 use iced_x86::{FlowControl, Instruction};
 use probe::bursts::{Record, Recorded};
 use probe::count::Wanted;
 use probe::facts::{Block, Exit, Function, Loop};
 use probe::plan::What;
+use report::documents::count::{Count, LoopRow, Trips as Row};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A function for which all branches are recorded: its control flow, and the heads of its loops.

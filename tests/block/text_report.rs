@@ -6,7 +6,7 @@ use crate::support::tools::{gcc, tool};
 use bench::{Measurement, Status};
 use engine::block::{Measurer, Notes};
 use engine::core_model::CoreModel;
-use engine::render::block::{Style, render};
+use report::render::block::{Style, render};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;

@@ -2,11 +2,11 @@
 //! ordinary tests.
 
 use branches::stacks::{Analysis, analyse, of_counts};
-use engine::documents::branches::Branches;
-use engine::render::branches as render;
-use engine::render::width::Page;
 use profile::files::{Program, SearchPaths};
 use profile::text::{self, Counts, Kind};
+use report::documents::branches::Branches;
+use report::render::branches as render;
+use report::render::width::Page;
 use std::path::{Path, PathBuf};
 
 /// A program at 0x400000, with a function `main` from 0x400078 to 0x400098.

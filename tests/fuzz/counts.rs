@@ -26,10 +26,10 @@ pub fn feed(data: &[u8]) {
         }
         Err(error) => assert!(!error.what().is_empty()),
     }
-    if let Err(error) = engine::documents::report_file::read(&path) {
+    if let Err(error) = report::documents::report_file::read(&path) {
         assert!(error.cause().is_some(), "{error:?}");
     }
-    let evidence = engine::documents::evidence_file::read(&path);
+    let evidence = report::documents::evidence_file::read(&path);
     if let Err(error) = evidence.and_then(|found| engine::estimate::replay(found, &LIBRARY)) {
         assert!(!error.what().is_empty(), "{error:?}");
     }

@@ -3,9 +3,9 @@
 
 use bench::batch::rows;
 use bench::{Init, Repeat};
-use engine::render::block::HEADER;
 use isa::code::{Block, Region, check_directives, listing_syntax, marked, parse_hex, read_binary};
 use isa::program::{Location, Names, list_blocks, read_location};
+use report::render::block::HEADER;
 use tma::{Error, Result};
 
 /// Feeds `data` to all of them.
@@ -76,7 +76,7 @@ fn batches(data: &[u8]) {
     assert!(read.rows.len() <= lines);
     let output = [HEADER.as_bytes(), b"\n", data].concat();
     for output in [data, &output] {
-        if let Some((count, bytes)) = sensible(engine::render::block::finished(output, &read.rows))
+        if let Some((count, bytes)) = sensible(report::render::block::finished(output, &read.rows))
         {
             assert!(count <= read.rows.len() && bytes <= output.len() as u64);
             assert!(bytes == 0 || output[bytes as usize - 1] == b'\n', "no torn line is kept");

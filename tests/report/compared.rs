@@ -4,10 +4,10 @@ use crate::support::csv::fields;
 use crate::support::files::Folder;
 use crate::support::run::tdtool;
 use crate::support::tools::available;
-use engine::documents::estimate::{Bottleneck, Estimate, Part, Parts, Row, Share};
-use engine::documents::estimate_code::Instruction;
-use engine::documents::report_code::Sampled;
-use engine::documents::{Report, Source};
+use report::documents::estimate::{Bottleneck, Estimate, Part, Parts, Row, Share};
+use report::documents::estimate_code::Instruction;
+use report::documents::report_code::Sampled;
+use report::documents::{Report, Source};
 
 /// A report of a run that took so many milliseconds, half of it in one loop at this address, of which so much is
 /// Memory Bound.

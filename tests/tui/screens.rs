@@ -8,8 +8,8 @@ use crate::support::pty::Pty;
 use crate::support::quiet::busy;
 use crate::support::run::tdtool;
 use crate::support::tools::gcc;
-use engine::documents::estimate::{Bottleneck, Estimate, Part, Parts, Row, Share};
-use engine::documents::{Report, Source};
+use report::documents::estimate::{Bottleneck, Estimate, Part, Parts, Row, Share};
+use report::documents::{Report, Source};
 use std::fs;
 
 #[test]

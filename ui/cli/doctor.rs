@@ -6,7 +6,7 @@ use super::progress::Progress;
 use crate::settings::Settings;
 use clap::{Args, ValueEnum};
 use engine::doctor::examine;
-use engine::render::{doctor, json};
+use report::render::{doctor, json};
 use std::process::ExitCode;
 use tma::Result;
 

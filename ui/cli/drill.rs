@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::next::Next;
 use crate::subject::{Samples, Subject};
-use engine::documents::count::Count;
+use report::documents::count::Count;
 use std::path::Path;
 use tma::{Error, Result};
 

@@ -6,7 +6,7 @@ use super::reading::reading;
 use super::search::SearchArgs;
 use crate::message;
 use clap::{Args, ValueEnum};
-use engine::render::{json, recorded_loads};
+use report::render::{json, recorded_loads};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tma::Result;

@@ -2,8 +2,8 @@
 
 use super::measure::MeasureArgs;
 use crate::message;
-use engine::documents::Report;
 use engine::topdown::Outcome;
+use report::documents::Report;
 
 /// The command's own status; 128 + its number if a signal ended the measurement.
 pub fn status(outcome: &Outcome) -> u8 {

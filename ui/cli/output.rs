@@ -1,8 +1,8 @@
 //! Standard output, and the files of `--output`.
 
 use crate::terminal;
-use engine::files::write_whole;
-use engine::render::width::Page;
+use report::files::write_whole;
+use report::render::width::Page;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};

@@ -1,6 +1,6 @@
 //! Recordings that are not there: which one, and what a user may have meant.
 
-use engine::format;
+use report::format;
 use std::path::{Path, PathBuf};
 use tma::{Error, Result, error};
 

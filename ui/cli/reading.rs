@@ -1,8 +1,8 @@
 //! Commands that read recordings for long, and end at once after a signal.
 
 use crate::message;
-use engine::files::between_writes;
 use pmu::perf::Signals;
+use report::files::between_writes;
 use std::path::PathBuf;
 use tma::Result;
 

@@ -4,7 +4,7 @@ use super::arguments::Arguments;
 use crate::{message, terminal};
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use engine::format;
+use report::format;
 use std::borrow::Cow;
 use std::io::IsTerminal as _;
 use std::path::Path;

@@ -2,8 +2,8 @@
 
 use super::output::{page, print};
 use clap::{Args, Subcommand, ValueEnum};
-use engine::documents::workload::{Catalog, Run};
-use engine::render::{json, workload as render};
+use report::documents::workload::{Catalog, Run};
+use report::render::{json, workload as render};
 use std::process::ExitCode;
 use tma::Result;
 use workload::Options;

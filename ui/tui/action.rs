@@ -2,12 +2,12 @@
 
 use super::state::{Counts, Loads, SampleFilter, Searchable, SourceLines};
 use crate::keymap::{Command, Edit};
-use engine::documents::Report;
-use engine::documents::diff::Diff;
-use engine::documents::estimate::Estimate;
-use engine::documents::explanations::Explanations;
 use engine::estimate::Step;
 use profile::hot::{Annotated, Calls, Summary, Thread};
+use report::documents::Report;
+use report::documents::diff::Diff;
+use report::documents::estimate::Estimate;
+use report::documents::explanations::Explanations;
 use std::path::PathBuf;
 use std::sync::Arc;
 

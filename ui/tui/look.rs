@@ -3,9 +3,9 @@
 use super::tone::{Tone, style};
 use super::width::fit;
 use crate::theme::Theme;
-use engine::format;
 use ratatui::style::Style;
 use ratatui::text::Span;
+use report::format;
 use std::borrow::Cow;
 
 /// Eighths of a cell, from the left and from below.

@@ -1,6 +1,6 @@
 //! Edges of an event → calls between functions, targets of indirect branches.
 
-use crate::documents::branches::{BranchKind, CallRow, EdgeRow, IndirectRow, TargetRow};
+use report::documents::branches::{BranchKind, CallRow, EdgeRow, IndirectRow, TargetRow};
 use std::collections::BTreeMap;
 
 /// Calls and jumps from one function into another; returns are the same edges backwards.

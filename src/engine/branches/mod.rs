@@ -12,10 +12,10 @@ pub mod hard;
 mod input;
 mod rows;
 
-use crate::documents::branches::{Branches, SCHEMA};
 use crate::missing_code::add_new;
 use profile::files::{Program, SearchPaths};
 use profile::module::{Module, ModuleKind};
+use report::documents::branches::{Branches, SCHEMA};
 use std::path::PathBuf;
 use tma::{Error, Result};
 

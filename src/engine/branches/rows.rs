@@ -2,10 +2,6 @@
 
 use super::calls;
 use super::hard::{self, Known};
-use crate::documents::branches::{
-    BlockRow, BranchKind, Branches, EdgeRow, EventRow, InstructionRow, IterationsRow, LoopRow,
-    ModuleEntries, ModuleRow, RangeRow,
-};
 use crate::missing_code::{WithoutCode, add_new};
 use crate::recorded_trips;
 use branches::stacks::{
@@ -15,6 +11,10 @@ use iced_x86::FlowControl;
 use profile::address_space::ModuleAddress;
 use profile::files::{SearchPaths, missing};
 use profile::module::{Module, ModuleKind};
+use report::documents::branches::{
+    BlockRow, BranchKind, Branches, EdgeRow, EventRow, InstructionRow, IterationsRow, LoopRow,
+    ModuleEntries, ModuleRow, RangeRow,
+};
 use std::collections::BTreeMap;
 
 /// Adds the rows of an event: its file, name and number over all files.

@@ -1,7 +1,7 @@
 //! What the verdict and the next steps read from the document.
 
-use crate::documents::{NodeRow, Report};
 use estimate::Part;
+use report::documents::{NodeRow, Report};
 use tma::tables::Level1;
 
 /// From this share on the kernel is what a report is about.

@@ -11,9 +11,9 @@ mod next;
 mod verdict;
 
 use crate::commands::Carried;
-use crate::documents::Report;
-use crate::documents::conclusion::Conclusion;
 use crate::topdown::LiveAsk;
+use report::documents::Report;
+use report::documents::conclusion::Conclusion;
 
 /// Enters the conclusion of a report of a whole measurement; `live`: what was asked of a live measurement; its commands
 /// have the `carried` options.

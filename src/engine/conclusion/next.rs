@@ -2,17 +2,17 @@
 
 use super::facts::{MUCH, is_mispredicted, kernel};
 use crate::commands::{block, is_here};
-use crate::documents::conclusion::Step;
-use crate::documents::estimate::Row;
-use crate::documents::measured_command::measured;
-use crate::documents::report::{FindingKind, Report};
-use crate::documents::report_code::{LoopRow, Sampled};
 use crate::steps::{brief_cost, cost_of_process};
 use crate::topdown::LiveAsk;
 use crate::topdown::target::options;
 use estimate::Part;
 use pmu::Target;
 use profile::event::EventKind;
+use report::documents::conclusion::Step;
+use report::documents::estimate::Row;
+use report::documents::measured_command::measured;
+use report::documents::report::{FindingKind, Report};
+use report::documents::report_code::{LoopRow, Sampled};
 use std::path::Path;
 use std::time::Duration;
 use tma::shell::quoted;
@@ -191,7 +191,7 @@ fn deeper(report: &Report, (ask, of): (&LiveAsk, &Subject)) -> Vec<Step> {
         steps.push(step("what is below the bottleneck, level by level", "--drilldown"));
     }
     let is_located =
-        |node: &crate::documents::report::NodeRow| node.bottleneck && !node.locate.is_empty();
+        |node: &report::documents::report::NodeRow| node.bottleneck && !node.locate.is_empty();
     if report.events.is_empty() && report.nodes.iter().any(is_located) {
         steps.push(step("where it happens", "--locate"));
     }
@@ -237,10 +237,10 @@ fn hottest(report: &Report) -> Option<Step> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::documents::estimate::{Bottleneck, Estimate};
-    use crate::documents::report::{NodeRow, Source};
-    use crate::documents::report_code::{CodeRow, FunctionRow};
     use profile::hot::Busiest;
+    use report::documents::estimate::{Bottleneck, Estimate};
+    use report::documents::report::{NodeRow, Source};
+    use report::documents::report_code::{CodeRow, FunctionRow};
 
     /// A recording of this test's own program, with a hot loop.
     fn recording(command: &[&str]) -> Report {

@@ -1,12 +1,12 @@
 //! The verdict: what takes the time, with the number, as far as it is known.
 
 use super::facts::{MUCH, kernel};
-use crate::documents::estimate::Estimate;
-use crate::documents::report::{FindingKind, Report};
-use crate::documents::report_code::{CodeRow, FunctionRow, Sampled};
-use crate::format;
-use crate::render::fit::elided;
 use profile::event::EventKind;
+use report::documents::estimate::Estimate;
+use report::documents::report::{FindingKind, Report};
+use report::documents::report_code::{CodeRow, FunctionRow, Sampled};
+use report::format;
+use report::render::fit::elided;
 
 /// An estimate of less of the time says of how much it is.
 const NEARLY_ALL: f64 = 0.9;
@@ -126,9 +126,9 @@ fn place(file: Option<&str>, line: Option<u32>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::documents::estimate::Row;
-    use crate::documents::report::Source;
-    use crate::documents::report_code::LoopRow;
+    use report::documents::estimate::Row;
+    use report::documents::report::Source;
+    use report::documents::report_code::LoopRow;
 
     fn report(kernel: f64, loops: &[f64]) -> Report {
         let mut report = Report::new(Source::NoPmu);

@@ -1,8 +1,8 @@
 //! Runs of one command that did not end alike: what is made of two of them is of different extents.
 
-use crate::documents::Exit;
-use crate::documents::count::{Cost, Count};
 use nix::sys::signal::Signal;
+use report::documents::Exit;
+use report::documents::count::{Cost, Count};
 
 /// What of the document is made of the counts and of another run.
 const RUNS: [&str; 4] = ["branches", "values", "addresses of loads", "latencies of loads"];
@@ -78,7 +78,7 @@ fn rows<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::documents::count::{BranchRow, LoadRow, Modelled};
+    use report::documents::count::{BranchRow, LoadRow, Modelled};
 
     #[test]
     fn a_killed_run_marks_what_is_made_of_it() {

@@ -5,8 +5,6 @@ use super::choice::{Chosen, chosen};
 use super::rows::{LEAST_IN_WINDOW, enter, refused};
 use super::steps::Steps;
 use super::{hot, program};
-use crate::documents::Exit;
-use crate::documents::count::{Cost, Count, LoopRow, SCHEMA};
 use crate::loads::{Loads, loads};
 use crate::mispredicted;
 use crate::steps::Left;
@@ -15,6 +13,8 @@ use crate::values;
 use pmu::Command;
 use pmu::perf::{Child, Signals};
 use probe::count::{Counts, Progress, Wanted, count_process, count_sampled};
+use report::documents::Exit;
+use report::documents::count::{Cost, Count, LoopRow, SCHEMA};
 use std::time::Instant;
 use tma::{Error, Result};
 

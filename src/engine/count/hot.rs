@@ -1,10 +1,10 @@
 //! The functions to count, by a sampled run of the command.
 
 use super::choice::{self, Names};
-use crate::documents::count::{HotFunctions, HotRow};
 use crate::hot::hottest::{Hot, Hottest};
 use probe::count::Wanted;
 use probe::facts::{Named, NoCode};
+use report::documents::count::{HotFunctions, HotRow};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tma::{Error, Result};

@@ -22,10 +22,10 @@ pub(crate) mod program;
 mod rows;
 mod steps;
 
-use crate::documents::Exit;
-use crate::documents::count::{Count, SCHEMA};
 use pmu::perf::Signals;
 use probe::count::Progress;
+use report::documents::Exit;
+use report::documents::count::{Count, SCHEMA};
 use tma::Result;
 
 pub use ask::CountAsk;

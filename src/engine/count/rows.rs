@@ -1,8 +1,8 @@
 //! What was counted of a function, as rows of the document.
 
 use super::choice::Chosen;
-use crate::documents::count::{BlockRow, BranchRow, Count, EdgeRow, LoopRow, Refused, Trips};
 use probe::count::{FunctionCounts, LoopCount};
+use report::documents::count::{BlockRow, BranchRow, Count, EdgeRow, LoopRow, Refused, Trips};
 
 /// Fewest entries of a loop, in a window of a live process, for which the mean of its trips is given: an execution of
 /// each thread is cut at the beginning and at the end, up to one in a hundred of these.

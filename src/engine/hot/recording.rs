@@ -1,10 +1,10 @@
 //! A recording with samples, from whatever file it is in.
 
-use crate::documents::{evidence_file, report_file};
 use pmu::machine::describing;
 use profile::counts::folder_error;
 use profile::recording::Stream;
 use profile::{kept, perfdata, session};
+use report::documents::{evidence_file, report_file};
 use std::io::{BufRead as _, Read as _};
 use std::path::Path;
 use tma::Cpu;

@@ -16,10 +16,10 @@ mod latencies;
 mod rows;
 mod sites;
 
-use crate::documents::count::{AllocationSite, Cost, LoadRow, TimerRow};
 use crate::places::Places;
 use crate::subject::{self, Subject};
 use probe::count::{Counts, Wanted};
+use report::documents::count::{AllocationSite, Cost, LoadRow, TimerRow};
 use sites::Sites;
 use std::collections::BTreeSet;
 use tma::Result;

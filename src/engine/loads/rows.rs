@@ -2,14 +2,14 @@
 
 use super::latencies::Latencies;
 use super::sites::{Site, Sites};
-use crate::documents::count::{
-    LevelMean, LevelShare, LoadClass, LoadLatency, LoadMemory, LoadRow, TimerRow,
-};
 use crate::recorded_loads::fields::Fields;
 use loads::class::Class;
 use loads::latency::{Level, limits, shares};
 use loads::pattern::Classified;
 use probe::count::Wanted;
+use report::documents::count::{
+    LevelMean, LevelShare, LoadClass, LoadLatency, LoadMemory, LoadRow, TimerRow,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 

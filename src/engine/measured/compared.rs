@@ -1,7 +1,7 @@
 //! Each measured fact beside what the table states, or the system of its caches.
 
 use super::table::FactSource;
-use crate::documents::facts::{Agreement, Row};
+use report::documents::facts::{Agreement, Row};
 use tma::Core;
 use tma::measured::{Fact, Facts, Kind};
 

@@ -1,6 +1,5 @@
 //! Recordings → what is known of loops and loads, by program and address.
 
-use crate::documents::prefetch::EventRow;
 use crate::recorded_loads::code::Code;
 use crate::recorded_loads::event::Sampled;
 use crate::recorded_loads::executed::{ModuleKey, key, may_have_stacks};
@@ -11,6 +10,7 @@ use loads::prefetch::Timed;
 use loads::recorded::{Operation, Sum};
 use profile::files::SearchPaths;
 use profile::recording::Stream;
+use report::documents::prefetch::EventRow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tma::Result;
 

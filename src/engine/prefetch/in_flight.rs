@@ -1,7 +1,7 @@
 //! How many misses this host keeps in flight: measured once, and kept in the user's cache folder.
 
-use crate::documents::prefetch::InFlightRow;
 use loads::prefetch::InFlight;
+use report::documents::prefetch::InFlightRow;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use tma::{Cpu, Result};
@@ -97,7 +97,7 @@ fn load(place: &Path, host: &str) -> Option<HostMisses> {
 fn save(place: &Path, file: &File) {
     let folder = place.parent().map_or(Ok(()), std::fs::create_dir_all);
     if let (Ok(()), Ok(text)) = (folder, serde_json::to_string(file)) {
-        let _ = crate::files::write_whole(place, text.as_bytes(), &[], "--config");
+        let _ = report::files::write_whole(place, text.as_bytes(), &[], "--config");
     }
 }
 

@@ -22,12 +22,12 @@ pub use in_flight::{HostMisses, misses_in_flight};
 pub use probed::prefetch_by_probes;
 pub use rows::{Cycles, Host, Measure};
 
-use crate::documents::prefetch::{Prefetch, SCHEMA};
 use crate::hot::recording::stream;
 use crate::missing_code::{WithoutCode, add_new};
 use evidence::Evidence;
 use profile::files::SearchPaths;
 use profile::module::Module;
+use report::documents::prefetch::{Prefetch, SCHEMA};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use tma::{Error, Result};

@@ -3,10 +3,10 @@
 use super::candidates::Candidate;
 use super::path::address;
 use super::rows::Host;
-use crate::documents::count::{Count, LoadRow};
-use crate::documents::prefetch::AdviceRow;
 use loads::prefetch::{Advice, Misses, Pace, Probed, Site, Taken};
 use profile::event::EventKind;
+use report::documents::count::{Count, LoadRow};
+use report::documents::prefetch::AdviceRow;
 use std::ops::Range;
 
 /// Loads with fewer executions an iteration are no part of its misses.
@@ -19,7 +19,7 @@ pub(super) fn pace(counts: &Count, one: &Candidate, probed: &Probed, host: &Host
     let module = &one.load.0.0;
     let levels = one.access.iter().flat_map(|access| &access.levels);
     let loops = levels.zip(&one.loops).map(|(level, ranges)| {
-        let head = |own: &&crate::documents::count::LoopRow| {
+        let head = |own: &&report::documents::count::LoopRow| {
             own.module == *module && address(&own.head) == Some(level.head)
         };
         let iterations = counts.loops.iter().find(head).and_then(|own| own.iterations);
@@ -129,7 +129,7 @@ pub(super) fn add(row: &mut AdviceRow, advice: &Advice, pace: &Pace) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::documents::count::LevelShare;
+    use report::documents::count::LevelShare;
 
     fn load(at: &str, executions: Option<u64>, dram: Option<f64>) -> LoadRow {
         let level = |share| LevelShare { level: "DRAM".to_owned(), share, ..LevelShare::default() };

@@ -1,10 +1,10 @@
 //! The path that most iterations of a counted loop take, as one block that can be measured.
 
 use super::candidates::{Candidate, place};
-use crate::documents::count::Count;
 use crate::loop_path::{body, decoded};
 use crate::recorded_loads::code::Code;
 use isa::flow::{Edge, Flow, Loop};
+use report::documents::count::Count;
 use std::collections::HashMap;
 
 /// Code of an iteration.

@@ -6,8 +6,6 @@ use super::in_flight::HostMisses;
 use super::pace::{self, pace};
 use super::path::{address, most_frequent};
 use super::rows::{Host, Measure, add_access, add_advice, add_trips, identified, sort};
-use crate::documents::count::{Count, LoadRow, LoopRow as CountedLoop};
-use crate::documents::prefetch::{AdviceRow, Evidence, LoopRow, Prefetch, SCHEMA};
 use crate::recorded_loads::code::Code;
 use crate::recorded_loads::event_of::hex;
 use crate::recorded_loads::executed::key;
@@ -15,6 +13,8 @@ use loads::prefetch::{Measured, Probed, Request, Served, Timed, TripCount, Trips
 use profile::files::SearchPaths;
 use profile::module::{Module, ModuleKind};
 use profile::symbols::Symbols;
+use report::documents::count::{Count, LoadRow, LoopRow as CountedLoop};
+use report::documents::prefetch::{AdviceRow, Evidence, LoopRow, Prefetch, SCHEMA};
 use std::collections::HashMap;
 use std::path::Path;
 use tma::{Error, Result};

@@ -3,7 +3,6 @@
 use super::candidates::Candidate;
 use super::evidence::{Evidence, Loads, Loop};
 use super::in_flight::HostMisses;
-use crate::documents::prefetch::{AdviceRow, Evidence as EvidenceRow, LoopRow, ModeRow, SourceRow};
 use crate::recorded_loads::event_of::{hex, levels};
 use loads::access::Level;
 use loads::class::{Ahead, Class};
@@ -11,6 +10,9 @@ use loads::prefetch::{
     Advice, InFlight, Measured, Refusal, Request, Sampled, Site, Timed, TripCount, advise,
 };
 use loads::recorded::{self, Sum};
+use report::documents::prefetch::{
+    AdviceRow, Evidence as EvidenceRow, LoopRow, ModeRow, SourceRow,
+};
 use std::collections::HashMap;
 
 /// Measures an iteration of a loop without misses, from its code: cycles, or why not.

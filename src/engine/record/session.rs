@@ -5,10 +5,10 @@ use super::note::{Note, words};
 use super::sample::{self, Chosen};
 use super::sample_ask::SampleAsk;
 use super::shared_file::{CountsWriter, SharedFile};
-use crate::files::{check_output, is_stdout};
 use crate::topdown::live::{CountedCore, LiveAsk, Outcome, Update, measure_beside, prepare};
 use pmu::Target;
 use pmu::machine::{Finding, Machine};
+use report::files::{check_output, is_stdout};
 
 use pmu::perf::Rate;
 use pmu::perf::{NoHooks, RunHooks};

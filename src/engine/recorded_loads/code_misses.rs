@@ -2,13 +2,13 @@
 
 use super::code::Code;
 use super::event_of::hex;
-use crate::documents::loads::{CodeMissRow, SiteRow};
 use branches::stacks::{Before, CodeMisses, MissedLine, windows};
 use profile::address_space::{AddressSpaces, ModuleAddress};
 use profile::files::SearchPaths;
 use profile::hot::origin;
 use profile::recording::Stream;
 use profile::symbols::Symbols;
+use report::documents::loads::{CodeMissRow, SiteRow};
 use tma::Result;
 
 /// Sites listed of a line.

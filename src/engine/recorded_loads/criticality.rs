@@ -7,11 +7,11 @@ use super::event_of::{Of, hex};
 use super::executed::Executed;
 use super::gather::Gathered;
 use super::patterns::{Patterns, patterns, regularity};
-use crate::documents::loads::CriticalRow;
 use loads::access::{Access, Level};
 use loads::class::Class;
 use loads::recorded::{Critical, Judgement, Operation, Regularity, Sum, judge};
 use profile::address_space::ModuleAddress;
+use report::documents::loads::CriticalRow;
 
 /// The critical loads of an event, those with most misses first.
 pub(super) fn critical_rows(

@@ -1,9 +1,9 @@
 //! An event with its sums, and what rows of all tables have.
 
 use super::gather::EventSums;
-use crate::documents::loads::LevelsRow;
 use loads::recorded::{Level, Sum};
 use profile::event::Event;
+use report::documents::loads::LevelsRow;
 
 /// An event of a recording.
 pub(crate) struct Of<'a> {

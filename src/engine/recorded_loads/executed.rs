@@ -2,7 +2,6 @@
 
 use super::code::{Code, memory};
 use crate::branches::hard;
-use crate::documents::loads::{BranchRow, BranchesRow};
 use crate::recorded_trips;
 use branches::stacks::{Analysis, LONGEST_RANGE, analyse};
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
@@ -15,6 +14,7 @@ use profile::hot::origin;
 use profile::module::Module;
 use profile::recording::Stream;
 use profile::symbols::Symbols;
+use report::documents::loads::{BranchRow, BranchesRow};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use tma::Result;

@@ -6,9 +6,9 @@ use super::event_of::hex;
 use super::fields::field;
 use super::gather::{Gathered, LineFound};
 use super::variables::name_of;
-use crate::documents::loads::{LineAccessRow, LineRow};
 use iced_x86::InstructionInfoFactory;
 use loads::recorded::{Accesses, Actor, Line, Sharing};
+use report::documents::loads::{LineAccessRow, LineRow};
 use std::collections::HashMap;
 
 /// The lines of a recording, those found modified in another core's cache most often first.

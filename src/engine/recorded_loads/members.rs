@@ -1,6 +1,6 @@
 //! Loads and stores by the member of a structure that their operand is.
 
-use crate::documents::loads::{FieldRow, LevelsRow, LoadRow};
+use report::documents::loads::{FieldRow, LevelsRow, LoadRow};
 use std::collections::BTreeMap;
 
 /// The members of an event's loads and stores, those with the largest share first.

@@ -36,7 +36,6 @@ pub(crate) mod rows;
 mod slices;
 mod variables;
 
-use crate::documents::loads::{Loads, SCHEMA};
 use crate::hot::recording::stream;
 use crate::missing_code::{WithoutCode, add_new};
 use code::Code;
@@ -47,6 +46,7 @@ use loads::recorded::Operation;
 use profile::files::SearchPaths;
 use profile::module::Module;
 use profile::recording::Stream;
+use report::documents::loads::{Loads, SCHEMA};
 use slices::Slices;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

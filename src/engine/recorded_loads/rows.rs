@@ -9,12 +9,12 @@ use super::fields::{Field, field};
 use super::gather::Gathered;
 use super::patterns::{Patterns, patterns, words};
 use super::variables::name_of;
-use crate::documents::loads::{BlockOf, EventRow, LoadRow, LoopOf, VariableOf};
 use isa::code::text;
 use loads::access::Access;
 use loads::recorded::{Operation, Sum};
 use profile::address_space::ModuleAddress;
 use profile::symbols::Untyped;
+use report::documents::loads::{BlockOf, EventRow, LoadRow, LoopOf, VariableOf};
 use std::collections::HashMap;
 
 /// Variables listed of a load.

@@ -3,7 +3,6 @@
 
 use super::code::Code;
 use super::event_of::hex;
-use crate::documents::loads::{Loads, PathRow};
 use crate::hot::recording::described;
 use isa::deps::memory::Settings;
 use isa::deps::{Analyser, Code as Region, CriticalPath, Window, critical_path};
@@ -13,6 +12,7 @@ use isa::program::Located;
 use loads::access::paths;
 use profile::address_space::ModuleAddress;
 use profile::recording::About;
+use report::documents::loads::{Loads, PathRow};
 use std::collections::{BTreeSet, HashMap};
 use tma::Core;
 

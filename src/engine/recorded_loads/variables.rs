@@ -4,9 +4,9 @@ use super::code::Code;
 use super::event_of::{Of, hex, levels};
 use super::gather::{Gathered, MemberSum};
 use super::objects::Object;
-use crate::documents::loads::{MemberRow, VariableRow};
 use loads::recorded::{Operation, Sum};
 use profile::module::ModuleKind;
+use report::documents::loads::{MemberRow, VariableRow};
 use std::collections::HashMap;
 
 /// The name of an object.

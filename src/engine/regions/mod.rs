@@ -15,10 +15,10 @@ mod rows;
 mod trees;
 
 use crate::count::program;
-use crate::documents::Exit;
-use crate::documents::regions::{NotProbed, Regions, SCHEMA};
 use pmu::perf::{Signals, ticks_and_monotonic, tsc_hz_here};
 use probe::regions::{Marked, Progress, Site, Window, mark, mark_process};
+use report::documents::Exit;
+use report::documents::regions::{NotProbed, Regions, SCHEMA};
 use std::path::PathBuf;
 use tma::{Error, Result};
 use trees::Sampling;

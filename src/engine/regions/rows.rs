@@ -1,9 +1,9 @@
 //! Entries and times as rows.
 
 use super::trees::Trees;
-use crate::documents::regions::{Region, Regions, ThreadRow, Times};
-use crate::format::seconds;
 use probe::regions::{Stats, Tree};
+use report::documents::regions::{Region, Regions, ThreadRow, Times};
+use report::format::seconds;
 use std::collections::BTreeMap;
 
 /// An entry must be so many times as long as the probes of its markers, or it has no time.

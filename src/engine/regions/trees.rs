@@ -1,10 +1,6 @@
 //! The tree of each region: samples of the marked run, which say where the time of a region goes; with a PMU they
 //! read the counts of level 1, without one the estimate's parts are weighted by them.
 
-use crate::documents::Report;
-use crate::documents::Source;
-use crate::documents::estimate::RegionParts;
-use crate::documents::regions::{RegionFunction, RegionTree, Regions, RegionsSampled};
 use crate::estimate::{EstimateAsk, estimate};
 use crate::hot::temporary::Temporary;
 use crate::record::{Alone, Note, SampleAsk, words};
@@ -15,6 +11,10 @@ use probe::regions::Tree;
 use profile::files::SearchPaths;
 use profile::hot::{Filter, Profile, RegionKey, RegionSamples, Stay, Within};
 use profile::session;
+use report::documents::Report;
+use report::documents::Source;
+use report::documents::estimate::RegionParts;
+use report::documents::regions::{RegionFunction, RegionTree, Regions, RegionsSampled};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tma::Result;
@@ -119,7 +119,7 @@ impl<'a> Sampling<'a> {
             let (ticks, ns) = (cut.saturating_sub(first) as f64, rate(moments));
             document.notes.push(format!(
                 "trees are of the first {} only: too many markers to keep their times",
-                crate::format::seconds(ticks * ns / 1e9)
+                report::format::seconds(ticks * ns / 1e9)
             ));
         }
         // That there is no tree is said with the samples.

@@ -1,11 +1,11 @@
 //! The source lines of a function with their samples, and the assembly of each.
 
 use super::named::{function, none_called};
-use crate::documents::annotated::{AnnotatedFunction, SourceInstruction, SourceLine};
-use crate::documents::report_code::EventPart;
 use crate::hot::source::Sources;
 use profile::files::SearchPaths;
 use profile::hot::{Annotated, AnnotatedLine, Profile, half_width};
+use report::documents::annotated::{AnnotatedFunction, SourceInstruction, SourceLine};
+use report::documents::report_code::EventPart;
 use std::collections::BTreeMap;
 use tma::Result;
 

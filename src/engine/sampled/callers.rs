@@ -1,8 +1,8 @@
 //! The callers and the callees of a function.
 
 use super::named::{function, none_called};
-use crate::documents::report_code::{Callees, Callers};
 use profile::hot::Profile;
+use report::documents::report_code::{Callees, Callers};
 use tma::{Error, Result};
 
 /// The callers of the function that is called so, those with most samples first, and theirs.

@@ -1,9 +1,9 @@
 //! Reports that are documents already, or of evidence, which is evaluated again.
 
 use super::code::CodeAsk;
-use crate::documents::{Report, evidence_file, report_file};
 use crate::estimate::replay;
 use crate::topdown::ImportAsk;
+use report::documents::{Report, evidence_file, report_file};
 use std::path::Path;
 use tma::error::{Error, Result};
 use tma::tables::Library;

@@ -1,10 +1,10 @@
 //! Hot blocks in isolation.
 
 use crate::block::Measurer;
-use crate::documents::report_code::Clean;
 use bench::Status;
 use isa::code::Block;
 use profile::hot::{HotBlock, Profile};
+use report::documents::report_code::Clean;
 use tma::Result;
 
 /// The block in isolation, without a call, return or indirect jump at its end.

@@ -1,13 +1,13 @@
 //! Which nodes the sampled events locate, and which event a user means by `--by`.
 
-use crate::documents::Report;
-use crate::documents::report_code::{EventFunction, EventRow};
-use crate::flame::Breakdown;
 use crate::hot::recording::described;
 use profile::counts::{Match, Names};
 use profile::event::Event;
 use profile::hot::Profile;
 use profile::recording::About;
+use report::documents::Report;
+use report::documents::report_code::{EventFunction, EventRow};
+use report::flame::Breakdown;
 use std::sync::Arc;
 use tma::error::{Error, Result, nearest};
 use tma::tables::{Library, NodeKind, Table, select};

@@ -1,10 +1,10 @@
 //! Counts that samples read → level 1 of each function.
 
 use super::located::Located;
-use crate::documents::per_function::{FunctionNode, FunctionTree, PerFunction};
-use crate::flame::Breakdown;
 use profile::counts::{Match, Names};
 use profile::hot::{FunctionReads, Profile, ReadSum, Reads};
+use report::documents::per_function::{FunctionNode, FunctionTree, PerFunction};
+use report::flame::Breakdown;
 use tma::counts::{Counts, GroupCounts, Reading};
 use tma::schedule::to_level;
 use tma::tables::{EventId, Table};
@@ -184,7 +184,7 @@ fn doubt((readings, same): (u64, u64), share: f64, mixed: f64) -> Option<String>
 }
 
 fn notes(found: &PerFunction, reads: &Reads) -> Vec<String> {
-    let interval = crate::format::seconds(found.interval_ns / 1e9);
+    let interval = report::format::seconds(found.interval_ns / 1e9);
     let share = 100.0 * found.smallest_share;
     let mut notes = vec![format!(
         "what was counted between two samples of a thread ({interval}, median) is attributed to the function of the \

@@ -6,7 +6,6 @@ use super::finished;
 use super::located::Located;
 use crate::commands::Carried;
 use crate::conclusion::conclude;
-use crate::documents::{Finding, FindingKind, Report, Source};
 use crate::hot::hottest::never_sampled;
 use crate::hot::recording;
 use crate::hot::temporary::Temporary;
@@ -19,6 +18,7 @@ use pmu::machine::{Machine, boot_id};
 use profile::hot::Busiest;
 use profile::recording::{About, Stream};
 use profile::session;
+use report::documents::{Finding, FindingKind, Report, Source};
 use std::path::Path;
 use tma::error::{Error, Result};
 use tma::tables::Library;
@@ -122,7 +122,7 @@ fn frame(path: &Path, recording: &About) -> Report {
         meaning: None,
         causes: None,
         next: Some("`tdtool record` keeps counts and samples of the same run.".to_owned()),
-        place: crate::documents::report::Place::default(),
+        place: report::documents::report::Place::default(),
     });
     report
 }

@@ -1,9 +1,9 @@
 //! Folded stacks and flame graphs of a profile, for files and pages.
 
-use crate::documents::Report;
-use crate::documents::estimate::Estimate;
-use crate::flame::{self, Breakdown};
 use profile::hot::Profile;
+use report::documents::Report;
+use report::documents::estimate::Estimate;
+use report::flame::{self, Breakdown};
 use std::path::Path;
 use tma::Result;
 

@@ -4,13 +4,13 @@
 use crate::block::Measurer;
 use crate::captured::{self, Subject};
 use crate::core_model::CoreModel;
-use crate::documents::report_code::WithValues;
 use bench::{Options, Status};
 use isa::code::Block;
 use isa::program::{Location, loop_around, read_location};
 use pmu::Command;
 use probe::capture::Stop;
 use profile::hot::HotBlock;
+use report::documents::report_code::WithValues;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

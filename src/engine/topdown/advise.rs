@@ -1,6 +1,6 @@
 //! Adds the texts of `events/nodes.toml` to findings.
 
-use crate::documents::{Finding, FindingKind};
+use report::documents::{Finding, FindingKind};
 use tma::tables::Table;
 use tma::tables::texts::Texts;
 

@@ -1,6 +1,6 @@
 //! Which nodes a report is about.
 
-use crate::documents::Selection;
+use report::documents::Selection;
 use tma::error::Result;
 use tma::schedule::{self, Budget, deepest_without_multiplexing};
 use tma::tables::{NodeId, NodeKind, PmuKind, Table, select};

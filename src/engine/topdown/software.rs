@@ -1,7 +1,7 @@
 //! Software counts under the document's names, wherever they come from.
 
-use crate::documents::Report;
 use pmu::Software;
+use report::documents::Report;
 use std::collections::BTreeMap;
 use tma::quantity::{Measured, Missing};
 use tma::tree::student_t95;

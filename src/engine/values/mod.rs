@@ -8,13 +8,13 @@
 mod places;
 mod summary;
 
-use crate::documents::count::Count;
-use crate::documents::values::ValueRow;
 use crate::subject::{self, Subject};
 use probe::bursts::{Pace, Recorded};
 use probe::count::{Counts, Wanted};
 use probe::facts::Function;
 use probe::plan::{AtEntry, LiveRegister, Wish, at_entries};
+use report::documents::count::Count;
+use report::documents::values::ValueRow;
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! What a register held at the sampled entries of a block, in few words.
 
-use crate::documents::values::{RegionShare, RegisterRow, ValueShare};
+use report::documents::values::{RegionShare, RegisterRow, ValueShare};
 use std::collections::BTreeMap;
 
 /// Most distinct values that are all listed.

@@ -11,10 +11,10 @@ use bench::Options;
 use engine::block::Notes;
 use engine::block_pair::compare;
 use engine::core_model::CoreModel;
-use engine::documents::block_pair::{BlockPair, SCHEMA};
-use engine::render::{block as render, json};
 use isa::code::{Block, Region};
 use isa::program::Location;
+use report::documents::block_pair::{BlockPair, SCHEMA};
+use report::render::{block as render, json};
 use std::process::ExitCode;
 use tma::{Error, Result};
 

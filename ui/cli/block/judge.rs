@@ -6,7 +6,7 @@ use crate::cli::code::read::file;
 use crate::cli::output::{page, print};
 use bench::Options;
 use engine::judge::judge;
-use engine::render::{json, model_errors};
+use report::render::{json, model_errors};
 use std::path::Path;
 use std::process::ExitCode;
 use tma::{Error, Result};

@@ -5,9 +5,9 @@ use super::arguments::{BlockArgs, Format};
 use crate::settings::Settings;
 use bench::Measurement;
 use engine::core_model::CoreModel;
-use engine::documents::block::BlockReport;
 use engine::predict::Predictor;
 use isa::code::parse_hex;
+use report::documents::block::BlockReport;
 use std::sync::Arc;
 use tma::{Core, Result};
 

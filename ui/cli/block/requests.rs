@@ -9,10 +9,10 @@ use crate::cli::quoted::quoted;
 use bench::{Options, Repeat};
 use engine::block::{Notes, assumed};
 use engine::captured::{self, Subject};
-use engine::files::write_whole;
-use engine::render::json;
 use isa::code::{MAX_LISTING_BYTES, Region};
 use isa::program::{Located, Location};
+use report::files::write_whole;
+use report::render::json;
 use std::path::Path;
 use tma::{Error, Result};
 

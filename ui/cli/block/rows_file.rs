@@ -2,9 +2,9 @@
 
 use crate::cli::code::read;
 use bench::batch::rows::Row;
-use engine::files::{check_output, is_stdout};
-use engine::render::block::HEADER;
 use nix::sys::resource::{Resource, getrlimit};
+use report::files::{check_output, is_stdout};
+use report::render::block::HEADER;
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -124,5 +124,5 @@ fn complete(path: &Path, rows: &[Row]) -> Result<(usize, u64)> {
         }
         _ => {}
     }
-    engine::render::block::finished(&read::file(path)?, rows)
+    report::render::block::finished(&read::file(path)?, rows)
 }

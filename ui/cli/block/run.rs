@@ -15,11 +15,11 @@ use crate::terminal;
 use bench::{Measurement, Options, Progress, Status, processors};
 use engine::block::Measurer;
 use engine::core_model::CoreModel;
-use engine::documents::block::BlockReport;
-use engine::render::block::Style;
-use engine::render::{block as render, function_blocks, function_list, json};
 use isa::code::{Block, Region};
 use pmu::perf::Signals;
+use report::documents::block::BlockReport;
+use report::render::block::Style;
+use report::render::{block as render, function_blocks, function_list, json};
 use std::process::ExitCode;
 use tma::{Error, Result};
 

@@ -3,7 +3,6 @@
 use super::read;
 use crate::cli::quoted::quoted;
 use crate::folders;
-use engine::documents::function_list::FunctionList;
 use engine::function_list;
 use engine::function_name;
 use engine::known_functions;
@@ -14,6 +13,7 @@ use isa::program::{
 };
 use profile::files::SearchPaths;
 use profile::symbols::demangle::demangle;
+use report::documents::function_list::FunctionList;
 use std::path::Path;
 use tma::{Error, ErrorKind, Result};
 

@@ -8,7 +8,7 @@ use crate::cli::output::{page, print};
 use bench::Status;
 use bench::microbench::{self, Catalog, Multiset};
 use engine::microbenched::{latencies, throughput};
-use engine::render::{json, microbench as render};
+use report::render::{json, microbench as render};
 use std::process::ExitCode;
 use tma::{Error, Result};
 

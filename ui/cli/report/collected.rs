@@ -2,11 +2,11 @@
 
 use super::arguments::ReportArgs;
 use crate::message::note;
-use engine::documents::Report;
-use engine::files::{is_stdout, not_written, write_whole};
 use engine::phases;
-use engine::render::page::page;
-use engine::render::{firefox, trace};
+use report::documents::Report;
+use report::files::{is_stdout, not_written, write_whole};
+use report::render::page::page;
+use report::render::{firefox, trace};
 use std::fs::{FileType, OpenOptions};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};

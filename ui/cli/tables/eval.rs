@@ -6,7 +6,7 @@ use crate::cli::output::print;
 use crate::message;
 use clap::Args;
 use engine::evaluated::evaluate;
-use engine::render::evaluation::{csv, remarks};
+use report::render::evaluation::{csv, remarks};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tma::Result;

@@ -3,8 +3,8 @@
 use crate::cli::global::Global;
 use crate::cli::output::print;
 use clap::{Args, ValueEnum};
-use engine::documents::identity::identity;
-use engine::render::{identity as render, json};
+use report::documents::identity::identity;
+use report::render::{identity as render, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tma::Result;

@@ -2,8 +2,8 @@
 
 use crate::cli::global::Global;
 use crate::cli::output::print_text;
-use engine::render::tables;
 use pmu::machine::choose;
+use report::render::tables;
 use std::process::ExitCode;
 use tma::Result;
 

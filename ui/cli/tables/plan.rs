@@ -3,8 +3,8 @@
 use crate::cli::global::Global;
 use crate::cli::output::print;
 use clap::{Args, ValueEnum};
-use engine::documents::table_plan::{PlanAsk, table_plan};
-use engine::render::tables;
+use report::documents::table_plan::{PlanAsk, table_plan};
+use report::render::tables;
 use std::process::ExitCode;
 use tma::Result;
 

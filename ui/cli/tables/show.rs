@@ -3,7 +3,7 @@
 use crate::cli::global::Global;
 use crate::cli::output::print_text;
 use clap::Args;
-use engine::render::tables;
+use report::render::tables;
 use std::process::ExitCode;
 use tma::Result;
 use tma::tables::select;

@@ -5,8 +5,8 @@ use super::load::Load;
 use super::matches::Wanted;
 use super::searchable::{HasFunctions, Searchable, Texts};
 use crate::keymap::Screen;
-use engine::documents::diff::Diff;
-use engine::documents::diff::code::CodeRow;
+use report::documents::diff::Diff;
+use report::documents::diff::code::CodeRow;
 use std::sync::Arc;
 
 /// A row: which one of the document.

@@ -1,9 +1,9 @@
 //! Counts shown beside the samples: exact ones of another run, or those of recorded branch stacks.
 
-use engine::documents::branches::{Branches, EventRow};
-use engine::documents::count::{Count, LoadClass, LoadRow};
-use engine::format;
 use profile::hot::{AnnotatedBlock, HotFunction};
+use report::documents::branches::{Branches, EventRow};
+use report::documents::count::{Count, LoadClass, LoadRow};
+use report::format;
 use std::collections::{BTreeMap, HashMap};
 
 /// A block's counts.

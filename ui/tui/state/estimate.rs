@@ -6,8 +6,8 @@ use super::list::List;
 use super::matches::{Wanted, matches};
 use super::searchable::{HasFunctions, Searchable, Texts};
 use crate::keymap::Screen;
-use engine::documents::estimate::{Estimate, Node, Row};
 use engine::estimate::Step;
+use report::documents::estimate::{Estimate, Node, Row};
 use std::sync::Arc;
 
 /// How far the estimate is.

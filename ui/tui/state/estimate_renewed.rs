@@ -3,7 +3,7 @@
 use super::estimate::{Estimated, Piece, ProgramRow, program_rows};
 use super::estimate_source::Source;
 use super::searchable::Searchable;
-use engine::documents::estimate::{Estimate, Row};
+use report::documents::estimate::{Estimate, Row};
 
 /// Which function, loop or block a row is of, whatever its number.
 type Place = (String, String, String);

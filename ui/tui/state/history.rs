@@ -1,7 +1,7 @@
 //! The values of nodes and software counts in the last intervals.
 
-use engine::documents::report::Place;
-use engine::documents::{NodeRow, Report};
+use report::documents::report::Place;
+use report::documents::{NodeRow, Report};
 use std::collections::{HashMap, VecDeque};
 
 /// Intervals whose values are stored.

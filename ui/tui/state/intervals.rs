@@ -1,10 +1,10 @@
 //! The intervals of a measurement over time: what they show, its phases, and the part that is in view.
 
 use super::list::List;
-use engine::documents::Report;
-use engine::documents::phases::Phase;
-use engine::documents::series::{Interval, Series};
 use engine::phases;
+use report::documents::Report;
+use report::documents::phases::Phase;
+use report::documents::series::{Interval, Series};
 
 /// Intervals that are kept; of a longer measurement the last ones.
 const MOST: usize = 4096;

@@ -1,7 +1,7 @@
 //! Recorded samples of loads, beside the samples of code.
 
-use engine::documents::loads::{self, EventRow, LoadRow};
 use profile::hot::HotFunction;
+use report::documents::loads::{self, EventRow, LoadRow};
 use std::collections::{BTreeMap, HashMap};
 
 /// The samples of a load, or of several.
@@ -139,7 +139,7 @@ impl LoadSamples {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::documents::loads::{LevelsRow, VariableOf};
+    use report::documents::loads::{LevelsRow, VariableOf};
 
     /// By hand: (10 × 400 + 30 × 40) / 40 cycles; 10 of 40 samples from memory.
     #[test]

@@ -3,9 +3,9 @@
 use super::history::History;
 use super::list::List;
 use super::tree_rows::{Arrangement, TreeRow, rows};
-use engine::documents::explanations::{Explanation, Explanations};
-use engine::documents::report::Place;
-use engine::documents::{NodeRow, Report};
+use report::documents::explanations::{Explanation, Explanations};
+use report::documents::report::Place;
+use report::documents::{NodeRow, Report};
 use std::collections::HashMap;
 use std::sync::Arc;
 

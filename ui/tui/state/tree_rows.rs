@@ -1,7 +1,7 @@
 //! The rows of the tree: ordered, filtered, and without what is collapsed.
 
 use super::matches::matches;
-use engine::documents::NodeRow;
+use report::documents::NodeRow;
 use std::collections::{HashMap, HashSet};
 
 /// Deepest level that is shown; a document with a cycle of parents ends there.

@@ -6,9 +6,9 @@ use crate::keymap::{Edit, Keymap};
 use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::state::{Counts, Loads, SampleFilter, Searchable, State};
 use crate::tui::update::update;
-use engine::documents::branches::{Branches, EventRow};
-use engine::documents::loads;
 use profile::hot::Thread;
+use report::documents::branches::{Branches, EventRow};
+use report::documents::loads;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

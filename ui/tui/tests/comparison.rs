@@ -6,11 +6,11 @@ use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::look::Look;
 use crate::tui::state::{Searchable, State};
 use crate::tui::update::update;
-use engine::documents::diff::code::{CodeDiff, CodeRow, Matched};
-use engine::documents::diff::row::Side;
-use engine::documents::diff::{Diff, DiffRow, diff};
-use engine::documents::estimate::{Bottleneck, Part};
-use engine::documents::{Report, Source};
+use report::documents::diff::code::{CodeDiff, CodeRow, Matched};
+use report::documents::diff::row::Side;
+use report::documents::diff::{Diff, DiffRow, diff};
+use report::documents::estimate::{Bottleneck, Part};
+use report::documents::{Report, Source};
 
 /// Times of a row in A and B with an error of 10 ms each.
 fn time(name: &str, a: Option<f64>, b: Option<f64>) -> DiffRow {

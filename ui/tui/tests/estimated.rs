@@ -7,8 +7,8 @@ use crate::keymap::Screen;
 use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::state::{Searchable, State};
 use crate::tui::update::update;
-use engine::documents::Report;
-use engine::documents::estimate::{Bottleneck, Part};
+use report::documents::Report;
+use report::documents::estimate::{Bottleneck, Part};
 
 #[test]
 fn from_the_program_to_the_instructions_and_a_measured_block() {

@@ -7,14 +7,14 @@ use crate::tui::action::{Action, BackgroundResult};
 use crate::tui::look::Look;
 use crate::tui::state::{Searchable, State};
 use crate::tui::update::update;
-use bench::explain::Class;
-use engine::documents::Source;
-use engine::documents::count::LevelShare;
-use engine::documents::estimate::{
+use bench::Class;
+use report::documents::Source;
+use report::documents::count::LevelShare;
+use report::documents::estimate::{
     Bottleneck, Estimate, Part, Parts, Row, Run, Share, ShareSource,
 };
-use engine::documents::estimate_code::{Causes, Instruction};
-use engine::documents::estimate_lines::SourceLine;
+use report::documents::estimate_code::{Causes, Instruction};
+use report::documents::estimate_lines::SourceLine;
 use std::collections::BTreeMap;
 
 fn share(value: f64, source: ShareSource) -> Share {

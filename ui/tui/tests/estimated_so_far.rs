@@ -7,9 +7,9 @@ use crate::keymap::Screen;
 use crate::tui::action::{BackgroundResult, Effect};
 use crate::tui::look::Look;
 use crate::tui::state::{Searchable, State};
-use engine::documents::Source;
-use engine::documents::estimate::{Bottleneck, Estimate};
 use engine::estimate::Step;
+use report::documents::Source;
+use report::documents::estimate::{Bottleneck, Estimate};
 
 #[test]
 fn without_a_pmu_one_key_estimates_and_the_estimate_becomes_the_first_screen() {

@@ -6,13 +6,13 @@ use crate::tui::action::{Action, BackgroundResult};
 use crate::tui::look::Look;
 use crate::tui::state::{Searchable, State};
 use crate::tui::update::update;
-use engine::documents::explanations::Explanation;
-use engine::documents::report::{CountRow, Place};
-use engine::documents::{NodeRow, Report, Source};
 use profile::files::Gap;
 use profile::hot::{
     Annotated, AnnotatedBlock, AnnotatedLine, HotBlock, HotFunction, Skid, Summary,
 };
+use report::documents::explanations::Explanation;
+use report::documents::report::{CountRow, Place};
+use report::documents::{NodeRow, Report, Source};
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -64,7 +64,7 @@ fn a_frame_of_100_000_estimated_functions_costs_what_one_of_1000_does() {
         let mut state = sampled();
         let mut many = estimate();
         let first = many.functions[0].clone();
-        let one = |i: usize| engine::documents::estimate::Row {
+        let one = |i: usize| report::documents::estimate::Row {
             name: format!("function_{i}"),
             start: format!("{i:#x}"),
             ..first.clone()

@@ -5,7 +5,7 @@ use super::typing::{arrives, picture, types};
 use crate::tui::action::{Action, BackgroundResult, Effect};
 use crate::tui::state::{SampleFilter, Searchable, State};
 use crate::tui::update::update;
-use engine::documents::{Report, Source};
+use report::documents::{Report, Source};
 
 /// Twenty seconds that are bound by the back end, ten that are not, ten as before.
 pub fn phased(state: &mut State) {

@@ -245,7 +245,7 @@ fn code_that_arrives_late_is_not_shown_for_another_function() {
 #[test]
 fn a_recording_without_counts_opens_with_its_functions() {
     let mut state = State::new(Screen::Tree, Look::default());
-    let empty = engine::documents::Report::new(engine::documents::Source::Imported);
+    let empty = report::documents::Report::new(report::documents::Source::Imported);
     arrives(&mut state, BackgroundResult::Report(Box::new(empty)));
     arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(hot())));
     assert_eq!(state.path, [Screen::Tree, Screen::Functions]);
@@ -255,7 +255,7 @@ fn a_recording_without_counts_opens_with_its_functions() {
 fn without_a_pmu_nodes_have_the_reason_and_software_counts_are_shown() {
     let mut state = State::new(Screen::Tree, Look::default());
     let mut bare = report();
-    bare.source = engine::documents::Source::NoPmu;
+    bare.source = report::documents::Source::NoPmu;
     for node in &mut bare.nodes {
         node.value = None;
         node.error = None;

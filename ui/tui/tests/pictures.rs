@@ -86,7 +86,7 @@ fn block() {
 #[test]
 fn loads_are_beside_the_code() {
     use crate::tui::state::Loads;
-    use engine::documents::loads::{EventRow, LevelsRow, LoadRow, Loads as Document, VariableOf};
+    use report::documents::loads::{EventRow, LevelsRow, LoadRow, Loads as Document, VariableOf};
     let load = LoadRow {
         module: "/usr/bin/matmul".into(),
         address: "0x1953".into(),

@@ -2,7 +2,7 @@
 
 use crate::keymap::Screen;
 use crate::tui::state::{Load, Searchable, State};
-use engine::documents::diff::Diff;
+use report::documents::diff::Diff;
 
 /// The comparison is here, or will not be.
 pub fn arrived(state: &mut State, result: Result<Box<Searchable<Diff>>, String>) {

@@ -6,7 +6,7 @@ use crate::tui::action::Effect;
 use crate::tui::state::{EstimateJob, Piece, Searchable, ShownBlock, State};
 use crate::tui::view::{SEVERAL_PATHS, estimate_lines, layout};
 use engine::block::{Notes, assumed};
-use engine::documents::estimate::Estimate;
+use report::documents::estimate::Estimate;
 
 /// There is no PMU: the samples are the first screen. What is estimated is a command that has ended.
 pub fn not_counted(state: &mut State, is_command: bool) {

@@ -4,8 +4,8 @@ use super::{comparison, estimate, measure};
 use crate::keymap::Screen;
 use crate::tui::action::{BackgroundResult, Effect};
 use crate::tui::state::{EstimateJob, Job, Load, Progress, Searchable, State, is_same};
-use engine::documents::Report;
 use profile::hot::{HotFunction, Summary};
+use report::documents::Report;
 
 /// Puts a result into the state.
 pub fn take(state: &mut State, result: BackgroundResult, effects: &mut Vec<Effect>) {

@@ -4,8 +4,8 @@ use crate::keymap::{Command, Screen};
 use crate::tui::action::Effect;
 use crate::tui::state::{Ask, BlockRow, Job, Prompt, State};
 use crate::tui::view;
-use engine::documents::shown::{self, Functions};
-use engine::render::json;
+use report::documents::shown::{self, Functions};
+use report::render::json;
 use std::path::PathBuf;
 
 /// Maximum bytes to copy: less than the limits of xterm, kitty and tmux.

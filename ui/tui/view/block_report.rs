@@ -4,7 +4,7 @@ use super::paragraphs::Paragraphs;
 use crate::keymap::Command;
 use crate::tui::state::{Job, Line, State};
 use crate::tui::tone::Tone;
-use engine::render::block::{self, Style, Weight};
+use report::render::block::{self, Style, Weight};
 
 /// Columns from which the bytes of instructions and long bars have room.
 const WIDE: usize = 70;

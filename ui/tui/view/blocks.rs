@@ -9,11 +9,11 @@ use crate::tui::state::{
 };
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, fit_right, width};
-use engine::format;
 use profile::hot::{AnnotatedBlock, AnnotatedLine, HotFunction};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use report::format;
 
 /// Columns from which there are bars.
 const WITH_BARS: usize = 70;

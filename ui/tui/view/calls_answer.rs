@@ -3,8 +3,8 @@
 use super::names;
 use crate::keymap::Command;
 use crate::tui::state::State;
-use engine::format;
 use profile::hot::SELF;
+use report::format;
 
 /// What most chains lack.
 const CUT: &str = " Most call chains end after one caller: the program keeps no frame pointers \

@@ -9,11 +9,11 @@ use crate::tui::look::Look;
 use crate::tui::state::{ComparedRow, Load, State};
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, fit_middle, fit_right};
-use engine::documents::diff::code::CodeRow;
-use engine::render::diff::{gain, plain};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use report::documents::diff::code::CodeRow;
+use report::render::diff::{gain, plain};
 
 /// Titles above the bars: Retiring, Bad Speculation, Frontend, Backend, and what is unexplained.
 const PARTS: [&str; 5] = ["Ret", "Spec", "Fe", "Be", "?"];

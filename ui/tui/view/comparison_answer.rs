@@ -3,8 +3,8 @@
 use super::names;
 use crate::keymap::{Command, Screen};
 use crate::tui::state::{ComparedRow, State};
-use engine::documents::diff::code::CodeRow;
-use engine::render::diff::{place, sentence};
+use report::documents::diff::code::CodeRow;
+use report::render::diff::{place, sentence};
 
 /// What changed in the row at the cursor, and what both sides are.
 pub fn answer(state: &State) -> String {

@@ -6,11 +6,11 @@ use super::put::put;
 use crate::tui::state::State;
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, width, wrap};
-use engine::documents::{NodeRow, Report, software_name};
-use engine::format;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use report::documents::{NodeRow, Report, software_name};
+use report::format;
 
 /// Columns of the labels.
 const LABEL: usize = 9;

@@ -10,10 +10,10 @@ use crate::tui::look::Look;
 use crate::tui::state::{ProgramRow, State};
 use crate::tui::tone::Tone;
 use crate::tui::width::fit;
-use engine::documents::estimate::{Estimate, Row};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
+use report::documents::estimate::{Estimate, Row};
 
 /// Draws a screen of the estimate.
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {

@@ -3,9 +3,9 @@
 use super::{info, names};
 use crate::keymap::{Command, Screen};
 use crate::tui::state::{EstimateJob, ProgramRow, SourceRow, State};
-use engine::documents::estimate::{Bottleneck, Estimate, Row};
-use engine::documents::estimate_lines::SourceLine;
-use engine::format;
+use report::documents::estimate::{Bottleneck, Estimate, Row};
+use report::documents::estimate_lines::SourceLine;
+use report::format;
 
 /// The bottleneck of what the cursor is on, and the next step.
 pub fn answer(state: &State) -> String {

@@ -8,9 +8,9 @@ use crate::tui::look::Look;
 use crate::tui::state::{Line, Piece, State};
 use crate::tui::tone::Tone;
 use crate::tui::width::fit_right;
-use engine::documents::estimate::{Part, Row};
-use engine::documents::estimate_code::Instruction;
-use engine::format;
+use report::documents::estimate::{Part, Row};
+use report::documents::estimate_code::Instruction;
+use report::format;
 
 /// Columns of the labels.
 const LABEL: usize = 16;

@@ -6,9 +6,9 @@ use crate::tui::look::Look;
 use crate::tui::state::Piece;
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, fit_middle, fit_right, width};
-use engine::documents::estimate::{Bottleneck, Node, Parts, Row};
-use engine::format::{self, percent_bounds};
 use ratatui::text::{Line, Span};
+use report::documents::estimate::{Bottleneck, Node, Parts, Row};
+use report::format::{self, percent_bounds};
 
 /// The titles above five bars of so many cells each.
 pub fn bar_titles(cells: usize) -> String {

@@ -6,8 +6,8 @@ use super::estimate_row::Columns;
 use crate::tui::state::{SourceRow, State};
 use crate::tui::tone::Tone;
 use crate::tui::width::fit;
-use engine::documents::estimate::Row;
 use ratatui::text::Line;
+use report::documents::estimate::Row;
 
 /// The titles above the lines.
 pub fn titles(columns: usize) -> String {

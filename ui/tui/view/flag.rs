@@ -1,7 +1,7 @@
 //! Why a node is flagged, or not.
 
 use crate::tui::state::State;
-use engine::documents::NodeRow;
+use report::documents::NodeRow;
 
 /// Deepest chain of parents that is followed; a document may have a cycle.
 const DEEPEST: usize = 32;

@@ -7,11 +7,11 @@ use super::{head, headline, info, names};
 use crate::tui::state::{Load, State};
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, fit_middle, fit_right};
-use engine::format;
 use profile::hot::{HotFunction, Summary};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use report::format;
 
 /// Draws the screen.
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {

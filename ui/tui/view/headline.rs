@@ -3,9 +3,9 @@
 use super::names;
 use crate::keymap::{Command, Screen};
 use crate::tui::state::State;
-use engine::documents::report::{FindingKind, Place};
-use engine::documents::{NodeRow, Report, Source};
-use engine::format;
+use report::documents::report::{FindingKind, Place};
+use report::documents::{NodeRow, Report, Source};
+use report::format;
 
 /// The sentence of the screen that is shown; empty where there is nothing to say yet.
 pub fn headline(state: &State) -> String {

@@ -3,8 +3,8 @@
 use crate::keymap::Command;
 use crate::tui::state::{EstimateJob, Order, State, WITH_LINES};
 use engine::estimate::Step;
-use engine::format;
 use profile::hot::Skid;
+use report::format;
 
 /// The samples that the functions are of.
 pub fn functions(state: &State) -> String {

@@ -5,13 +5,13 @@ use super::put::put_row;
 use crate::tui::look::Look;
 use crate::tui::state::{State, mean};
 use crate::tui::tone::Tone;
-use engine::documents::phases::Phase;
-use engine::documents::series::{Interval, Series};
-use engine::format;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
+use report::documents::phases::Phase;
+use report::documents::series::{Interval, Series};
+use report::format;
 use std::cmp::Ordering;
 
 /// What the parts of a stack are drawn with, from below; the same in ASCII.
@@ -148,7 +148,7 @@ fn marks(state: &State, buffer: &mut Buffer, area: Rect, view: (f64, f64)) {
 
 /// A phase: when, and its means.
 fn line(look: Look, row: usize, phase: &Phase) -> Line<'static> {
-    let value = |of: &engine::documents::phases::PhaseValue| match (of.value, of.is_share) {
+    let value = |of: &report::documents::phases::PhaseValue| match (of.value, of.is_share) {
         (Some(value), true) => format!("{} {:.1} %", of.label, 100.0 * value),
         (Some(value), false) => format!("{} {}", of.label, format::number(value)),
         (None, _) => format!("{} not measured", of.label),

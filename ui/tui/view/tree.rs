@@ -6,9 +6,9 @@ use super::tree_head;
 use crate::tui::state::{Progress, State, TreeRow};
 use crate::tui::tone::Tone;
 use crate::tui::width::{fit, fit_right, width};
-use engine::documents::NodeRow;
 use ratatui::buffer::Buffer;
 use ratatui::text::{Line, Span};
+use report::documents::NodeRow;
 
 /// Widest bar.
 const BAR: usize = 20;

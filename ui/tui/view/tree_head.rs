@@ -5,11 +5,11 @@ use super::{head, headline};
 use crate::tui::state::State;
 use crate::tui::tone::Tone;
 use crate::tui::width::fit;
-use engine::documents::{Report, Source, software_name};
-use engine::format;
-use engine::render::report::text::{SHORT_INFOS, short_label};
 use ratatui::buffer::Buffer;
 use ratatui::text::Line;
+use report::documents::{Report, Source, software_name};
+use report::format;
+use report::render::report::text::{SHORT_INFOS, short_label};
 
 /// Draws them; on a small screen only the metrics.
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {

@@ -3,10 +3,10 @@
 use super::allocators::Allocators;
 use super::live::Live;
 use super::names::Names;
-use crate::documents::count::{AllocatedAt, AllocationSite, LoadMemory};
 use probe::bursts::{Heap, Recorded};
 use probe::facts::Call;
 use probe::plan::What;
+use report::documents::count::{AllocatedAt, AllocationSite, LoadMemory};
 use std::collections::{BTreeMap, HashMap};
 
 /// What was found.

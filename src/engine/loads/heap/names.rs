@@ -2,11 +2,11 @@
 //! library that allocates itself nor in the standard library of C++ or Rust.
 
 use super::allocators::Allocators;
-use crate::documents::count::AllocationSite;
 use probe::bursts::{Caller, Heap};
 use profile::address_space::ModuleAddress;
 use profile::module::{Module, ModuleKind};
 use profile::symbols::Symbols;
+use report::documents::count::AllocationSite;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 

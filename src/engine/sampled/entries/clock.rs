@@ -1,10 +1,10 @@
 //! What a share of the samples means in time and cycles.
 
-use crate::documents::Report;
 use bench::{BlockMeasurer, Options};
 use pmu::perf::tsc_hz_here;
 use profile::event::EventKind;
 use profile::hot::Profile;
+use report::documents::Report;
 use tma::error::Result;
 
 /// What share of time means in seconds and cycles.

@@ -4,10 +4,10 @@ use super::clock::Clock;
 use super::count_ask::CountAsk;
 use super::plausible::contradiction;
 use super::probed::probed;
-use crate::documents::Report;
 use pmu::perf::Signals;
 use pmu::{Command, Target};
 use profile::hot::{HotBlock, Profile};
+use report::documents::Report;
 use tma::error::{Error, Result};
 
 /// Called with the number of counted blocks and of all.

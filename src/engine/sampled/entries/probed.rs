@@ -3,10 +3,10 @@
 
 use super::count_ask::CountAsk;
 use super::same_end::cut_short;
-use crate::documents::Report;
 use pmu::perf::Signals;
 use probe::count::{Counts, FunctionCounts, Wanted, count, count_process};
 use profile::hot::{HotBlock, Profile};
+use report::documents::Report;
 use std::fmt::Display;
 use std::ops::Range;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Whether a further run ended like the one that was sampled.
 
-use crate::documents::{Exit, Report};
+use report::documents::{Exit, Report};
 
 /// Why a run is not like the one that was sampled, so that its counts say nothing of that.
 pub(super) fn cut_short(

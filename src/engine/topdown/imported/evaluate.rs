@@ -3,12 +3,12 @@
 use super::ask::ImportAsk;
 use super::level::{deepest_complete, next_level};
 use super::which_table::{choice, nothing_read, sibling};
-use crate::documents::report::Unread;
-use crate::documents::{self, Report, Source};
 use crate::topdown::advise::advise;
 use crate::topdown::{software, target};
 use profile::counts::{self, Imported, Over, Recording};
 use profile::session::NO_SAMPLES;
+use report::documents::report::Unread;
+use report::documents::{self, Report, Source};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use tma::tree::Evaluator;
 /// A file that cannot be read or understood; counts that no table, or not the forced one, fits.
 ///
 /// ```
-/// use engine::render::report::text::{Style, render};
+/// use report::render::report::text::{Style, render};
 /// use engine::topdown::{ImportAsk, imported};
 ///
 /// let folder = tempfile::tempdir()?;

@@ -1,9 +1,9 @@
 //! A live measurement: the question, updates while it runs, and the outcome.
 
-use crate::documents::Report;
 use crate::topdown::choose::Ask;
 use pmu::machine::Finding;
 use pmu::{Aggregate, Command, Control, Exit, Target};
+use report::documents::Report;
 use std::sync::Arc;
 use std::time::Duration;
 use tma::{Core, Error};
@@ -122,8 +122,8 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::documents::Source;
-    use crate::documents::report::NodeRow;
+    use report::documents::Source;
+    use report::documents::report::NodeRow;
 
     #[test]
     fn a_tree_without_a_counted_node_of_level_1_is_not_what_was_required() {

@@ -3,10 +3,10 @@
 use super::ask::{LiveAsk, Update};
 use super::conclude::interval_report;
 use super::cores::CountedCore;
-use crate::documents::Source;
 use pmu::machine::Machine;
 use pmu::perf::{NoHooks, RunHooks};
 use pmu::{CorePlan, Interval, Measurement, Progress, Request, perf};
+use report::documents::Source;
 use tma::error::Result;
 use tma::tree::Evaluator;
 

@@ -2,12 +2,12 @@
 
 use super::ask::{LiveAsk, Outcome};
 use super::cores::CountedCore;
-use crate::documents::{self, Report, Source};
 use crate::topdown::advise::advise;
 use crate::topdown::target::{named, words};
 use crate::topdown::{repeats, software};
 use pmu::machine::Finding;
 use pmu::{Interval, Measurement, Target};
+use report::documents::{self, Report, Source};
 use tma::counts::Counts;
 use tma::tables::Const;
 use tma::tree::Evaluator;

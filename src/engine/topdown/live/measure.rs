@@ -5,9 +5,9 @@ use super::collect::{NoObserver, Observer, collect_beside};
 use super::conclude::conclude;
 use super::cores::{CountedCore, choose_tables, prepare};
 use super::drilldown;
-use crate::documents::Source;
 use pmu::machine::{Finding, Machine};
 use pmu::perf::{NoHooks, RunHooks};
+use report::documents::Source;
 use tma::error::Result;
 use tma::tables::Library;
 

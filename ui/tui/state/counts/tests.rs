@@ -1,12 +1,12 @@
 //! Counts of documents made by hand.
 
 use super::*;
-use engine::documents::branches;
-use engine::documents::count::{
+use profile::hot::HotBlock;
+use report::documents::branches;
+use report::documents::count::{
     AllocatedAt, AllocationSite, BlockRow, EdgeRow, LevelShare, LoadLatency, LoadMemory, LoopRow,
     Trips,
 };
-use profile::hot::HotBlock;
 
 fn words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()

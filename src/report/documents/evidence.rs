@@ -4,7 +4,7 @@
 use super::count::Count;
 use super::estimate::Run;
 use super::report::Report;
-use bench::explain::Class;
+use bench::Class;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Numbers and places as every renderer and every finding writes them.
 //!
 //! ```
-//! use engine::format;
+//! use report::format;
 //!
 //! assert_eq!(format::share(Some(0.234), Some(0.012)), "23.4 % ±1.2");
 //! assert_eq!(format::share(None, None), "not measured");

@@ -1,6 +1,6 @@
 //! The part of a report about code: the hottest functions and blocks.
 
-use bench::explain::Class;
+use bench::Class;
 use profile::hot::{
     Busiest, CallNode, Caller, EventShare, HotBlock, HotFunction, HotLine, HotLoop,
 };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// A message of protocol buffers (protobuf.dev/programming-guides/encoding): only what profile.proto needs.
 #[derive(Default)]
-pub(crate) struct Message(pub(crate) Vec<u8>);
+pub struct Message(pub Vec<u8>);
 
 impl Message {
     fn varint(&mut self, mut value: u64) {
@@ -16,7 +16,7 @@ impl Message {
     }
 
     /// A number; 0 is the default and left out.
-    pub(crate) fn number(&mut self, field: u64, value: u64) {
+    pub fn number(&mut self, field: u64, value: u64) {
         if value != 0 {
             self.varint(field << 3);
             self.varint(value);
@@ -24,21 +24,21 @@ impl Message {
     }
 
     /// Numbers of type int64 in one field.
-    pub(crate) fn packed(&mut self, field: u64, values: impl Iterator<Item = u64>) {
+    pub fn packed(&mut self, field: u64, values: impl Iterator<Item = u64>) {
         let mut all = Self::default();
         values.for_each(|value| all.varint(value.min(i64::MAX as u64)));
         self.bytes(field, &all.0);
     }
 
     /// Bytes, a text or a message.
-    pub(crate) fn bytes(&mut self, field: u64, bytes: &[u8]) {
+    pub fn bytes(&mut self, field: u64, bytes: &[u8]) {
         self.varint(field << 3 | 2);
         self.varint(bytes.len() as u64);
         self.0.extend_from_slice(bytes);
     }
 
     /// A message of numbers.
-    pub(crate) fn message(&mut self, field: u64, of: &[(u64, u64)]) {
+    pub fn message(&mut self, field: u64, of: &[(u64, u64)]) {
         let mut inner = Self::default();
         of.iter().for_each(|(field, value)| inner.number(*field, *value));
         self.bytes(field, &inner.0);
@@ -46,26 +46,26 @@ impl Message {
 }
 
 /// The strings of a profile; the first is empty.
-pub(crate) struct Strings {
+pub struct Strings {
     all: Vec<String>,
     numbers: HashMap<String, u64>,
 }
 
 impl Strings {
     /// Only the empty one.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let mut strings = Self { all: Vec::new(), numbers: HashMap::new() };
         strings.number("");
         strings
     }
 
     /// Writes all as a repeated field.
-    pub(crate) fn write(&self, field: u64, out: &mut Message) {
+    pub fn write(&self, field: u64, out: &mut Message) {
         self.all.iter().for_each(|text| out.bytes(field, text.as_bytes()));
     }
 
     /// The number of a text.
-    pub(crate) fn number(&mut self, text: &str) -> u64 {
+    pub fn number(&mut self, text: &str) -> u64 {
         if let Some(number) = self.numbers.get(text) {
             return *number;
         }

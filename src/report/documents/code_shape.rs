@@ -6,7 +6,7 @@ const ADDRESS: u64 = 0x1000;
 /// Instructions without addresses, separated by `; `.
 ///
 /// ```
-/// use engine::documents::code_shape::shape;
+/// use report::documents::code_shape::shape;
 ///
 /// let of = |text: &[&str]| shape(text.iter().copied());
 /// assert_eq!(of(&["add rax,[rip+2f10h]", "jne 0x1140"]), of(&["add rax,[rip+2e08h]", "jne 0x1150"]));

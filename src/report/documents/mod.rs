@@ -77,7 +77,7 @@ pub mod function_list;
 pub mod identity;
 mod load_data;
 pub mod loads;
-pub(crate) mod measured_command;
+pub mod measured_command;
 pub mod microbench;
 pub mod model_errors;
 pub mod per_function;

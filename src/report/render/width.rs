@@ -17,7 +17,7 @@ pub struct Page {
 
 /// How much a cell of a row is worth: on a narrow page the least worth are left out first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Worth {
+pub enum Worth {
     /// Shown on wide pages only.
     Little,
     /// Left out on narrow pages.
@@ -27,13 +27,16 @@ pub(crate) enum Worth {
 }
 
 /// A cell: its worth, and its text with the gap before it, as wide in all rows of a table.
-pub(crate) type Cell = (Worth, String);
+pub type Cell = (Worth, String);
 
-/// What follows the cells of a row: an address or range, a name that may lose its middle, and what is known of it.
+/// What follows the cells of a row.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Subject<'a> {
+pub struct Subject<'a> {
+    /// Address or range.
     pub place: &'a str,
+    /// Name; its middle may be left out.
     pub name: &'a str,
+    /// What is known of it.
     pub after: &'a str,
 }
 
@@ -49,7 +52,7 @@ impl Page {
     }
 
     /// Whether the page has no room for this many columns.
-    pub(crate) fn is_below(self, columns: usize) -> bool {
+    pub fn is_below(self, columns: usize) -> bool {
         self.width.is_some_and(|width| width < columns)
     }
 
@@ -62,7 +65,7 @@ impl Page {
     }
 
     /// A name with at most `most` columns, on a page that is one of a terminal.
-    pub(crate) fn cut(self, name: &str, most: usize) -> String {
+    pub fn cut(self, name: &str, most: usize) -> String {
         match self.width {
             Some(_) => elided(name, most),
             None => name.to_owned(),
@@ -70,7 +73,7 @@ impl Page {
     }
 
     /// Adds a heading, or a row of a table.
-    pub(crate) fn row(self, out: &mut String, cells: &[Cell], subject: Subject<'_>) {
+    pub fn row(self, out: &mut String, cells: &[Cell], subject: Subject<'_>) {
         let before: String = self.kept(cells).map(|(_, text)| text.as_str()).collect();
         let Subject { place, name, after } = subject;
         let room = |place: &str| {

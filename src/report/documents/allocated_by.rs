@@ -9,7 +9,7 @@ const LEAST: f64 = 0.005;
 
 /// What the addresses of a load are of: `97 % malloc in build, list.c:14; 3 % other`. None if nothing of it was
 /// allocated.
-pub(crate) fn memory(all: &[AllocationSite], of: &LoadMemory) -> Option<String> {
+pub fn memory(all: &[AllocationSite], of: &LoadMemory) -> Option<String> {
     if of.sites.is_empty() && of.unknown <= 0.0 {
         return None;
     }

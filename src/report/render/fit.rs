@@ -5,7 +5,7 @@ const HANGING: usize = 4;
 
 /// `text` with lines of at most `width` columns: longer ones are wrapped between words, the next line indented;
 /// longer words lose their middle. Commands of tdtool stay whole, so that they can be copied. Attributes of terminals (`ESC [ … m`) take no column.
-pub(crate) fn fit(text: &str, width: usize) -> String {
+pub fn fit(text: &str, width: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
@@ -23,7 +23,7 @@ fn is_command(line: &str) -> bool {
 }
 
 /// `name` with at most `most` characters: names of C++ and Rust differ at both ends, so the middle is left out.
-pub(crate) fn elided(name: &str, most: usize) -> String {
+pub fn elided(name: &str, most: usize) -> String {
     let length = name.chars().count();
     if length <= most {
         return name.to_owned();
@@ -68,7 +68,7 @@ fn shortened(word: &str, most: usize) -> String {
 }
 
 /// Columns that a line takes.
-pub(crate) fn columns(line: &str) -> usize {
+pub fn columns(line: &str) -> usize {
     let mut in_attribute = false;
     let shown = line.chars().filter(|c| {
         let was = in_attribute;

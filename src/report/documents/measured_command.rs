@@ -51,7 +51,7 @@ const WITH_VALUE: [&str; 26] = [
 ];
 
 /// The command that was measured; empty where that cannot be told, or it only timed the measurement of something else.
-pub(crate) fn measured(report: &Report) -> &[String] {
+pub fn measured(report: &Report) -> &[String] {
     let command = report.measured_command().unwrap_or_default();
     if report.target.is_some() { command } else { recorded(command) }
 }
@@ -92,7 +92,7 @@ fn is_program(word: &str) -> bool {
 }
 
 /// The file that a command runs.
-pub(crate) fn found(program: &str, rest: &[String]) -> Option<PathBuf> {
+pub fn found(program: &str, rest: &[String]) -> Option<PathBuf> {
     let line: Vec<OsString> = std::iter::once(program)
         .chain(rest.iter().map(String::as_str))
         .map(OsString::from)

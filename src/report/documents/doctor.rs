@@ -85,7 +85,7 @@ pub struct PmuInfo {
 
 impl Document {
     /// What `machine` is, with its tables and findings.
-    pub(crate) fn new(
+    pub fn new(
         machine: &Machine,
         tables: Vec<TableInfo>,
         identity: identity::Document,
@@ -131,7 +131,7 @@ impl Document {
 
 impl TableInfo {
     /// A table as it is used on `machine`.
-    pub(crate) fn new(table: &Table, chosen: &TableMatch, machine: &Machine) -> Self {
+    pub fn new(table: &Table, chosen: &TableMatch, machine: &Machine) -> Self {
         let counters = &table.counters;
         let smt = machine.topology.smt;
         Self {

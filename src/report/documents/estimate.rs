@@ -3,7 +3,7 @@
 
 use super::estimate_code::Instruction;
 use super::estimate_lines::SourceLine;
-use bench::explain::Class;
+use bench::Class;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
