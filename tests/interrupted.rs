@@ -63,6 +63,19 @@ fn a_signal_while_functions_are_analysed_ends_the_count() {
     assert!(document["notes"].to_string().contains("interrupted"), "{document:#}");
 }
 
+/// Ctrl-C twice, as `timeout` sends it, too: the command ignores the first and is ended by the second.
+#[test]
+fn a_second_signal_is_not_noted_again() {
+    let folder = Folder::new();
+    let session = folder.file("a.session");
+    let script = "trap '' INT; kill -INT $PPID; sleep 0.3; kill -INT $PPID; exec sleep 5";
+    for asked in [&["report", "--no-code"][..], &["record", "--no-samples", "-o", &session]] {
+        let ran = tdtool(asked.iter().chain(&["--", "sh", "-c", script]));
+        assert_eq!(ran.code(), Some(130), "{}", ran.stderr);
+        assert_eq!(ran.stderr.matches("note:  interrupted").count(), 1, "{}", ran.stderr);
+    }
+}
+
 #[test]
 fn a_recording_that_is_not_there_is_named_with_how_to_make_it() {
     let folder = Folder::new();

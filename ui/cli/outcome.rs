@@ -14,6 +14,13 @@ pub fn status(outcome: &Outcome) -> u8 {
     u8::try_from(code & 0xff).unwrap_or(1)
 }
 
+/// Notes once what becomes of an interrupted measurement: a further signal only ends the command sooner.
+pub fn note_interrupted(is_noted: &mut bool, text: &str) {
+    if !std::mem::replace(is_noted, true) {
+        message::note(text);
+    }
+}
+
 /// Prints why there is no tree, if there is none, and what to do; `tdtool doctor` has the rest.
 pub fn note_blocked(outcome: &Outcome) {
     if let Some(finding) = &outcome.blocked {

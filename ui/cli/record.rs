@@ -2,7 +2,7 @@
 
 use super::global::Global;
 use super::measure::{MEASUREMENT, MeasureArgs, usage};
-use super::outcome::{note_blocked, note_unused, status};
+use super::outcome::{note_blocked, note_interrupted, note_unused, status};
 use super::progress::Clock;
 use super::quoted::quoted;
 use crate::folders;
@@ -151,9 +151,11 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
     };
     let sample = args.sample.ask();
     let output = args.output.clone().unwrap_or_else(|| unused(Path::new(""), &tma::date::now()));
+    let mut is_noted = false;
     let on_update = &mut |update| {
         if let Update::Interrupted(_) = update {
-            note("interrupted; the session holds the measurement so far");
+            let what = "interrupted; the session holds the measurement so far";
+            note_interrupted(&mut is_noted, what);
         }
     };
     let is_seen = !args.command.is_empty() && std::io::stdout().is_terminal();

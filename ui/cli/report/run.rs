@@ -5,7 +5,7 @@ use super::destination::Destination;
 use super::estimate_ask::{NotKept, WINDOW, estimate_ask, estimated, keep_in};
 use super::regions;
 use crate::cli::global::Global;
-use crate::cli::outcome::{note_blocked, note_remedy, note_unused, status};
+use crate::cli::outcome::{note_blocked, note_interrupted, note_remedy, note_unused, status};
 use crate::cli::progress::{Clock, Progress};
 use crate::cli::reading::reading;
 use crate::folders;
@@ -124,7 +124,7 @@ fn of_measurement(
     if let Some(code) = &mut code {
         code.command.clone_from(&ask.command);
     }
-    let mut failed = None;
+    let (mut failed, mut is_noted) = (None, false);
     let sample = SampleAsk {
         call_chains: match args.collects() || args.code.wants_chains() {
             true => CallChains::FramePointers,
@@ -139,7 +139,7 @@ fn of_measurement(
     let code = code.as_ref().map(|code| (code, &sample));
     let mut on_update = |update| {
         if failed.is_none()
-            && let Err(error) = show(&mut destination, &update)
+            && let Err(error) = show(&mut destination, &update, &mut is_noted)
         {
             // Reported now: the measurement continues, and its summary may still be written.
             failed = Some(message::error(&error));
@@ -203,11 +203,13 @@ fn progress(args: &ReportArgs) -> Progress {
     }
 }
 
-fn show(destination: &mut Destination, update: &Update) -> Result<()> {
+fn show(destination: &mut Destination, update: &Update, is_noted: &mut bool) -> Result<()> {
     match update {
         Update::Runs(runs) => note(&format!("the command will run up to {runs} times")),
         Update::Interval(report) => destination.document(report)?,
-        Update::Interrupted(_) => note("interrupted; reporting what was measured"),
+        Update::Interrupted(_) => {
+            note_interrupted(is_noted, "interrupted; reporting what was measured");
+        }
     }
     Ok(())
 }
