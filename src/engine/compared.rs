@@ -1,5 +1,16 @@
 //! Two measurements compared: reports, or recordings of which reports are made.
 
+use crate::commands::recorded as recorded_command;
+use crate::documents::diff::compare::code;
+use crate::documents::diff::false_findings::control;
+use crate::documents::diff::several::mean;
+use crate::documents::diff::{Diff, diff};
+use crate::documents::flame::FlameGraph;
+use crate::documents::{Report, report_file};
+use crate::flame::{StackSide, differential};
+use crate::format;
+use crate::hot::attributed;
+use crate::hot::code::CodeAsk;
 use crate::hot::recording::{FileKind, kind, stream};
 use crate::sampled::attributed;
 use crate::sampled::code::CodeAsk;
@@ -66,7 +77,7 @@ fn recorded(library: &Library, ask: &CompareAsk, file: &Path) -> Result<Report> 
 /// A file cannot be read; the runs of one side are of different microarchitectures.
 pub fn files(library: &Library, ask: &CompareAsk, [a, b]: [&[PathBuf]; 2]) -> Result<Diff> {
     let read = |files: &[PathBuf]| -> Result<Vec<Report>> {
-        files.iter().map(|file| report(library, ask, file)).collect()
+        files.iter().map(|file| Ok(named(report(library, ask, file)?, file))).collect()
     };
     let (of_a, of_b) = (read(a)?, read(b)?);
     let mut compared = diff((&names(a), &*mean(&of_a)?), (&names(b), &*mean(&of_b)?));
@@ -83,6 +94,19 @@ pub fn files(library: &Library, ask: &CompareAsk, [a, b]: [&[PathBuf]; 2]) -> Re
         }
     }
     Ok(compared)
+}
+
+/// A report whose subject is the command of a recording in place of its file, which the title has already.
+fn named(mut report: Report, file: &Path) -> Report {
+    let file = file.display().to_string();
+    if report.subject.contains(&file) {
+        report.subject.retain(|subject| *subject != file);
+        let command = report.command.as_deref().map(recorded_command).unwrap_or_default();
+        if !command.is_empty() {
+            report.subject.insert(0, format::command(command));
+        }
+    }
+    report
 }
 
 /// Words of notes by which a recording is not whole.

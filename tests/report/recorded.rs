@@ -107,6 +107,9 @@ fn a_comparison_says_which_file_is_which() {
     let text = tdtool(["diff", &a, &b]).stdout;
     assert!(text.starts_with(&format!("A: {a}: true, ")), "{text}");
     assert!(text.contains(&format!("\nB: {b}: true, ")), "{text}");
+    let counts = zen4_intervals();
+    let text = tdtool(["diff", "--uarch", "zen4", &counts, &counts]).succeeded().stdout;
+    assert!(text.starts_with(&format!("A: {counts}: 2.00 s\n")), "{text}");
 }
 
 /// `data` has what perf writes itself, `data.N` what its threads read from ring buffers.
