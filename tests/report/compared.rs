@@ -8,6 +8,10 @@ use report::documents::estimate::{Bottleneck, Estimate, Part, Parts, Row, Share}
 use report::documents::estimate_code::Instruction;
 use report::documents::report_code::Sampled;
 use report::documents::{Report, Source};
+use engine::documents::estimate::{Estimate, Parts, Row, Share};
+use engine::documents::estimate_code::Instruction;
+use engine::documents::report_code::{FunctionRow, Sampled};
+use engine::documents::{Report, Source};
 
 /// A report of a run that took so many milliseconds, half of it in one loop at this address, of which so much is
 /// Memory Bound.
@@ -93,6 +97,59 @@ fn one_run_on_a_side_names_the_command_that_measures_more() {
     }
     let several = tdtool(["diff", &old, &old, "--to", &new, &new]).succeeded().stdout;
     assert!(!several.contains("run-to-run"), "{several}");
+}
+
+/// A report of 10,000 samples in so many milliseconds, with functions of these shares.
+fn sampled(folder: &Folder, name: &str, ms: f64, shares: &[(String, f64)]) -> String {
+    let mut report = Report::new(Source::NoPmu);
+    report.software.insert("task_clock_ms".to_owned(), Some(ms));
+    report.sampled =
+        Some(Sampled { event: "cpu-clock".to_owned(), samples: 10_000, ..Sampled::default() });
+    let row = |(name, share): &(String, f64)| FunctionRow {
+        name: name.clone(),
+        share: *share,
+        ..FunctionRow::default()
+    };
+    report.functions = shares.iter().map(row).collect();
+    folder.write(name, serde_json::to_string(&report).expect("JSON"))
+}
+
+/// By hand: a sample of 10,000 is 0.1 ms of a second, with an interval of 0.27 ms to both sides: 40 such functions of A
+/// are 4 ms and say nothing; 200 samples, 20 ± 2.7 ms, that only B has do.
+#[test]
+fn rows_below_their_errors_are_one_line_and_all_rows_with_verbose_and_csv() {
+    let folder = Folder::new();
+    let hot = |share: f64| ("walk".to_owned(), share);
+    let rare = (0..40).map(|number| (format!("rare_{number}"), 1e-4));
+    let of_a: Vec<_> = rare.chain([hot(0.9)]).collect();
+    let a = sampled(&folder, "a.json", 1000.0, &of_a);
+    let b = sampled(&folder, "b.json", 1000.0, &[hot(0.9), ("added".to_owned(), 0.02)]);
+    let shown = |more: &[&str]| tdtool(["diff", &a, &b].iter().chain(more)).succeeded().stdout;
+    let text = shown(&[]);
+    assert!(
+        text.contains("only in B") && text.contains("added") && text.contains("walk"),
+        "{text}"
+    );
+    assert!(!text.contains("rare_"), "{text}");
+    assert!(text.contains("40 more below the error (4.0 ms in A, 0.0 ms in B): -v"), "{text}");
+    assert!(!shown(&["--format", "markdown"]).contains("rare"));
+    for all in
+        [&["-v"][..], &["-v", "--format", "markdown"], &["--format", "csv"], &["--format", "json"]]
+    {
+        let text = shown(all).replace('\\', "");
+        assert!((0..40).all(|number| text.contains(&format!("rare_{number}"))), "{all:?}: {text}");
+        assert!(!text.contains("below the error"), "{all:?}: {text}");
+    }
+}
+
+/// Two runs that differ much have errors above all their values: what takes the time is shown all the same.
+#[test]
+fn what_takes_most_of_the_time_is_a_row_whatever_its_error() {
+    let folder = Folder::new();
+    let of = |name: &str, ms: f64| sampled(&folder, name, ms, &[("walk".to_owned(), 0.9)]);
+    let [slow, fast] = [of("slow.json", 1900.0), of("fast.json", 100.0)];
+    let text = tdtool(["diff", &slow, &fast, "--to", &fast, &slow]).succeeded().stdout;
+    assert!(text.lines().any(|line| line.ends_with(" walk")), "{text}");
 }
 
 #[test]

@@ -97,7 +97,7 @@ pub fn run(global: &Global, args: &BenchArgs) -> Result<ExitCode> {
     b.subject.clear();
     let mut compared = diff((&names[0], &a), (&names[1], &b));
     control(&mut compared, [a.repeats as usize, b.repeats as usize]);
-    let judged = args.form.show(compared, &conditions, global.ascii)?;
+    let judged = args.form.show(compared, &conditions, (global.ascii, false))?;
     Ok(match runs.interrupted {
         Some(signal) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)),
         None => judged,

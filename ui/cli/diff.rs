@@ -39,6 +39,9 @@ pub struct DiffArgs {
     /// Also write B's flame graph to FILE (.svg or .html), coloured by the change
     #[arg(long, value_name = "FILE", value_parser = picture)]
     flamegraph: Option<PathBuf>,
+    /// Show all functions, loops and blocks, also those below their errors
+    #[arg(short, long)]
+    verbose: bool,
     #[command(flatten)]
     form: FormArgs,
 }
@@ -92,7 +95,7 @@ pub fn run(global: &Global, args: DiffArgs) -> Result<ExitCode> {
         write_flame_graph(&flame_graph(&ask, [files_a, files_b])?, path)?;
     }
     let compared = files(settings.library, &ask, [files_a, files_b])?;
-    args.form.show(compared, &conditions, global.ascii)
+    args.form.show(compared, &conditions, (global.ascii, args.verbose))
 }
 
 /// Refuses commands in place of files: words with `--` between them, or two programs.
@@ -149,7 +152,7 @@ impl FormArgs {
         &self,
         mut compared: Diff,
         conditions: &[Condition],
-        ascii: bool,
+        (ascii, verbose): (bool, bool),
     ) -> Result<ExitCode> {
         judge(&mut compared, conditions)?;
         if matches!(self.format, Format::Csv | Format::Junit) {
@@ -157,10 +160,10 @@ impl FormArgs {
             compared.notes.iter().for_each(|text| message::note(text));
         }
         let text = match self.format {
-            Format::Text => render::render(&compared, ascii, page(self.output.as_deref())),
+            Format::Text => render::render(&compared, ascii, verbose, page(self.output.as_deref())),
             Format::Json => json::pretty(&compared)?,
             Format::Csv => render::csv(&compared),
-            Format::Markdown => render::markdown(&compared),
+            Format::Markdown => render::markdown(&compared, verbose),
             Format::Junit => render::junit(&compared),
         };
         match &self.output {

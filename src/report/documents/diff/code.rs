@@ -19,6 +19,20 @@ pub struct CodeDiff {
     pub is_single: bool,
 }
 
+impl CodeDiff {
+    /// Share of a side's time from which a row is of interest whatever its error.
+    const MAJOR: f64 = 0.05;
+
+    /// Whether a row is below its error, and small on both sides.
+    pub fn is_minor(&self, row: &DiffRow) -> bool {
+        let is_small = |of: fn(&DiffRow) -> Option<f64>| {
+            let all: f64 = self.functions.iter().filter_map(|one| of(&one.time)).sum();
+            of(row).is_none_or(|value| value < Self::MAJOR * all)
+        };
+        row.is_below_error() && is_small(|row| row.a) && is_small(|row| row.b)
+    }
+}
+
 /// How a row of A and one of B were found to be the same code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -92,6 +92,17 @@ impl DiffRow {
         matches!(self.judgement, Judgement::More | Judgement::Less)
     }
 
+    /// Whether no value that it has is beyond its error, and no change either: too few samples, say.
+    pub fn is_below_error(&self) -> bool {
+        let error = match (self.a, self.b) {
+            (Some(_), Some(_)) => self.margin,
+            (Some(_), None) => self.a_error,
+            _ => self.b_error,
+        };
+        let most = self.a.into_iter().chain(self.b).fold(0.0, f64::max);
+        !self.is_judged() && error.is_some_and(|error| most <= error)
+    }
+
     /// A row of what both sides have, or one of them.
     pub fn of(named: &Side, a: Option<&Side>, b: Option<&Side>) -> Self {
         let value = |s: Option<&Side>| s.and_then(|s| s.value);

@@ -14,8 +14,8 @@ const PARTS: usize = 3;
 pub(super) struct Table {
     pub title: &'static str,
     pub rows: Vec<Cells>,
-    /// Rows that are not shown.
-    pub left: usize,
+    /// What is not shown: how many rows, and how many below their errors; empty of none.
+    pub left: String,
 }
 
 /// One row.
@@ -29,26 +29,45 @@ pub(super) struct Cells {
     pub parts: String,
 }
 
-/// The tables that have rows.
-pub(super) fn tables(diff: &Diff, ascii: bool) -> Vec<Table> {
+/// The tables that have rows; `verbose` with all of them.
+pub(super) fn tables(diff: &Diff, ascii: bool, verbose: bool) -> Vec<Table> {
     let Some(code) = &diff.code else { return Vec::new() };
-    let functions: Vec<&CodeRow> = code.program.iter().chain(&code.functions).collect();
-    let mut pieces: Vec<(&CodeRow, &str)> = code.loops.iter().map(|row| (row, "loop")).collect();
-    pieces.extend(code.blocks.iter().map(|row| (row, "block")));
+    let functions = code.program.iter().chain(&code.functions);
+    let functions = functions.map(|row| (row, row.time.label.clone())).collect();
+    let loops = code.loops.iter().map(|row| (row, "loop"));
+    let pieces = loops.chain(code.blocks.iter().map(|row| (row, "block")));
+    let mut pieces: Vec<(&CodeRow, String)> = pieces
+        .map(|(row, kind)| (row, format!("{} {}", row.time.label, place(row, kind))))
+        .collect();
     pieces.sort_by(|x, y| y.0.change().total_cmp(&x.0.change()));
-    let table = |title, rows: Vec<Cells>| {
-        let left = rows.len().saturating_sub(MOST);
-        Table { title, rows: rows.into_iter().take(MOST).collect(), left }
+    let table = |title, rows: Vec<(&CodeRow, String)>| {
+        let (mut shown, mut hidden): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|(row, _)| verbose || !code.is_minor(&row.time));
+        let minor = hidden.len();
+        hidden.extend(shown.split_off(shown.len().min(if verbose { usize::MAX } else { MOST })));
+        Table {
+            title,
+            left: left(&hidden, minor),
+            rows: shown.into_iter().map(|(row, name)| cells(row, name, ascii)).collect(),
+        }
     };
-    let own = |row: &&CodeRow| cells(row, row.time.label.clone(), ascii);
-    let within = |(row, kind): &(&CodeRow, &str)| {
-        cells(row, format!("{} {}", row.time.label, place(row, kind)), ascii)
+    let all = [table("function", functions), table("loop or block", pieces)];
+    all.into_iter().filter(|table| !table.rows.is_empty() || !table.left.is_empty()).collect()
+}
+
+/// `48 more, 38 of them below the error (61.2 ms in A, 58.0 ms in B)`: the first of the hidden rows are.
+fn left(hidden: &[(&CodeRow, String)], minor: usize) -> String {
+    let Some((first, _)) = hidden.first() else { return String::new() };
+    let sum = |of: fn(&DiffRow) -> Option<f64>| {
+        let all = hidden[..minor].iter().filter_map(|(row, _)| of(&row.time));
+        amount(&first.time, all.fold(0.0, |sum, value| sum + value), None, false)
     };
-    let all = [
-        table("function", functions.iter().map(own).collect()),
-        table("loop or block", pieces.iter().map(within).collect()),
-    ];
-    all.into_iter().filter(|table| !table.rows.is_empty()).collect()
+    let below = format!("below the error ({} in A, {} in B)", sum(|row| row.a), sum(|row| row.b));
+    match hidden.len() {
+        all if minor == 0 => format!("{all} more"),
+        all if minor == all => format!("{all} more {below}"),
+        all => format!("{all} more, {minor} of them {below}"),
+    }
 }
 
 /// `loop 0x1140 -> 0x1180`: where it is in A, and in B.

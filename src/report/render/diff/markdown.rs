@@ -7,8 +7,8 @@ use crate::documents::diff::Diff;
 use crate::documents::diff::gate::Crossing;
 use std::fmt::Write as _;
 
-/// The conditions as a list, the rows as a table.
-pub fn render(diff: &Diff) -> String {
+/// The conditions as a list, the rows as a table; `verbose` with those below their errors.
+pub fn render(diff: &Diff, verbose: bool) -> String {
     let mut out = String::new();
     for (name, report) in ["A", "B"].iter().zip(&diff.reports) {
         let _ = writeln!(out, "- **{name}**: {}", escaped(report));
@@ -31,7 +31,7 @@ pub fn render(diff: &Diff) -> String {
             row.a, row.b, row.difference, row.judgement
         );
     }
-    for table in tables(diff, false) {
+    for table in tables(diff, false, verbose) {
         out += &code(&table);
     }
     for note in &diff.notes {
@@ -55,8 +55,8 @@ fn code(table: &Table) -> String {
             escaped(&row.parts)
         );
     }
-    if table.left > 0 {
-        let _ = writeln!(out, "\n{} more", table.left);
+    if !table.left.is_empty() {
+        let _ = writeln!(out, "\n{}", table.left);
     }
     out
 }

@@ -7,8 +7,8 @@ use crate::documents::diff::Diff;
 use crate::render::width::Page;
 use std::fmt::Write as _;
 
-/// The comparison as text.
-pub fn render(diff: &Diff, ascii: bool, page: Page) -> String {
+/// The comparison as text; `verbose` shows rows below their errors, too.
+pub fn render(diff: &Diff, ascii: bool, verbose: bool, page: Page) -> String {
     let mut out = String::new();
     for (name, report) in ["A", "B"].iter().zip(&diff.reports) {
         let _ = writeln!(out, "{name}: {report}");
@@ -24,7 +24,7 @@ pub fn render(diff: &Diff, ascii: bool, page: Page) -> String {
     let width = rows.iter().map(|row| indent(row).chars().count()).max().unwrap_or(4).max(4);
     if page.is_below(LEAST) {
         below(&rows, page, &mut out);
-        tables(diff, ascii).iter().for_each(|table| code(table, page, &mut out));
+        tables(diff, ascii, verbose).iter().for_each(|table| code(table, page, &mut out));
         return page.fitted(out);
     }
     // What the errors say is below a row that has no room for it.
@@ -42,7 +42,7 @@ pub fn render(diff: &Diff, ascii: bool, page: Page) -> String {
         let line = format!("{name:width$}  {a:>16}  {b:>16}  {difference:>12}{gap}{judgement}");
         let _ = writeln!(out, "{}", line.trim_end());
     }
-    tables(diff, ascii).iter().for_each(|table| code(table, page, &mut out));
+    tables(diff, ascii, verbose).iter().for_each(|table| code(table, page, &mut out));
     page.fitted(out)
 }
 
@@ -66,12 +66,14 @@ fn below(rows: &[Cells], page: Page, out: &mut String) {
     }
 }
 
-/// Columns of the values of code, before its name.
-const BEFORE: usize = 65;
+/// Columns of the values of code, before its judgement.
+const BEFORE: usize = 52;
 
 /// A table of functions, or of loops and blocks; names come last, as they may be long, or on narrow pages above.
 fn code(table: &Table, page: Page, out: &mut String) {
-    if page.is_below(BEFORE + 20) {
+    let judgement = table.rows.iter().map(|row| row.judgement.len()).max().unwrap_or(0);
+    let before = BEFORE + judgement;
+    if page.is_below(before + 24) {
         let _ = writeln!(out, "\n{}: A, B, B - A", table.title);
         for row in &table.rows {
             let most = page.width().unwrap_or(usize::MAX);
@@ -83,20 +85,20 @@ fn code(table: &Table, page: Page, out: &mut String) {
             }
         }
     } else {
-        let line = format!("{:>16}  {:>16}  {:>12}  {:9}  ", "A", "B", "B - A", "");
+        let line = format!("{:>16}  {:>16}  {:>12}  {:judgement$}  ", "A", "B", "B - A", "");
         let _ = writeln!(out, "\n{line}{}", table.title);
         for row in &table.rows {
-            let code::Cells { a, b, difference, judgement, .. } = row;
-            let name = page.cut(&row.name, page.width().map_or(usize::MAX, |all| all - BEFORE));
-            let line = format!("{a:>16}  {b:>16}  {difference:>12}  {judgement:9}  {name}");
-            let _ = writeln!(out, "{}", line.trim_end());
+            let code::Cells { a, b, difference, judgement: word, .. } = row;
+            let name = page.cut(&row.name, page.width().map_or(usize::MAX, |all| all - before));
+            let values = format!("{a:>16}  {b:>16}  {difference:>12}");
+            let _ = writeln!(out, "{values}  {word:judgement$}  {name}");
             if !row.parts.is_empty() {
-                let _ = writeln!(out, "{:BEFORE$}{}", "", row.parts);
+                let _ = writeln!(out, "{:1$}{2}", "", before + 4, row.parts);
             }
         }
     }
-    if table.left > 0 {
-        let _ = writeln!(out, "{} more (--format json)", table.left);
+    if !table.left.is_empty() {
+        let _ = writeln!(out, "{}: -v", table.left);
     }
 }
 
@@ -134,7 +136,7 @@ mod tests {
             gates: vec![],
             notes: vec![],
         };
-        let text = render(&diff, true, Page::default());
+        let text = render(&diff, true, false, Page::default());
         assert!(text.contains("absent"), "{text}");
         assert!(text.starts_with("A: a.json: true\nB: b.json: false\n"), "{text}");
     }
