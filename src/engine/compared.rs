@@ -3,6 +3,7 @@
 use crate::commands::recorded as recorded_command;
 use crate::documents::diff::compare::code;
 use crate::documents::diff::false_findings::control;
+use crate::documents::diff::one_run::limit;
 use crate::documents::diff::several::mean;
 use crate::documents::diff::{Diff, diff};
 use crate::documents::flame::FlameGraph;
@@ -87,6 +88,9 @@ pub fn files(library: &Library, ask: &CompareAsk, [a, b]: [&[PathBuf]; 2]) -> Re
         all => all.len(),
     };
     control(&mut compared, [runs(&of_a), runs(&of_b)]);
+    if let ([a, ..], [b, ..]) = (&of_a[..], &of_b[..]) {
+        limit(&mut compared, [a, b]);
+    }
     for (files, reports) in [(a, &of_a), (b, &of_b)] {
         for (file, report) in files.iter().zip(reports) {
             let incomplete = incomplete(report).map(|note| format!("{}: {note}", file.display()));

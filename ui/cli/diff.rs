@@ -26,7 +26,11 @@ const CROSSED: u8 = 4;
 Examples:
   tdtool diff old.json new.json
   tdtool diff old.session new.session --flamegraph diff.svg
-  tdtool diff old*.json --to new*.json --fail-if 'time > +5%, Backend_Bound > +3, sum > +10%'")]
+  tdtool diff old*.json --to new*.json --fail-if 'time > +5%, Backend_Bound > +3, sum > +10%'
+
+With one run on a side, run-to-run variation is unknown: what differs beyond the
+errors is more or less `in one run`, and --fail-if exits with 3. Several runs of
+each side (--to) show it.")]
 pub struct DiffArgs {
     /// A and B: reports (`report --format json`) or recordings; with --to, runs of A
     #[arg(value_name = "FILE", required = true)]
@@ -49,7 +53,7 @@ pub struct DiffArgs {
 /// What a comparison is judged by, and its form.
 #[derive(Args)]
 pub struct FormArgs {
-    /// Exit with 4 if a change beyond its error crosses a line: 'ipc < -2%'
+    /// Exit with 4 if a change crosses a line ('ipc < -2%'), 3 if that is not known
     #[arg(long, value_name = "CONDITIONS")]
     fail_if: Option<String>,
     /// Output format
@@ -156,8 +160,12 @@ impl FormArgs {
     ) -> Result<ExitCode> {
         judge(&mut compared, conditions)?;
         if matches!(self.format, Format::Csv | Format::Junit) {
-            // They may say that a recording is damaged.
+            // They may say that a recording is damaged, or that a condition may not hold.
             compared.notes.iter().for_each(|text| message::note(text));
+            for gate in compared.gates(Crossing::Held) {
+                let note = |why: &String| message::note(&format!("{}: {why}", gate.condition));
+                gate.reason.iter().for_each(note);
+            }
         }
         let text = match self.format {
             Format::Text => render::render(&compared, ascii, verbose, page(self.output.as_deref())),
@@ -170,18 +178,29 @@ impl FormArgs {
             Some(path) => write(path, &text)?,
             None => print(&text)?,
         }
-        let crossed: Vec<&str> =
-            compared.gates(Crossing::Crossed).map(|gate| gate.condition.as_str()).collect();
-        if !crossed.is_empty() {
-            message::print("error", &format!("crossed: {}", crossed.join(", ")), None, None);
-            return Ok(ExitCode::from(CROSSED));
-        }
-        match compared.gates(Crossing::Undecided).next() {
-            Some(gate) => Err(Error::not_possible(format!("undecided: {}", gate.condition))
-                .because(gate.reason.as_deref().unwrap_or_default())),
-            None => Ok(ExitCode::SUCCESS),
-        }
+        status(&compared)
     }
+}
+
+/// The exit status; what was crossed, and what could not be judged, on standard error.
+fn status(compared: &Diff) -> Result<ExitCode> {
+    let names = |crossing| {
+        let all = compared.gates(crossing).map(|gate| gate.condition.as_str());
+        all.collect::<Vec<_>>().join(", ")
+    };
+    let (crossed, undecided) = (names(Crossing::Crossed), names(Crossing::Undecided));
+    let undecided = (!undecided.is_empty()).then(|| {
+        let mut why: Vec<&str> =
+            compared.gates(Crossing::Undecided).filter_map(|gate| gate.reason.as_deref()).collect();
+        why.dedup();
+        Error::not_possible(format!("undecided: {undecided}")).because(why.join("; "))
+    });
+    if crossed.is_empty() {
+        return undecided.map_or(Ok(ExitCode::SUCCESS), Err);
+    }
+    undecided.iter().for_each(|error| _ = message::error(error));
+    message::print("error", &format!("crossed: {crossed}"), None, None);
+    Ok(ExitCode::from(CROSSED))
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {

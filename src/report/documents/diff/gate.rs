@@ -20,7 +20,7 @@ pub enum Crossing {
     Crossed,
     /// Not across it, or within its error.
     Held,
-    /// Across it, but without an error; or there is no difference.
+    /// There is no difference, or no error of it that has how runs differ.
     Undecided,
 }
 
@@ -37,7 +37,7 @@ pub struct Gate {
     pub unit: String,
     /// What came of it.
     pub crossing: Crossing,
-    /// Why it is undecided.
+    /// Why it is undecided; of one that is held, that its error reaches across.
     pub reason: Option<String>,
 }
 

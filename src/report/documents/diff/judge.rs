@@ -2,6 +2,7 @@
 
 use super::code::CodeRow;
 use super::gate::{Condition, Crossing, Gate};
+use super::one_run::UNDECIDED;
 use super::{Diff, DiffRow};
 use tma::error::nearest;
 use tma::{Error, Result};
@@ -10,13 +11,11 @@ use tma::{Error, Result};
 const ALIASES: [(&str, &str); 3] =
     [("time", "wall_ms"), ("wall", "wall_ms"), ("cpu_time", "task_clock_ms")];
 
-/// Why a crossed line is undecided.
-const NO_ERROR: &str =
-    "its error is not known: measure several runs (`report -r 5`, `diff --to`, or `tdtool bench`)";
+/// Why a line is undecided.
+const NO_ERROR: &str = "its error is not known";
 
-/// Why a crossed line of a function's time is undecided.
-const NO_SPREAD: &str = "samples of single runs do not show how runs differ: measure several \
-                         (diff A1 A2 A3 --to B1 B2 B3)";
+/// Why a line that holds may be crossed after all.
+const REACHES: &str = "its error reaches across: more runs would tell";
 
 /// Judges conditions of [`super::gate::conditions`] and adds what came of them.
 ///
@@ -39,15 +38,10 @@ impl Condition {
         let alias =
             ALIASES.iter().find(|(name, _)| *name == wanted).map_or(wanted.as_str(), |(_, id)| *id);
         let is_it = |row: &&DiffRow| plain(&row.id) == alias || plain(&row.label) == wanted;
-        let single = diff.code.as_ref().is_some_and(|code| code.is_single);
-        // Samples of single runs do not show how runs differ, which times do more than shares.
-        let of_function = |row: &CodeRow| match self.of(&row.time) {
-            gate if single && gate.crossing == Crossing::Crossed => {
-                Gate { crossing: Crossing::Undecided, reason: Some(NO_SPREAD.to_owned()), ..gate }
-            }
-            gate => gate,
-        };
-        let gates = all().filter(is_it).map(|row| self.of(row));
+        // A report of several runs has the samples of one.
+        let is_code_single = diff.code.as_ref().is_some_and(|code| code.is_single);
+        let of_function = |row: &CodeRow| self.of(&row.time, is_code_single);
+        let gates = all().filter(is_it).map(|row| self.of(row, diff.is_single));
         let gates = gates.chain(functions().filter(|row| is_it(&&row.time)).map(of_function));
         let severity = |gate: &Gate| match gate.crossing {
             Crossing::Crossed => 2,
@@ -64,7 +58,8 @@ impl Condition {
         })
     }
 
-    fn of(&self, row: &DiffRow) -> Gate {
+    /// Judges a row. On whichever side of the line a single run is, another one may be on the other.
+    fn of(&self, row: &DiffRow, is_single: bool) -> Gate {
         let is_share = row.unit == "ratio";
         let (scale, unit) = match (self.is_relative, is_share) {
             (true, _) => (row.a.filter(|a| *a != 0.0).map(|a| 100.0 / a.abs()), "%"),
@@ -78,10 +73,15 @@ impl Condition {
         let (crossing, reason) = match (change, margin) {
             (None, _) if row.difference.is_some() => (Crossing::Undecided, Some("it is 0 in A")),
             (None, _) => (Crossing::Undecided, Some("it was not measured on both sides")),
-            (Some(change), _) if !is_across(change) => (Crossing::Held, None),
+            _ if is_single => (Crossing::Undecided, Some(UNDECIDED)),
             (Some(_), None) => (Crossing::Undecided, Some(NO_ERROR)),
-            (Some(change), Some(margin)) if change.abs() > margin => (Crossing::Crossed, None),
-            _ => (Crossing::Held, None),
+            (Some(change), Some(margin)) if is_across(change) && change.abs() > margin => {
+                (Crossing::Crossed, None)
+            }
+            (Some(change), Some(margin)) => {
+                let is_near = is_across(change - margin) || is_across(change + margin);
+                (Crossing::Held, is_near.then_some(REACHES))
+            }
         };
         let (condition, unit) = (self.to_string(), unit.to_owned());
         Gate { condition, change, margin, unit, crossing, reason: reason.map(str::to_owned) }
@@ -101,8 +101,8 @@ mod tests {
     use crate::documents::report::{NodeRow, Report, Source};
     use smol_str::SmolStr;
 
-    /// 100 ms ± 3 and 40 % ± 3 on one side; other values on the other.
-    fn compared(wall: f64, error: Option<f64>, share: f64) -> Diff {
+    /// So many runs on each side: 100 ms ± 3 and 40 % ± 3 on one; other values on the other.
+    fn compared(runs: u32, wall: f64, error: Option<f64>, share: f64) -> Diff {
         let of = |wall: f64, error: Option<f64>, share: f64| {
             let mut report = Report::new(Source::NoPmu);
             report.software.insert("wall_ms".into(), Some(wall));
@@ -119,7 +119,8 @@ mod tests {
             });
             report
         };
-        let (a, b) = (of(100.0, error, 0.40), of(wall, error, share));
+        let [mut a, mut b] = [of(100.0, error, 0.40), of(wall, error, share)];
+        [a.repeats, b.repeats] = [runs; 2];
         diff(("a", &a), ("b", &b))
     }
 
@@ -130,7 +131,7 @@ mod tests {
     /// By hand: errors of 3 and 3 make a margin of 4.24.
     #[test]
     fn a_line_is_crossed_by_what_is_beyond_it_and_beyond_the_error() {
-        let slower = compared(110.0, Some(3.0), 0.50);
+        let slower = compared(5, 110.0, Some(3.0), 0.50);
         let time = judged(&slower, "time > +5%");
         assert_eq!((time.crossing, time.unit.as_str()), (Crossing::Crossed, "%"));
         assert!(
@@ -141,17 +142,25 @@ mod tests {
         let points = judged(&slower, "backend bound > +3");
         assert_eq!((points.crossing, points.unit.as_str()), (Crossing::Crossed, "points"));
         assert_eq!(judged(&slower, "Backend_Bound < -3").crossing, Crossing::Held);
-        // Over the line, but within the error.
-        assert_eq!(judged(&compared(104.0, Some(3.0), 0.4), "time > 3%").crossing, Crossing::Held);
+        // Over the line, or near it, but within the error: nothing is established.
+        for wall in [104.0, 102.0] {
+            let near = judged(&compared(5, wall, Some(3.0), 0.4), "time > 3%");
+            assert_eq!((near.crossing, near.reason.is_some()), (Crossing::Held, true), "{near:?}");
+        }
+        assert_eq!(judged(&slower, "time > 15%").reason, None, "10 + 4.24 is below it");
     }
 
+    /// A node's error of one run is of its counters: whatever the difference is, another run may be on the other side.
     #[test]
-    fn without_an_error_a_crossed_line_is_undecided() {
-        let single = compared(110.0, None, 0.4);
-        let gate = judged(&single, "time > 5%");
-        assert_eq!(gate.crossing, Crossing::Undecided);
-        assert!(gate.reason.unwrap().contains("-r 5"));
-        assert_eq!(judged(&single, "time > 20%").crossing, Crossing::Held);
+    fn a_single_run_decides_nothing() {
+        let (single, several) = (compared(1, 110.0, None, 0.5), compared(5, 110.0, None, 0.5));
+        for line in ["time > 5%", "time > 20%", "time < -5%", "Backend_Bound > 3"] {
+            let gate = judged(&single, line);
+            assert_eq!(gate.crossing, Crossing::Undecided, "{line}");
+            assert!(gate.reason.unwrap().contains("`tdtool diff A1 A2 A3 --to B1 B2 B3`"));
+        }
+        assert_eq!(judged(&several, "time > 20%").crossing, Crossing::Undecided, "no error");
+        assert_eq!(judged(&several, "Backend_Bound > 3").crossing, Crossing::Crossed);
     }
 
     #[test]
@@ -164,7 +173,7 @@ mod tests {
         }
         assert_eq!(conditions("a<1, b>+2%").unwrap()[1].to_string(), "b > +2%");
         let error = conditions("Backend_Bond > 3").unwrap()[0]
-            .judge(&compared(1.0, None, 0.4))
+            .judge(&compared(1, 1.0, None, 0.4))
             .unwrap_err();
         assert!(error.remedy().unwrap().contains("Backend_Bound"), "{error:?}");
     }

@@ -10,6 +10,7 @@
 //! | [`false_findings`] | how many differences chance may have made |
 //! | [`gate`] | lines that a difference must not cross |
 //! | [`judge`](mod@judge) | which of them it crosses |
+//! | [`one_run`] | what single runs leave unknown |
 
 mod clones;
 pub mod code;
@@ -18,11 +19,11 @@ pub mod false_findings;
 pub mod gate;
 pub mod judge;
 mod matched;
+pub mod one_run;
 pub mod row;
 pub mod several;
 mod timed;
 
-use crate::documents::measured_command::measured;
 use crate::documents::report::{InfoRow, NodeRow, Place, Report};
 use crate::documents::software_name;
 use crate::format;
@@ -42,6 +43,8 @@ pub struct Diff {
     pub reports: [String; 2],
     /// Microarchitectures of A and B.
     pub uarch: [String; 2],
+    /// Whether a side is a single run: errors of nodes and counts leave out how runs differ.
+    pub is_single: bool,
     /// Nodes in A's order, then those only in B.
     pub nodes: Vec<DiffRow>,
     /// Infos likewise.
@@ -102,13 +105,11 @@ pub fn diff((file_a, a): (&str, &Report), (file_b, b): (&str, &Report)) -> Diff 
             a.uarch, b.uarch
         ));
     }
-    if a.repeats.min(b.repeats) < 2 {
-        notes.push(one_run(a, b));
-    }
     Diff {
         schema: "tdtool.diff/1".into(),
         reports: [title(file_a, a), title(file_b, b)],
         uarch: [a.uarch.clone(), b.uarch.clone()],
+        is_single: a.repeats.min(b.repeats) < 2,
         nodes: pair(
             a.nodes.iter().map(Side::from).collect(),
             b.nodes.iter().map(Side::from).collect(),
@@ -123,19 +124,6 @@ pub fn diff((file_a, a): (&str, &Report), (file_b, b): (&str, &Report)) -> Diff 
         gates: Vec::new(),
         notes,
     }
-}
-
-/// That how much runs of one program differ is not known, and what measures it.
-fn one_run(a: &Report, b: &Report) -> String {
-    let command = |of: &Report| of.command.as_ref().map(|_| measured(of).to_vec());
-    let how = match (command(a), command(b)) {
-        // The same words are mostly two builds, of which one is there.
-        (Some(a), Some(b)) if a != b && !a.is_empty() && !b.is_empty() => {
-            format!("`tdtool bench {} -- {}` measures it", format::command(&a), format::command(&b))
-        }
-        _ => "more runs of a side (--to) show it".to_owned(),
-    };
-    format!("one run on a side: run-to-run variation is unknown; {how}")
 }
 
 fn software(report: &Report) -> Vec<Side> {

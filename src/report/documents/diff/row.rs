@@ -11,6 +11,8 @@ pub enum Judgement {
     More,
     /// Smaller in B by more than both errors together.
     Less,
+    /// Apart by more than both errors together, but those of a single run leave out how runs differ.
+    OneRun,
     /// Within the errors.
     Same,
     /// Both values are there, but not both errors: the size is given, no judgement.
@@ -89,7 +91,7 @@ impl DiffRow {
 
     /// Whether it changed by more than both errors.
     pub fn is_judged(&self) -> bool {
-        matches!(self.judgement, Judgement::More | Judgement::Less)
+        matches!(self.judgement, Judgement::More | Judgement::Less | Judgement::OneRun)
     }
 
     /// Whether no value that it has is beyond its error, and no change either: too few samples, say.

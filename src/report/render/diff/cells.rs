@@ -1,5 +1,6 @@
 //! The rows of a comparison as cells of text.
 
+use super::code::in_one_run;
 use crate::documents::diff::{Diff, DiffRow, Judgement};
 use crate::format;
 
@@ -47,6 +48,7 @@ fn of(r: &DiffRow, ascii: bool) -> Cells {
         judgement: match r.judgement {
             Judgement::More => "more in B",
             Judgement::Less => "less in B",
+            Judgement::OneRun => in_one_run(r),
             Judgement::Same => "same within the errors",
             Judgement::Unjudged => "not judged: no errors",
             Judgement::Absent => "",

@@ -95,6 +95,7 @@ fn cells(row: &CodeRow, name: String, ascii: bool) -> Cells {
     let judgement = match (time.judgement, time.a, time.b) {
         (Judgement::More, ..) => "more in B",
         (Judgement::Less, ..) => "less in B",
+        (Judgement::OneRun, ..) => in_one_run(time),
         (Judgement::Same, ..) => "same",
         (Judgement::Absent, Some(_), None) => "only in A",
         (Judgement::Absent, None, Some(_)) => "only in B",
@@ -108,6 +109,12 @@ fn cells(row: &CodeRow, name: String, ascii: bool) -> Cells {
         judgement,
         parts: parts(row),
     }
+}
+
+/// A change that only single runs show.
+pub(super) fn in_one_run(row: &DiffRow) -> &'static str {
+    let is_more = row.difference.is_some_and(|difference| difference > 0.0);
+    if is_more { "more in one run" } else { "less in one run" }
 }
 
 /// `Memory Bound -380 ms, Core Bound -30.1 ms`: the parts that changed beyond their intervals.
@@ -130,7 +137,11 @@ pub fn sentence(row: &CodeRow) -> String {
             value(a, time.a_error),
             value(b, time.b_error),
             change(time, difference),
-            if time.is_judged() { "" } else { ", within the errors" }
+            match time.judgement {
+                Judgement::More | Judgement::Less => "",
+                Judgement::OneRun => ", of one run: run-to-run variation is unknown",
+                _ => ", within the errors",
+            }
         ),
         (Some(a), ..) => format!("{} in A, and not in B.", value(a, time.a_error)),
         (None, Some(b), _) => format!("{} in B, and not in A.", value(b, time.b_error)),

@@ -128,6 +128,7 @@ mod tests {
             schema: String::new(),
             reports: ["a.json: true".into(), "b.json: false".into()],
             uarch: Default::default(),
+            is_single: false,
             nodes: vec![row],
             info: vec![],
             software: vec![],
