@@ -1,17 +1,6 @@
 //! Two measurements compared: reports, or recordings of which reports are made.
 
 use crate::commands::recorded as recorded_command;
-use crate::documents::diff::compare::code;
-use crate::documents::diff::false_findings::control;
-use crate::documents::diff::one_run::limit;
-use crate::documents::diff::several::mean;
-use crate::documents::diff::{Diff, diff};
-use crate::documents::flame::FlameGraph;
-use crate::documents::{Report, report_file};
-use crate::flame::{StackSide, differential};
-use crate::format;
-use crate::hot::attributed;
-use crate::hot::code::CodeAsk;
 use crate::hot::recording::{FileKind, kind, stream};
 use crate::sampled::attributed;
 use crate::sampled::code::CodeAsk;
@@ -21,11 +10,13 @@ use profile::files::SearchPaths;
 use profile::hot::Filter;
 use report::documents::diff::compare::code;
 use report::documents::diff::false_findings::control;
+use report::documents::diff::one_run::limit;
 use report::documents::diff::several::mean;
 use report::documents::diff::{Diff, diff};
 use report::documents::flame::FlameGraph;
 use report::documents::{Report, report_file};
 use report::flame::{StackSide, differential};
+use report::format;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use tma::tables::Library;

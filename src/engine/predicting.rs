@@ -4,7 +4,8 @@ use crate::self_test_words::{AGAIN, reason};
 use probe::plan::What;
 use report::documents::count::{Count, PredictedReturn, PredictedTarget};
 use tma::self_test::{
-    Answer, Answers, Below, Biased, CallHistory, Remembered, Returns, Rule, Rules, Sequence,
+    Answer, Answers, Below, Biased, CallHistory, Consumer, Remembered, Returns, Rule, Rules,
+    Sequence,
 };
 
 /// Branches that were executed, besides conditional jumps.
@@ -18,7 +19,8 @@ pub struct Executed {
     pub returns: bool,
 }
 
-/// Adds costs and rules to a document, with notes on what was executed; the rules that the model takes.
+/// Adds costs and rules to a document: what they mean for its numbers as a note, each that concerns what was executed as a
+/// line of the model; the rules that the model takes.
 pub fn enter(document: &mut Count, answers: Option<&Answers>, executed: Executed) -> Rules {
     let targets = answers.and_then(|answers| answers.targets);
     let shown = targets.and_then(|targets| targets.rule());
@@ -39,22 +41,23 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>, executed: Executed
         quarter: targets.map(|targets| targets.quarter),
         eighth: targets.map(|targets| targets.eighth),
     });
-    document.notes.push(match document.misprediction_cycles {
+    document.notes.push(summary(answers, executed));
+    document.model.push(match document.misprediction_cycles {
         Some(cycles) => costs(document, cycles, executed),
         None => format!(
-            "mispredictions are modelled, not counted; what one costs is not known: {}",
+            "what a misprediction costs is not known: {}",
             why(answers, Answer::Misprediction)
         ),
     });
-    document.notes.extend(rules.biased.as_ref().and_then(biased));
+    document.model.extend(rules.biased.as_ref().and_then(biased));
     let shares = targets.map(|targets| (targets.quarter, targets.eighth));
     if executed.targets {
-        document.notes.push(note(shown, shares, &why(answers, Answer::Targets)));
+        document.model.push(targets_of(shown, shares, &why(answers, Answer::Targets)));
     }
     if executed.calls {
-        document.notes.push(calls(rules.calls, &why(answers, Answer::Calls)));
+        document.model.push(calls(rules.calls, &why(answers, Answer::Calls)));
     }
-    document.notes.push(match answers.and_then(|answers| answers.remembered.as_ref()) {
+    document.model.push(match answers.and_then(|answers| answers.remembered.as_ref()) {
         Some(known) => remembered(known).unwrap_or_default(),
         None => format!(
             "how many outcomes of branches this processor remembers is not known ({}): ranges are from fewer than on any \
@@ -84,10 +87,44 @@ fn costs(of: &Count, cycles: f64, executed: Executed) -> String {
     }
     let load = cost(of.load_misprediction_cycles);
     all.push(format!("{load} more for each load after the first{second} that it waits for"));
-    format!(
-        "mispredictions are modelled, not counted; one costs {cycles:.0} cycles by the self-test, {}",
-        all.join(", ")
-    )
+    format!("a misprediction costs {cycles:.0} cycles by the self-test, {}", all.join(", "))
+}
+
+/// What the self-test's answers mean for the numbers, in one line.
+fn summary(answers: Option<&Answers>, executed: Executed) -> String {
+    let is_known = |of: fn(&Answers) -> bool| answers.is_some_and(of);
+    let properties = [
+        (executed.targets, is_known(|answers| answers.targets.is_some())),
+        (executed.calls, is_known(|answers| answers.calls.is_some())),
+        (executed.returns, is_known(|answers| answers.returns.is_some())),
+        (true, is_known(|answers| answers.biased.is_some())),
+        (true, is_known(|answers| answers.remembered.is_some())),
+    ];
+    let concerned = properties.iter().filter(|(concerns, _)| *concerns);
+    let (open, of) = (concerned.clone().filter(|(_, known)| !known).count(), concerned.count());
+    let mut text = "mispredictions are modelled, not counted".to_owned();
+    if open > 0 {
+        text += &format!(
+            "; {open} of {of} properties of this processor's predictors are not known: numbers rest on assumptions \
+             there, and intervals are wider"
+        );
+    }
+    if answers.is_none_or(|answers| answers.misprediction.is_none()) {
+        text += "; cycles are not known";
+    }
+    let again = if may_answer(answers) { format!("; {AGAIN}") } else { String::new() };
+    format!("{text} (-v: what the self-test found{again})")
+}
+
+/// Whether another self-test may answer what is open of mispredictions.
+fn may_answer(answers: Option<&Answers>) -> bool {
+    let is_asked = |answer: &Answer| {
+        let is_one = |of: &Consumer| matches!(of, Consumer::BranchCycles | Consumer::BranchModel);
+        answer.consumers().iter().any(is_one)
+    };
+    answers.is_none_or(|answers| {
+        answers.open.iter().any(|(answer, why)| is_asked(answer) && why.is_passing())
+    })
 }
 
 /// The row of returns.
@@ -211,8 +248,8 @@ fn biased(biased: &Biased) -> Option<String> {
     ))
 }
 
-/// Which rule, and why.
-fn note(shown: Option<Rule>, shares: Option<(f64, f64)>, open: &str) -> String {
+/// Which rule of several targets, and why.
+fn targets_of(shown: Option<Rule>, shares: Option<(f64, f64)>, open: &str) -> String {
     let Some((quarter, eighth)) = shares else {
         return format!(
             "of several targets the most frequent one is taken to be predicted; what this \
@@ -255,7 +292,7 @@ mod tests {
         let notes = |answers: Option<&Answers>, executed| {
             let mut document = Count::default();
             enter(&mut document, answers, executed);
-            document.notes.join("\n")
+            [document.notes, document.model].concat().join("\n")
         };
         for answers in [None, Some(&answers)] {
             let none = notes(answers, Executed::default());
@@ -284,11 +321,11 @@ mod tests {
             };
             let mut document = Count::default();
             let rule = enter(&mut document, Some(&answers), ALL).targets;
-            assert!(document.notes[0].contains("28 cycles"), "{:?}", document.notes);
-            assert!(document.notes[0].contains("22 where"), "{:?}", document.notes);
-            assert!(document.notes[0].contains("33 of an indirect"), "{:?}", document.notes);
+            assert!(document.model[0].contains("28 cycles"), "{:?}", document.model);
+            assert!(document.model[0].contains("22 where"), "{:?}", document.model);
+            assert!(document.model[0].contains("33 of an indirect"), "{:?}", document.model);
             let row = document.predicted_target.unwrap();
-            (rule, row.rule, row.measured, document.notes[1].clone())
+            (rule, row.rule, row.measured, document.model[1].clone())
         };
         // By hand: a call through an object waits for three loads, one more than the self-test's jump.
         let costs = Costs {
@@ -310,6 +347,13 @@ mod tests {
         assert_eq!((rule, name.as_str(), measured), (Rule::MostFrequent, "most_frequent", false));
         assert!(note.contains("not decided"), "{note}");
         assert!(of(None).3.contains("no answer yet"));
+        // Neither of the predictors nor of cycles: one line has both, and what to do.
+        let mut document = Count::default();
+        enter(&mut document, None, ALL);
+        let [note] = &document.notes[..] else { panic!("{:?}", document.notes) };
+        for said in ["5 of 5 properties", "cycles are not known", "`tdtool doctor --self-test`"] {
+            assert!(note.contains(said), "{note}");
+        }
         // As measured on Zen 4, and without an answer.
         let shown = Some(Returns { alternate: 0.0, fives: 0.31 });
         for (returns, rule, measured) in [(shown, "around", true), (None, "oldest", false)] {

@@ -1,6 +1,6 @@
 //! `tdtool count --branches`: what no predictor can know is modelled as mispredicted, what all know is not.
 
-use crate::support::files::Folder;
+use crate::support::files::{Folder, root};
 use crate::support::quiet::busy;
 use crate::support::run::tdtool;
 use crate::support::tools::gcc;
@@ -154,5 +154,48 @@ fn returns_are_mispredicted_where_calls_nest_deeper_than_the_stack() {
         let executions = row["executions"].as_f64().unwrap();
         let share = row["mispredicted"]["value"].as_f64().unwrap() / executions;
         assert!((low..=high).contains(&share), "{depth} deep: {share} of {executions}");
+    }
+}
+
+/// What the self-test found, and what it did not, is one line beside the counts, and more with `-v`.
+#[test]
+fn what_the_model_rests_on_is_one_line_and_the_rest_with_verbose() {
+    let _busy = busy();
+    let folder = Folder::new();
+    let Some(program) = gcc(folder.path(), PROGRAM, &["-O1"], "program") else { return };
+    let kept = std::fs::read_to_string(root().join("tests/processors/self-tests/zen4.json"));
+    let kept: serde_json::Value = serde_json::from_str(&kept.unwrap()).unwrap();
+    let mut open = kept.clone();
+    // As if none of its branches could be timed.
+    open["cycles"].as_object_mut().unwrap().retain(|test, _| test.starts_with("mix "));
+    for (answers, is_open) in [(kept, false), (open, true)] {
+        let file = folder.write("self-test.json", answers.to_string());
+        let of = |more: &[&str]| {
+            let asked = ["--self-test-from", &file, "count", "--branches", "--functions", "run"];
+            tdtool(asked.iter().chain(more).copied().chain(["--", super::name(&program)]))
+        };
+        let ran = of(&[]);
+        if ran.code() != Some(0) && ran.stderr.contains("ptrace") {
+            return eprintln!("skipped: {}", ran.stderr);
+        }
+        let model = |text: &str| -> Vec<String> {
+            let is_one = |line: &&str| {
+                line.starts_with("note:")
+                    && ["mispredict", "predicted", "outcomes"]
+                        .iter()
+                        .any(|word| line.contains(word))
+            };
+            text.lines().filter(is_one).map(str::to_owned).collect()
+        };
+        let brief = model(&ran.stderr);
+        assert_eq!(brief.len(), 1, "{}", ran.stderr);
+        for said in ["5 of 5 properties", "cycles are not known"] {
+            assert_eq!(brief[0].contains(said), is_open, "{said}: {}", brief[0]);
+        }
+        assert!(!is_open || brief[0].contains("`tdtool doctor --self-test`"), "{}", brief[0]);
+        let verbose = model(&of(&["-v"]).stderr);
+        assert!(verbose.len() >= 4 && verbose.contains(&brief[0]), "{verbose:?}");
+        let document = of(&["--format", "json"]).json();
+        assert_eq!(document["model"].as_array().map(Vec::len), Some(verbose.len() - 1));
     }
 }

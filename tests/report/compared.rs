@@ -5,13 +5,11 @@ use crate::support::files::Folder;
 use crate::support::run::tdtool;
 use crate::support::tools::available;
 use report::documents::estimate::{Bottleneck, Estimate, Part, Parts, Row, Share};
+use report::documents::estimate::{Estimate, Parts, Row, Share};
 use report::documents::estimate_code::Instruction;
 use report::documents::report_code::Sampled;
+use report::documents::report_code::{FunctionRow, Sampled};
 use report::documents::{Report, Source};
-use engine::documents::estimate::{Estimate, Parts, Row, Share};
-use engine::documents::estimate_code::Instruction;
-use engine::documents::report_code::{FunctionRow, Sampled};
-use engine::documents::{Report, Source};
 use serde_json::Value;
 
 /// A report of a run that took so many milliseconds, half of it in one loop at this address, of which so much is

@@ -48,7 +48,7 @@ pub struct CountArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Show blocks and branches with few executions, too
+    /// Show blocks and branches with few executions, and what the model rests on
     #[arg(short, long)]
     verbose: bool,
     /// Write to FILE instead

@@ -78,6 +78,9 @@ pub struct Count {
     /// The same of returns of deeply nested calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted_return: Option<PredictedReturn>,
+    /// What the model of branch predictors takes from the self-test, a sentence each; with mispredictions only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub model: Vec<String>,
     /// Functions and blocks without a count, and why.
     pub refused: Vec<Refused>,
     /// Sums of flow conservation that were checked.

@@ -19,7 +19,7 @@ const MOST_REFUSED: usize = 10;
 const HOT: u64 = 100;
 
 /// The document as text: the blocks that were entered most often, the loops, what has no count; `verbose` shows rows of
-/// few executions, too.
+/// few executions and what the model rests on, too.
 pub fn text(document: &Count, page: Page, verbose: bool) -> String {
     let mut out = String::new();
     hot(document, page, &mut out);
@@ -27,7 +27,7 @@ pub fn text(document: &Count, page: Page, verbose: bool) -> String {
     blocks.sort_by(|a, b| b.count.cmp(&a.count).then(a.start.cmp(&b.start)));
     if blocks.is_empty() && !document.blocks.is_empty() {
         // A note says why, and the summary what could have been counted.
-        summary(document, &mut out);
+        summary(document, verbose, &mut out);
         return page.fitted(out);
     }
     let cells = |entries: String, how: &str| {
@@ -57,7 +57,7 @@ pub fn text(document: &Count, page: Page, verbose: bool) -> String {
     branches(document, page, verbose, &mut out);
     loads(document, page, &mut out);
     values(document, page, &mut out);
-    summary(document, &mut out);
+    summary(document, verbose, &mut out);
     how(&blocks[..blocks.len().min(MOST)], &mut out);
     page.fitted(out)
 }
@@ -175,7 +175,7 @@ fn ran(document: &Count) -> BTreeSet<(&str, &str)> {
     run.map(|block| (block.module.as_str(), block.function.as_str())).collect()
 }
 
-fn summary(document: &Count, out: &mut String) {
+fn summary(document: &Count, verbose: bool, out: &mut String) {
     let count = |how: &str| document.blocks.iter().filter(|b| b.how == how).count();
     let _ = writeln!(
         out,
@@ -207,7 +207,8 @@ fn summary(document: &Count, out: &mut String) {
         let what = if document.process.is_some() { "window" } else { "run" };
         let _ = writeln!(out, "cost: {what} of {}{probes}: {:.3} s{plain}", cost.run, cost.seconds);
     }
-    for note in &document.notes {
+    let of_model = document.model.iter().filter(|_| verbose);
+    for note in document.notes.iter().chain(of_model) {
         let _ = writeln!(out, "note: {note}");
     }
 }
