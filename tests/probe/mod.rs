@@ -22,6 +22,7 @@ mod refused;
 mod refused_late;
 mod restarts;
 mod retries;
+mod trips;
 mod values;
 mod windows;
 

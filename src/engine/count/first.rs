@@ -2,9 +2,11 @@
 
 use super::ask::CountAsk;
 use super::choice::{Chosen, chosen};
-use super::rows::{LEAST_IN_WINDOW, enter, refused};
+use super::rows::{enter, refused};
 use super::steps::Steps;
 use super::{hot, program};
+use crate::documents::Exit;
+use crate::documents::count::{Cost, Count, SCHEMA};
 use crate::loads::{Loads, loads};
 use crate::mispredicted;
 use crate::steps::Left;
@@ -232,15 +234,6 @@ fn notes(ask: &CountAsk, document: &Count, counts: &Counts, spent: Option<f64>) 
     let mut notes: Vec<String> = nothing_ran(document, spent).into_iter().collect();
     if ask.process.is_none() {
         notes.extend(program::notes(&ask.command));
-    }
-    let few = |one: &LoopRow| {
-        one.entries.is_some_and(|n| n < LEAST_IN_WINDOW) && one.iterations > Some(0)
-    };
-    if ask.process.is_some() && document.loops.iter().any(few) {
-        notes.push(format!(
-            "loops that were entered fewer than {LEAST_IN_WINDOW} times in the window have no mean trips: the window cuts \
-             executions at its beginning and end"
-        ));
     }
     let differs = |before: pmu::Exit| counts.exit.is_some_and(|now| now != before);
     if ask.hot.as_ref().and_then(|found| found.exit).is_some_and(differs) {

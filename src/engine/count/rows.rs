@@ -6,7 +6,7 @@ use report::documents::count::{BlockRow, BranchRow, Count, EdgeRow, LoopRow, Ref
 
 /// Fewest entries of a loop, in a window of a live process, for which the mean of its trips is given: an execution of
 /// each thread is cut at the beginning and at the end, up to one in a hundred of these.
-pub(super) const LEAST_IN_WINDOW: u64 = 200;
+const LEAST_IN_WINDOW: u64 = 200;
 
 fn hex(address: u64) -> String {
     format!("{address:#x}")
@@ -79,7 +79,8 @@ pub(super) fn enter(
     let mean = |entries: Option<u64>, iterations: Option<u64>| {
         entries.zip(iterations).filter(|(n, _)| *n >= least).map(|(n, all)| all as f64 / n as f64)
     };
-    let is_window = document.process.is_some();
+    // So many threads were inside something at the beginning and at the end.
+    let window = document.process.map(|_| found.slack.div_ceil(2));
     document.loops.extend(found.loops.iter().map(|one| {
         let mean = mean(one.entries, one.iterations);
         LoopRow {
@@ -88,7 +89,7 @@ pub(super) fn enter(
             head: hex(one.head),
             entries: one.entries,
             iterations: one.iterations,
-            reason: one.reason.clone().or_else(|| no_mean(one, mean, is_window)),
+            reason: one.reason.clone().or_else(|| no_mean(one, mean, window)),
             trips: Trips { mean, ..Trips::default() },
         }
     }));
@@ -97,15 +98,24 @@ pub(super) fn enter(
     document.contradictions.extend(found.contradictions.iter().map(|c| format!("{name} {c}")));
 }
 
-/// Why a loop whose counts are known has no mean of its trips.
-fn no_mean(of: &LoopCount, mean: Option<f64>, is_window: bool) -> Option<String> {
+/// Why a loop whose counts are known has no mean of its trips; in a window of so many threads what it is at least.
+fn no_mean(of: &LoopCount, mean: Option<f64>, window: Option<u64>) -> Option<String> {
     let entries = of.entries.filter(|_| mean.is_none())?;
-    Some(match (entries, of.iterations) {
-        (0, Some(0)) => "it was not entered".to_owned(),
-        (0, _) if is_window => "it was entered before the window only".to_owned(),
-        (0, _) => "no entry was counted".to_owned(),
-        _ => format!(
-            "fewer than {LEAST_IN_WINDOW} entries in the window, which cuts executions at both ends"
-        ),
+    let iterations = of.iterations?;
+    Some(match (entries, iterations, window) {
+        (0, 0, _) => "it was not entered".to_owned(),
+        (0, 1.., None) => "no entry was counted".to_owned(),
+        (_, _, threads) => {
+            let cut = threads.unwrap_or(0);
+            let each = |executions: u64| iterations as f64 / executions.max(1) as f64;
+            let most = match entries > cut {
+                true => format!(" to {:.1}", each(entries - cut)),
+                false => " or more".to_owned(),
+            };
+            format!(
+                "{:.1}{most} iterations each: the window cuts executions at both ends",
+                each(entries + cut)
+            )
+        }
     })
 }

@@ -111,9 +111,11 @@ impl Listing<'_> {
             l.module == row.module && address(&l.head) == head
         };
         if is_loop {
-            row.trips = self.context.count.loops.iter().find(of_row).and_then(|l| l.trips.mean);
+            let counted = self.context.count.loops.iter().find(of_row);
+            row.trips = counted.and_then(|l| l.trips.mean);
             if row.trips.is_none() {
-                let why = "its entries from outside do not follow from the counts".to_owned();
+                let why = counted.and_then(|l| l.reason.clone());
+                let why = why.unwrap_or_else(|| "it was not counted".to_owned());
                 row.reasons.insert("trips".to_owned(), why);
             }
         }

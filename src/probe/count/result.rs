@@ -115,7 +115,8 @@ fn function(
     }
     result.branches =
         facts.blocks.iter().filter_map(|block| branch(&result, facts, block)).collect();
-    result.loops = facts.loops.iter().map(|l| loop_count(&result, facts, l)).collect();
+    let loops = facts.loops.iter().map(|l| loop_count(&result, facts, l, run.is_window));
+    result.loops = loops.collect();
     Ok(result)
 }
 
@@ -141,7 +142,7 @@ fn branch(result: &FunctionCounts, facts: &Function, block: &Block) -> Option<Br
     Some(BranchCount { address: last.ip(), taken, not_taken })
 }
 
-fn loop_count(result: &FunctionCounts, facts: &Function, of: &Loop) -> LoopCount {
+fn loop_count(result: &FunctionCounts, facts: &Function, of: &Loop, is_window: bool) -> LoopCount {
     let head = facts.blocks[of.head].start;
     let iterations = result.blocks[of.head].count.clone();
     let back = |latch: &usize| {
@@ -162,7 +163,16 @@ fn loop_count(result: &FunctionCounts, facts: &Function, of: &Loop) -> LoopCount
     let entries = match (&iterations, back) {
         (Err(why), _) => Err(format!("its first block has no count: {why}")),
         // Which of several jumps went back may not be known, but how often none of them did.
-        (_, Err(why)) => from_outside(result, facts, of).ok_or(why),
+        (Ok(all), Err(why)) => match from_outside(result, facts, of) {
+            Some((least, most)) if least == most => Ok(most),
+            // Iterations of a whole run begin with an entry.
+            Some((_, 1)) if *all > 0 && !is_window => Ok(1),
+            Some((_, most)) if most > 0 && !is_window => {
+                let each = *all as f64 / most as f64;
+                Err(format!("{why}; at most {most} entries, so {each:.1} iterations each or more"))
+            }
+            _ => Err(why),
+        },
         (Ok(all), Ok(back)) => all
             .checked_sub(back)
             .ok_or_else(|| format!("{back} jumps back, but {all} iterations were counted")),
@@ -171,12 +181,27 @@ fn loop_count(result: &FunctionCounts, facts: &Function, of: &Loop) -> LoopCount
     LoopCount { head, entries: entries.ok(), iterations: iterations.ok(), reason }
 }
 
-/// How often a loop was entered, by the edges from outside of it; nothing if others may enter it, too.
-fn from_outside(result: &FunctionCounts, facts: &Function, of: &Loop) -> Option<u64> {
+/// How often a loop was entered, at least and at most: by the edges from outside of it, of which one without a count has
+/// at most what its block's other edges leave. Nothing if others may enter it, too.
+fn from_outside(result: &FunctionCounts, facts: &Function, of: &Loop) -> Option<(u64, u64)> {
     let head = &facts.blocks[of.head];
+    if !facts.is_complete || head.is_entered || !result.contradictions.is_empty() {
+        return None;
+    }
     let is_latch = |from: u64| of.latches.iter().any(|latch| facts.blocks[*latch].start == from);
-    let edges = result.edges.iter().filter(|e| e.to == head.start && !is_latch(e.from));
-    (facts.is_complete && !head.is_entered).then(|| edges.map(|edge| edge.count).sum())?
+    let most = |edge: &EdgeCount| {
+        let own =
+            result.blocks.iter().find(|block| block.start == edge.from)?.count.clone().ok()?;
+        let others = result.edges.iter().filter(|other| other.from == edge.from);
+        Some(own.saturating_sub(others.filter_map(|other| other.count).sum()))
+    };
+    let mut edges = result.edges.iter().filter(|e| e.to == head.start && !is_latch(e.from));
+    edges.try_fold((0, 0), |(low, high), edge| {
+        Some(match edge.count {
+            Some(count) => (low + count, high + count),
+            None => (low, high + most(edge)?),
+        })
+    })
 }
 
 /// What contradicts flow conservation by more than the threads that were inside blocks.
