@@ -4,6 +4,8 @@ use super::{compiled, report};
 use crate::support::files::{Folder, fixture, root, text};
 use crate::support::quiet::busy;
 use crate::support::run::{Ran, command, ended, program, run, start};
+use report::documents::estimate::{Estimate, Row};
+use report::documents::{Report, Source};
 use serde_json::{Value, json};
 
 /// Two functions that take about as long; frames are kept.
@@ -236,6 +238,40 @@ fn a_page_concludes_as_the_text_does_and_shows_no_code_twice() {
         ranges.dedup();
         assert!(all > 0 && ranges.len() == all, "{all} rows of {ranges:?}");
     }
+}
+
+/// Commands are for the hottest loops and blocks: three at most, and none for what takes little or says the same.
+#[test]
+fn a_page_has_commands_for_the_hottest_rows_only() {
+    let folder = Folder::new();
+    let row = |at: u64, share: f64, next: &str| Row {
+        name: "walk".to_owned(),
+        start: format!("{at:#x}"),
+        end: format!("{:#x}", at + 4),
+        share,
+        sentence: "Undecided.".to_owned(),
+        next: next.to_owned(),
+        ..Row::default()
+    };
+    let shares = [0.12, 0.3, 0.05, 0.25, 0.15];
+    let loops =
+        (0..).zip(shares).map(|(n, share)| row(16 * n, share, &format!("run {n}"))).collect();
+    let blocks = vec![row(0x100, 0.2, "run 1"), row(0x110, 0.01, "run 6")];
+    let estimate =
+        Estimate { loops, blocks, functions: vec![row(0, 0.9, "run 1")], ..Estimate::default() };
+    let mut report = Report::new(Source::NoPmu);
+    report.estimate = Some(estimate);
+    let file = folder.write("report.json", serde_json::to_string(&report).expect("JSON"));
+    let page = folder.file("page.html");
+    super::report(&[&file, "--html", &page]).succeeded();
+    let page = folder.read("page.html");
+    let parts = page.split("<section id=\"parts\">").nth(1).expect("the parts");
+    let of = |text: &str| -> Vec<String> {
+        let commands =
+            text.split("<b>next:</b> ").skip(1).filter_map(|rest| rest.split('<').next());
+        commands.map(str::to_owned).collect()
+    };
+    assert_eq!(of(parts.split("</section>").next().expect("its end")), ["run 1", "run 3", "run 4"]);
 }
 
 /// Ten intervals like the first of a recording, then ten like its second.

@@ -3,11 +3,16 @@
 use super::pieces::{bar, colour, legend, opening, remark, section, share, stacked, xml};
 use super::shown::code as name;
 use super::source::columns;
-use crate::documents::estimate::{Node, Row};
+use crate::documents::estimate::{Estimate, Node, Row};
 use crate::documents::estimate_code::Instruction;
 use crate::documents::report::Report;
 use crate::format;
+use std::collections::HashSet;
 use std::fmt::Write as _;
+
+/// Rows with a command, as the text has at most three, and their least share of the time.
+const COMMANDS: usize = 3;
+const WORTH: f64 = 0.1;
 
 /// The estimated tree; nothing if it was not asked for.
 pub(super) fn tree(report: &Report) -> String {
@@ -35,10 +40,14 @@ pub(super) fn parts(report: &Report) -> String {
     let mut body = legend(estimate.program.parts.all().iter().map(|(label, _)| *label));
     let (functions, loops) = (estimate.functions.iter().collect(), estimate.loops.iter().collect());
     let blocks: Vec<&Row> = estimate.blocks_outside_of_loops().map(|(_, row)| row).collect();
+    let worth = worth_a_command(estimate);
     for (heading, rows) in [("Functions", functions), ("Loops", loops), ("Blocks", blocks)] {
         if !rows.is_empty() {
             let _ = writeln!(body, "<h3>{heading}</h3>");
-            rows.iter().for_each(|of| body += &row(of, heading == "Functions"));
+            for of in rows {
+                let is_worth = worth.iter().any(|one| std::ptr::eq(*one, of));
+                body += &row(of, heading == "Functions", is_worth);
+            }
         }
     }
     let run = |run: &crate::documents::estimate::Run| {
@@ -53,6 +62,20 @@ pub(super) fn parts(report: &Report) -> String {
     );
     estimate.notes.iter().for_each(|note| body += &remark("note:", note));
     section("parts", "What their time goes to", &body)
+}
+
+/// The hottest loops and blocks with commands of their own: a function's is that of its hottest loop.
+fn worth_a_command(estimate: &Estimate) -> Vec<&Row> {
+    let pieces = estimate.loops.iter().chain(estimate.blocks_outside_of_loops());
+    let mut rows: Vec<&Row> = pieces.filter(|row| row.share >= WORTH).collect();
+    if rows.is_empty() {
+        rows = estimate.functions.iter().filter(|row| row.share >= WORTH).collect();
+    }
+    rows.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let mut seen = HashSet::new();
+    rows.retain(|row| !row.next.is_empty() && seen.insert(&row.next));
+    rows.truncate(COMMANDS);
+    rows
 }
 
 fn node(node: &Node) -> String {
@@ -71,7 +94,7 @@ fn node(node: &Node) -> String {
     opening("node", false, &line, &why)
 }
 
-fn row(of: &Row, is_function: bool) -> String {
+fn row(of: &Row, is_function: bool, has_command: bool) -> String {
     let place = match is_function || of.start.is_empty() {
         true => String::new(),
         false => format!("{}..{} ", of.start, of.end),
@@ -88,7 +111,7 @@ fn row(of: &Row, is_function: bool) -> String {
         name(&place, &of.name, ""),
         xml(&about.join(", "))
     );
-    let mut below = said(of);
+    let mut below = said(of, has_command);
     let memory = of.memory.as_ref().filter(|text| !of.sentence.contains(*text));
     below += &memory.map(|text| remark("memory:", text)).unwrap_or_default();
     below += &code(&of.code, of.share);
@@ -103,13 +126,13 @@ fn row(of: &Row, is_function: bool) -> String {
     opening("estimated", false, &line, &below)
 }
 
-/// What a row says, and what to do next.
-fn said(of: &Row) -> String {
+/// What a row says, and the command that shows more.
+fn said(of: &Row, has_command: bool) -> String {
     let mut out = String::new();
     if !of.sentence.is_empty() {
         let _ = writeln!(out, "<p>{}</p>", xml(&of.sentence));
     }
-    if !of.next.is_empty() {
+    if has_command {
         out += &remark("next:", &of.next);
     }
     out
