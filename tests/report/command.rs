@@ -2,7 +2,7 @@
 
 use super::{json, report};
 use crate::support::child::Limited as _;
-use crate::support::files::{Folder, root, text};
+use crate::support::files::{Folder, root, text, zen4_intervals};
 use serde_json::Value;
 
 #[test]
@@ -135,4 +135,23 @@ fn without_a_pmu_that_is_said_once_and_no_constant_stands_as_a_metric() {
     let document = json(&["--no-code", "--", "true"]);
     let info = document["info"].as_array().expect("info");
     assert!(info.iter().all(|i| i["value"].is_null()), "{info:?}");
+}
+
+/// Standard output is the command's, or the report's where there is no command, or another program reads it.
+#[test]
+fn a_text_report_leaves_standard_output_to_its_command_only() {
+    let of = |asked: &[&str]| {
+        let ran = super::report(&[&["--no-code"], asked].concat()).succeeded();
+        [ran.stdout, ran.stderr]
+    };
+    let command = ["--", "sh", "-c", "echo said by the command"];
+    let [out, err] = of(&command);
+    assert!(out == "said by the command\n" && err.contains("wall"), "{out}{err}");
+    let [out, err] = of(&[&["--format", "csv"], &command[..]].concat());
+    assert!(err.starts_with("said by the command\n") && out.contains("wall"), "{out}{err}");
+    let [out, err] = of(&["--uarch", "zen4", &zen4_intervals()]);
+    assert!(out.contains("Backend Bound") && err.is_empty(), "{out}{err}");
+    let pid = std::process::id().to_string();
+    let [out, err] = of(&["-p", &pid, "--duration", "0.1"]);
+    assert!(out.contains("wall") && !err.contains("wall"), "{out}{err}");
 }

@@ -60,7 +60,7 @@ pub struct CountArgs {
     /// With -p: seconds of each window: sampled (--hot), counted, … [default: 1]
     #[arg(long, alias = "duration", value_name = "N", value_parser = seconds)]
     seconds: Option<Duration>,
-    /// The command
+    /// The command; text about it goes to standard error, about -p to standard output
     #[arg(last = true, required_unless_present = "pid", value_name = "CMD")]
     command: Vec<OsString>,
 }
@@ -137,8 +137,9 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
     let process = args.pid.map(|pid| (pid, args.seconds.unwrap_or(WINDOW)));
     let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
     file.map_or(Ok(()), |path| check_place(path, &[], "--output"))?;
-    // As with `tdtool report`: a text leaves standard output to the command, a document takes it.
-    let beside = args.output.is_none() && args.format == Format::Text;
+    // As with `tdtool report`: a text leaves standard output to the command, a document takes it. A process has its own.
+    let is_text = args.output.is_none() && args.format == Format::Text;
+    let beside = is_text && process.is_none();
     let stdout_to_stderr = file.is_none() && !beside;
     let command = Command { argv: args.command, stdout_to_stderr };
     let mut ask = CountAsk {
@@ -164,7 +165,7 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
     let mut progress = Progress::new("analysing the code");
     let (document, code) = counted(&ask, &mut |done, all| progress.show(done, all))?;
     progress.end();
-    if beside && document.interrupted.is_some() && document.blocks.is_empty() {
+    if is_text && document.interrupted.is_some() && document.blocks.is_empty() {
         // Nothing to make a table of.
         document.notes.iter().for_each(|text| message::note(text));
         return Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)));

@@ -5,8 +5,6 @@ use super::choice::{Chosen, chosen};
 use super::rows::{enter, refused};
 use super::steps::Steps;
 use super::{hot, program};
-use report::documents::Exit;
-use report::documents::count::{Cost, Count, SCHEMA};
 use crate::loads::{Loads, loads};
 use crate::mispredicted;
 use crate::steps::Left;
@@ -15,7 +13,9 @@ use crate::values;
 use pmu::Command;
 use pmu::perf::{Child, Signals};
 use probe::count::{Counts, Progress, Wanted, count_process, count_sampled};
+use report::documents::Exit;
 use report::documents::count::{Cost, Count, LoopRow, SCHEMA};
+use report::documents::count::{Cost, Count, SCHEMA};
 use std::time::Instant;
 use tma::{Error, Result};
 

@@ -49,12 +49,16 @@ Examples:
   tdtool report -a --interval 1000          the whole system, one report per second
   tdtool report --import stat.csv           counts recorded with perf stat -x,
   tdtool report perf.data --measure         hot code, its blocks measured in isolation
-  tdtool report --estimate -- tdtool workload run pointer-chase --size 32M --seconds 1")]
+  tdtool report --estimate -- tdtool workload run pointer-chase --size 32M --seconds 1
+
+The text report of a command is on standard error, as standard output is the
+command's; of files, processes and the system it is on standard output. With
+another --format the report is there, and the command's output on standard error.")]
 pub struct ReportArgs {
     /// Recording to report on: a session, perf.data, or anything --import takes
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Command to run and measure
+    /// Command to run and measure; its text report goes to standard error
     #[arg(last = true, value_name = "CMD")]
     pub command: Vec<OsString>,
 
