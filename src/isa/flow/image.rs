@@ -15,6 +15,7 @@ use object::{
     RelocationFlags, RelocationTarget,
 };
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::ops::{Deref, Range};
 
 /// A loadable segment.
@@ -43,20 +44,44 @@ pub struct Image<D> {
     no_return: HashSet<u64>,
 }
 
+/// Why a file is no program whose memory is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoImage {
+    /// It is one of 32 bits.
+    Narrow,
+    /// It is no ELF file of 64 bits.
+    NoElf(object::Error),
+    /// It is for this architecture.
+    Other(Architecture),
+}
+
+impl fmt::Display for NoImage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Narrow => {
+                f.write_str("it is a 32-bit program, and only code of x86-64 is analysed")
+            }
+            Self::NoElf(error) => write!(f, "it is not a 64-bit ELF file: {error}"),
+            Self::Other(architecture) => {
+                write!(f, "its architecture is {}, not x86-64", name(*architecture))
+            }
+        }
+    }
+}
+
 impl<D: Deref<Target: AsRef<[u8]>>> Image<D> {
     /// Reads a 64-bit x86 ELF file; parts of it that cannot be read are treated as absent.
     ///
     /// # Errors
-    /// `data` is not such a file; the text says why.
-    pub fn new(data: D) -> Result<Self, String> {
+    /// `data` is not such a file.
+    pub fn new(data: D) -> Result<Self, NoImage> {
         // ELF gABI, ELF header: the byte after the magic number is the class, 1 for 32 bits.
         if (*data).as_ref().starts_with(b"\x7fELF\x01") {
-            return Err("it is a 32-bit program, and only code of x86-64 is analysed".to_owned());
+            return Err(NoImage::Narrow);
         }
-        let file = ElfFile64::<Endianness>::parse((*data).as_ref())
-            .map_err(|error| format!("it is not a 64-bit ELF file: {error}"))?;
+        let file = ElfFile64::<Endianness>::parse((*data).as_ref()).map_err(NoImage::NoElf)?;
         if file.architecture() != Architecture::X86_64 {
-            return Err(format!("its architecture is {}, not x86-64", name(file.architecture())));
+            return Err(NoImage::Other(file.architecture()));
         }
         let (segments, mut relro) = layout(&file);
         // Relocations are found through sections; without them, the values of RELRO words are unknown.
@@ -243,6 +268,7 @@ mod tests {
         (header[16], header[18], header[20]) = (2, 183, 1);
         (header[52], header[54], header[58]) = (64, 56, 64);
         let why = Image::new(&header).expect_err("an AArch64 file");
-        assert!(why.contains("Aarch64, not x86-64"), "{why}");
+        assert_eq!(why, NoImage::Other(Architecture::Aarch64));
+        assert_eq!(why.to_string(), "its architecture is Aarch64, not x86-64");
     }
 }

@@ -42,7 +42,7 @@ mod value;
 
 pub use analysis::{blocks, decoded_flow, flow};
 pub use graph::{BasicBlock, Edge, Flow, Loop};
-pub use image::Image;
+pub use image::{Image, NoImage};
 pub use iteration::{Exit, Iteration, Linear, LinearAccess, Loaded, Term};
 pub use memory::Memory;
 pub use stored::stored;

@@ -61,7 +61,7 @@ impl Module {
             return Err(why.to_string());
         }
         let data = Arc::new(data);
-        let image = Image::new(Arc::clone(&data))?;
+        let image = Image::new(Arc::clone(&data)).map_err(|why| why.to_string())?;
         let elf = ElfFile64::<Endianness>::parse(&**data).map_err(|e| e.to_string())?;
         let segments = segments(&elf)?;
         let general = object::File::parse(&**data).map_err(|e| e.to_string())?;

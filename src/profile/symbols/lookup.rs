@@ -201,7 +201,7 @@ impl Symbols {
         let loaded = self.loaded(module);
         let gap = loaded.gap.clone();
         match loaded.program.as_mut() {
-            Some(program) => program.image().map_err(Gap::Unreadable),
+            Some(program) => program.image().map_err(|why| Gap::Unreadable(why.to_string())),
             None => Err(gap.unwrap_or_else(|| Gap::NoFile(module.path.clone()))),
         }
     }

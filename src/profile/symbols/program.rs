@@ -6,7 +6,7 @@ use super::table::Table;
 use super::{debug_file, elf, mini};
 use crate::files::{Files, Layout, Place};
 use crate::unwind;
-use isa::flow::Image;
+use isa::flow::{Image, NoImage};
 use object::Object as _;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) struct Program {
     lines: Option<Lines>,
     objects: Option<Objects>,
     unwind: Option<Option<unwind::Table>>,
-    image: Option<Result<Arc<ProgramImage>, String>>,
+    image: Option<Result<Arc<ProgramImage>, NoImage>>,
 }
 
 impl Program {
@@ -137,8 +137,8 @@ impl Program {
     /// The program as it is mapped in memory.
     ///
     /// # Errors
-    /// The reason, in words, why its code cannot be read: it is for another processor.
-    pub fn image(&mut self) -> Result<&Arc<ProgramImage>, String> {
+    /// Its code cannot be read: it is for another processor.
+    pub fn image(&mut self) -> Result<&Arc<ProgramImage>, NoImage> {
         let data = &self.data;
         let image = self.image.get_or_insert_with(|| Image::new(Arc::clone(data)).map(Arc::new));
         image.as_ref().map_err(Clone::clone)
