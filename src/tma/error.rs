@@ -3,6 +3,8 @@
 //! The program renders it as three lines, `error:` / `cause:` / `try:`. Nothing in here prints.
 
 use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
 
 /// What class of failure this is; the program derives its exit status from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +110,55 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// An error of the system or of another library as the cause of one of ours: it can be kept and copied. Two are the same if
+/// they say the same.
+///
+/// ```
+/// use std::io::{Error, ErrorKind};
+/// use tma::Cause;
+///
+/// let of = |kind: ErrorKind| Cause::from(Error::from(kind));
+/// assert_eq!(of(ErrorKind::NotFound), of(ErrorKind::NotFound));
+/// assert_ne!(of(ErrorKind::NotFound), of(ErrorKind::PermissionDenied));
+/// assert_eq!(of(ErrorKind::NotFound).kind(), ErrorKind::NotFound);
+/// ```
+#[derive(Debug)]
+pub struct Cause<E>(Arc<E>);
+
+impl<E> Clone for Cause<E> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<E: fmt::Display> PartialEq for Cause<E> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.to_string() == other.0.to_string()
+    }
+}
+
+impl<E: fmt::Display> Eq for Cause<E> {}
+
+impl<E> From<E> for Cause<E> {
+    fn from(error: E) -> Self {
+        Self(Arc::new(error))
+    }
+}
+
+impl<E> Deref for Cause<E> {
+    type Target = E;
+
+    fn deref(&self) -> &E {
+        &self.0
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for Cause<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// The entry of `known` nearest to `name` by edit distance, if it is near enough to be a typing error.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

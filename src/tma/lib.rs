@@ -43,4 +43,4 @@ pub mod tree;
 pub use cache::Cache;
 pub use core::Core;
 pub use cpu::Cpu;
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Cause, Error, ErrorKind, Result};
