@@ -14,8 +14,16 @@ const RARE: f64 = 0.01;
 /// Loads whose misses are not known that are named.
 const NAMED: usize = 3;
 
+/// What bounds the loops around a load.
+pub(super) struct Bounds {
+    /// That.
+    pub pace: Pace,
+    /// By loop: the loads whose misses are not known, and why.
+    unknown: Vec<Option<String>>,
+}
+
 /// What bounds the loops around a load; `probed` are its own timed executions.
-pub(super) fn pace(counts: &Count, one: &Candidate, probed: &Probed, host: &Host) -> Pace {
+pub(super) fn bounds(counts: &Count, one: &Candidate, probed: &Probed, host: &Host) -> Bounds {
     let module = &one.load.0.0;
     let levels = one.access.iter().flat_map(|access| &access.levels);
     let loops = levels.zip(&one.loops).map(|(level, ranges)| {
@@ -29,18 +37,20 @@ pub(super) fn pace(counts: &Count, one: &Candidate, probed: &Probed, host: &Host
     // Loops around one that was not counted are of no use.
     let counted = loops.iter().map_while(|(n, ranges)| Some(((*n)?, *ranges)));
     let level = probed.slowest_level().unwrap_or_default();
-    let misses = counted.map(|(n, ranges)| misses(counts, module, (ranges, n), level)).collect();
+    let misses = counted.map(|(n, ranges)| misses(counts, module, (ranges, n), level));
+    let (misses, unknown) = misses.unzip();
     let taken = loops.first().and_then(|(n, ranges)| taken(counts, module, ranges, (*n)?, host));
-    Pace { in_flight: host.in_flight_cycles(), misses, taken }
+    Bounds { pace: Pace { in_flight: host.in_flight_cycles(), misses, taken }, unknown }
 }
 
-/// Executions of loads in the code of a loop that this level, or a slower one, serves, in each of its iterations.
+/// Executions of loads in the code of a loop that this level, or a slower one, serves, in each of its iterations; and
+/// the loads of which that is not known.
 fn misses(
     counts: &Count,
     module: &str,
     (code, iterations): (&[Range<u64>], f64),
     level: &str,
-) -> Misses {
+) -> (Misses, Option<String>) {
     let is_inside = |row: &&LoadRow| {
         row.module == module && address(&row.address).is_some_and(|at| inside(code, at))
     };
@@ -64,10 +74,8 @@ fn misses(
         more => format!(" and {more} more"),
     };
     unknown.truncate(NAMED);
-    Misses {
-        at_least: sum / iterations,
-        unknown: (!unknown.is_empty()).then(|| format!("of {}{more}", unknown.join(", "))),
-    }
+    let misses = Misses { at_least: sum / iterations, is_bound: !unknown.is_empty() };
+    (misses, (!unknown.is_empty()).then(|| format!("of {}{more}", unknown.join(", "))))
 }
 
 /// What an iteration takes, by the samples of its code.
@@ -96,18 +104,18 @@ fn inside(code: &[Range<u64>], at: u64) -> bool {
 }
 
 /// Adds it to a row.
-pub(super) fn add(row: &mut AdviceRow, advice: &Advice, pace: &Pace) {
+pub(super) fn add(row: &mut AdviceRow, advice: &Advice, Bounds { pace, unknown }: &Bounds) {
     let number = usize::from(advice.site == Ok(Site::Outer));
     let misses = pace.misses.get(number);
-    row.misses = misses.filter(|one| one.unknown.is_none()).map(|one| one.at_least);
+    row.misses = misses.filter(|one| !one.is_bound).map(|one| one.at_least);
     row.taken = pace.taken.map(|taken| taken.cycles);
     row.taken_range = pace.taken.and_then(|taken| taken.range());
     row.taken_samples = pace.taken.map(|taken| taken.samples);
     if row.refused.is_some() {
         return;
     }
-    let unknown = match misses {
-        Some(misses) => misses.unknown.clone(),
+    let unknown = match unknown.get(number) {
+        Some(unknown) => unknown.clone(),
         None => Some("how often its loop runs was not counted".to_owned()),
     };
     if let Some(why) = unknown {
@@ -152,15 +160,13 @@ mod tests {
             let counts = Count { loads, ..Count::default() };
             misses(&counts, "/a", (std::slice::from_ref(&(0x10..0x40)), 1000.0), "DRAM")
         };
-        assert_eq!(with(&[]), Misses { at_least: 0.5, unknown: None });
+        assert_eq!(with(&[]), (Misses { at_least: 0.5, is_bound: false }, None));
         let outside = load("0x50", None, None);
-        assert_eq!(with(&[outside]).unknown, None);
+        assert_eq!(with(&[outside]).1, None);
+        let bound = Misses { at_least: 0.5, is_bound: true };
         let uncounted = with(&[load("0x18", None, Some(0.9))]);
-        assert_eq!(
-            (uncounted.at_least, uncounted.unknown.as_deref()),
-            (0.5, Some("of 0x18 (it was not counted)"))
-        );
+        assert_eq!(uncounted, (bound, Some("of 0x18 (it was not counted)".to_owned())));
         let untimed = with(&[load("0x20", Some(1000), None), load("0x28", Some(3), None)]);
-        assert_eq!(untimed.unknown.as_deref(), Some("of 0x20 (latency: it is atomic)"));
+        assert_eq!(untimed.1.as_deref(), Some("of 0x20 (latency: it is atomic)"));
     }
 }

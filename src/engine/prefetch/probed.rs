@@ -3,7 +3,7 @@
 
 use super::candidates::{Candidate, candidate};
 use super::in_flight::HostMisses;
-use super::pace::{self, pace};
+use super::pace::{self, bounds};
 use super::path::{address, most_frequent};
 use super::rows::{Host, Measure, add_access, add_advice, add_trips, identified, sort};
 use crate::recorded_loads::code::Code;
@@ -90,11 +90,11 @@ fn advised(
 ) -> AdviceRow {
     let cycles_per_ns = host.cycles_per_ns;
     let probed = probed(counts, row, cycles_per_ns);
-    let bounds = pace(counts, one, &probed, host);
+    let bounds = bounds(counts, one, &probed, host);
     let mut request = Request {
         access: one.access.as_ref(),
         loops: loops(counts, &row.module, one),
-        pace: Some(bounds.clone()),
+        pace: Some(bounds.pace.clone()),
         probed: Some(probed),
         ..Request::default()
     };

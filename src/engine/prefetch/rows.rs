@@ -7,7 +7,7 @@ use crate::recorded_loads::event_of::{hex, levels};
 use loads::access::Level;
 use loads::class::{Ahead, Class};
 use loads::prefetch::{
-    Advice, InFlight, Measured, Refusal, Request, Sampled, Site, Timed, TripCount, advise,
+    Advice, InFlight, Measured, Missing, Refusal, Request, Sampled, Site, Timed, TripCount, advise,
 };
 use loads::recorded::{self, Sum};
 use report::documents::prefetch::{
@@ -250,15 +250,15 @@ pub(super) fn add_trips(row: &mut LoopRow, trips: TripCount) {
 }
 
 pub(super) fn add_advice(row: &mut AdviceRow, one: &Candidate, advice: Advice) {
-    row.undecided = matches!(advice.refused, Some(Refusal::Undecided(_) | Refusal::NoCode));
+    row.undecided = advice.refused.as_ref().is_some_and(Refusal::is_undecided);
     row.without_code = advice.refused == Some(Refusal::NoCode);
-    row.refused = advice.refused.as_ref().map(|one| one.why().to_owned());
-    let mut missing = |what: &str, why: String| row.unknown.push(format!("{what}: {why}"));
+    row.refused = advice.refused.as_ref().map(Refusal::to_string);
+    let mut missing = |what: &str, why: &Missing| row.unknown.push(format!("{what}: {why}"));
     if row.refused.is_none() {
-        let mut of = |what: &str, value: &Result<f64, String>| match value {
+        let mut of = |what: &str, value: &Result<f64, Missing>| match value {
             Ok(value) => Some(*value),
             Err(why) => {
-                missing(what, why.clone());
+                missing(what, why);
                 None
             }
         };
@@ -274,7 +274,7 @@ pub(super) fn add_advice(row: &mut AdviceRow, one: &Candidate, advice: Advice) {
             Ok(Site::Inner) => Some(("inner", 0)),
             Ok(Site::Outer) => Some(("outer", 1)),
             Err(why) => {
-                missing("site", why);
+                missing("site", &why);
                 None
             }
         };

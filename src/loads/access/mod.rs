@@ -33,6 +33,7 @@ pub use path::paths;
 use crate::class::{Ahead, Class};
 use recurrence::OnPath;
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// Most instructions executed symbolically for one level of a load.
 const MOST_INSTRUCTIONS: usize = 40_000;
@@ -77,12 +78,32 @@ pub struct Level {
     /// value: a descent or a walk that ends at this load.
     pub after_chase: Option<u64>,
     /// Why no path was looked at; the class is then [`Class::Irregular`].
-    pub unknown: Option<String>,
+    pub unknown: Option<NoPath>,
+}
+
+/// Why no path through an iteration of a loop was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoPath {
+    /// The loop has so many blocks, which are too many.
+    Large(usize),
+    /// There is none with the load.
+    None,
+}
+
+impl fmt::Display for NoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Large(blocks) => {
+                write!(f, "the loop has {blocks} blocks, more than {MOST_BLOCKS}")
+            }
+            Self::None => f.write_str("no path through an iteration with the load was found"),
+        }
+    }
 }
 
 impl Level {
     /// A loop that is not looked at.
-    fn unknown(head: u64, why: String) -> Self {
+    fn unknown(head: u64, why: NoPath) -> Self {
         Self {
             head,
             class: Class::Irregular,
@@ -141,9 +162,7 @@ fn level(function: &Function, number: usize, (load, block): (u64, usize)) -> Opt
     let within = function.flow.loops.get(number)?;
     let head = function.flow.blocks.get(within.head)?.start;
     if within.blocks.len() > MOST_BLOCKS {
-        let blocks = within.blocks.len();
-        let why = format!("the loop has {blocks} blocks, more than {MOST_BLOCKS}");
-        return Some(Level::unknown(head, why));
+        return Some(Level::unknown(head, NoPath::Large(within.blocks.len())));
     }
     let mut found: Vec<OnPath> = Vec::new();
     let mut instructions = 0;
@@ -156,8 +175,7 @@ fn level(function: &Function, number: usize, (load, block): (u64, usize)) -> Opt
     }
     let times = |class: &Class<u64>| found.iter().filter(|one| one.class == *class).count();
     let Some(most) = found.iter().rev().max_by_key(|one| times(&one.class)) else {
-        let why = "no path through an iteration with the load was found".to_owned();
-        return Some(Level::unknown(head, why));
+        return Some(Level::unknown(head, NoPath::None));
     };
     let agreeing = || found.iter().filter(|one| one.class == most.class);
     let slice: BTreeSet<u64> = agreeing().flat_map(|one| one.slice.iter().copied()).collect();

@@ -8,6 +8,7 @@ use super::histogram::{Histogram, Timed};
 use super::resample::resample;
 use fastrand::Rng;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Steps of the maximisation.
 const STEPS: usize = 200;
@@ -89,14 +90,43 @@ impl Limits {
     }
 }
 
+/// Why the shares of the levels are not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unmeasured {
+    /// No execution of the load was timed.
+    Load,
+    /// There is no calibration.
+    Everything,
+    /// What memory takes was not measured.
+    Memory,
+    /// What the first cache takes was not measured.
+    First,
+    /// What none of the caches takes was.
+    Caches,
+}
+
+impl fmt::Display for Unmeasured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Load => "it was not executed while latencies were taken",
+            Self::Everything => "no calibration",
+            Self::Memory => "what memory takes was not measured",
+            Self::First => "what the first cache takes was not measured",
+            Self::Caches => "what the caches take was not measured",
+        })
+    }
+}
+
+impl std::error::Error for Unmeasured {}
+
 /// What separates the levels.
 ///
 /// # Errors
 /// Memory or the first cache were not measured.
-pub fn limits(calibration: &Calibration) -> Result<Limits, String> {
+pub fn limits(calibration: &Calibration) -> Result<Limits, Unmeasured> {
     let of = |wanted: Level| calibration.levels.iter().find(|(level, _)| *level == wanted);
-    let (_, memory) = of(Level::Memory).ok_or("what memory takes was not measured")?;
-    let early = memory.load.quantile(EARLY).ok_or("what memory takes was not measured")?;
+    let (_, memory) = of(Level::Memory).ok_or(Unmeasured::Memory)?;
+    let early = memory.load.quantile(EARLY).ok_or(Unmeasured::Memory)?;
     let first = (f64::from(early) * MARGIN) as u32;
     let (mut caches, mut assumed): (Vec<(Level, Timed)>, _) = (Vec::new(), Vec::new());
     for (level, all) in calibration.levels.iter().filter(|(level, _)| *level != Level::Memory) {
@@ -105,7 +135,7 @@ pub fn limits(calibration: &Calibration) -> Result<Limits, String> {
         let near = all.near.clone();
         let load = match caches.last().and_then(|(_, before)| before.load.quantile(0.99)) {
             _ if is_measured => hits,
-            None => return Err("what the first cache takes was not measured".to_owned()),
+            None => return Err(Unmeasured::First),
             Some(before) => {
                 assumed.push(*level);
                 let step = calibration.step.max(1);
@@ -117,7 +147,7 @@ pub fn limits(calibration: &Calibration) -> Result<Limits, String> {
     }
     let measured = caches.iter().rfind(|(level, _)| !assumed.contains(level));
     let last = measured.and_then(|(_, hits)| hits.load.quantile(0.99));
-    let last = last.ok_or("what the caches take was not measured")?;
+    let last = last.ok_or(Unmeasured::Caches)?;
     let memory = (f64::from(last) * f64::from(early)).sqrt() as u32;
     Ok(Limits { memory, assumed, caches })
 }
@@ -144,14 +174,14 @@ pub fn limits(calibration: &Calibration) -> Result<Limits, String> {
 /// let names: Vec<String> = found.iter().map(|one| one.level.name()).collect();
 /// assert_eq!(names, ["L1", "L2", "DRAM"]);
 /// assert!(found[0].share < 0.03 && found[1].share > 0.47 && found[2].share == 0.5);
-/// # Ok::<(), String>(())
+/// # Ok::<(), loads::latency::Unmeasured>(())
 /// ```
-pub fn shares(samples: &Timed, calibrations: &[Calibration]) -> Result<Vec<Share>, String> {
+pub fn shares(samples: &Timed, calibrations: &[Calibration]) -> Result<Vec<Share>, Unmeasured> {
     if samples.load.total() == 0 {
-        return Err("it was not executed while latencies were taken".to_owned());
+        return Err(Unmeasured::Load);
     }
     let all: Vec<Limits> = calibrations.iter().map(limits).collect::<Result<_, _>>()?;
-    let first = all.first().ok_or("no calibration")?;
+    let first = all.first().ok_or(Unmeasured::Everything)?;
     // Levels that all calibrations have.
     let common = |level: &Level| all.iter().all(|one| one.caches.iter().any(|c| c.0 == *level));
     let levels: Vec<Level> = first.caches.iter().map(|c| c.0).filter(common).collect();

@@ -16,4 +16,4 @@ mod resample;
 mod tests;
 
 pub use histogram::{Histogram, Timed, granularity};
-pub use levels::{Calibration, Level, Limits, Share, limits, shares};
+pub use levels::{Calibration, Level, Limits, Share, Unmeasured, limits, shares};

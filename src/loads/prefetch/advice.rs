@@ -2,11 +2,13 @@
 
 use super::cost::{Cost, Measured, Sampled, iteration_cost};
 use super::distance::{coverage, distances, iteration, least_distance, ratio};
+use super::missing::Missing;
 use super::pace::Pace;
 use super::peaks::{Peak, peaks};
 use super::probed::Probed;
-use super::refusal::{Refusal, by_copy, misses_at_first, refusal};
+use super::refusal::Refusal;
 use super::trips::{TripCount, Trips};
+use super::useless::{by_copy, misses_at_first, refusal};
 use crate::access::Access;
 use crate::class::Class;
 use std::sync::OnceLock;
@@ -14,8 +16,6 @@ use std::sync::OnceLock;
 /// A prefetch belongs into the outer loop if the trips are fewer than so many distances: it would cover less than
 /// 80 % of the executions (APT-GET, k = 5).
 const DISTANCES: f64 = 5.0;
-/// Why nothing in cycles is known.
-const NO_CYCLES: &str = "this LBR has no cycles";
 
 /// Recorded iterations of a loop.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -74,15 +74,15 @@ pub struct Advice {
     /// Modes of the cycles of the innermost loop's iterations.
     pub modes: Vec<Peak>,
     /// Cycles of an iteration without misses (IC) of the loop that the prefetch belongs into.
-    pub ic: Result<Cost, String>,
+    pub ic: Result<Cost, Missing>,
     /// Cycles that a miss adds (MC): the highest mode − IC of the innermost loop, or the fenced latency of the
     /// slowest level that matters − that of a hit.
-    pub mc: Result<f64, String>,
+    pub mc: Result<f64, Missing>,
     /// Where MC is from, if not from modes.
     pub mc_source: Option<String>,
     /// Cycles of an iteration of that loop once its misses are prefetched, which the distance divides: IC, or what the
     /// misses take that the core has no room for.
-    pub iteration: Result<Cost, String>,
+    pub iteration: Result<Cost, Missing>,
     /// How many times as fast the innermost loop can be at most, where that is known.
     pub speedup: Option<f64>,
     /// Trips of the innermost loop.
@@ -90,13 +90,13 @@ pub struct Advice {
     /// For how many executions in a row the address is ahead by a stride, if for more than the trips.
     pub runs_on: Option<TripCount>,
     /// Where the prefetch belongs.
-    pub site: Result<Site, String>,
+    pub site: Result<Site, Missing>,
     /// How many iterations of that loop ahead.
-    pub distance: Result<u64, String>,
+    pub distance: Result<u64, Missing>,
     /// The nearest and the farthest, where the range of a measured IC makes a difference.
     pub distances: Option<(u64, u64)>,
     /// Least share of the executions that it covers: 1 − distance ÷ trips of that loop.
-    pub coverage: Result<f64, String>,
+    pub coverage: Result<f64, Missing>,
 }
 
 /// Advises on a load.
@@ -147,12 +147,11 @@ pub fn advise(request: &Request) -> Advice {
     Advice { distances: distances(&advice.mc, &advice.iteration), ..advice }
 }
 
-fn cost(request: &Request, inner: Option<&Timed>, modes: &[Peak]) -> Result<Cost, String> {
+fn cost(request: &Request, inner: Option<&Timed>, modes: &[Peak]) -> Result<Cost, Missing> {
     if request.probed.is_some() {
-        let none = "without cycles in branch stacks it can only be measured";
-        return request.measured.as_ref().map(Measured::cost).ok_or_else(|| none.to_owned());
+        return request.measured.as_ref().map(Measured::cost).ok_or(Missing::NotMeasured);
     }
-    let inner = inner.ok_or("its loop is not in the branch stacks")?;
+    let inner = inner.ok_or(Missing::NoStacks)?;
     match (inner.has_cycles, &request.measured) {
         (true, measured) => {
             let none = Sampled::default();
@@ -160,15 +159,15 @@ fn cost(request: &Request, inner: Option<&Timed>, modes: &[Peak]) -> Result<Cost
             iteration_cost(modes, sampled, measured.as_ref())
         }
         (false, Some(measured)) => Ok(measured.cost()),
-        (false, None) => Err(NO_CYCLES.to_owned()),
+        (false, None) => Err(Missing::NoCycles),
     }
 }
 
-fn miss_cost(modes: &[Peak], ic: &Cost) -> Result<f64, String> {
-    let highest = modes.last().ok_or(NO_CYCLES)?.at as f64;
+fn miss_cost(modes: &[Peak], ic: &Cost) -> Result<f64, Missing> {
+    let highest = modes.last().ok_or(Missing::NoCycles)?.at as f64;
     match highest > ic.cycles {
         true => Ok(highest - ic.cycles),
-        false => Err("no mode lies above the iterations without misses".to_owned()),
+        false => Err(Missing::NoMisses),
     }
 }
 
@@ -177,14 +176,14 @@ fn site(
     request: &Request,
     trips: TripCount,
     (distance, known): (u64, bool),
-) -> Result<Site, String> {
+) -> Result<Site, Missing> {
     let enough = trips.is_at_least(DISTANCES * distance as f64);
     let has_outer = request.access.is_some_and(|access| access.levels.len() > 1);
     match (enough, known) {
         (Some(false), _) if has_outer => Ok(Site::Outer),
         (Some(_), true) => Ok(Site::Inner),
-        (_, false) => Err("it depends on the distance".to_owned()),
-        (None, true) => Err("the trips of the loop are not known well enough".to_owned()),
+        (_, false) => Err(Missing::NoDistance),
+        (None, true) => Err(Missing::VagueTrips),
     }
 }
 
@@ -205,17 +204,13 @@ fn outer(request: &Request, advice: Advice) -> Advice {
         .map_or(TripCount::Unknown, |timed| timed.trips.count());
     let level = request.access.and_then(|access| access.levels.get(1));
     let refused = advice.refused.or_else(|| {
-        let too_few = "the loop has too few trips for a prefetch, and in the one around it";
         let level = level?;
-        if level.class == Class::Irregular {
-            let why = format!("{too_few} how its address is computed is not known");
-            return Some(Refusal::Undecided(why));
-        }
         let why = match level.class.is_computable_ahead() {
             true => by_copy(level)?,
-            false => "the address is not known ahead".to_owned(),
+            false if level.class == Class::Irregular => Refusal::Irregular,
+            false => Refusal::NotAhead,
         };
-        Some(Refusal::NoUse(format!("{too_few} {why}")))
+        Some(Refusal::Outer(Box::new(why)))
     });
     Advice { refused, coverage: coverage(&distance, count), ic, iteration, distance, ..advice }
 }

@@ -1,5 +1,6 @@
 //! Cycles of an iteration without misses (IC).
 
+use super::missing::Missing;
 use super::peaks::{LEAST_SHARE, Peak, peaks};
 
 /// What samples of a load say.
@@ -80,11 +81,11 @@ pub fn iteration_cost(
     modes: &[Peak],
     sampled: &Sampled,
     measured: Option<&Measured>,
-) -> Result<Cost, String> {
-    let lowest = modes.first().ok_or("no cycles stand out among those of the iterations")?;
+) -> Result<Cost, Missing> {
+    let lowest = modes.first().ok_or(Missing::NoModes)?;
     let cycles = lowest.at as f64;
     let of_mode =
-        |why: String| Ok(Cost { cycles, range: None, source: format!("lowest mode, {why}") });
+        |how: String| Ok(Cost { cycles, range: None, source: format!("lowest mode, {how}") });
     if let Some(measured) = measured {
         if lowest.at > 0 && cycles <= measured.cycles * MEASURED + 2.0 {
             return of_mode(format!(
@@ -95,7 +96,7 @@ pub fn iteration_cost(
         return Ok(measured.cost());
     }
     if lowest.at == 0 {
-        return Err("the lowest mode is 0 cycles, which no iteration takes".to_owned());
+        return Err(Missing::NoTime);
     }
     if modes.len() > 1 && sampled.share_of_loop >= LEAST_OWN {
         let hits = sampled.hits();
@@ -107,14 +108,8 @@ pub fn iteration_cost(
         }
     }
     Err(match sampled.least_latency {
-        _ if sampled.samples == 0 => {
-            "whether any iteration is without misses is not known: no load of the loop is sampled"
-                .into()
-        }
-        Some(least) if least as f64 > FIRST_CACHE.1 => format!(
-            "every iteration misses, as far as the samples show (loads of less than {least} cycles are not sampled)"
-        ),
-        _ => "every iteration misses: no sample of the load hits L1".to_owned(),
+        _ if sampled.samples == 0 => Missing::NotSampled,
+        least => Missing::AllMiss(least.filter(|least| *least as f64 > FIRST_CACHE.1)),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Miss cost ÷ cycles of an iteration → how many iterations ahead.
 
 use super::cost::Cost;
+use super::missing::Missing;
 use super::pace::Pace;
 use super::peaks::Peak;
 use super::trips::TripCount;
@@ -15,9 +16,9 @@ const MOST_AHEAD: f64 = 4096.0;
 pub(super) fn iteration(
     pace: Option<&Pace>,
     number: usize,
-    mc: &Result<f64, String>,
-    ic: &Result<Cost, String>,
-) -> Result<Cost, String> {
+    mc: &Result<f64, Missing>,
+    ic: &Result<Cost, Missing>,
+) -> Result<Cost, Missing> {
     let latency = mc.as_ref().ok().copied();
     let Some(room) = pace.zip(latency).and_then(|(pace, mc)| pace.cycles(number, mc)) else {
         return ic.clone();
@@ -37,8 +38,8 @@ pub(super) fn iteration(
 /// The distances of the lowest and the highest cycles of an iteration. What a mode of the recording adds to IC is the highest
 /// mode, so it changes little.
 pub(super) fn distances(
-    mc: &Result<f64, String>,
-    iteration: &Result<Cost, String>,
+    mc: &Result<f64, Missing>,
+    iteration: &Result<Cost, Missing>,
 ) -> Option<(u64, u64)> {
     let (low, high) = iteration.as_ref().ok()?.range?;
     let of = |cycles: f64| {
@@ -50,14 +51,12 @@ pub(super) fn distances(
 }
 
 /// max(1, ⌈MC ÷ cycles of an iteration⌉), unless that is too far.
-pub(super) fn ratio(mc: &Result<f64, String>, ic: &Result<Cost, String>) -> Result<u64, String> {
+pub(super) fn ratio(mc: &Result<f64, Missing>, ic: &Result<Cost, Missing>) -> Result<u64, Missing> {
     let (mc, ic) = (mc.clone()?, ic.clone()?);
     let ahead = (mc / ic.cycles).ceil().max(1.0);
     match ahead <= MOST_AHEAD {
         true => Ok(ahead as u64),
-        false => {
-            Err(format!("MC {mc:.0} ÷ IC {:.1} is more than {MOST_AHEAD} iterations", ic.cycles))
-        }
+        false => Err(Missing::TooFar { mc, ic: ic.cycles, most: MOST_AHEAD }),
     }
 }
 
@@ -68,8 +67,8 @@ pub(super) fn least_distance(modes: &[Peak]) -> u64 {
 }
 
 /// Least share of the executions that a prefetch this far ahead covers.
-pub(super) fn coverage(distance: &Result<u64, String>, trips: TripCount) -> Result<f64, String> {
+pub(super) fn coverage(distance: &Result<u64, Missing>, trips: TripCount) -> Result<f64, Missing> {
     let distance = distance.clone()?;
-    let trips = trips.least().ok_or("the trips of the loop are not known")?;
+    let trips = trips.least().ok_or(Missing::NoTrips)?;
     Ok((1.0 - distance as f64 / trips).max(0.0))
 }

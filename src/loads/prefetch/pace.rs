@@ -6,14 +6,13 @@
 
 use super::cost::Cost;
 use super::refusal::Refusal;
+use super::taken::Taken;
 
 /// A number of misses in flight is enough if memory serves them this much slower than any number, at most.
 const ENOUGH: f64 = 1.05;
 /// An iteration must take so many times what it needs with prefetches, else there is nothing to gain: less than this is
 /// within the error of both times.
 const LEAST_GAIN: f64 = 1.1;
-/// Standard errors to each end of a 95 % interval.
-const ERRORS: f64 = 1.96;
 
 /// Misses in flight at a time, as measured on this host.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -60,35 +59,13 @@ impl InFlight {
     }
 }
 
-/// What the program took for an iteration, without probes.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Taken {
-    /// Cycles.
-    pub cycles: f64,
-    /// The samples that say so.
-    pub samples: u64,
-}
-
-impl Taken {
-    /// The least and the most cycles: the 95 % interval of a Poisson number of samples, by Wilson and Hilferty's cube root
-    /// ("The Distribution of Chi-Square", PNAS 1931). `None` without samples.
-    pub fn range(&self) -> Option<(f64, f64)> {
-        let end = |samples: f64, errors: f64| {
-            samples * (1.0 - 1.0 / (9.0 * samples) + errors / (3.0 * samples.sqrt())).powi(3)
-        };
-        let samples = Some(self.samples as f64).filter(|samples| *samples > 0.0)?;
-        let each = self.cycles / samples;
-        Some((each * end(samples, -ERRORS).max(0.0), each * end(samples + 1.0, ERRORS)))
-    }
-}
-
 /// Misses of an iteration, of all loads.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Misses {
     /// Those of the loads of which they are known.
     pub at_least: f64,
-    /// Why they are not known of some, which are named.
-    pub unknown: Option<String>,
+    /// Of some loads they are not known.
+    pub is_bound: bool,
 }
 
 /// What bounds the iterations of the loops around a load once their misses are prefetched.
@@ -108,7 +85,7 @@ impl Pace {
     pub(super) fn cycles(&self, number: usize, latency: f64) -> Option<Cost> {
         let (flight, misses) = (self.in_flight.as_ref()?, self.misses.get(number)?);
         let of = |room: f64| misses.at_least * latency / room.max(1.0);
-        let least = if misses.unknown.is_some() { "≥ " } else { "" };
+        let least = if misses.is_bound { "≥ " } else { "" };
         Some(Cost {
             cycles: of(flight.misses),
             range: Some((of(flight.range.1), of(flight.range.0))),
@@ -140,30 +117,14 @@ impl Pace {
     /// Why a prefetch gains nothing, or may gain nothing, given the cycles of an iteration without misses, if known.
     pub(super) fn refusal(&self, ic: Option<f64>) -> Option<Refusal> {
         let (taken, least) = (self.taken?, self.least(ic)?);
-        let Some((low, high)) = taken.range() else {
-            return Some(Refusal::Undecided("no sample of the run is in its loop".to_owned()));
-        };
-        let by = match taken.samples {
-            100.. => String::new(),
-            samples => format!(" ({low:.0} to {high:.0} by {samples} samples)"),
-        };
+        let Some((low, _)) = taken.range() else { return Some(Refusal::NotTaken) };
         if taken.cycles >= LEAST_GAIN * least {
-            return (low <= least).then(|| {
-                Refusal::Undecided(format!(
-                    "too few samples to know whether an iteration takes longer than without misses: {:.0} cycles{by}, \
-                     and {least:.0} without",
-                    taken.cycles
-                ))
-            });
+            return (low <= least).then_some(Refusal::VagueGain(taken, least));
         }
-        let why = match self.memory() {
-            Some((cycles, misses)) if cycles >= least => format!(
-                "memory already sets the pace: {misses:.2} misses an iteration take at least {least:.0} cycles, however many \
-                 are in flight"
-            ),
-            _ => format!("its misses are already hidden: without any it takes {least:.0} cycles"),
-        };
-        Some(Refusal::NoUse(format!("{why}, and an iteration takes {:.0}{by}", taken.cycles)))
+        Some(match self.memory() {
+            Some((cycles, misses)) if cycles >= least => Refusal::Memory { taken, least, misses },
+            _ => Refusal::Hidden(taken, least),
+        })
     }
 }
 
@@ -183,23 +144,23 @@ mod tests {
         assert_eq!((found.cycles, found.cycles_range), (40.0, (40.0, 52.0)));
         assert_eq!(found.fastest, 32.0);
         assert_eq!(InFlight::of(&[], 8.0, 4.0), None);
-        let misses = [0.5, 4.0].map(|at_least| Misses { at_least, unknown: None }).to_vec();
+        let misses = [0.5, 4.0].map(|at_least| Misses { at_least, is_bound: false }).to_vec();
         let mut pace = Pace { in_flight: Some(found), misses, taken: None };
         assert_eq!(pace.cycles(0, 400.0).unwrap().cycles, 20.0);
         assert_eq!(pace.cycles(1, 400.0).unwrap().cycles, 160.0);
         assert!(pace.cycles(2, 400.0).is_none() && pace.speedup(Some(1.0)).is_none());
-        pace.misses[0].unknown = Some("of 0x10".to_owned());
+        pace.misses[0].is_bound = true;
         assert!(pace.cycles(0, 400.0).unwrap().source.starts_with("≥ 0.50 misses"));
     }
 
     fn pace(cycles: f64, samples: u64) -> Pace {
         let in_flight = Some(InFlight { misses: 10.0, fastest: 40.0, ..InFlight::default() });
-        let misses = vec![Misses { at_least: 1.0, unknown: None }];
+        let misses = vec![Misses { at_least: 1.0, is_bound: false }];
         Pace { in_flight, misses, taken: Some(Taken { cycles, samples }) }
     }
 
     fn why(cycles: f64, samples: u64, ic: Option<f64>) -> String {
-        pace(cycles, samples).refusal(ic).map_or(String::new(), |one| one.why().to_owned())
+        pace(cycles, samples).refusal(ic).map_or(String::new(), |one| one.to_string())
     }
 
     /// A miss each 40 cycles: 60 cycles of computing hide it, 10 do not.
@@ -227,9 +188,9 @@ mod tests {
         // 11 cycles as the program runs, 11.9 without misses.
         let fast = Pace { misses: vec![Misses::default()], ..pace(11.0, 12) };
         let refused = fast.refusal(Some(11.9)).unwrap();
-        assert!(matches!(&refused, Refusal::NoUse(why) if why.contains("by 12 samples")));
+        assert!(!refused.is_undecided() && refused.to_string().contains("by 12 samples"));
         // Twice as long, but maybe not: 80 × 0.48 is less than 40.
-        assert!(matches!(pace(80.0, 10).refusal(Some(10.0)), Some(Refusal::Undecided(_))));
+        assert!(pace(80.0, 10).refusal(Some(10.0)).is_some_and(|why| why.is_undecided()));
         assert!(why(80.0, 10, Some(10.0)).contains("too few samples"));
         assert_eq!(why(80.0, 100, Some(10.0)), "");
         assert_eq!(why(0.0, 0, Some(10.0)), "no sample of the run is in its loop");

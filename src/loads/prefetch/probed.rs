@@ -1,6 +1,8 @@
 //! What probes show of a load without a PMU: executions that were timed one by one, between fences.
 
 use super::cost::Sampled;
+use super::missing::{Hits, Missing};
+use super::refusal::Refusal;
 use super::trips::{TripCount, Trips};
 use crate::class::Class;
 
@@ -17,7 +19,7 @@ const MORE: f64 = 2.0;
 pub struct Probed {
     /// Executions that were timed.
     pub executions: u64,
-    /// Why none was.
+    /// Why none was, in the words of the document that the count was read from.
     pub untimed: Option<String>,
     /// What served them, the fastest first.
     pub levels: Vec<Served>,
@@ -62,11 +64,11 @@ impl Probed {
     }
 
     /// Cycles that a miss adds.
-    pub(super) fn miss_cost(&self) -> Result<f64, String> {
-        let slowest = self.slowest().ok_or_else(|| self.near())?;
+    pub(super) fn miss_cost(&self) -> Result<f64, Missing> {
+        let slowest = self.slowest().ok_or_else(|| Missing::Hits(self.near()))?;
         match slowest.cycles > self.hit {
             true => Ok(slowest.cycles - self.hit),
-            false => Err(format!("{} takes no longer than a hit", slowest.level)),
+            false => Err(Missing::NoLonger(slowest.level.clone())),
         }
     }
 
@@ -82,14 +84,8 @@ impl Probed {
         ))
     }
 
-    /// Why its latency is not known, if no execution was timed.
-    pub(super) fn no_latency(&self) -> String {
-        let why = self.untimed.as_deref().unwrap_or("none of its executions was timed");
-        format!("its latency is not known: {why}")
-    }
-
     /// Why no prefetch is of use, by the latencies.
-    pub(super) fn hits(&self) -> Option<String> {
+    pub(super) fn hits(&self) -> Option<Hits> {
         self.slowest().is_none().then(|| self.near())
     }
 
@@ -98,15 +94,9 @@ impl Probed {
         Some(self.slowest()?.share * trips.least()?)
     }
 
-    fn near(&self) -> String {
+    fn near(&self) -> Hits {
         let near = self.levels.iter().filter(|one| NEAR.contains(&one.level.as_str()));
-        let shares = near.map(|one| (100.0 * one.share, &one.level)).enumerate();
-        let shares = shares.map(|(number, (share, level))| match number {
-            0 => format!("{share:.1} % of its timed executions in {level}"),
-            _ => format!("{share:.1} % in {level}"),
-        });
-        let shares: Vec<String> = shares.collect();
-        format!("it already hits: {}", shares.join(", "))
+        Hits(near.map(|one| (one.share, one.level.clone())).collect())
     }
 
     /// The same as samples.
@@ -124,18 +114,14 @@ impl Probed {
 
     /// Why the class that the code says is not certain. Addresses alone show no computation: what the code computes
     /// from loaded values may look irregular, or indirect.
-    pub(super) fn disagreement(&self, code: &Class<u64>) -> Option<String> {
+    pub(super) fn disagreement(&self, code: &Class<u64>) -> Option<Refusal> {
         let recorded = self.class.as_deref()?;
         let agree = match code {
             Class::Indirect { .. } => matches!(recorded, "indirect" | "complex" | "irregular"),
             Class::Complex { .. } => matches!(recorded, "complex" | "indirect" | "irregular"),
             other => other.name() == recorded,
         };
-        (!agree).then(|| {
-            format!(
-                "its pattern is not certain: {} by the code, {recorded} as recorded",
-                code.words()
-            )
-        })
+        let recorded = recorded.to_owned();
+        (!agree).then(|| Refusal::Disagreement { code: code.clone(), recorded })
     }
 }

@@ -1,145 +1,191 @@
-//! Loads for which a prefetch cannot help.
+//! Why no prefetch of a load is advised.
 
-use super::cost::Sampled;
-use super::probed::Probed;
-use super::trips::TripCount;
-use crate::access::{Access, Level};
-use crate::class::{Ahead, Class};
+use super::missing::Hits;
+use super::taken::Taken;
+use crate::access::NoPath;
+use crate::class::Class;
+use std::fmt;
 
-/// A stride of which at least this share of the samples hits L1 needs no prefetch.
-const HITS: f64 = 0.8;
-/// Misses of one execution of a loop by a load that misses where the loop begins, at least; one is expected.
-const AT_FIRST: f64 = 0.5;
-/// With fewer samples the latency is not known.
-const LEAST_SAMPLES: u64 = 5;
-/// Instructions of a slice that may run a second time in each iteration: beside a miss of hundreds of cycles they take
-/// little (a generator of random numbers has 6 to 12).
-const CHEAP: usize = 24;
+/// With fewer samples, the error of what an iteration takes is shown.
+const MANY: u64 = 100;
 
-/// Why no prefetch is advised.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Why no prefetch of a load is advised: none can help, or too little is known to decide ([`Refusal::is_undecided`]).
+#[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
-    /// None can help.
-    NoUse(String),
-    /// Too little is known to decide.
-    Undecided(String),
-    /// The same, as its code is not known.
+    /// Its code is not known.
     NoCode,
+    /// How its address is computed was not looked at.
+    NoPath(NoPath),
+    /// How its address is computed is not known.
+    Irregular,
+    /// The recorded addresses are of another class, with this name, than the code says.
+    Disagreement {
+        /// By the code.
+        code: Class<u64>,
+        /// As recorded.
+        recorded: String,
+    },
+    /// None of its executions was timed; why, in the words of the document that the count was read from.
+    Untimed(Option<String>),
+    /// No sample has its latency.
+    NoLatency,
+    /// So many samples are too few to know it.
+    FewSamples(u64),
+    /// No sample of the run is in its loop.
+    NotTaken,
+    /// Too few samples are in its loop to know whether it takes longer than without misses, which takes so many cycles.
+    VagueGain(Taken, f64),
+    /// No loop contains it.
+    NoLoop,
+    /// Its address stays the same.
+    Constant,
+    /// Its next address is what it loads.
+    Chase,
+    /// Its address is an offset of what another load chases.
+    OffsetOfChase(u64),
+    /// Its address is a sum of what another load has loaded.
+    Sum(u64),
+    /// Its index is loaded by another load, whose own next address is not known ahead.
+    Index(u64),
+    /// Its address needs values that are loaded just before.
+    Loaded,
+    /// Its address needs all iterations before, and loops within the loop.
+    CopyOfLoops,
+    /// Its address needs all iterations before, by so many instructions.
+    LongCopy {
+        /// The instructions.
+        length: usize,
+        /// How many may be executed a second time.
+        most: usize,
+    },
+    /// Another load chases to its address, in a loop within its own.
+    AfterChase(u64),
+    /// It is a stride, and this share of its samples hits the first cache.
+    StrideHits(f64),
+    /// It hits the near caches.
+    Hits(Hits),
+    /// Memory sets the pace: an iteration takes about as many cycles as its misses, however many are in flight.
+    Memory {
+        /// What an iteration takes.
+        taken: Taken,
+        /// The cycles that its misses take at least.
+        least: f64,
+        /// Their number.
+        misses: f64,
+    },
+    /// Its misses are hidden: without any an iteration takes so many cycles.
+    Hidden(Taken, f64),
+    /// Its address in the loop around, which is not known ahead.
+    NotAhead,
+    /// The loop has too few trips, and this is so in the one around it.
+    Outer(Box<Refusal>),
 }
 
 impl Refusal {
-    /// The reason in words.
-    pub fn why(&self) -> &str {
+    /// Whether too little is known to decide.
+    pub fn is_undecided(&self) -> bool {
         match self {
-            Self::NoUse(why) | Self::Undecided(why) => why,
-            Self::NoCode => "its code is not known",
+            Self::Outer(why) => why.is_undecided(),
+            Self::NoCode
+            | Self::NoPath(_)
+            | Self::Irregular
+            | Self::Disagreement { .. }
+            | Self::Untimed(_)
+            | Self::NoLatency
+            | Self::FewSamples(_)
+            | Self::NotTaken
+            | Self::VagueGain(..) => true,
+            _ => false,
         }
     }
 }
 
-/// Why a prefetch of this load is not advised, whatever it costs. `trips` are those of the innermost loop.
-pub(super) fn refusal(
-    access: Option<&Access>,
-    sampled: Option<&Sampled>,
-    probed: Option<&Probed>,
-    trips: TripCount,
-) -> Option<Refusal> {
-    use Refusal::{NoUse, Undecided};
-    let Some(access) = access else {
-        return Some(Refusal::NoCode);
-    };
-    let Some(level) = access.innermost() else {
-        return Some(NoUse("no loop of its function contains it".to_owned()));
-    };
-    if let Some(why) = &level.unknown {
-        return Some(Undecided(format!("how its address is computed is not known: {why}")));
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let copy = "its address needs all iterations before: to know a later one, a second copy of that computation, with \
+                    a state of its own, has to run ahead";
+        match self {
+            Self::NoCode => f.write_str("its code is not known"),
+            Self::NoPath(why) => write!(f, "{}: {why}", Self::Irregular),
+            Self::Irregular => f.write_str("how its address is computed is not known"),
+            Self::Disagreement { code, recorded } => {
+                let code = code.words();
+                write!(f, "its pattern is not certain: {code} by the code, {recorded} as recorded")
+            }
+            Self::Untimed(why) => {
+                let why = why.as_deref().unwrap_or("none of its executions was timed");
+                write!(f, "its latency is not known: {why}")
+            }
+            Self::NoLatency => f.write_str("no sample has its latency"),
+            Self::FewSamples(n) => write!(f, "too few samples ({n}) to know its latency"),
+            Self::NotTaken => f.write_str("no sample of the run is in its loop"),
+            Self::VagueGain(taken, least) => write!(
+                f,
+                "too few samples to know whether an iteration takes longer than without misses: {:.0} cycles{}, and \
+                 {least:.0} without",
+                taken.cycles,
+                error(taken)
+            ),
+            Self::NoLoop => f.write_str("no loop of its function contains it"),
+            Self::Constant => f.write_str("its address is always the same"),
+            Self::Chase => f.write_str("a pointer chase: its next address is what it loads"),
+            Self::OffsetOfChase(of) => {
+                write!(
+                    f,
+                    "an offset of the pointer that {of:#x} chases: known no earlier than that"
+                )
+            }
+            Self::Sum(of) => {
+                write!(f, "its address is a sum of all that {of:#x} has loaded before")
+            }
+            Self::Index(of) => {
+                write!(f, "its index comes from {of:#x}, whose own next address is not known ahead")
+            }
+            Self::Loaded => f.write_str(
+                "its address needs values that are loaded just before, one after the other",
+            ),
+            Self::CopyOfLoops => write!(f, "{copy}, and loops within the loop are part of it"),
+            Self::LongCopy { length, most } => {
+                write!(
+                    f,
+                    "{copy}, which takes {length} instructions an iteration, more than {most}"
+                )
+            }
+            Self::AfterChase(of) => write!(
+                f,
+                "its address is where {of:#x} chases to, in a loop within its own: to know a later one, that loop has to \
+                 run ahead; several of them interleaved would overlap the misses"
+            ),
+            Self::StrideHits(share) => {
+                write!(f, "a stride that already hits: {:.0} % in L1", 100.0 * share)
+            }
+            Self::Hits(hits) => hits.fmt(f),
+            Self::Memory { taken, least, misses } => write!(
+                f,
+                "memory already sets the pace: {misses:.2} misses an iteration take at least {least:.0} cycles, however \
+                 many are in flight, and an iteration takes {:.0}{}",
+                taken.cycles,
+                error(taken)
+            ),
+            Self::Hidden(taken, least) => write!(
+                f,
+                "its misses are already hidden: without any it takes {least:.0} cycles, and an iteration takes {:.0}{}",
+                taken.cycles,
+                error(taken)
+            ),
+            Self::NotAhead => f.write_str("the address is not known ahead"),
+            Self::Outer(why) => write!(
+                f,
+                "the loop has too few trips for a prefetch, and in the one around it {why}"
+            ),
+        }
     }
-    if level.class == Class::Irregular {
-        return Some(Undecided("how its address is computed is not known".to_owned()));
-    }
-    if let Some(why) = by_class(&level.class).or_else(|| by_copy(level)) {
-        return Some(NoUse(why));
-    }
-    if let Some(of) = level.after_chase {
-        return Some(NoUse(format!(
-            "its address is where {of:#x} chases to, in a loop within its own: to know a later one, that loop has to run \
-             ahead; several of them interleaved would overlap the misses"
-        )));
-    }
-    if let Some(why) = probed.and_then(|own| own.disagreement(&level.class)) {
-        return Some(Undecided(why));
-    }
-    if let Some(untimed) = probed.filter(|own| own.executions == 0) {
-        return Some(Undecided(untimed.no_latency()));
-    }
-    let timed = probed.map(Probed::sampled);
-    let sampled = timed.as_ref().or(sampled);
-    let Some(sampled) = sampled.filter(|sampled| !sampled.latencies.is_empty()) else {
-        return Some(Undecided("no sample has its latency".to_owned()));
-    };
-    if sampled.samples < LEAST_SAMPLES {
-        let n = sampled.samples;
-        return Some(Undecided(format!("too few samples ({n}) to know its latency")));
-    }
-    let hits = sampled.hits();
-    if is_stride(&level.class) && hits >= HITS && !misses_at_first(access, probed, trips) {
-        return Some(NoUse(format!("a stride that already hits: {:.0} % in L1", 100.0 * hits)));
-    }
-    probed.and_then(Probed::hits).map(NoUse)
 }
 
-fn is_stride(class: &Class<u64>) -> bool {
-    matches!(class, Class::Constant | Class::Stride(_) | Class::UnknownStride)
-}
-
-/// Whether a load is a stride that hits but for the first iteration of its loop: executions of the loop begin at addresses
-/// that are no stride, but can be known ahead, as of records that a list of pointers leads to.
-pub(super) fn misses_at_first(access: &Access, probed: Option<&Probed>, trips: TripCount) -> bool {
-    let [inner, outer, ..] = &access.levels[..] else { return false };
-    let jumps = !is_stride(&outer.class) && outer.class.is_computable_ahead();
-    let misses = probed.and_then(|own| own.misses_of_an_execution(trips));
-    is_stride(&inner.class)
-        && jumps
-        && probed.is_some_and(|own| own.sampled().hits() >= HITS)
-        && misses.is_some_and(|misses| misses >= AT_FIRST)
-}
-
-/// Why an address that its own earlier values are needed for is not computed ahead.
-pub(super) fn by_copy(level: &Level) -> Option<String> {
-    if level.class.ahead() != Ahead::ByCopy {
-        return None;
-    }
-    let needs = "its address needs all iterations before: to know a later one, a second copy of that computation, with a \
-                 state of its own, has to run ahead";
-    if level.has_loops {
-        return Some(format!("{needs}, and loops within the loop are part of it"));
-    }
-    let length = level.slice.len();
-    (length > CHEAP).then(|| {
-        format!("{needs}, which takes {length} instructions an iteration, more than {CHEAP}")
-    })
-}
-
-fn by_class(class: &Class<u64>) -> Option<String> {
-    Some(match class {
-        Class::Constant => "its address is always the same".to_owned(),
-        Class::Chase { .. } => "a pointer chase: its next address is what it loads".to_owned(),
-        Class::OffsetOfChase { of, .. } => {
-            format!("an offset of the pointer that {of:#x} chases: known no earlier than that")
-        }
-        Class::IndirectDelta { of } => {
-            format!("its address is a sum of all that {of:#x} has loaded before")
-        }
-        Class::Indirect { of, inner, .. } if !inner.is_computable_ahead() => {
-            format!("its index comes from {of:#x}, whose own next address is not known ahead")
-        }
-        Class::Complex { ahead: Ahead::No } => {
-            "its address needs values that are loaded just before, one after the other".to_owned()
-        }
-        Class::Stride(_)
-        | Class::UnknownStride
-        | Class::Indirect { .. }
-        | Class::Complex { .. }
-        | Class::Irregular => return None,
+/// The error of what an iteration takes, after a space; empty with many samples.
+fn error(taken: &Taken) -> String {
+    let range = taken.range().filter(|_| taken.samples < MANY);
+    range.map_or(String::new(), |(low, high)| {
+        format!(" ({low:.0} to {high:.0} by {} samples)", taken.samples)
     })
 }
