@@ -17,7 +17,7 @@ pub fn bottleneck(parts: &Parts) -> Option<Part> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Interval, Share, Source};
+    use crate::{Interval, Reason, Share, Source};
 
     fn parts(all: &[(Part, f64, f64)]) -> Parts {
         let mut parts = Parts::none();
@@ -35,6 +35,6 @@ mod tests {
         let of = |half| bottleneck(&parts(&[(CoreBound, 0.6, half), (MemoryBound, 0.4, half)]));
         assert_eq!((of(0.12), of(0.15)), (Some(CoreBound), None));
         assert_eq!(bottleneck(&parts(&[(CoreBound, 0.4, 0.0), (Unexplained, 0.6, 0.0)])), None);
-        assert_eq!(bottleneck(&Parts::unknown("no counts".to_owned())), None);
+        assert_eq!(bottleneck(&Parts::unknown(Reason::NoTime)), None);
     }
 }

@@ -12,13 +12,11 @@
 use crate::evidence::{Bound, Evidence, Isolated};
 use crate::interval::Interval;
 use crate::parts::{Part, Parts, Share, Source};
+use crate::reason::Reason;
 use crate::rest::{Rest, attribute};
 
 /// A measurement in isolation that is longer than the program's own time by this is of other work.
 const SLOWER: f64 = 1.25;
-
-/// Why it is not known to which part time in isolation belongs.
-const UNBOUNDED: &str = "what bounds it in isolation is not known";
 
 /// Divides the time.
 pub fn divide(evidence: &Evidence) -> Parts {
@@ -30,7 +28,7 @@ pub fn divide(evidence: &Evidence) -> Parts {
 pub fn together(all: &[Evidence]) -> Parts {
     let timed: Vec<&Evidence> = all.iter().filter(|one| one.cycles.value > 0.0).collect();
     if timed.is_empty() {
-        return Parts::unknown("it has no time".to_owned());
+        return Parts::unknown(Reason::NoTime);
     }
     let (known, unknown): (Vec<&Evidence>, Vec<&Evidence>) =
         timed.into_iter().partition(|one| one.retiring.is_ok());
@@ -40,8 +38,8 @@ pub fn together(all: &[Evidence]) -> Parts {
         parts.push((known.iter().map(|one| one.cycles.value).sum(), of_known(&known)));
     }
     for one in unknown {
-        let why = one.retiring.as_ref().err().cloned().unwrap_or_default();
-        parts.push((one.cycles.value, Parts::unknown(why)));
+        let why = one.retiring.as_ref().err().cloned();
+        parts.extend(why.map(|why| (one.cycles.value, Parts::unknown(why))));
     }
     Parts::sum(parts.iter().map(|(time, parts)| (*time, parts)))
 }
@@ -68,7 +66,9 @@ fn of_known(all: &[Evidence]) -> Parts {
     let missing = missing.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, why)| why.clone());
     let wrong = known.mispredicted.plus_alike(Interval::new(0.0, 0.0, left.mispredicted()));
     let wrong = match &missing {
-        Some(why) if known.mispredicted.value == 0.0 => Share::unknown(wrong.high.min(1.0), why),
+        Some(why) if known.mispredicted.value == 0.0 => {
+            Share::unknown(wrong.high.min(1.0), why.clone())
+        }
         _ => share(wrong, Source::Modelled).because(missing),
     };
     parts.set(Part::BadSpeculation, wrong);
@@ -91,8 +91,7 @@ fn believable(evidence: &Evidence) -> Evidence {
         checked.retiring = checked.retiring.map(|one| one.clamped(0.0, found.cycles.high));
         let times = found.cycles.low / evidence.cycles.high;
         if times > SLOWER {
-            let why = format!("it takes {times:.1} times as long there as in the program");
-            checked.isolated = Err(why);
+            checked.isolated = Err(Reason::OtherWork(times));
         }
     }
     checked
@@ -211,13 +210,13 @@ impl Known {
         for part in [Part::Retiring, Part::FetchBandwidth, Part::CoreBound] {
             let own = parts.of(part).clone();
             let more = Interval::new(0.0, 0.0, self.unknown.high);
-            parts.set(part, own.or_more(more, Source::Isolated, UNBOUNDED));
+            parts.set(part, own.or_more(more, Source::Isolated, &Reason::Unbounded));
         }
         let left = parts.of(Part::Unexplained).clone();
         let more = Interval::new(self.unknown.value, 0.0, self.unknown.high);
         let share = left.share.plus_alike(more).clamped(0.0, 1.0);
         let is_most = self.unknown.value > left.share.value;
-        let reason = if is_most { Some(UNBOUNDED.to_owned()) } else { left.reason };
+        let reason = if is_most { Some(Reason::Unbounded) } else { left.reason };
         parts.set(Part::Unexplained, Share::known(share, Source::Residual).because(reason));
     }
 }

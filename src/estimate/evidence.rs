@@ -2,6 +2,7 @@
 //! or of one, as long as they are all of the same.
 
 use crate::interval::Interval;
+use crate::reason::Reason;
 
 /// What bounds a piece of code in isolation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub struct Mispredicted {
     /// Cycles of those whose number and cost are known.
     pub cycles: Interval,
     /// The most cycles that others can take, and why not more is known of them.
-    pub unknown: Option<(f64, String)>,
+    pub unknown: Option<(f64, Reason)>,
 }
 
 impl Mispredicted {
@@ -63,11 +64,11 @@ pub struct Evidence {
     /// Cycles in the program: sampled.
     pub cycles: Interval,
     /// Cycles that its retired µops take at the core's full width.
-    pub retiring: Result<Interval, String>,
+    pub retiring: Result<Interval, Reason>,
     /// Its mispredictions.
     pub mispredicted: Mispredicted,
     /// The same code in isolation.
-    pub isolated: Result<Isolated, String>,
+    pub isolated: Result<Isolated, Reason>,
     /// Whether its divisions and roots were measured with other values than the program's, on which their time depends.
     pub other_values: bool,
     /// Whether it is a loop, whose executions follow each other in isolation as they do in the program.
@@ -76,7 +77,7 @@ pub struct Evidence {
     /// first cache: the most that its instructions can wait for each other.
     pub latency: f64,
     /// Its loads.
-    pub loads: Result<Loads, String>,
+    pub loads: Result<Loads, Reason>,
     /// The most that fetching its code from beyond the first cache can cost; 0 where the hot code fits.
     pub fetch: f64,
 }

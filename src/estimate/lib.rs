@@ -7,6 +7,7 @@
 //! | [`parts`] | the parts, their sources, and sums of them |
 //! | [`evidence`] | what is known of a piece of code |
 //! | [`divide`](mod@divide) | evidence → parts |
+//! | [`reason`] | what must be known of a share |
 //! | `rest` | what is left over, by what can account for it |
 //! | [`bottleneck`](mod@bottleneck) | which part is the largest, if the intervals allow to say |
 //!
@@ -18,6 +19,7 @@ pub mod divide;
 pub mod evidence;
 pub mod interval;
 pub mod parts;
+pub mod reason;
 mod rest;
 
 pub use bottleneck::bottleneck;
@@ -25,3 +27,4 @@ pub use divide::{divide, together};
 pub use evidence::{Bound, Evidence, Isolated, Loads, Mispredicted};
 pub use interval::Interval;
 pub use parts::{Part, Parts, Share, Source};
+pub use reason::Reason;

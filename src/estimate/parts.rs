@@ -1,6 +1,7 @@
 //! The parts of a piece of code's time, their sources, and sums of them.
 
 use crate::interval::Interval;
+use crate::reason::Reason;
 
 /// A part of the time, in slots of the core's width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +79,7 @@ pub struct Share {
     /// Where it comes from; `None`: it is not known.
     pub source: Option<Source>,
     /// What must be known of it: why it is not known, or what it may be instead.
-    pub reason: Option<String>,
+    pub reason: Option<Reason>,
     // Made by `known` and `unknown` alone.
     _made: Made,
 }
@@ -98,11 +99,11 @@ impl Share {
     }
 
     /// Anything up to `most`.
-    pub fn unknown(most: f64, reason: impl Into<String>) -> Self {
+    pub fn unknown(most: f64, reason: Reason) -> Self {
         match most > 0.0 {
             true => {
                 let share = Interval::new(0.0, 0.0, most);
-                Self { share, source: None, reason: Some(reason.into()), _made: Made }
+                Self { share, source: None, reason: Some(reason), _made: Made }
             }
             false => Self::none(),
         }
@@ -110,7 +111,7 @@ impl Share {
 
     /// With what must be known of it.
     #[must_use]
-    pub fn because(self, reason: Option<String>) -> Self {
+    pub fn because(self, reason: Option<Reason>) -> Self {
         Self { reason, ..self }
     }
 
@@ -165,7 +166,7 @@ impl Parts {
     }
 
     /// Nothing is known, for this reason: each part may be all of it.
-    pub fn unknown(reason: String) -> Self {
+    pub fn unknown(reason: Reason) -> Self {
         let left = Share::known(Interval::new(1.0, 0.0, 1.0), Source::Residual);
         Self(ALL.map(|part| match part {
             Part::Unexplained => left.clone().because(Some(reason.clone())),
@@ -205,7 +206,7 @@ impl Parts {
     pub fn sum<'a>(all: impl Iterator<Item = (f64, &'a Self)> + Clone) -> Self {
         let time: f64 = all.clone().map(|(time, _)| time).sum();
         if time <= 0.0 {
-            return Self::unknown("it has no time".to_owned());
+            return Self::unknown(Reason::NoTime);
         }
         let mut sum = Self::none();
         for part in ALL {
@@ -275,7 +276,7 @@ mod tests {
         let share = |value: f64| Share::known(Interval::relative(value, 0.2), Source::Counted);
         half.set(Part::Retiring, share(0.5));
         half.set(Part::Unexplained, share(0.5));
-        let none = Parts::unknown("no counts".to_owned());
+        let none = Parts::unknown(Reason::given("no counts"));
         let sum = Parts::sum([(3.0, &half), (1.0, &none)].into_iter());
         assert_eq!(sum.of(Part::Retiring).share.value, 0.375);
         assert!((sum.of(Part::Retiring).share.high - 0.7).abs() < 1e-12);

@@ -3,6 +3,7 @@
 use crate::evidence::Evidence;
 use crate::interval::Interval;
 use crate::parts::{Part, Parts, Share, Source};
+use crate::reason::Reason;
 
 /// A rest below this is within what the model can tell of loops without any.
 pub const LEAST: f64 = 0.05;
@@ -13,24 +14,9 @@ const OVERLAPPING: f64 = 0.25;
 const CARRIED: f64 = 0.1;
 /// Fenced latencies exceed those in the program, or fall short of them, by up to this much.
 const LATENCY: f64 = 0.3;
-/// Why more is not known of divisions.
-const VALUES: &str = "divisions take as long as their values ask for, and those of the program are not known: this may be why";
-
-/// The same of loads.
-const LOADS: &str = "some of its loads were not measured, as where no probe fits: this may be why";
-
 /// The most that code of which nothing was measured in isolation takes there, beside its longest paths: its slots one
 /// after the other, on the widest of current cores (8 a cycle: Zen 5, Lion Cove).
 const ONE_BY_ONE: f64 = 8.0;
-
-/// Why it is not distributed.
-const EITHER: &str = "fetching code, or waiting for loads or results: either could take it";
-
-/// Why a part may have some of what is left, where no evidence is missing.
-const NOT_APART: &str = "what is left may be this, or something else";
-
-/// Why it stays.
-const NOTHING: &str = "neither loads, nor stores, nor dependencies, nor code account for it";
 
 /// What the known shares leave, and the most that each cause can take, as shares of the time.
 #[derive(Default)]
@@ -56,7 +42,7 @@ pub(crate) struct Rest {
     /// The most that code can take in isolation of which that is not known, beyond retiring.
     alone: f64,
     /// Why more is not known.
-    reason: Option<String>,
+    reason: Option<Reason>,
 }
 
 impl Rest {
@@ -148,26 +134,26 @@ impl Rest {
     }
 
     /// Why so much is unexplained.
-    fn why(&self, left: f64, waits: f64) -> Option<String> {
+    fn why(&self, left: f64, waits: f64) -> Option<Reason> {
         match &self.reason {
             _ if left < LEAST => None,
             Some(why) => Some(why.clone()),
             None if self.rest.value < self.least() => None,
-            None if self.values >= LEAST => Some(VALUES.to_owned()),
-            None if self.fetch > 0.0 && waits > 0.0 => Some(EITHER.to_owned()),
-            None => Some(NOTHING.to_owned()),
+            None if self.values >= LEAST => Some(Reason::Values),
+            None if self.fetch > 0.0 && waits > 0.0 => Some(Reason::Either),
+            None => Some(Reason::Nothing),
         }
     }
 }
 
 /// Why a piece may take what is unexplained: it was not measured in isolation, or its mispredictions are not known and
 /// could take more than the model can tell.
-fn missing(evidence: &Evidence) -> Option<String> {
+fn missing(evidence: &Evidence) -> Option<Reason> {
     let alone = evidence.isolated.as_ref().err();
-    let alone = alone.map(|why| format!("not measured in isolation: {why}"));
+    let alone = alone.map(|why| Reason::NotIsolated(why.clone().into()));
     let most = evidence.mispredicted.unknown.as_ref();
     let much = most.filter(|(most, _)| *most > LEAST * evidence.cycles.value);
-    alone.or_else(|| much.map(|(_, why)| format!("its mispredictions are not known: {why}")))
+    alone.or_else(|| much.map(|(_, why)| Reason::Mispredictions(why.clone().into())))
 }
 
 /// The most cycles beyond retiring that a piece takes in isolation, if that is not known.
@@ -182,7 +168,7 @@ fn unmeasured(evidence: &Evidence) -> f64 {
 }
 
 /// Cycles that loads may take of which nothing was measured, and why not.
-fn unknown_loads(evidence: &Evidence) -> (f64, Option<String>) {
+fn unknown_loads(evidence: &Evidence) -> (f64, Option<Reason>) {
     let known = match (&evidence.isolated, &evidence.retiring) {
         (Ok(found), _) => found.cycles.value,
         (_, Ok(retired)) => retired.value,
@@ -190,9 +176,9 @@ fn unknown_loads(evidence: &Evidence) -> (f64, Option<String>) {
     };
     let rest = (evidence.cycles.value - known).max(0.0);
     match &evidence.loads {
-        Ok(loads) if loads.unknown > 0.0 => (loads.unknown.min(rest), Some(LOADS.to_owned())),
+        Ok(loads) if loads.unknown > 0.0 => (loads.unknown.min(rest), Some(Reason::SomeLoads)),
         Ok(_) => (0.0, None),
-        Err(why) => (rest, Some(format!("its loads were not recorded: {why}"))),
+        Err(why) => (rest, Some(Reason::Loads(why.clone().into()))),
     }
 }
 
@@ -247,7 +233,7 @@ pub(crate) fn attribute(of: &Rest, parts: &mut Parts) {
     }
     let share = Interval::new(left, low, high).clamped(0.0, 1.0);
     let reason = of.why(left, waits);
-    let why = reason.clone().unwrap_or_else(|| NOT_APART.to_owned());
+    let why = reason.clone().unwrap_or(Reason::NotApart);
     parts.set(Part::Unexplained, Share::known(share, Source::Residual).because(reason));
     // What may be there is so even if the others seem to leave nothing: they have errors.
     let may = |most: f64| most.min(rest.value) + if most > 0.0 { rest.above() } else { 0.0 };
@@ -280,18 +266,14 @@ fn source(part: Part) -> Source {
 
 impl Share {
     /// With more that may be there beside it, from `source`; `why` it is not known, if that is all there is.
-    pub(crate) fn or_more(self, more: Interval, source: Source, why: &str) -> Self {
+    pub(crate) fn or_more(self, more: Interval, source: Source, why: &Reason) -> Self {
         let share = self.share.plus_alike(more).clamped(0.0, 1.0);
         if share.value <= 0.0 && share.high >= LEAST {
-            return Self::unknown(share.high, why);
+            return Self::unknown(share.high, why.clone());
         }
         let own = self.source.filter(|_| self.share.value > more.value);
-        let reason = (source == Source::Modelled && more.value > 0.0).then(|| {
-            format!(
-                "{:.0} % of the time by the latencies of dependent instructions",
-                100.0 * more.value
-            )
-        });
+        let reason = (source == Source::Modelled && more.value > 0.0)
+            .then_some(Reason::Dependencies(more.value));
         let reason = self.reason.or(reason);
         Self::known(share, own.unwrap_or(source)).because(reason)
     }

@@ -2,8 +2,8 @@
 
 use crate::parts::ALL;
 use crate::{
-    Bound, Evidence, Interval, Isolated, Loads, Mispredicted, Part, Parts, bottleneck, divide,
-    together,
+    Bound, Evidence, Interval, Isolated, Loads, Mispredicted, Part, Parts, Reason, bottleneck,
+    divide, together,
 };
 use proptest::prelude::*;
 
@@ -23,10 +23,10 @@ fn evidence() -> Evidence {
 }
 
 fn unknown(most: f64) -> Mispredicted {
-    Mispredicted { unknown: Some((most, "no cost".to_owned())), ..Mispredicted::default() }
+    Mispredicted { unknown: Some((most, Reason::given("no cost"))), ..Mispredicted::default() }
 }
 
-fn loads(at_most: f64) -> std::result::Result<Loads, String> {
+fn loads(at_most: f64) -> std::result::Result<Loads, Reason> {
     let at_most = Interval::exact(at_most);
     Ok(Loads { at_most, carried: at_most, unknown: 0.0 })
 }
@@ -58,10 +58,11 @@ fn mispredictions_without_a_cost_take_nothing_up_to_all_that_is_left() {
     let wrong = parts.of(Part::BadSpeculation);
     assert_eq!((wrong.share.value, wrong.share.low), (0.0, 0.0));
     assert!(wrong.share.high >= 0.8, "{wrong:?}");
-    assert_eq!((wrong.source, wrong.reason.as_deref()), (None, Some("no cost")));
+    assert_eq!((wrong.source, &wrong.reason), (None, &Some(Reason::given("no cost"))));
     let left = parts.of(Part::Unexplained);
     assert!((left.share.value - 0.8).abs() < 1e-9 && left.share.low == 0.0, "{left:?}");
-    assert_eq!(left.reason.as_deref(), Some("its mispredictions are not known: no cost"));
+    let why = Reason::Mispredictions(Reason::given("no cost").into());
+    assert_eq!(left.reason, Some(why));
     assert_eq!(bottleneck(&parts), None);
 }
 
@@ -80,18 +81,18 @@ fn what_mispredictions_could_take_is_not_memory_for_certain() {
 /// By hand: of a piece without counts nothing is known; no part is 0 for certain.
 #[test]
 fn without_counts_each_part_may_be_all() {
-    let parts = divide(&Evidence { retiring: Err("no probe".to_owned()), ..evidence() });
+    let parts = divide(&Evidence { retiring: Err(Reason::given("no probe")), ..evidence() });
     for part in ALL {
         let of = parts.of(part);
         assert_eq!((of.share.low, of.share.high), (0.0, 1.0), "{part:?}");
-        assert_eq!(of.reason.as_deref(), Some("no probe"));
+        assert_eq!(of.reason, Some(Reason::given("no probe")));
     }
 }
 
 /// By hand: without isolation the 10 that retire may take up to 8 × 10 there, of whatever bound.
 #[test]
 fn without_isolation_what_bounds_it_is_open() {
-    let parts = divide(&Evidence { isolated: Err("no path".to_owned()), ..evidence() });
+    let parts = divide(&Evidence { isolated: Err(Reason::given("no path")), ..evidence() });
     for part in [Part::CoreBound, Part::FetchBandwidth] {
         let of = share(&parts, part);
         assert!(of.value == 0.0 && (0.7..0.75).contains(&of.high), "{part:?}: {of:?}");
@@ -172,7 +173,7 @@ prop_compose! {
 
 /// The evidence without one item, by the item's name. What mispredictions can take is as much as they do, or more.
 fn without_one(of: &Evidence, more: f64) -> Vec<(&'static str, Evidence)> {
-    let none = || "fault".to_owned();
+    let none = || Reason::given("fault");
     let lost = of.mispredicted.cycles.high;
     let bound = of.isolated.clone().map(|one| Isolated { bound: Bound::Unknown, ..one });
     let slots = |one: Interval| Interval::new(one.value, 0.5 * one.low, 4.0 * one.high);
@@ -212,7 +213,7 @@ proptest! {
     #[test]
     fn what_is_not_known_moves_its_own_consumers(of in consistent()) {
         let with = divide(&of);
-        let loads = divide(&Evidence { loads: Err("fault".to_owned()), ..of.clone() });
+        let loads = divide(&Evidence { loads: Err(Reason::given("fault")), ..of.clone() });
         for part in [Part::Retiring, Part::BadSpeculation] {
             prop_assert_eq!(share(&with, part).value, share(&loads, part).value);
         }

@@ -129,15 +129,15 @@ fn fill_in(all: &mut [Evidence], is_missing: &[bool]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use estimate::Loads;
+    use estimate::{Loads, Reason};
 
-    fn evidence(retired: f64, isolated: Result<f64, &str>) -> Evidence {
+    fn evidence(retired: f64, isolated: Result<f64, &'static str>) -> Evidence {
         let alone = |cycles| Alone { cycles: Interval::exact(cycles), bound: Bound::Core };
         Evidence {
             cycles: Interval::exact(100.0),
             retiring: Ok(Interval::exact(retired)),
             mispredicted: estimate::Mispredicted::default(),
-            isolated: isolated.map(alone).map_err(str::to_owned),
+            isolated: isolated.map(alone).map_err(Reason::given),
             other_values: false,
             is_loop: false,
             latency: 0.0,

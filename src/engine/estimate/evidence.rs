@@ -9,7 +9,7 @@ use super::needs::{LONGEST, SHORTEST, most};
 use super::own_values;
 use super::pieces::{Function, Kind, Piece};
 use crate::places::Places;
-use estimate::{Evidence, Interval, Isolated, Loads, Mispredicted};
+use estimate::{Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
 use iced_x86::{FlowControl, Mnemonic};
 use isa::code::Inst;
 use isa::deps::Code;
@@ -73,14 +73,17 @@ impl Context<'_> {
         let is_loop = matches!(piece.kind, Kind::Loop(_));
         Evidence {
             cycles: Interval::relative(self.cycles * share, error).widened(self.clock.error),
-            retiring: self.retiring(function, piece).map(|one| one.widened(self.entries_error)),
+            retiring: self
+                .retiring(function, piece)
+                .map(|one| one.widened(self.entries_error))
+                .map_err(Reason::given),
             mispredicted: self.mispredicted(function, piece, Branches::All),
-            isolated: isolated.as_ref().map(scaled).map_err(Clone::clone),
+            isolated: isolated.as_ref().map(scaled).map_err(|why| Reason::given(why.clone())),
             other_values: own_values::divides(function, piece)
                 && isolated.as_ref().is_ok_and(|found| found.values != Values::Own),
             is_loop,
             latency: function.waits(&piece.blocks),
-            loads: self.loads(function, piece, is_loop),
+            loads: self.loads(function, piece, is_loop).map_err(Reason::given),
             fetch: self.footprint.cost(function, piece),
         }
     }
@@ -206,7 +209,8 @@ impl Context<'_> {
             }
         }
         let known = sum.known.widened(PENALTY).widened(self.entries_error);
-        let unknown = sum.unknown.map(|(most, why)| (most * (1.0 + self.entries_error), why));
+        let widened = |most: f64| most * (1.0 + self.entries_error);
+        let unknown = sum.unknown.map(|(most, why)| (widened(most), Reason::given(why)));
         Mispredicted { cycles: known, unknown }
     }
 }
@@ -245,13 +249,13 @@ const NOT_RECORDED: &str = "its branches were not recorded, and could take much 
 struct Wrong {
     known: Interval,
     /// The most of the others, and why not more is known.
-    unknown: Option<(f64, String)>,
+    unknown: Option<(f64, &'static str)>,
 }
 
 impl Wrong {
-    fn unknown(&mut self, most: f64, why: &str) {
+    fn unknown(&mut self, most: f64, why: &'static str) {
         if most > 0.0 {
-            let (sum, _) = self.unknown.get_or_insert_with(|| (0.0, why.to_owned()));
+            let (sum, _) = self.unknown.get_or_insert((0.0, why));
             *sum += most;
         }
     }
@@ -354,6 +358,6 @@ mod tests {
         sum.unknown(50.0 * LONGEST, NO_COST);
         sum.recorded(&of(Some(3500.0)), None);
         assert_eq!(sum.known, Interval::new(3500.0, 2800.0, 4200.0));
-        assert_eq!(sum.unknown, Some((6800.0, NO_COST.to_owned())));
+        assert_eq!(sum.unknown, Some((6800.0, NO_COST)));
     }
 }

@@ -3,7 +3,7 @@
 use super::evidence::{Branches, Context};
 use super::landing::{Calls, Landing};
 use super::pieces::{Function, Piece};
-use estimate::{Evidence, Interval, Mispredicted};
+use estimate::{Evidence, Interval, Mispredicted, Reason};
 use iced_x86::FlowControl;
 use std::collections::HashMap;
 
@@ -82,7 +82,7 @@ pub(super) fn split(
     let cycles = others.plus_alike(kept).plus_alike(here);
     let mut unknown = whole.mispredicted.unknown.clone();
     if landed.above() > 0.0 {
-        unknown.get_or_insert_with(|| (0.0, LANDED.to_owned())).0 += landed.above();
+        unknown.get_or_insert_with(|| (0.0, Reason::given(LANDED))).0 += landed.above();
     }
     Some(Evidence { mispredicted: Mispredicted { cycles, unknown }, ..whole.clone() })
 }

@@ -8,7 +8,7 @@ use super::evidence::Context;
 use super::pieces::Function;
 use super::rows::shares;
 use super::schedule::Isolated;
-use estimate::{Parts, bottleneck};
+use estimate::{Parts, Reason, bottleneck};
 use profile::address_space::ModuleAddress;
 use profile::hot::{Profile, RegionSamples};
 use report::documents::estimate::{Bottleneck, RegionParts};
@@ -76,7 +76,7 @@ fn parts(profile: &Profile, pieces: &Pieces, sum: &RegionSamples) -> (Parts, f64
     let all = sum.samples as f64;
     if sum.samples < FEWEST {
         let why = format!("{} samples; {FEWEST} are needed", sum.samples);
-        return (Parts::unknown(why), 0.0);
+        return (Parts::unknown(Reason::given(why)), 0.0);
     }
     let mut own: BTreeMap<usize, u64> = BTreeMap::new();
     let mut outside = 0;
@@ -98,7 +98,7 @@ fn parts(profile: &Profile, pieces: &Pieces, sum: &RegionSamples) -> (Parts, f64
     }
     if outside > 0 {
         let why = "its samples are in code that was not looked at, or in the kernel";
-        weighted.push((outside as f64, Parts::unknown(why.to_owned())));
+        weighted.push((outside as f64, Parts::unknown(Reason::given(why))));
     }
     let sum_of = Parts::sum(weighted.iter().map(|(samples, parts)| (*samples, parts)));
     (sum_of.sampled(sum.samples), shared)

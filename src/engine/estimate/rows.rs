@@ -10,7 +10,7 @@ use super::pieces::{Function, Kind, Piece};
 use super::schedule::{Isolated, not_measured};
 use super::words::sentence;
 use crate::core_model::CoreModel;
-use estimate::{Evidence, Part, Parts, Share, bottleneck, together};
+use estimate::{Evidence, Part, Parts, Reason, Share, bottleneck, together};
 use report::documents::estimate::{
     Bottleneck, Estimate, Parts as PartsRow, Row, Share as ShareRow,
 };
@@ -113,7 +113,8 @@ pub(super) fn enter(
         let (module, start) = (function.module.as_str(), of.range.start);
         let place = Place { module, name: &of.name, function: start, start, is_loop: false, runs };
         if outside > 0.5 {
-            let parts = Parts::unknown("samples outside of its known blocks".to_owned());
+            let why = "samples outside of its known blocks";
+            let parts = Parts::unknown(Reason::given(why));
             let (joined, grounds) = (Vec::new(), Grounds::default());
             own.push(Placed { samples: outside, parts, joined, place, grounds });
         }
@@ -175,7 +176,7 @@ fn others(document: &mut Estimate, hot: &Functions, functions: &[Function], why:
 }
 
 fn unknown_row(name: &str, share: f64, why: &str) -> Row {
-    let parts = Parts::unknown(why.to_owned());
+    let parts = Parts::unknown(Reason::given(why.to_owned()));
     Row {
         name: name.to_owned(),
         share,
@@ -268,7 +269,7 @@ pub(super) fn shares(parts: &Parts) -> PartsRow {
             low: of.share.low,
             high: of.share.high,
             source: of.source.into(),
-            reason: of.reason.clone(),
+            reason: of.reason.as_ref().map(Reason::to_string),
         }
     };
     PartsRow {

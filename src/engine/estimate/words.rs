@@ -103,11 +103,11 @@ fn largest(parts: &Parts, but: Option<Part>, of: impl Fn(Interval) -> f64) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use estimate::{Share, Source};
+    use estimate::{Reason, Share, Source};
 
     #[test]
     fn what_is_not_divided_has_its_reason() {
-        let parts = Parts::unknown("interrupted".to_owned());
+        let parts = Parts::unknown(Reason::given("interrupted"));
         assert_eq!(sentence(&parts, None, &Grounds::default()), "No estimate: interrupted.");
     }
 
@@ -162,12 +162,12 @@ mod tests {
         let said = sentence(&parts, None, nothing);
         assert!(said.ends_with("and Memory Bound 0 % (0-90 %)."), "{said}");
         // What is not known has no value.
-        parts.set(Part::BadSpeculation, Share::unknown(0.95, "no cost"));
+        parts.set(Part::BadSpeculation, Share::unknown(0.95, Reason::given("no cost")));
         let said = sentence(&parts, None, nothing);
         assert!(said.ends_with("and Bad Speculation up to 95 %."), "{said}");
         // What is not explained is said once, with its cause.
         parts.set(Part::CoreBound, Share::none());
-        let left = share(0.8, 0.1, 0.9).because(Some("no cost of a misprediction".to_owned()));
+        let left = share(0.8, 0.1, 0.9).because(Some(Reason::given("no cost of a misprediction")));
         parts.set(Part::Unexplained, left);
         assert_eq!(
             sentence(&parts, None, nothing),
