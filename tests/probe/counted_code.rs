@@ -5,7 +5,8 @@ use crate::support::files::Folder;
 use crate::support::quiet::busy;
 use crate::support::run::tdtool;
 use crate::support::tools::gcc;
-use probe::count::Wanted;
+use probe::count::{Uncounted, Unprobed, Wanted};
+use probe::facts::NoCode;
 use std::path::{Path, PathBuf};
 
 /// A library that is loaded by dlopen, and its function `part`.
@@ -68,16 +69,18 @@ fn what_is_not_probed_says_why() {
         nested.clone(),
         Wanted { range: 0x10..0x10, ..nested.clone() },
         Wanted { path: script.clone(), range: 0..16 },
-        Wanted { path: absent, range: 0..16 },
+        Wanted { path: absent.clone(), range: 0..16 },
         function(&writable, "nested"),
     ];
     let Some(counts) = counted(&["true"], &wanted) else { return };
     let why = |number: usize| counts.functions[number].as_ref().unwrap_err();
-    assert!(why(0).contains("not mapped"), "{}", why(0));
-    assert!(why(1).contains("length is not known"), "{}", why(1));
-    assert!(why(2).contains("a script, run by /bin/sh"), "{}", why(2));
-    assert!(why(3).contains("No such file"), "{}", why(3));
-    assert!(why(4).contains("its code is writable"), "{}", why(4));
+    assert_eq!(*why(0), Unprobed::NotMapped.into());
+    assert_eq!(*why(1), NoCode::Length.into());
+    let of_script = NoCode::Script("/bin/sh".to_owned());
+    assert_eq!(*why(2), Uncounted::File(script, of_script));
+    let of_absent = std::io::Error::from_raw_os_error(libc::ENOENT);
+    assert_eq!(*why(3), Uncounted::File(absent, of_absent.into()));
+    assert_eq!(*why(4), Uncounted::File(writable, NoCode::WritableCode));
     assert_eq!(counts.exit, Some(pmu::Exit::Status(0)));
 }
 

@@ -79,13 +79,15 @@ fn address(name: &str) -> Option<u64> {
 fn of_file(path: &Path) -> Result<Vec<Chosen>> {
     let failed = |why: NoCode| {
         let error = Error::failed(format!("the functions of {} are not known", path.display()));
-        let hint = match why {
+        let hint = match &why {
             NoCode::Script(_) => {
                 "--hot finds the functions of what it runs; or name the ELF file that has them: \
                  --module FILE"
             }
-            NoCode::Denied(_) => "run as a user who may read the file: its code has to be analysed",
-            NoCode::Other(_) => "give an ELF file of x86-64 that has the code: --module FILE",
+            why if why.is_denied() => {
+                "run as a user who may read the file: its code has to be analysed"
+            }
+            _ => "give an ELF file of x86-64 that has the code: --module FILE",
         };
         error.because(why).hint(hint)
     };

@@ -1,7 +1,7 @@
 //! What was counted of a function, as rows of the document.
 
 use super::choice::Chosen;
-use probe::count::{FunctionCounts, LoopCount};
+use probe::count::{FunctionCounts, LoopCount, Uncounted};
 use report::documents::count::{BlockRow, BranchRow, Count, EdgeRow, LoopRow, Refused, Trips};
 
 /// Fewest entries of a loop, in a window of a live process, for which the mean of its trips is given: an execution of
@@ -13,12 +13,12 @@ fn hex(address: u64) -> String {
 }
 
 /// A function or block without a count.
-pub(super) fn refused(of: &Chosen, start: u64, why: &str) -> Refused {
+pub(super) fn refused(of: &Chosen, start: u64, why: &Uncounted) -> Refused {
     Refused {
         module: of.wanted.path.display().to_string(),
         function: of.name.clone(),
         start: hex(start),
-        reason: why.to_owned(),
+        reason: why.to_string(),
     }
 }
 
@@ -83,13 +83,14 @@ pub(super) fn enter(
     let window = document.process.map(|_| found.slack.div_ceil(2));
     document.loops.extend(found.loops.iter().map(|one| {
         let mean = mean(one.entries, one.iterations);
+        let reason = one.reason.as_ref().map(Uncounted::to_string);
         LoopRow {
             module: module.clone(),
             function: of.name.clone(),
             head: hex(one.head),
             entries: one.entries,
             iterations: one.iterations,
-            reason: one.reason.clone().or_else(|| no_mean(one, mean, window)),
+            reason: reason.or_else(|| no_mean(one, mean, window)),
             trips: Trips { mean, ..Trips::default() },
         }
     }));

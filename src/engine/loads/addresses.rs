@@ -49,7 +49,7 @@ pub(super) fn run(
     for (observed, site) in recorded.observed.iter().zip(&of) {
         let is_load = !matches!(observed.wish.what, What::Allocated { .. });
         if let (Some(why), Some(site), true) = (&observed.refused, site, is_load) {
-            all[*site].refused = Some(why.clone());
+            all[*site].refused = Some(why.to_string());
         }
     }
     let loads: Vec<Load> = all

@@ -112,7 +112,7 @@ pub(super) fn run(
     }
     for (index, observed) in recorded.observed.iter().enumerate() {
         if let (Some(why), Some(site)) = (&observed.refused, site(index)) {
-            found.refused.insert(site, why.clone());
+            found.refused.insert(site, why.to_string());
         }
     }
     found.of = ticks.into_iter().map(|(site, all)| (site, Timed::of(all))).collect();

@@ -4,7 +4,7 @@ use super::latencies::Latencies;
 use super::sites::{Site, Sites};
 use crate::recorded_loads::fields::Fields;
 use loads::class::Class;
-use loads::latency::{Level, limits, shares};
+use loads::latency::{Level, Unmeasured, limits, shares};
 use loads::pattern::Classified;
 use probe::count::Wanted;
 use report::documents::count::{
@@ -117,8 +117,9 @@ fn near(offset: i64) -> Option<i64> {
 /// Adds the latency and the levels.
 fn time(row: &mut LoadRow, timed: &Latencies, number: usize, site: &Site) {
     let Some(ticks) = timed.of.get(&number) else {
-        let why = timed.refused.get(&number).map(String::as_str).or(site.load.untimed);
-        let why = why.unwrap_or("it was not executed while latencies were taken");
+        let why = timed.refused.get(&number).cloned();
+        let why = why.or_else(|| Some(site.load.untimed?.to_string()));
+        let why = why.unwrap_or_else(|| Unmeasured::Load.to_string());
         row.reasons.push(format!("latency: {why}"));
         row.reasons.dedup();
         return;

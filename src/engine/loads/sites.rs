@@ -114,7 +114,7 @@ impl Sites {
                 text: words(at),
                 executions,
                 origins: Vec::new(),
-                refused: Some(why.to_owned()),
+                refused: Some(why.to_string()),
             });
         }
         let mut observed: Vec<(Load, bool)> = own.into_iter().map(|load| (load, false)).collect();

@@ -4,7 +4,7 @@ use super::ask::{Followed, RegionsAsk};
 use super::lines;
 use crate::function_name;
 use probe::count::Wanted;
-use probe::facts::{Named, StaticProbe, functions, static_probes};
+use probe::facts::{Named, NoCode, StaticProbe, functions, static_probes};
 use probe::regions::{Edge, Label, Site, function_sites, libraries};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const NOP: u64 = 5;
 /// A file, with its static probes.
 struct Searched {
     path: PathBuf,
-    probes: std::result::Result<Vec<StaticProbe>, String>,
+    probes: std::result::Result<Vec<StaticProbe>, NoCode>,
 }
 
 /// The markers of the files that are named, else of the program and its libraries, and the regions that are
@@ -74,9 +74,10 @@ pub(super) fn sites(program: &Path, ask: &RegionsAsk) -> Result<Vec<Site>> {
     match searched.iter().find_map(|of| of.probes.as_ref().err()).filter(|_| sites.is_empty()) {
         None if !sites.is_empty() => Ok(sites),
         why => Err(Error::failed(format!("{} has no markers", program.display()))
-            .because(why.cloned().unwrap_or_else(|| {
-                "it has no notes (.note.stapsdt) of the provider tdtool".to_owned()
-            }))
+            .because(why.map_or_else(
+                || "it has no notes (.note.stapsdt) of the provider tdtool".to_owned(),
+                NoCode::to_string,
+            ))
             .hint(
                 "mark regions with src/markers/tdtool.h (C, C++) or the crate tdtool-markers (Rust); \
                  --module FILE names another file, such as a library; --region FUNCTION needs no marker",

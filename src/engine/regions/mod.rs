@@ -104,7 +104,7 @@ fn document(ask: &RegionsAsk, sites: &[Site], marked: &Marked, hz: f64) -> Regio
         Some(NotProbed {
             module: site.code.path.display().to_string(),
             address: format!("{:#x}", site.at),
-            reason: why.clone()?,
+            reason: why.as_ref()?.to_string(),
         })
     });
     let tree = &marked.tree;

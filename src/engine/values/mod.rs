@@ -98,7 +98,7 @@ pub(crate) fn enter(
         let mut row = row((*number, *start), of, &recorded, &samples);
         (row.module, row.function) = (wanted.path.display().to_string(), name.to_owned());
         if let (None, Some(Err(why))) = (&of.found, counts.functions.get(*number)) {
-            row.reason = Some(why.clone());
+            row.reason = Some(why.to_string());
         }
         row
     });
@@ -168,11 +168,11 @@ fn row(place: Place, of: &Chosen, recorded: &Recorded, samples: &Samples<'_>) ->
     let wish = found.wish();
     let is_it = |o: &probe::bursts::Observed| o.function == place.0 && Some(o.wish) == wish;
     let site = recorded.observed.iter().position(is_it);
-    let refused = site.and_then(|site| recorded.observed[site].refused.clone());
+    let refused = site.and_then(|site| recorded.observed[site].refused.as_ref());
     row.reason = match (wish, site) {
         (None, _) => Some("it reads no general register that was set before".to_owned()),
         (_, None) => Some("its function could not be read".to_owned()),
-        _ => refused,
+        _ => refused.map(ToString::to_string),
     };
     let Some(site) = site else { return row };
     for register in &found.registers {

@@ -29,7 +29,7 @@ use pmu::Command;
 use pmu::perf::Signals;
 use tma::Result;
 
-pub use crate::patch::Window;
+pub use crate::patch::{Unprobed, Window};
 pub use callers::Caller;
 pub use heap::{Allocation, Heap};
 pub use live::record_process;

@@ -6,7 +6,7 @@ use super::request::{Observed, Pace, Recorded};
 use crate::emit::{MOST_TIMED, count, countdown, most};
 use crate::facts::Function;
 use crate::patch::{
-    Code, Patcher, Probes, Shared, Target, Written, most_of, refusal, write_observers,
+    Code, Patcher, Probes, Shared, Target, Unprobed, Written, most_of, refusal, write_observers,
 };
 use crate::plan::{Observation, Room, What, Wish, observe, observe_live};
 use crate::process::Followed;
@@ -166,10 +166,10 @@ impl Probes for Observing {
     fn closed(
         &mut self,
         (number, _): (usize, &Target),
-        plans: Vec<Result<Observation, String>>,
+        plans: Vec<Result<Observation, Unprobed>>,
         _: &Shared,
         probes: usize,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unprobed> {
         self.patched.insert(number);
         self.probes = self.probes.max(probes);
         for (index, plan) in plans.into_iter().enumerate() {
@@ -178,7 +178,7 @@ impl Probes for Observing {
             match plan {
                 Err(why) => own.iter_mut().for_each(|o| o.refused = Some(why.clone())),
                 Ok(plan) => {
-                    plan.refused.into_iter().for_each(|(n, why)| own[n].refused = Some(why))
+                    plan.refused.into_iter().for_each(|(n, why)| own[n].refused = Some(why.into()))
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! How much is recorded, and what was.
 
 use super::heap::Heap;
+use crate::patch::Unprobed;
 use crate::plan::Wish;
 use std::ops::Range;
 use std::sync::Arc;
@@ -75,7 +76,7 @@ pub struct Observed {
     /// The instruction and what was observed of it.
     pub wish: Wish,
     /// Why not all of its executions were.
-    pub refused: Option<String>,
+    pub refused: Option<Unprobed>,
 }
 
 /// What one run gave.

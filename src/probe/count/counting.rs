@@ -1,9 +1,9 @@
 //! Counts as probes: a counter for every block.
 
 use super::tally::Tally;
-use crate::emit::{Patch, emit};
+use crate::emit::{NoTrampoline, Patch, emit};
 use crate::facts::Function;
-use crate::patch::{Code, Copies, Member, Probes, Shared, Target, Written};
+use crate::patch::{Code, Copies, Member, Probes, Shared, Target, Unprobed, Written};
 use crate::plan::{Kind, LONGEST, PAGE, Placement, Planned, Room, Site, derive, plan, plan_live};
 use std::ops::Range;
 
@@ -48,13 +48,13 @@ fn patch(
     bias: u64,
     counter: impl Fn(usize) -> u64,
     to: u64,
-) -> Result<Patch, String> {
+) -> Result<Patch, NoTrampoline> {
     let inside = |address: u64| (address - function.range.start) as usize;
     let bytes = &function.bytes[inside(site.at)..inside(site.next)];
     let patch = emit(site, bytes, bias, counter, to)?;
     // What follows it may be another one.
     match patch.trampoline.len() as u64 > LONGEST * (1 + site.then.len() as u64) {
-        true => Err("its trampoline would be too long".to_owned()),
+        true => Err(NoTrampoline::TooLong),
         false => Ok(patch),
     }
 }
@@ -121,7 +121,7 @@ impl Probes for Counting {
                     written.add(code, (site.trampoline, site.at), bytes, &patch.prefixes);
                 }
                 Err(why) => {
-                    plan.refuse(number, &why);
+                    plan.refuse(number, &why.into());
                     any = true;
                 }
             }
@@ -134,16 +134,16 @@ impl Probes for Counting {
     fn closed(
         &mut self,
         (number, target): (usize, &Target),
-        plans: Vec<Result<Planned, String>>,
+        plans: Vec<Result<Planned, Unprobed>>,
         shared: &Shared,
         probes: usize,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unprobed> {
         let mut bytes = vec![0; first(target, target.functions.len()) * COUNTER as usize];
         let mut counters = vec![0; bytes.len() / COUNTER as usize];
         for copy in 0..self.copies.number {
             shared
                 .read(&mut bytes, copy * self.copies.stride)
-                .map_err(|e| format!("its counters cannot be read: {e}"))?;
+                .map_err(|e| Unprobed::Counters(e.into()))?;
             let words = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
             counters.iter_mut().zip(words).for_each(|(sum, own): (&mut u64, u64)| *sum += own);
         }

@@ -1,6 +1,7 @@
 //! Signals that the processor raised, such as SIGFPE: a handler may leave the block before its probe.
 
 use super::request::FunctionCounts;
+use super::uncounted::Uncounted;
 use crate::facts::Function;
 use crate::plan::Placement;
 use nix::sys::signal::Signal;
@@ -38,12 +39,12 @@ impl Faults {
                 continue;
             };
             if block.count.is_ok() {
-                let name = Signal::try_from(*signal).map_or("a signal", Signal::as_str);
-                let what = match placement {
-                    Placement::Derived => "the counts that it follows from may differ",
-                    _ => "its probe is behind",
-                };
-                block.count = Err(format!("{name} at {at:#x}, {times} times: {what}"));
+                block.count = Err(Uncounted::Left {
+                    signal: Signal::try_from(*signal).ok(),
+                    at: *at,
+                    times: *times,
+                    is_derived: *placement == Placement::Derived,
+                });
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::counting::Counting;
 use super::request::Counts;
 use super::result::{self, Run};
+use super::uncounted::Uncounted;
 use crate::patch::{Patcher, Progress, Wanted, Window, watched};
 use crate::process::Watched;
 use pmu::perf::Signals;
@@ -34,9 +35,8 @@ pub fn count_process(
 
 /// Nothing was counted.
 fn interrupted(wanted: &[Wanted], signal: i32) -> Counts {
-    let why = || "not counted: interrupted while the code was analysed".to_owned();
     Counts {
-        functions: wanted.iter().map(|_| Err(why())).collect(),
+        functions: wanted.iter().map(|_| Err(Uncounted::Interrupted)).collect(),
         wall: Duration::ZERO,
         exit: None,
         interrupted: Some(signal),

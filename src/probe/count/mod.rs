@@ -7,6 +7,7 @@
 //! | `counting` | the probes: a counter for every block |
 //! | `tally` | what was counted by images that have ended |
 //! | `result` | counters → counts |
+//! | `uncounted` | why there is no count |
 //! | `faults` | blocks that signals of the processor may have left before their probes |
 
 mod counting;
@@ -15,6 +16,7 @@ mod live;
 mod request;
 mod result;
 mod tally;
+mod uncounted;
 
 use crate::patch::{Patcher, targets};
 use counting::Counting;
@@ -23,9 +25,10 @@ use pmu::perf::Signals;
 use result::Run;
 use tma::Result;
 
-pub use crate::patch::{Progress, Trampolines, Wanted};
+pub use crate::patch::{Progress, Trampolines, Unprobed, Wanted};
 pub use live::count_process;
 pub use request::{BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount};
+pub use uncounted::Uncounted;
 
 /// Runs the command once and counts the blocks of these functions in it and in all that it starts.
 ///

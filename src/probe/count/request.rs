@@ -1,5 +1,6 @@
 //! What was found of the functions to count.
 
+use super::uncounted::Uncounted;
 use crate::patch::Trampolines;
 use crate::plan::Kind;
 use std::collections::BTreeSet;
@@ -10,7 +11,7 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub struct Counts {
     /// By function, in the order of the request; or why it was not counted.
-    pub functions: Vec<Result<FunctionCounts, String>>,
+    pub functions: Vec<Result<FunctionCounts, Uncounted>>,
     /// From the start of the command to its end.
     pub wall: Duration,
     /// How it ended.
@@ -60,7 +61,7 @@ pub struct BlockCount {
     /// Number of its instructions.
     pub instructions: usize,
     /// How often it was entered, or why that is not known.
-    pub count: Result<u64, String>,
+    pub count: Result<u64, Uncounted>,
     /// How it was counted; `None` if from its neighbours.
     pub kind: Option<Kind>,
 }
@@ -97,5 +98,5 @@ pub struct LoopCount {
     /// How often its first block was entered.
     pub iterations: Option<u64>,
     /// Why one of them is not known.
-    pub reason: Option<String>,
+    pub reason: Option<Uncounted>,
 }

@@ -3,8 +3,9 @@
 use super::counting::{Counting, first};
 use super::faults::Faults;
 use super::request::{BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount};
+use super::uncounted::Uncounted;
 use crate::facts::{Block, Function, Loop};
-use crate::patch::{Member, NOT_MAPPED, Patcher, Target, Wanted, notes};
+use crate::patch::{Member, Patcher, Target, Unprobed, Wanted, notes};
 use crate::plan::{Kind, Placement, Site, Solved, solve};
 use crate::process::{Followed, Watched};
 use std::time::Duration;
@@ -51,9 +52,8 @@ impl Run {
 /// All that was counted.
 pub(super) fn counts(mut patcher: Patcher<Counting>, wanted: &[Wanted], run: Run) -> Counts {
     patcher.finish();
-    let never = || Err(NOT_MAPPED.to_owned());
-    let mut functions: Vec<Result<FunctionCounts, String>> =
-        wanted.iter().map(|_| never()).collect();
+    let mut functions: Vec<Result<FunctionCounts, Uncounted>> =
+        wanted.iter().map(|_| Err(Unprobed::NotMapped.into())).collect();
     for (number, target) in patcher.targets.iter().enumerate() {
         for (index, member) in target.functions.iter().enumerate() {
             functions[member.number] = function(&patcher, (number, target), (index, member), &run);
@@ -81,13 +81,13 @@ fn function(
     (number, target): (usize, &Target),
     (index, member): (usize, &Member),
     run: &Run,
-) -> Result<FunctionCounts, String> {
+) -> Result<FunctionCounts, Uncounted> {
     if let Err(why) = &target.opened {
-        return Err(format!("{}: {why}", target.path.display()));
+        return Err(Uncounted::File(target.path.clone(), why.clone()));
     }
     let facts = member.facts.as_ref().map_err(Clone::clone)?;
     if let Some(why) = patcher.refused[number].first() {
-        return Err(why.clone());
+        return Err(why.clone().into());
     }
     let faults = Faults::of(&patcher.faults[number], facts);
     let slack = run.slack + faults.number();
@@ -111,7 +111,7 @@ fn function(
         any = true;
     }
     if !any {
-        return Err(NOT_MAPPED.to_owned());
+        return Err(Unprobed::NotMapped.into());
     }
     result.branches =
         facts.blocks.iter().filter_map(|block| branch(&result, facts, block)).collect();
@@ -151,31 +151,25 @@ fn loop_count(result: &FunctionCounts, facts: &Function, of: &Loop, is_window: b
         edge.and_then(|edge| edge.count).ok_or_else(|| match result.contradictions.is_empty() {
             true => {
                 let none = result.blocks.iter().find(|block| block.count.is_err());
-                let none = none.map_or(String::new(), |b| format!(": {:#x} has none", b.start));
-                format!(
-                    "jumps back from {from:#x} do not follow from the counts of the blocks{none}"
-                )
+                Uncounted::Back(from, none.map(|block| block.start))
             }
-            false => "the counts of its function differ".to_owned(),
+            false => Uncounted::Function,
         })
     };
-    let back: Result<u64, String> = of.latches.iter().map(back).sum();
+    let back: Result<u64, Uncounted> = of.latches.iter().map(back).sum();
     let entries = match (&iterations, back) {
-        (Err(why), _) => Err(format!("its first block has no count: {why}")),
+        (Err(why), _) => Err(Uncounted::Head(why.clone().into())),
         // Which of several jumps went back may not be known, but how often none of them did.
         (Ok(all), Err(why)) => match from_outside(result, facts, of) {
             Some((least, most)) if least == most => Ok(most),
             // Iterations of a whole run begin with an entry.
             Some((_, 1)) if *all > 0 && !is_window => Ok(1),
             Some((_, most)) if most > 0 && !is_window => {
-                let each = *all as f64 / most as f64;
-                Err(format!("{why}; at most {most} entries, so {each:.1} iterations each or more"))
+                Err(Uncounted::AtMost { most, iterations: *all, why: why.into() })
             }
             _ => Err(why),
         },
-        (Ok(all), Ok(back)) => all
-            .checked_sub(back)
-            .ok_or_else(|| format!("{back} jumps back, but {all} iterations were counted")),
+        (Ok(all), Ok(back)) => all.checked_sub(back).ok_or(Uncounted::Iterations(back, *all)),
     };
     let reason = entries.as_ref().err().cloned();
     LoopCount { head, entries: entries.ok(), iterations: iterations.ok(), reason }
@@ -247,10 +241,10 @@ fn add(
     for ((block, placement), found) in result.blocks.iter_mut().zip(placements).zip(&solved.blocks)
     {
         let found = match placement {
-            Placement::Refused(why) => Err(why.clone()),
+            Placement::Refused(why) => Err(why.clone().into()),
             Placement::Derived if !consistent => Err(match is_window {
-                true => "it would follow from counts that differ".to_owned(),
-                false => "the counts of its function contradict one another".to_owned(),
+                true => Uncounted::Differing,
+                false => Uncounted::Contradicted,
             }),
             Placement::Derived => number(*found),
             Placement::Placed(Site { kind, .. }) => {
@@ -273,8 +267,8 @@ fn add(
     }
 }
 
-fn number(found: Option<i64>) -> Result<u64, String> {
-    found.map(|n| n.max(0).cast_unsigned()).ok_or_else(|| "its counter cannot be read".to_owned())
+fn number(found: Option<i64>) -> Result<u64, Uncounted> {
+    found.map(|n| n.max(0).cast_unsigned()).ok_or(Uncounted::Counter)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What program images have counted that have ended. Images with the same plans are added up.
 
+use crate::patch::Unprobed;
 use crate::plan::{Placement, Planned};
 
 /// The counters of images with the same plans.
@@ -7,7 +8,7 @@ pub(super) struct Tally {
     /// Index of their target.
     pub target: usize,
     /// By function of the target; none where it was not patched.
-    pub plans: Vec<Result<Planned, String>>,
+    pub plans: Vec<Result<Planned, Unprobed>>,
     counters: Vec<u64>,
     /// How many probes one image has.
     pub probes: usize,
@@ -17,7 +18,7 @@ impl Tally {
     /// Of one image.
     pub fn new(
         target: usize,
-        mut plans: Vec<Result<Planned, String>>,
+        mut plans: Vec<Result<Planned, Unprobed>>,
         counters: Vec<u64>,
         probes: usize,
     ) -> Self {

@@ -1,8 +1,8 @@
 //! Displaced instructions at their new place: their own bytes, with distances as they are from there.
 //! Without an encoder, since a module has a hundred thousand of them.
 
+use super::no_trampoline::NoTrampoline;
 use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind, Register};
-use isa::names::name;
 
 /// Code that will run at an address.
 pub(super) struct Copied {
@@ -26,10 +26,10 @@ impl Copied {
     ///
     /// # Errors
     /// It is more than 2 GiB.
-    pub fn distance(&mut self, target: u64, more: usize) -> Result<(), String> {
+    pub fn distance(&mut self, target: u64, more: usize) -> Result<(), NoTrampoline> {
         let end = self.start.wrapping_add((self.bytes.len() + 4 + more) as u64);
         let distance = i32::try_from(target.wrapping_sub(end).cast_signed());
-        let distance = distance.map_err(|_| "its instructions cannot be moved so far")?;
+        let distance = distance.map_err(|_| NoTrampoline::TooFar)?;
         self.bytes.extend(distance.to_le_bytes());
         Ok(())
     }
@@ -38,7 +38,7 @@ impl Copied {
     ///
     /// # Errors
     /// Its target is more than 2 GiB away.
-    pub fn jump(&mut self, target: u64) -> Result<(), String> {
+    pub fn jump(&mut self, target: u64) -> Result<(), NoTrampoline> {
         self.add(&[0xe9]);
         self.distance(target, 0)
     }
@@ -51,8 +51,8 @@ impl Copied {
         &mut self,
         code: &[u8],
         at: u64,
-        mut before: impl FnMut(&mut Self, &Instruction) -> Result<(), String>,
-    ) -> Result<Option<Instruction>, String> {
+        mut before: impl FnMut(&mut Self, &Instruction) -> Result<(), NoTrampoline>,
+    ) -> Result<Option<Instruction>, NoTrampoline> {
         let mut decoder = Decoder::with_ip(64, code, at, DecoderOptions::NONE);
         let mut last = None;
         while decoder.can_decode() {
@@ -66,7 +66,7 @@ impl Copied {
                 let place = decoder.get_constant_offsets(&instruction);
                 let is_whole = place.displacement_size() == 4;
                 if instruction.memory_base() != Register::RIP || !is_whole {
-                    return Err("an address of its instructions has 32 bits".to_owned());
+                    return Err(NoTrampoline::Narrow);
                 }
                 let (from, to) = (place.displacement_offset(), place.displacement_offset() + 4);
                 self.add(&own[..from]);
@@ -81,7 +81,7 @@ impl Copied {
     }
 
     /// Adds a jump to the same target, in its long form.
-    fn branch(&mut self, instruction: &Instruction, own: &[u8]) -> Result<(), String> {
+    fn branch(&mut self, instruction: &Instruction, own: &[u8]) -> Result<(), NoTrampoline> {
         let target = instruction.near_branch_target();
         if instruction.is_jcc_short_or_near() {
             // Intel SDM vol. 2, Jcc: 70+cc cb or 0F 80+cc cd; prefixes are hints.
@@ -96,7 +96,7 @@ impl Copied {
         let is_short =
             instruction.is_jcx_short() || instruction.is_loop() || instruction.is_loopcc();
         if !is_short {
-            return Err(format!("{} cannot be moved", name(instruction.mnemonic())));
+            return Err(NoTrampoline::Immovable(instruction.mnemonic()));
         }
         // They have no long form. If they do not jump, a short jump passes the long one.
         self.add(&own[..own.len() - 1]);

@@ -10,6 +10,7 @@
 use super::allocated::allocated;
 use super::labelled::Labelled;
 use super::marked::marked;
+use super::no_trampoline::NoTrampoline;
 use super::pieces::{RED_ZONE, goes_on, jump, pop_flags, push_flags, stack};
 use super::records::take;
 use super::registers::registers;
@@ -50,7 +51,7 @@ pub fn emit_observer(
     wishes: &[(Wish, u32)],
     shared: u64,
     trampoline: u64,
-) -> Result<Observing, String> {
+) -> Result<Observing, NoTrampoline> {
     let at = bias.wrapping_add(observer.at);
     let until = bias.wrapping_add(observer.until);
     let mut inside = Vec::new();
@@ -64,7 +65,7 @@ pub fn emit_observer(
     let displaced: Vec<Instruction> =
         inside.iter().copied().take_while(|one| one.ip() < until).collect();
     let back = match goes_on(&displaced) {
-        true => Some(Instruction::with_branch(Code::Jmp_rel32_64, until).map_err(failed)?),
+        true => Some(Instruction::with_branch(Code::Jmp_rel32_64, until)?),
         false => None,
     };
     let mut all = Labelled::default();
@@ -72,26 +73,21 @@ pub fn emit_observer(
     let is_worth_it = wishes.len() > 1 || may_change_flags;
     if is_worth_it && wishes.iter().all(|(wish, _)| has_gate(wish.what)) {
         let plain = displaced.iter().copied().chain(back);
-        let added = match may_change_flags {
-            true => closed_by_flags(&mut all, plain, shared),
-            false => closed_at_once(&mut all, plain, shared),
-        };
-        added.map_err(failed)?;
+        match may_change_flags {
+            true => closed_by_flags(&mut all, plain, shared)?,
+            false => closed_at_once(&mut all, plain, shared)?,
+        }
     }
     observed(&mut all, &inside, until, (bias, wishes), shared)?;
     all.extend(back);
     let block = InstructionBlock::new(&all.instructions, trampoline);
-    let encoded = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE).map_err(failed)?;
+    let encoded = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE)?;
     let parts = wishes.iter().map(|(wish, _)| wish.what.parts()).sum();
     if encoded.code_buffer.len() as u64 > most(parts, displaced.len()) {
-        return Err("its trampoline is too long".to_owned());
+        return Err(NoTrampoline::TooLong);
     }
     let jump = jump(observer.kind, at..bias.wrapping_add(observer.next), trampoline)?;
     Ok(Observing { trampoline: encoded.code_buffer, jump })
-}
-
-fn failed(error: IcedError) -> String {
-    format!("its instructions cannot be moved: {error}")
 }
 
 /// Whether nothing is done while the gate is closed.
@@ -148,27 +144,27 @@ fn observed(
     until: u64,
     (bias, wishes): (u64, &[(Wish, u32)]),
     shared: u64,
-) -> Result<(), String> {
+) -> Result<(), NoTrampoline> {
     let mut seen = 0;
     for instruction in instructions {
         let address = instruction.ip();
         for (wish, number) in wishes.iter().filter(|(w, _)| bias.wrapping_add(w.at) == address) {
             match wish.what {
                 What::Latency { width, bits } => {
-                    time(all, instruction, (width, bits), *number, shared)?.map_err(failed)?;
+                    time(all, instruction, (width, bits), *number, shared)?;
                 }
                 What::Registers { mask } => {
-                    registers(all, mask, *number, shared)?.map_err(failed)?;
+                    registers(all, mask, *number, shared)?;
                 }
                 What::Allocated { call } => {
-                    allocated(all, call, *number, shared).map_err(failed)?;
+                    allocated(all, call, *number, shared)?;
                 }
                 What::Marked { argument, process } => {
-                    marked(all, (argument, process), *number, shared).map_err(failed)?;
+                    marked(all, (argument, process), *number, shared)?;
                 }
                 what => {
-                    let value = value(what, instruction)?.map_err(failed)?;
-                    record(all, &value, *number, shared).map_err(failed)?;
+                    let value = value(what, instruction)?;
+                    record(all, &value, *number, shared)?;
                 }
             }
             seen += 1;
@@ -179,7 +175,7 @@ fn observed(
     }
     match seen == wishes.len() {
         true => Ok(()),
-        false => Err("its instructions are not those of the plan".to_owned()),
+        false => Err(NoTrampoline::OtherCode),
     }
 }
 

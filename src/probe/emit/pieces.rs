@@ -1,5 +1,6 @@
 //! What all trampolines have.
 
+use super::no_trampoline::NoTrampoline;
 use crate::plan::Kind;
 use iced_x86::{Code, FlowControl, IcedError, Instruction, MemoryOperand, Register};
 use std::ops::Range;
@@ -44,9 +45,9 @@ pub(super) fn goes_on(instructions: &[Instruction]) -> bool {
 }
 
 /// The jump or call to the trampoline, in place of `own`; of a pun only the bytes of its instruction.
-pub(super) fn jump(kind: Kind, own: Range<u64>, trampoline: u64) -> Result<Vec<u8>, String> {
+pub(super) fn jump(kind: Kind, own: Range<u64>, trampoline: u64) -> Result<Vec<u8>, NoTrampoline> {
     let distance = trampoline.wrapping_sub(own.start.wrapping_add(5)).cast_signed();
-    let distance = i32::try_from(distance).map_err(|_| "its trampoline is too far away")?;
+    let distance = i32::try_from(distance).map_err(|_| NoTrampoline::OutOfReach)?;
     let code = if kind == Kind::Retarget { 0xe8 } else { 0xe9 };
     let mut bytes = vec![code];
     bytes.extend(distance.to_le_bytes());
@@ -55,10 +56,10 @@ pub(super) fn jump(kind: Kind, own: Range<u64>, trampoline: u64) -> Result<Vec<u
 }
 
 /// The memory operand of an instruction, where the stack pointer is `below` that of the program.
-pub(super) fn memory(instruction: &Instruction, below: i64) -> Result<MemoryOperand, String> {
+pub(super) fn memory(instruction: &Instruction, below: i64) -> Result<MemoryOperand, NoTrampoline> {
     let base = instruction.memory_base();
     if matches!(base, Register::ESP | Register::EIP) {
-        return Err("its address has 32 bits".to_owned());
+        return Err(NoTrampoline::NarrowAddress);
     }
     let displacement = instruction.memory_displacement64().cast_signed();
     let below = if base == Register::RSP { below } else { 0 };

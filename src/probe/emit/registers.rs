@@ -6,6 +6,7 @@
 //! records of one that is entered rarely, and all records of an entry are consecutive.
 
 use super::labelled::Labelled;
+use super::no_trampoline::NoTrampoline;
 use super::pieces::{RED_ZONE, pop_flags, push_flags, stack};
 use super::records::{PART, RECORD, RECORDS};
 use super::timed::{MOST_TIMED, countdown};
@@ -40,11 +41,11 @@ pub(super) fn registers(
     mask: u16,
     number: u32,
     shared: u64,
-) -> Result<Result<(), IcedError>, String> {
+) -> Result<(), NoTrampoline> {
     if number >= MOST_TIMED {
-        return Err("too many blocks are recorded".to_owned());
+        return Err(NoTrampoline::ManyRecorded);
     }
-    Ok(recorded(all, mask, number, shared))
+    Ok(recorded(all, mask, number, shared)?)
 }
 
 fn recorded(all: &mut Labelled, mask: u16, number: u32, shared: u64) -> Result<(), IcedError> {

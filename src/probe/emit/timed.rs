@@ -13,6 +13,7 @@
 //! each load how many executions it is until the next one is timed.
 
 use super::labelled::Labelled;
+use super::no_trampoline::NoTrampoline;
 use super::pieces::{RED_ZONE, memory, pop_flags, push_flags, stack};
 use super::records::{RECORDS, take};
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
@@ -50,13 +51,13 @@ pub(super) fn time(
     (width, bits): (u32, u8),
     number: u32,
     shared: u64,
-) -> Result<Result<(), IcedError>, String> {
+) -> Result<(), NoTrampoline> {
     if number >= MOST_TIMED {
-        return Err("too many loads are timed".to_owned());
+        return Err(NoTrampoline::ManyTimed);
     }
     // Below the red zone are rcx, rax, the flags, rdx, r8 and r9.
     let address = memory(instruction, RED_ZONE + 6 * 8)?;
-    Ok(timed(all, address, (width, bits), number, shared))
+    Ok(timed(all, address, (width, bits), number, shared)?)
 }
 
 fn timed(

@@ -1,6 +1,7 @@
 //! The trampoline of a count: `inc`, the displaced instructions, a jump back.
 
 use super::copied::Copied;
+use super::no_trampoline::NoTrampoline;
 use super::pieces::{goes_on, jump};
 use crate::plan::{Kind, Site};
 use iced_x86::{Decoder, DecoderOptions};
@@ -36,7 +37,7 @@ pub fn emit(
     bias: u64,
     counter: impl Fn(usize) -> u64,
     trampoline: u64,
-) -> Result<Patch, String> {
+) -> Result<Patch, NoTrampoline> {
     let at = bias.wrapping_add(site.at);
     let mut copied = Copied::new(trampoline);
     let mut prefixes = Vec::with_capacity(1 + site.then.len());
@@ -50,7 +51,7 @@ pub fn emit(
         if keeps_flags {
             copied.add(&RESTORE);
         }
-        Ok::<(), String>(())
+        Ok::<(), NoTrampoline>(())
     };
     count(&mut copied, site.block, site.keeps_flags)?;
     if site.kind == Kind::Retarget {

@@ -1,8 +1,9 @@
 //! What a record has of an instruction, computed before it is executed.
 
+use super::no_trampoline::NoTrampoline;
 use super::pieces::{RED_ZONE, memory};
 use crate::plan::What;
-use iced_x86::{Code, ConditionCode, IcedError, Instruction, MemoryOperand, OpKind, Register};
+use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, OpKind, Register};
 
 /// What the stack pointer is below its value in the program where a value is taken.
 const BELOW: i64 = RED_ZONE + 16;
@@ -12,38 +13,38 @@ const BELOW: i64 = RED_ZONE + 16;
 pub(super) fn value(
     what: What,
     instruction: &Instruction,
-) -> Result<Result<Vec<Instruction>, IcedError>, String> {
-    match what {
+) -> Result<Vec<Instruction>, NoTrampoline> {
+    Ok(match what {
         What::Outcome => {
-            let set = condition(instruction).ok_or("it is no conditional jump on flags")?;
-            Ok(Instruction::with1(set, Register::AL).and_then(|set| {
-                let wide = Code::Movzx_r32_rm8;
-                Ok(vec![set, Instruction::with2(wide, Register::EAX, Register::AL)?])
-            }))
+            let set = condition(instruction).ok_or(NoTrampoline::Unconditional)?;
+            let wide = Code::Movzx_r32_rm8;
+            vec![
+                Instruction::with1(set, Register::AL)?,
+                Instruction::with2(wide, Register::EAX, Register::AL)?,
+            ]
         }
         What::Target => {
             let is_plain = matches!(instruction.code(), Code::Jmp_rm64 | Code::Call_rm64);
             if !is_plain {
-                return Err("it is no indirect jump or call within a segment".to_owned());
+                return Err(NoTrampoline::Direct);
             }
-            let load = match instruction.op0_kind() {
+            vec![match instruction.op0_kind() {
                 OpKind::Memory => {
                     let memory = memory(instruction, BELOW)?;
-                    Instruction::with2(Code::Mov_r64_rm64, Register::RAX, memory)
+                    Instruction::with2(Code::Mov_r64_rm64, Register::RAX, memory)?
                 }
                 _ if instruction.op0_register() == Register::RSP => {
-                    return Err("it jumps to the stack".to_owned());
+                    return Err(NoTrampoline::ToStack);
                 }
                 _ => {
                     let from = instruction.op0_register();
-                    Instruction::with2(Code::Mov_r64_rm64, Register::RAX, from)
+                    Instruction::with2(Code::Mov_r64_rm64, Register::RAX, from)?
                 }
-            };
-            Ok(load.map(|load| vec![load]))
+            }]
         }
         What::Address => {
             let memory = memory(instruction, BELOW)?;
-            Ok(Instruction::with2(Code::Lea_r64_m, Register::RAX, memory).map(|lea| vec![lea]))
+            vec![Instruction::with2(Code::Lea_r64_m, Register::RAX, memory)?]
         }
         What::Value { width } => {
             let memory = memory(instruction, BELOW)?;
@@ -53,24 +54,21 @@ pub(super) fn value(
                 4 => (Code::Mov_r32_rm32, Register::EAX),
                 _ => (Code::Mov_r64_rm64, Register::RAX),
             };
-            Ok(Instruction::with2(code, to, memory).map(|load| vec![load]))
+            vec![Instruction::with2(code, to, memory)?]
         }
         What::Entered => {
             let at = |displacement| MemoryOperand::with_base_displ(Register::RSP, displacement);
-            let code = || {
-                Ok(vec![
-                    Instruction::with2(Code::Lea_r64_m, Register::RAX, at(BELOW))?,
-                    Instruction::with1(Code::Bswap_r64, Register::RAX)?,
-                    Instruction::with2(Code::Mov_r16_rm16, Register::AX, at(BELOW))?,
-                ])
-            };
-            Ok(code())
+            vec![
+                Instruction::with2(Code::Lea_r64_m, Register::RAX, at(BELOW))?,
+                Instruction::with1(Code::Bswap_r64, Register::RAX)?,
+                Instruction::with2(Code::Mov_r16_rm16, Register::AX, at(BELOW))?,
+            ]
         }
         What::Latency { .. }
         | What::Registers { .. }
         | What::Allocated { .. }
-        | What::Marked { .. } => Err("it has a record of its own".to_owned()),
-    }
+        | What::Marked { .. } => return Err(NoTrampoline::NoValue),
+    })
 }
 
 /// The `setcc` of the condition of a jump.

@@ -1,6 +1,7 @@
 //! Landing pads: where an exception continues in a function, from the call-site tables that the unwind
 //! table refers to (Itanium C++ ABI, exception handling, level II; "LSDA" in LSB 5.0, 11.6).
 
+use super::no_code::NoCode;
 use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, Pointer, UnwindSection as _};
 use object::{Object as _, ObjectSection as _};
 use std::collections::BTreeSet;
@@ -17,11 +18,11 @@ const RELATIVE: u8 = 0x10;
 pub fn landing_pads<'d>(
     file: &object::File<'d>,
     bytes: &dyn Fn(u64) -> &'d [u8],
-) -> Result<BTreeSet<u64>, String> {
+) -> Result<BTreeSet<u64>, NoCode> {
     let mut pads = BTreeSet::new();
     let Some(section) = file.section_by_name(".eh_frame") else { return Ok(pads) };
-    let unreadable = |_| "its unwind table cannot be read".to_owned();
-    let data = section.uncompressed_data().map_err(|e| e.to_string())?;
+    let unreadable = |_| NoCode::UnwindTable;
+    let data = section.uncompressed_data().map_err(NoCode::Section)?;
     let mut frames = EhFrame::new(&data, LittleEndian);
     frames.set_address_size(8);
     let address_of = |name| file.section_by_name(name).map_or(0, |section| section.address());
@@ -37,12 +38,11 @@ pub fn landing_pads<'d>(
             None => continue,
             Some(Pointer::Direct(0)) => continue,
             Some(Pointer::Direct(address)) => address,
-            Some(Pointer::Indirect(_)) => return Err("an exception table is indirect".to_owned()),
+            Some(Pointer::Indirect(_)) => return Err(NoCode::IndirectExceptions),
         };
         let mut reader = Reader { bytes: bytes(table), address: table };
-        reader
-            .pads(entry.initial_address(), &mut pads)
-            .ok_or_else(|| format!("the exception table at {table:#x} cannot be read"))?;
+        let found = reader.pads(entry.initial_address(), &mut pads);
+        found.ok_or(NoCode::Exceptions(table))?;
     }
     Ok(pads)
 }

@@ -1,6 +1,7 @@
 //! Where the callers of a file's functions are on the stack, from its unwind table (`.eh_frame`).
 
 use super::names::contents;
+use super::no_code::NoCode;
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, LittleEndian, Register, RegisterRule, UnwindContext,
     UnwindSection as _,
@@ -48,9 +49,9 @@ impl Frames {
     ///
     /// # Errors
     /// It is no ELF file of 64 bits.
-    pub fn read(path: &Path) -> Result<Self, String> {
+    pub fn read(path: &Path) -> Result<Self, NoCode> {
         let data = contents(path)?;
-        let elf = ElfFile64::<Endianness>::parse(&*data).map_err(|e| e.to_string())?;
+        let elf = ElfFile64::<Endianness>::parse(&*data).map_err(NoCode::Damaged)?;
         let endian = elf.endian();
         let loaded = elf.elf_program_headers().iter().filter(|h| h.p_type(endian) == PT_LOAD);
         let segments = loaded.map(|header| {

@@ -3,6 +3,7 @@
 use super::addresses::Addresses;
 use super::block::{Block, Exit};
 use super::module::Module;
+use super::no_code::NoCode;
 use super::padding::{is_padding, leaves, padding};
 use iced_x86::{Code, FlowControl, Instruction, OpKind};
 use isa::flow::{Edge, Flow, Memory as _, decoded_flow};
@@ -46,11 +47,11 @@ impl Function {
     ///
     /// # Errors
     /// The reason why it cannot be probed.
-    pub fn read(module: &Module, range: Range<u64>, entered: &Addresses) -> Result<Self, String> {
+    pub fn read(module: &Module, range: Range<u64>, entered: &Addresses) -> Result<Self, NoCode> {
         if range.end <= range.start || range.end - range.start > LONGEST {
-            return Err("its length is not known".to_owned());
+            return Err(NoCode::Length);
         }
-        let bytes = module.code(range.clone()).ok_or("it is in no executable segment")?.to_vec();
+        let bytes = module.code(range.clone()).ok_or(NoCode::Outside)?.to_vec();
         let flow = |observed: &[u64]| decoded_flow(&bytes, range.start, observed, &module.image);
         let (first, own) = flow(&[]);
         let mut fixed = Vec::new();

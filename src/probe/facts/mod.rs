@@ -5,7 +5,7 @@
 //! | `module` | an ELF file: its code, and why none of it is probed |
 //! | `addresses` | sets of addresses |
 //! | `allocators` | functions that give memory |
-//! | `kind` | files that are no program of this processor |
+//! | `no_code` | why a file, or a function of it, has no code that can be probed |
 //! | `entered` | addresses that may be reached from elsewhere, over-approximated |
 //! | `exceptions` | landing pads of C++ and Rust exceptions |
 //! | `block` | a basic block |
@@ -26,11 +26,11 @@ mod exceptions;
 mod flags;
 mod frames;
 mod function;
-mod kind;
 mod landings;
 mod live;
 mod module;
 mod names;
+mod no_code;
 mod padding;
 mod static_probes;
 
@@ -40,7 +40,7 @@ pub use block::{Block, Exit};
 pub use flags::ARITHMETIC;
 pub use frames::{Base, Frame, Frames};
 pub use function::{Function, Loop};
-pub use kind::NoCode;
 pub use module::Module;
 pub use names::{Named, functions};
+pub use no_code::NoCode;
 pub use static_probes::{StaticProbe, static_probes};

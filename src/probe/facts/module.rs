@@ -2,8 +2,8 @@
 
 use super::addresses::Addresses;
 use super::exceptions::landing_pads;
-use super::kind::foreign;
 use super::names::{contents, named, stubs};
+use super::no_code::{NoCode, foreign};
 use isa::flow::Image;
 use object::elf::{DT_FLAGS, DT_TEXTREL, ET_EXEC, PF_W, PF_X, PT_DYNAMIC, PT_LOAD};
 use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
@@ -52,22 +52,21 @@ impl Module {
     ///
     /// # Errors
     /// The reason why none of its code can be probed.
-    pub fn read(path: &Path) -> Result<Self, String> {
+    pub fn read(path: &Path) -> Result<Self, NoCode> {
         Self::new(contents(path)?)
     }
 
-    fn new(data: Vec<u8>) -> Result<Self, String> {
+    fn new(data: Vec<u8>) -> Result<Self, NoCode> {
         if let Some(why) = foreign(&data) {
-            return Err(why.to_string());
+            return Err(why);
         }
         let data = Arc::new(data);
-        let image = Image::new(Arc::clone(&data)).map_err(|why| why.to_string())?;
-        let elf = ElfFile64::<Endianness>::parse(&**data).map_err(|e| e.to_string())?;
+        let image = Image::new(Arc::clone(&data))?;
+        let elf = ElfFile64::<Endianness>::parse(&**data).map_err(NoCode::Damaged)?;
         let segments = segments(&elf)?;
-        let general = object::File::parse(&**data).map_err(|e| e.to_string())?;
+        let general = object::File::parse(&**data).map_err(NoCode::Damaged)?;
         if general.section_by_name("__rseq_cs").is_some_and(|s| s.size() > 0) {
-            let why = "it has restartable sequences, which may not leave their code (rseq(2))";
-            return Err(why.to_owned());
+            return Err(NoCode::Restartable);
         }
         let bytes = |address: u64| {
             let of = segments.iter().find(|s| s.memory.contains(&address));
@@ -123,7 +122,7 @@ impl Module {
 }
 
 /// The loadable segments.
-fn segments(elf: &ElfFile64<'_, Endianness>) -> Result<Vec<Segment>, String> {
+fn segments(elf: &ElfFile64<'_, Endianness>) -> Result<Vec<Segment>, NoCode> {
     let endian = elf.endian();
     let mut all = Vec::new();
     for header in elf.elf_program_headers() {
@@ -135,7 +134,7 @@ fn segments(elf: &ElfFile64<'_, Endianness>) -> Result<Vec<Segment>, String> {
             continue;
         }
         if flags.contains(PF_W) && flags.contains(PF_X) {
-            return Err("its code is writable: it may be written at run time".to_owned());
+            return Err(NoCode::WritableCode);
         }
         let bytes = header.data(endian, elf.data()).unwrap_or_default().len();
         let offset = usize::try_from(header.p_offset(endian)).unwrap_or(usize::MAX);
@@ -153,14 +152,14 @@ fn segments(elf: &ElfFile64<'_, Endianness>) -> Result<Vec<Segment>, String> {
 fn refuse_text_relocations(
     elf: &ElfFile64<'_, Endianness>,
     header: &object::elf::ProgramHeader64<Endianness>,
-) -> Result<(), String> {
+) -> Result<(), NoCode> {
     let endian = elf.endian();
     let entries = header.dynamic(endian, elf.data()).ok().flatten().unwrap_or_default();
     for entry in entries {
         let tag = entry.d_tag.get(endian);
         let value = entry.d_val.get(endian);
         if tag == DT_TEXTREL || (tag == DT_FLAGS && value & DF_TEXTREL != 0) {
-            return Err("the loader writes its code (text relocations)".to_owned());
+            return Err(NoCode::TextRelocations);
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The functions of a file, from its unwind table and its symbols.
 
-use super::kind::{NoCode, foreign};
+use super::no_code::{NoCode, foreign};
 use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection as _};
 use isa::program::preference;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
@@ -28,14 +28,14 @@ pub struct Named {
 /// # Errors
 /// The reason why it has none.
 pub fn functions(path: &Path) -> Result<Vec<Named>, NoCode> {
-    let data = tma::files::read(path, LONGEST)?;
+    let data = contents(path)?;
     if let Some(why) = foreign(&data) {
         return Err(why);
     }
-    let file = object::File::parse(&*data).map_err(|e| format!("it is not an ELF file: {e}"))?;
+    let file = object::File::parse(&*data).map_err(NoCode::Damaged)?;
     let found = named(&file);
     match found.is_empty() {
-        true => Err(NoCode::Other("it has neither symbols nor an unwind table".to_owned())),
+        true => Err(NoCode::NoFunctions),
         false => Ok(found),
     }
 }
@@ -106,8 +106,8 @@ fn unwind_table(file: &object::File<'_>) -> Vec<(u64, u64)> {
 ///
 /// # Errors
 /// It is no regular file, too long, or cannot be read.
-pub(super) fn contents(path: &Path) -> Result<Vec<u8>, String> {
-    tma::files::read(path, LONGEST).map_err(|e| e.to_string())
+pub(super) fn contents(path: &Path) -> Result<Vec<u8>, NoCode> {
+    Ok(tma::files::read(path, LONGEST)?)
 }
 
 #[cfg(test)]

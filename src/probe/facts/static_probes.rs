@@ -2,6 +2,7 @@
 //! are such probes.
 
 use super::names::contents;
+use super::no_code::{NoCode, foreign};
 use object::{Object as _, ObjectSection as _};
 use std::path::Path;
 
@@ -39,15 +40,15 @@ impl StaticProbe {
 ///
 /// # Errors
 /// It cannot be read, or is not an ELF file of x86-64.
-pub fn static_probes(path: &Path) -> Result<Vec<StaticProbe>, String> {
+pub fn static_probes(path: &Path) -> Result<Vec<StaticProbe>, NoCode> {
     let data = contents(path)?;
-    if let Some(why) = super::kind::foreign(&data) {
-        return Err(why.to_string());
+    if let Some(why) = foreign(&data) {
+        return Err(why);
     }
-    let file = object::File::parse(&*data).map_err(|e| format!("it is not an ELF file: {e}"))?;
+    let file = object::File::parse(&*data).map_err(NoCode::Damaged)?;
     let Some(section) = file.section_by_name(".note.stapsdt") else { return Ok(Vec::new()) };
     let base = file.section_by_name(".stapsdt.base").map(|section| section.address());
-    let notes = section.uncompressed_data().map_err(|e| format!("its notes: {e}"))?;
+    let notes = section.uncompressed_data().map_err(NoCode::Notes)?;
     let mut all: Vec<StaticProbe> = Notes(&notes).filter_map(|note| probe(note, base)).collect();
     all.sort_by_key(|probe| probe.at);
     // Code that was inlined into nothing, or dropped by the linker, leaves notes without an address.

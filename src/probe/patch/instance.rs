@@ -5,6 +5,7 @@ use super::origins::Trampolines;
 use super::patched::Patched;
 use super::probes::Probes;
 use super::tasks::Prefixes;
+use super::unprobed::Unprobed;
 use crate::plan::PAGE;
 use crate::process::Memory;
 use std::ops::Range;
@@ -15,7 +16,7 @@ pub struct Instance<P: Probes> {
     /// Index of its target.
     pub target: usize,
     /// By function of the target; none where it was not patched.
-    pub plans: Vec<Result<P::Plan, String>>,
+    pub plans: Vec<Result<P::Plan, Unprobed>>,
     /// What its addresses are more than those in the file.
     pub bias: u64,
     /// What its trampolines write.
@@ -39,18 +40,17 @@ impl<P: Probes> Instance<P> {
     ///
     /// # Errors
     /// Some are as before.
-    pub(super) fn change(&self, memory: &Memory, prefix: Prefixes) -> Result<(), String> {
-        change(memory, &self.prefixes, prefix)
-            .map_err(|e| format!("its counts cannot be made those of several threads: {e}"))
+    pub(super) fn change(&self, memory: &Memory, prefix: Prefixes) -> Result<(), Unprobed> {
+        change(memory, &self.prefixes, prefix).map_err(|e| Unprobed::Prefixes(e.into()))
     }
 
     /// Tells the trampolines in a copy of a process which one it is.
     ///
     /// # Errors
     /// They do not know it.
-    pub fn number(&self, memory: &Memory, process: i32) -> Result<(), String> {
+    pub fn number(&self, memory: &Memory, process: i32) -> Result<(), Unprobed> {
         let write = |at| memory.write_alive(at, &process.to_le_bytes());
-        self.process.map_or(Ok(()), write).map_err(|e| format!("a child cannot be told apart: {e}"))
+        self.process.map_or(Ok(()), write).map_err(|e| Unprobed::Number(e.into()))
     }
 
     /// The address in the file of an instruction that is executed at this one, if it is of this file: in its code, or in

@@ -4,6 +4,7 @@ use super::patcher::Patcher;
 use super::prepared::{Prepared, prepared};
 use super::probes::Probes;
 use super::target::{Target, Wanted, targets_with};
+use super::unprobed::Unprobed;
 use super::work::Work;
 use crate::process::{Living, Watched, watch};
 use pmu::perf::Signals;
@@ -37,7 +38,7 @@ pub struct Window<'a> {
 struct Plan<P: Probes> {
     targets: Vec<Target>,
     probes: P,
-    prepared: Vec<Option<std::result::Result<Prepared<P>, String>>>,
+    prepared: Vec<Option<std::result::Result<Prepared<P>, Unprobed>>>,
 }
 
 /// What the probes find in the code of a process, and in that of processes that it forks: `probes` makes them

@@ -1,8 +1,8 @@
 //! Memory of the program's own for results and trampolines.
 
+use super::unprobed::Unprobed;
 use crate::plan::PAGE;
 use crate::process::{Mapping, Memory, Tracee, seccomp};
-use nix::errno::Errno;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -27,15 +27,15 @@ pub fn pages(bytes: u64) -> u64 {
 ///
 /// # Errors
 /// The reason for that, or why its status cannot be read.
-pub fn permitted(tid: i32, mappings: usize, more: usize) -> Result<(), String> {
-    let mode = seccomp(tid).map_err(|e| format!("its status: {e}"))?;
+pub fn permitted(tid: i32, mappings: usize, more: usize) -> Result<(), Unprobed> {
+    let mode = seccomp(tid).map_err(|e| Unprobed::Status(e.into()))?;
     if mode != 0 {
-        return Err("its system calls are filtered (seccomp)".to_owned());
+        return Err(Unprobed::Filtered);
     }
     let most = std::fs::read_to_string("/proc/sys/vm/max_map_count");
     let most = most.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(usize::MAX);
     match mappings + more > most / 2 {
-        true => Err(format!("it has {mappings} mappings; {most} are possible (vm.max_map_count)")),
+        true => Err(Unprobed::Mappings(mappings, most)),
         false => Ok(()),
     }
 }
@@ -90,7 +90,7 @@ impl Mapped {
         memory: &Memory,
         (cells, common): (Range<u64>, Option<&Shared>),
         code: impl Iterator<Item = Range<u64>>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Unprobed> {
         let (mut ranges, before, code) = (Vec::new(), tracee.mappings(), code.collect::<Vec<_>>());
         match map(tracee, memory, (cells.clone(), common, &code), (&mut ranges, &before)) {
             Ok(shared) => Ok(Self { shared, ranges }),
@@ -102,7 +102,7 @@ impl Mapped {
                 ranges.extend(unseen);
                 match tracee.unmap(memory, &now, &ranges) {
                     0 => Err(why),
-                    left => Err(format!("{why}; {left} mappings of ours remain in it")),
+                    left => Err(Unprobed::Left(why.into(), left)),
                 }
             }
         }
@@ -126,13 +126,13 @@ fn map(
     memory: &Memory,
     (cells, common, code): (Range<u64>, Option<&Shared>, &[Range<u64>]),
     (done, before): (&mut Vec<Range<u64>>, &[Mapping]),
-) -> Result<Shared, String> {
-    let refused = |e: Errno| format!("the process may not map memory: {}", e.desc());
-    let call = |number, arguments| tracee.call(memory, number, arguments).map_err(refused);
+) -> Result<Shared, Unprobed> {
+    let call =
+        |number, arguments| tracee.call(memory, number, arguments).map_err(Unprobed::Unmappable);
     let mut placed = |got: u64, at: &Range<u64>| {
         done.push(got..got + (at.end - at.start));
         // Kernels before 4.17 take the address for a hint.
-        if got == at.start { Ok(()) } else { Err("the addresses chosen are not free".to_owned()) }
+        if got == at.start { Ok(()) } else { Err(Unprobed::Occupied) }
     };
     let mapping = |at: &Range<u64>, rights: i32, all: i32, file: u64| {
         let flags = (all | libc::MAP_FIXED_NOREPLACE).cast_unsigned();
@@ -165,17 +165,15 @@ fn map(
         let how = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED).cast_unsigned();
         let arguments = [common.at, 0, length.min(common.length), how.into(), cells.start, 0];
         placed(call(libc::SYS_mremap, arguments)?, &cells)?;
-        let file = common.file.try_clone().map_err(|e| format!("no more files: {e}"))?;
+        let file = common.file.try_clone().map_err(|e| Unprobed::NoFiles(e.into()))?;
         return Ok(Shared { at: cells.start, length, file, is_copy: true });
     }
     // Trampolines are written over it later.
-    let name = first.ok_or("no probe fits into it")?;
-    let failed = |e: io::Error| format!("its memory cannot be written: {e}");
-    memory.write_all(name, NAME).map_err(failed)?;
+    let name = first.ok_or(Unprobed::NoJump)?;
+    memory.write_all(name, NAME).map_err(|e| Unprobed::Unwritten(e.into()))?;
     let close = u64::from(libc::MFD_CLOEXEC);
     let file = tracee.call(memory, libc::SYS_memfd_create, [name, close, 0, 0, 0, 0]);
-    let file = file
-        .map_err(|e| format!("the process may not open a file of shared memory: {}", e.desc()))?;
+    let file = file.map_err(Unprobed::Unshared)?;
     let opened = open(tracee, file, length);
     let got = mapping(&cells, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, file);
     let done = got.and_then(|got| placed(got, &cells));
@@ -185,8 +183,8 @@ fn map(
 }
 
 /// The same file in this process, with its length.
-fn open(tracee: &Tracee, file: u64, length: u64) -> Result<File, String> {
-    let failed = |e: io::Error| format!("its shared memory cannot be opened: {e}");
+fn open(tracee: &Tracee, file: u64, length: u64) -> Result<File, Unprobed> {
+    let failed = |e: io::Error| Unprobed::UnopenedShared(e.into());
     let opened = tracee.open(file).map_err(failed)?;
     opened.set_len(length).map_err(failed)?;
     Ok(opened)

@@ -6,6 +6,7 @@
 //! | `probes` | what differs between kinds of runs |
 //! | `prepared` | what is to be put into one file of one process |
 //! | `work` | how far that is |
+//! | `unprobed` | why something is not probed |
 //! | `leftovers` | probes of a run that was killed |
 //! | `tasks` | copies of the counters for tasks that run at the same time |
 //! | `instance` | one file in one process: mapped, patched, its shared memory |
@@ -30,16 +31,18 @@ mod prepared;
 mod probes;
 mod target;
 mod tasks;
+mod unprobed;
 mod watching;
 mod work;
 mod written;
 
 pub use live::{Progress, Window, notes, watched};
 pub use mapped::Shared;
-pub use observed::{NOT_MAPPED, most_of, refusal, write_observers};
+pub use observed::{most_of, refusal, write_observers};
 pub use origins::Trampolines;
 pub use patcher::Patcher;
 pub use probes::Probes;
 pub use target::{Member, Target, Wanted, targets};
 pub use tasks::Copies;
+pub use unprobed::Unprobed;
 pub use written::{Code, WORD, Written};

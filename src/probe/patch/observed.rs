@@ -1,17 +1,14 @@
 //! Planned observers as trampolines and jumps, and what runs with observers say of files without any.
 
+use super::unprobed::Unprobed;
 use super::written::{Code, Written};
 use crate::emit::{emit_observer, most};
 use crate::facts::Function;
-use crate::plan::{Observation, Wish};
-
-/// Why nothing is known of the functions of a file that no process mapped.
-pub const NOT_MAPPED: &str = "its file was not mapped";
+use crate::plan::{NoPlace, Observation, Wish};
 
 /// Why nothing is known of the functions of a file: `refused` by a process with it, or never patched.
-pub fn refusal(refused: &[String], is_patched: bool) -> Option<String> {
-    let never = || (!is_patched).then(|| NOT_MAPPED.to_owned());
-    refused.first().cloned().or_else(never)
+pub fn refusal(refused: &[Unprobed], is_patched: bool) -> Option<Unprobed> {
+    refused.first().cloned().or((!is_patched).then_some(Unprobed::NotMapped))
 }
 
 /// Most bytes of the trampolines of a function with wishes of so many parts in all.
@@ -40,7 +37,10 @@ pub fn write_observers(
                 written.add(code, place, (bytes.trampoline, bytes.jump), &[]);
                 plan.observers.push(observer);
             }
-            Err(why) => plan.refused.extend(observer.wishes.iter().map(|n| (*n, why.clone()))),
+            Err(why) => {
+                let why = NoPlace::from(why);
+                plan.refused.extend(observer.wishes.iter().map(|n| (*n, why.clone())));
+            }
         }
     }
 }

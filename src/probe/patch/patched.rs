@@ -1,5 +1,6 @@
 //! What is written over the code of a process, and how it is taken back.
 
+use super::unprobed::Unprobed;
 use crate::plan::PAGE;
 use crate::process::{Mapping, Memory};
 use std::ops::Range;
@@ -45,13 +46,13 @@ impl Patched {
     ///
     /// # Errors
     /// A jump lies elsewhere.
-    pub fn new(mut before: Vec<(u64, Vec<u8>)>, mut jumps: Vec<Jump>) -> Result<Self, String> {
+    pub fn new(mut before: Vec<(u64, Vec<u8>)>, mut jumps: Vec<Jump>) -> Result<Self, Unprobed> {
         before.sort_by_key(|(start, _)| *start);
         jumps.sort_by_key(|jump| jump.at);
         let patched = Self { jumps, before };
         match patched.jumps.iter().all(|jump| patched.original(jump).is_some()) {
             true => Ok(patched),
-            false => Err("a jump would lie outside of its function".to_owned()),
+            false => Err(Unprobed::Outside),
         }
     }
 
@@ -124,12 +125,12 @@ impl Patched {
     ///
     /// # Errors
     /// The reason why the code is as it was.
-    pub fn write(&self, memory: &Memory) -> Result<(), String> {
+    pub fn write(&self, memory: &Memory) -> Result<(), Unprobed> {
         let mut failed = None;
         for span in self.spans().filter(|span| !span.jumps.is_empty()) {
             let mut bytes = memory.read(span.start, span.length());
             if bytes.len() < span.length() {
-                failed = Some(std::io::ErrorKind::UnexpectedEof.into());
+                failed = Some(std::io::Error::from(std::io::ErrorKind::UnexpectedEof));
                 break;
             }
             for jump in span.jumps {
@@ -144,8 +145,8 @@ impl Patched {
             let _ = memory.write_all(*start, bytes);
         }
         Err(match failed {
-            Some(error) => format!("its code cannot be written: {error}"),
-            None => "a jump does not lead to its trampoline".to_owned(),
+            Some(error) => Unprobed::UnwrittenCode(error.into()),
+            None => Unprobed::Astray,
         })
     }
 

@@ -10,9 +10,10 @@ use super::prepared::Prepared;
 use super::probes::Probes;
 use super::target::Target;
 use super::tasks::{Mode, Tasks};
+use super::unprobed::Unprobed;
 use super::work::Work;
 use crate::process::{
-    Created, Followed, Follower, Memory, Tracee, follow, late, mappings, set_gs_base, shares,
+    Created, Followed, Follower, Memory, Tracee, follow, mappings, set_gs_base, shares,
 };
 use nix::errno::Errno;
 use pmu::Command;
@@ -64,11 +65,11 @@ pub struct Patcher<P: Probes> {
     /// Of the first images.
     pub trampolines: Vec<Trampolines>,
     /// By target: why a process with it was not counted whole.
-    pub refused: Vec<Vec<String>>,
+    pub refused: Vec<Vec<Unprobed>>,
     /// By target: instructions (p_vaddr) that the processor has interrupted by a signal, which one, and how often.
     pub faults: Vec<BTreeMap<u64, (i32, u64)>>,
     /// What is to be put into a live process, by target.
-    pub(super) prepared: Vec<Option<std::result::Result<Prepared<P>, String>>>,
+    pub(super) prepared: Vec<Option<std::result::Result<Prepared<P>, Unprobed>>>,
     /// Probes of earlier runs that were taken back.
     pub restored: usize,
     /// Files with code in processes that have ended.
@@ -134,22 +135,22 @@ impl<P: Probes> Patcher<P> {
     pub fn live(
         probes: P,
         targets: Vec<Target>,
-        prepared: Vec<Option<std::result::Result<Prepared<P>, String>>>,
+        prepared: Vec<Option<std::result::Result<Prepared<P>, Unprobed>>>,
     ) -> Self {
         Self { prepared, ..Self::new(probes, targets) }
     }
 
-    fn refuse(&mut self, target: usize, why: String) {
+    fn refuse(&mut self, target: usize, why: Unprobed) {
         if !self.refused[target].contains(&why) {
             self.refused[target].push(why);
         }
     }
 
     /// Refuses all files that were patched in a process.
-    fn refuse_all(&mut self, process: i32, why: &str) {
+    fn refuse_all(&mut self, process: i32, why: &Unprobed) {
         let Some(of) = self.processes.get(&process) else { return };
         let targets: Vec<usize> = of.instances.iter().map(|one| one.target).collect();
-        targets.into_iter().for_each(|target| self.refuse(target, why.to_owned()));
+        targets.into_iter().for_each(|target| self.refuse(target, why.clone()));
     }
 
     /// Changes how all processes with these tasks count, each in its own memory.
@@ -170,17 +171,9 @@ impl<P: Probes> Patcher<P> {
     pub(super) fn judge(&mut self, target: usize, condition: Condition) {
         match condition {
             Condition::Patched | Condition::Gone => {}
-            Condition::Changed => {
-                self.refuse(target, "the program has changed its own code".to_owned());
-            }
-            Condition::Writable => {
-                let why =
-                    "the program has made its own code writable, and may have read or changed it";
-                self.refuse(target, why.to_owned());
-            }
-            Condition::Unmapped => {
-                self.refuse(target, "it was unmapped before the end (dlclose(3))".to_owned());
-            }
+            Condition::Changed => self.refuse(target, Unprobed::Changed),
+            Condition::Writable => self.refuse(target, Unprobed::Writable),
+            Condition::Unmapped => self.refuse(target, Unprobed::Closed),
         }
     }
 
@@ -237,7 +230,7 @@ impl<P: Probes> Follower for Patcher<P> {
             let memory = match memory {
                 Ok(memory) => process.memory.insert(memory),
                 Err(error) => {
-                    self.refuse(number, format!("its memory cannot be opened: {error}"));
+                    self.refuse(number, Unprobed::Unopened(error.into()));
                     continue;
                 }
             };
@@ -300,7 +293,7 @@ impl<P: Probes> Follower for Patcher<P> {
             match Memory::open(process).map(Rc::new) {
                 Ok(memory) => copy.memory = Some(memory),
                 Err(error) => {
-                    self.refuse_all(parent, &format!("a child's memory cannot be opened: {error}"));
+                    self.refuse_all(parent, &Unprobed::Child(error.into()));
                     copy.memory = None;
                 }
             }
@@ -332,10 +325,7 @@ impl<P: Probes> Follower for Patcher<P> {
         match set_gs_base(tid, base) {
             // It was killed, and counts nothing.
             Ok(()) | Err(Errno::ESRCH) => {}
-            Err(errno) => {
-                let why = format!("the counts of a thread cannot be kept apart: {}", errno.desc());
-                self.refuse_all(process, &why);
-            }
+            Err(errno) => self.refuse_all(process, &Unprobed::Apart(errno)),
         }
     }
 
@@ -383,7 +373,7 @@ impl<P: Probes> Follower for Patcher<P> {
             let Ok(opened) = &self.targets[number].opened else { continue };
             let is_found = of.found.get(number).is_some_and(|found| *found);
             if !is_found && opened.image.find(&mappings, opened.anchor.1).is_some() {
-                self.refuse(number, late());
+                self.refuse(number, Unprobed::Late);
             }
         }
     }

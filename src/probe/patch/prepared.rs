@@ -8,6 +8,7 @@ use super::patched::Patched;
 use super::probes::Probes;
 use super::target::{Opened, Target};
 use super::tasks::{LOCKED, Prefixes};
+use super::unprobed::Unprobed;
 use super::work::Work;
 use super::written::{Code, Written};
 use crate::facts::Function;
@@ -27,7 +28,7 @@ pub struct Prepared<P: Probes> {
     address: u64,
     /// What addresses in the process are more than those in the file.
     bias: u64,
-    plans: Vec<Result<P::Plan, String>>,
+    plans: Vec<Result<P::Plan, Unprobed>>,
     /// Trampolines, by address.
     pieces: Vec<(u64, Vec<u8>)>,
     /// Addresses of the prefixes of all counts, ascending.
@@ -59,7 +60,7 @@ impl<P: Probes> Prepared<P> {
         (number, target): (usize, &Target),
         (opened, address): (&Opened, u64),
         (taken, work): (&[Range<u64>], &Work),
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Unprobed> {
         let bias = address.wrapping_sub(opened.anchor.0);
         let mappings = mappings(tid);
         let except = |free: Vec<Range<u64>>, all: &[Range<u64>]| {
@@ -70,8 +71,7 @@ impl<P: Probes> Prepared<P> {
         let extent = extent.start.wrapping_add(bias)..extent.end.wrapping_add(bias);
         let (cells, room) = probes.needs((number, target));
         let (cells, room) = (pages(cells), pages(room));
-        let base = near(&free, &extent, cells + room, REACH)
-            .ok_or("no free addresses within 2 GiB of its code")?;
+        let base = near(&free, &extent, cells + room, REACH).ok_or(Unprobed::NoAddresses)?;
         let others = without(&free, &(base..base + cells + room));
         let leftovers = leftovers(memory, &mappings, &opened.module, bias);
         let reached = (base + cells).saturating_sub(REACH)..base.saturating_add(REACH);
@@ -85,14 +85,14 @@ impl<P: Probes> Prepared<P> {
         let mut written = written(probes, &code, (number, target), &mut plans)?;
         let own = base + cells..base + cells + pages(written.trampolines.len() as u64);
         if own.end > base + cells + room {
-            return Err("its trampolines would be too long".to_owned());
+            return Err(Unprobed::TooLong);
         }
         // All may be those of puns.
         let own = Some(own).filter(|own| !own.is_empty());
         let far = ranges(around.pages(), &others);
         let trampolines: Vec<Range<u64>> = own.into_iter().chain(far).collect();
         permitted(tid, mappings.len(), trampolines.len() + 1)?;
-        let of = |(member, plan): (&super::target::Member, &Result<P::Plan, String>)| {
+        let of = |(member, plan): (&super::target::Member, &Result<P::Plan, Unprobed>)| {
             let facts = member.facts.as_ref().ok().filter(|_| plan.is_ok())?;
             Some((facts.range.start.wrapping_add(bias), facts.bytes.clone()))
         };
@@ -137,7 +137,7 @@ impl<P: Probes> Prepared<P> {
         tracee: &Tracee,
         memory: &Memory,
         common: Option<&super::mapped::Shared>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unprobed> {
         permitted(tracee.tid, 0, 0)?;
         let trampolines = self.trampolines.iter().cloned();
         self.mapped = Some(Mapped::new(tracee, memory, (self.cells.clone(), common), trampolines)?);
@@ -149,7 +149,7 @@ impl<P: Probes> Prepared<P> {
     ///
     /// # Errors
     /// The memory cannot be written.
-    pub fn fill(&mut self, memory: &Memory, end: Option<Instant>) -> Result<bool, String> {
+    pub fn fill(&mut self, memory: &Memory, end: Option<Instant>) -> Result<bool, Unprobed> {
         while let Some((at, bytes)) = self.pieces.get(self.filled) {
             memory.write_all(*at, bytes).map_err(unwritten)?;
             self.filled += 1;
@@ -218,7 +218,7 @@ impl<P: Probes> Prepared<P> {
         tracee: &Tracee,
         memory: &Memory,
         (prefix, common): (Option<Prefixes>, Option<&super::mapped::Shared>),
-    ) -> Result<Instance<P>, String> {
+    ) -> Result<Instance<P>, Unprobed> {
         if let Some(prefix) = prefix.filter(|_| self.filled == 0) {
             self.change(prefix);
         }
@@ -230,11 +230,11 @@ impl<P: Probes> Prepared<P> {
         let written = written
             .and_then(|_| leftovers.restore(memory).map_err(unwritten))
             .and_then(|()| code.write(memory));
-        let mapped = self.mapped.ok_or("nothing was mapped")?;
+        let mapped = self.mapped.ok_or(Unprobed::Unmapped)?;
         if let Err(why) = written {
             return match mapped.unmap(tracee, memory) {
                 0 => Err(why),
-                left => Err(format!("{why}; {left} mappings of ours remain in it")),
+                left => Err(Unprobed::Left(why.into(), left)),
             };
         }
         let Mapped { shared, ranges } = mapped;
@@ -254,8 +254,8 @@ impl<P: Probes> Prepared<P> {
     }
 }
 
-fn unwritten(error: std::io::Error) -> String {
-    format!("its memory cannot be written: {error}")
+fn unwritten(error: std::io::Error) -> Unprobed {
+    Unprobed::Unwritten(error.into())
 }
 
 /// The parts of ranges from which everything in between can be reached.
@@ -271,10 +271,9 @@ pub fn prepared<P: Probes>(
     targets: &[Target],
     tid: i32,
     work: &Work,
-) -> Vec<Option<Result<Prepared<P>, String>>> {
+) -> Vec<Option<Result<Prepared<P>, Unprobed>>> {
     let mut taken: Vec<Range<u64>> = Vec::new();
-    let opened = |error: std::io::Error| format!("its memory cannot be opened: {error}");
-    let memory = Memory::open(tid).map_err(opened);
+    let memory = Memory::open(tid).map_err(|error| Unprobed::Unopened(error.into()));
     let mappings = mappings(tid);
     let mut prepared = |(number, target): (usize, &Target)| {
         let opened = target.opened.as_ref().ok()?;
@@ -300,8 +299,8 @@ fn written<P: Probes>(
     probes: &P,
     code: &Code,
     (number, target): (usize, &Target),
-    plans: &mut [Result<P::Plan, String>],
-) -> Result<Written, String> {
+    plans: &mut [Result<P::Plan, Unprobed>],
+) -> Result<Written, Unprobed> {
     let mut written = Written::default();
     for (index, plan) in plans.iter_mut().enumerate() {
         if let (Ok(plan), Ok(function)) = (plan, &target.functions[index].facts) {
@@ -309,7 +308,7 @@ fn written<P: Probes>(
         }
     }
     match written.jumps.is_empty() {
-        true => Err("no probe fits into it".to_owned()),
+        true => Err(Unprobed::NoJump),
         false => Ok(written),
     }
 }
@@ -327,15 +326,12 @@ impl Now<'_> {
     ///
     /// # Errors
     /// It is not.
-    fn is_of_file(&self, function: &Function) -> Result<(), String> {
+    fn is_of_file(&self, function: &Function) -> Result<(), Unprobed> {
         let start = self.bias.wrapping_add(function.range.start);
         let now = self.leftovers.read(self.memory, start, function.bytes.len());
-        match (now == function.bytes, self.leftovers.are_possible) {
-            (true, _) => Ok(()),
-            (false, false) => Err("its code in memory differs from the file's".to_owned()),
-            (false, true) => Err("its code in memory differs from the file's; a tdtool that was \
-                                  killed may have left it so: restart the process"
-                .to_owned()),
+        match now == function.bytes {
+            true => Ok(()),
+            false => Err(Unprobed::Differs { is_left: self.leftovers.are_possible }),
         }
     }
 }
@@ -346,7 +342,7 @@ fn plans<P: Probes>(
     (number, target): (usize, &Target),
     now: &Now<'_>,
     room: &mut Room,
-) -> Vec<Result<P::Plan, String>> {
+) -> Vec<Result<P::Plan, Unprobed>> {
     let plan = |(index, member): (usize, &super::target::Member)| {
         now.work.step()?;
         let function = member.facts.as_ref().map_err(Clone::clone)?;

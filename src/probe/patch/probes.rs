@@ -3,6 +3,7 @@
 use super::mapped::Shared;
 use super::target::Target;
 use super::tasks::Copies;
+use super::unprobed::Unprobed;
 use super::written::{Code, Written};
 use crate::facts::Function;
 use crate::plan::Room;
@@ -59,10 +60,10 @@ pub trait Probes: Sized {
     fn closed(
         &mut self,
         target: (usize, &Target),
-        plans: Vec<Result<Self::Plan, String>>,
+        plans: Vec<Result<Self::Plan, Unprobed>>,
         shared: &Shared,
         probes: usize,
-    ) -> Result<(), String>;
+    ) -> Result<(), Unprobed>;
 
     /// Called again and again while the command runs.
     fn tick(&mut self) {}

@@ -1,7 +1,8 @@
 //! The files of the wanted functions, and the facts of each.
 
+use super::unprobed::Unprobed;
 use super::work::Work;
-use crate::facts::{Function, Module};
+use crate::facts::{Function, Module, NoCode};
 use crate::process::Image;
 use pmu::perf::Signals;
 use std::ops::Range;
@@ -24,7 +25,7 @@ pub struct Wanted {
 pub struct Target {
     pub path: PathBuf,
     /// The file, or why its code cannot be probed.
-    pub opened: Result<Opened, String>,
+    pub opened: Result<Opened, NoCode>,
     /// Its functions.
     pub functions: Vec<Member>,
 }
@@ -42,7 +43,7 @@ pub struct Member {
     /// Its number in the request.
     pub number: usize,
     /// Its facts, or why it cannot be probed.
-    pub facts: Result<Function, String>,
+    pub facts: Result<Function, Unprobed>,
     /// Samples of its blocks in an earlier run, where it was sampled.
     pub samples: Option<Vec<u64>>,
 }
@@ -89,9 +90,12 @@ fn target(path: &PathBuf, wanted: &[Wanted], samples: &[Vec<(u64, u64)>], work: 
     let opened = open(path, &ranges);
     let entered = opened.as_ref().map(|o| o.module.entered(&ranges)).unwrap_or_default();
     let facts = |range: Range<u64>, is_new: bool| match &opened {
-        Err(why) => Err(why.clone()),
-        Ok(_) if !is_new => Err("it overlaps another function".to_owned()),
-        Ok(opened) => work.step().and_then(|()| Function::read(&opened.module, range, &entered)),
+        Err(why) => Err(why.clone().into()),
+        Ok(_) if !is_new => Err(Unprobed::Overlaps),
+        Ok(opened) => {
+            work.step()?;
+            Ok(Function::read(&opened.module, range, &entered)?)
+        }
     };
     let member = |(number, range, is_new): &(usize, Range<u64>, bool)| {
         let facts = facts(range.clone(), *is_new);
@@ -135,10 +139,10 @@ fn in_parallel<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<
     found.into_iter().flat_map(|(_, part)| part).collect()
 }
 
-fn open(path: &Path, ranges: &[Range<u64>]) -> Result<Opened, String> {
+fn open(path: &Path, ranges: &[Range<u64>]) -> Result<Opened, NoCode> {
     let module = Module::read(path)?;
-    let image = Image::new(path).map_err(|e| e.to_string())?;
-    let start = ranges.first().ok_or("no function with a known length")?.start;
-    let offset = module.offset(start).ok_or("its code is in no executable segment")?;
+    let image = Image::new(path)?;
+    let start = ranges.first().ok_or(NoCode::Lengths)?.start;
+    let offset = module.offset(start).ok_or(NoCode::FirstOutside)?;
     Ok(Opened { module, image, anchor: (start, offset) })
 }

@@ -6,6 +6,7 @@
 //! do not use gs on x86-64 Linux (System V ABI, AMD64 supplement, 3.4.6); where a task has a base before another one is
 //! created, all count atomically in one copy.
 
+use super::unprobed::Unprobed;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -75,7 +76,7 @@ impl Tasks {
     ///
     /// # Errors
     /// The program has set a base of its own while its tasks were kept apart.
-    pub fn create(&self, copies: Copies, tid: i32, base: u64) -> Result<(Mode, u64), String> {
+    pub fn create(&self, copies: Copies, tid: i32, base: u64) -> Result<(Mode, u64), Unprobed> {
         let mut numbers = self.0.borrow_mut();
         let last = copies.number.saturating_sub(1);
         let is_ours = base == 0
@@ -83,7 +84,7 @@ impl Tasks {
                 && base.is_multiple_of(copies.stride)
                 && base / copies.stride <= last;
         match (is_ours, numbers.given) {
-            (false, 1..) => return Err("the program uses the base of gs".to_owned()),
+            (false, 1..) => return Err(Unprobed::GsBase),
             (false, 0) => return Ok((Mode::Atomic, 0)),
             _ if last == 0 => return Ok((Mode::Atomic, 0)),
             _ => {}

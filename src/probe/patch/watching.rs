@@ -7,6 +7,7 @@ use super::patcher::{Patcher, Process};
 use super::prepared::Prepared;
 use super::probes::Probes;
 use super::target::Target;
+use super::unprobed::Unprobed;
 use crate::process::{Tracee, Watcher};
 use std::ops::Range;
 use std::rc::Rc;
@@ -18,7 +19,7 @@ const FEW: usize = 200;
 impl<P: Probes> Watcher for Patcher<P> {
     fn is_current(&self, tracee: &Tracee) -> bool {
         let (mappings, memory) = (tracee.mappings(), tracee.memory());
-        let is_current = |(target, prepared): (&Target, &Option<Result<Prepared<P>, String>>)| {
+        let is_current = |(target, prepared): (&Target, &Option<Result<Prepared<P>, Unprobed>>)| {
             let opened = target.opened.as_ref().ok();
             let address = opened.and_then(|of| of.image.find(&mappings, of.anchor.1));
             match (prepared, address, &memory) {
@@ -79,15 +80,13 @@ impl<P: Probes> Watcher for Patcher<P> {
             && !prepared.any(|prepared| prepared.is_inside(address))
     }
 
-    fn unused(&self, process: i32) -> Result<Vec<Range<u64>>, String> {
+    fn unused(&self, process: i32) -> Option<Vec<Range<u64>>> {
         let Some(Process { instances, memory: Some(memory), .. }) = self.processes.get(&process)
         else {
-            return Ok(Vec::new());
+            return Some(Vec::new());
         };
-        match instances.iter().all(|instance| instance.code.is_gone(memory)) {
-            true => Ok(instances.iter().flat_map(|instance| &instance.ranges).cloned().collect()),
-            false => Err("its code still leads there".to_owned()),
-        }
+        let is_gone = instances.iter().all(|instance| instance.code.is_gone(memory));
+        is_gone.then(|| instances.iter().flat_map(|instance| &instance.ranges).cloned().collect())
     }
 
     fn leave(&mut self) {

@@ -1,5 +1,6 @@
 //! How far a long analysis is, as another thread sees it.
 
+use super::unprobed::Unprobed;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// An analysis of functions, each of which is looked at once for its facts, and once for its plan.
@@ -14,10 +15,10 @@ impl Work {
     ///
     /// # Errors
     /// The rest is not wanted any more.
-    pub fn step(&self) -> Result<(), String> {
+    pub fn step(&self) -> Result<(), Unprobed> {
         self.done.fetch_add(1, Ordering::Relaxed);
         match self.is_cancelled.load(Ordering::Relaxed) {
-            true => Err("it was not analysed to the end".to_owned()),
+            true => Err(Unprobed::Cancelled),
             false => Ok(()),
         }
     }

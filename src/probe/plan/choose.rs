@@ -3,6 +3,7 @@
 use super::bytes::Bytes;
 use super::candidates::{Candidate, candidates};
 use super::conservation::derived;
+use super::no_place::NoPlace;
 use super::room::Room;
 use super::site::{Kind, Site};
 use super::spare::spare;
@@ -10,17 +11,6 @@ use crate::facts::Function;
 
 /// Bytes that the trampoline of a count may have.
 pub const LONGEST: u64 = 96;
-
-/// Why a block of a function with unknown jumps has no count.
-const HIDDEN: &str =
-    "no jump fits at its start, and an unknown jump of the function may lead to the rest";
-
-/// Why a block has no count whose instructions are shorter than a jump.
-const NO_ROOM: &str = "no free address that a jump over its instructions could reach: addresses differ from \
-                       run to run, try again, or link it with -pie";
-
-/// Why a block has no count whose instructions are long enough.
-const TAKEN: &str = "probes of other blocks have the bytes of its instructions";
 
 /// How a block is counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +22,7 @@ pub enum Placement {
     /// From the counts of its neighbours.
     Derived,
     /// Not, for this reason.
-    Refused(String),
+    Refused(NoPlace),
 }
 
 impl Placement {
@@ -61,8 +51,8 @@ pub struct Planned {
 
 impl Planned {
     /// Takes back the probe of a block.
-    pub fn refuse(&mut self, block: usize, why: &str) {
-        let refused = || Placement::Refused(why.to_owned());
+    pub fn refuse(&mut self, block: usize, why: &NoPlace) {
+        let refused = || Placement::Refused(why.clone());
         let old = std::mem::replace(&mut self.placements[block], refused());
         if let Placement::Placed(site) = old {
             site.then.iter().for_each(|then| self.placements[then.block] = refused());
@@ -117,7 +107,7 @@ fn plan_of(
     is_allowed: impl Fn(Kind) -> bool,
 ) -> Planned {
     let mut code = Bytes::new(function);
-    let none = || Placement::Refused("its count does not follow from others".to_owned());
+    let none = || Placement::Refused(NoPlace::Underived);
     let mut placements: Vec<Option<Placement>> = vec![None; function.blocks.len()];
     let mut is_spare = vec![false; placements.len()];
     for block in spare {
@@ -185,9 +175,8 @@ fn place(
     (code, room): (&mut Bytes, &mut Room),
     placements: &mut [Option<Placement>],
 ) {
-    let refused = |why: &str| Some(Placement::Refused(why.to_owned()));
     if !function.blocks[number].is_reached {
-        placements[number] = refused("no known jump leads to it: it may be data");
+        placements[number] = Some(Placement::Refused(NoPlace::Unreached));
         return;
     }
     let mut any = false;
@@ -213,12 +202,14 @@ fn place(
         }
     }
     let is_short = |site: &Site| site.kind == Kind::Pun;
-    placements[number] = refused(match any {
-        _ if function.blocks[number].certain < function.blocks[number].instructions.len() => HIDDEN,
-        true if candidates.iter().all(is_short) => NO_ROOM,
-        true => TAKEN,
-        false => "it has no instruction that may be moved",
-    });
+    placements[number] = Some(Placement::Refused(match any {
+        _ if function.blocks[number].certain < function.blocks[number].instructions.len() => {
+            NoPlace::Hidden
+        }
+        true if candidates.iter().all(is_short) => NoPlace::NoRoom,
+        true => NoPlace::Taken,
+        false => NoPlace::Immovable,
+    }));
 }
 
 /// Whether the instruction of a pun reaches its operand from the trampoline, too.
@@ -242,10 +233,7 @@ pub fn derive(function: &Function, placements: &mut [Placement]) {
         match (&placement, found) {
             (Placement::Placed(_) | Placement::Within, _) => {}
             (_, Some(_)) => *placement = Placement::Derived,
-            (Placement::Derived, None) => {
-                let why = "the probes around it cannot be placed";
-                *placement = Placement::Refused(why.to_owned());
-            }
+            (Placement::Derived, None) => *placement = Placement::Refused(NoPlace::Around),
             _ => {}
         }
     }

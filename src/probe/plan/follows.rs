@@ -1,5 +1,6 @@
 //! Blocks that no jump fits into: whether the one before can be used, and what is in the way.
 
+use super::no_place::NoPlace;
 use super::site::JUMP;
 use crate::facts::Function;
 
@@ -18,17 +19,13 @@ pub(super) fn follows(function: &Function, block: usize) -> bool {
 }
 
 /// Why no probe fits before an instruction of a block.
-pub(super) fn refusal(function: &Function, block: usize, wish: u64) -> String {
+pub(super) fn refusal(function: &Function, block: usize, wish: u64) -> NoPlace {
     let own = &function.blocks[block];
     let before = own.instructions.iter().filter(|i| i.ip() <= wish);
     let inside = |start: u64| function.fixed.within(&(start + 1..start + JUMP)).first().copied();
-    let why = match before.filter_map(|i| inside(i.ip())).next_back() {
-        _ if !function.is_complete => {
-            "only one instruction at a time can be replaced, as not all jumps of its function are known".to_owned()
-        }
-        Some(at) => format!("something may lead to {at:#x}, in the bytes that one would replace"),
-        None => "a call, or another block, follows too early, and no free address fits a shorter one"
-            .to_owned(),
-    };
-    format!("no jump fits before it in its block: {why}")
+    match before.filter_map(|i| inside(i.ip())).next_back() {
+        _ if !function.is_complete => NoPlace::OneAtATime,
+        Some(at) => NoPlace::MayLead(at),
+        None => NoPlace::Follows,
+    }
 }

@@ -3,6 +3,7 @@
 use crate::facts::{Block, Function};
 use iced_x86::{Instruction, Register};
 use isa::effects::{Access, Effects, Finder};
+use std::fmt;
 use tma::tables::Facts;
 
 /// A load.
@@ -13,8 +14,46 @@ pub struct Load {
     /// Bytes that it loads.
     pub width: u32,
     /// Why it cannot be timed in isolation, if so.
-    pub untimed: Option<&'static str>,
+    pub untimed: Option<Unrecorded>,
 }
+
+/// Why a load cannot be observed, or cannot be timed in isolation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unrecorded {
+    /// It is a string instruction.
+    Repeated,
+    /// It is a gather.
+    Gather,
+    /// It has several addresses otherwise.
+    SeveralAddresses,
+    /// Its address is relative to a segment.
+    Segment,
+    /// It is masked.
+    Masked,
+    /// Its address or width depends on more than its operand.
+    OtherInputs,
+    /// It is atomic: it can be observed, but not timed.
+    Atomic,
+    /// It is a store: the same.
+    Store,
+}
+
+impl fmt::Display for Unrecorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Repeated => "a string instruction",
+            Self::Gather => "a gather has several addresses",
+            Self::SeveralAddresses => "it has several addresses",
+            Self::Segment => "its address is relative to a segment",
+            Self::Masked => "it is masked, and may load nothing",
+            Self::OtherInputs => "its address depends on more than its operand",
+            Self::Atomic => "it is atomic",
+            Self::Store => "it is a store",
+        })
+    }
+}
+
+impl std::error::Error for Unrecorded {}
 
 impl Load {
     /// Whether what it loads fits a record.
@@ -25,7 +64,7 @@ impl Load {
 
 /// The loads of the blocks that are certain to be code, in order of address, and those that cannot be
 /// observed, with the reason. What a stack instruction loads is none.
-pub fn loads(function: &Function) -> (Vec<Load>, Vec<(u64, &'static str)>) {
+pub fn loads(function: &Function) -> (Vec<Load>, Vec<(u64, Unrecorded)>) {
     let mut finder = Finder::new(&Facts::default());
     let (mut found, mut refused) = (Vec::new(), Vec::new());
     let reached = function.blocks.iter().filter(|block| block.is_reached);
@@ -60,35 +99,35 @@ pub fn stores(function: &Function) -> Vec<Load> {
             found.extend(load(instruction, &effects).ok());
         }
     }
-    found.iter_mut().for_each(|store| store.untimed = Some("it is a store"));
+    found.iter_mut().for_each(|store| store.untimed = Some(Unrecorded::Store));
     found
 }
 
 const NEXT: iced_x86::FlowControl = iced_x86::FlowControl::Next;
 
-fn load(instruction: &Instruction, effects: &Effects) -> Result<Load, &'static str> {
+fn load(instruction: &Instruction, effects: &Effects) -> Result<Load, Unrecorded> {
     if instruction.is_string_instruction() {
-        return Err("a string instruction");
+        return Err(Unrecorded::Repeated);
     }
     if instruction.is_vsib() {
-        return Err("a gather has several addresses");
+        return Err(Unrecorded::Gather);
     }
-    let [access] = &effects.memory[..] else { return Err("it has several addresses") };
+    let [access] = &effects.memory[..] else { return Err(Unrecorded::SeveralAddresses) };
     refusal(access).map_or(Ok(()), Err)?;
     // Of an instruction that also stores, only a load from its address is timed, before it.
-    let untimed = instruction.has_lock_prefix().then_some("it is atomic");
+    let untimed = instruction.has_lock_prefix().then_some(Unrecorded::Atomic);
     Ok(Load { at: instruction.ip(), width: access.bytes, untimed })
 }
 
-fn refusal(access: &Access) -> Option<&'static str> {
+fn refusal(access: &Access) -> Option<Unrecorded> {
     if access.segment != Register::None {
-        return Some("its address is relative to a segment");
+        return Some(Unrecorded::Segment);
     }
     if access.conditional {
-        return Some("it is masked, and may load nothing");
+        return Some(Unrecorded::Masked);
     }
     if access.bytes == 0 || !access.wide {
-        return Some("its address depends on more than its operand");
+        return Some(Unrecorded::OtherInputs);
     }
     None
 }

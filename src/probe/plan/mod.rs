@@ -9,6 +9,7 @@
 //! | `components` | what the edges of a function join |
 //! | `conservation` | what enters a block leaves it: derived counts, and the check of all |
 //! | `spare` | hot blocks that need no probe |
+//! | `no_place` | why there is no probe |
 //! | `choose` | blocks → [`Placement`] of their counts |
 //! | `wish` | what is to be seen of an instruction |
 //! | `branches`, `loads` | the branches, loads and stores of a function |
@@ -26,6 +27,7 @@ mod conservation;
 mod entries;
 mod follows;
 mod loads;
+mod no_place;
 mod observe;
 mod room;
 mod site;
@@ -39,7 +41,8 @@ pub use branches::branches;
 pub use choose::{LONGEST, Placement, Planned, derive, plan, plan_live};
 pub use conservation::{Solved, solve};
 pub use entries::{AtEntry, LiveRegister, at_entries};
-pub use loads::{Load, loads, stores};
+pub use loads::{Load, Unrecorded, loads, stores};
+pub use no_place::NoPlace;
 pub use observe::{Observation, Observer, observe, observe_live};
 pub use room::{PAGE, Room};
 pub use site::{Kind, Site, Then};

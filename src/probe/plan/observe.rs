@@ -6,6 +6,7 @@
 
 use super::bytes::Bytes;
 use super::follows::{follows, refusal};
+use super::no_place::NoPlace;
 use super::room::Room;
 use super::site::Kind;
 use super::spans::{Ask, Span, candidates};
@@ -38,7 +39,7 @@ pub struct Observation {
     /// Its probes.
     pub observers: Vec<Observer>,
     /// Wishes that are not granted, and why.
-    pub refused: Vec<(usize, String)>,
+    pub refused: Vec<(usize, NoPlace)>,
 }
 
 /// Plans probes for all wishes. `length` bounds the bytes of a trampoline of so many parts
@@ -75,7 +76,7 @@ fn observe_with(
     for (number, wish) in wishes.iter().enumerate() {
         match block_of(function, wish.at) {
             Some(block) => open[block].push(number),
-            None => nowhere.push((number, "no known instruction is there".to_owned())),
+            None => nowhere.push((number, NoPlace::Nowhere)),
         }
     }
     open.iter_mut().for_each(|own| own.sort_by_key(|number| wishes[*number].at));

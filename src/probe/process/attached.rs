@@ -7,8 +7,9 @@
 //! `/proc/PID/mem`.
 
 use super::followed::{Following, rest};
-use super::halting::{Halting, Refusal, Watcher};
+use super::halting::{Halting, Watcher};
 use super::living::Living;
+use super::obstacle::Obstacle;
 use super::pauses::Pauses;
 use super::threads::{detach, halt_all, seize_all, untraced};
 use super::vacating::vacate;
@@ -43,9 +44,9 @@ pub struct Watched {
     /// It has ended meanwhile.
     pub ended: bool,
     /// Why it is not as it was.
-    pub remains: Option<String>,
+    pub remains: Option<Obstacle>,
     /// Why memory of ours stays in it.
-    pub kept: Option<String>,
+    pub kept: Option<Obstacle>,
 }
 
 /// Watches a process for `window`; `None` if it is not as it was looked at, and nothing was done. What
@@ -82,7 +83,7 @@ pub fn watch(
         Err(_) if halting.is_over() => return Err(living.ended("while it was stopped")),
         Err(why) => {
             let left = release(&mut halting, pid);
-            let why = left.map_or(why.clone(), |left| format!("{why}; {left}"));
+            let why = left.map_or(why.to_string(), |left| format!("{why}; {left}"));
             detach(&halting);
             return Err(Error::not_possible(format!("process {pid} cannot be counted now"))
                 .because(why)
@@ -123,13 +124,13 @@ fn named(halting: &mut Halting<'_>) {
 
 /// Takes away memory of ours after the code is as it was; why some of it stays. What was interrupted in it may
 /// come back soon, as from the handler of a signal: the process runs on for moments, `ran` in all.
-fn vacated(halting: &mut Halting<'_>, ran: &mut Duration) -> Option<String> {
+fn vacated(halting: &mut Halting<'_>, ran: &mut Duration) -> Option<Obstacle> {
     let first = Instant::now();
     let mut pauses = Pauses::default();
     loop {
         let refused = vacate(halting)?;
-        if refused.lasts || first.elapsed() > VACATING {
-            return Some(refused.why);
+        if refused.lasts() || first.elapsed() > VACATING {
+            return Some(refused);
         }
         let pause = pauses.next(first.elapsed());
         let begin = Instant::now();
@@ -139,26 +140,23 @@ fn vacated(halting: &mut Halting<'_>, ran: &mut Duration) -> Option<String> {
             return None;
         }
         if halt_all(halting).is_err() {
-            return Some(refused.why);
+            return Some(refused);
         }
     }
 }
 
 /// Takes away what was mapped for code that will not be changed, by a thread that is stopped where it can make
 /// system calls; why something is left.
-fn release(halting: &mut Halting<'_>, pid: i32) -> Option<String> {
+fn release(halting: &mut Halting<'_>, pid: i32) -> Option<Obstacle> {
     let first = Instant::now();
     let mut pauses = Pauses::default();
     while !halting.is_over() {
         if let Some(tracee) = halting.fit(pid) {
             let left = halting.following.follower.release(&tracee);
-            return (left > 0).then(|| format!("{left} mappings of ours remain in it"));
+            return (left > 0).then_some(Obstacle::Left(left));
         }
         if first.elapsed() > TRYING {
-            return Some(
-                "what was mapped for its probes remains: none of its threads could take it away"
-                    .to_owned(),
-            );
+            return Some(Obstacle::LeftAll);
         }
         let pause = pauses.next(first.elapsed());
         let begin = Instant::now();
@@ -188,7 +186,7 @@ fn ready(
     halting: &mut Halting<'_>,
     pid: i32,
     stopped: &mut Duration,
-) -> std::result::Result<bool, String> {
+) -> std::result::Result<bool, Obstacle> {
     let mut first = Instant::now();
     let mut is_reserved = false;
     let mut pauses = Pauses::default();
@@ -207,8 +205,8 @@ fn ready(
                 first = Instant::now();
                 continue;
             }
-            Err(of) if of.lasts || first.elapsed() > TRYING || halting.is_over() => {
-                return Err(of.why);
+            Err(why) if why.lasts() || first.elapsed() > TRYING || halting.is_over() => {
+                return Err(why);
             }
             Err(_) => {}
         }
@@ -234,23 +232,18 @@ fn change(
     halting: &mut Halting<'_>,
     pid: i32,
     is_reserved: &mut bool,
-) -> std::result::Result<Changed, Refusal> {
+) -> std::result::Result<Changed, Obstacle> {
     if halting.halted.values().any(|how| *how == Resume::Listen) {
-        return Err(Refusal {
-            why: format!("it is stopped by a signal; kill -CONT {pid} continues it"),
-            lasts: true,
-        });
+        return Err(Obstacle::Stopped(pid));
     }
     let following = &halting.following;
     for (process, tid) in halting.processes() {
         if let Some(other) = untraced(following, tid, process).first() {
-            let why = format!("process {other} has the same memory, and runs on");
-            return Err(Refusal { why, lasts: false });
+            return Err(Obstacle::Shared(*other));
         }
     }
     let Some(tracee) = halting.fit(pid) else {
-        let why = "none of its threads is where it can make system calls".to_owned();
-        return Err(Refusal { why, lasts: false });
+        return Err(Obstacle::NoCalls { is_after: false });
     };
     if !halting.following.follower.is_current(&tracee) {
         return Ok(Changed::Not);

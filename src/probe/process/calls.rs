@@ -1,9 +1,9 @@
 //! How long the system calls of a process are traced for files that it maps: each costs some ten microseconds.
 
 /// All that are traced, …
-const MOST: u32 = 20_000;
+pub const MOST_CALLS: u32 = 20_000;
 /// … as long as one of the last so many has mapped code: loaders make few others between two.
-const APART: u32 = 4_000;
+pub const MOST_APART: u32 = 4_000;
 
 /// System calls that are still traced: of all, and until one maps code.
 #[derive(Debug, Clone, Copy)]
@@ -14,7 +14,7 @@ pub(super) struct Calls {
 
 impl Calls {
     /// Of a program that begins.
-    pub const FIRST: Self = Self { all: MOST, until_next: APART };
+    pub const FIRST: Self = Self { all: MOST_CALLS, until_next: MOST_APART };
     /// No more.
     pub const NONE: Self = Self { all: 0, until_next: 0 };
 
@@ -25,14 +25,9 @@ impl Calls {
 
     /// After one that has mapped code, or another.
     pub fn after(self, maps_code: bool) -> Self {
-        let until_next = if maps_code { APART } else { self.until_next.saturating_sub(1) };
+        let until_next = if maps_code { MOST_APART } else { self.until_next.saturating_sub(1) };
         Self { all: self.all.saturating_sub(1), until_next }
     }
-}
-
-/// Why a file that a process has mapped was not seen.
-pub fn late() -> String {
-    format!("it was mapped after {MOST} system calls, or {APART} after the file before")
 }
 
 #[cfg(test)]
@@ -42,11 +37,11 @@ mod tests {
     #[test]
     fn they_are_traced_until_no_code_is_mapped_for_long() {
         let after = |calls: Calls, n: u32| (0..n).fold(calls, |calls, _| calls.after(false));
-        let almost = after(Calls::FIRST, APART - 1);
+        let almost = after(Calls::FIRST, MOST_APART - 1);
         assert!(almost.are_left());
         assert!(!almost.after(false).are_left());
-        assert!(after(almost.after(true), APART - 1).are_left());
-        let mapping = (0..MOST).fold(Calls::FIRST, |calls, _| calls.after(true));
+        assert!(after(almost.after(true), MOST_APART - 1).are_left());
+        let mapping = (0..MOST_CALLS).fold(Calls::FIRST, |calls, _| calls.after(true));
         assert!(!mapping.are_left());
         assert!(!Calls::NONE.are_left());
     }

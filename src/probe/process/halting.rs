@@ -3,6 +3,7 @@
 use super::followed::{Follower, Following, rest};
 use super::living::{has_ended, pointer, state};
 use super::memory::Memory;
+use super::obstacle::Obstacle;
 use super::signals::may_restart;
 use super::tracee::Tracee;
 use nix::sys::ptrace;
@@ -31,18 +32,8 @@ pub trait Watcher: Follower {
     fn release(&mut self, tracee: &Tracee) -> usize;
     /// All of it is stopped for the last time: its code is to be as it was.
     fn leave(&mut self);
-    /// The memory of ours in a process whose code was left.
-    ///
-    /// # Errors
-    /// Code of it may still lead there.
-    fn unused(&self, process: i32) -> Result<Vec<Range<u64>>, String>;
-}
-
-/// Why threads could not be stopped, or nothing be done with them.
-pub struct Refusal {
-    pub why: String,
-    /// It will be no better soon.
-    pub lasts: bool,
+    /// The memory of ours in a process whose code was left; `None` if it may still lead there.
+    fn unused(&self, process: i32) -> Option<Vec<Range<u64>>>;
 }
 
 /// Followed tasks, and those of them that are stopped.
@@ -104,7 +95,7 @@ impl<'a> Halting<'a> {
     ///
     /// # Errors
     /// Not all have stopped after `most`, or one cannot be stopped.
-    pub fn halt(&mut self, most: Duration) -> Result<(), Refusal> {
+    pub fn halt(&mut self, most: Duration) -> Result<(), Obstacle> {
         let begin = Instant::now();
         let (mut asked, mut last) = (BTreeSet::new(), begin);
         loop {
@@ -120,9 +111,7 @@ impl<'a> Halting<'a> {
             }
             if begin.elapsed() > most {
                 let tid = running[0];
-                let state = state(tid).unwrap_or('?');
-                let why = format!("thread {tid} of it does not stop (state {state})");
-                return Err(Refusal { why, lasts: false });
+                return Err(Obstacle::Runs(tid, state(tid).unwrap_or('?')));
             }
             let mut any = false;
             for tid in all {

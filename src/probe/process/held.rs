@@ -4,6 +4,7 @@
 
 use super::maps::Mapping;
 use super::memory::{Memory, PAGE};
+use super::obstacle::Obstacle;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
@@ -51,13 +52,13 @@ pub fn holds(
     mappings: &[Mapping],
     ranges: &[Range<u64>],
     stacks: &[Stack],
-) -> Result<Option<u64>, String> {
+) -> Result<Option<u64>, Obstacle> {
     let is_own = |m: &Mapping| ranges.iter().any(|range| range.contains(&m.start));
     let all: Vec<&Mapping> = mappings.iter().filter(|m| may_save(m) && !is_own(m)).collect();
     if all.iter().map(|m| m.end - m.start).sum::<u64>() > MOST_ADDRESSES {
-        return Err("it has too many addresses to look whether it comes back there".to_owned());
+        return Err(Obstacle::Addresses);
     }
-    let unknown = |e: std::io::Error| format!("its memory cannot be looked at: {e}");
+    let unknown = |e: std::io::Error| Obstacle::Unseen(e.into());
     let map = File::open(format!("/proc/{tid}/pagemap")).map_err(unknown)?;
     let mut left = MOST / PAGE as u64;
     for mapping in all {
@@ -75,14 +76,11 @@ pub fn holds(
             let there: Vec<bool> = states.map(|s| is_shared || s & IS_THERE != 0).collect();
             for run in runs(&there) {
                 let length = run.len();
-                left = left.checked_sub(length as u64).ok_or_else(|| {
-                    let mib = MOST >> 20;
-                    format!("it has more than {mib} MiB that may have saved where it comes back")
-                })?;
+                left = left.checked_sub(length as u64).ok_or(Obstacle::Memory(MOST >> 20))?;
                 let start = (page + run.start as u64) * PAGE as u64;
                 let bytes = memory.read(start, length * PAGE);
                 if bytes.len() < length * PAGE {
-                    return Err("a part of its memory cannot be read".to_owned());
+                    return Err(Obstacle::Unread);
                 }
                 // The first page has what is over, too.
                 let skipped = lowest.map_or(0, |sp| sp.saturating_sub(start) as usize / 8);

@@ -13,6 +13,7 @@
 //! | `threads` | all its threads, and of what has the same memory: traced, stopped, let go |
 //! | `halting`, `pauses` | its threads stopped together, and let go; for how long |
 //! | `vacating`, `held` | memory of ours taken away, unless something may come back there |
+//! | `obstacle` | what is in the way of all that |
 //! | `restart` | system calls that a stop has interrupted |
 //! | `seize` | the beginning of tracing, and why it is refused |
 //! | `sharing` | processes with the same memory (`unsafe`) |
@@ -40,6 +41,7 @@ mod loader;
 mod map_many;
 mod maps;
 mod memory;
+mod obstacle;
 mod pauses;
 mod restart;
 mod resuming;
@@ -58,7 +60,7 @@ mod xstate;
 
 pub use attached::{Watched, watch};
 pub use breakpoints::Kind;
-pub use calls::late;
+pub use calls::{MOST_APART, MOST_CALLS};
 pub use followed::{Created, Followed, Follower, follow, set_gs_base};
 pub use halting::Watcher;
 pub use living::Living;

@@ -3,6 +3,7 @@
 use super::followed::{Following, OPTIONS};
 use super::halting::{Halting, Watcher};
 use super::living::{has_ended, threads};
+use super::obstacle::Obstacle;
 use super::seize::{refused, seize, tracer};
 use super::sharing::sharers;
 use super::task::process_of;
@@ -79,19 +80,19 @@ pub fn untraced(following: &Following<'_, dyn Watcher + '_>, tid: i32, process: 
 ///
 /// # Errors
 /// The reason.
-pub fn halt_all(halting: &mut Halting<'_>) -> std::result::Result<(), String> {
+pub fn halt_all(halting: &mut Halting<'_>) -> std::result::Result<(), Obstacle> {
     for _ in 0..MOST_SEARCHES {
-        halting.halt(LEAVING).map_err(|of| of.why)?;
+        halting.halt(LEAVING)?;
         let mut any = false;
         for (process, tid) in halting.processes() {
             for other in untraced(&halting.following, tid, process) {
                 let process = process_of(other);
                 let seized = match process == other {
-                    true => seize_all(other).map_err(|error| error.to_string())?,
+                    true => seize_all(other).map_err(|e| Obstacle::Untraced(e.into()))?,
                     false => match seized(other) {
                         Ok(true) => BTreeMap::from([(other, process)]),
                         Ok(false) => BTreeMap::new(),
-                        Err(errno) => return Err(format!("thread {other}: {}", errno.desc())),
+                        Err(errno) => return Err(Obstacle::UntracedThread(other, errno)),
                     },
                 };
                 any |= !seized.is_empty();
@@ -102,7 +103,7 @@ pub fn halt_all(halting: &mut Halting<'_>) -> std::result::Result<(), String> {
             return Ok(());
         }
     }
-    Err("it starts threads faster than they are found".to_owned())
+    Err(Obstacle::Threads)
 }
 
 /// Ends tracing of stopped threads, then of those that still run or wait in the kernel. What does not

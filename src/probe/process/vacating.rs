@@ -4,31 +4,30 @@
 //! stays. (Threads are not stepped out: a signal that stops one meanwhile can leave the SIGTRAP of a step pending, which
 //! ends the program.)
 
-use super::halting::{Halting, Refusal};
+use super::halting::Halting;
 use super::held::{Stack, holds};
 use super::living::pointer;
 use super::maps::mappings;
 use super::memory::Memory;
+use super::obstacle::Obstacle;
 use nix::sys::ptrace;
 use nix::unistd::Pid;
 use std::ops::Range;
 
 /// Takes it away; why some of it stays. All threads are stopped.
-pub fn vacate(halting: &mut Halting<'_>) -> Option<Refusal> {
+pub fn vacate(halting: &mut Halting<'_>) -> Option<Obstacle> {
     let all: Vec<i32> = halting.processes().into_keys().collect();
     all.into_iter().find_map(|process| of_process(halting, process).err())
 }
 
-fn of_process(halting: &mut Halting<'_>, process: i32) -> Result<(), Refusal> {
-    let lasting = |why: String| Refusal { why, lasts: true };
-    let soon = |why: String| Refusal { why, lasts: false };
-    let ranges = halting.following.follower.unused(process).map_err(lasting)?;
+fn of_process(halting: &mut Halting<'_>, process: i32) -> Result<(), Obstacle> {
+    let ranges = halting.following.follower.unused(process).ok_or(Obstacle::Leads)?;
     if ranges.is_empty() {
         return Ok(());
     }
-    let none = || soon("none of its threads can make system calls".to_owned());
-    let memory = Memory::open(halting.fit(process).ok_or_else(none)?.tid)
-        .map_err(|e| lasting(format!("its memory cannot be opened: {e}")))?;
+    let none = Obstacle::NoCalls { is_after: true };
+    let memory = Memory::open(halting.fit(process).ok_or(none.clone())?.tid)
+        .map_err(|e| Obstacle::Unopened(e.into()))?;
     // Of all processes: one in vfork(2) has the memory of its parent.
     for tid in halting.following.tasks.keys().copied().collect::<Vec<_>>() {
         if halting.following.ending.contains(&tid) {
@@ -36,32 +35,31 @@ fn of_process(halting: &mut Halting<'_>, process: i32) -> Result<(), Refusal> {
         }
         match halting.halted.contains_key(&tid) {
             true => {
-                let registers =
-                    ptrace::getregs(Pid::from_raw(tid)).map_err(|e| soon(e.desc().to_owned()))?;
+                let registers = ptrace::getregs(Pid::from_raw(tid)).map_err(Obstacle::Registers)?;
                 if is_in(registers.rip, &ranges) {
-                    return Err(soon("a thread is in it".to_owned()));
+                    return Err(Obstacle::Inside);
                 }
             }
             false if pointer(tid).is_none_or(|at| is_in(at, &ranges)) => {
-                return Err(soon("where a thread of it waits is not known".to_owned()));
+                return Err(Obstacle::Waits);
             }
             false => {}
         }
     }
-    let tracee = halting.fit(process).ok_or_else(none)?;
+    let tracee = halting.fit(process).ok_or(none)?;
     let mappings = mappings(tracee.tid);
     let stack = |tid: &i32| {
         let registers = ptrace::getregs(Pid::from_raw(*tid)).ok()?;
         Some(Stack { pointer: registers.rsp, control: registers.fs_base })
     };
     let stacks: Vec<Stack> = halting.halted.keys().filter_map(stack).collect();
-    let held = holds(tracee.tid, &memory, &mappings, &ranges, &stacks).map_err(lasting)?;
+    let held = holds(tracee.tid, &memory, &mappings, &ranges, &stacks)?;
     if let Some(at) = held {
-        return Err(soon(format!("what was interrupted there may come back, by {at:#x}")));
+        return Err(Obstacle::Held(at));
     }
     match tracee.unmap(&memory, &mappings, &ranges) {
         0 => Ok(()),
-        left => Err(lasting(format!("{left} ranges could not be unmapped"))),
+        left => Err(Obstacle::Mapped(left)),
     }
 }
 

@@ -1,15 +1,54 @@
 //! Functions as regions: from their first instruction to each way out.
 
 use super::request::{Edge, Label, Site};
-use crate::facts::{Exit, Function, Module};
+use crate::facts::{Exit, Function, Module, NoCode};
 use crate::patch::Wanted;
 use iced_x86::{Code, FlowControl};
+use std::fmt;
+
+/// Why it is not known where a function begins or ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoEnds {
+    /// It has no code that can be probed.
+    Code(NoCode),
+    /// An indirect jump of it leads anywhere.
+    UnknownJump,
+    /// It never returns.
+    Endless,
+    /// No block begins at its start.
+    NoStart,
+    /// A loop leads to its start, which is executed more often than the function is entered.
+    LoopToStart,
+    /// The first instruction that may be moved is not at its start.
+    JumpToStart,
+}
+
+impl fmt::Display for NoEnds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(why) => why.fmt(f),
+            Self::UnknownJump => f.write_str("it has an indirect jump of unknown targets"),
+            Self::Endless => f.write_str("it never returns"),
+            Self::NoStart => f.write_str("its start is not known"),
+            Self::LoopToStart => f.write_str("a loop of its own leads to its start"),
+            Self::JumpToStart => f.write_str("a jump leads to its start"),
+        }
+    }
+}
+
+impl std::error::Error for NoEnds {}
+
+impl From<NoCode> for NoEnds {
+    fn from(why: NoCode) -> Self {
+        Self::Code(why)
+    }
+}
 
 /// Where the function at `wanted` begins and ends, as a region with this name.
 ///
 /// # Errors
-/// The reason why its ends are not known.
-pub fn function_sites(wanted: &Wanted, name: &str) -> Result<Vec<Site>, String> {
+/// Its ends are not known.
+pub fn function_sites(wanted: &Wanted, name: &str) -> Result<Vec<Site>, NoEnds> {
     let module = Module::read(&wanted.path)?;
     let entered = module.entered(std::slice::from_ref(&wanted.range));
     let function = Function::read(&module, wanted.range.clone(), &entered)?;
@@ -21,9 +60,7 @@ pub fn function_sites(wanted: &Wanted, name: &str) -> Result<Vec<Site>, String> 
     for block in function.blocks.iter().filter(|block| block.is_reached) {
         let Some(last) = block.instructions.last() else { continue };
         match (block.exit, last.flow_control()) {
-            (Exit::Unknown, _) => {
-                return Err("it has an indirect jump of unknown targets".to_owned());
-            }
+            (Exit::Unknown, _) => return Err(NoEnds::UnknownJump),
             // A conditional jump out leads to its cold part, which comes back or does not return.
             (
                 Exit::Leaves,
@@ -35,20 +72,20 @@ pub fn function_sites(wanted: &Wanted, name: &str) -> Result<Vec<Site>, String> 
         }
     }
     match all.len() {
-        1 => Err("it never returns".to_owned()),
+        1 => Err(NoEnds::Endless),
         _ => Ok(all),
     }
 }
 
 /// The first instruction that may be moved, executed once for each entry.
-fn begin(function: &Function) -> Result<u64, String> {
+fn begin(function: &Function) -> Result<u64, NoEnds> {
     let start = function.range.start;
     let entry = function.blocks.iter().position(|block| block.start == start);
-    let entry = entry.ok_or("its start is not known")?;
+    let entry = entry.ok_or(NoEnds::NoStart)?;
     if function.blocks.iter().any(|block| block.successors.contains(&entry)) {
-        return Err("a loop of its own leads to its start".to_owned());
+        return Err(NoEnds::LoopToStart);
     }
     let mut own = function.blocks[entry].instructions.iter();
     let first = own.find(|instruction| instruction.code() != Code::Endbr64);
-    first.map(|i| i.ip()).ok_or_else(|| "a jump leads to its start".to_owned())
+    first.map(|i| i.ip()).ok_or(NoEnds::JumpToStart)
 }

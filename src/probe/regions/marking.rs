@@ -8,7 +8,8 @@ use super::tree::Tree;
 use crate::emit::most;
 use crate::facts::{Addresses, Function};
 use crate::patch::{
-    Code, Patcher, Probes, Shared, Target, WORD, Written, most_of, refusal, write_observers,
+    Code, Patcher, Probes, Shared, Target, Unprobed, WORD, Written, most_of, refusal,
+    write_observers,
 };
 use crate::plan::{Observation, Room, What, Wish, observe, observe_live};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +26,7 @@ pub(super) struct Marking {
     sites: Arc<[Site]>,
     /// Of each site, the number of its code in the request.
     of: Vec<usize>,
-    refused: Vec<Option<String>>,
+    refused: Vec<Option<Unprobed>>,
     /// Targets that were patched.
     patched: BTreeSet<usize>,
     journals: Vec<(usize, Journal)>,
@@ -215,10 +216,10 @@ impl Probes for Marking {
     fn closed(
         &mut self,
         (number, target): (usize, &Target),
-        plans: Vec<Result<Observation, String>>,
+        plans: Vec<Result<Observation, Unprobed>>,
         _: &Shared,
         _: usize,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unprobed> {
         self.patched.insert(number);
         self.read();
         for (index, plan) in plans.into_iter().enumerate() {
@@ -227,7 +228,7 @@ impl Probes for Marking {
                 Err(why) => own.iter().for_each(|n| self.refuse(*n, why.clone())),
                 Ok(plan) => {
                     let refused = plan.refused.into_iter();
-                    refused.for_each(|(n, why)| self.refuse(own[n], why));
+                    refused.for_each(|(n, why)| self.refuse(own[n], why.into()));
                 }
             }
         }
@@ -240,7 +241,7 @@ impl Probes for Marking {
 }
 
 impl Marking {
-    fn refuse(&mut self, site: u32, why: String) {
+    fn refuse(&mut self, site: u32, why: Unprobed) {
         self.refused[site as usize] = Some(why);
     }
 }

@@ -25,7 +25,7 @@ mod spans;
 mod times;
 mod tree;
 
-use crate::patch::{Patcher, Target, Wanted, notes, targets, watched};
+use crate::patch::{Patcher, Target, Unprobed, Wanted, notes, targets, watched};
 use crate::process::{Followed, Watched};
 use marking::Marking;
 use pmu::Command;
@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 use tma::{Error, Result};
 
 pub use crate::patch::{Progress, Window};
-pub use functions::function_sites;
+pub use functions::{NoEnds, function_sites};
 pub use libraries::libraries;
 pub use request::{Edge, Label, Marked, Site};
 pub use spans::Span;
@@ -83,7 +83,7 @@ pub fn mark_process(window: &Window<'_>, sites: &[Site], progress: Progress<'_>)
     let found = watched(window, &code, make, &collect, progress)?;
     Ok(found.unwrap_or_else(|signal| Marked {
         interrupted: Some(signal),
-        refused: vec![Some("interrupted while the code was analysed".to_owned()); sites.len()],
+        refused: vec![Some(Unprobed::Interrupted); sites.len()],
         ..Marked::default()
     }))
 }

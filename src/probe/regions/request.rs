@@ -1,7 +1,7 @@
 //! Where regions begin and end, and what a run gave.
 
 use super::tree::Tree;
-use crate::patch::Wanted;
+use crate::patch::{Unprobed, Wanted};
 use std::time::Duration;
 
 /// What a site does to its region.
@@ -43,7 +43,7 @@ pub struct Marked {
     /// The regions of all threads.
     pub tree: Tree,
     /// By site: why it was not probed, if so.
-    pub refused: Vec<Option<String>>,
+    pub refused: Vec<Option<Unprobed>>,
     /// Events for which there was no room in the log.
     pub lost: u64,
     /// From the start of the command to its end.

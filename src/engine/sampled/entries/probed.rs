@@ -4,7 +4,7 @@
 use super::count_ask::CountAsk;
 use super::same_end::cut_short;
 use pmu::perf::Signals;
-use probe::count::{Counts, FunctionCounts, Wanted, count, count_process};
+use probe::count::{Counts, FunctionCounts, Uncounted, Wanted, count, count_process};
 use profile::hot::{HotBlock, Profile};
 use report::documents::Report;
 use std::fmt::Display;
@@ -85,7 +85,7 @@ pub(super) fn probed(
     let entries = |(block, number): (&HotBlock, std::result::Result<usize, String>)| {
         let function = match &counts.functions[number.map_err(not_counted)?] {
             Ok(function) => function,
-            Err(why) if counts.unplanned => return Err(why.clone()),
+            Err(why) if counts.unplanned => return Err(why.to_string()),
             Err(why) => return Err(not_counted(why)),
         };
         if let Some(why) = &short {
@@ -130,7 +130,7 @@ fn entries(
 ) -> std::result::Result<Entries, String> {
     let found = function.blocks.iter().find(|b| b.start == block.start);
     let found = found.ok_or("no block begins at its address in the file")?;
-    let count = found.count.clone()? as f64;
+    let count = *found.count.as_ref().map_err(Uncounted::to_string)? as f64;
     let by = match found.kind {
         Some(_) => "by a probe",
         None => "from probes around it",

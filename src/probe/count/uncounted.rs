@@ -1,0 +1,129 @@
+//! Why there is no count of a function, a block or the entries of a loop.
+
+use crate::facts::NoCode;
+use crate::patch::Unprobed;
+use nix::sys::signal::Signal;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Why there is no count of a function, a block or the entries of a loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Uncounted {
+    /// Its file has no code that can be probed.
+    File(PathBuf, NoCode),
+    /// It is not probed.
+    Unprobed(Unprobed),
+    /// The analysis was interrupted, before anything was counted.
+    Interrupted,
+    /// The count of a block would follow from others, which contradict one another.
+    Contradicted,
+    /// The same, as they may in a window.
+    Differing,
+    /// Its counter cannot be read.
+    Counter,
+    /// A handler of a signal may have left the block before it was counted.
+    Left {
+        /// The signal, if it has a name.
+        signal: Option<Signal>,
+        /// The interrupted instruction.
+        at: u64,
+        /// How often.
+        times: u64,
+        /// The block is not counted by a probe of its own.
+        is_derived: bool,
+    },
+    /// The jumps back from a latch do not follow: of the latch, and of a block without a count.
+    Back(u64, Option<u64>),
+    /// The counts of the function of a loop differ.
+    Function,
+    /// The first block of a loop has no count.
+    Head(Box<Uncounted>),
+    /// What is known of the entries of a loop without a count.
+    AtMost {
+        /// So many entries.
+        most: u64,
+        /// Of so many iterations in all.
+        iterations: u64,
+        /// Why no more is known.
+        why: Box<Uncounted>,
+    },
+    /// So many jumps back were counted, but so many iterations.
+    Iterations(u64, u64),
+}
+
+impl fmt::Display for Uncounted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path, why) => write!(f, "{}: {why}", path.display()),
+            Self::Unprobed(why) => why.fmt(f),
+            Self::Interrupted => write!(f, "not counted: {}", Unprobed::Interrupted),
+            Self::Contradicted => f.write_str("the counts of its function contradict one another"),
+            Self::Differing => f.write_str("it would follow from counts that differ"),
+            Self::Counter => f.write_str("its counter cannot be read"),
+            Self::Left { signal, at, times, is_derived } => {
+                let name = signal.map_or("a signal", Signal::as_str);
+                let what = match is_derived {
+                    true => "the counts that it follows from may differ",
+                    false => "its probe is behind",
+                };
+                write!(f, "{name} at {at:#x}, {times} times: {what}")
+            }
+            Self::Back(from, none) => {
+                write!(f, "jumps back from {from:#x} do not follow from the counts of the blocks")?;
+                none.map_or(Ok(()), |at| write!(f, ": {at:#x} has none"))
+            }
+            Self::Function => f.write_str("the counts of its function differ"),
+            Self::Head(why) => write!(f, "its first block has no count: {why}"),
+            Self::AtMost { most, iterations, why } => {
+                let each = *iterations as f64 / *most as f64;
+                write!(f, "{why}; at most {most} entries, so {each:.1} iterations each or more")
+            }
+            Self::Iterations(back, all) => {
+                write!(f, "{back} jumps back, but {all} iterations were counted")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Uncounted {}
+
+impl<T: Into<Unprobed>> From<T> for Uncounted {
+    fn from(why: T) -> Self {
+        Self::Unprobed(why.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::NoPlace;
+    use nix::errno::Errno;
+
+    /// Documents have had these words: scripts may look for them.
+    #[test]
+    fn reasons_with_others_inside_read_as_one() {
+        let place = Unprobed::from(NoPlace::MayLead(0x101f));
+        for (why, text) in [
+            (
+                Uncounted::Head(Box::new(place.into())),
+                "its first block has no count: no jump fits before it in its block: something may lead to 0x101f, in the \
+                 bytes that one would replace",
+            ),
+            (
+                Unprobed::Left(Unprobed::Unmappable(Errno::EPERM).into(), 2).into(),
+                "the process may not map memory: Operation not permitted; 2 mappings of ours remain in it",
+            ),
+            (
+                Uncounted::File("/a".into(), NoCode::Script("/bin/sh".to_owned())),
+                "/a: it is a script, run by /bin/sh",
+            ),
+            (
+                Uncounted::Back(0x40, Some(0x50)),
+                "jumps back from 0x40 do not follow from the counts of the blocks: 0x50 has none",
+            ),
+            (Uncounted::Interrupted, "not counted: interrupted while the code was analysed"),
+        ] {
+            assert_eq!(why.to_string(), text);
+        }
+    }
+}
