@@ -1,6 +1,6 @@
 //! The direction of the data, in the code itself: the compiler keeps it between crates, these tests
-//! inside a crate, where no two files import each other. And that no code asks what a message says, nor makes a
-//! text by `Debug`.
+//! inside a crate, where no two files import each other. And that no code asks what a message says, fails with one, or
+//! makes a text by `Debug`.
 
 mod children;
 mod ci;
@@ -9,6 +9,7 @@ mod files;
 mod flags;
 mod imports;
 mod messages;
+mod reasons;
 
 use crate::support::files::root;
 use imports::Crate;
