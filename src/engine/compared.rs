@@ -1,6 +1,5 @@
 //! Two measurements compared: reports, or recordings of which reports are made.
 
-use crate::commands::recorded as recorded_command;
 use crate::hot::recording::{FileKind, kind, stream};
 use crate::sampled::attributed;
 use crate::sampled::code::CodeAsk;
@@ -14,6 +13,7 @@ use report::documents::diff::one_run::limit;
 use report::documents::diff::several::mean;
 use report::documents::diff::{Diff, diff};
 use report::documents::flame::FlameGraph;
+use report::documents::measured_command::measured;
 use report::documents::{Report, report_file};
 use report::flame::{StackSide, differential};
 use report::format;
@@ -96,9 +96,10 @@ fn named(mut report: Report, file: &Path) -> Report {
     let file = file.display().to_string();
     if report.subject.contains(&file) {
         report.subject.retain(|subject| *subject != file);
-        let command = report.command.as_deref().map(recorded_command).unwrap_or_default();
+        let command = measured(&report);
         if !command.is_empty() {
-            report.subject.insert(0, format::command(command));
+            let shown = format::command(command);
+            report.subject.insert(0, shown);
         }
     }
     report

@@ -86,8 +86,8 @@ impl Subject {
     }
 }
 
-/// What was measured, if that can be measured again: of a recording a command whose program is here, or a process that
-/// still runs.
+/// What was measured, if that can be measured again: of a recording a command whose program is here, a process that still
+/// runs, or what is there anyway.
 fn subject(report: &Report, is_live: bool) -> Option<Subject> {
     match report.target.as_ref() {
         None | Some(Target::Command) => {

@@ -14,7 +14,6 @@ use pmu::Command;
 use pmu::perf::{Child, Signals};
 use probe::count::{Counts, Progress, Wanted, count_process, count_sampled};
 use report::documents::Exit;
-use report::documents::count::{Cost, Count, LoopRow, SCHEMA};
 use report::documents::count::{Cost, Count, SCHEMA};
 use std::time::Instant;
 use tma::{Error, Result};

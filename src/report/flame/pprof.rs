@@ -26,7 +26,7 @@ type Place<'a> = (&'a StackFrame, Option<&'a FrameLine>);
 /// over all stacks of a function no node is more than one sample off.
 pub fn pprof(lined: &[LinedStack], breakdown: &Breakdown, about: &About) -> Vec<u8> {
     let mut out = Message::default();
-    let mut strings = Strings::new();
+    let mut strings = Strings::default();
     let divided = divided(lined.iter().map(|of| &of.stack), breakdown);
     let mut nodes: BTreeMap<&str, u64> = BTreeMap::new();
     for (node, samples) in divided.iter().flatten() {

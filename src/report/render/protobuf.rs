@@ -51,14 +51,16 @@ pub struct Strings {
     numbers: HashMap<String, u64>,
 }
 
-impl Strings {
-    /// Only the empty one.
-    pub fn new() -> Self {
+/// Only the empty one.
+impl Default for Strings {
+    fn default() -> Self {
         let mut strings = Self { all: Vec::new(), numbers: HashMap::new() };
         strings.number("");
         strings
     }
+}
 
+impl Strings {
     /// Writes all as a repeated field.
     pub fn write(&self, field: u64, out: &mut Message) {
         self.all.iter().for_each(|text| out.bytes(field, text.as_bytes()));

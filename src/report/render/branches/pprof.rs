@@ -18,7 +18,7 @@ struct Place<'a> {
 pub fn pprof(document: &Branches, event: &EventRow) -> Vec<u8> {
     let places = places(document, event);
     let mut out = Message::default();
-    let mut strings = Strings::new();
+    let mut strings = Strings::default();
     let mut types = vec!["branches"];
     types.extend(event.has_predictions.then_some("mispredicted"));
     types.extend(event.samples.map(|_| "samples"));

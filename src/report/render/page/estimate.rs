@@ -66,7 +66,8 @@ pub(super) fn parts(report: &Report) -> String {
 
 /// The hottest loops and blocks with commands of their own: a function's is that of its hottest loop.
 fn worth_a_command(estimate: &Estimate) -> Vec<&Row> {
-    let pieces = estimate.loops.iter().chain(estimate.blocks_outside_of_loops());
+    let blocks = estimate.blocks_outside_of_loops().map(|(_, row)| row);
+    let pieces = estimate.loops.iter().chain(blocks);
     let mut rows: Vec<&Row> = pieces.filter(|row| row.share >= WORTH).collect();
     if rows.is_empty() {
         rows = estimate.functions.iter().filter(|row| row.share >= WORTH).collect();
