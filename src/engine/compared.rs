@@ -13,7 +13,6 @@ use report::documents::diff::one_run::limit;
 use report::documents::diff::several::mean;
 use report::documents::diff::{Diff, diff};
 use report::documents::flame::FlameGraph;
-use report::documents::measured_command::measured;
 use report::documents::{Report, report_file};
 use report::flame::{StackSide, differential};
 use report::format;
@@ -96,7 +95,7 @@ fn named(mut report: Report, file: &Path) -> Report {
     let file = file.display().to_string();
     if report.subject.contains(&file) {
         report.subject.retain(|subject| *subject != file);
-        let command = measured(&report);
+        let command = report.measured_command().unwrap_or_default();
         if !command.is_empty() {
             let shown = format::command(command);
             report.subject.insert(0, shown);

@@ -49,7 +49,12 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>, executed: Executed
             why(answers, Answer::Misprediction)
         ),
     });
-    document.model.extend(rules.biased.as_ref().and_then(biased));
+    document.model.push(rules.biased.as_ref().and_then(biased).unwrap_or_else(|| {
+        format!(
+            "how often random branches that go one way more often are mispredicted is not known: {}",
+            why(answers, Answer::Biased)
+        )
+    }));
     let shares = targets.map(|targets| (targets.quarter, targets.eighth));
     if executed.targets {
         document.model.push(targets_of(shown, shares, &why(answers, Answer::Targets)));
@@ -57,14 +62,22 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>, executed: Executed
     if executed.calls {
         document.model.push(calls(rules.calls, &why(answers, Answer::Calls)));
     }
-    document.model.push(match answers.and_then(|answers| answers.remembered.as_ref()) {
-        Some(known) => remembered(known).unwrap_or_default(),
-        None => format!(
+    let of_sequences = answers.and_then(|answers| answers.remembered.as_ref());
+    document.model.push(of_sequences.and_then(remembered).unwrap_or_else(|| {
+        format!(
             "how many outcomes of branches this processor remembers is not known ({}): ranges are from fewer than on any \
              core to more",
             why(answers, Answer::Remembered)
-        ),
-    });
+        )
+    }));
+    if executed.returns
+        && answers.is_none_or(|all| all.returns.and_then(|one| one.rule()).is_none())
+    {
+        document.model.push(format!(
+            "where returns deeper than the stack of return addresses go by prediction is not known: {}",
+            why(answers, Answer::Returns)
+        ));
+    }
     document.predicted_return =
         Some(predicted_return(rules.returns, answers.and_then(|answers| answers.returns)));
     rules
@@ -76,8 +89,10 @@ fn costs(of: &Count, cycles: f64, executed: Executed) -> String {
     let ready = cost(of.ready_misprediction_cycles);
     let mut all = vec![format!("{ready} where the branch waits for no load of its block")];
     if executed.returns {
-        let returns = of.return_misprediction_cycles.or(of.ready_misprediction_cycles);
-        all.push(format!("{} of a return", cost(returns)));
+        all.push(match of.return_misprediction_cycles {
+            Some(cycles) => format!("{cycles:.0} of a return"),
+            None => format!("{ready} taken for returns, too, of which it is not known"),
+        });
     }
     let mut second = "";
     if executed.targets {
@@ -94,11 +109,11 @@ fn costs(of: &Count, cycles: f64, executed: Executed) -> String {
 fn summary(answers: Option<&Answers>, executed: Executed) -> String {
     let is_known = |of: fn(&Answers) -> bool| answers.is_some_and(of);
     let properties = [
-        (executed.targets, is_known(|answers| answers.targets.is_some())),
-        (executed.calls, is_known(|answers| answers.calls.is_some())),
-        (executed.returns, is_known(|answers| answers.returns.is_some())),
-        (true, is_known(|answers| answers.biased.is_some())),
-        (true, is_known(|answers| answers.remembered.is_some())),
+        (executed.targets, is_known(|all| all.targets.and_then(|one| one.rule()).is_some())),
+        (executed.calls, is_known(|all| all.rules().calls != CallHistory::Unknown)),
+        (executed.returns, is_known(|all| all.returns.and_then(|one| one.rule()).is_some())),
+        (true, is_known(|all| all.biased.as_ref().and_then(biased).is_some())),
+        (true, is_known(|all| all.remembered.as_ref().and_then(remembered).is_some())),
     ];
     let concerned = properties.iter().filter(|(concerns, _)| *concerns);
     let (open, of) = (concerned.clone().filter(|(_, known)| !known).count(), concerned.count());

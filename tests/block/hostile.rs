@@ -1,7 +1,7 @@
 //! Blocks that mean harm: each may lose its own measurement and nothing else.
 //!
-//! After every one of them a healthy block must have the same status and the same pages as before,
-//! and the same throughput where the tool vouches for both.
+//! After every one of them a healthy block must have the same pages and values as before, and an instruction the time that
+//! is known of it where the tool vouches for one.
 
 use super::{command, measure, measured, sandbox};
 use crate::support::files::Folder;
@@ -38,8 +38,7 @@ pub fn healthy(measurer: &mut BlockMeasurer) -> Measurement {
 }
 
 /// What must be the same after a hostile block as before it. A busy machine may stop the search for initial values early,
-/// or spoil a time: pages and values are tried three times, and the time until it is right or three that are vouched for
-/// are wrong.
+/// or spoil a time: pages and values are tried three times, the time until one that is vouched for is right.
 pub fn assert_healthy(measurer: &mut BlockMeasurer, before: &Measurement, hostile: &str) {
     let mut seen = Vec::new();
     let is_same = (0..3).any(|_| {
@@ -51,7 +50,7 @@ pub fn assert_healthy(measurer: &mut BlockMeasurer, before: &Measurement, hostil
     assert!(is_same, "after {hostile}: {seen:?}, before {:?}", (&before.pages, &before.values));
     // imul rax,rbx: 3 cycles on AMD Zen and on Intel since Haswell (uops.info).
     let mut wrong = Vec::new();
-    for _ in 0..9 {
+    for _ in 0..24 {
         let known = measured(measurer, "480fafc3");
         match known.throughput.filter(|_| known.status == Status::Ok) {
             Some(time) if (time.cycles / 3.0 - 1.0).abs() < 0.05 => return,
@@ -59,7 +58,7 @@ pub fn assert_healthy(measurer: &mut BlockMeasurer, before: &Measurement, hostil
             None => {}
         }
     }
-    assert!(wrong.len() < 3, "after {hostile}: imul rax,rbx takes {wrong:?} cycles");
+    assert!(wrong.is_empty(), "after {hostile}: imul rax,rbx takes {wrong:?} cycles");
 }
 
 #[test]

@@ -8,17 +8,19 @@ use crate::support::tools::gcc;
 use serde_json::Value;
 
 /// Loops of one block that may be skipped: their exit is that of the branch before them, so that the counts of the blocks
-/// leave open how often they were. `once` is called once, `often` ten times.
+/// leave open how often they were. `once` is called once, the others ten times.
 const SKIPPED: &str = r#"
 #define LOOP(name) \
     __asm__(".text\n.globl " #name "\n.type " #name ",@function\n" #name ":\n" \
             "sub $1,%rdi\nje 1f\n2: sub $1,%rdi\njne 2b\n1: ret\n.size " #name ",.-" #name)
 LOOP(once);
 LOOP(often);
-void once(long), often(long);
+LOOP(never);
+LOOP(seldom);
+void once(long), often(long), never(long), seldom(long);
 int main(void) {
     once(1001);
-    for (int i = 0; i < 10; i++) often(101);
+    for (int i = 0; i < 10; i++) often(101), never(1), seldom(i ? 1 : 4);
     return 0;
 }
 "#;
@@ -57,6 +59,10 @@ fn a_loop_that_may_be_skipped_has_trips_if_it_was_entered_once_and_else_how_many
         the_loop(tdtool(asked))
     };
     let (Some(once), Some(often)) = (of("once"), of("often")) else { return };
+    let (Some(never), Some(seldom)) = (of("never"), of("seldom")) else { return };
+    assert_eq!((&never["entries"], &never["iterations"]), (&0.into(), &0.into()), "{never}");
+    let why = seldom["reason"].as_str().expect("a reason");
+    assert!(why.contains("at most 3 entries, so 1.0 iterations each or more"), "{seldom}");
     assert_eq!((&once["entries"], &once["iterations"]), (&1.into(), &1000.into()), "{once}");
     assert_eq!((&once["trips"]["mean"], &once["reason"]), (&1000.0.into(), &Value::Null), "{once}");
     assert_eq!((&often["entries"], &often["iterations"]), (&Value::Null, &1000.into()), "{often}");

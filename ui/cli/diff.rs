@@ -14,6 +14,7 @@ use report::documents::diff::judge::judge;
 use report::files::{as_command, check_place, is_command, write_whole};
 use report::flame::write_flame_graph;
 use report::render::{diff as render, json};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tma::{Error, Result};
@@ -190,10 +191,16 @@ fn status(compared: &Diff) -> Result<ExitCode> {
     };
     let (crossed, undecided) = (names(Crossing::Crossed), names(Crossing::Undecided));
     let undecided = (!undecided.is_empty()).then(|| {
-        let mut why: Vec<&str> =
+        let why: BTreeSet<&str> =
             compared.gates(Crossing::Undecided).filter_map(|gate| gate.reason.as_deref()).collect();
-        why.dedup();
-        Error::not_possible(format!("undecided: {undecided}")).because(why.join("; "))
+        let why: Vec<&str> = why.into_iter().collect();
+        let error = Error::not_possible(format!("undecided: {undecided}")).because(why.join("; "));
+        match compared.has_single_runs() {
+            true => {
+                error.hint("compare several runs of each: `tdtool diff A1 A2 A3 --to B1 B2 B3`")
+            }
+            false => error,
+        }
     });
     if crossed.is_empty() {
         return undecided.map_or(Ok(ExitCode::SUCCESS), Err);

@@ -40,7 +40,11 @@ impl Cycles {
 
     /// The larger of two.
     pub(super) fn max(self, other: Self) -> Self {
-        if other.best > self.best { other } else { self }
+        Self {
+            best: self.best.max(other.best),
+            low: self.low.max(other.low),
+            high: self.high.max(other.high),
+        }
     }
 }
 

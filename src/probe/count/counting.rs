@@ -1,9 +1,10 @@
 //! Counts as probes: a counter for every block.
 
 use super::tally::Tally;
-use crate::emit::{NoTrampoline, Patch, emit};
+use crate::emit::{Patch, emit};
 use crate::facts::Function;
 use crate::patch::{Code, Copies, Member, Probes, Shared, Target, Unprobed, Written};
+use crate::plan::NoTrampoline;
 use crate::plan::{Kind, LONGEST, PAGE, Placement, Planned, Room, Site, derive, plan, plan_live};
 use std::ops::Range;
 

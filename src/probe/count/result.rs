@@ -160,15 +160,20 @@ fn loop_count(result: &FunctionCounts, facts: &Function, of: &Loop, is_window: b
     let entries = match (&iterations, back) {
         (Err(why), _) => Err(Uncounted::Head(why.clone().into())),
         // Which of several jumps went back may not be known, but how often none of them did.
-        (Ok(all), Err(why)) => match from_outside(result, facts, of) {
-            Some((least, most)) if least == most => Ok(most),
-            // Iterations of a whole run begin with an entry.
-            Some((_, 1)) if *all > 0 && !is_window => Ok(1),
-            Some((_, most)) if most > 0 && !is_window => {
-                Err(Uncounted::AtMost { most, iterations: *all, why: why.into() })
+        (Ok(all), Err(why)) => {
+            // In a whole run iterations begin with an entry, and each entry has one at least.
+            let possible = from_outside(result, facts, of).map(|(least, most)| match is_window {
+                true => (least, most),
+                false => (least.max(u64::from(*all > 0)), most.min(*all)),
+            });
+            match possible {
+                Some((least, most)) if least == most => Ok(most),
+                Some((_, most)) if most > 0 && !is_window => {
+                    Err(Uncounted::AtMost { most, iterations: *all, why: why.into() })
+                }
+                _ => Err(why),
             }
-            _ => Err(why),
-        },
+        }
         (Ok(all), Ok(back)) => all.checked_sub(back).ok_or(Uncounted::Iterations(back, *all)),
     };
     let reason = entries.as_ref().err().cloned();

@@ -1,7 +1,7 @@
 //! Displaced instructions at their new place: their own bytes, with distances as they are from there.
 //! Without an encoder, since a module has a hundred thousand of them.
 
-use super::no_trampoline::NoTrampoline;
+use crate::plan::NoTrampoline;
 use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind, Register};
 
 /// Code that will run at an address.

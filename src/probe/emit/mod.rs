@@ -8,7 +8,6 @@
 //! | `records` | records in shared memory, and the code that writes one |
 //! | `copied` | displaced instructions at their new place |
 //! | `pieces` | what all trampolines have |
-//! | `no_trampoline` | why an instruction has none |
 //! | `trampoline` | those of counts |
 //! | `observer` | those that record what an instruction does |
 //! | `value` | what a record has of an instruction |
@@ -19,7 +18,6 @@ mod allocated;
 mod copied;
 mod labelled;
 mod marked;
-mod no_trampoline;
 mod observer;
 mod pieces;
 mod records;
@@ -30,7 +28,6 @@ mod value;
 
 pub use allocated::{ENTRIES, ENTRY, LIMIT, LOG, LOGGED};
 pub use marked::{EVENT, EVENTS, MOST_EVENTS, MOST_LOOKS, PATIENCE};
-pub use no_trampoline::NoTrampoline;
 pub use observer::{Observing, emit_observer, most};
 pub use records::{PART, RECORD, RECORDS};
 pub use timed::{MOST_BITS, MOST_TIMED, count, countdown};

@@ -10,12 +10,12 @@
 use super::allocated::allocated;
 use super::labelled::Labelled;
 use super::marked::marked;
-use super::no_trampoline::NoTrampoline;
 use super::pieces::{RED_ZONE, goes_on, jump, pop_flags, push_flags, stack};
 use super::records::take;
 use super::registers::registers;
 use super::timed::time;
 use super::value::value;
+use crate::plan::NoTrampoline;
 use crate::plan::{Observer, What, Wish};
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, IcedError, Instruction,

@@ -1,7 +1,7 @@
 //! What all trampolines have.
 
-use super::no_trampoline::NoTrampoline;
 use crate::plan::Kind;
+use crate::plan::NoTrampoline;
 use iced_x86::{Code, FlowControl, IcedError, Instruction, MemoryOperand, Register};
 use std::ops::Range;
 

@@ -6,10 +6,10 @@
 //! records of one that is entered rarely, and all records of an entry are consecutive.
 
 use super::labelled::Labelled;
-use super::no_trampoline::NoTrampoline;
 use super::pieces::{RED_ZONE, pop_flags, push_flags, stack};
 use super::records::{PART, RECORD, RECORDS};
 use super::timed::{MOST_TIMED, countdown};
+use crate::plan::NoTrampoline;
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
 /// What is on the stack below the red zone where the values are taken: rcx, rax, the flags.

@@ -13,9 +13,9 @@
 //! each load how many executions it is until the next one is timed.
 
 use super::labelled::Labelled;
-use super::no_trampoline::NoTrampoline;
 use super::pieces::{RED_ZONE, memory, pop_flags, push_flags, stack};
 use super::records::{RECORDS, take};
+use crate::plan::NoTrampoline;
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
 /// Where the seed is in the shared page.

@@ -1,8 +1,8 @@
 //! The trampoline of a count: `inc`, the displaced instructions, a jump back.
 
 use super::copied::Copied;
-use super::no_trampoline::NoTrampoline;
 use super::pieces::{goes_on, jump};
+use crate::plan::NoTrampoline;
 use crate::plan::{Kind, Site};
 use iced_x86::{Decoder, DecoderOptions};
 

@@ -1,7 +1,7 @@
 //! What a record has of an instruction, computed before it is executed.
 
-use super::no_trampoline::NoTrampoline;
 use super::pieces::{RED_ZONE, memory};
+use crate::plan::NoTrampoline;
 use crate::plan::What;
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, OpKind, Register};
 

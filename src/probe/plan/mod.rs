@@ -10,6 +10,7 @@
 //! | `conservation` | what enters a block leaves it: derived counts, and the check of all |
 //! | `spare` | hot blocks that need no probe |
 //! | `no_place` | why there is no probe |
+//! | `no_trampoline` | why an instruction has no trampoline |
 //! | `choose` | blocks → [`Placement`] of their counts |
 //! | `wish` | what is to be seen of an instruction |
 //! | `branches`, `loads` | the branches, loads and stores of a function |
@@ -28,6 +29,7 @@ mod entries;
 mod follows;
 mod loads;
 mod no_place;
+mod no_trampoline;
 mod observe;
 mod room;
 mod site;
@@ -43,6 +45,7 @@ pub use conservation::{Solved, solve};
 pub use entries::{AtEntry, LiveRegister, at_entries};
 pub use loads::{Load, Unrecorded, loads, stores};
 pub use no_place::NoPlace;
+pub use no_trampoline::NoTrampoline;
 pub use observe::{Observation, Observer, observe, observe_live};
 pub use room::{PAGE, Room};
 pub use site::{Kind, Site, Then};

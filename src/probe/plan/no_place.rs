@@ -1,6 +1,6 @@
 //! Why there is no probe for a block or an instruction.
 
-use crate::emit::NoTrampoline;
+use super::no_trampoline::NoTrampoline;
 use std::fmt;
 
 /// Why there is no probe for a block or an instruction.

@@ -4,6 +4,9 @@ use crate::keymap::Screen;
 use crate::tui::action::Effect;
 use crate::tui::state::{Load, State};
 
+/// What a key has to wait for.
+pub const STILL_READ: &str = "samples and symbols are still being read";
+
 /// Opens those of the function at the cursor, or of the one whose code is shown.
 pub fn open(state: &mut State, effects: &mut Vec<Effect>) {
     let name = match state.screen() {
@@ -21,7 +24,7 @@ pub fn open(state: &mut State, effects: &mut Vec<Effect>) {
     let Some(name) = name else {
         let is_on_its_way = matches!(state.functions.data, Load::Loading);
         let why = match state.screen() == Screen::Functions && is_on_its_way {
-            true => "samples and symbols are still being read",
+            true => STILL_READ,
             false => "there is no function here",
         };
         state.message = Some(why.to_owned());

@@ -1,15 +1,25 @@
 //! Which samples the functions are of, and functions of which module are shown.
 
+use super::calls::STILL_READ;
 use crate::tui::action::Effect;
-use crate::tui::state::{Blocks, SampleFilter, State, matches, thread_name};
+use crate::tui::state::{Blocks, Load, SampleFilter, State, matches, thread_name};
 use profile::hot::Thread;
 
 /// Threads that an error lists.
 const LISTED: usize = 5;
 
+/// Says so while the samples are not there yet.
+fn is_still_read(state: &mut State) -> bool {
+    let is_loading = matches!(state.functions.data, Load::Loading);
+    if is_loading {
+        state.message = Some(STILL_READ.to_owned());
+    }
+    is_loading
+}
+
 /// Shows only functions of the module at the cursor, or of all modules.
 pub fn only_module(state: &mut State) {
-    if state.functions.data.ready().is_none() {
+    if is_still_read(state) {
         return;
     }
     state.message = Some(match state.functions.only_module() {
@@ -32,6 +42,9 @@ pub fn next_event(state: &mut State, effects: &mut Vec<Effect>) {
 
 /// Shows only samples of a thread, by number, name, or part of its name; of all threads if empty.
 pub fn of_thread(state: &mut State, text: &str, effects: &mut Vec<Effect>) {
+    if is_still_read(state) {
+        return;
+    }
     let text = text.trim();
     let threads = if text.is_empty() { Vec::new() } else { vec![text.to_owned()] };
     let known = &state.functions.threads;

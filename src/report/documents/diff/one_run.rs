@@ -6,8 +6,18 @@ use crate::documents::report::{Report, Source};
 use crate::format;
 
 /// Why a condition on such a row cannot be judged.
-pub(super) const UNDECIDED: &str = "one run on a side: run-to-run variation is unknown; compare several of each \
-                                    (`tdtool diff A1 A2 A3 --to B1 B2 B3`)";
+pub(super) const UNDECIDED: &str = "one run on a side: run-to-run variation is unknown";
+
+/// The same of functions, loops and blocks, whose samples are of one run.
+const OF_CODE: &str = "samples of a side are of one run: how functions and loops vary from run to run is unknown, and not in \
+                       their errors; repeat both, then `tdtool diff A1 A2 A3 --to B1 B2 B3`";
+
+impl Diff {
+    /// Whether anything of it is of one run on a side.
+    pub fn has_single_runs(&self) -> bool {
+        self.is_single || self.code.as_ref().is_some_and(|code| code.is_single)
+    }
+}
 
 /// Limits what single runs of A and B say: a change beyond errors that leave out how runs differ is none of the
 /// program yet. A note says how that is measured.
@@ -17,7 +27,7 @@ pub fn limit(diff: &mut Diff, [a, b]: [&Report; 2]) {
         rows.extend(diff.nodes.iter_mut().chain(&mut diff.info).chain(&mut diff.software));
     }
     let code = diff.code.as_mut().filter(|code| code.is_single);
-    let is_any = diff.is_single || code.is_some();
+    let (is_whole, is_any) = (diff.is_single, diff.is_single || code.is_some());
     if let Some(code) = code {
         let functions = code.program.iter_mut().chain(&mut code.functions);
         for row in functions.chain(&mut code.loops).chain(&mut code.blocks) {
@@ -29,7 +39,7 @@ pub fn limit(diff: &mut Diff, [a, b]: [&Report; 2]) {
         row.judgement = Judgement::OneRun;
     }
     if is_any {
-        diff.notes.insert(0, note(a, b));
+        diff.notes.insert(0, if is_whole { note(a, b) } else { OF_CODE.to_owned() });
     }
 }
 
@@ -39,7 +49,11 @@ fn note(a: &Report, b: &Report) -> String {
     let how = match (command(a), command(b)) {
         // The same words are mostly two builds, of which one is there.
         (Some(a), Some(b)) if a != b && !a.is_empty() && !b.is_empty() => {
-            format!("`tdtool bench {} -- {}` measures it", format::command(&a), format::command(&b))
+            format!(
+                "`tdtool bench {} -- {}` measures it of the whole programs",
+                format::command(&a),
+                format::command(&b)
+            )
         }
         (a_ran, _) => {
             let again = a_ran.filter(|words| !words.is_empty()).map(|words| again(a, &words));

@@ -71,7 +71,7 @@ pub fn pair(pair: &BlockPair, ascii: bool, page: Page) -> String {
 }
 
 fn row(out: &mut String, label: &str, a: &str, b: &str) {
-    let line = format!("{label:<LABEL$}{a:<COLUMN$}{b}");
+    let line = format!("{label:<LABEL$} {a:<COLUMN$} {b}");
     out.push_str(line.trim_end());
     out.push('\n');
 }

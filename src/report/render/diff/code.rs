@@ -60,9 +60,11 @@ fn left(hidden: &[(&CodeRow, String)], minor: usize) -> String {
     let Some((first, _)) = hidden.first() else { return String::new() };
     let sum = |of: fn(&DiffRow) -> Option<f64>| {
         let all = hidden[..minor].iter().filter_map(|(row, _)| of(&row.time));
-        amount(&first.time, all.fold(0.0, |sum, value| sum + value), None, false)
+        Some(amount(&first.time, all.reduce(|sum, value| sum + value)?, None, false))
     };
-    let below = format!("below the error ({} in A, {} in B)", sum(|row| row.a), sum(|row| row.b));
+    let sides = [sum(|row| row.a).map(|a| a + " in A"), sum(|row| row.b).map(|b| b + " in B")];
+    let sides: Vec<String> = sides.into_iter().flatten().collect();
+    let below = format!("below the error ({})", sides.join(", "));
     match hidden.len() {
         all if minor == 0 => format!("{all} more"),
         all if minor == all => format!("{all} more {below}"),
