@@ -11,8 +11,9 @@ use tma::Result;
 ///
 /// ```
 /// use bench::{Options, Status};
-/// use engine::{block::Measurer, core_model::CoreModel, render};
+/// use engine::{block::Measurer, core_model::CoreModel};
 /// use isa::code::{Block, parse_hex};
+/// use report::render;
 /// use std::sync::Arc;
 /// use tma::Core;
 ///
