@@ -49,12 +49,6 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>, executed: Executed
             why(answers, Answer::Misprediction)
         ),
     });
-    document.model.push(rules.biased.as_ref().and_then(biased).unwrap_or_else(|| {
-        format!(
-            "how often random branches that go one way more often are mispredicted is not known: {}",
-            why(answers, Answer::Biased)
-        )
-    }));
     let shares = targets.map(|targets| (targets.quarter, targets.eighth));
     if executed.targets {
         document.model.push(targets_of(shown, shares, &why(answers, Answer::Targets)));
@@ -62,6 +56,12 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>, executed: Executed
     if executed.calls {
         document.model.push(calls(rules.calls, &why(answers, Answer::Calls)));
     }
+    document.model.push(rules.biased.as_ref().and_then(biased).unwrap_or_else(|| {
+        format!(
+            "how often random branches that go one way more often are mispredicted is not known: {}",
+            why(answers, Answer::Biased)
+        )
+    }));
     let of_sequences = answers.and_then(|answers| answers.remembered.as_ref());
     document.model.push(of_sequences.and_then(remembered).unwrap_or_else(|| {
         format!(
@@ -89,9 +89,9 @@ fn costs(of: &Count, cycles: f64, executed: Executed) -> String {
     let ready = cost(of.ready_misprediction_cycles);
     let mut all = vec![format!("{ready} where the branch waits for no load of its block")];
     if executed.returns {
-        all.push(match of.return_misprediction_cycles {
-            Some(cycles) => format!("{cycles:.0} of a return"),
-            None => format!("{ready} taken for returns, too, of which it is not known"),
+        all.push(match (of.return_misprediction_cycles, of.ready_misprediction_cycles) {
+            (None, Some(_)) => format!("{ready} taken for returns, too, of which it is not known"),
+            (own, _) => format!("{} of a return", cost(own)),
         });
     }
     let mut second = "";
@@ -320,7 +320,11 @@ mod tests {
             let calls = notes(answers, Executed { calls: true, ..Executed::default() });
             assert!(calls.contains("indirect calls of several functions"), "{calls}");
         }
-        assert!(notes(Some(&answers), ALL).contains("of a return"));
+        // What is taken over from other branches is said to be.
+        let ready = Answers { ready_misprediction: Some(22.0), ..answers.clone() };
+        assert!(notes(Some(&ready), ALL).contains("22 taken for returns, too"));
+        let own = Answers { return_misprediction: Some(17.0), ..ready };
+        assert!(notes(Some(&own), ALL).contains("17 of a return"));
     }
 
     #[test]
