@@ -70,11 +70,9 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>, executed: Executed
             why(answers, Answer::Remembered)
         )
     }));
-    if executed.returns
-        && answers.is_none_or(|all| all.returns.and_then(|one| one.rule()).is_none())
-    {
+    if executed.returns && !knows_returns(answers) {
         document.model.push(format!(
-            "where returns deeper than the stack of return addresses go by prediction is not known: {}",
+            "which return is predicted where calls nest deeper than the predictor remembers is not known: {}",
             why(answers, Answer::Returns)
         ));
     }
@@ -90,7 +88,7 @@ fn costs(of: &Count, cycles: f64, executed: Executed) -> String {
     let mut all = vec![format!("{ready} where the branch waits for no load of its block")];
     if executed.returns {
         all.push(match (of.return_misprediction_cycles, of.ready_misprediction_cycles) {
-            (None, Some(_)) => format!("{ready} taken for returns, too, of which it is not known"),
+            (None, Some(_)) => format!("{ready} assumed of a return (not measured)"),
             (own, _) => format!("{} of a return", cost(own)),
         });
     }
@@ -105,13 +103,18 @@ fn costs(of: &Count, cycles: f64, executed: Executed) -> String {
     format!("a misprediction costs {cycles:.0} cycles by the self-test, {}", all.join(", "))
 }
 
+/// Whether the self-test tells which return is predicted where calls nest too deep.
+fn knows_returns(answers: Option<&Answers>) -> bool {
+    answers.and_then(|answers| answers.returns).and_then(|returns| returns.rule()).is_some()
+}
+
 /// What the self-test's answers mean for the numbers, in one line.
 fn summary(answers: Option<&Answers>, executed: Executed) -> String {
     let is_known = |of: fn(&Answers) -> bool| answers.is_some_and(of);
     let properties = [
         (executed.targets, is_known(|all| all.targets.and_then(|one| one.rule()).is_some())),
         (executed.calls, is_known(|all| all.rules().calls != CallHistory::Unknown)),
-        (executed.returns, is_known(|all| all.returns.and_then(|one| one.rule()).is_some())),
+        (executed.returns, knows_returns(answers)),
         (true, is_known(|all| all.biased.as_ref().and_then(biased).is_some())),
         (true, is_known(|all| all.remembered.as_ref().and_then(remembered).is_some())),
     ];
@@ -322,7 +325,7 @@ mod tests {
         }
         // What is taken over from other branches is said to be.
         let ready = Answers { ready_misprediction: Some(22.0), ..answers.clone() };
-        assert!(notes(Some(&ready), ALL).contains("22 taken for returns, too"));
+        assert!(notes(Some(&ready), ALL).contains("22 assumed of a return"));
         let own = Answers { return_misprediction: Some(17.0), ..ready };
         assert!(notes(Some(&own), ALL).contains("17 of a return"));
     }
