@@ -7,7 +7,7 @@
 //! | `progress` | progress and cancellation |
 //! | `counters`, `processors` | the PMU of this machine; processors to use |
 //! | `options` | options of a measurement |
-//! | `measurement`, `settings` | the document of a block, `tdtool.block/1` |
+//! | `measurement`, `settings` | the document of a block, `tdtool.block/2` |
 //! | `repeat` | repeating a measurement from its document |
 //! | `sandbox` | the worker process and what protects the host from it |
 //! | `filler` | instructions that only take slots |

@@ -111,7 +111,7 @@ pub fn other_pages(options: &Options, touched: &[u64]) -> Option<String> {
 mod tests {
     use super::*;
 
-    const DOCUMENT: &str = r#"{"schema":"tdtool.block/1","block":{"hex":"488b00","instructions":[]},
+    const DOCUMENT: &str = r#"{"schema":"tdtool.block/2","block":{"hex":"488b00","instructions":[]},
         "values":{"registers":[18446744073709551615,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15],
         "memory":64,"vector":0},"pages":["0x12345000","0x7fffffffe000"],"more":{}}"#;
 
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn what_is_no_document_or_did_not_run_is_an_error() {
         for (old, new) in [
-            ("tdtool.block/1", "tdtool.report/1"),
+            ("tdtool.block/2", "tdtool.report/1"),
             ("488b00", "48zz"),
             ("\"values\"", "\"other\""),
             ("0x12345000", "0x12345001"),

@@ -32,7 +32,7 @@ use tma::Result;
 /// let text = render::block::render(&measurement, &render::block::Style::default());
 /// assert!(text.contains("imul rax,rax"));
 /// let json = render::json::pretty(&measurement)?;
-/// assert!(json.contains(r#""schema": "tdtool.block/1""#));
+/// assert!(json.contains(r#""schema": "tdtool.block/2""#));
 /// # Ok::<(), tma::Error>(())
 /// ```
 pub struct Measurer {

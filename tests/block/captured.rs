@@ -64,7 +64,7 @@ fn a_block_starts_with_the_registers_of_its_running_program() {
     assert_eq!(registers(&again), expected);
     let deps = tdtool(["deps", &place, "--registers", &saved]);
     assert!(deps.status.success(), "{}", deps.stderr);
-    folder.write("values.json", r#"{"schema":"tdtool.block/1"}"#);
+    folder.write("values.json", r#"{"schema":"tdtool.block/2"}"#);
     let wrong = block([&*place, "--registers", &saved]);
     assert!(wrong.stderr.contains("cannot read the captured values"), "{}", wrong.stderr);
 }

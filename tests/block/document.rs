@@ -20,16 +20,16 @@ fn what_must_not_run_is_rejected_with_its_reason_and_status_1() {
 fn the_json_document_has_what_its_schema_promises() {
     let Some(_busy) = sandbox() else { return };
     let json = json(&["4801d8"]);
-    assert_eq!(json["schema"], "tdtool.block/1");
+    assert_eq!(json["schema"], "tdtool.block/2");
     assert_eq!(json["block"]["hex"], "4801d8");
     assert_eq!(json["block"]["instructions"][0]["text"], "add rax,rbx");
     for key in
-        ["status", "reason", "throughput", "forms", "invariants", "bounds", "hierarchy", "samples"]
+        ["status", "reason", "throughput", "forms", "assumptions", "bounds", "hierarchy", "samples"]
     {
         assert!(json.get(key).is_some(), "{key}");
     }
     let verdicts = ["held", "violated", "unchecked"];
-    for assumption in json["invariants"].as_array().unwrap() {
+    for assumption in json["assumptions"].as_array().unwrap() {
         assert!(verdicts.contains(&assumption["verdict"].as_str().unwrap()), "{assumption}");
     }
 }
@@ -41,14 +41,14 @@ fn whole(arguments: &[&str]) -> Value {
 
 /// Keys that every document has, with what they hold.
 fn check_common(json: &Value) {
-    assert_eq!(json["schema"], "tdtool.block/1");
+    assert_eq!(json["schema"], "tdtool.block/2");
     assert!(json["block"]["hex"].is_string());
     assert!(json["block"]["instructions"].is_array());
     assert!(["ok", "unstable", "failed", "rejected"].contains(&json["status"].as_str().unwrap()));
     for key in ["reason", "throughput", "forms"] {
         assert!(json.get(key).is_some(), "{key}");
     }
-    for key in ["invariants", "bounds"] {
+    for key in ["assumptions", "bounds"] {
         assert!(json[key].is_array(), "{key}");
     }
     assert!(json["samples"].is_object());
@@ -76,7 +76,7 @@ fn the_document_of_a_measured_block_has_the_keys_of_its_schema() {
     for form in ["unrolled", "loop"] {
         assert!(json["forms"][form].is_object(), "{form}");
     }
-    let invariants = json["invariants"].as_array().unwrap();
+    let invariants = json["assumptions"].as_array().unwrap();
     let mut names: Vec<_> = invariants.iter().map(|i| i["name"].as_str().unwrap()).collect();
     for assumption in invariants {
         let verdict = assumption["verdict"].as_str().unwrap();

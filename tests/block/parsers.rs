@@ -38,7 +38,7 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
         b"mem=18446744073709551615",
         b"a.out:main+",
         b":401000..401008",
-        b"{\"schema\":\"tdtool.block/1\",\"block\":{\"hex\":\"90\"},\"values\":",
+        b"{\"schema\":\"tdtool.block/2\",\"block\":{\"hex\":\"90\"},\"values\":",
     ];
     let known = proptest::sample::select(known).prop_map(<[u8]>::to_vec);
     let bytes = proptest::collection::vec(any::<u8>(), 0..12);

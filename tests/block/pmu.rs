@@ -60,7 +60,7 @@ fn page_faults_are_counted_without_a_pmu() {
     let mut faults = Vec::new();
     for _ in 0..3 {
         let report = document(&["488b00", "--clock", "tsc"]);
-        let all = report["invariants"].as_array().unwrap();
+        let all = report["assumptions"].as_array().unwrap();
         match all.iter().find(|i| i["name"] == "page-faults") {
             Some(found) => faults.push(found["verdict"].as_str().unwrap().to_owned()),
             None => {
@@ -76,7 +76,7 @@ fn page_faults_are_counted_without_a_pmu() {
 fn without_the_sentinel_contention_is_unchecked() {
     let Some(_busy) = sandbox() else { return };
     let report = document(&["4801d8", "--no-sentinel"]);
-    let all = report["invariants"].as_array().unwrap();
+    let all = report["assumptions"].as_array().unwrap();
     let neighbour = all.iter().find(|i| i["name"] == "neighbour").unwrap();
     assert_eq!(neighbour["verdict"], "unchecked", "{neighbour}");
 }

@@ -37,7 +37,7 @@ def saying(tool, block, options):
         report = json.loads(done.stdout)
     except ValueError:
         return "no document"
-    how = [i["how"] for i in report["invariants"] if i["name"] == "alignment"]
+    how = [i["how"] for i in report["assumptions"] if i["name"] == "alignment"]
     if not how:
         return report["status"]
     return next((name for name, words in reversed(SAYINGS) if words in how[0]), how[0])

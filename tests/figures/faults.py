@@ -88,7 +88,7 @@ def blocks(tool, given, _, home):
         found["blocks"].append([one["status"], cycles])
         bounds = {bound["name"]: bound["cycles"] for bound in one.get("bounds", [])}
         found["bounds"].append([bounds.get("front-end"), bounds.get("slots")])
-        held = {a["name"]: a["verdict"] for a in one.get("invariants", [])}
+        held = {a["name"]: a["verdict"] for a in one.get("assumptions", [])}
         found["assumptions"].append(held.get("store-aliasing"))
     return found
 

@@ -63,7 +63,7 @@ def main():
           [line(args, code, able, *step) for step in steps(args)])
     report = measure(args, code, "")
     print(f"\n{len(report['block']['instructions'])} instructions, {len(code) // 2} bytes\n")
-    table(["assumption", "verdict", "how"], [[i["name"], i["verdict"], i["how"]] for i in report["invariants"]])
+    table(["assumption", "verdict", "how"], [[i["name"], i["verdict"], i["how"]] for i in report["assumptions"]])
 
 
 def steps(args):
@@ -86,12 +86,12 @@ def measure(args, code, options):
         return json.loads(done.stdout)
     except json.JSONDecodeError:
         reason = done.stderr.strip().splitlines() or ["no output"]
-        return {"status": "no report", "reason": reason[0], "invariants": [], "block": {"instructions": []}}
+        return {"status": "no report", "reason": reason[0], "assumptions": [], "block": {"instructions": []}}
 
 
 def slowdown(report):
     """How many times as long the block takes with gradual underflow, as the report tells; 1 if it tells nothing."""
-    how = next((i["how"] for i in report["invariants"] if i["name"] == "subnormals"), "")
+    how = next((i["how"] for i in report["assumptions"] if i["name"] == "subnormals"), "")
     found = re.search(r"takes ([0-9.]+) times as long", how)
     return float(found[1]) if found else 1.0
 
@@ -105,7 +105,7 @@ def line(args, code, able, name, options, gradual):
     values = ["" if value is None else f"{value * factor:.2f}" for value in values]
     if factor != 1.0:
         values[0] += f" (x {factor:g})"
-    violated = [f"{i['name']}: {i['how']}" for i in report["invariants"] if i["verdict"] == "violated"]
+    violated = [f"{i['name']}: {i['how']}" for i in report["assumptions"] if i["verdict"] == "violated"]
     place = report.get("where") or {}
     why = [report["reason"]] if report.get("reason") else []
     if place.get("address"):

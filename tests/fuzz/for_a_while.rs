@@ -37,7 +37,7 @@ const PIECES: [&[u8]; 24] = [
     b" L 1ffe,8\n",
     b"->",
     b"400082-40008d:18446744073709551615\n",
-    b"{\"schema\":\"tdtool.block/1\",\"block\":{\"hex\":\"90\"},\"values\":",
+    b"{\"schema\":\"tdtool.block/2\",\"block\":{\"hex\":\"90\"},\"values\":",
 ];
 
 /// One to eight changes: a byte, a word that sizes go wrong by, a piece put in, a part doubled,

@@ -53,7 +53,7 @@ fn the_list_says_what_is_refused_only_if_asked() {
         microbench(&[&["list"], args, &["--format", "json"]].concat()).json()
     };
     let document = listed(&["IMUL*"]);
-    assert_eq!(document["schema"], "tdtool.kernel/1");
+    assert_eq!(document["schema"], "tdtool.microbench/1");
     let forms = document["forms"].as_array().unwrap();
     assert!(forms.iter().any(|f| f["form"] == "IMUL_GPR64i64_GPR64i64"));
     assert!(forms.iter().all(|f| f["reason"].is_null()));

@@ -240,7 +240,7 @@ fn texts_of_counts_and_documents_are_tame() {
     shown.by(&["diff", &report, &report, "--format", "csv"]);
     shown.by(&["report", &report]);
     let block =
-        poisoned(&json!({ "schema": "tdtool.block/1", "block": { "hex": "90" }, "values": "" }));
+        poisoned(&json!({ "schema": "tdtool.block/2", "block": { "hex": "90" }, "values": "" }));
     let block = shown.folder.write("block.json", block.to_string());
     shown.by(&["block", "--repeat", &block]);
     let rows = shown.folder.write("rows.csv", format!("hex,name\n90,\"{EVIL}\"\n\"{EVIL}\",a\n"));

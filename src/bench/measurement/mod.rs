@@ -1,4 +1,4 @@
-//! The document of a measured block: `tdtool.block/1`. Text, JSON and CSV are views of it.
+//! The document of a measured block: `tdtool.block/2`. Text, JSON and CSV are views of it.
 //!
 //! | file | concern |
 //! |---|---|
@@ -29,7 +29,7 @@ use crate::values::Values;
 use serde::Serialize;
 
 /// The schema's name and version.
-pub const SCHEMA: &str = "tdtool.block/1";
+pub const SCHEMA: &str = "tdtool.block/2";
 
 /// Outcome of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -98,10 +98,8 @@ pub struct Measurement {
     /// Notes on the origin of the block and its values.
     pub notes: Vec<String>,
     /// The assumptions.
-    #[serde(rename = "invariants")]
     pub assumptions: Vec<Assumption>,
     /// Stores and loads that alias only because of the initial values, one sentence each.
-    #[serde(rename = "meetings")]
     pub alias_pairs: Vec<String>,
     /// Bounds on the throughput.
     pub bounds: Vec<Bound>,

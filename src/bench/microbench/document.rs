@@ -1,11 +1,11 @@
-//! The document of a microbenchmark: `tdtool.kernel/1`. Text and CSV are views of it.
+//! The document of a microbenchmark: `tdtool.microbench/1`. Text and CSV are views of it.
 
 use super::generator::Settings;
 use crate::{Assumption, Code, Status};
 use serde::Serialize;
 
 /// The schema's name and version.
-pub const SCHEMA: &str = "tdtool.kernel/1";
+pub const SCHEMA: &str = "tdtool.microbench/1";
 
 /// A form, and how often it is in the multiset.
 #[derive(Debug, Clone, Serialize)]

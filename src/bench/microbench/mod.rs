@@ -14,7 +14,7 @@
 //! | `measure` | measuring throughput |
 //! | `latency` | dependency chains from operand to result |
 //! | `calibrate`, `calibration_set` | measuring the latencies of common forms |
-//! | `document` | `tdtool.kernel/1` |
+//! | `document` | `tdtool.microbench/1` |
 
 mod calibrate;
 mod calibration_set;

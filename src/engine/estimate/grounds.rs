@@ -21,7 +21,7 @@ const MOST: f64 = 0.5;
 /// What is known of a piece.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Grounds {
-    /// What bounds it in isolation, as in `tdtool.block/1`.
+    /// What bounds it in isolation, as in `tdtool.block/2`.
     pub bound: Option<Class>,
     /// Whether its divisions do.
     pub is_division: bool,

@@ -34,7 +34,7 @@ const SAMPLE: usize = 5;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
     pub evidence: Isolated,
-    /// As in `tdtool.block/1`.
+    /// As in `tdtool.block/2`.
     pub bound: Option<Class>,
     pub values: Values,
 }

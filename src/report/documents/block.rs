@@ -1,4 +1,4 @@
-//! A measured block with what tables predict for it: `tdtool.block/1` with `predictions`.
+//! A measured block with what tables predict for it: `tdtool.block/2` with `predictions`.
 
 use super::prediction::Prediction;
 use bench::Measurement;

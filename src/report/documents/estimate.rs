@@ -135,7 +135,7 @@ pub struct Row {
     /// [`Values`]: `the program's values`, or `made-up values` with the reason if its own were wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolated_with: Option<String>,
-    /// What bounds it there, as in `tdtool.block/1`.
+    /// What bounds it there, as in `tdtool.block/2`.
     pub bound: Option<Class>,
     /// Its loads and stores that can cost most, with their pattern and cache levels.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -194,7 +194,7 @@ pub struct Alone {
     pub cycles: Result<(f64, f64, f64), String>,
     /// `issue-width`, `front-end`, `core` or `unknown`.
     pub kind: String,
-    /// As in `tdtool.block/1`.
+    /// As in `tdtool.block/2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Class>,
     /// Whether it was measured with the program's own values.

@@ -1,4 +1,4 @@
-//! `tdtool.kernel/1`: the result of a microbenchmark, with the core it is about.
+//! `tdtool.microbench/1`: the result of a microbenchmark, with the core it is about.
 
 use serde::Serialize;
 use tma::Core;

@@ -28,7 +28,7 @@
 //! | [`values`] | its part about registers |
 //! | [`regions`] | regions that a program marks, `tdtool.regions/1` |
 //! | [`deps`] | dependencies of a block, `tdtool.deps/1` |
-//! | [`microbench`] | throughput and latency of instructions, `tdtool.kernel/1` |
+//! | [`microbench`] | throughput and latency of instructions, `tdtool.microbench/1` |
 //! | `measured_command` | the command that was measured |
 //! | [`exit`] | how a command ended |
 //! | [`report_file`] | a report read back from JSON |

@@ -258,7 +258,7 @@ pub struct Clean {
     pub violated: Vec<String>,
     /// What was left out: a call or return at its end.
     pub without: Option<String>,
-    /// The bound that explains the cycles, as in `tdtool.block/1`; absent where that was not found.
+    /// The bound that explains the cycles, as in `tdtool.block/2`; absent where that was not found.
     #[serde(default)]
     pub bound: Option<Class>,
 }

@@ -61,7 +61,7 @@ fn more_pages_than_the_first_level_tlb_has_entries_violate_an_assumption() {
     for (pages, outcome) in [(252, "violated"), (8, "held"), (300, "violated")] {
         let Some(captured) = measured(&chase(pages), &folder) else { return };
         assert_ne!(captured["status"], "failed", "{captured}");
-        let all = captured["invariants"].as_array().unwrap();
+        let all = captured["assumptions"].as_array().unwrap();
         let of = |name: &str| all.iter().find(|one| one["name"] == name).unwrap();
         let (tlb, lines) = (of("data-tlb"), of("l1-data"));
         assert_eq!(tlb["verdict"], outcome, "{tlb}");

@@ -183,7 +183,7 @@ fn a_name_in_json_saves_the_document() {
     arrives(&mut state, BackgroundResult::Measured(1, Ok(Box::new(block_report()))));
     types(&mut state, "P");
     update(&mut state, Action::Edit(Edit::EraseAll));
-    assert_eq!(saved(&mut state, "b.json Enter")["schema"], "tdtool.block/1");
+    assert_eq!(saved(&mut state, "b.json Enter")["schema"], "tdtool.block/2");
 }
 
 #[test]
