@@ -15,7 +15,7 @@ use probe::bursts::{Burst, Observed, Pace, Record, Recorded};
 use probe::count::Wanted;
 use probe::facts::Function;
 use probe::plan::{What, Wish, branches};
-use report::documents::count::{BranchRow, Count, Modelled};
+use report::documents::count::{BranchRow, Count, Modelled, by_place};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -85,12 +85,14 @@ pub fn enter(
         trips::enter(document, (&recorded, wanted), &followed.into_inner(), &streams);
     }
     let (loads, costs) = (loads.into_inner(), Costs::of(document));
-    let found = modelled((&recorded, wanted), &calls, &rules);
+    let addresses = addresses(&recorded, wanted);
+    let found = modelled(&recorded, &addresses, &calls, &rules);
+    let mut rows = by_place(&document.branches, |row| (&row.module, &row.address));
     for (number, observed) in recorded.observed.iter().enumerate() {
         let (name, of) = functions[observed.function];
-        let (module, at) = (of.path.display().to_string(), observed.wish.at);
+        let at = observed.wish.at;
         let runs = runs(observed);
-        let estimate = found.get(&address(&recorded, wanted, number as u32));
+        let estimate = found.get(&addresses[number]);
         let waits_for = loads.get(&(observed.function, at)).copied().unwrap_or(0);
         let cycles = costs.one(&observed.wish.what, waits_for);
         let mispredicted = runs.and_then(|runs| modelled_of(runs, estimate, cycles));
@@ -100,22 +102,28 @@ pub fn enter(
             _ => "not executed while branches were recorded".to_owned(),
         });
         let is_entry = observed.wish.what == What::Entered;
-        let own = format!("{:#x}", if is_entry { of.range.start } else { at });
-        let mut rows = document.branches.iter_mut();
-        let row = rows.find(|r| !is_entry && r.module == module && r.address == own);
-        match row {
-            Some(row) => (row.mispredicted, row.reason) = (mispredicted, reason),
-            None => document.branches.push(BranchRow {
-                module,
-                function: name.to_owned(),
-                address: own,
-                executions: runs,
-                kind: if is_entry { "return" } else { "indirect" }.to_owned(),
-                mispredicted,
-                reason,
-                ..BranchRow::default()
-            }),
-        }
+        let address = format!("{:#x}", if is_entry { of.range.start } else { at });
+        let place = (of.path.display().to_string(), address);
+        let row = match rows.get(&place) {
+            Some(row) if !is_entry => *row,
+            _ => {
+                let row = document.branches.len();
+                document.branches.push(BranchRow {
+                    module: place.0.clone(),
+                    function: name.to_owned(),
+                    address: place.1.clone(),
+                    executions: runs,
+                    kind: if is_entry { "return" } else { "indirect" }.to_owned(),
+                    ..BranchRow::default()
+                });
+                if !is_entry {
+                    rows.insert(place, row);
+                }
+                row
+            }
+        };
+        let row = &mut document.branches[row];
+        (row.mispredicted, row.reason) = (mispredicted, reason);
     }
     for row in document.branches.iter_mut().filter(|r| r.mispredicted.is_none()) {
         let why = match recorded.interrupted {
@@ -202,23 +210,27 @@ fn within(blocks: &Blocks, at: u64) -> Option<u64> {
     (at < end).then_some(count)
 }
 
-/// The address of a branch for the model, in which files have addresses of their own.
-fn address(recorded: &Recorded, wanted: &[Wanted], site: u32) -> u64 {
-    let observed = &recorded.observed[site as usize];
-    let path = &wanted[observed.function].path;
-    let module = wanted.iter().position(|w| w.path == *path).unwrap_or(0) as u64;
-    let returns = if observed.wish.what == What::Entered { RETURNS } else { 0 };
-    observed.wish.at | returns | module << ADDRESS
+/// The addresses of the branches for the model, in which files have addresses of their own.
+fn addresses(recorded: &Recorded, wanted: &[Wanted]) -> Vec<u64> {
+    let mut files = BTreeMap::new();
+    for (number, one) in wanted.iter().enumerate() {
+        files.entry(one.path.as_path()).or_insert(number as u64);
+    }
+    let address = |observed: &Observed| {
+        let file = files[wanted[observed.function].path.as_path()];
+        let returns = if observed.wish.what == What::Entered { RETURNS } else { 0 };
+        observed.wish.at | returns | file << ADDRESS
+    };
+    recorded.observed.iter().map(address).collect()
 }
 
 /// What the model says of all branches; `calls` are the indirect calls among them, by function and address.
 fn modelled(
-    (recorded, wanted): (&Recorded, &[Wanted]),
+    recorded: &Recorded,
+    addresses: &[u64],
     calls: &BTreeSet<(usize, u64)>,
     rules: &Rules,
 ) -> BTreeMap<u64, Estimate> {
-    let addresses: Vec<u64> =
-        (0..recorded.observed.len()).map(|n| address(recorded, wanted, n as u32)).collect();
     let is_call: Vec<bool> =
         recorded.observed.iter().map(|one| calls.contains(&(one.function, one.wish.at))).collect();
     let branches = |records: &[Record]| {

@@ -6,7 +6,7 @@ use probe::bursts::{Record, Recorded};
 use probe::count::Wanted;
 use probe::facts::{Block, Exit, Function, Loop};
 use probe::plan::What;
-use report::documents::count::{Count, LoopRow, Trips as Row};
+use report::documents::count::{Count, LoopRow, Trips as Row, by_place};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A function for which all branches are recorded: its control flow, and the heads of its loops.
@@ -117,12 +117,12 @@ pub fn enter(
     }
     // The entries are of another window.
     let is_window = document.process.is_some();
+    let rows = by_place(&document.loops, |row| (&row.module, &row.head));
     for (number, found) in trips.into_iter().enumerate() {
         let module = wanted[number].path.display().to_string();
         for (head, found) in of(number).heads.iter().zip(found) {
-            let head = format!("{head:#x}");
-            let row =
-                document.loops.iter_mut().find(|row| row.module == module && row.head == head);
+            let row = rows.get(&(module.clone(), format!("{head:#x}")));
+            let row = row.map(|row| &mut document.loops[*row]);
             let seen = found.whole.number() + found.truncated;
             // More than there were: the way through the function was not understood.
             let fits = |row: &&mut LoopRow| {

@@ -16,6 +16,7 @@ mod killed;
 mod large;
 mod live_records;
 mod loads;
+mod many_branches;
 pub mod programs;
 mod progress;
 mod refused;

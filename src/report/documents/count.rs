@@ -6,6 +6,7 @@ mod loads;
 use super::exit::Exit;
 use super::values::ValueRow;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::path::Path;
 use tma::error::{Error, Result};
 
@@ -109,17 +110,27 @@ impl Count {
         };
         let text = tma::files::read_text(path, tma::files::LONGEST_TEXT)
             .map_err(|e| failed(e.to_string()))?;
-        #[derive(Deserialize)]
-        struct Head {
-            schema: Option<String>,
-        }
-        let head: Head = serde_json::from_str(&text).map_err(|e| failed(e.to_string()))?;
-        match head.schema.as_deref() {
-            Some(SCHEMA) => serde_json::from_str(&text).map_err(|e| failed(e.to_string())),
+        let value: serde_json::Value =
+            serde_json::from_str(&text).map_err(|e| failed(e.to_string()))?;
+        match value.get("schema").and_then(|schema| schema.as_str()) {
+            Some(SCHEMA) => serde_json::from_value(value).map_err(|e| failed(e.to_string())),
             Some(other) => Err(failed(format!("its schema is `{other}`, not `{SCHEMA}`"))),
             None => Err(failed(format!("it has no schema, such as `{SCHEMA}`"))),
         }
     }
+}
+
+/// The index of each row by its module and address; the first where several have the same.
+pub fn by_place<'r, T>(
+    rows: &'r [T],
+    place: impl Fn(&'r T) -> (&'r String, &'r String),
+) -> HashMap<(String, String), usize> {
+    let mut found = HashMap::with_capacity(rows.len());
+    for (number, row) in rows.iter().enumerate() {
+        let (module, address) = place(row);
+        found.entry((module.clone(), address.clone())).or_insert(number);
+    }
+    found
 }
 
 /// A block.

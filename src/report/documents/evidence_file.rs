@@ -29,7 +29,9 @@ pub fn read(path: &Path) -> Result<Evidence> {
             .hint("`tdtool report --estimate --evidence FILE -- COMMAND` writes it")
     };
     let text = profile::kept::open(path).and_then(|file| tma::files::read_open(&file, LONGEST));
-    serde_json::from_slice(&text.map_err(|e| unreadable(&e))?).map_err(|e| unreadable(&e))
+    // Through a value, as reports are read: the reader of their rows is generated once.
+    let value = serde_json::from_slice(&text.map_err(|e| unreadable(&e))?);
+    value.and_then(serde_json::from_value).map_err(|e| unreadable(&e))
 }
 
 /// Writes it, whole or not at all.
