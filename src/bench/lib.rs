@@ -100,4 +100,5 @@ pub use progress::Progress;
 pub use repeat::Repeat;
 pub use selftest::check as check_self_test;
 pub use settings::{MeasuredOn, Settings};
+pub use timing::copies::MAX_COPIES;
 pub use values::{Init, LoopPath, Snapshot, Values};

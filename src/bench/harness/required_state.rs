@@ -1,6 +1,6 @@
 //! The state that must be restored before the copies of a block.
 
-use iced_x86::Register;
+use iced_x86::{CpuidFeature, Mnemonic, Register};
 use isa::code::{Block, Inst};
 
 /// State to restore for a block.
@@ -25,7 +25,9 @@ pub(super) enum Width {
 impl RequiredState {
     /// The state that the block's instructions need.
     pub fn of(block: &Block) -> Self {
-        let texts = |word: &str| block.instructions.iter().any(|i| i.text.starts_with(word));
+        let has = |mnemonics: &[Mnemonic]| {
+            block.instructions.iter().any(|i| mnemonics.contains(&i.decoded.mnemonic()))
+        };
         let vector = block.uses(Register::is_vector_register);
         let evex = block
             .instructions
@@ -35,7 +37,7 @@ impl RequiredState {
             i.decoded.op_code().encoding() != iced_x86::EncodingKind::Legacy
                 && i.registers.iter().any(|r| r.register().is_vector_register())
         });
-        let x87 = block.uses(Register::is_st) || texts("f");
+        let x87 = block.uses(Register::is_st) || block.instructions.iter().any(uses_x87);
         Self {
             vectors: vector.then_some(match (evex, vex) {
                 (true, _) => Width::Zmm,
@@ -47,8 +49,8 @@ impl RequiredState {
             mmx_inputs: if x87 { Vec::new() } else { inputs(block, Register::is_mm) },
             masks: block.uses(Register::is_k),
             x87,
-            direction: texts("std"),
-            mxcsr: texts("ldmxcsr") || texts("vldmxcsr"),
+            direction: has(&[Mnemonic::Std]),
+            mxcsr: has(&[Mnemonic::Ldmxcsr, Mnemonic::Vldmxcsr]),
         }
     }
 
@@ -65,6 +67,13 @@ impl RequiredState {
         let mmx_inputs = if own.x87 { Vec::new() } else { numbers(Register::is_mm) };
         Self { vector_inputs: numbers(Register::is_vector_register), mmx_inputs, ..own }
     }
+}
+
+/// Whether it needs the x87 state, if it names none of its registers: `fldcw`, `fninit`, `fxsave`.
+fn uses_x87(one: &Inst) -> bool {
+    use CpuidFeature::{FPU, FPU287, FPU387, FXSR};
+    let needs = one.decoded.cpuid_features();
+    needs.iter().any(|feature| [FPU, FPU287, FPU387, FXSR].contains(feature))
 }
 
 /// Numbers of the registers of a kind that are read before they are written.

@@ -17,13 +17,14 @@ const LOOP_BYTES: usize = 1024;
 /// Cycles of a body whose ends do not matter, and its most bytes.
 const BODY: f64 = 300.0;
 const BODY_BYTES: usize = 8 * 1024;
-/// Most copies, and most bytes if the user sets their number.
-const MAX_COPIES: usize = 480;
+/// Most copies; `--copies` takes no more.
+pub const MAX_COPIES: usize = 480;
+/// Most bytes of them where the user sets their number.
 const MAX_USER_BYTES: usize = 64 * 1024;
 /// Offsets of the code within a cache line, one per placement.
 const OFFSETS: [usize; 6] = [0, 32, 16, 48, 8, 40];
 
-/// How many copies are traced.
+/// The number of copies of the unrolled form, which is traced: the most that fit, or the user's.
 pub fn copies(block: &Block, options: &Options) -> usize {
     match options.copies {
         Some(copies) => copies.min(MAX_USER_BYTES / block.bytes.len()).max(2),

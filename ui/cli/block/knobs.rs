@@ -1,7 +1,7 @@
 //! The single options of `tdtool block` that replace settings of the preset and the method.
 
 use crate::cli::code::initial_values;
-use bench::{ClockSource, Init, Options};
+use bench::{ClockSource, Init, MAX_COPIES, Options};
 use clap::{Args, ValueEnum};
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub struct Knobs {
     #[arg(long, value_enum, default_value = "full", help_heading = METHOD)]
     method: Method,
     /// Maximum number of copies in the unrolled form
-    #[arg(long, value_name = "N", value_parser = number(2, 480), help_heading = METHOD)]
+    #[arg(long, value_name = "N", value_parser = number(2, MAX_COPIES as u64), help_heading = METHOD)]
     copies: Option<u64>,
     /// Start the code at offset N within a 64-byte cache line
     #[arg(long, value_name = "N", value_parser = number(0, 63), help_heading = METHOD)]
