@@ -2,6 +2,7 @@
 
 use super::Pmu;
 use std::collections::BTreeMap;
+use std::fmt;
 use tma::tables::{EventSpec, ExtraRegister, PmuKind, Ring};
 
 /// The encoding of an event in `perf_event_attr`.
@@ -21,21 +22,46 @@ pub struct Encoding {
     pub kernel_only: bool,
 }
 
+/// Why an event has no encoding for a PMU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoEncoding {
+    /// It is not counted by a core PMU.
+    OtherPmu,
+    /// The kernel's PMU of this name has no such format field.
+    NoField(String, &'static str),
+    /// The value does not fit the field of the kernel's PMU of this name.
+    Wide(String, &'static str, u64),
+}
+
+impl fmt::Display for NoEncoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherPmu => f.write_str("not an event of a core PMU"),
+            Self::NoField(pmu, field) => {
+                write!(f, "the kernel's PMU `{pmu}` has no format field `{field}`")
+            }
+            Self::Wide(pmu, field, value) => {
+                write!(f, "{field}={value:#x} does not fit the field of the kernel's PMU `{pmu}`")
+            }
+        }
+    }
+}
+
 /// Encodes `spec` for `pmu`.
 ///
 /// A fixed top-down metric n is event 0, umask 0x80 + n (Linux, `arch/x86/events/intel/core.c`).
 ///
 /// # Errors
 /// The reason: this kernel's PMU has no such field, or the value does not fit it.
-pub fn encode(spec: &EventSpec, pmu: &Pmu) -> Result<Encoding, String> {
+pub fn encode(spec: &EventSpec, pmu: &Pmu) -> Result<Encoding, NoEncoding> {
     if spec.pmu != PmuKind::Core {
-        return Err("not an event of a core PMU".into());
+        return Err(NoEncoding::OtherPmu);
     }
     let (code, umask) = match spec.metric {
         Some(n) => (0, 0x80 + u64::from(n)),
         None => (u64::from(spec.code), u64::from(spec.umask)),
     };
-    let mut fields: Vec<(&str, u64)> = vec![
+    let mut fields = vec![
         ("event", code),
         ("umask", umask),
         ("cmask", spec.cmask.into()),
@@ -49,14 +75,11 @@ pub fn encode(spec: &EventSpec, pmu: &Pmu) -> Result<Encoding, String> {
     }
     let mut words = [0; 3];
     for (field, value) in fields.into_iter().filter(|(_, v)| *v != 0) {
-        let format = pmu.formats.get(field).ok_or_else(|| {
-            format!("the kernel's PMU `{}` has no format field `{field}`", pmu.name)
-        })?;
+        let pmu_name = || pmu.name.clone();
+        let format =
+            pmu.formats.get(field).ok_or_else(|| NoEncoding::NoField(pmu_name(), field))?;
         if !format.put(value, &mut words) {
-            return Err(format!(
-                "{field}={value:#x} does not fit the field of the kernel's PMU `{}`",
-                pmu.name
-            ));
+            return Err(NoEncoding::Wide(pmu_name(), field, value));
         }
     }
     let [config, config1, config2] = words;
@@ -202,8 +225,9 @@ mod tests {
     #[test]
     fn a_field_the_kernel_lacks_is_named() {
         let spec = EventSpec { code: 0x9c, eq: true, cmask: 4, ..Default::default() };
-        assert!(encode(&spec, &intel()).expect_err("no eq field").contains("`eq`"));
+        let why = |spec: &EventSpec| encode(spec, &intel()).expect_err("refused");
+        assert_eq!(why(&spec), NoEncoding::NoField("cpu".into(), "eq"));
         let wide = EventSpec { code: 0x1a0, ..Default::default() };
-        assert!(encode(&wide, &intel()).expect_err("12 bits in 8").contains("event=0x1a0"));
+        assert_eq!(why(&wide), NoEncoding::Wide("cpu".into(), "event", 0x1a0));
     }
 }

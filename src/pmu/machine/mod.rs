@@ -33,7 +33,7 @@ mod topology;
 
 pub use cpu::{absent_architectural_events, read_cpu, this_cpu, tsc_hz_from_cpuid};
 pub use description::Machine;
-pub use encode::{Encoding, encode};
+pub use encode::{Encoding, NoEncoding, encode};
 pub use finding::{Finding, Level, Probe, UNKNOWN, findings};
 pub use kernel::{Container, Kernel, SeccompMode, Virtual, boot_id};
 pub use kinds::{Kind, kinds_of};
