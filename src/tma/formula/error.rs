@@ -1,4 +1,4 @@
-//! What is wrong with a formula, and where.
+//! What is wrong with a formula.
 
 use std::fmt;
 
@@ -18,3 +18,29 @@ impl fmt::Display for FormulaError {
 }
 
 impl std::error::Error for FormulaError {}
+
+/// Why a formula that parses does not compile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Uncompiled {
+    /// Nothing has this name.
+    Name(String),
+    /// There is no such constant.
+    Constant(String),
+    /// It needs too large a stack, or too many operations.
+    Large,
+    /// Its branches are too long.
+    Long,
+}
+
+impl fmt::Display for Uncompiled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => write!(f, "unknown name `{name}`"),
+            Self::Constant(name) => write!(f, "unknown constant `#{name}`"),
+            Self::Large => f.write_str("the formula is too deep or too long"),
+            Self::Long => f.write_str("the formula is too long"),
+        }
+    }
+}
+
+impl std::error::Error for Uncompiled {}

@@ -44,7 +44,7 @@ mod lex;
 mod parse;
 mod program;
 
-pub use error::FormulaError;
+pub use error::{FormulaError, Uncompiled};
 pub use expr::{BinOp, Expr};
 pub use parse::{parse, parse_up_to};
 pub use program::{Inputs, Leaf, Program, Resolve, STACK};

@@ -1,5 +1,6 @@
 //! [`Expr`] → a compact stack program over resolved leaves.
 
+use super::error::Uncompiled;
 use super::expr::{BinOp, Expr};
 use serde::{Deserialize, Serialize};
 
@@ -52,8 +53,8 @@ impl Program {
     /// Compiles `expr`.
     ///
     /// # Errors
-    /// The first name that `resolve` does not know, or a note that the formula is too deep.
-    pub fn compile(expr: &Expr, resolve: &dyn Resolve) -> Result<Self, String> {
+    /// The first name that `resolve` does not know, or the formula is too large.
+    pub fn compile(expr: &Expr, resolve: &dyn Resolve) -> Result<Self, Uncompiled> {
         let mut ops = Vec::new();
         emit(expr, resolve, &mut ops, 0)?;
         Ok(Self { ops: ops.into() })
@@ -180,17 +181,17 @@ fn apply(op: BinOp, a: f64, b: f64) -> f64 {
     }
 }
 
-fn emit(expr: &Expr, r: &dyn Resolve, ops: &mut Vec<Op>, depth: usize) -> Result<(), String> {
+fn emit(expr: &Expr, r: &dyn Resolve, ops: &mut Vec<Op>, depth: usize) -> Result<(), Uncompiled> {
     if depth >= STACK || ops.len() >= usize::from(u16::MAX) {
-        return Err("the formula is too deep or too long".into());
+        return Err(Uncompiled::Large);
     }
     match expr {
         Expr::Num(n) => ops.push(Op::Num(*n)),
         Expr::Name(n) => {
-            ops.push(Op::Leaf(r.name(n).ok_or_else(|| format!("unknown name `{n}`"))?));
+            ops.push(Op::Leaf(r.name(n).ok_or_else(|| Uncompiled::Name(n.clone()))?));
         }
         Expr::Const(n) => {
-            let leaf = r.constant(n).ok_or_else(|| format!("unknown constant `#{n}`"))?;
+            let leaf = r.constant(n).ok_or_else(|| Uncompiled::Constant(n.clone()))?;
             ops.push(Op::Leaf(leaf));
         }
         Expr::Neg(e) => {
@@ -209,9 +210,7 @@ fn emit(expr: &Expr, r: &dyn Resolve, ops: &mut Vec<Op>, depth: usize) -> Result
             emit(then, r, ops, depth)?;
             let jump = ops.len();
             ops.push(Op::Jump(0));
-            let here = |ops: &Vec<Op>| {
-                u16::try_from(ops.len()).map_err(|_| "the formula is too long".to_owned())
-            };
+            let here = |ops: &Vec<Op>| u16::try_from(ops.len()).map_err(|_| Uncompiled::Long);
             ops[test] = Op::JumpIfZero(here(ops)?);
             emit(other, r, ops, depth)?;
             ops[jump] = Op::Jump(here(ops)?);

@@ -4,7 +4,7 @@
 //! numbered so that the most restricted come first: the greedy pass then nearly always finds the
 //! matching at once and the search for augmenting paths is rarely needed.
 
-use super::allowed::{FIXED_SHIFT, counters_of, fixed_bit, is_slots, slots_event};
+use super::allowed::{FIXED_SHIFT, NoCounter, counters_of, fixed_bit, is_slots, slots_event};
 use super::bits::Bits;
 use super::budget::{Budget, FIXED_CYCLES, FIXED_SLOTS, extra_limit};
 use super::matching::owners;
@@ -53,7 +53,7 @@ impl Universe {
         table: &Table,
         budget: &Budget,
         wanted: impl IntoIterator<Item = EventId>,
-    ) -> (Self, Vec<(EventId, String)>) {
+    ) -> (Self, Vec<(EventId, NoCounter)>) {
         let mut refused = Vec::new();
         let mut found: BTreeMap<EventId, u64> = BTreeMap::new();
         for event in wanted.into_iter().chain(budget.always) {
@@ -71,7 +71,7 @@ impl Universe {
         let mut order: Vec<(EventId, u64)> = found.into_iter().collect();
         order.sort_by_key(|(e, mask)| (mask.count_ones(), *e));
         for (event, _) in order.drain(order.len().min(Bits::CAPACITY)..) {
-            refused.push((event, format!("a plan is limited to {} events", Bits::CAPACITY)));
+            refused.push((event, NoCounter::Limit));
         }
         let mut universe = Self::numbered(table, budget, &order);
         let alone = |(e, _): &(EventId, u64)| {
@@ -80,8 +80,7 @@ impl Universe {
         };
         let (fit, crowded): (Vec<_>, Vec<_>) = order.iter().partition(|e| alone(e));
         if !crowded.is_empty() {
-            let why = "the watchdog and the events of every group take all counters";
-            refused.extend(crowded.into_iter().map(|(e, _)| (e, why.to_owned())));
+            refused.extend(crowded.into_iter().map(|(e, _)| (e, NoCounter::Crowded)));
             universe = Self::numbered(table, budget, &fit);
         }
         refused.sort();

@@ -36,6 +36,7 @@ mod pack;
 mod plan;
 mod weak;
 
+pub use allowed::NoCounter;
 pub use budget::Budget;
 pub use counters::Counter;
 pub use plan::{

@@ -4,6 +4,7 @@
 //! *split* along its formula: the events it reads directly together with as many of the nodes it
 //! reads as fit beside them, and every other node it reads separately, whole where that fits.
 
+use super::allowed::NoCounter;
 use super::bits::Bits;
 use super::counters::Universe;
 use crate::formula::Leaf;
@@ -28,7 +29,7 @@ pub(super) fn needs(
     nodes: &[NodeId],
     smt: bool,
     universe: &Universe,
-    refused: &[(EventId, String)],
+    refused: &[(EventId, NoCounter)],
 ) -> Needs {
     let mut unserved = Vec::new();
     let mut served = Vec::new();
@@ -55,7 +56,12 @@ pub(super) fn needs(
 }
 
 /// Why node `n` cannot be counted live at all.
-fn why_not(table: &Table, n: NodeId, smt: bool, refused: &[(EventId, String)]) -> Option<String> {
+fn why_not(
+    table: &Table,
+    n: NodeId,
+    smt: bool,
+    refused: &[(EventId, NoCounter)],
+) -> Option<String> {
     table.events_of(n, smt).iter().find_map(|e| {
         let event = &table.events[usize::from(*e)];
         match event.spec.pmu {

@@ -1,6 +1,6 @@
 //! The plan: the groups that serve the chosen nodes, and where each node is counted.
 
-use super::allowed::is_slots;
+use super::allowed::{NoCounter, is_slots};
 use super::bits::Bits;
 use super::budget::Budget;
 use super::counters::{Counter, Universe};
@@ -45,7 +45,7 @@ pub struct Plan {
     /// Chosen nodes that cannot be counted live, and why.
     pub unserved: Vec<(NodeId, String)>,
     /// Core events that no counter of the budget can count, and why.
-    pub unschedulable: Vec<(EventId, String)>,
+    pub unschedulable: Vec<(EventId, NoCounter)>,
 }
 
 impl Plan {

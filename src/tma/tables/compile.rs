@@ -1,8 +1,9 @@
 //! A table file → a table: names become indices, formulas programs, and what a node needs is closed.
 
+use super::invalid::{Invalid, NodeText};
 use super::schema::{NodeSpec, PmuKind, TableFile};
 use super::table::{Const, Event, EventId, Node, NodeId, NodeKind, Table};
-use crate::formula::{Leaf, Program, Resolve, parse};
+use crate::formula::{Leaf, Program, Resolve, Uncompiled, parse};
 use std::collections::HashMap;
 
 impl Resolve for HashMap<String, Leaf> {
@@ -19,13 +20,10 @@ impl Table {
     /// Compiles a table that is already read.
     ///
     /// # Errors
-    /// The first thing wrong with it, in one sentence.
-    pub fn compile(file: TableFile) -> std::result::Result<Self, String> {
+    /// The first thing wrong with it.
+    pub fn compile(file: TableFile) -> Result<Self, Invalid> {
         if file.schema != 1 {
-            return Err(format!(
-                "schema {} is not supported (this version supports 1)",
-                file.schema
-            ));
+            return Err(Invalid::Schema(file.schema));
         }
         let names = name_index(&file)?;
         let events: Vec<Event> =
@@ -42,7 +40,7 @@ impl Table {
             }
         }
         let Some(Leaf::Event(clocks)) = names.get(&file.clocks).copied() else {
-            return Err(format!("`clocks` is not an event: `{}`", file.clocks));
+            return Err(Invalid::Clocks(file.clocks));
         };
         let order = dependency_order(&nodes)?;
         let mut by_id: Vec<NodeId> = (0..).take(nodes.len()).collect();
@@ -83,7 +81,7 @@ impl Table {
     }
 }
 
-fn name_index(file: &TableFile) -> std::result::Result<HashMap<String, Leaf>, String> {
+fn name_index(file: &TableFile) -> Result<HashMap<String, Leaf>, Invalid> {
     let mut names = HashMap::new();
     for (i, name) in (0u16..).zip(file.events.keys()) {
         names.insert(name.clone(), Leaf::Event(i));
@@ -91,11 +89,11 @@ fn name_index(file: &TableFile) -> std::result::Result<HashMap<String, Leaf>, St
     let nodes = file.node.iter().chain(&file.bottleneck).chain(&file.info);
     for (i, node) in (0u16..).zip(nodes) {
         if names.insert(node.id.clone(), Leaf::Node(i)).is_some() {
-            return Err(format!("`{}` is defined twice", node.id));
+            return Err(Invalid::Twice(node.id.clone()));
         }
     }
     if names.len() >= usize::from(u16::MAX) {
-        return Err("more than 65,534 names".into());
+        return Err(Invalid::ManyNames);
     }
     Ok(names)
 }
@@ -105,37 +103,37 @@ fn compile_node(
     spec: NodeSpec,
     names: &HashMap<String, Leaf>,
     before: &[Node],
-) -> std::result::Result<Node, String> {
+) -> Result<Node, Invalid> {
     let id = &spec.id;
-    let program = |what: &str, text: &str| {
-        let expr = parse(text).map_err(|e| format!("{what} of `{id}`, {e}: `{text}`"))?;
-        Program::compile(&expr, names).map_err(|e| {
+    let program = |of: NodeText, text: &str| {
+        let unparsed = |e| Invalid::Unparsed(of, id.clone(), e, text.to_owned());
+        Program::compile(&parse(text).map_err(unparsed)?, names).map_err(|why| {
+            let unknown = match &why {
+                Uncompiled::Name(name) => Some(name.clone()),
+                Uncompiled::Constant(name) => Some(format!("#{name}")),
+                Uncompiled::Large | Uncompiled::Long => None,
+            };
             let known = names.keys().map(String::as_str);
-            let unknown = e.split('`').nth(1).unwrap_or("");
-            match crate::error::nearest(unknown, known) {
-                Some(near) => format!("{what} of `{id}`: {e}; did you mean `{near}`?"),
-                None => format!("{what} of `{id}`: {e}"),
-            }
+            let near = unknown.and_then(|name| crate::error::nearest(&name, known));
+            Invalid::Uncompiled(of, id.clone(), why, near.map(str::to_owned))
         })
     };
-    let formula = program("formula", &spec.formula)?;
-    let over = spec.over.as_deref().map(|t| program("threshold", t)).transpose()?;
+    let formula = program(NodeText::Formula, &spec.formula)?;
+    let over = spec.over.as_deref().map(|t| program(NodeText::Threshold, t)).transpose()?;
     let parent = match &spec.parent {
         None => None,
         Some(p) => {
             let at = before.iter().position(|n| n.id == *p && n.kind == kind);
-            let at = at.ok_or_else(|| format!("`{id}` has no parent `{p}` before it"))?;
+            let at = at.ok_or_else(|| Invalid::NoParent(id.clone(), p.clone()))?;
             if before[at].level + 1 != spec.level {
-                return Err(format!(
-                    "`{id}` is at level {} under `{p}` at level {}",
-                    spec.level, before[at].level
-                ));
+                let parent = (p.clone(), before[at].level);
+                return Err(Invalid::Level { node: (id.clone(), spec.level), parent });
             }
             u16::try_from(at).ok()
         }
     };
     if kind == NodeKind::Tree && parent.is_none() && spec.level != 1 {
-        return Err(format!("`{id}` is at level {} and has no parent", spec.level));
+        return Err(Invalid::Orphan(id.clone(), spec.level));
     }
     Ok(Node {
         label: spec.label.clone().unwrap_or_else(|| id.replace('_', " ")).into(),
@@ -153,7 +151,7 @@ fn compile_node(
 }
 
 /// Depth-first order of formula references.
-fn dependency_order(nodes: &[Node]) -> std::result::Result<Vec<NodeId>, String> {
+fn dependency_order(nodes: &[Node]) -> Result<Vec<NodeId>, Invalid> {
     #[derive(Clone, Copy, PartialEq)]
     enum State {
         New,
@@ -180,7 +178,7 @@ fn dependency_order(nodes: &[Node]) -> std::result::Result<Vec<NodeId>, String> 
                 match state[usize::from(m)] {
                     State::Open => {
                         let (a, b) = (&nodes[n].id, &nodes[usize::from(m)].id);
-                        return Err(format!("formulas form a cycle through `{a}` and `{b}`"));
+                        return Err(Invalid::Cycle(a.to_string(), b.to_string()));
                     }
                     State::New => stack.push((usize::from(m), false)),
                     State::Done => {}

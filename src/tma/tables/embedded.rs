@@ -72,8 +72,8 @@ impl Embedded {
     ///
     /// # Errors
     /// None in a sound build: the data is written by the build itself, and a test decodes it all.
-    pub fn table(&self) -> Result<Table, String> {
-        postcard::from_bytes(self.data).map_err(|e| e.to_string())
+    pub fn table(&self) -> postcard::Result<Table> {
+        postcard::from_bytes(self.data)
     }
 }
 
@@ -82,15 +82,15 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::encode`].
-    pub fn encode_signature(&self) -> Result<Vec<u8>, String> {
-        postcard::to_stdvec(&self.signature).map_err(|e| e.to_string())
+    pub fn encode_signature(&self) -> postcard::Result<Vec<u8>> {
+        postcard::to_stdvec(&self.signature)
     }
 
     /// The compiled table in postcard's format, for embedding.
     ///
     /// # Errors
     /// None that a table could cause: the format holds whatever a table holds.
-    pub fn encode(&self) -> Result<Vec<u8>, String> {
-        postcard::to_stdvec(self).map_err(|e| e.to_string())
+    pub fn encode(&self) -> postcard::Result<Vec<u8>> {
+        postcard::to_stdvec(self)
     }
 }

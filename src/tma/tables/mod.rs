@@ -7,6 +7,7 @@
 mod compile;
 mod embedded;
 pub mod facts;
+mod invalid;
 mod level1;
 mod library;
 pub mod schema;
@@ -20,6 +21,7 @@ pub mod validate;
 
 pub use embedded::{Bundle, Embedded, Rule, plain_name};
 pub use facts::Facts;
+pub use invalid::{Invalid, NodeText};
 pub use level1::Level1;
 pub use library::{Head, Library};
 pub use schema::{CoreKind, EventSpec, ExtraRegister, PmuKind, Ring};

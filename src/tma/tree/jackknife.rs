@@ -113,17 +113,33 @@ fn rounding(table: &Table, n: usize, groups: &[usize], counts: &Counts) -> f64 {
     fewest.map_or(0.0, |n| 1.0 / (12.0 * 255.0 * 255.0 * n.max(1) as f64))
 }
 
+/// Why the readings of a group tell nothing.
+enum NoReadings {
+    /// Imported as totals.
+    Totals,
+    /// It was not counted.
+    NotCounted,
+}
+
+impl NoReadings {
+    /// In words that take no memory: most intervals have such groups.
+    fn words(self) -> SmolStr {
+        SmolStr::new_static(match self {
+            Self::Totals => "imported totals have no repeated readings",
+            Self::NotCounted => "not counted",
+        })
+    }
+}
+
 /// How often a group was read, or why that tells nothing.
-fn readings(group: &GroupCounts, counts: &Counts) -> Result<usize, &'static str> {
+fn readings(group: &GroupCounts, counts: &Counts) -> Result<usize, NoReadings> {
     match group {
         // An interval is read once where its groups ran all the time: nothing is estimated.
         GroupCounts::Live { .. } if counts.interval.is_some() && ran_all(group) => Ok(MIN_READINGS),
         GroupCounts::Live { readings, .. } => Ok(readings.len()),
-        GroupCounts::Imported { intervals, .. } if intervals.is_empty() => {
-            Err("imported totals have no repeated readings")
-        }
+        GroupCounts::Imported { intervals, .. } if intervals.is_empty() => Err(NoReadings::Totals),
         GroupCounts::Imported { intervals, .. } => Ok(intervals.len()),
-        GroupCounts::Missing { .. } => Err("not counted"),
+        GroupCounts::Missing { .. } => Err(NoReadings::NotCounted),
     }
 }
 
@@ -156,7 +172,7 @@ impl Few {
 fn error_of(groups: &[usize], counts: &Counts, square: f64, few: &mut Few) -> Result<f64, SmolStr> {
     let mut fewest = usize::MAX;
     for &g in groups {
-        fewest = fewest.min(readings(&counts.groups[g], counts).map_err(SmolStr::new_static)?);
+        fewest = fewest.min(readings(&counts.groups[g], counts).map_err(NoReadings::words)?);
     }
     if fewest == usize::MAX {
         return Err(SmolStr::new_static("it uses no count"));
