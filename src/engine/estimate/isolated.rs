@@ -157,7 +157,7 @@ impl<'a> Isolation<'a> {
         };
         let block = match block.without_exit() {
             Ok((block, _)) => block,
-            Err(why) => return Ok(Err(why)),
+            Err(why) => return Ok(Err(why.to_string())),
         };
         let (address, progress) = (Some(address), self.interrupt.measurement.clone());
         let found = match self.explains {

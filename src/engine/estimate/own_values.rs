@@ -152,7 +152,7 @@ impl OwnValues {
         let bytes = piece_of(&code, &head).ok_or("its bytes are not known")?;
         let block = Block::decode(bytes).map_err(|error| error.to_string())?;
         let block = match piece.kind {
-            Kind::Block => block.without_exit()?.0,
+            Kind::Block => block.without_exit().map_err(|why| why.to_string())?.0,
             _ => block,
         };
         if self.left.is_zero() {

@@ -28,7 +28,7 @@ pub(super) fn measured(
     };
     let (decoded, without) = match decoded.without_exit() {
         Ok((rest, left)) => (rest, left.map(|last| last.text.clone())),
-        Err(why) => return Ok(not(why)),
+        Err(why) => return Ok(not(why.to_string())),
     };
     let result = measurer.measure(&decoded, false)?;
     let throughput = result.throughput.as_ref();

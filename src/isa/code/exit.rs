@@ -3,14 +3,33 @@
 use super::decode::Block;
 use super::inst::Inst;
 use iced_x86::FlowControl;
+use std::fmt;
+
+/// Why nothing is left of a block without the instruction that leaves it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NothingLeft {
+    /// The block is empty.
+    Empty,
+    /// It has only this instruction.
+    Only(String),
+}
+
+impl fmt::Display for NothingLeft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("it is empty"),
+            Self::Only(text) => write!(f, "its only instruction is `{text}`"),
+        }
+    }
+}
 
 impl Block {
     /// The block without a final instruction that leaves it, and that instruction if there is one.
     ///
     /// # Errors
-    /// The block has no other instruction; the text says so.
-    pub fn without_exit(&self) -> Result<(Self, Option<&Inst>), String> {
-        let Some(last) = self.instructions.last() else { return Err("it is empty".to_owned()) };
+    /// The block has no other instruction.
+    pub fn without_exit(&self) -> Result<(Self, Option<&Inst>), NothingLeft> {
+        let last = self.instructions.last().ok_or(NothingLeft::Empty)?;
         let leaves = matches!(
             last.decoded.flow_control(),
             FlowControl::Call
@@ -22,8 +41,7 @@ impl Block {
             return Ok((self.clone(), None));
         }
         let rest = &self.bytes[..last.offset];
-        let rest =
-            Self::decode(rest).map_err(|_| format!("its only instruction is `{}`", last.text))?;
+        let rest = Self::decode(rest).map_err(|_| NothingLeft::Only(last.text.clone()))?;
         Ok((rest, Some(last)))
     }
 }
@@ -45,6 +63,6 @@ mod tests {
             let omitted = omitted.map(|inst| inst.text.as_str());
             assert_eq!((kept.hex().as_str(), omitted), (rest, without));
         }
-        assert!(of("c3").without_exit().unwrap_err().contains("only instruction"));
+        assert_eq!(of("c3").without_exit().unwrap_err(), NothingLeft::Only("ret".to_owned()));
     }
 }

@@ -35,6 +35,7 @@ pub use assemble::{Syntax, assemble};
 pub use binary::read_binary;
 pub use decode::Block;
 pub use directives::check as check_directives;
+pub use exit::NothingLeft;
 pub(crate) use hex::MAX_BLOCK_BYTES;
 pub use hex::parse_hex;
 pub(crate) use inst::InstBuilder;

@@ -33,9 +33,11 @@
 //! [`super`] defines between which points the cycles count. An entry with an unknown form is an error.
 
 use super::form::{Address, Form};
+use super::invalid::Invalid;
 use super::model::{Forward, Input, Output, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -123,37 +125,36 @@ impl Calibration {
 
     /// Reads a calibration.
     pub fn load(path: &Path) -> Result<Self> {
-        let failed = |cause: String| {
+        let failed = |cause: &dyn fmt::Display| {
             Error::failed(format!("cannot read the calibration {}", path.display()))
                 .because(cause)
                 .hint("write a new one with `tdtool microbench --calibrate`")
         };
-        let text =
-            tma::files::read_text(path, MAX_FILE_BYTES).map_err(|e| failed(e.to_string()))?;
-        let file: File = toml::from_str(&text).map_err(|e| failed(e.to_string()))?;
-        file.into_calibration().map_err(failed)
+        let text = tma::files::read_text(path, MAX_FILE_BYTES).map_err(|e| failed(&e))?;
+        let file: File = toml::from_str(&text).map_err(|e| failed(&e))?;
+        file.into_calibration().map_err(|e| failed(&e))
     }
 
     /// Writes the calibration atomically: to a temporary file that then replaces `path`. Creates the
     /// directory if necessary.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let failed = |cause: String| {
+        let failed = |cause: &dyn fmt::Display| {
             Error::failed(format!("cannot write the calibration {}", path.display()))
                 .because(cause)
                 .hint("make the directory writable")
         };
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
         if let Some(folder) = folder {
-            fs::create_dir_all(folder).map_err(|e| failed(e.to_string()))?;
+            fs::create_dir_all(folder).map_err(|e| failed(&e))?;
         }
-        let text = toml::to_string(&File::of(self)).map_err(|e| failed(e.to_string()))?;
+        let text = toml::to_string(&File::of(self)).map_err(|e| failed(&e))?;
         let temporary = path.with_extension(format!("toml.{}", std::process::id()));
         let written = fs::File::create(&temporary)
             .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
             .and_then(|()| fs::rename(&temporary, path));
         written.map_err(|e| {
             let _ = fs::remove_file(&temporary);
-            failed(e.to_string())
+            failed(&e)
         })
     }
 }
@@ -223,18 +224,18 @@ impl File {
         }
     }
 
-    fn into_calibration(self) -> std::result::Result<Calibration, String> {
+    fn into_calibration(self) -> std::result::Result<Calibration, Invalid> {
         if self.schema != SCHEMA {
-            return Err(format!("schema {} is not supported; expected {SCHEMA}", self.schema));
+            return Err(Invalid::Schema(self.schema, SCHEMA));
         }
         let mut calibration =
             Calibration { machine: self.machine, date: self.date, ..Calibration::default() };
         for row in self.latency {
-            let form = Form::parse(&row.form).ok_or(format!("unknown form {}", row.form))?;
             let from = Input::ALL.into_iter().find(|i| i.name() == row.from);
             let to = Output::ALL.into_iter().find(|o| o.name() == row.to);
-            let from = from.ok_or(format!("unknown input {}", row.from))?;
-            let to = to.ok_or(format!("unknown output {}", row.to))?;
+            let form = Form::parse(&row.form).ok_or(Invalid::Unknown("form", row.form))?;
+            let from = from.ok_or(Invalid::Unknown("input", row.from))?;
+            let to = to.ok_or(Invalid::Unknown("output", row.to))?;
             let value = value(row.cycles, row.spread)?;
             calibration.values.insert((form, from, to), value);
             let valid = |cycles: f64| self::value(cycles, 0.0).map(|value| value.cycles);
@@ -247,7 +248,7 @@ impl File {
         }
         for row in self.forwarding {
             let class = Forward::ALL.into_iter().find(|f| f.name() == row.class);
-            let class = class.ok_or(format!("unknown forwarding class {}", row.class))?;
+            let class = class.ok_or(Invalid::Unknown("forwarding class", row.class))?;
             calibration.forwarding.insert(class, value(row.cycles, row.spread)?);
         }
         Ok(calibration)
@@ -255,11 +256,11 @@ impl File {
 }
 
 /// Checks that a latency and its spread are at least 0 and below a million cycles.
-fn value(cycles: f64, spread: f64) -> std::result::Result<Value, String> {
+fn value(cycles: f64, spread: f64) -> std::result::Result<Value, Invalid> {
     let valid = |v: f64| (0.0..1e6).contains(&v);
     if valid(cycles) && valid(spread) {
         Ok(Value { cycles, spread })
     } else {
-        Err(format!("{cycles} ± {spread} is not a valid latency"))
+        Err(Invalid::Value(cycles, spread))
     }
 }

@@ -10,6 +10,7 @@
 //! | `deferred_add` | extra latency after additions done at renaming |
 //! | `assumed` | assumptions for instructions that no table lists |
 //! | `calibration` | latencies measured on a machine, and their file |
+//! | `invalid` | what is wrong with a table or such a file |
 //!
 //! # Definition
 //!
@@ -36,6 +37,7 @@ mod assumed;
 mod calibration;
 mod deferred_add;
 mod form;
+mod invalid;
 mod latencies;
 mod model;
 mod source_name;

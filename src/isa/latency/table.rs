@@ -1,6 +1,7 @@
 //! Shipped latency tables, resolved to iced-x86's instruction codes.
 
 use super::deferred_add::DeferredAdd;
+use super::invalid::Invalid;
 use super::model::{Forward, Input, Latency, Output};
 use super::table_file::{File, Lea, Load, Row, Values};
 use crate::effects::Effects;
@@ -31,16 +32,16 @@ impl Table {
     /// Parses a table.
     ///
     /// # Errors
-    /// The text is not a valid table; says why.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// The text is not a valid table.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
         let file = File::parse(text)?;
         let by_code = resolve(&file.latency)?;
         let source = file.forwarding.source.0;
         let mut forwarding = BTreeMap::new();
         for (class, range) in &file.forwarding.classes {
             let known = Forward::ALL.into_iter().find(|f| f.name() == class);
-            let known = known.ok_or(format!("unknown forwarding class {class}"))?;
-            forwarding.insert(known, range.latency(source));
+            let unknown = || Invalid::Unknown("forwarding class", class.clone());
+            forwarding.insert(known.ok_or_else(unknown)?, range.latency(source));
         }
         let rows = file.latency.into_iter();
         Ok(Self {
@@ -151,10 +152,10 @@ fn uses_high_byte(instruction: &Instruction) -> bool {
 
 /// The entry number of each code: the last entry that lists its mnemonic and whose classes are all
 /// among its operands.
-fn resolve(rows: &[Row]) -> Result<Vec<u16>, String> {
+fn resolve(rows: &[Row]) -> Result<Vec<u16>, Invalid> {
     let mut rows_of: HashMap<&str, Vec<u16>> = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
-        let number = u16::try_from(at + 1).map_err(|_| "too many entries".to_owned())?;
+        let number = u16::try_from(at + 1).map_err(|_| Invalid::ManyEntries)?;
         for mnemonic in &row.mnemonics {
             rows_of.entry(mnemonic).or_default().push(number);
         }

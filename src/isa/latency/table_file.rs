@@ -53,6 +53,7 @@
 //! `imm`, `cl`.
 
 use super::deferred_add::DeferredAdd;
+use super::invalid::Invalid;
 use super::model::{Latency, Source};
 use super::source_name::{Name, intern};
 use serde::Deserialize;
@@ -154,11 +155,11 @@ impl File {
     /// Parses a table and replaces the keys of sources by their names.
     ///
     /// # Errors
-    /// The text is not a valid table; says why.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let mut file: Self = toml::from_str(text).map_err(|e| e.to_string())?;
+    /// The text is not a valid table.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let mut file: Self = toml::from_str(text)?;
         if file.schema != 1 {
-            return Err(format!("schema {} is not supported; expected 1", file.schema));
+            return Err(Invalid::Schema(file.schema, 1));
         }
         let high_byte = file.high_byte.iter_mut().map(|high| &mut high.source);
         let deferred_add = file.deferred_add.iter_mut().map(|add| &mut add.source);
@@ -167,7 +168,7 @@ impl File {
         for source in tables.into_iter().chain(high_byte).chain(deferred_add).chain(rows) {
             let key = source.0;
             let name = file.sources.get(key);
-            source.0 = intern(name.ok_or(format!("the source {key} is not listed in [sources]"))?);
+            source.0 = intern(name.ok_or_else(|| Invalid::Source(key.to_owned()))?);
         }
         Ok(file)
     }

@@ -34,6 +34,7 @@
 //! its register form; an EVEX form as its VEX form. `div` and `idiv` are dividers, `ms0` is the microcode
 //! sequencer.
 
+use super::invalid::Invalid;
 use serde::Deserialize;
 use std::collections::HashMap;
 
@@ -82,11 +83,11 @@ impl File {
     /// Parses a table.
     ///
     /// # Errors
-    /// The text is not a valid table; says why.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let file: Self = toml::from_str(text).map_err(|e| e.to_string())?;
+    /// The text is not a valid table.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let file: Self = toml::from_str(text).map_err(|e| Invalid::Toml(e.into()))?;
         if file.schema != 1 {
-            return Err(format!("schema {} is not supported; expected 1", file.schema));
+            return Err(Invalid::Schema(file.schema));
         }
         Ok(file)
     }

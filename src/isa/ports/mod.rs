@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `uops` | ports, and the µops of an instruction, as data |
 //! | `file` | the format of the tables in `events/ports/` |
+//! | `invalid` | what is wrong with one |
 //! | `table` | lookup by instruction form |
 //! | `rename` | instructions that need no port of their own: idioms, eliminated moves, fused pairs |
 //! | `spread` | the lower bound of the ports, and µops spread so that it is reached |
@@ -11,6 +12,7 @@
 //! Everything here is a prediction from published tables. A form that a table lacks is `None`.
 
 mod file;
+mod invalid;
 mod rename;
 mod spread;
 mod table;
@@ -18,6 +20,7 @@ mod table;
 mod tests;
 mod uops;
 
+pub use invalid::Invalid;
 pub use spread::{Spread, spread};
 pub use table::Ports;
 pub use uops::{PortSet, Uops, Use};

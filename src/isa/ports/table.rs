@@ -1,6 +1,7 @@
 //! Tables of ports, and lookup by instruction form.
 
 use super::file::File;
+use super::invalid::Invalid;
 use super::rename;
 use super::uops::{PortSet, Uops, Use};
 use crate::effects::{Access, Effects};
@@ -11,7 +12,7 @@ use std::collections::HashMap;
 use tma::{Core, Error, Result};
 
 /// Limit on the ports of a table: the bound tries sets of them.
-const MAX_PORTS: usize = 24;
+pub(super) const MAX_PORTS: usize = 24;
 
 /// The ports of a core and the µops of its instructions.
 ///
@@ -69,8 +70,8 @@ impl Ports {
     /// Parses a table.
     ///
     /// # Errors
-    /// The text is not a valid table; says why.
-    pub fn parse(text: &str) -> std::result::Result<Self, String> {
+    /// The text is not a valid table.
+    pub fn parse(text: &str) -> std::result::Result<Self, Invalid> {
         let file = File::parse(text)?;
         let (load, store) = (&file.load, &file.store);
         let accesses =
@@ -79,9 +80,9 @@ impl Ports {
         let uses = |text: &String| uses(text, &names);
         let mut sources = Vec::new();
         let mut source = |key: &String| {
-            let name = file.sources.get(key).ok_or(format!("source {key} is not in [sources]"))?;
+            let name = file.sources.get(key).ok_or_else(|| Invalid::Source(key.clone()))?;
             let known = sources.iter().position(|s| s == name);
-            Ok::<_, String>(known.unwrap_or_else(|| {
+            Ok::<_, Invalid>(known.unwrap_or_else(|| {
                 sources.push(name.clone());
                 sources.len() - 1
             }))
@@ -94,9 +95,9 @@ impl Ports {
             let source = source(&row.source)?;
             entries.push(Entry { uses: uses(&row.ports)?, slots, complete, source });
             for name in row.forms.split_whitespace() {
-                let form = Form::parse(name).ok_or(format!("{name} is not a form"))?;
+                let form = Form::parse(name).ok_or_else(|| Invalid::Form(name.to_owned()))?;
                 if by_form.insert(form, entries.len() - 1).is_some() {
-                    return Err(format!("{name} has two entries"));
+                    return Err(Invalid::Twice(name.to_owned()));
                 }
             }
         }
@@ -234,7 +235,7 @@ fn vex(form: Form) -> Option<iced_x86::Code> {
 /// All ports, in the order of their numbers.
 fn port_names<'a>(
     texts: impl Iterator<Item = &'a String>,
-) -> std::result::Result<Vec<String>, String> {
+) -> std::result::Result<Vec<String>, Invalid> {
     let mut names: Vec<(String, u32)> = Vec::new();
     for kind in texts.flat_map(|text| text.split_whitespace()) {
         for name in kind.split('*').next().unwrap_or_default().split('|') {
@@ -248,7 +249,7 @@ fn port_names<'a>(
     // Dividers are units behind a port: last.
     names.sort_by_key(|(kind, number)| (kind.ends_with("div"), kind.clone(), *number));
     if names.len() > MAX_PORTS {
-        return Err(format!("{} ports, of at most {MAX_PORTS}", names.len()));
+        return Err(Invalid::ManyPorts(names.len()));
     }
     let write = |(kind, number): (String, u32)| match kind.ends_with("div") {
         true => kind,
@@ -258,18 +259,18 @@ fn port_names<'a>(
 }
 
 /// The µops that `text` names: `p0|p1*2 p5`.
-fn uses(text: &str, names: &[String]) -> std::result::Result<Vec<Use>, String> {
+fn uses(text: &str, names: &[String]) -> std::result::Result<Vec<Use>, Invalid> {
     let one = |kind: &str| {
         let (ports, amount) = kind.split_once('*').unwrap_or((kind, "1"));
-        let amount: f64 = amount.parse().map_err(|_| format!("{amount} is not a number"))?;
+        let amount: f64 = amount.parse().map_err(|_| Invalid::Number(amount.to_owned()))?;
         let mut set = 0;
         for port in ports.split('|') {
-            let at = names.iter().position(|n| n == port).ok_or(format!("no port {port}"))?;
-            set |= 1 << at;
+            let at = names.iter().position(|n| n == port);
+            set |= 1 << at.ok_or_else(|| Invalid::Port(port.to_owned()))?;
         }
         (amount > 0.0 && amount.is_finite())
             .then_some(Use { ports: PortSet(set), amount })
-            .ok_or(format!("{kind} has no amount"))
+            .ok_or_else(|| Invalid::Amount(kind.to_owned()))
     };
     text.split_whitespace().map(one).collect()
 }
