@@ -75,16 +75,16 @@ fn what_is_not_understood_is_listed_with_its_line() {
          inf,,cycles,9,100.00,,\n1e300,,cycles,9,100.00,,\n7,,ls_not_halted\n5,,no_such_event,9,100.00,,\n",
     )
     .unwrap();
-    let listed: Vec<(u32, &str)> = r.skipped.iter().map(|s| (s.line, s.why.as_str())).collect();
+    let listed: Vec<String> = r.skipped.iter().map(|s| format!("{}: {}", s.line, s.why)).collect();
     assert_eq!(
         listed,
         [
-            (1, "not a line of perf stat"),
-            (3, "the value is negative"),
-            (4, "the value is not a finite number"),
-            (5, "the value is not a finite number"),
-            (6, "the value is larger than any counter"),
-            (7, "the line is cut off"),
+            "1: not a line of perf stat",
+            "3: the value is negative",
+            "4: the value is not a finite number",
+            "5: the value is not a finite number",
+            "6: the value is larger than any counter",
+            "7: the line is cut off",
         ]
     );
     let imported = counts(&r, &table("zen4"), Options::default()).unwrap();

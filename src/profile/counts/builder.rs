@@ -5,6 +5,7 @@ use super::recording::{
     Block, Count, Metric, NameId, Recording, Row, SKIPPED_KEPT, Skipped, Source,
 };
 use super::scope::Scope;
+use super::unparsed::Unparsed;
 use std::collections::HashMap;
 use std::time::Duration;
 use tma::error::{Error, Result};
@@ -174,7 +175,7 @@ impl Builder {
         if let Some(constant) = count.name.strip_prefix('#') {
             match (Const::from_name(constant), count.count) {
                 (Some(c), Count::Value(v)) => self.block(key).constants[c.index()] = Some(v),
-                _ => self.skip(line, "not a constant this version knows", count.name),
+                _ => self.skip(line, Unparsed::Constant, count.name),
             }
             return Ok(());
         }
@@ -200,7 +201,7 @@ impl Builder {
     }
 
     /// Lists a line that could not be parsed.
-    pub fn skip(&mut self, line: u32, why: &str, text: &str) {
+    pub fn skip(&mut self, line: u32, why: Unparsed, text: &str) {
         let source = self.source();
         if self.recording.skipped.len() >= SKIPPED_KEPT {
             self.recording.skipped_more += 1;
@@ -208,30 +209,30 @@ impl Builder {
         }
         let text: String =
             text.chars().take(160).map(|c| if c.is_control() { ' ' } else { c }).collect();
-        self.recording.skipped.push(Skipped { source, line, why: why.to_owned(), text });
+        self.recording.skipped.push(Skipped { source, line, why, text });
     }
 }
 
 /// Parses a count as perf and toplev write it.
 ///
 /// # Errors
-/// The reason, in words, why it is no count.
-pub fn count(text: &str) -> std::result::Result<Count, &'static str> {
+/// Why it is no count.
+pub fn count(text: &str) -> std::result::Result<Count, Unparsed> {
     match text {
         "<not counted>" => return Ok(Count::NotCounted),
         "<not supported>" => return Ok(Count::NotSupported),
         _ => {}
     }
-    let value: f64 = text.parse().map_err(|_| "the value is not a number")?;
+    let value: f64 = text.parse().map_err(|_| Unparsed::NoNumber)?;
     if !value.is_finite() {
-        return Err("the value is not a finite number");
+        return Err(Unparsed::Infinite);
     }
     if value < 0.0 {
-        return Err("the value is negative");
+        return Err(Unparsed::Negative);
     }
     // 64-bit counters, scaled for multiplexing by some thousand at most.
     if value > 1e24 {
-        return Err("the value is larger than any counter");
+        return Err(Unparsed::Large);
     }
     Ok(Count::Value(value))
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `format`, `scope`, `recording` | [`Recording`]: counts as they were written, with their lines |
 //! | `lines` | lines of a file of any size, in bounded memory |
+//! | `unparsed` | why a line is skipped |
 //! | `builder` | rows into blocks: one per interval, scope and run |
 //! | `perf_csv`, `perf_json`, `toplev`, `plain` | one line of each format |
 //! | `stat_record` | counts in perf.data |
@@ -67,6 +68,7 @@ mod scope;
 mod sessions;
 mod stat_record;
 mod toplev;
+mod unparsed;
 
 pub use aggregate::{Over, aggregate};
 pub use format::Format;
@@ -77,3 +79,4 @@ pub use rank::{TableMatch, best_tables};
 pub use reader::{folder_error, read};
 pub use recording::{Block, Count, Metric, NameId, Recording, Row, SKIPPED_KEPT, Skipped, Source};
 pub use scope::{Scope, ScopeKind};
+pub use unparsed::Unparsed;

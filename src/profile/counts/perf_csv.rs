@@ -10,6 +10,7 @@ use super::builder::{self, BlockKey, Builder, ParsedCount};
 use super::decimal_commas;
 use super::recording::Count;
 use super::scope::{Scope, ScopeKind, is_whole, scope_of};
+use super::unparsed::Unparsed;
 use tma::error::Result;
 
 /// Characters that cannot be a separator because values and names contain them.
@@ -62,7 +63,7 @@ impl PerfCsv {
         }
         let with_share = parsed.share.is_some();
         if *self.with_share.get_or_insert(with_share) != with_share {
-            builder.skip(number, "the line is cut off", text);
+            builder.skip(number, Unparsed::CutOff, text);
             return Ok(());
         }
         let found = ParsedCount {
@@ -124,7 +125,7 @@ struct Parsed {
 }
 
 /// As [`parse`], also with decimal commas (perf follows the locale).
-fn parse_any(text: &str, separator: &str) -> std::result::Result<(BlockKey, Parsed), &'static str> {
+fn parse_any(text: &str, separator: &str) -> std::result::Result<(BlockKey, Parsed), Unparsed> {
     parse(text, separator).or_else(|why| match separator {
         "," => decimal_commas::with_points(text)
             .ok_or(why)
@@ -147,7 +148,7 @@ fn with_decimal_points(text: &str) -> String {
 }
 
 /// Parses a line.
-fn parse(text: &str, separator: &str) -> std::result::Result<(BlockKey, Parsed), &'static str> {
+fn parse(text: &str, separator: &str) -> std::result::Result<(BlockKey, Parsed), Unparsed> {
     let fields: Vec<&str> = text.split(separator).map(str::trim).collect();
     let mut key = BlockKey::default();
     let mut at = 0;
@@ -159,7 +160,7 @@ fn parse(text: &str, separator: &str) -> std::result::Result<(BlockKey, Parsed),
         at = 1;
     }
     let fields = &fields[at..];
-    let mut why = "not a line of perf stat";
+    let mut why = Unparsed::Foreign;
     // The count is the first field after which the rest parses; the fields before it are the scope.
     for v in 0..fields.len().min(6) {
         if !could_be_count(fields[v]) {
@@ -222,10 +223,10 @@ fn after_count(
     fields: &[&str],
     v: usize,
     separator: &str,
-) -> std::result::Result<Parsed, &'static str> {
-    let next = fields.get(v + 1).copied().ok_or("there is no event after the count")?;
+) -> std::result::Result<Parsed, Unparsed> {
+    let next = fields.get(v + 1).copied().ok_or(Unparsed::NothingCounted)?;
     if is_number(next) {
-        return Err("a number in place of the unit (decimal commas? use `-x;`)");
+        return Err(Unparsed::NoUnit);
     }
     let second = fields.get(v + 2).copied();
     // Without a unit column (before Linux 3.14) the event is followed by numbers or nothing.
@@ -255,22 +256,18 @@ fn after_count(
     let [run_time, share, metric @ ..] = rest else {
         return match rest {
             [] if cgroup.is_none() => Ok(tail),
-            _ => Err("the line is cut off"),
+            _ => Err(Unparsed::CutOff),
         };
     };
     let nanos = run_time.parse::<f64>().ok().filter(|t| (0.0..1e19).contains(t));
     let whole = run_time.parse::<u64>().ok();
     let run_time = whole.or(nanos.map(|t| t as u64));
-    tail.run_time = Some(run_time.ok_or("the run time is not a number of nanoseconds")?);
+    tail.run_time = Some(run_time.ok_or(Unparsed::RunTime)?);
     // perf writes two decimals: `10` at the end of a line is a share that is cut off, and `24,93` one
     // with a decimal comma.
     let halved = !share.contains('.')
         && metric.first().is_none_or(|f| separator == "," && f.len() == 2 && is_whole(f));
-    tail.share = Some(
-        builder::percent(share)
-            .filter(|_| !halved)
-            .ok_or("the running share is not a percentage")?,
-    );
+    tail.share = Some(builder::percent(share).filter(|_| !halved).ok_or(Unparsed::Percentage)?);
     if let [value, name, ..] = metric
         && let Ok(value) = value.parse::<f64>()
         && value.is_finite()
@@ -290,13 +287,13 @@ fn join_event(
     fields: &[&str],
     at: usize,
     separator: &str,
-) -> std::result::Result<(String, usize), &'static str> {
+) -> std::result::Result<(String, usize), Unparsed> {
     let first = fields.get(at).filter(|f| !f.is_empty() && !is_number(f));
-    let mut event = (*first.ok_or("there is no event after the count")?).to_owned();
+    let mut event = (*first.ok_or(Unparsed::NothingCounted)?).to_owned();
     let mut after = at + 1;
     let mut open = opens_pmu(&event);
     while open {
-        let next = fields.get(after).ok_or("the event has no closing `/`")?;
+        let next = fields.get(after).ok_or(Unparsed::OpenEvent)?;
         event.push_str(separator);
         event.push_str(next);
         open ^= opens_pmu(next);

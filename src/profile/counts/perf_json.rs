@@ -7,6 +7,7 @@
 use super::builder::{self, BlockKey, Builder, ParsedCount};
 use super::recording::Count;
 use super::scope::{Scope, ScopeKind};
+use super::unparsed::Unparsed;
 use serde_json::{Map, Value};
 use tma::error::Result;
 
@@ -42,13 +43,13 @@ pub fn lies_over_lines(lines: &[(u32, String)], builder: &mut Builder) -> Result
             Some(Err(error)) => {
                 let before = text[..text.len() - rest.len()].matches('\n').count();
                 let line = lines.get(before + error.line().saturating_sub(1)).or(lines.last());
-                damage = Some((line, "not JSON: nothing of the file from here on is read"));
+                damage = Some((line, Unparsed::NoJson));
                 break;
             }
         };
         rest = &rest[values.byte_offset()..];
         let Some(objects) = of_value(value) else {
-            damage = Some((lines.first(), "a value that is no object is not read"));
+            damage = Some((lines.first(), Unparsed::NoObject));
             continue;
         };
         for object in objects.iter().filter(|object| has_count(object)) {
@@ -90,7 +91,7 @@ pub fn line(number: u32, text: &str, builder: &mut Builder) -> Result<()> {
         return Ok(());
     }
     let Some(all) = objects(text) else {
-        builder.skip(number, "not a whole JSON object", text);
+        builder.skip(number, Unparsed::PartOfObject, text);
         return Ok(());
     };
     all.iter().try_for_each(|object| add(number, object, text, builder))
@@ -118,12 +119,12 @@ fn add(number: u32, object: &Map<String, Value>, text: &str, builder: &mut Build
     });
     let Some(count) = count else {
         if !object.contains_key("metric-value") && !object.contains_key("metricgroup") {
-            builder.skip(number, "there is neither a count nor a metric", text);
+            builder.skip(number, Unparsed::NoCount, text);
         }
         return Ok(());
     };
     let Some(name) = string(object, "event").filter(|e| !e.is_empty()) else {
-        builder.skip(number, "there is no event", text);
+        builder.skip(number, Unparsed::NoEvent, text);
         return Ok(());
     };
     let count = match builder::count(&count) {
@@ -227,13 +228,11 @@ fn float(object: &Map<String, Value>, key: &str) -> Option<f64> {
     }
 }
 
-fn key(object: &Map<String, Value>) -> std::result::Result<BlockKey, &'static str> {
+fn key(object: &Map<String, Value>) -> std::result::Result<BlockKey, Unparsed> {
     let mut key = BlockKey::default();
     if let Some(interval) = object.get("interval") {
-        let nanos = interval
-            .as_f64()
-            .filter(|s| (0.0..1e9).contains(s))
-            .ok_or("the interval is not a time in seconds")?;
+        let nanos =
+            interval.as_f64().filter(|s| (0.0..1e9).contains(s)).ok_or(Unparsed::Interval)?;
         key.time = Some((nanos * 1e9).round() as u64);
     }
     let kinds = [

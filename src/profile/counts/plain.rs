@@ -7,6 +7,7 @@
 use super::builder::{self, BlockKey, Builder, ParsedCount};
 use super::recording::Count;
 use super::scope::scope_of;
+use super::unparsed::Unparsed;
 use std::borrow::Cow;
 use tma::error::Result;
 
@@ -125,15 +126,15 @@ impl Columns {
     fn parse<'a>(
         &self,
         fields: &'a [Cow<'_, str>],
-    ) -> std::result::Result<ParsedCount<'a>, &'static str> {
+    ) -> std::result::Result<ParsedCount<'a>, Unparsed> {
         if fields.len() < self.count {
-            return Err("columns are missing");
+            return Err(Unparsed::FewColumns);
         }
         if fields.len() > self.count.max(self.running.map_or(0, |r| r + 1)) {
-            return Err("there are more columns than expected");
+            return Err(Unparsed::ManyColumns);
         }
-        let name = self.text(fields, Some(self.event)).ok_or("there is no event")?;
-        let value = self.text(fields, Some(self.value)).ok_or("there is no value")?;
+        let name = self.text(fields, Some(self.event)).ok_or(Unparsed::NoEvent)?;
+        let value = self.text(fields, Some(self.value)).ok_or(Unparsed::NoValue)?;
         let count = builder::count(value)?;
         let running = match self.text(fields, self.running) {
             None => None,
@@ -149,15 +150,15 @@ impl Columns {
         })
     }
 
-    fn group(&self, fields: &[Cow<'_, str>]) -> std::result::Result<Option<u32>, &'static str> {
+    fn group(&self, fields: &[Cow<'_, str>]) -> std::result::Result<Option<u32>, Unparsed> {
         match self.text(fields, self.group) {
             None => Ok(None),
-            Some(text) => text.parse().map(Some).map_err(|_| "the group is not a number"),
+            Some(text) => text.parse().map(Some).map_err(|_| Unparsed::Group),
         }
     }
 
-    fn share(&self, text: &str) -> std::result::Result<f64, &'static str> {
-        let wrong = "the running share is neither 0 to 1 nor a percentage";
+    fn share(&self, text: &str) -> std::result::Result<f64, Unparsed> {
+        let wrong = Unparsed::Share;
         let number: f64 = text.trim_end_matches('%').trim().parse().map_err(|_| wrong)?;
         if (0.0..=1.0).contains(&number) && !self.percent && !text.ends_with('%') {
             return Ok(number);

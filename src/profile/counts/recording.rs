@@ -2,6 +2,7 @@
 
 use super::format::Format;
 use super::scope::Scope;
+use super::unparsed::Unparsed;
 use crate::session::Session;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -93,8 +94,8 @@ pub struct Skipped {
     pub source: usize,
     /// Line of the file, from 1.
     pub line: u32,
-    /// The reason, in a few words.
-    pub why: String,
+    /// The reason.
+    pub why: Unparsed,
     /// The beginning of the line.
     pub text: String,
 }

@@ -9,6 +9,7 @@ use super::builder::{self, BlockKey, Builder, ParsedCount};
 use super::plain;
 use super::recording::Count;
 use super::scope::{Scope, ScopeKind, scope_of};
+use super::unparsed::Unparsed;
 use tma::error::Result;
 
 /// Indices of the columns.
@@ -102,10 +103,10 @@ impl Columns {
         }
     }
 
-    fn parse(&self, text: &str) -> std::result::Result<(BlockKey, OwnedCount), &'static str> {
+    fn parse(&self, text: &str) -> std::result::Result<(BlockKey, OwnedCount), Unparsed> {
         let fields = plain::fields(text, self.separator);
         if fields.len() != self.count {
-            return Err("the number of columns differs from the header's");
+            return Err(Unparsed::OtherColumns);
         }
         let field = |at: usize| fields.get(at).map_or("", |f| f.trim());
         let time = match field(self.timestamp) {
@@ -127,7 +128,7 @@ impl Columns {
             name = perf_name;
         }
         if name.is_empty() {
-            return Err("there is no event");
+            return Err(Unparsed::NoEvent);
         }
         let share = self.multiplex.map(field).and_then(builder::percent);
         let count = match builder::count(field(self.value))? {
@@ -175,10 +176,10 @@ impl OwnedCount {
 }
 
 /// The time stamp in nanoseconds; Python prints seconds as a float of any number of decimals.
-fn time(text: &str) -> std::result::Result<u64, &'static str> {
-    let seconds: f64 = text.parse().map_err(|_| "the time stamp is not a number")?;
+fn time(text: &str) -> std::result::Result<u64, Unparsed> {
+    let seconds: f64 = text.parse().map_err(|_| Unparsed::NoTime)?;
     match (0.0..1e9).contains(&seconds) {
         true => Ok((seconds * 1e9).round() as u64),
-        false => Err("the time stamp is not a time in seconds"),
+        false => Err(Unparsed::Time),
     }
 }

@@ -154,7 +154,7 @@ fn frame(
             .unwrap_or_default(),
         line: s.line as usize,
         text: s.text.clone(),
-        why: s.why.clone(),
+        why: s.why.to_string(),
     });
     let unknown = missed.into_iter().flat_map(|core| {
         core.imported.unknown.iter().map(|u| {
