@@ -7,6 +7,7 @@
 //! that changes the order only of records without a time.
 
 use super::attribute::{half, word};
+use super::broken::Broken;
 use pmu::records::raw::Header;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::Read as _;
@@ -57,20 +58,20 @@ impl Expander {
     /// the body begins with the size of its data, as in COMPRESSED2 records (but not in COMPRESSED).
     ///
     /// # Errors
-    /// The stream is damaged or expands beyond the limit, in words; nothing can be added after that.
+    /// The stream is damaged or expands beyond the limit; nothing can be added after that.
     pub fn add(
         &mut self,
         body: &[u8],
         sized: bool,
         each: &mut dyn FnMut(&Header<'_>),
-    ) -> Result<(), String> {
+    ) -> Result<(), Broken> {
         let data = match sized {
             false => Some(body),
             true => {
                 word(body, 0).and_then(|size| body.get(8..)?.get(..usize::try_from(size).ok()?))
             }
         };
-        let data = data.ok_or("a compressed record claims more data than it has")?;
+        let data = data.ok_or(Broken::Claims)?;
         self.taken += data.len() as u64;
         self.input.extend_from_slice(data);
         let mut used = 0;
@@ -85,28 +86,28 @@ impl Expander {
     /// Ends the stream: calls `each` with the records that the decoder has held back.
     ///
     /// # Errors
-    /// The records end inside a block or a record, in words.
-    pub fn finish(&mut self, each: &mut dyn FnMut(&Header<'_>)) -> Result<(), String> {
+    /// The records end inside a block or a record.
+    pub fn finish(&mut self, each: &mut dyn FnMut(&Header<'_>)) -> Result<(), Broken> {
         if self.frame.take().is_some() {
             let strategy = BlockDecodingStrategy::UptoBlocks(1);
-            guarded(|| self.decoder.decode_blocks(&END[..], strategy).map_err(damaged))?;
+            guarded(|| Ok(self.decoder.decode_blocks(&END[..], strategy)?))?;
             self.pass_on(each)?;
         }
         match self.input.is_empty() && self.filled == 0 {
             true => Ok(()),
-            false => Err("the compressed records end inside a record".to_owned()),
+            false => Err(Broken::Ends),
         }
     }
 
     /// Decodes the frame header or block at offset `at` of the input and returns its length; `None`
     /// if it is incomplete.
-    fn decode(&mut self, at: usize) -> Result<Option<usize>, String> {
+    fn decode(&mut self, at: usize) -> Result<Option<usize>, Broken> {
         let rest = &self.input[at..];
         let Some(checksum) = self.frame else {
             let Some(length) = frame_header(rest).filter(|n| *n <= rest.len()) else {
                 return Ok(None);
             };
-            guarded(|| self.decoder.reset(&rest[..length]).map_err(damaged))?;
+            guarded(|| Ok(self.decoder.reset(&rest[..length])?))?;
             self.frame = Some(rest[4] & 4 != 0);
             return Ok(Some(length));
         };
@@ -114,31 +115,27 @@ impl Expander {
             return Ok(None);
         };
         let strategy = BlockDecodingStrategy::UptoBlocks(1);
-        if guarded(|| self.decoder.decode_blocks(&rest[..length], strategy).map_err(damaged))? {
+        if guarded(|| Ok(self.decoder.decode_blocks(&rest[..length], strategy)?))? {
             self.frame = None;
         }
         Ok(Some(length))
     }
 
     /// Reads the decoder's output and calls `each` with its complete records.
-    fn pass_on(&mut self, each: &mut dyn FnMut(&Header<'_>)) -> Result<(), String> {
+    fn pass_on(&mut self, each: &mut dyn FnMut(&Header<'_>)) -> Result<(), Broken> {
         self.output.resize(ROOM, 0);
         while self.decoder.can_collect() > 0 {
             let room = &mut self.output[self.filled..];
-            let given = guarded(|| self.decoder.read(room).map_err(|e| e.to_string()))?;
+            let given = guarded(|| self.decoder.read(room).map_err(|e| Broken::Output(e.into())))?;
             self.filled += given;
             self.given += given as u64;
             if self.given > FREE + self.taken.saturating_mul(MOST_TIMES) {
-                let (taken, given) = (self.taken, self.given >> 20);
-                return Err(format!("{taken} compressed bytes expand to more than {given} MiB"));
+                return Err(Broken::Bytes(self.taken, self.given >> 20));
             }
             let (whole, count) = records(&self.output[..self.filled], each)?;
             self.records += count;
             if self.records > FREE_RECORDS + self.taken.saturating_mul(RECORDS_PER_BYTE) {
-                let (taken, count) = (self.taken, self.records);
-                return Err(format!(
-                    "{taken} compressed bytes expand to more than {count} records"
-                ));
+                return Err(Broken::Records(self.taken, self.records));
             }
             self.output.copy_within(whole..self.filled, 0);
             self.filled -= whole;
@@ -148,12 +145,12 @@ impl Expander {
 }
 
 /// Calls `each` with the complete records in `bytes` and returns their length and number.
-fn records(bytes: &[u8], each: &mut dyn FnMut(&Header<'_>)) -> Result<(usize, u64), String> {
+fn records(bytes: &[u8], each: &mut dyn FnMut(&Header<'_>)) -> Result<(usize, u64), Broken> {
     let (mut at, mut count) = (0, 0);
     while let Some(header) = word(bytes, at) {
         let size = (header >> 48) as usize;
         if size < 8 {
-            return Err(format!("a compressed record claims a size of {size} bytes"));
+            return Err(Broken::SmallInside(size));
         }
         let Some(body) = bytes.get(at + 8..at + size) else { break };
         each(&Header { kind: header as u32, misc: (header >> 32) as u16, body });
@@ -165,13 +162,8 @@ fn records(bytes: &[u8], each: &mut dyn FnMut(&Header<'_>)) -> Result<(usize, u6
 
 /// Runs the decoder: an assertion in it that fails on damaged data is an error like others. What
 /// the decoder still gives after that ends at the next error.
-fn guarded<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
-        .unwrap_or_else(|_| Err("compressed data are damaged: the decoder stopped".to_owned()))
-}
-
-fn damaged(error: impl std::fmt::Display) -> String {
-    format!("compressed data are damaged: {error}")
+fn guarded<T>(run: impl FnOnce() -> Result<T, Broken>) -> Result<T, Broken> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_or(Err(Broken::Stopped))
 }
 
 /// Length of the frame header (RFC 8878, section 3.1.1.1): magic number, descriptor, window, dictionary

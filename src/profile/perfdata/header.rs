@@ -3,6 +3,7 @@
 //! Layouts: `struct perf_file_header` and `struct perf_pipe_file_header` of perf's util/header.h.
 
 use super::attribute::{self, word};
+use super::broken::NoHeader;
 use super::features::Features;
 use crate::event::Event;
 use crate::input::Input;
@@ -35,21 +36,19 @@ impl Header {
     /// Reads the header of a file.
     ///
     /// # Errors
-    /// Why it is no header that can be read, in words.
-    pub fn read(file: &Input) -> Result<Self, String> {
-        let start = file.part(0..FILE_SIZE).map_err(|e| e.to_string())?;
+    /// Why it is no header that can be read.
+    pub fn read(file: &Input) -> Result<Self, NoHeader> {
+        let start = file.part(0..FILE_SIZE)?;
         match start.first_chunk() {
             Some(b"PERFILE2") => {}
-            Some(b"2ELIFREP") => return Err("it was recorded on a big-endian machine".into()),
-            Some(b"PERFFILE") => return Err("its format is that of perf before 2012".into()),
-            _ => return Err("it does not begin as a perf.data file does".into()),
+            Some(b"2ELIFREP") => return Err(NoHeader::BigEndian),
+            Some(b"PERFFILE") => return Err(NoHeader::Old),
+            _ => return Err(NoHeader::Other),
         }
         match word(&start, 8) {
             Some(16) => Ok(Self { records: PIPE_SIZE..file.length(), ..Self::default() }),
-            Some(FILE_SIZE..) if file.length() >= FILE_SIZE => {
-                Self::read_file(file, &start).map_err(|e| e.to_string())
-            }
-            _ => Err("its header is cut off or damaged".into()),
+            Some(FILE_SIZE..) if file.length() >= FILE_SIZE => Ok(Self::read_file(file, &start)?),
+            _ => Err(NoHeader::Cut),
         }
     }
 

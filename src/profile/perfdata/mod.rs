@@ -8,6 +8,7 @@
 //! | `tracing` | names of tracepoints |
 //! | `records` | the sequence of records; those of perf itself |
 //! | `compressed` | compressed records |
+//! | `broken` | what is wrong with a file |
 //! | `stat` | counts of `perf stat record` |
 //! | `read` | a whole file |
 //!
@@ -17,6 +18,7 @@
 //! one by one (128 MiB more for expanding compressed ones), and errors have offsets.
 
 mod attribute;
+mod broken;
 mod compressed;
 mod features;
 mod header;

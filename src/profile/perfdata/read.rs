@@ -8,6 +8,7 @@ use crate::event::Event;
 use crate::input::Input;
 use crate::record::Scan;
 use crate::recording::{About, Raw, Recording, Stream};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};
 
@@ -84,12 +85,12 @@ pub fn parse(bytes: &[u8], source: &str) -> Result<Recording> {
 
 /// Reads a file, and `further` ones that have only records.
 fn stream(input: Input, further: Vec<Part>, source: &str, chains: bool) -> Result<Stream> {
-    let failed = |why: String| {
+    let failed = |why: &dyn fmt::Display| {
         Error::failed(format!("cannot read {source} as a perf.data file"))
             .because(why)
             .hint("see whether `perf report --header-only` reads it, or record again")
     };
-    let header = Header::read(&input).map_err(failed)?;
+    let header = Header::read(&input).map_err(|why| failed(&why))?;
     let range = header.records.clone();
     let is_part = header.has(number::DIR_FORMAT) && further.is_empty();
     let Header { mut events, mut features, mut notes, .. } = header;
@@ -98,7 +99,7 @@ fn stream(input: Input, further: Vec<Part>, source: &str, chains: bool) -> Resul
         events = self::events(Records::new(&input, range.clone()), &mut features);
     }
     if events.is_empty() {
-        return Err(failed("it has no description of the recorded events".into()));
+        return Err(failed(&"it has no description of the recorded events"));
     }
     events.iter_mut().for_each(|event| event.format.leave_chains = !chains);
     let mut scan = Scan::new(&events);
@@ -116,7 +117,7 @@ fn stream(input: Input, further: Vec<Part>, source: &str, chains: bool) -> Resul
     for (part, damage) in files.parts.iter().zip(&files.damage) {
         let Some(damage) = damage else { continue };
         if scan.samples.iter().all(|samples| *samples == 0) {
-            return Err(failed(format!("it is damaged before the first sample: {damage}")));
+            return Err(failed(&format_args!("it is damaged before the first sample: {damage}")));
         }
         let (name, unread) = (&part.name, part.range.end - damage.at);
         notes.push(format!(

@@ -4,6 +4,7 @@
 //! structures next to it of perf's util/event.h.
 
 use super::attribute::{self, half, word};
+use super::broken::Broken;
 use super::features::{Features, until_zero};
 use super::tracing;
 use crate::event::Event;
@@ -59,7 +60,7 @@ pub struct Damage {
     /// Offset in the file.
     pub at: u64,
     /// What is wrong there.
-    pub why: String,
+    pub why: Broken,
 }
 
 impl fmt::Display for Damage {
@@ -97,7 +98,7 @@ impl<'a> Records<'a> {
         let left = self.end.checked_sub(at).filter(|left| *left > 0)?;
         if let Err(error) = self.hold() {
             self.at = self.end;
-            return Some(Err(Damage { at, why: format!("it cannot be read: {error}") }));
+            return Some(Err(Damage { at, why: Broken::Disk(error.into()) }));
         }
         let rest = &self.buffer[(at - self.start) as usize..self.held];
         match split_record(rest, left) {
@@ -134,16 +135,13 @@ impl<'a> Records<'a> {
 
 /// The record at the start of `rest`, and its length with the data that follow it outside of its size;
 /// `left` bytes are left of the file.
-fn split_record(rest: &[u8], left: u64) -> Result<(Header<'_>, u64), String> {
-    let Some(header) = word(rest, 0) else {
-        return Err(format!("{left} bytes are an incomplete record"));
-    };
+fn split_record(rest: &[u8], left: u64) -> Result<(Header<'_>, u64), Broken> {
+    let header = word(rest, 0).ok_or(Broken::Incomplete(left))?;
     let (kind, misc, size) = (header as u32, (header >> 32) as u16, (header >> 48) as usize);
     if size < HEADER {
-        return Err(format!("a record claims a size of {size} bytes, less than its header"));
+        return Err(Broken::Small(size));
     }
-    let cut = |claimed: u64| format!("a record of {claimed} bytes is cut off after {left}");
-    let body = rest.get(HEADER..size).ok_or_else(|| cut(size as u64))?;
+    let body = rest.get(HEADER..size).ok_or(Broken::Cut(size as u64, left))?;
     let data = match kind {
         user::AUXTRACE => word(body, 0).unwrap_or(0),
         // Padded to whole words.
@@ -152,7 +150,7 @@ fn split_record(rest: &[u8], left: u64) -> Result<(Header<'_>, u64), String> {
     };
     let whole = data.saturating_add(size as u64);
     if whole > left {
-        return Err(cut(whole));
+        return Err(Broken::Cut(whole, left));
     }
     Ok((Header { kind, misc, body }, whole))
 }

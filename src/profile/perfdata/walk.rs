@@ -1,6 +1,7 @@
 //! The records of one or several files, in turns: those of `perf record --threads` are a folder with a file for each
 //! thread that wrote.
 
+use super::broken::Broken;
 use super::compressed::Expander;
 use super::records::{Damage, Records, user};
 use crate::input::Input;
@@ -126,7 +127,7 @@ impl Rounds {
         expander: &mut Expander,
         take: Take<'_>,
         other: &mut dyn FnMut(&RawRecord<'_>),
-    ) -> std::result::Result<(), String> {
+    ) -> std::result::Result<(), Broken> {
         let sized = record.kind == user::COMPRESSED2;
         match record.kind {
             user::COMPRESSED | user::COMPRESSED2 => {
