@@ -10,7 +10,7 @@ use isa::flow::Memory as _;
 use pmu::records::format::SampleFormat;
 use profile::address_space::AddressSpaces;
 use profile::event::Event;
-use profile::files::{Gap, SearchPaths};
+use profile::files::{Gap, SearchPaths, Unreadable};
 use profile::hot::{Filter, Profile};
 use profile::module::{Module, ModuleKind};
 use profile::record::{Mapping, Record};
@@ -97,9 +97,9 @@ fn a_changed_or_missing_file_gives_no_names() {
     check(&with(None, "/etc/passwd/x"), Some(Gap::NoFile("/etc/passwd/x".into())));
     for (path, what) in [("/dev/zero", "device"), ("/", "folder")] {
         let why = format!("it is a {what}, not a regular file");
-        check(&with(None, path), Some(Gap::Unreadable(why)));
+        check(&with(None, path), Some(Gap::Unreadable(std::io::Error::other(why).into())));
     }
-    check(&with(None, "/etc/passwd"), Some(Gap::Unreadable("it is not an ELF file".into())));
+    check(&with(None, "/etc/passwd"), Some(Gap::Unreadable(Unreadable::NoElf)));
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(super) fn measured(
     };
     let bytes = match profile.code(block) {
         Ok(bytes) => bytes,
-        Err(gap) => return Ok(not(gap)),
+        Err(why) => return Ok(not(why.to_string())),
     };
     let decoded = match Block::decode(&bytes) {
         Ok(decoded) => decoded,

@@ -6,6 +6,7 @@ use crate::jitdump::{loads, open};
 use crate::module::{Module, ModuleKind};
 use crate::ranges::RangeMap;
 use std::cmp::Reverse;
+use std::fmt;
 use std::io::ErrorKind;
 
 impl AddressSpaces {
@@ -33,7 +34,7 @@ impl AddressSpaces {
             Ok(file) => file,
             // The perf map file may be there.
             Err(error) if error.kind() == ErrorKind::NotFound => return,
-            Err(error) => return self.unreadable(path, &error.to_string()),
+            Err(error) => return self.unreadable(path, error),
         };
         self.compiled.bytes += file.metadata().map_or(0, |found| found.len());
         if self.compiled.read >= MOST || self.compiled.bytes > MOST_BYTES {
@@ -41,11 +42,11 @@ impl AddressSpaces {
         }
         let (loads, has_clock) = match loads(file, MOST - self.compiled.read) {
             Ok(found) => found,
-            Err(reason) => return self.unreadable(path, &reason),
+            Err(reason) => return self.unreadable(path, reason),
         };
         self.compiled.read += loads.len();
         if self.compiled.read >= MOST {
-            self.unreadable(path, &format!("there are more than {MOST}"));
+            self.unreadable(path, format_args!("there are more than {MOST}"));
         }
         let module = self.modules.number(Module {
             path: path.to_owned(),
@@ -62,7 +63,7 @@ impl AddressSpaces {
         self.compiled.processes.insert(pid, process);
     }
 
-    fn unreadable(&mut self, path: &str, reason: &str) {
+    fn unreadable(&mut self, path: &str, reason: impl fmt::Display) {
         let note = format!("functions of {} are missing: {reason}", tma::text::name(path));
         // As many as a reader looks at.
         if self.compiled.notes.len() < 8 && !self.compiled.notes.contains(&note) {

@@ -151,7 +151,8 @@ impl State {
 
 /// Whether a file has this build-id.
 fn check(file: &File, build_id: &[u8]) -> Result<(), Failure> {
-    let layout = Layout::read(&ReadCache::new(file)).map_err(Failure::File)?;
+    let layout = Layout::read(&ReadCache::new(file));
+    let layout = layout.map_err(|why| Failure::File(why.to_string()))?;
     match layout.build_id.is_some_and(|own| same_id(&own, build_id)) {
         true => Ok(()),
         false => Err(Failure::File("it has another build-id".into())),

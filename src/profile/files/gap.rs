@@ -1,5 +1,6 @@
 //! Reasons why the code or symbols of a module are unavailable.
 
+use super::unreadable::Unreadable;
 use std::fmt;
 
 /// Why the code or symbols of a module are unavailable.
@@ -15,8 +16,8 @@ pub enum Gap {
     OtherKernel(String, String),
     /// The file here is for another processor: the recorded architecture.
     OtherProcessor(String),
-    /// It cannot be read as an ELF file: the reason.
-    Unreadable(String),
+    /// It cannot be read.
+    Unreadable(Unreadable),
     /// It has no code at the address.
     NoCode,
     /// No function of it is known at the address.

@@ -1,5 +1,6 @@
 //! What the loader reads of an ELF file: program headers, and the build-id in the notes.
 
+use super::unreadable::Unreadable;
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader as _, SectionHeader as _};
 use object::{Endianness, FileKind, ReadRef, elf};
 
@@ -47,15 +48,14 @@ impl Layout {
     /// Reads the headers of `data`.
     ///
     /// # Errors
-    /// The reason, in words, why it is no ELF file.
-    pub fn read<'data, R: ReadRef<'data>>(data: R) -> Result<Self, String> {
-        let kind = FileKind::parse(data).map_err(|_| "it is not an ELF file".to_owned())?;
-        let layout = match kind {
-            FileKind::Elf32 => read::<elf::FileHeader32<Endianness>, R>(data),
-            FileKind::Elf64 => read::<elf::FileHeader64<Endianness>, R>(data),
-            _ => return Err("it is not an ELF file".to_owned()),
-        };
-        layout.map_err(|error| error.to_string())
+    /// It is no ELF file, or a damaged one.
+    pub fn read<'data, R: ReadRef<'data>>(data: R) -> Result<Self, Unreadable> {
+        let kind = FileKind::parse(data).map_err(|_| Unreadable::NoElf)?;
+        match kind {
+            FileKind::Elf32 => Ok(read::<elf::FileHeader32<Endianness>, R>(data)?),
+            FileKind::Elf64 => Ok(read::<elf::FileHeader64<Endianness>, R>(data)?),
+            _ => Err(Unreadable::NoElf),
+        }
     }
 
     /// Whether this file's programs run where `uname -m` is `architecture`; true for architectures

@@ -42,7 +42,7 @@ pub(crate) fn locate(search: &SearchPaths, module: &Module) -> Result<Found, Gap
             Ok(file) => file,
             Err(error) => {
                 if error.kind() == io::ErrorKind::InvalidInput {
-                    gap = worse(gap, Gap::Unreadable(error.to_string()));
+                    gap = worse(gap, Gap::Unreadable(error.into()));
                 }
                 continue;
             }

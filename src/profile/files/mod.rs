@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `search` | [`SearchPaths`]: folders to search, and caches of files by build-id |
 //! | `debuginfod`, `request`, `http` | files from servers |
-//! | `gap` | [`Gap`]: why a module is unavailable |
+//! | `gap`, `unreadable` | [`Gap`]: why a module is unavailable |
 //! | `build_id` | comparing build-ids |
 //! | `layout` | program headers: file offset ↔ address |
 //! | `locate` | the file of a module |
@@ -28,6 +28,7 @@ mod placed;
 mod reading;
 mod request;
 mod search;
+mod unreadable;
 
 pub(crate) use build_id::{hexadecimal, same_id};
 pub use debuginfod::Debuginfod;
@@ -41,3 +42,4 @@ pub use placed::Program;
 pub(crate) use reading::Files;
 pub use request::Limits;
 pub use search::{Cache, SearchPaths};
+pub use unreadable::Unreadable;

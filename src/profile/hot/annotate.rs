@@ -4,6 +4,7 @@ use super::code::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
 use super::function::HotFunction;
 use super::profile::Profile;
 use super::tally::Tally;
+use super::unavailable::Unavailable;
 use crate::module::ModuleKind;
 use isa::flow::{BasicBlock, Edge, Flow, flow};
 
@@ -67,27 +68,25 @@ impl Profile {
     /// The bytes of a block.
     ///
     /// # Errors
-    /// The reason why its program cannot be read.
-    pub fn code(&mut self, block: &HotBlock) -> Result<Vec<u8>, String> {
+    /// Its program cannot be read.
+    pub fn code(&mut self, block: &HotBlock) -> Result<Vec<u8>, Unavailable> {
         let module = self.keys.get(block.function).map(|key| key.0);
         let module = module.and_then(|m| self.spaces.modules.all.get(m));
-        let module = module.ok_or_else(|| "no mapping is known at its address".to_owned())?;
-        self.symbols.code(module, block.start, block.end).map_err(|gap| gap.to_string())
+        let module = module.ok_or(Unavailable::NoMapping)?;
+        Ok(self.symbols.code(module, block.start, block.end)?)
     }
 
     /// The file of a block of user code, and the offset of `address` in it.
     ///
     /// # Errors
-    /// The reason why it has none.
-    pub fn offset(&mut self, block: &HotBlock, address: u64) -> Result<(String, u64), String> {
+    /// It has none.
+    pub fn offset(&mut self, block: &HotBlock, address: u64) -> Result<(String, u64), Unavailable> {
         let number = self.keys.get(block.function).map_or(usize::MAX, |key| key.0);
         let module = self.spaces.modules.all.get(number).filter(|m| m.kind == ModuleKind::File);
-        let Some(path) = module.map(|m| m.path.clone()) else {
-            return Err("its code is in the kernel or in anonymous memory".to_owned());
-        };
+        let path = module.map(|m| m.path.clone()).ok_or(Unavailable::NoFile)?;
         match self.spaces.offset_of(number, address) {
             Some(offset) => Ok((path, offset)),
-            None => Err(format!("{path} cannot be read")),
+            None => Err(Unavailable::Unread(path)),
         }
     }
 
@@ -99,18 +98,22 @@ impl Profile {
         Some(flow.blocks.get(flow.loops.get(innermost)?.head)?.start)
     }
 
-    pub(super) fn flow(&mut self, index: usize, function: &HotFunction) -> Result<Flow, String> {
+    pub(super) fn flow(
+        &mut self,
+        index: usize,
+        function: &HotFunction,
+    ) -> Result<Flow, Unavailable> {
         if let Some(gap) = &function.gap {
-            return Err(gap.to_string());
+            return Err(gap.clone().into());
         }
         let (module, _) = self.keys[index];
         let module_of = &self.spaces.modules.all[module];
         let (start, end) = (function.start, function.end);
         if end <= start || end - start > LONGEST {
-            return Err(format!("its symbol is {} bytes long", end.saturating_sub(start)));
+            return Err(Unavailable::Length(end.saturating_sub(start)));
         }
-        let code = self.symbols.code(module_of, start, end).map_err(|gap| gap.to_string())?;
-        let image = self.symbols.image(module_of).map_err(|gap| gap.to_string())?;
+        let code = self.symbols.code(module_of, start, end)?;
+        let image = self.symbols.image(module_of)?;
         let targets = self.gathered.targets.get(&module);
         let targets: Vec<u64> =
             targets.map(|t| t.range(start..end).copied().collect()).unwrap_or_default();

@@ -15,6 +15,7 @@
 //! | `call_tree` | callers and callees of a function as trees |
 //! | `callers` | call chains: callers of a function, all stacks |
 //! | `unwound` | callers by unwind tables and a copy of the stack |
+//! | `unavailable` | why some code is unavailable |
 //! | `lined` | call stacks with source lines |
 //! | `inlined` | the functions at each place of a call chain |
 //! | `events` | recordings of several events: the share of each in some code |
@@ -50,6 +51,7 @@ mod skid;
 mod tally;
 mod threads;
 mod timeline;
+mod unavailable;
 mod unwound;
 mod within;
 
@@ -69,4 +71,5 @@ pub use skid::Skid;
 pub use tally::half_width;
 pub use threads::{Overview, Thread, overview};
 pub use timeline::Timeline;
+pub use unavailable::Unavailable;
 pub use within::{ByRegion, RegionKey, RegionSamples, Stay, Within};

@@ -1,6 +1,7 @@
 //! Which code is at an address of a process at a time.
 
 use super::read::{Entry, each};
+use crate::files::Unreadable;
 use crate::input::Input;
 use std::collections::HashMap;
 use std::fs::File;
@@ -19,9 +20,9 @@ pub(crate) struct Load {
 /// Code that was moved or loaded, at most `most` times, in order of time, and whether those are `CLOCK_MONOTONIC`'s.
 ///
 /// # Errors
-/// The reason, in words, why it is no jitdump that can be read.
-pub(crate) fn loads(file: File, most: usize) -> Result<(Vec<Load>, bool), String> {
-    let input = Input::of_file(file).map_err(|error| error.to_string())?;
+/// Why it is no jitdump that can be read.
+pub(crate) fn loads(file: File, most: usize) -> Result<(Vec<Load>, bool), Unreadable> {
+    let input = Input::of_file(file)?;
     let mut all: Vec<Load> = Vec::new();
     // Where the code at an address is in the file.
     let mut at: HashMap<u64, u64> = HashMap::new();

@@ -1,6 +1,7 @@
 //! The code of a jitdump: names, source lines, bytes.
 
 use super::read::{Entry, each, header, lines};
+use crate::files::Unreadable;
 use crate::input::Input;
 use std::collections::HashMap;
 use std::fs::File;
@@ -42,9 +43,9 @@ impl JitProgram {
     /// Functions, and what else is known of them.
     ///
     /// # Errors
-    /// The reason, in words, why it is no jitdump that can be read.
-    pub fn read(file: File) -> Result<(Vec<Function>, Self), String> {
-        let input = Input::of_file(file).map_err(|error| error.to_string())?;
+    /// Why it is no jitdump that can be read.
+    pub fn read(file: File) -> Result<(Vec<Function>, Self), Unreadable> {
+        let input = Input::of_file(file)?;
         let mut reading = Reading::default();
         each(&input, &mut |entry| reading.take(entry))?;
         Ok(reading.finish())
@@ -62,12 +63,12 @@ impl JitProgram {
 /// An ELF file whose only segment is a whole jitdump, each byte at the address of its offset.
 ///
 /// # Errors
-/// The reason, in words: it is too large to be kept, or cannot be read.
-pub(crate) fn elf(file: File) -> Result<Vec<u8>, String> {
-    let input = Input::of_file(file).map_err(|error| error.to_string())?;
+/// It is too large to be kept, or cannot be read.
+pub(crate) fn elf(file: File) -> Result<Vec<u8>, Unreadable> {
+    let input = Input::of_file(file)?;
     let size = input.length();
     if size > LONGEST_TEXT {
-        return Err(format!("it has more than {} MiB", LONGEST_TEXT >> 20));
+        return Err(Unreadable::Megabytes(LONGEST_TEXT >> 20));
     }
     let (header, _) = header(&input)?;
     // ELF gABI: 64 bits, little-endian; ET_DYN, machine, version; the program header follows the file header.
@@ -80,7 +81,7 @@ pub(crate) fn elf(file: File) -> Result<Vec<u8>, String> {
     // PT_LOAD, readable and executable; offset, address, physical address, sizes, alignment.
     bytes.extend([1_u32, 5].iter().flat_map(|half| half.to_le_bytes()));
     bytes.extend([HEADERS, 0, 0, size, size, 1].iter().flat_map(|word| word.to_le_bytes()));
-    bytes.extend(input.part(0..size).map_err(|error| error.to_string())?);
+    bytes.extend(input.part(0..size)?);
     Ok(bytes)
 }
 

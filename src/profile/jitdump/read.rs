@@ -1,5 +1,6 @@
 //! The entries of a jitdump. Whatever a damaged one claims, as much memory is taken as one entry has bytes.
 
+use crate::files::Unreadable;
 use crate::input::Input;
 use tma::files::LONGEST_PROGRAM;
 
@@ -45,20 +46,20 @@ pub(super) struct Header {
 /// Reads the header.
 ///
 /// # Errors
-/// The reason, in words, why it is no jitdump that can be read.
-pub(super) fn header(input: &Input) -> Result<(Header, u64), String> {
+/// Why it is no jitdump that can be read.
+pub(super) fn header(input: &Input) -> Result<(Header, u64), Unreadable> {
     if input.length() > LONGEST_PROGRAM {
-        return Err(format!("it has more than {} GiB", LONGEST_PROGRAM >> 30));
+        return Err(Unreadable::Gigabytes(LONGEST_PROGRAM >> 30));
     }
-    let head = input.part(0..HEADER).map_err(|error| error.to_string())?;
-    let word = |at| half(&head, at).ok_or("it is shorter than the header of a jitdump");
+    let head = input.part(0..HEADER)?;
+    let word = |at| half(&head, at).ok_or(Unreadable::Short);
     match word(0)? {
         MAGIC => {}
-        other if other == MAGIC.swap_bytes() => return Err("it is of a big-endian machine".into()),
-        _ => return Err("it is not a jitdump".into()),
+        other if other == MAGIC.swap_bytes() => return Err(Unreadable::BigEndian),
+        _ => return Err(Unreadable::NoDump),
     }
     let (size, machine) = (u64::from(word(8)?), word(12)? as u16);
-    let flags = long(&head, 32).ok_or("it is shorter than the header of a jitdump")?;
+    let flags = long(&head, 32).ok_or(Unreadable::Short)?;
     Ok((Header { machine, is_monotonic: flags & 1 == 0 }, size.max(HEADER)))
 }
 
@@ -67,13 +68,10 @@ pub(super) fn header(input: &Input) -> Result<(Header, u64), String> {
 ///
 /// # Errors
 /// As [`header`]; the disk fails.
-pub(super) fn each(input: &Input, visit: &mut dyn FnMut(Entry<'_>)) -> Result<Header, String> {
+pub(super) fn each(input: &Input, visit: &mut dyn FnMut(Entry<'_>)) -> Result<Header, Unreadable> {
     let (header, mut at) = header(input)?;
     for _ in 0..MOST {
-        let read = |size: u64| {
-            let end = at.saturating_add(size);
-            input.part(at..end).map_err(|error| error.to_string())
-        };
+        let read = |size: u64| input.part(at..at.saturating_add(size));
         let head = read(NAME_AT as u64)?;
         let (Some(kind), Some(size)) = (half(&head, 0), half(&head, 4).map(u64::from)) else {
             break;

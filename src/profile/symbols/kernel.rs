@@ -2,7 +2,7 @@
 
 use super::origin::Origin;
 use super::table::{Binding, CodeRange, Symbol, Table};
-use crate::files::{Gap, hexadecimal, same_id};
+use crate::files::{Gap, Unreadable, hexadecimal, same_id};
 use crate::module::{Module, ModuleKind};
 use pmu::machine::Root;
 use std::fs;
@@ -46,10 +46,7 @@ impl Kernel {
     pub fn of(text: &str) -> Result<Self, Gap> {
         let mut symbols: Vec<KernelSymbol> = text.lines().filter_map(line).collect();
         if symbols.iter().all(|symbol| symbol.address == 0) {
-            return Err(Gap::Unreadable(
-                "the addresses in /proc/kallsyms are hidden; root, or kernel.kptr_restrict=0, shows them"
-                    .into(),
-            ));
+            return Err(Gap::Unreadable(Unreadable::Hidden));
         }
         symbols.sort_by_key(|symbol| symbol.address);
         Ok(Self { symbols })
@@ -100,7 +97,7 @@ impl Kernel {
     fn shift(&self, module: &Module, root: &Root, this_boot: bool) -> Result<u64, Gap> {
         let moved = |recorded: u64, now: Option<u64>| match now {
             Some(now) => Ok(now.wrapping_sub(recorded)),
-            None => Err(Gap::Unreadable("it is not loaded in the running kernel".into())),
+            None => Err(Gap::Unreadable(Unreadable::NotLoaded)),
         };
         match &module.reference {
             Some((symbol, recorded)) if module.kind == ModuleKind::Kernel => {
@@ -108,9 +105,7 @@ impl Kernel {
             }
             Some((_, recorded)) => moved(*recorded, loaded_at(&module_name(&module.path), root)),
             None if this_boot => Ok(0),
-            None => {
-                Err(Gap::Unreadable("the recording lacks the kernel's address in memory".into()))
-            }
+            None => Err(Gap::Unreadable(Unreadable::NoReference)),
         }
     }
 

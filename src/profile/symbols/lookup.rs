@@ -8,7 +8,7 @@ use super::origin::Origin;
 use super::program::{Program, ProgramImage};
 use super::source_point::SourcePoint;
 use super::table::Table;
-use crate::files::{Files, Gap, SearchPaths};
+use crate::files::{Files, Gap, SearchPaths, Unreadable};
 use crate::jitdump::JitProgram;
 use crate::module::Module;
 use crate::module::ModuleAddress;
@@ -201,7 +201,7 @@ impl Symbols {
         let loaded = self.loaded(module);
         let gap = loaded.gap.clone();
         match loaded.program.as_mut() {
-            Some(program) => program.image().map_err(|why| Gap::Unreadable(why.to_string())),
+            Some(program) => program.image().map_err(|why| Gap::Unreadable(Unreadable::Image(why))),
             None => Err(gap.unwrap_or_else(|| Gap::NoFile(module.path.clone()))),
         }
     }

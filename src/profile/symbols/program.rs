@@ -46,10 +46,10 @@ impl Program {
     /// Its functions.
     ///
     /// # Errors
-    /// The reason, in words, why its sections cannot be read.
-    pub fn table(&mut self, files: &Files) -> Result<Table, String> {
+    /// Its sections cannot be read.
+    pub fn table(&mut self, files: &Files) -> object::Result<Table> {
         let data = Arc::clone(&self.data);
-        let file = object::File::parse(&**data).map_err(|error| error.to_string())?;
+        let file = object::File::parse(&**data)?;
         let debug = if file.symbol_table().is_none() { self.debug(files, &file) } else { None };
         let is_bare = file.symbol_table().is_none() && debug.is_none();
         let debug = debug.as_ref().and_then(|data| object::File::parse(&***data).ok());

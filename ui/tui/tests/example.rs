@@ -93,7 +93,7 @@ pub fn hot() -> Summary {
         function("fill", "matmul", 0.015, Some(9)),
         function("[kernel] clear_page", "[kernel]", 0.005, None),
     ];
-    functions[4].gap = Some(Gap::Unreadable("it is the kernel's".into()));
+    functions[4].gap = Some(Gap::Unreadable(std::io::Error::other("it is the kernel's").into()));
     Summary {
         functions,
         event: "cpu-clock".into(),

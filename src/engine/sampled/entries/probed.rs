@@ -117,7 +117,7 @@ fn not_counted(why: impl Display) -> String {
 
 /// The function of a block, in its file.
 fn function(profile: &mut Profile, block: &HotBlock) -> std::result::Result<Wanted, String> {
-    let (path, _) = profile.offset(block, block.start)?;
+    let (path, _) = profile.offset(block, block.start).map_err(|why| why.to_string())?;
     let function = profile.functions.get(block.function).ok_or("it has no function")?;
     Ok(Wanted { path: path.into(), range: function.start..function.end })
 }

@@ -5,7 +5,7 @@ use super::super::kernel::{self, Kernel};
 use super::super::program::Program;
 use super::super::table::Table;
 use super::{LoadedModule, Symbols};
-use crate::files::{Gap, Layout, Part, Place, hexadecimal, locate, same_id};
+use crate::files::{Gap, Layout, Part, Place, Unreadable, hexadecimal, locate, same_id};
 use crate::jitdump::{self, JitProgram, owned};
 use crate::module::{Module, ModuleKind};
 use std::fs::File;
@@ -42,7 +42,7 @@ impl Symbols {
         }
         match self.files.read(&found.file) {
             Ok(data) => self.load_program(module, Program::new(data, found.place, found.layout)),
-            Err(error) => LoadedModule::without(Gap::Unreadable(error.to_string())),
+            Err(error) => LoadedModule::without(Gap::Unreadable(error.into())),
         }
     }
 
@@ -52,7 +52,7 @@ impl Symbols {
                 let table = table.of_file(module.name());
                 LoadedModule { table, program: Some(program), ..LoadedModule::default() }
             }
-            Err(reason) => LoadedModule::without(Gap::Unreadable(reason)),
+            Err(error) => LoadedModule::without(Gap::Unreadable(error.into())),
         }
     }
 
@@ -136,7 +136,9 @@ impl Symbols {
             match owned(pid, &Path::new("/").join(&inside)) {
                 Ok(file) => found.push(file),
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => gap = Gap::Unreadable(format!("/{inside}: {error}")),
+                Err(error) => {
+                    gap = Gap::Unreadable(Unreadable::Map(format!("/{inside}"), error.into()));
+                }
             }
         }
         for file in found {
@@ -146,7 +148,7 @@ impl Symbols {
                 Ok(text) => {
                     return LoadedModule { table: jit::parse(&text), ..LoadedModule::default() };
                 }
-                Err(error) => gap = Gap::Unreadable(error.to_string()),
+                Err(error) => gap = Gap::Unreadable(error.into()),
             }
         }
         LoadedModule::without(gap)
@@ -155,10 +157,7 @@ impl Symbols {
     /// Code, names and lines of a jitdump.
     fn load_dump(&self, module: &Module) -> LoadedModule {
         let pid = module.pid.unwrap_or(u32::MAX);
-        let file = || {
-            let file = jitdump::open(&self.files.search, &module.path, pid);
-            file.map_err(|error| error.to_string())
-        };
+        let file = || Ok::<_, Unreadable>(jitdump::open(&self.files.search, &module.path, pid)?);
         let (functions, lines) = match file().and_then(JitProgram::read) {
             Ok(found) => found,
             Err(reason) => return LoadedModule::without(Gap::Unreadable(reason)),
