@@ -87,6 +87,7 @@ mod values;
 
 pub use closed_loop::can_be_moved;
 pub use counters::Pmu;
+pub use harness::immovable::Immovable;
 pub use layers::{Layer, Layers};
 pub use measurement::bound_names;
 pub use measurement::{
@@ -101,4 +102,4 @@ pub use repeat::Repeat;
 pub use selftest::check as check_self_test;
 pub use settings::{MeasuredOn, Settings};
 pub use timing::copies::MAX_COPIES;
-pub use values::{Init, LoopPath, Snapshot, Values};
+pub use values::{Init, LoopPath, NoPath, Snapshot, Values};

@@ -108,7 +108,7 @@ impl Measurer {
         let mut measurement = self.measurer.measure(block)?;
         let path = self.whole_loop.as_ref().filter(|one| one.is_whole_at(block)).map(|one| {
             let path = one.main_path()?;
-            Block::decode(&path.body).map_err(|e| e.to_string())
+            Ok::<_, bench::NoPath>(Block::decode(&path.body)?)
         });
         let path = path.transpose();
         if let Err(why) = path {

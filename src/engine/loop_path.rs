@@ -1,6 +1,6 @@
 //! The path that most iterations of a captured loop take: its instructions, and the same as one block.
 
-use bench::LoopPath;
+use bench::{LoopPath, NoPath};
 use iced_x86::FlowControl;
 use isa::code::{Block, Inst, text};
 use probe::capture::{Branch, End, Walk};
@@ -18,8 +18,8 @@ pub fn most_frequent(
     walk: &Walk,
     head: u64,
     code: &[(u64, Vec<u8>)],
-) -> std::result::Result<LoopPath, String> {
-    let instructions = decoded(code).map_err(|e| e.to_string())?;
+) -> std::result::Result<LoopPath, NoPath> {
+    let instructions = decoded(code)?;
     let mut counts: HashMap<u32, (usize, Vec<u64>)> = HashMap::new();
     let mut all = 0;
     for number in &walk.sequence {
@@ -32,7 +32,7 @@ pub fn most_frequent(
         all += 1;
     }
     let most = counts.into_values().max_by_key(|(count, addresses)| (*count, addresses.len()));
-    let (count, addresses) = most.ok_or("no whole iteration was followed")?;
+    let (count, addresses) = most.ok_or(NoPath::NoIteration)?;
     let path: Vec<(u64, &Inst)> =
         addresses.iter().filter_map(|at| Some((*at, instructions.get(at)?))).collect();
     let body = body(&path, head)?;
@@ -127,7 +127,7 @@ fn follow(code: &HashMap<u64, Inst>, head: u64, branches: &[Branch]) -> Option<V
 }
 
 /// The path without its jumps, as one block at the address of the loop: `[rip+x]` accesses what it does there.
-pub(crate) fn body(path: &[(u64, &Inst)], head: u64) -> std::result::Result<Vec<u8>, String> {
+pub(crate) fn body(path: &[(u64, &Inst)], head: u64) -> std::result::Result<Vec<u8>, NoPath> {
     let mut bytes = Vec::new();
     for (at, inst) in path {
         if inst.decoded.is_jcc_short_or_near() || inst.decoded.is_jmp_short_or_near() {
@@ -139,14 +139,13 @@ pub(crate) fn body(path: &[(u64, &Inst)], head: u64) -> std::result::Result<Vec<
             let target = range_start.wrapping_add(inst.decoded.ip_rel_memory_address());
             let end = head.wrapping_add((bytes.len() + own.len()) as u64);
             let distance = target.wrapping_sub(end) as i64;
-            let short =
-                i32::try_from(distance).map_err(|_| "its data are too far away".to_owned())?;
+            let short = i32::try_from(distance).map_err(|_| NoPath::FarData)?;
             own[field..field + 4].copy_from_slice(&short.to_le_bytes());
         }
         bytes.extend(own);
     }
     if bytes.is_empty() {
-        return Err("it has only jumps".to_owned());
+        return Err(NoPath::OnlyJumps);
     }
     Ok(bytes)
 }

@@ -7,8 +7,10 @@
 //! | `mixes` | unfused single-µop instructions that fill every issue slot |
 
 pub mod mixes;
+mod no_ratio;
 mod sentinel;
 mod tsc;
 
+pub use no_ratio::NoRatio;
 pub use sentinel::Sentinel;
 pub use tsc::{CHAINS, Calibration, Places, SentinelRun, TscClock, step};

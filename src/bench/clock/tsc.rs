@@ -20,6 +20,7 @@
 //! is learned, within limits ([`super::Sentinel`]).
 
 use super::mixes::{self, Mix};
+use super::no_ratio::NoRatio;
 use crate::harness::emitter::{Emitter, RCX};
 use crate::sandbox::layout::{self as at, context};
 use crate::sandbox::return_offset;
@@ -223,20 +224,20 @@ impl TscClock {
         if error.is_finite() { error.abs() } else { 0.0 }
     }
 
-    /// Core cycles per tick while the rounds ran, or why that is not known.
+    /// Core cycles per tick while the rounds ran.
     ///
     /// # Errors
-    /// A reason, without a full stop.
-    pub fn cycles_per_tick(rounds: &[Calibration]) -> Result<f64, String> {
+    /// It is not known.
+    pub fn cycles_per_tick(rounds: &[Calibration]) -> Result<f64, NoRatio> {
         if rounds.is_empty() {
-            return Err("the clock changed all the time".to_owned());
+            return Err(NoRatio::Changing);
         }
         let usual = |get: &dyn Fn(&Calibration) -> f64| {
             trimmed_mean(&rounds.iter().map(get).collect::<Vec<_>>())
         };
         let ticks = usual(&|r| r.add.0) - usual(&|r| r.add.1);
         if !(ticks.is_finite() && ticks > 0.0) {
-            return Err("the time-stamp counter did not advance".to_owned());
+            return Err(NoRatio::Stopped);
         }
         let ratio = Self::add_cycles() / ticks;
         let pairs: Vec<(f64, f64)> = rounds.iter().filter_map(|r| r.multiply).collect();
@@ -246,15 +247,10 @@ impl TscClock {
             let other = Self::multiply_cycles() / median(&ticks);
             let apart = (other / ratio - 1.0).abs();
             if !apart.is_finite() {
-                return Err(
-                    "the multiply chain took no time: the clock may have changed".to_owned()
-                );
+                return Err(NoRatio::NoTime);
             }
             if apart > AGREE {
-                return Err(format!(
-                    "the two calibration chains disagree by {:.1} %: the clock may have changed",
-                    apart * 100.0
-                ));
+                return Err(NoRatio::Apart(apart));
             }
         }
         Ok(ratio)

@@ -16,6 +16,7 @@ mod timed;
 use super::leave_early::Bounded;
 use crate::Snapshot;
 use crate::checks::Footprint;
+use crate::harness::immovable::Immovable;
 use crate::harness::program::Program;
 use crate::harness::region::Region;
 use crate::harness::relaid::{counted, moved};
@@ -40,6 +41,8 @@ pub(super) enum Unfit {
     Unlike,
     /// A register does not end it as planned.
     Overran,
+    /// Its code cannot be moved.
+    Immovable(Immovable),
     /// Any other reason: none decides which execution is tried next.
     Other(String),
 }
@@ -49,8 +52,15 @@ impl fmt::Display for Unfit {
         f.write_str(match self {
             Self::Unlike => "it does not end as in the program",
             Self::Overran => "it does not end where its registers say",
+            Self::Immovable(why) => return why.fmt(f),
             Self::Other(text) => text,
         })
+    }
+}
+
+impl From<Immovable> for Unfit {
+    fn from(why: Immovable) -> Self {
+        Self::Immovable(why)
     }
 }
 
@@ -197,7 +207,7 @@ impl Captured {
 ///
 /// # Errors
 /// Why it cannot.
-pub fn can_be_moved(code: &[(u64, Vec<u8>)], entry: u64) -> std::result::Result<(), String> {
+pub fn can_be_moved(code: &[(u64, Vec<u8>)], entry: u64) -> std::result::Result<(), Immovable> {
     moved(code, entry).map(|_| ())
 }
 

@@ -8,6 +8,7 @@ use crate::measurement::{Assumption, Closed, LOOP, Line, Measurement, Outcome, S
 use crate::plausibility::{is_above, plausible, ruled_out, too_few, width};
 use crate::results::conclude;
 use crate::timer::Timer;
+use crate::values::NoPath;
 use isa::code::Block;
 use std::collections::HashMap;
 use tma::Result;
@@ -93,7 +94,7 @@ impl Timer {
         }
         let mut checked = plausible(&bounds, &throughput, closed.iterations);
         if let (Outcome::Unchecked, Some(Err(why))) = (checked.outcome, self.main_path(block)) {
-            checked.how = why;
+            checked.how = why.to_string();
         }
         measurement.assumptions.push(checked);
         for bound in &mut bounds {
@@ -107,12 +108,9 @@ impl Timer {
 impl Timer {
     /// Of a loop of several blocks that starts with `block`: the block of the path that nearly all iterations
     /// take, and their share, or why there is none.
-    fn main_path(&self, block: &Block) -> Option<std::result::Result<(Block, f64), String>> {
+    fn main_path(&self, block: &Block) -> Option<std::result::Result<(Block, f64), NoPath>> {
         let snapshot = self.options.snapshot.as_ref().filter(|one| one.is_whole_at(block))?;
-        Some(snapshot.main_path().and_then(|path| {
-            let body = Block::decode(&path.body).map_err(|e| e.to_string())?;
-            Ok((body, path.share))
-        }))
+        Some(snapshot.main_path().and_then(|path| Ok((Block::decode(&path.body)?, path.share))))
     }
 
     /// Lists the path of most iterations of a loop of several blocks as its code.

@@ -37,10 +37,10 @@ impl PmuClock {
     ///
     /// # Errors
     /// Why not.
-    pub fn try_on(&mut self, process: i32) -> std::result::Result<(), String> {
+    pub fn try_on(&mut self, process: i32) -> std::result::Result<(), Stop> {
         let opened = self.counting.open(process, &[self.cycles]);
         self.counting.close();
-        opened.map_err(|refused| Stop::Refused(refused).to_string())
+        opened.map_err(Stop::Refused)
     }
 
     /// Differences of one placement: those that had the core for themselves.
@@ -195,7 +195,7 @@ mod tests {
         let absent = std::collections::BTreeSet::from([0x3c]);
         let scripted = Scripted::new(Script { absent, ..Script::default() });
         let mut clock = PmuClock::new(Box::new(scripted), CYCLES);
-        let why = clock.try_on(1).expect_err("refused");
+        let why = clock.try_on(1).expect_err("refused").to_string();
         assert!(why.contains("refuses the event (no such file"), "{why}");
     }
 }

@@ -3,7 +3,7 @@
 use super::count::{Counted, count};
 use super::counter::Effort;
 use super::pmu_clock::PmuClock;
-use super::{FormRuns, PerfCounting, SoftwareCounts, SoftwareEvents, check_with_counts};
+use super::{FormRuns, PerfCounting, SoftwareCounts, SoftwareEvents, Stop, check_with_counts};
 use crate::clock::TscClock;
 use crate::counters::{CorePmu, Pmu};
 use crate::measurement::{Hierarchy, Measurement, Outcome};
@@ -11,17 +11,43 @@ use crate::options::{ClockSource, Options};
 use crate::runner::Runner;
 use crate::timing::clock_source::Clock;
 use crate::timing::measure::Form;
+use std::fmt;
 use std::sync::Arc;
 use tma::{Error, Result};
 
 /// Repetitions of each group: by default, and with more passes than that.
 const REPETITIONS: (usize, usize) = (8, 16);
 
+/// Why a PMU counts nothing of a block.
+#[derive(Debug, Clone)]
+enum NoCounts {
+    /// There is none that could be used, for this reason.
+    NoPmu(String),
+    /// It does not count the worker.
+    Refused(Stop),
+    /// Counts are not asked for.
+    Unrequested,
+    /// The block did not run to its end.
+    Ended,
+}
+
+impl fmt::Display for NoCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoPmu(why) => why,
+            Self::Refused(why) => {
+                return write!(f, "the core PMU does not count the worker: {why}");
+            }
+            Self::Unrequested => "not requested",
+            Self::Ended => "the block did not run to its end while it was counted",
+        })
+    }
+}
+
 /// The clock, the core PMU and the software events of a measurer.
 pub struct Source {
     clock: Box<dyn Clock>,
-    core: Option<Arc<CorePmu>>,
-    why_not: String,
+    core: std::result::Result<Arc<CorePmu>, NoCounts>,
     selected: bool,
     software_events: Option<SoftwareEvents>,
     software_counts: SoftwareCounts,
@@ -30,19 +56,12 @@ pub struct Source {
 impl Source {
     /// The source that `options` ask for, not tried yet.
     pub fn new(options: &Options) -> Self {
-        let (core, why_not) = match &options.pmu {
-            Pmu::Present(core) => (Some(core.clone()), String::new()),
-            Pmu::Absent(why) => (None, why.clone()),
+        let core = match &options.pmu {
+            Pmu::Present(core) => Ok(core.clone()),
+            Pmu::Absent(why) => Err(NoCounts::NoPmu(why.clone())),
         };
         let (software_events, software_counts) = (None, SoftwareCounts::default());
-        Self {
-            clock: Box::new(TscClock),
-            core,
-            why_not,
-            selected: false,
-            software_events,
-            software_counts,
-        }
+        Self { clock: Box::new(TscClock), core, selected: false, software_events, software_counts }
     }
 
     /// The processor to measure on; on hybrids, one of the kind that the PMU counts.
@@ -69,21 +88,18 @@ impl Source {
         self.selected = true;
         // The PMU clock needs the difference of two runs.
         let wanted = options.clock != ClockSource::Tsc && options.two_factors;
-        if let Some(core) = &self.core {
+        if let Ok(core) = &self.core {
             let mut clock = PmuClock::new(Box::new(PerfCounting::default()), core.cycles);
             match clock.try_on(runner.worker()?.process()) {
                 Ok(()) if wanted => self.clock = Box::new(clock),
                 Ok(()) => {}
-                Err(why) => {
-                    self.core = None;
-                    self.why_not = format!("the core PMU does not count the worker: {why}");
-                }
+                Err(why) => self.core = Err(NoCounts::Refused(why)),
             }
         }
-        if options.clock == ClockSource::Pmu && self.core.is_none() {
+        if let (ClockSource::Pmu, Err(why)) = (options.clock, &self.core) {
             self.selected = false;
             return Err(Error::not_possible("core cycles cannot be counted here")
-                .because(&self.why_not)
+                .because(why)
                 .hint("see `tdtool doctor`, or use --clock tsc, which needs no PMU"));
         }
         Ok(())
@@ -142,9 +158,9 @@ impl Source {
             contention.how = "not checked: the sentinel is disabled".to_owned();
         }
         let counted = match (&self.core, options.counts) {
-            (Some(core), true) => Self::count(core, runner, form, options)?,
-            (Some(_), false) => Err("not requested".to_owned()),
-            (None, _) => Err(self.why_not.clone()),
+            (Ok(core), true) => Self::count(core, runner, form, options)?,
+            (Ok(_), false) => Err(NoCounts::Unrequested),
+            (Err(why), _) => Err(why.clone()),
         };
         match counted {
             Ok(counted) => {
@@ -157,7 +173,8 @@ impl Source {
                 measurement.misses = counted.misses;
             }
             Err(why) => {
-                measurement.hierarchy = Hierarchy::not_measured(&why, &options.core.level_1())
+                measurement.hierarchy =
+                    Hierarchy::not_measured(&why.to_string(), &options.core.level_1())
             }
         }
         Ok(())
@@ -168,13 +185,13 @@ impl Source {
         runner: &mut Runner,
         form: &Form,
         options: &Options,
-    ) -> Result<std::result::Result<Counted, String>> {
+    ) -> Result<std::result::Result<Counted, NoCounts>> {
         let thorough = options.passes > Options::default().passes;
         let repetitions = if thorough { REPETITIONS.1 } else { REPETITIONS.0 };
         let effort = Effort { repetitions, sentinel: options.sentinel };
         Ok(match FormRuns::new(runner, form, options.sentinel)? {
             Ok(mut runs) => Ok(count(core, &mut runs, &mut PerfCounting::default(), effort)?),
-            Err(_) => Err("the block did not run to its end while it was counted".to_owned()),
+            Err(_) => Err(NoCounts::Ended),
         })
     }
 }

@@ -7,6 +7,7 @@ use crate::Values;
 use iced_x86::{Encoder, Instruction, OpKind};
 use isa::code::{Block, Inst};
 use isa::effects::{Access, ArchReg, Effects};
+use std::fmt;
 
 /// Most instructions of the variant.
 const MAX_INSTRUCTIONS: usize = 400;
@@ -27,6 +28,33 @@ const WIDEST: i64 = 2048;
 const LOAD_DISTANCE: i64 = 1 << 20;
 /// Steps from copy to copy are multiples of a cache line.
 const LINE: i64 = 64;
+
+/// Why the variant cannot be built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoVariant {
+    /// The block does not store.
+    NoStore,
+    /// Its accesses are too far apart.
+    Apart,
+    /// An address cannot be changed.
+    FixedAddress,
+    /// What was built cannot be decoded.
+    Undecodable,
+    /// An access has an implicit address.
+    Implicit,
+}
+
+impl fmt::Display for NoVariant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoStore => "the block does not store",
+            Self::Apart => "its accesses are too far apart",
+            Self::FixedAddress => "an address cannot be changed",
+            Self::Undecodable => "the variant cannot be decoded",
+            Self::Implicit => "an access has an implicit address (stack, string)",
+        })
+    }
+}
 
 /// An explicit memory operand.
 struct Operand {
@@ -52,7 +80,7 @@ pub fn disjoint_memory(
     effects: &[Effects],
     values: &Values,
     before: &[u8],
-) -> Result<Disjoint, &'static str> {
+) -> Result<Disjoint, NoVariant> {
     let body = match block.final_branch() {
         Some(jump) => &block.instructions[..block.instructions.len().min(index(block, jump))],
         None => &block.instructions[..],
@@ -63,11 +91,10 @@ pub fn disjoint_memory(
         .map(|(inst, effects)| operand(inst, effects, values))
         .collect::<Result<_, _>>()?;
     if !operands.iter().flatten().any(|o| o.stores) {
-        return Err("the block does not store");
+        return Err(NoVariant::NoStore);
     }
     let most = MAX_COPIES.min(MAX_INSTRUCTIONS / body.len().max(1));
-    let Spread { step, copies, alias } =
-        Spread::of(&operands, most).ok_or("its accesses are too far apart")?;
+    let Spread { step, copies, alias } = Spread::of(&operands, most).ok_or(NoVariant::Apart)?;
     let load_shift = load_shift(&operands, step, copies, alias);
     let parts: Vec<(&Inst, Option<&Operand>)> =
         body.iter().zip(operands.iter().map(Option::as_ref)).collect();
@@ -86,7 +113,7 @@ fn repeated(
     copies: usize,
     before: &[u8],
     shift: impl Fn(&Operand, i64) -> i64,
-) -> Result<Block, &'static str> {
+) -> Result<Block, NoVariant> {
     let mut bytes = Vec::new();
     for copy in 0..copies as i64 {
         bytes.extend(before);
@@ -95,30 +122,26 @@ fn repeated(
                 None => bytes.extend(&inst.bytes),
                 Some(o) => {
                     let encoded = shifted(inst, shift(o, copy), bytes.len() as u64);
-                    bytes.extend(encoded.ok_or("an address cannot be changed")?);
+                    bytes.extend(encoded.ok_or(NoVariant::FixedAddress)?);
                 }
             }
         }
     }
-    Block::decode(&bytes).map_err(|_| "the variant cannot be decoded")
+    Block::decode(&bytes).map_err(|_| NoVariant::Undecodable)
 }
 
 fn index(block: &Block, inst: &Inst) -> usize {
     block.instructions.iter().position(|i| i.offset == inst.offset).unwrap_or(usize::MAX)
 }
 
-fn operand(
-    inst: &Inst,
-    effects: &Effects,
-    values: &Values,
-) -> Result<Option<Operand>, &'static str> {
+fn operand(inst: &Inst, effects: &Effects, values: &Values) -> Result<Option<Operand>, NoVariant> {
     if effects.memory.is_empty() {
         return Ok(None);
     }
     let decoded = &inst.decoded;
     let explicit = (0..decoded.op_count()).any(|i| decoded.op_kind(i) == OpKind::Memory);
     if !explicit || effects.memory.iter().any(|a| a.bytes == 0) {
-        return Err("an access has an implicit address (stack, string)");
+        return Err(NoVariant::Implicit);
     }
     let stores = effects.memory.iter().any(|a| a.store);
     let address = effects.memory.iter().map(|a| address(a, values)).min().unwrap_or_default();
@@ -227,7 +250,7 @@ mod tests {
     use isa::deps::memory::{InitialValues, Settings};
     use isa::deps::{Analyser, Code};
 
-    fn build(hex: &str) -> Result<Disjoint, &'static str> {
+    fn build(hex: &str) -> Result<Disjoint, NoVariant> {
         let bytes = isa::code::parse_hex(hex).unwrap();
         let code = Code::of_bytes(&bytes, tma::Core::default().facts()).unwrap();
         let values = Values { registers: [0x1234_5600; 16], ..Values::default() };
@@ -266,7 +289,7 @@ mod tests {
 
     #[test]
     fn implicit_addresses_are_refused() {
-        assert!(build("50 58").is_err_and(|why| why.contains("stack")));
-        assert!(build("488b03").is_err_and(|why| why.contains("not store")));
+        assert!(build("50 58").is_err_and(|why| why == NoVariant::Implicit));
+        assert!(build("488b03").is_err_and(|why| why == NoVariant::NoStore));
     }
 }

@@ -93,7 +93,7 @@ impl Explainer {
                     }
                     Ok(what)
                 }
-                Err(why) => Ok(not_measured(change, why.into())),
+                Err(why) => Ok(not_measured(change, why.to_string().into())),
             };
         }
         let ends = recurrence.path.iter().filter(|step| step.delta > 0);

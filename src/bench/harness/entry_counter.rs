@@ -1,6 +1,7 @@
 //! What counts the arrivals at the entry of a region: an unused register, or memory, without changing a flag
 //! that is live there.
 
+use super::immovable::Immovable;
 use super::loop_counter::free_registers;
 use iced_x86::{FlowControl, RflagsBits};
 use isa::code::{Block, Inst};
@@ -20,21 +21,17 @@ impl Counter {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn of(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Self, String> {
+    pub fn of(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Self, Immovable> {
         let (mut code, mut unused) = (HashMap::new(), (0..16).collect::<Vec<u8>>());
         for (start, bytes) in ranges {
-            let block = Block::decode(bytes).map_err(|e| e.to_string())?;
+            let block = Block::decode(bytes)?;
             let free = free_registers(&block);
             unused.retain(|register| free.contains(register));
             let placed = |inst: Inst| (start + inst.offset as u64, (*start, inst));
             code.extend(block.instructions.into_iter().map(placed));
         }
         if reads_flags(&code, entry) {
-            return Err(
-                "a flag is live from one iteration to the next, so that nothing can count \
-                        them"
-                    .to_owned(),
-            );
+            return Err(Immovable::LiveFlag);
         }
         Ok(unused.last().map_or(Self::Memory, |register| Self::Register(*register)))
     }

@@ -5,6 +5,7 @@ use super::emitter::{Emitter, RCX};
 use crate::sandbox::layout::{self as at, context};
 use iced_x86::{Register, RflagsBits};
 use isa::code::Block;
+use std::fmt;
 
 /// The kind of counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,12 +25,25 @@ pub enum LoopCounter {
     },
 }
 
+/// Nothing can count the iterations of a block: a flag is live across them, and too few registers are free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoCounter;
+
+impl fmt::Display for NoCounter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "not possible: a flag is live across iterations, and counting without flags needs an unused rcx or two \
+             other unused registers",
+        )
+    }
+}
+
 impl LoopCounter {
     /// The counter for a block.
     ///
     /// # Errors
     /// Why there is none.
-    pub fn of(block: &Block) -> Result<Self, &'static str> {
+    pub fn of(block: &Block) -> Result<Self, NoCounter> {
         let free = free_registers(block);
         if block.flags_live_in() & !RflagsBits::CF == 0 {
             return Ok(free.first().map_or(Self::Memory, |r| Self::Register(*r)));
@@ -39,8 +53,7 @@ impl LoopCounter {
             (_, [counter, saved_rcx, ..]) => {
                 Ok(Self::SavedRcx { counter: *counter, saved_rcx: *saved_rcx })
             }
-            _ => Err("not possible: a flag is live across iterations, and counting without flags \
-                      needs an unused rcx or two other unused registers"),
+            _ => Err(NoCounter),
         }
     }
 
@@ -108,7 +121,7 @@ pub(super) fn free_registers(block: &Block) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn of(hex: &str) -> Result<LoopCounter, &'static str> {
+    fn of(hex: &str) -> Result<LoopCounter, NoCounter> {
         LoopCounter::of(&Block::decode(&isa::code::parse_hex(hex).unwrap()).unwrap())
     }
 

@@ -8,6 +8,7 @@
 //! | `slots` | the registers that are traced |
 //! | `builder`, `forms`, `program` | parts of the code, the forms built from them, the result |
 //! | `region`, `relaid` | code with its own jumps, moved to another address, or laid out anew |
+//! | `immovable` | why code cannot be moved |
 //! | `entry_counter` | what counts the iterations of such code |
 //! | `skeleton` | the front-end skeleton: instructions of the same lengths that only take slots |
 
@@ -15,6 +16,7 @@ pub(crate) mod builder;
 pub(crate) mod emitter;
 pub(crate) mod entry_counter;
 pub(crate) mod forms;
+pub(crate) mod immovable;
 pub(crate) mod loop_counter;
 pub(crate) mod program;
 pub(crate) mod region;

@@ -1,10 +1,9 @@
 //! A region of a program's code, such as a loop of several blocks, moved to another address: jumps within
 //! it stay, jumps that leave it go to its end.
 
+use super::immovable::Immovable;
 use iced_x86::{FlowControl, Instruction};
 use isa::code::Block;
-use isa::names::small;
-use std::fmt;
 use std::ops::Range;
 
 /// How far a short jump reaches.
@@ -19,30 +18,6 @@ const LONGEST: u64 = 16 * 1024;
 const LINE: usize = 64;
 /// `int3`.
 pub(super) const TRAP: u8 = 0xcc;
-
-/// Why code cannot be moved at the distances that it has.
-#[derive(Debug)]
-pub(super) enum Fixed {
-    /// Bytes between its parts, or within the reach of its short jumps, do not suffice for jumps to its end.
-    NoRoom,
-    /// Nor at others.
-    Other(String),
-}
-
-impl fmt::Display for Fixed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoRoom => "there is no room for a jump out of it",
-            Self::Other(text) => text,
-        })
-    }
-}
-
-impl From<String> for Fixed {
-    fn from(text: String) -> Self {
-        Self::Other(text)
-    }
-}
 
 /// Code with its jumps, not yet at an address.
 #[derive(Debug, Clone)]
@@ -87,15 +62,15 @@ impl Region {
     ///
     /// # Errors
     /// Why it cannot be moved so, or must not be run.
-    pub(super) fn new(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Self, Fixed> {
+    pub(super) fn new(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Self, Immovable> {
         let end = |range: &(u64, Vec<u8>)| range.0 + range.1.len() as u64;
         let (Some(first), Some(last)) =
             (ranges.iter().map(|r| r.0).min(), ranges.iter().map(end).max())
         else {
-            return Err(Fixed::Other("it has no code".to_owned()));
+            return Err(Immovable::NoCode);
         };
         if last - first > LONGEST {
-            return Err(format!("its code extends over {} bytes", last - first).into());
+            return Err(Immovable::Long(last - first));
         }
         let place = |address: u64| REACH + JUMP + (address - first) as usize;
         let room = (last - first) as usize + 2 * (REACH + JUMP);
@@ -116,7 +91,7 @@ impl Region {
             region.continues(place(end(range)), &mut used)?;
         }
         for (start, bytes) in ranges {
-            let own = Block::decode(bytes).map_err(|e| e.to_string())?;
+            let own = Block::decode(bytes)?;
             for inst in &own.instructions {
                 let at = place(*start) + inst.offset;
                 region.instruction(&inst.decoded, (*start, at), &inside, &mut used)?;
@@ -139,9 +114,9 @@ impl Region {
         (start, at): (u64, usize),
         inside: &impl Fn(u64) -> bool,
         used: &mut [bool],
-    ) -> Result<(), Fixed> {
+    ) -> Result<(), Immovable> {
         if !is_jump(decoded) {
-            return Ok(allowed(decoded, &self.bytes[at..at + decoded.len()])?);
+            return allowed(decoded, &self.bytes[at..at + decoded.len()]);
         }
         let target = start.wrapping_add(decoded.near_branch_target());
         if inside(target) {
@@ -158,14 +133,14 @@ impl Region {
     }
 
     /// Has code that continues at offset `at`, behind the region, leave to the end.
-    fn continues(&mut self, at: usize, used: &mut [bool]) -> Result<(), Fixed> {
+    fn continues(&mut self, at: usize, used: &mut [bool]) -> Result<(), Immovable> {
         let free = |room: Range<usize>| used.get(room).is_some_and(|room| !room.contains(&true));
         if free(at..at + JUMP) {
             self.add_stub(at, used);
             return Ok(());
         }
         if !free(at..at + SHORT) {
-            return Err(Fixed::NoRoom);
+            return Err(Immovable::NoRoom);
         }
         used[at..at + SHORT].fill(true);
         let stub = self.stub(at + SHORT, used)?;
@@ -175,13 +150,13 @@ impl Region {
     }
 
     /// The offset of a jump to the end within the reach of a short jump that ends at `behind`.
-    fn stub(&mut self, behind: usize, used: &mut [bool]) -> Result<usize, Fixed> {
+    fn stub(&mut self, behind: usize, used: &mut [bool]) -> Result<usize, Immovable> {
         let reach = behind.saturating_sub(REACH)..behind + REACH;
         if let Some(stub) = self.stubs.iter().find(|stub| reach.contains(stub)) {
             return Ok(*stub);
         }
         let is_free = |at: &usize| used.get(*at..at + JUMP).is_some_and(|r| !r.contains(&true));
-        let stub = reach.clone().find(is_free).ok_or(Fixed::NoRoom)?;
+        let stub = reach.clone().find(is_free).ok_or(Immovable::NoRoom)?;
         self.add_stub(stub, used);
         Ok(stub)
     }
@@ -245,15 +220,13 @@ pub(super) fn is_jump(decoded: &Instruction) -> bool {
 }
 
 /// Whether an instruction that is no jump may be run.
-pub(super) fn allowed(decoded: &Instruction, bytes: &[u8]) -> Result<(), String> {
+pub(super) fn allowed(decoded: &Instruction, bytes: &[u8]) -> Result<(), Immovable> {
     if decoded.flow_control() != FlowControl::Next {
-        let name = small(decoded.mnemonic());
-        return Err(format!("its `{name}` calls or jumps elsewhere"));
+        return Err(Immovable::Leaves(decoded.mnemonic()));
     }
-    match Block::decode(bytes).map(|block| block.refusal()) {
-        Ok(None) => Ok(()),
-        Ok(Some(refusal)) => Err(refusal.reason),
-        Err(error) => Err(error.to_string()),
+    match Block::decode(bytes)?.refusal() {
+        None => Ok(()),
+        Some(refusal) => Err(Immovable::Refused(refusal.reason)),
     }
 }
 

@@ -2,7 +2,8 @@
 //! have to be, and, where wanted, a counter at its entry that ends it after a number of iterations.
 
 use super::entry_counter::Counter;
-use super::region::{Fixed, JUMP, REACH, Region, TRAP, allowed, is_jump};
+use super::immovable::Immovable;
+use super::region::{JUMP, REACH, Region, TRAP, allowed, is_jump};
 use crate::sandbox::layout::{self as at, context};
 use iced_x86::Instruction;
 use isa::code::{Block, Inst};
@@ -43,12 +44,12 @@ struct Layout {
 ///
 /// # Errors
 /// Why it cannot be moved, or must not be run.
-pub fn moved(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Region, String> {
+pub fn moved(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Region, Immovable> {
     match Region::new(ranges, entry) {
-        Err(Fixed::NoRoom) => {
+        Err(Immovable::NoRoom) => {
             relaid(ranges, Ends { entry, counter: None, only_to: None, once: false })
         }
-        other => other.map_err(|why| why.to_string()),
+        other => other,
     }
 }
 
@@ -56,7 +57,11 @@ pub fn moved(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Region, String> {
 ///
 /// # Errors
 /// As [`moved`].
-pub fn counted(ranges: &[(u64, Vec<u8>)], entry: u64, counter: Counter) -> Result<Region, String> {
+pub fn counted(
+    ranges: &[(u64, Vec<u8>)],
+    entry: u64,
+    counter: Counter,
+) -> Result<Region, Immovable> {
     relaid(ranges, Ends { entry, counter: Some(counter), only_to: None, once: false })
 }
 
@@ -69,7 +74,7 @@ pub fn left_only_to(
     ranges: &[(u64, Vec<u8>)],
     entry: u64,
     (only_to, once): (u64, bool),
-) -> Result<Region, String> {
+) -> Result<Region, Immovable> {
     relaid(ranges, Ends { entry, counter: None, only_to: Some(only_to), once })
 }
 
@@ -84,12 +89,12 @@ struct Ends {
 }
 
 /// The code of `ranges`, entered and ended as `ends` says.
-fn relaid(ranges: &[(u64, Vec<u8>)], ends: Ends) -> Result<Region, String> {
+fn relaid(ranges: &[(u64, Vec<u8>)], ends: Ends) -> Result<Region, Immovable> {
     let Ends { entry, .. } = ends;
     let mut region = Region::empty(ranges.iter().map(|range| range.0).min().unwrap_or(entry));
     let parts = parts(ranges, &mut region)?;
     if !parts.iter().flat_map(|part| &part.code).any(|placed| placed.at == entry) {
-        return Err("it is entered within an instruction".to_owned());
+        return Err(Immovable::Entry);
     }
     // Jumps become longer until all reach their targets.
     let mut near = HashSet::new();
@@ -133,12 +138,12 @@ impl Layout {
 }
 
 /// Instructions of the ranges, neighbouring ranges as one; checked, and entered into the region.
-fn parts(ranges: &[(u64, Vec<u8>)], region: &mut Region) -> Result<Vec<Part>, String> {
+fn parts(ranges: &[(u64, Vec<u8>)], region: &mut Region) -> Result<Vec<Part>, Immovable> {
     let mut sorted = ranges.to_vec();
     sorted.sort();
     let mut all: Vec<Part> = Vec::new();
     for (start, bytes) in sorted {
-        let own = Block::decode(&bytes).map_err(|e| e.to_string())?;
+        let own = Block::decode(&bytes)?;
         let mut code = Vec::new();
         for inst in &own.instructions {
             let is_jump = is_jump(&inst.decoded);

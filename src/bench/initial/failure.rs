@@ -1,5 +1,6 @@
 //! Why a block cannot be run, as the document reports it.
 
+use crate::harness::loop_counter::NoCounter;
 use crate::harness::program::Program;
 use crate::sandbox::{Ended, Fault, layout as at};
 use std::fmt;
@@ -17,6 +18,8 @@ pub enum Why {
     Interrupted,
     /// It writes so many lines, more than the harness can restore.
     TooManyLines(usize),
+    /// Nothing can count its iterations.
+    NoCounter(NoCounter),
     /// Any other.
     Other(String),
 }
@@ -29,8 +32,15 @@ impl fmt::Display for Why {
             Self::Interrupted => f.write_str("interrupted"),
             Self::Taken => f.write_str("another process occupied the core"),
             Self::TooManyLines(lines) => write!(f, "it writes {lines} cache lines"),
+            Self::NoCounter(why) => why.fmt(f),
             Self::Other(text) => f.write_str(text),
         }
+    }
+}
+
+impl From<NoCounter> for Why {
+    fn from(why: NoCounter) -> Self {
+        Self::NoCounter(why)
     }
 }
 

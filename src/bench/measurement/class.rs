@@ -64,6 +64,16 @@ impl fmt::Display for Class {
     }
 }
 
+/// Nothing that bounds a block has this name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoClass(String);
+
+impl fmt::Display for NoClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "nothing bounds a block that is called `{}`", self.0)
+    }
+}
+
 impl From<Class> for String {
     fn from(class: Class) -> Self {
         class.name().to_owned()
@@ -71,11 +81,11 @@ impl From<Class> for String {
 }
 
 impl TryFrom<String> for Class {
-    type Error = String;
+    type Error = NoClass;
 
-    fn try_from(name: String) -> Result<Self, String> {
+    fn try_from(name: String) -> Result<Self, NoClass> {
         let found = Self::ALL.into_iter().find(|class| class.name() == name);
-        found.ok_or_else(|| format!("nothing bounds a block that is called `{name}`"))
+        found.ok_or(NoClass(name))
     }
 }
 

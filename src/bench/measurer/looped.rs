@@ -31,7 +31,7 @@ impl Timer {
         }
         let counter = match LoopCounter::of(block) {
             Ok(counter) => counter,
-            Err(reason) => return Ok(not(reason)),
+            Err(why) => return Ok(not(&why.to_string())),
         };
         // Few copies where memory is written: store forwarding depends on how many there are.
         let copies = if block.instructions.iter().any(isa::code::Inst::writes_memory) {

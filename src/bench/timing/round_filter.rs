@@ -1,7 +1,7 @@
 //! Accepts the rounds with a steady clock and no contention, in core cycles.
 
 use super::form_timing::FormTiming;
-use crate::clock::{Calibration, Sentinel, TscClock, step};
+use crate::clock::{Calibration, NoRatio, Sentinel, TscClock, step};
 
 /// Placements whose clocks lie closer together than this are calibrated together.
 const SAME_CLOCK: f64 = 0.005;
@@ -95,7 +95,8 @@ fn steady_clock(rounds: &[Round], step: f64) -> Vec<Calibration> {
 /// Cycles per tick of a placement, by its rounds and those of the others with the same clock. The
 /// clock may have changed between placements.
 fn ratio(index: usize, steady_clock: &[Vec<Calibration>], timed: &mut FormTiming) -> Option<f64> {
-    let mut or_void = |ratio: Result<f64, String>| ratio.map_err(|why| timed.note_void(why)).ok();
+    let mut or_void =
+        |ratio: Result<f64, NoRatio>| ratio.map_err(|why| timed.note_void(why.to_string())).ok();
     let own = or_void(TscClock::cycles_per_tick(&steady_clock[index]))?;
     let same = |rounds: &&Vec<Calibration>| {
         TscClock::cycles_per_tick(rounds).is_ok_and(|r| (r / own - 1.0).abs() <= SAME_CLOCK)

@@ -3,12 +3,14 @@
 //! | file | concern |
 //! |---|---|
 //! | `init` | `--init`: values chosen by hand |
-//! | `snapshot` | registers and memory of a running program |
+//! | `snapshot`, `no_path` | registers and memory of a running program, the path of a loop |
 
 mod init;
+mod no_path;
 mod snapshot;
 
 pub use init::{Init, REGISTERS};
+pub use no_path::NoPath;
 pub use snapshot::{LoopPath, Snapshot};
 
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
 //! Registers and memory of a running program, as initial values.
 
+use super::no_path::NoPath;
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +25,7 @@ pub struct Snapshot {
     /// Whether the loop as a whole is asked for, and the block is only the first of it.
     pub whole: bool,
     /// The path of most iterations of the whole loop, or why it is not known.
-    pub path: Option<Result<LoopPath, String>>,
+    pub path: Option<Result<LoopPath, NoPath>>,
     /// Distinct paths through the loop that were seen.
     pub paths: usize,
     /// General-purpose registers in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8 … r15.
@@ -93,15 +94,10 @@ impl Snapshot {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn main_path(&self) -> Result<&LoopPath, String> {
-        let path =
-            self.path.as_ref().ok_or("its path is not known")?.as_ref().map_err(String::clone)?;
+    pub fn main_path(&self) -> Result<&LoopPath, NoPath> {
+        let path = self.path.as_ref().ok_or(NoPath::Unknown)?.as_ref().map_err(NoPath::clone)?;
         if path.share < NEARLY_ALL {
-            return Err(format!(
-                "its iterations take {} paths, the most frequent one {:.0} % of them",
-                self.paths,
-                100.0 * path.share
-            ));
+            return Err(NoPath::Several(self.paths, path.share));
         }
         Ok(path)
     }

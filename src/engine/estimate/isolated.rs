@@ -199,7 +199,7 @@ fn joined(function: &Function, blocks: &[usize]) -> std::result::Result<Vec<u8>,
         let own = function.instructions(*block).iter();
         lines.extend(own.filter_map(|(at, _)| Some((*at, all.get(at)?))));
     }
-    body(&lines, parts[0].0)
+    body(&lines, parts[0].0).map_err(|why| why.to_string())
 }
 
 /// Several paths by their shares: the least and most of them are its interval.

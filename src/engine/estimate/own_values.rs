@@ -148,7 +148,7 @@ impl OwnValues {
         };
         let code = code(function, blocks.clone());
         let head = function.range(head);
-        bench::can_be_moved(&code, head.start)?;
+        bench::can_be_moved(&code, head.start).map_err(|why| why.to_string())?;
         let bytes = piece_of(&code, &head).ok_or("its bytes are not known")?;
         let block = Block::decode(bytes).map_err(|error| error.to_string())?;
         let block = match piece.kind {

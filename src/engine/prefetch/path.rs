@@ -56,7 +56,7 @@ pub(super) fn most_frequent(
         path.len(),
         own.blocks.len()
     );
-    Ok(Iteration { start, code: body(&lines, start)?, source })
+    Ok(Iteration { start, code: body(&lines, start).map_err(|why| why.to_string())?, source })
 }
 
 /// The loop's blocks from its head on, by the edge that was taken most often.

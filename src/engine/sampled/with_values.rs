@@ -94,7 +94,7 @@ impl<'a> Loops<'a> {
         };
         let code = captured::code(data, &around.head);
         if let Err(why) = bench::can_be_moved(&code, around.head.start) {
-            return Ok(not(why));
+            return Ok(not(why.to_string()));
         }
         self.runs += 1;
         let times = (self.first_entry, ENTRIES);

@@ -94,7 +94,7 @@ impl Worker {
             return Err(refused(format!("the kernel takes no system-call filter: {error}"))
                 .hint("a kernel with CONFIG_SECCOMP_FILTER; blocks never run without it"));
         }
-        self.verify_layers(without_namespaces).map_err(refused)
+        self.verify_layers(without_namespaces).map_err(|why| refused(why.to_string()))
     }
 
     fn write_filter(&mut self) {

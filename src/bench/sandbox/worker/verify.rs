@@ -5,20 +5,40 @@ use super::Worker;
 use crate::layers::Layer;
 use crate::sandbox::layout::{self as at, mail};
 use crate::sandbox::restraints::Restraint;
+use std::fmt;
 
 const FILTER: Layer = Layer::Other("system-call filter");
 const MEMORY: Layer = Layer::Other("no memory of tdtool");
 const NAMESPACES: Layer = Layer::Other("namespaces of its own");
+
+/// A layer that does not hold, and without which blocks never run.
+pub(super) enum Unprotected {
+    /// The kernel's mode of the system-call filter.
+    Filter(String),
+    /// A restraint, and why it does not hold.
+    Restraint(Layer, String),
+}
+
+impl fmt::Display for Unprotected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Filter(mode) => {
+                write!(f, "the system-call filter is not in force (Seccomp: {mode})")
+            }
+            Self::Restraint(layer, why) => write!(f, "{layer}: {why}"),
+        }
+    }
+}
 
 impl Worker {
     /// Enters the layers.
     ///
     /// # Errors
     /// A layer does not hold without which blocks never run.
-    pub(super) fn verify_layers(&mut self, without: Option<String>) -> Result<(), String> {
+    pub(super) fn verify_layers(&mut self, without: Option<String>) -> Result<(), Unprotected> {
         // Where there is no account to read, the kernel's answer to the worker stands.
         if let Some(mode) = self.account("Seccomp:").filter(|mode| mode != "2") {
-            return Err(format!("the system-call filter is not in force (Seccomp: {mode})"));
+            return Err(Unprotected::Filter(mode));
         }
         let mut layers = std::mem::take(&mut self.layers);
         layers.enter(FILTER, None);
@@ -35,7 +55,7 @@ impl Worker {
             if let (Restraint::EndsWithParent | Restraint::NoNewPrivileges, Some(why)) =
                 (restraint, &why_not)
             {
-                return Err(format!("{layer}: {why}"));
+                return Err(Unprotected::Restraint(layer, why.clone()));
             }
             layers.enter(layer, why_not);
         }
