@@ -8,19 +8,11 @@ use crate::initial::discover::discover;
 use crate::initial::failure::Failure;
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Bound, Measurement, Status, Throughput};
-use crate::plausibility::Copies;
-use crate::plausibility::FRONT_END;
-use crate::plausibility::ends;
-use crate::plausibility::is_above;
-use crate::plausibility::plausible;
-use crate::plausibility::ruled_out;
-use crate::plausibility::too_few;
-use crate::plausibility::verdict;
-use crate::plausibility::width;
+use crate::plausibility::{FRONT_END, is_above, plausible, ruled_out, too_few, verdict, width};
 use crate::timer::Timer;
 use crate::timing::copies;
 use crate::timing::form_timing::FormTiming;
-use crate::timing::measure::{self, Form, Repeat};
+use crate::timing::measure::{self, Copies, Form, Repeat};
 use isa::code::Block;
 use tma::Result;
 
@@ -41,7 +33,8 @@ impl Timer {
         block: &Block,
         required_state: &RequiredState,
         setup: &RunSetup,
-        (form, shape): (&Form, Copies),
+        form: &Form,
+        copies: Copies,
         measurement: &mut Measurement,
     ) -> Result<()> {
         let measured = self.options.explain && measurement.throughput.is_some();
@@ -54,7 +47,7 @@ impl Timer {
                 block,
                 required_state,
                 setup,
-                shape,
+                copies,
                 &throughput,
             )?);
         }
@@ -64,16 +57,17 @@ impl Timer {
         if let (Status::Ok, true, Some(bound)) = (
             measurement.status,
             self.options.core.is_width_confirmed(),
-            ruled_out(&bounds, &throughput, ends(shape)),
+            ruled_out(&bounds, &throughput, copies.in_a_run()),
         ) {
             measurement.distrust(Status::Unstable, too_few(throughput.cycles, bound), false);
         }
-        measurement.assumptions.push(plausible(&bounds, &throughput, ends(shape)));
+        measurement.assumptions.push(plausible(&bounds, &throughput, copies.in_a_run()));
         for bound in &mut bounds {
-            bound.refuted = is_above(bound, throughput.high, ends(shape));
+            bound.refuted = is_above(bound, throughput.high, copies.in_a_run());
         }
         if measured && !measurement.hierarchy.is_measured() {
-            measurement.hierarchy.verdict += &verdict(&bounds, &throughput, ends(shape), missing);
+            measurement.hierarchy.verdict +=
+                &verdict(&bounds, &throughput, copies.in_a_run(), missing);
         }
         measurement.bounds.append(&mut bounds);
         Ok(())
@@ -88,7 +82,8 @@ impl Timer {
         &mut self,
         block: &Block,
         form: &Form,
-        (copies, passes): (usize, usize),
+        copies: usize,
+        passes: usize,
         timed: &mut FormTiming,
     ) -> Result<Option<Failure>> {
         let width = width(block, &self.options.core);
@@ -119,17 +114,17 @@ impl Timer {
         block: &Block,
         required_state: &RequiredState,
         setup: &RunSetup,
-        shape: Copies,
+        copies: Copies,
         throughput: &Throughput,
     ) -> Result<Option<Bound>> {
         let mut lowest: Option<Bound> = None;
         for _ in 0..TRIES {
-            let Some(bound) = self.front_end(block, required_state, setup, shape)? else { break };
+            let Some(bound) = self.front_end(block, required_state, setup, copies)? else { break };
             if lowest.as_ref().is_none_or(|l| bound.cycles < l.cycles) {
                 lowest = Some(bound);
             }
             let settled = |l: &Bound| {
-                !is_above(l, throughput.high, ends(shape)) && l.low >= UNSTEADY * l.cycles
+                !is_above(l, throughput.high, copies.in_a_run()) && l.low >= UNSTEADY * l.cycles
             };
             if lowest.as_ref().is_some_and(settled) {
                 break;
@@ -145,11 +140,11 @@ impl Timer {
         block: &Block,
         required_state: &RequiredState,
         setup: &RunSetup,
-        (copies, how, _): Copies,
+        copies: Copies,
     ) -> Result<Option<Bound>> {
         let filler = Filler::instead_of(block, &self.options.core);
         let Some(skeleton) = skeleton(block, filler) else { return Ok(None) };
-        if matches!(how, Repeat::Counted(counter) if counter.disturbs(&skeleton)) {
+        if matches!(copies.how, Repeat::Counted(counter) if counter.disturbs(&skeleton)) {
             return Ok(None);
         }
         let options = Options { values: Some(setup.values.clone()), ..self.options.clone() };
@@ -160,9 +155,9 @@ impl Timer {
         let (physical, pages) = (options.physical_pages, options.page_limit);
         self.runner.again(&setup.values, &setup.lines, &setup.pages, physical, pages)?;
         let wide = f64::from(self.options.core.width().unwrap_or(4));
-        let run = (copies * skeleton.instructions.len()) as f64 / wide;
+        let run = (copies.number * skeleton.instructions.len()) as f64 / wide;
         let repeat = (CYCLES / run).ceil().clamp(1.0, 400.0) as u32;
-        let run = (copies, how, repeat);
+        let run = Copies { repeat, ..copies };
         let offsets = copies::offsets(&options);
         let form = measure::unrolled(&skeleton, required_state, &alike, run, &offsets);
         let mut timed = FormTiming::default();

@@ -3,7 +3,6 @@
 use crate::harness::skeleton::fuses;
 use crate::measurement::{Assumption, Bound, Outcome, Throughput};
 use crate::timing::form_timing::FormTiming;
-use crate::timing::measure::Repeat;
 use iced_x86::{Mnemonic, OpKind};
 use isa::code::{Block, Inst};
 use tma::Core;
@@ -24,9 +23,6 @@ pub(super) const CLOCK_ERRS: f64 = 0.01;
 
 /// How close a bound must come to the throughput to explain it.
 pub(super) const EXPLAINS: f64 = 0.95;
-
-/// How a form repeats: its copies, in which way, and how often.
-pub(super) type Copies = (usize, Repeat, u32);
 
 /// The bound of the pipeline's width, without nops, which some processors fuse.
 pub(super) fn width(block: &Block, core: &Core) -> Option<Bound> {
@@ -94,14 +90,6 @@ pub(super) fn implausible(
 pub(super) fn is_above(bound: &Bound, high: f64, copies: usize) -> bool {
     let errs = if bound.name == WIDTH { CLOCK_ERRS } else { ERRS };
     bound.low > high * (1.0 + errs) + ENDS / (copies - copies / 2).max(1) as f64
-}
-
-/// Copies of a run from end to end: fences end each repetition.
-pub(super) fn ends((copies, how, repeat): Copies) -> usize {
-    match how {
-        Repeat::Restored => copies,
-        Repeat::Counted(_) => copies * repeat as usize,
-    }
 }
 
 /// The computed bound that a throughput violates.

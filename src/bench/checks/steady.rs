@@ -6,7 +6,7 @@ use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Assumption, Outcome};
 use crate::timer::Timer;
 use crate::timing::form_timing::FormTiming;
-use crate::timing::measure::{self, Repeat};
+use crate::timing::measure::{self, Copies, Repeat};
 use isa::code::Block;
 use tma::Result;
 
@@ -29,22 +29,23 @@ impl Timer {
         block: &Block,
         required_state: &RequiredState,
         setup: &RunSetup,
-        (copies, how, repeat): (usize, Repeat, u32),
+        copies: Copies,
         timed: &FormTiming,
     ) -> Result<Assumption> {
         let assumption =
             |outcome, how: String| Ok(Assumption { name: "steady-state", outcome, how });
+        let Copies { number, how, repeat } = copies;
         if matches!(how, Repeat::Counted(_)) && repeat >= SETTLED {
             let how = format!("the copies repeat {repeat} times without a fence");
             return assumption(Outcome::Held, how);
         }
-        let fewer = 3 * copies / 4;
+        let fewer = 3 * number / 4;
         let Some(cycles) = timed.cycles().filter(|_| self.has_comparison(fewer)) else {
             let how = "not measured with another number of copies";
             return assumption(Outcome::Unchecked, how.to_owned());
         };
-        let form =
-            measure::unrolled(block, required_state, setup, (fewer, how, repeat), &[0, 32, 16]);
+        let copies = Copies { number: fewer, ..copies };
+        let form = measure::unrolled(block, required_state, setup, copies, &[0, 32, 16]);
         let mut other = FormTiming::default();
         let failed = self.timed(&form, 1, self.options.rounds, &mut other)?.is_some();
         let Some(there) = other.cycles().filter(|_| !failed && other.is_reproduced()) else {
@@ -53,7 +54,7 @@ impl Timer {
         };
         let held = (there - cycles).abs() <= (NEAR.0 * cycles).max(NEAR.1);
         let how = format!(
-            "the second half of {copies} copies takes {cycles:.3} cycles each, that of {fewer} copies \
+            "the second half of {number} copies takes {cycles:.3} cycles each, that of {fewer} copies \
              {there:.3}"
         );
         assumption(if held { Outcome::Held } else { Outcome::Violated }, how)

@@ -113,7 +113,9 @@ impl Captured {
     fn attempt(
         runner: &mut Runner,
         snapshot: &Snapshot,
-        (code, (trips, registers)): (Code<'_>, (u64, [u64; 16])),
+        code: Code<'_>,
+        trips: u64,
+        registers: [u64; 16],
         bounded: Option<Bounded>,
     ) -> Result<std::result::Result<Self, Unfit>> {
         let region = match bounded.as_ref().and_then(|bounded| bounded.counter) {

@@ -37,7 +37,8 @@ pub(super) fn combine(all: &[Execution], throughput: &mut Throughput) {
 pub(super) fn words(
     all: &[Execution],
     dropped: &[String],
-    (is_whole, overlap): (bool, bool),
+    is_whole: bool,
+    overlap: bool,
 ) -> String {
     let captured = all.len() + dropped.len();
     let mut text = String::new();
@@ -110,7 +111,7 @@ mod tests {
         assert!((throughput.cycles - 18.571).abs() < 0.001, "{throughput:?}");
         assert!((entry(&all).unwrap() - 40.0).abs() < 1e-9);
         assert_eq!((throughput.low, throughput.high), (15.0, 30.0));
-        let text = words(&all, &["it does not come to an end".to_owned()], (true, false));
+        let text = words(&all, &["it does not come to an end".to_owned()], true, false);
         assert!(
             text.contains("3 executions of 4 captured") && text.contains("40 cycles"),
             "{text}"
@@ -121,8 +122,8 @@ mod tests {
 
     #[test]
     fn a_long_execution_needs_no_note() {
-        assert_eq!(words(&[of(1000, 5.0)], &[], (true, false)), "");
-        assert!(words(&[of(3, 5.0)], &[], (true, false)).contains("typically"));
-        assert_eq!(words(&[of(3, 5.0)], &[], (false, false)), "");
+        assert_eq!(words(&[of(1000, 5.0)], &[], true, false), "");
+        assert!(words(&[of(3, 5.0)], &[], true, false).contains("typically"));
+        assert_eq!(words(&[of(3, 5.0)], &[], false, false), "");
     }
 }

@@ -11,7 +11,7 @@ use crate::measurement::Bound;
 use crate::plausibility::FRONT_END;
 use crate::timer::Timer;
 use crate::timing::form_timing::FormTiming;
-use crate::timing::measure::{self, Closed};
+use crate::timing::measure::{self, Closed, Iterations};
 use crate::values::Values;
 use isa::code::Block;
 use tma::Result;
@@ -51,7 +51,7 @@ impl Timer {
             rip_area: self.runner.worker()?.rip_area(),
         };
         let how = Closed::Counted(counter, false);
-        let iterations = (ITERATIONS, ITERATIONS / 2);
+        let iterations = Iterations { long: ITERATIONS, short: ITERATIONS / 2 };
         let form = measure::closed(&shape, &how, iterations, 1, &closed.aligns);
         let mut timed = FormTiming { usual: true, ..FormTiming::default() };
         let (passes, rounds) = (self.options.passes, self.options.rounds);

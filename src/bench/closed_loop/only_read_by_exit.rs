@@ -39,7 +39,7 @@ pub(super) fn candidates(snapshot: &Snapshot) -> Vec<Bounded> {
         .windows(2)
         .filter_map(|pair| match pair {
             [(range, compare), (same, jump)] if range == same => {
-                leaves(snapshot, (*range, jump)).then_some((*range, compare, jump))
+                leaves(snapshot, *range, jump).then_some((*range, compare, jump))
             }
             _ => None,
         })
@@ -90,7 +90,7 @@ pub(super) fn candidates(snapshot: &Snapshot) -> Vec<Bounded> {
 }
 
 /// Whether a conditional jump leaves the loop in one of its directions.
-fn leaves(snapshot: &Snapshot, (range, jump): (u64, &Placed)) -> bool {
+fn leaves(snapshot: &Snapshot, range: u64, jump: &Placed) -> bool {
     let inside = |at: u64| {
         snapshot.code.iter().any(|(start, code)| (*start..start + code.len() as u64).contains(&at))
     };

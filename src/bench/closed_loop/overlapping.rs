@@ -40,8 +40,8 @@ impl Captured {
         else {
             return Ok(None);
         };
-        let Ok(region) = left_only_to(&snapshot.executed, snapshot.address, (to, self.trips == 1))
-        else {
+        let once = self.trips == 1;
+        let Ok(region) = left_only_to(&snapshot.executed, snapshot.address, to, once) else {
             return Ok(None);
         };
         let mut found = Overlapping { region, words: Vec::new() };
@@ -92,14 +92,14 @@ impl Captured {
 
     fn overlapped(&self, shape: &Shape<'_>, found: &Overlapping, timed: bool) -> Program {
         let rip = |target| self.rip(target);
-        let start = (&self.values.registers, found.words.as_slice());
-        forms::back_to_back(shape, &found.region, &rip, start, timed)
+        let registers = &self.values.registers;
+        forms::back_to_back(shape, &found.region, &rip, registers, &found.words, timed)
     }
 
     /// Such executions, `count` against half as many.
     pub fn back_to_back(&self, found: &Overlapping, placements: usize, count: u32) -> Form {
         let build = |shape: &Shape<'_>| self.overlapped(shape, found, true);
-        repeated(&self.shape(), &build, placements, (self.trips as f64, count))
+        repeated(&self.shape(), &build, placements, self.trips as f64, count)
     }
 }
 

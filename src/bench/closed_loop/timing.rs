@@ -113,7 +113,7 @@ impl Timer {
             } else {
                 ""
             },
-            words(&executions, &dropped, (is_whole, overlapping > 0))
+            words(&executions, &dropped, is_whole, overlapping > 0)
         );
         let how = match std::ptr::eq(shown, snapshot) {
             true => how,
@@ -182,8 +182,8 @@ impl Timer {
             None => captured.form(placements, repeat),
         };
         let mut timed = FormTiming { usual: true, ..FormTiming::default() };
-        let ends = (captured.trips.min(1 << 20) as usize, self.options.passes);
-        if let Some(failure) = self.timed_plausibly(block, &form, ends, &mut timed)? {
+        let (trips, passes) = (captured.trips.min(1 << 20) as usize, self.options.passes);
+        if let Some(failure) = self.timed_plausibly(block, &form, trips, passes, &mut timed)? {
             return Ok(Err(failure.reason));
         }
         if self.runner.pages().as_ref() != Some(&captured.pages) {
@@ -215,20 +215,20 @@ impl Timer {
             Err(failure) => return Ok(Err(failure.reason)),
         };
         let (long, words) = match &how {
-            measure::Closed::Exits(..) => (iterations.0 as usize, "ended by its own exit"),
+            measure::Closed::Exits(..) => (iterations.long as usize, "ended by its own exit"),
             measure::Closed::Counted(_, false) => {
-                (iterations.0 as usize * copies, "its copies chained by their back edges")
+                (iterations.long as usize * copies, "its copies chained by their back edges")
             }
             measure::Closed::Counted(_, true) => (
-                iterations.0 as usize * copies,
+                iterations.long as usize * copies,
                 "its copies chained by their back edges, whose condition is inverted",
             ),
         };
         let repeat = (self.options.cycles / (rough * long as f64)).ceil().clamp(1.0, REPEAT) as u32;
         let form = measure::closed(&shape, &how, iterations, repeat, &aligns);
         let mut timed = FormTiming { usual: true, ..FormTiming::default() };
-        let ends = (long, self.options.passes);
-        if let Some(failure) = self.timed_plausibly(block, &form, ends, &mut timed)? {
+        let passes = self.options.passes;
+        if let Some(failure) = self.timed_plausibly(block, &form, long, passes, &mut timed)? {
             return Ok(Err(failure.reason));
         }
         if self.runner.pages().as_ref() != Some(&setup.pages) {

@@ -12,7 +12,7 @@ use crate::initial::failure::Why;
 use crate::initial::run_setup::RunSetup;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::{Ended, layout as at};
-use crate::timing::measure::{Closed, EIGHTHS};
+use crate::timing::measure::{Closed, EIGHTHS, Iterations};
 use isa::code::Block;
 use isa::flow::Iteration;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub(super) struct Ready {
     /// How it runs.
     pub how: Closed,
     /// Iterations of the long and the short run; where copies are chained, repetitions of all copies.
-    pub iterations: (u32, u32),
+    pub iterations: Iterations,
     /// Copies in the code.
     pub copies: usize,
 }
@@ -82,7 +82,7 @@ fn attempt(
 ) -> Result<std::result::Result<Ready, Why>> {
     runner.images(&plan.images)?;
     let run = |runner: &mut Runner, copies: usize| {
-        run_once(runner, block, required_state, (copies, &plan.values), options)
+        run_once(runner, block, required_state, copies, &plan.values, options)
     };
     let setup = match run(runner, plan.iterations)? {
         Ok(setup) => setup,
@@ -109,7 +109,7 @@ fn attempt(
         };
         if repeats(runner, block, required_state, &setup)? {
             let how = Closed::Exits(Box::new(starts));
-            let iterations = (trip as u32, (trip - 2 * eighth) as u32);
+            let iterations = Iterations { long: trip as u32, short: (trip - 2 * eighth) as u32 };
             return Ok(Ok(Ready { setup, how, iterations, copies: 1 }));
         }
         // What it writes decides when it leaves.
@@ -135,7 +135,8 @@ fn chained(block: &Block, setup: RunSetup, iterations: usize) -> std::result::Re
         return Err("it runs for too few iterations".into());
     }
     let how = Closed::Counted(counter, !taken);
-    Ok(Ready { setup, how, iterations: (long, long / 2), copies })
+    let iterations = Iterations { long, short: long / 2 };
+    Ok(Ready { setup, how, iterations, copies })
 }
 
 /// Whether run again and again with nothing restored but registers, the loop takes as many

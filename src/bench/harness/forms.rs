@@ -132,7 +132,8 @@ pub fn region(
     shape: &Shape<'_>,
     region: &Region,
     rip: &dyn Fn(u64) -> usize,
-    (enter, timed): (bool, bool),
+    enter: bool,
+    timed: bool,
     start: Option<(&[u64; 16], u64)>,
 ) -> Program {
     let mut builder = Builder::new(shape);
@@ -155,7 +156,8 @@ pub fn back_to_back(
     shape: &Shape<'_>,
     region: &Region,
     rip: &dyn Fn(u64) -> usize,
-    (registers, words): (&[u64; 16], &[(u64, u64)]),
+    registers: &[u64; 16],
+    words: &[(u64, u64)],
     timed: bool,
 ) -> Program {
     let mut builder = Builder::new(shape);
@@ -203,7 +205,8 @@ pub fn chained(
     shape: &Shape<'_>,
     counter: LoopCounter,
     warm: u32,
-    (align, inverted): (usize, bool),
+    align: usize,
+    inverted: bool,
 ) -> Program {
     let mut builder = Builder::new(shape);
     builder.prologue();

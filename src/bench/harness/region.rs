@@ -94,7 +94,7 @@ impl Region {
             let own = Block::decode(bytes)?;
             for inst in &own.instructions {
                 let at = place(*start) + inst.offset;
-                region.instruction(&inst.decoded, (*start, at), &inside, &mut used)?;
+                region.instruction(&inst.decoded, *start, at, &inside, &mut used)?;
                 if let Some(field) = inst.rip_displacement {
                     let target = start.wrapping_add(inst.decoded.ip_rel_memory_address());
                     region.rip.push((at + field, at + inst.bytes.len(), target));
@@ -111,7 +111,8 @@ impl Region {
     fn instruction(
         &mut self,
         decoded: &Instruction,
-        (start, at): (u64, usize),
+        start: u64,
+        at: usize,
         inside: &impl Fn(u64) -> bool,
         used: &mut [bool],
     ) -> Result<(), Immovable> {

@@ -73,7 +73,8 @@ pub fn counted(
 pub fn left_only_to(
     ranges: &[(u64, Vec<u8>)],
     entry: u64,
-    (only_to, once): (u64, bool),
+    only_to: u64,
+    once: bool,
 ) -> Result<Region, Immovable> {
     relaid(ranges, Ends { entry, counter: None, only_to: Some(only_to), once })
 }
@@ -323,7 +324,7 @@ mod tests {
     #[test]
     fn what_the_program_did_not_do_traps() {
         let code = parse_hex("4839d8 7405 48ffc0 7408").unwrap();
-        let region = left_only_to(&[(0x1000, code)], 0x1000, (0x1012, false)).unwrap();
+        let region = left_only_to(&[(0x1000, code)], 0x1000, 0x1012, false).unwrap();
         let (bytes, out) = region.placed(0, &|_| 0);
         let at = region.entry;
         let short = |behind: usize| behind + usize::from(bytes[behind - 1]);

@@ -31,9 +31,19 @@ pub fn discover(
     ValueSearch::new(runner, block, required_state, copies, options).run()
 }
 
+/// A stage of the search.
+pub struct Stage<'a> {
+    /// Copies that are to run.
+    pub copies: usize,
+    /// Whether no other follows.
+    pub is_last: bool,
+    /// What the one before it found.
+    pub before: Option<&'a RunSetup>,
+}
+
 /// One of two stages. The first uses few copies, which suffice if addresses do not change from copy
 /// to copy. Otherwise the second uses all copies and starts at the set of values that the stage
-/// `before` found: the sets ahead of it failed with few copies and would again.
+/// before it found: the sets ahead of it failed with few copies and would again.
 ///
 /// # Errors
 /// As [`discover`].
@@ -41,12 +51,12 @@ pub fn discover_staged(
     runner: &mut Runner,
     block: &Block,
     required_state: &RequiredState,
-    (copies, last): (usize, bool),
-    before: Option<&RunSetup>,
+    stage: Stage<'_>,
     options: &Options,
 ) -> Result<std::result::Result<RunSetup, Failure>> {
+    let Stage { copies, is_last, before } = stage;
     let mut search = ValueSearch::new(runner, block, required_state, copies, options);
-    (search.is_last_stage, search.earlier) = (last, before);
+    (search.is_last_stage, search.earlier) = (is_last, before);
     if let Some(before) = before.filter(|before| before.reseeded.is_empty()) {
         let sets = options.candidates();
         search.failed_sets = sets.iter().position(|set| *set == before.values).unwrap_or_default();
@@ -63,7 +73,8 @@ pub fn run_once(
     runner: &mut Runner,
     block: &Block,
     required_state: &RequiredState,
-    (copies, values): (usize, &Values),
+    copies: usize,
+    values: &Values,
     options: &Options,
 ) -> Result<std::result::Result<RunSetup, Failure>> {
     let start = Candidate { values: values.clone(), reseeded: Vec::new() };

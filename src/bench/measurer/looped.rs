@@ -58,7 +58,7 @@ impl Timer {
             self.runner.lines(if lines.is_empty() { &setup.lines } else { &lines })?;
         }
         let failure = match failure {
-            None => self.timed_plausibly(block, &form, (iterations, LOOP_PASSES), &mut timed)?,
+            None => self.timed_plausibly(block, &form, iterations, LOOP_PASSES, &mut timed)?,
             failure => failure,
         };
         Ok(match failure {

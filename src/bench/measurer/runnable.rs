@@ -7,14 +7,13 @@ use crate::harness::required_state::RequiredState;
 use crate::initial::failure::{Failure, Why};
 use crate::initial::run_setup::RunSetup;
 use crate::measurement::{Forms, Measurement};
-use crate::plausibility::ends;
 use crate::repeat::other_pages;
 use crate::results::{conclude, form_result};
 use crate::runner::limit::Limit;
 use crate::timer::Timer;
 use crate::timing::copies;
 use crate::timing::form_timing::FormTiming;
-use crate::timing::measure;
+use crate::timing::measure::{self, Copies};
 use isa::code::Block;
 use std::time::Instant;
 use tma::Result;
@@ -108,15 +107,15 @@ impl Timer {
         // Short copies more often: the counter of some virtual machines advances 40 cycles at once.
         let most = (SHORTEST / (rough * copies as f64)).clamp(f64::from(REPEAT), MOST_REPEAT);
         let repeat = repeat.clamp(1.0, most) as u32;
-        let shape = (copies, how, repeat);
+        let run = Copies { number: copies, how, repeat };
         let offsets = copies::offsets(&self.options);
-        let mut form = measure::unrolled(block, required_state, &setup, shape, &offsets);
+        let mut form = measure::unrolled(block, required_state, &setup, run, &offsets);
         if !self.options.two_factors {
             form.forget_short(repeat as usize * copies);
         }
         let mut timed = FormTiming::default();
-        let from_end_to_end = (ends(shape), self.options.passes);
-        if let Some(failure) = self.timed_plausibly(block, &form, from_end_to_end, &mut timed)? {
+        let (in_a_run, passes) = (run.in_a_run(), self.options.passes);
+        if let Some(failure) = self.timed_plausibly(block, &form, in_a_run, passes, &mut timed)? {
             return Ok(Err(failure));
         }
         if self.runner.pages().as_ref() != Some(&setup.pages) {
@@ -137,7 +136,7 @@ impl Timer {
         conclude(measurement, &timed, self.options.passes, block, self.source.clock().name());
         self.source.enter(&mut self.runner, &form, &self.options, measurement)?;
         if self.options.assumptions {
-            let steady = self.steady_state(block, required_state, &setup, shape, &timed)?;
+            let steady = self.steady_state(block, required_state, &setup, run, &timed)?;
             measurement.assumptions.push(steady);
         }
         measurement.values = Some(setup.values.clone());
@@ -153,7 +152,7 @@ impl Timer {
             return Ok(Ok(()));
         }
         self.check_alignment(block, required_state, &setup, &mut measurement.assumptions)?;
-        self.explain(block, required_state, &setup, (&form, shape), measurement)?;
+        self.explain(block, required_state, &setup, &form, run, measurement)?;
         self.forget(&setup);
         Ok(Ok(()))
     }

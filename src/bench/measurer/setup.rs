@@ -2,12 +2,12 @@
 
 use crate::harness::forms;
 use crate::harness::required_state::RequiredState;
-use crate::initial::discover::{compare_end_state, discover_staged, replay, run_again};
+use crate::initial::discover::{Stage, compare_end_state, discover_staged, replay, run_again};
 use crate::initial::failure::Failure;
 use crate::initial::run_setup::RunSetup;
 use crate::timer::Timer;
 use crate::timing::copies;
-use crate::timing::measure::{self, Repeat};
+use crate::timing::measure::{self, Copies, Repeat};
 use isa::code::Block;
 use tma::Result;
 
@@ -30,19 +30,18 @@ impl Timer {
         let mut with_few = None;
         for copies in few.into_iter().chain([all]) {
             let last = copies == all;
-            let (stage, before) = ((copies, last), with_few.as_ref());
+            let stage = Stage { copies, is_last: last, before: with_few.as_ref() };
             let runner = &mut self.runner;
-            let setup =
-                match discover_staged(runner, block, required_state, stage, before, &self.options)?
-                {
-                    Ok(setup) if last || (setup.is_stationary() && setup.copies == copies) => setup,
-                    Err(failure) if last => return Ok(Err(failure)),
-                    Ok(setup) => {
-                        with_few = Some(setup);
-                        continue;
-                    }
-                    Err(_) => continue,
-                };
+            let setup = match discover_staged(runner, block, required_state, stage, &self.options)?
+            {
+                Ok(setup) if last || (setup.is_stationary() && setup.copies == copies) => setup,
+                Err(failure) if last => return Ok(Err(failure)),
+                Ok(setup) => {
+                    with_few = Some(setup);
+                    continue;
+                }
+                Err(_) => continue,
+            };
             let look = match self.look_and_replay(block, required_state, &setup)? {
                 Ok(Some(look)) => Ok(look),
                 Err(failure) => Err(failure),
@@ -74,15 +73,15 @@ impl Timer {
         else {
             return Ok(Ok(None));
         };
-        let shape = (copies, how, how.look());
-        let look = measure::unrolled(block, required_state, setup, shape, &[0]);
+        let few = Copies { number: copies, how, repeat: how.look() };
+        let look = measure::unrolled(block, required_state, setup, few, &[0]);
         let replay = forms::replay(&setup.shape(block, required_state, setup.copies, look.end()));
         self.runner.lines(&setup.lines)?;
         let rough = look.rough(&mut self.runner, &self.options, Some(REPEAT), Some(&replay))?;
         if let Ok(cycles) = rough
             && compare_end_state(&self.runner, block, setup).is_ok()
         {
-            let copies = copies::timed(block, (copies, how), cycles, &self.options);
+            let copies = copies::timed(block, copies, how, cycles, &self.options);
             return Ok(Ok(Some((copies, how, cycles))));
         }
         Ok(self.restore_pages(block, required_state, setup)?.map(|()| None))
@@ -112,15 +111,15 @@ impl Timer {
             if matches!(how, Repeat::Restored) && !straight {
                 break;
             }
-            let look =
-                measure::unrolled(block, required_state, setup, (copies, how, how.look()), &[0]);
+            let few = Copies { number: copies, how, repeat: how.look() };
+            let look = measure::unrolled(block, required_state, setup, few, &[0]);
             // Without a pause as long as it may be repeated when it is timed.
             let longest = matches!(how, Repeat::Counted(_)).then_some(REPEAT);
             let rough = look.rough(&mut self.runner, &self.options, longest, None)?;
             if self.runner.pages().as_ref() == Some(&setup.pages) {
                 match rough {
                     Ok(cycles) => {
-                        let copies = copies::timed(block, (copies, how), cycles, &self.options);
+                        let copies = copies::timed(block, copies, how, cycles, &self.options);
                         return Ok(Ok((copies, how, cycles)));
                     }
                     Err(failure) => last = Some(failure),

@@ -87,8 +87,9 @@ impl Microbenchmark {
         let mut instances: HashMap<Form, usize> = HashMap::new();
         for form in one.iter().cycle().take(sets * one.len()) {
             let instance = instances.entry(*form).or_default();
-            let kept = (multiset.immediates(*form, *instance), multiset.tied(*form, *instance));
-            let instruction = instantiate(form, kept, &mut pools)?;
+            let immediates = multiset.immediates(*form, *instance);
+            let tied = multiset.tied(*form, *instance);
+            let instruction = instantiate(form, immediates, tied, &mut pools)?;
             *instance += 1;
             stack += i64::from(instruction.stack_pointer_increment());
             for register in registers {
@@ -146,7 +147,8 @@ fn sets(instructions: usize, pools: &Pools, wanted: usize) -> usize {
 /// The next instruction of a form, with these immediates and these two operands in one register.
 fn instantiate(
     form: &Form,
-    (immediates, tied): (&[i64], Option<(usize, usize)>),
+    immediates: &[i64],
+    tied: Option<(usize, usize)>,
     pools: &mut Pools,
 ) -> Result<Instruction> {
     let usage = form.usage()?;

@@ -9,15 +9,16 @@ use super::questions::{
     SIXTEENTH, SIXTY_FOURTH, THIRTY_SECOND,
 };
 use super::times::{Measured, Times, quartiles};
+use std::ops::RangeInclusive;
 use tma::self_test::{
     Answer, Below, Biased, Calls, LENGTHS, ONE_IN, Open, Rate, Remembered, Returns, Sequence,
     Targets,
 };
 
 /// Cycles that a misprediction may cost, on any core of the last twenty years: 8 to 40. Others are errors.
-const COST: (f64, f64) = (4.0, 80.0);
+const COST: RangeInclusive<f64> = 4.0..=80.0;
 /// Cycles of a load that hits the L1 cache, on any core of the last twenty years: 3 to 6. Others are errors.
-const LOAD: (f64, f64) = (2.0, 8.0);
+const LOAD: RangeInclusive<f64> = 2.0..=8.0;
 /// Returns of the nested calls that a stack of 32 return addresses has no room for.
 const BELOW: f64 = 32.0;
 /// The bits of branches that go the rarer way once in [`ONE_IN`].
@@ -73,7 +74,7 @@ impl Costs {
         let cost = |get: Get| Some(2.0 * (get(Call(HALF))? - get(Call(NEVER))?));
         within(COST, times.agreed(cost))?;
         let share = |get: Get| {
-            let cost = cost(get).filter(|cost| *cost > COST.0)?;
+            let cost = cost(get).filter(|cost| *cost > *COST.start())?;
             Some((get(CallInTurn)? - get(Call(NEVER))?) / cost)
         };
         times.agreed(share).map(|(in_turn, _)| Calls { in_turn })
@@ -108,9 +109,9 @@ impl Costs {
             let share = 1.0 / f64::from(one_in);
             let measured = times.agreed(|get| {
                 let cost = 2.0 * excess(get, of, HALF, 0.5)?;
-                (cost > COST.0).then_some(excess(get, of, bits, share)? / cost)
+                (cost > *COST.start()).then_some(excess(get, of, bits, share)? / cost)
             });
-            within((RAREST / f64::from(one_in), MOST), measured).map(|(rate, _)| rate)
+            within(RAREST / f64::from(one_in)..=MOST, measured).map(|(rate, _)| rate)
         };
         let alone: Vec<_> =
             ONE_IN.iter().zip(BITS).map(|(n, bits)| rate(*n, &Branch, bits)).collect();
@@ -134,7 +135,7 @@ pub fn remembered(times: &Times) -> Result<Remembered, Open> {
     within(COST, times.agreed(cost))?;
     let sequence = |bits: &u8| {
         let rates = times.each(|get| {
-            let cost = cost(get).filter(|cost| *cost > COST.0)?;
+            let cost = cost(get).filter(|cost| *cost > *COST.start())?;
             Some((get(Repeating(*bits))? - get(Repeating(SHORT))?) / cost)
         });
         let (low, high) = quartiles(&rates)?;
@@ -181,9 +182,10 @@ fn needs<T>(answer: Answer, found: Result<T, Open>) -> Result<T, Open> {
 }
 
 /// Rules out what no core does.
-fn within((low, high): (f64, f64), measured: Measured) -> Measured {
+fn within(possible: RangeInclusive<f64>, measured: Measured) -> Measured {
     match measured {
-        Ok((found, _)) if !(low..=high).contains(&found) => {
+        Ok((found, _)) if !possible.contains(&found) => {
+            let (low, high) = possible.into_inner();
             Err(Open::Impossible { found, low, high })
         }
         other => other,

@@ -93,12 +93,7 @@ pub fn ways(block: &Block, setup: &RunSetup, options: &Options) -> Vec<(usize, R
 /// where they lie in their cache lines, which differs between the long and the short run: of bodies of 15
 /// cycles that was up to a fifth of a dense block's time. Blocks that write memory have few copies: memory
 /// predictors learn each of them.
-pub fn timed(
-    block: &Block,
-    (copies, how): (usize, Repeat),
-    cycles: f64,
-    options: &Options,
-) -> usize {
+pub fn timed(block: &Block, copies: usize, how: Repeat, cycles: f64, options: &Options) -> usize {
     let writes = || block.instructions.iter().any(Inst::writes_memory);
     if matches!(how, Repeat::Restored) || options.copies.is_some() || writes() {
         return copies;

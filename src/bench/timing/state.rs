@@ -133,7 +133,7 @@ fn centred(rounds: &[Run], mut middle: f64, width: impl Fn(f64) -> f64) -> (usiz
 }
 
 /// The group of rounds around `middle`, no further than `width` from its own centre.
-pub fn around(mut rounds: Vec<Run>, batches: usize, (middle, width): (f64, f64)) -> Option<State> {
+pub fn around(mut rounds: Vec<Run>, batches: usize, middle: f64, width: f64) -> Option<State> {
     rounds.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (start, end) = centred(&rounds, middle, |_| width);
     state(&rounds[start..end], rounds.len(), batches)

@@ -25,8 +25,8 @@ impl Captured {
     ) -> Result<std::result::Result<Self, Unfit>> {
         let mut reason = Unfit::from(endless(snapshot));
         if let Some(trips) = snapshot.trips.filter(|trips| *trips > 0) {
-            let start = (trips, snapshot.registers);
-            match Self::attempt(runner, snapshot, (&snapshot.code, start), None)? {
+            let start = snapshot.registers;
+            match Self::attempt(runner, snapshot, &snapshot.code, trips, start, None)? {
                 Ok(captured) => return Ok(Ok(captured)),
                 Err(why) if trips <= snapshot.stepped || why == Unfit::Unlike => {
                     return Ok(Err(why));
@@ -35,8 +35,9 @@ impl Captured {
             }
             // What it did not execute there may not be fit to be run.
             if snapshot.before_call.is_none() && trips <= snapshot.stepped + 1 {
-                let executed = (snapshot.executed.as_slice(), start);
-                if let Ok(captured) = Self::attempt(runner, snapshot, executed, None)? {
+                let executed = &snapshot.executed;
+                if let Ok(captured) = Self::attempt(runner, snapshot, executed, trips, start, None)?
+                {
                     return Ok(Ok(captured));
                 }
             }
@@ -85,10 +86,10 @@ impl Captured {
         snapshot: &Snapshot,
         bounded: &Bounded,
     ) -> Result<std::result::Result<Self, Unfit>> {
-        let start = (bounded.trips, bounded.registers(bounded.trips));
+        let (trips, start) = (bounded.trips, bounded.registers(bounded.trips));
         let is_counted = bounded.counter.is_some();
         let code = if is_counted { snapshot.executed.as_slice() } else { &snapshot.code };
-        let outcome = Self::attempt(runner, snapshot, (code, start), Some(bounded.clone()))?;
+        let outcome = Self::attempt(runner, snapshot, code, trips, start, Some(bounded.clone()))?;
         let followed = snapshot.stepped.max(snapshot.followed_to.map_or(0, |(trips, _)| trips));
         Ok(outcome.and_then(|captured| {
             if bounded.trips > followed && captured.pages.len() > IN_CACHE {

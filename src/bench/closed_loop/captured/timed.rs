@@ -24,7 +24,7 @@ impl Captured {
         let rip = |target| self.rip(target);
         let start = self.bounded.as_ref().map(|bounded| bounded.registers(trips));
         let start = start.as_ref().map(|registers| (registers, trips));
-        forms::region(&self.shape(), &self.region, &rip, (true, false), start)
+        forms::region(&self.shape(), &self.region, &rip, true, false, start)
     }
 
     /// An execution against the same code not entered, or longer against shorter executions where they end
@@ -38,16 +38,15 @@ impl Captured {
             let build = |shape: &Shape<'_>, n: usize| -> Program {
                 let (registers, trips) = &starts[n];
                 let start = Some((registers, *trips));
-                forms::region(shape, &self.region, &rip, (true, true), start)
+                forms::region(shape, &self.region, &rip, true, true, start)
             };
-            let units = eighth as f64;
-            return lengths(&shape, &build, placements, (units, repeat));
+            return lengths(&shape, &build, placements, eighth as f64, repeat);
         }
         let build = |shape: &Shape<'_>, enter: bool| -> Program {
             let start = self.bounded.as_ref().map(|bounded| bounded.registers(self.trips));
             let start = start.as_ref().map(|registers| (registers, self.trips));
-            forms::region(shape, &self.region, &rip, (enter, true), start)
+            forms::region(shape, &self.region, &rip, enter, true, start)
         };
-        whole(&shape, &build, placements, (self.trips as f64, repeat))
+        whole(&shape, &build, placements, self.trips as f64, repeat)
     }
 }

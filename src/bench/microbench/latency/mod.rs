@@ -47,7 +47,7 @@ pub fn latencies(bench: &mut Bench, connectors: &mut Connectors, form: Form) -> 
     for input in &endpoints.inputs {
         for output in &endpoints.outputs {
             if let Some(built) = chain(form, input, output)? {
-                all.push(pair(bench, connectors, form, (input, output), &built)?);
+                all.push(pair(bench, connectors, form, input, output, &built)?);
             }
         }
     }
@@ -60,7 +60,8 @@ fn pair(
     bench: &mut Bench,
     connectors: &mut Connectors,
     form: Form,
-    (input, output): (&Endpoint, &Endpoint),
+    input: &Endpoint,
+    output: &Endpoint,
     chain: &Chain,
 ) -> Result<LatencyResult> {
     let mut result = LatencyResult {
@@ -112,8 +113,8 @@ fn pair(
     result.least = result.least.filter(|_| sets.len() > 1);
     let transfers = chain.connectors.iter().any(Connector::is_transfer);
     result.link = result.cycles.filter(|_| !transfers);
-    if let Some(cycles) = result.cycles.filter(|c| *c < RENAMED || adds_floats(form)) {
-        after_another(bench, form, (input, output), cycles, &sets[0], &mut result)?;
+    if result.cycles.is_some_and(|c| c < RENAMED || adds_floats(form)) {
+        after_another(bench, form, input, output, &sets[0], &mut result)?;
     }
     // Latencies are not negative.
     for cycles in [&mut result.cycles, &mut result.low, &mut result.link] {
@@ -173,16 +174,17 @@ fn adds_floats(form: Form) -> bool {
     kind && plain.len() == 5 && (plain.starts_with("add") || plain.starts_with("sub"))
 }
 
-/// Measures the latency after another instruction; `alone`, the latency after the same form, is reported
+/// Measures the latency after another instruction; that after the same form, the result so far, is reported
 /// separately where it is shorter.
 fn after_another(
     bench: &mut Bench,
     form: Form,
-    (input, output): (&Endpoint, &Endpoint),
-    alone: f64,
+    input: &Endpoint,
+    output: &Endpoint,
     values: &Values,
     result: &mut LatencyResult,
 ) -> Result<()> {
+    let Some(alone) = result.cycles else { return Ok(()) };
     let Some((whole, other)) = chain::after(form, input, output)? else { return Ok(()) };
     let mut measured = |chain: &Chain| -> Result<Option<(f64, f64, f64)>> {
         let copies = LENGTH.div_ceil(chain.instructions).max(2);

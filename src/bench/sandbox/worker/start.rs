@@ -52,7 +52,7 @@ impl Worker {
             gone: true,
             status: std::cell::OnceCell::new(),
         };
-        let started = worker.launch(region, (cpu, inspect, namespaces));
+        let started = worker.launch(region, cpu, inspect, namespaces);
         close(region);
         started.map(|()| worker)
     }
@@ -60,7 +60,9 @@ impl Worker {
     fn launch(
         &mut self,
         region: i32,
-        (cpu, inspect, namespaces): (Option<usize>, bool, bool),
+        cpu: Option<usize>,
+        inspect: bool,
+        namespaces: bool,
     ) -> Result<()> {
         self.write(at::RUNTIME, runtime::image());
         self.write_filter();

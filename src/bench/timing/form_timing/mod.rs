@@ -119,7 +119,7 @@ impl FormTiming {
         let (long, short) = self.states().filter(|_| !self.usual)?;
         let near = Nearness { share: self.tolerance, step: self.step };
         let width = WIDER * (near.above(long.mean) - long.mean);
-        around(self.all_differences(), self.batches.len(), (long.mean - short.mean, width))
+        around(self.all_differences(), self.batches.len(), long.mean - short.mean, width)
     }
 
     fn all_differences(&self) -> Vec<Run> {

@@ -39,15 +39,37 @@ impl Repeat {
     }
 }
 
+/// How a form repeats its copies.
+#[derive(Debug, Clone, Copy)]
+pub struct Copies {
+    /// How many there are.
+    pub number: usize,
+    /// In which way they repeat.
+    pub how: Repeat,
+    /// How often.
+    pub repeat: u32,
+}
+
+impl Copies {
+    /// Copies of a run from end to end: fences end each repetition.
+    pub fn in_a_run(self) -> usize {
+        match self.how {
+            Repeat::Restored => self.number,
+            Repeat::Counted(_) => self.number * self.repeat as usize,
+        }
+    }
+}
+
 /// The unrolled form: `copies` against about half as many, each `repeat` times.
 pub fn unrolled(
     block: &Block,
     required_state: &RequiredState,
     setup: &RunSetup,
-    (copies, how, repeat): (usize, Repeat, u32),
+    copies: Copies,
     offsets: &[usize],
 ) -> Form {
-    let between = copies_between(copies, block.bytes.len());
+    let Copies { number, how, repeat } = copies;
+    let between = copies_between(number, block.bytes.len());
     let mut start = BLOCK_CODE;
     let warm = match how {
         Repeat::Restored => forms::WARM,
@@ -64,8 +86,8 @@ pub fn unrolled(
         }
     };
     for offset in offsets {
-        let long = build(copies, start + offset);
-        let short = build(copies - between, long.end().next_multiple_of(64) + 64 + offset);
+        let long = build(number, start + offset);
+        let short = build(number - between, long.end().next_multiple_of(64) + 64 + offset);
         start = short.end().next_multiple_of(64) + 64;
         if start > at::CODE + at::CODE_SIZE {
             break;
@@ -134,7 +156,8 @@ mod tests {
         };
         let required_state = RequiredState::of(&block);
         let iterations = |how| {
-            let form = unrolled(&block, &required_state, &setup, (128, how, 5), &[0]);
+            let copies = Copies { number: 128, how, repeat: 5 };
+            let form = unrolled(&block, &required_state, &setup, copies, &[0]);
             (form.between, form.between_whole_runs())
         };
         // 64 copies apart, five times and one or two times before.

@@ -14,7 +14,7 @@ mod form;
 mod passes;
 mod whole_loops;
 
-pub use copies::{Repeat, looped, unrolled};
+pub use copies::{Copies, Repeat, looped, unrolled};
 pub use form::Form;
 pub use passes::Pass;
-pub use whole_loops::{Closed, EIGHTHS, closed, lengths, repeated, whole};
+pub use whole_loops::{Closed, EIGHTHS, Iterations, closed, lengths, repeated, whole};

@@ -23,14 +23,22 @@ pub enum Closed {
     Counted(LoopCounter, bool),
 }
 
-/// A loop body run as a loop, `iterations` long and short of each pair, each `repeat` times.
+/// Iterations of a long and of a short run.
+#[derive(Debug, Clone, Copy)]
+pub struct Iterations {
+    pub long: u32,
+    pub short: u32,
+}
+
+/// A loop body run as a loop, with so many iterations of each pair, each `repeat` times.
 pub fn closed(
     shape: &Shape<'_>,
     how: &Closed,
-    (long, short): (u32, u32),
+    iterations: Iterations,
     repeat: u32,
     aligns: &[usize],
 ) -> Form {
+    let Iterations { long, short } = iterations;
     let mut form = Form::of(0.0, 0.0);
     let mut start = BLOCK_CODE;
     let mut add = |form: &mut Form, build: &dyn Fn(&Shape<'_>) -> Program| {
@@ -51,7 +59,7 @@ pub fn closed(
                 form.pairs.extend(pairs);
             }
             Closed::Counted(counter, inverted) => {
-                let build = |s: &Shape<'_>| forms::chained(s, *counter, long, (*align, *inverted));
+                let build = |s: &Shape<'_>| forms::chained(s, *counter, long, *align, *inverted);
                 let entry = add(&mut form, &build);
                 let segment = |repeat| Segment { entry, repeat };
                 form.pairs.push((segment(long), segment(short)));
@@ -72,7 +80,8 @@ pub fn whole(
     shape: &Shape<'_>,
     build: &dyn Fn(&Shape<'_>, bool) -> Program,
     placements: usize,
-    (units, repeat): (f64, u32),
+    units: f64,
+    repeat: u32,
 ) -> Form {
     let between = units * f64::from(repeat);
     let mut form = Form::of(between, between);
@@ -100,7 +109,8 @@ pub fn repeated(
     shape: &Shape<'_>,
     build: &dyn Fn(&Shape<'_>) -> Program,
     placements: usize,
-    (units, count): (f64, u32),
+    units: f64,
+    count: u32,
 ) -> Form {
     let between = units * f64::from(count - count / 2);
     let mut form = Form::of(between, between);
@@ -124,7 +134,8 @@ pub fn lengths(
     shape: &Shape<'_>,
     build: &dyn Fn(&Shape<'_>, usize) -> Program,
     placements: usize,
-    (units, repeat): (f64, u32),
+    units: f64,
+    repeat: u32,
 ) -> Form {
     let between = 2.0 * units * f64::from(repeat);
     let mut form = Form::of(between, between);
