@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 use tma::tables::schema::MatchRule;
-use tma::tables::{Table, plain_name};
+use tma::tables::{Table, pack, plain_name};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -29,8 +29,8 @@ fn main() -> Result<()> {
     println!("cargo::rerun-if-changed={}", root.join("build.rs").display());
     tables(&files(&root, &["intel", "amd", "abstract"])?, &out)?;
     texts(&root.join("nodes.toml"), &out)?;
-    named_texts(&files(&root, &["latency"])?, &out.join("latencies.rs"))?;
-    named_texts(&files(&root, &["ports"])?, &out.join("ports.rs"))
+    named_texts(&files(&root, &["latency"])?, &out, "latencies")?;
+    named_texts(&files(&root, &["ports"])?, &out, "ports")
 }
 
 /// The TOML files of `folders`, by name. Each folder must exist: cargo would take a missing one for
@@ -65,12 +65,12 @@ fn tables(files: &BTreeMap<String, PathBuf>, out: &Path) -> Result<()> {
     for (number, (name, path)) in files.iter().enumerate() {
         let table = Table::parse(&fs::read_to_string(path)?, &path.display().to_string())?;
         let data = out.join(format!("{name}.postcard"));
-        fs::write(&data, table.encode()?)?;
+        fs::write(&data, pack(&table.encode()?)?)?;
         let rules: Vec<String> = table.matches.iter().map(rule).collect();
         writeln!(
             list,
             "    Embedded {{ name: {name:?}, vendor: {:?}, core: {}, pmu: {:?}, rules: &[{}], \
-             signature: &{:?}, data: include_bytes!({:?}) }},",
+             signature: &{:?}, data: Packed(include_bytes!({:?})) }},",
             table.vendor,
             table.core.map_or("None".into(), |c| format!("Some(CoreKind::{c:?})")),
             table.pmu,
@@ -120,10 +120,12 @@ fn texts(file: &Path, out: &Path) -> Result<()> {
 }
 
 /// Files of latencies or ports: their names and texts.
-fn named_texts(files: &BTreeMap<String, PathBuf>, out: &Path) -> Result<()> {
-    let entry = |(name, path): (&String, &PathBuf)| {
-        format!("({name:?}, include_str!({:?})),\n", path.display().to_string())
-    };
-    let entries: String = files.iter().map(entry).collect();
-    Ok(fs::write(out, format!("&[{entries}]"))?)
+fn named_texts(files: &BTreeMap<String, PathBuf>, out: &Path, what: &str) -> Result<()> {
+    let mut entries = String::new();
+    for (name, path) in files {
+        let data = out.join(format!("{name}.{what}"));
+        fs::write(&data, pack(&fs::read(path)?)?)?;
+        writeln!(entries, "({name:?}, Packed(include_bytes!({:?}))),", data.display().to_string())?;
+    }
+    Ok(fs::write(out.join(format!("{what}.rs")), format!("&[{entries}]"))?)
 }

@@ -29,8 +29,8 @@ fn bound(name: &str, hex: &str) -> f64 {
 
 #[test]
 fn every_table_parses_and_every_core_that_names_one_has_it() {
-    for (name, text) in events::BUNDLE.ports {
-        assert_eq!(Ports::parse(text).err(), None, "{name}");
+    for (name, packed) in events::BUNDLE.ports {
+        assert_eq!(Ports::parse(&packed.text().unwrap()).err(), None, "{name}");
     }
     for name in
         ["icl", "tgl", "rkl", "icx", "spr", "emr", "gnr", "adl", "mtl", "zen3", "zen4", "zen5"]

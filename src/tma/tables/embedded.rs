@@ -1,9 +1,12 @@
 //! Tables and texts built into the program, in a form that needs no parsing.
 
+use super::packed::Packed;
 use super::schema::CoreKind;
 use super::signature::Signature;
 use super::table::Table;
 use super::texts::Text;
+use crate::{Error, Result};
+use std::fmt::Display;
 
 /// Everything that is built in.
 #[derive(Debug)]
@@ -18,9 +21,9 @@ pub struct Bundle {
     /// Texts of nodes and metrics by `node.ID` and `info.ID`, sorted.
     pub texts: &'static [(&'static str, Text)],
     /// Files of latencies: name and TOML text.
-    pub latencies: &'static [(&'static str, &'static str)],
+    pub latencies: &'static [(&'static str, Packed)],
     /// Files of ports: name and TOML text.
-    pub ports: &'static [(&'static str, &'static str)],
+    pub ports: &'static [(&'static str, Packed)],
 }
 
 /// An event table as it is embedded.
@@ -39,7 +42,7 @@ pub struct Embedded {
     /// What else such a core shows of itself, as [`Table::encode_signature`] writes it.
     pub signature: &'static [u8],
     /// The compiled table, as [`Table::encode`] writes it.
-    pub data: &'static [u8],
+    pub data: Packed,
 }
 
 /// One processor family and its models.
@@ -72,8 +75,12 @@ impl Embedded {
     ///
     /// # Errors
     /// None in a sound build: the data is written by the build itself, and a test decodes it all.
-    pub fn table(&self) -> postcard::Result<Table> {
-        postcard::from_bytes(self.data)
+    pub fn table(&self) -> Result<Table> {
+        let undecodable = |e: &dyn Display| {
+            Error::failed(format!("the table {} cannot be decoded", self.name)).because(e)
+        };
+        let data = self.data.bytes().map_err(|e| undecodable(&e))?;
+        postcard::from_bytes(&data).map_err(|e| undecodable(&e))
     }
 }
 
@@ -86,7 +93,7 @@ impl Table {
         postcard::to_stdvec(&self.signature)
     }
 
-    /// The compiled table in postcard's format, for embedding.
+    /// The compiled table in postcard's format, for embedding ([`pack`](super::pack)).
     ///
     /// # Errors
     /// None that a table could cause: the format holds whatever a table holds.

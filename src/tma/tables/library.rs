@@ -11,6 +11,7 @@ mod names;
 mod processors;
 
 use super::embedded::{Bundle, Embedded};
+use super::packed::Packed;
 use super::texts::Texts;
 use super::{Signature, Table};
 use crate::error::{Error, Result};
@@ -153,9 +154,7 @@ impl Library {
             return Ok(table.clone());
         }
         let table = match &known.source {
-            Source::Embedded(table) => table
-                .table()
-                .map_err(|e| Error::failed(format!("{origin}: cannot be decoded")).because(e))?,
+            Source::Embedded(table) => table.table()?,
             Source::File(path) => Table::parse(&read(path)?, &origin)?,
         };
         Ok(known.table.get_or_init(|| Arc::new(table)).clone())
@@ -170,7 +169,7 @@ impl Library {
             return Ok((read(path)?, path.display().to_string()));
         }
         match self.bundle.latencies.iter().find(|(own, _)| *own == name) {
-            Some((_, text)) => Ok(((*text).to_owned(), format!("latency/{name} (built in)"))),
+            Some((_, packed)) => built_in(*packed, format!("latency/{name} (built in)")),
             None => Err(Error::failed(format!("no file of latencies is called `{name}`")).hint(
                 "`latencies` under [facts] names a file of events/latency or of DIR/latency of \
                  --tables DIR",
@@ -187,11 +186,19 @@ impl Library {
             return Ok((read(path)?, path.display().to_string()));
         }
         match self.bundle.ports.iter().find(|(own, _)| *own == name) {
-            Some((_, text)) => Ok(((*text).to_owned(), format!("ports/{name} (built in)"))),
+            Some((_, packed)) => built_in(*packed, format!("ports/{name} (built in)")),
             None => Err(Error::failed(format!("no file of ports is called `{name}`")).hint(
                 "`ports` under [facts] names a file of events/ports or of DIR/ports of --tables DIR",
             )),
         }
+    }
+}
+
+/// A built-in text, and where it comes from.
+fn built_in(packed: Packed, origin: String) -> Result<(String, String)> {
+    match packed.text() {
+        Ok(text) => Ok((text, origin)),
+        Err(e) => Err(Error::failed(format!("{origin}: cannot be decoded")).because(e)),
     }
 }
 
