@@ -91,9 +91,9 @@ pub use harness::immovable::Immovable;
 pub use layers::{Layer, Layers};
 pub use measurement::bound_names;
 pub use measurement::{
-    Assumption, Baseline, Bound, Cause, Class, Code, FaultLocation, FormResult, Forms, Hierarchy,
-    LOOP, Line, Measurement, Miss, Mode, Node, Outcome, SCHEMA, Samples, Status, Throughput,
-    UNROLLED, WhatIf,
+    Assumed, Assumption, Baseline, Bound, Cause, Class, Code, FaultLocation, FormResult, Forms,
+    Hierarchy, LOOP, Line, Measurement, Miss, Mode, Node, Outcome, SCHEMA, Samples, Status,
+    Throughput, UNROLLED, WhatIf,
 };
 pub use measurer::{BlockMeasurer, rejected};
 pub use options::{ClockSource, Options};

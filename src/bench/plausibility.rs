@@ -1,7 +1,7 @@
 //! Rules out implausible throughputs: the pipeline's width, and comparing a result with its bounds.
 
 use crate::harness::skeleton::fuses;
-use crate::measurement::{Assumption, Bound, Outcome, Throughput};
+use crate::measurement::{Assumed, Assumption, Bound, Outcome, Throughput};
 use crate::timing::form_timing::FormTiming;
 use iced_x86::{Mnemonic, OpKind};
 use isa::code::{Block, Inst};
@@ -116,7 +116,7 @@ pub(super) fn plausible(bounds: &[Bound], throughput: &Throughput, copies: usize
         }
         _ => (Outcome::Violated, broken.join("; ")),
     };
-    Assumption { name: "bounds", outcome, how }
+    Assumption { name: Assumed::Bounds, outcome, how }
 }
 
 /// What the front-end bound implies, to follow `not measured: …`.

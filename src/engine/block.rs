@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(
             of(chase, None),
             [
-                "its data is in the first cache and its branch is predicted here; misses and mispredictions of the \
+                "in isolation its data is in L1 and its branch is predicted; misses and mispredictions of the \
               program: `tdtool report --estimate`"
             ]
         );
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(
             of(chase, Some(time)),
             [
-                "212.50 cycles of an iteration in the program; here its data is in the first cache and its branch is predicted"
+                "212.50 cycles of an iteration in the program; in isolation its data is in L1 and its branch is predicted"
             ]
         );
         // add rax,rbx

@@ -91,7 +91,7 @@ fn identity(core: &Core) -> Finding {
     let others = core.identity.as_ref().filter(|_| !core.foreign).and_then(|i| i.others_note());
     match core.identity_note() {
         None => {
-            let what = "identity: features and caches agree with family and model";
+            let what = "identity: features and caches confirm family and model";
             Finding { cause: others, ..Finding::new("identity", Level::Ok, what) }
         }
         Some(note) => Finding {
@@ -124,7 +124,7 @@ fn counting(machine: &Machine, core: &Core) -> Option<Finding> {
 fn facts(core: &Core) -> Finding {
     let notes = core_model::notes(core);
     if notes.is_empty() {
-        let what = "core facts: the table states all of them";
+        let what = "core facts: all known";
         return Finding::new("core_facts", Level::Ok, what);
     }
     let what =
@@ -161,7 +161,7 @@ fn sampling(machine: &Machine, tables: &[TableMatch]) -> Finding {
     let remedy = match machine.core_pmus().next() {
         // The clock finds where time goes, not what it is lost to.
         None => {
-            "what the clock cannot attribute, for each loop: `tdtool count --branches --loads -- COMMAND`"
+            "mispredictions and cache misses of each loop: `tdtool count --hot --branches --loads -- COMMAND`"
         }
         Some(_) => "the events that it can sample: `tdtool record --event EVENT -- COMMAND`",
     };

@@ -99,7 +99,7 @@ impl Left {
 pub fn cost(plain: f64) -> String {
     let left = Left::all();
     format!(
-        "up to {} further runs of the command, a few that are ended at a hot loop, and about {:.0} s",
+        "up to {} further runs of the command, and a few that end at a hot loop; about {:.0} s",
         left.runs(),
         left.seconds(plain).ceil()
     )
@@ -133,7 +133,7 @@ mod tests {
         assert!((Left::all().seconds(2.0) - 23.2).abs() < 1e-9);
         assert_eq!(
             cost(2.0),
-            "up to 5 further runs of the command, a few that are ended at a hot loop, and about 24 s"
+            "up to 5 further runs of the command, and a few that end at a hot loop; about 24 s"
         );
     }
 }

@@ -58,7 +58,7 @@ impl fmt::Display for Reason {
                 return write!(f, "{share:.0} % of the time by the latencies of dependent instructions");
             }
             Self::NoTime => "it has no time",
-            Self::Unbounded => "what bounds it in isolation is not known",
+            Self::Unbounded => "its bound in isolation is undecided",
             Self::SomeLoads => {
                 "some of its loads were not measured, as where no probe fits: this may be why"
             }

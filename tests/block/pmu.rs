@@ -77,6 +77,6 @@ fn without_the_sentinel_contention_is_unchecked() {
     let Some(_busy) = sandbox() else { return };
     let report = document(&["4801d8", "--no-sentinel"]);
     let all = report["assumptions"].as_array().unwrap();
-    let neighbour = all.iter().find(|i| i["name"] == "neighbour").unwrap();
-    assert_eq!(neighbour["verdict"], "unchecked", "{neighbour}");
+    let contention = all.iter().find(|i| i["name"] == "contention").unwrap();
+    assert_eq!(contention["verdict"], "unchecked", "{contention}");
 }

@@ -6,7 +6,7 @@ use super::common::{GAPS, NO_MEMORY, abridged, assumption, is_complete};
 use super::lines::{physical_line, touched};
 use crate::initial::run_setup::RunSetup;
 use crate::initial::trace::Access;
-use crate::measurement::{Assumption, Outcome};
+use crate::measurement::{Assumed, Assumption, Outcome};
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,7 +16,7 @@ const STORES: usize = 64;
 /// Finds lines accessed through two linear addresses. Pages share physical pages if there are more of
 /// them; on Zen, two linear addresses of one line evict each other.
 pub fn pages(setup: &RunSetup, physical: usize) -> Assumption {
-    let name = "page-aliasing";
+    let name = Assumed::PageAliasing;
     let count = setup.pages.len();
     if count == 0 {
         return assumption(name, Outcome::Held, NO_MEMORY);
@@ -58,7 +58,7 @@ pub fn pages(setup: &RunSetup, physical: usize) -> Assumption {
 /// compared first, and the load waits. Some cores confuse stores and loads of the same base register
 /// at smaller `distances`, too.
 pub fn stores(block: &Block, setup: &RunSetup, distances: Option<&[u32]>) -> Assumption {
-    let name = "store-aliasing";
+    let name = Assumed::StoreAliasing;
     if setup.accesses.is_empty() && setup.complete {
         return assumption(name, Outcome::Held, NO_MEMORY);
     }

@@ -12,7 +12,7 @@ use crate::initial::failure::Failure;
 use crate::initial::failure::explain;
 use crate::initial::run_setup::RunSetup;
 use crate::initial::trace::Access;
-use crate::measurement::{Assumption, Outcome};
+use crate::measurement::{Assumed, Assumption, Outcome};
 use crate::runner::{BLOCK_CODE, Segment};
 use crate::sandbox::Ended;
 use crate::timer::Timer;
@@ -39,7 +39,7 @@ impl Timer {
         setup: &RunSetup,
         assumptions: &mut [Assumption],
     ) -> Result<()> {
-        let alignment = assumptions.iter_mut().find(|i| i.name == "alignment");
+        let alignment = assumptions.iter_mut().find(|i| i.name == Assumed::Alignment);
         let touches = block.instructions.iter().any(isa::code::Inst::touches_memory);
         if let Some(alignment) = alignment.filter(|_| touches && self.options.explain) {
             match self.stopped(block, required_state, setup)? {

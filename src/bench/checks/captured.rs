@@ -2,7 +2,7 @@
 
 use super::common::{assumption, outcome};
 use super::tlb::HARNESS;
-use crate::measurement::{Assumption, Outcome};
+use crate::measurement::{Assumed, Assumption, Outcome};
 use tma::Cache;
 use tma::tables::facts::DataTlb;
 
@@ -42,7 +42,7 @@ impl Footprint {
 
 /// Compares the lines of an execution, and those that restore what it writes, with the L1 data cache.
 pub fn l1_data(footprint: &Footprint, cache: Option<Cache>) -> Assumption {
-    const NAME: &str = "l1-data";
+    const NAME: Assumed = Assumed::L1Data;
     let Some(cache) = cache else {
         let how = "the size of the L1 data cache is not known";
         return assumption(NAME, Outcome::Unchecked, how);
@@ -105,7 +105,7 @@ pub fn data_tlb(footprint: &Footprint, tlb: Option<&DataTlb>) -> Assumption {
         "an execution accesses {pages} pages and writes {written} of them; the first-level data TLB has \
          {entries}{own}{beyond}"
     );
-    assumption("data-tlb", outcome(held), how)
+    assumption(Assumed::DataTlb, outcome(held), how)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::common::{assumption, outcome};
 use crate::harness::skeleton::has_wide_immediate;
 use crate::initial::run_setup::RunSetup;
-use crate::measurement::{Assumption, Outcome};
+use crate::measurement::{Assumed, Assumption, Outcome};
 use isa::code::{Block, Inst};
 use tma::Cache;
 use tma::tables::facts::OpCache;
@@ -17,7 +17,7 @@ pub fn l1_code(block: &Block, setup: &RunSetup, copies: usize, cache: Option<Cac
     let all = long + long / 2 + HARNESS;
     let Some(cache) = cache else {
         let how = format!("{all} bytes; the size of the L1 instruction cache is not known");
-        return assumption("l1-code", Outcome::Unchecked, how);
+        return assumption(Assumed::L1Code, Outcome::Unchecked, how);
     };
     let how = format!(
         "{long} bytes in {} copies; with the short run and the harness, {all} of {} bytes of the L1 \
@@ -25,7 +25,7 @@ pub fn l1_code(block: &Block, setup: &RunSetup, copies: usize, cache: Option<Cac
         copies,
         cache.bytes()
     );
-    assumption("l1-code", outcome(all <= cache.bytes()), how)
+    assumption(Assumed::L1Code, outcome(all <= cache.bytes()), how)
 }
 
 /// Compares the operations of the long run with the op cache.
@@ -40,21 +40,21 @@ pub fn op_cache(
     let about = format!("about {ops} operations in {} copies", copies);
     let Some(cache) = cache else {
         let how = format!("{about}; the op cache of this processor is not known");
-        return assumption("op-cache", Outcome::Unchecked, how);
+        return assumption(Assumed::OpCache, Outcome::Unchecked, how);
     };
     let how = format!("{about}; the op cache holds {} ({})", cache.ops, cache.source);
     // A quarter is reserved for the end of the short run, the harness, and lines that are not full.
     if 4 * ops > 3 * cache.ops as usize {
-        return assumption("op-cache", Outcome::Violated, how);
+        return assumption(Assumed::OpCache, Outcome::Violated, how);
     }
     match cache.per_32_bytes {
         Some(most) if ops * 32 > most as usize * bytes(block, setup, copies) => {
             let how = format!(
                 "{how}, but not more than {most} per 32 bytes of code, which this code exceeds"
             );
-            assumption("op-cache", Outcome::Violated, how)
+            assumption(Assumed::OpCache, Outcome::Violated, how)
         }
-        _ => assumption("op-cache", Outcome::Held, how),
+        _ => assumption(Assumed::OpCache, Outcome::Held, how),
     }
 }
 

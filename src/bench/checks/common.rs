@@ -1,15 +1,11 @@
 //! Shared by all checks: outcomes and their wording.
 
 use crate::initial::run_setup::RunSetup;
-use crate::measurement::{Assumption, Outcome};
+use crate::measurement::{Assumed, Assumption, Outcome};
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) fn assumption(
-    name: &'static str,
-    outcome: Outcome,
-    how: impl Into<String>,
-) -> Assumption {
+pub(super) fn assumption(name: Assumed, outcome: Outcome, how: impl Into<String>) -> Assumption {
     Assumption { name, outcome, how: how.into() }
 }
 

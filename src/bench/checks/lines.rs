@@ -6,7 +6,7 @@ use super::common::{GAPS, NO_MEMORY, assumption, is_complete, listed, outcome};
 use crate::harness::required_state::RequiredState;
 use crate::initial::run_setup::RunSetup;
 use crate::initial::trace::Access;
-use crate::measurement::{Assumption, Outcome};
+use crate::measurement::{Assumed, Assumption, Outcome};
 use isa::code::Block;
 use std::collections::{BTreeMap, BTreeSet};
 use tma::Cache;
@@ -19,21 +19,21 @@ pub fn l1_data(
     cache: Option<Cache>,
 ) -> Assumption {
     if !is_complete(setup) {
-        return assumption("l1-data", Outcome::Unchecked, GAPS);
+        return assumption(Assumed::L1Data, Outcome::Unchecked, GAPS);
     }
     if setup.accesses.is_empty() {
-        return assumption("l1-data", Outcome::Held, NO_MEMORY);
+        return assumption(Assumed::L1Data, Outcome::Held, NO_MEMORY);
     }
     let non_temporal = ["movnt", "vmovnt", "maskmov", "vmaskmovdqu"];
     let bypasses =
         |text: &str| non_temporal.iter().any(|a| text.starts_with(a)) && !text.contains("ntdqa");
     if let Some(inst) = block.instructions.iter().find(|i| bypasses(&i.text) && i.writes_memory()) {
         let how = format!("`{}` bypasses the cache", inst.text);
-        return assumption("l1-data", Outcome::Violated, how);
+        return assumption(Assumed::L1Data, Outcome::Violated, how);
     }
     let Some(cache) = cache else {
         return assumption(
-            "l1-data",
+            Assumed::L1Data,
             Outcome::Unchecked,
             "the size of the L1 data cache is not known",
         );
@@ -63,7 +63,7 @@ pub fn l1_data(
         how +=
             &format!("; {offsets} pages are accessed at the same offset, more than there are ways");
     }
-    assumption("l1-data", outcome(lines + own <= cache.ways), how)
+    assumption(Assumed::L1Data, outcome(lines + own <= cache.ways), how)
 }
 
 /// Cache lines that an access touches, by number.
@@ -105,12 +105,12 @@ fn harness(block: &Block, setup: &RunSetup, cache: Cache) -> BTreeMap<usize, usi
 pub fn alignment(block: &Block, setup: &RunSetup) -> Assumption {
     let unaligned = |a: &Access| a.size > 1 && !a.address.is_multiple_of(a.size.min(64));
     let note = "; within a cache line the cost is small or none";
-    straddling("alignment", block, setup, note, |a| unaligned(a) && touched(a).count() == 1)
+    straddling(Assumed::Alignment, block, setup, note, |a| unaligned(a) && touched(a).count() == 1)
 }
 
 /// Finds accesses that cross a cache-line boundary.
 pub fn line_crossing(block: &Block, setup: &RunSetup) -> Assumption {
-    straddling("line-crossing", block, setup, "", |a| touched(a).count() > 1)
+    straddling(Assumed::LineCrossing, block, setup, "", |a| touched(a).count() > 1)
 }
 
 /// Finds accesses that cross a page boundary.
@@ -118,11 +118,11 @@ pub fn page_crossing(block: &Block, setup: &RunSetup) -> Assumption {
     let page = PAGE as u64;
     let crosses =
         |a: &Access| a.address / page != a.address.saturating_add(a.size.max(1) - 1) / page;
-    straddling("page-crossing", block, setup, "", crosses)
+    straddling(Assumed::PageCrossing, block, setup, "", crosses)
 }
 
 fn straddling(
-    name: &'static str,
+    name: Assumed,
     block: &Block,
     setup: &RunSetup,
     note: &str,

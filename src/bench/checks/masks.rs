@@ -3,7 +3,7 @@
 use super::common::{assumption, listed};
 use crate::initial::masks::Masked;
 use crate::initial::run_setup::RunSetup;
-use crate::measurement::{Assumption, Outcome};
+use crate::measurement::{Assumed, Assumption, Outcome};
 use isa::code::Block;
 
 /// Checks that every mask selects an element and every masked access has a page; `None` without masked accesses.
@@ -17,7 +17,7 @@ pub fn masks(block: &Block, setup: &RunSetup) -> Option<Assumption> {
         let how = format!(
             "{missing} pages of masked accesses cannot be mapped: suppressing the fault of each takes hundreds of cycles"
         );
-        return Some(assumption("masks", Outcome::Violated, how));
+        return Some(assumption(Assumed::Masks, Outcome::Violated, how));
     }
     let empty = |m: &&Masked| m.empty > 0;
     let hits =
@@ -33,13 +33,13 @@ pub fn masks(block: &Block, setup: &RunSetup) -> Option<Assumption> {
         let how = format!(
             "the mask selects nothing: {how}; the page is mapped, and nothing is accessed{remedy}"
         );
-        assumption("masks", Outcome::Violated, how)
+        assumption(Assumed::Masks, Outcome::Violated, how)
     } else if let Some(why) = setup.masked.incomplete {
-        assumption("masks", Outcome::Unchecked, why)
+        assumption(Assumed::Masks, Outcome::Unchecked, why)
     } else if all.iter().any(|m| m.copies == 0) {
-        assumption("masks", Outcome::Unchecked, "some masks are not in the trace")
+        assumption(Assumed::Masks, Outcome::Unchecked, "some masks are not in the trace")
     } else {
-        assumption("masks", Outcome::Held, "address trace: every mask selects an element")
+        assumption(Assumed::Masks, Outcome::Held, "address trace: every mask selects an element")
     })
 }
 

@@ -3,7 +3,7 @@
 
 use crate::harness::required_state::RequiredState;
 use crate::initial::run_setup::RunSetup;
-use crate::measurement::{Assumption, Outcome};
+use crate::measurement::{Assumed, Assumption, Outcome};
 use crate::timer::Timer;
 use crate::timing::form_timing::FormTiming;
 use crate::timing::measure::{self, Copies, Repeat};
@@ -33,7 +33,7 @@ impl Timer {
         timed: &FormTiming,
     ) -> Result<Assumption> {
         let assumption =
-            |outcome, how: String| Ok(Assumption { name: "steady-state", outcome, how });
+            |outcome, how: String| Ok(Assumption { name: Assumed::SteadyState, outcome, how });
         let Copies { number, how, repeat } = copies;
         if matches!(how, Repeat::Counted(_)) && repeat >= SETTLED {
             let how = format!("the copies repeat {repeat} times without a fence");

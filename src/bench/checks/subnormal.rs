@@ -7,7 +7,7 @@
 
 use crate::initial::failure::Failure;
 use crate::initial::run_setup::RunSetup;
-use crate::measurement::{Assumption, Outcome};
+use crate::measurement::{Assumed, Assumption, Outcome};
 use crate::runner::{MXCSR_FAST, MXCSR_GRADUAL};
 use crate::timer::Timer;
 use crate::timing::form_timing::FormTiming;
@@ -168,7 +168,7 @@ impl Timer {
 }
 
 fn assumption(outcome: Outcome, how: impl Into<String>) -> Assumption {
-    Assumption { name: "subnormals", outcome, how: how.into() }
+    Assumption { name: Assumed::Subnormals, outcome, how: how.into() }
 }
 
 fn judge(

@@ -2,7 +2,7 @@
 
 use super::common::{assumption, outcome};
 use crate::initial::run_setup::RunSetup;
-use crate::measurement::{Assumption, Outcome};
+use crate::measurement::{Assumed, Assumption, Outcome};
 use crate::timing::form_timing::FormTiming;
 
 /// Checks involuntary context switches: each lengthens one sample by more than a microsecond, which is
@@ -10,13 +10,13 @@ use crate::timing::form_timing::FormTiming;
 pub fn context_switches(timed: &FormTiming) -> Assumption {
     let Some(count) = timed.switches else {
         return assumption(
-            "context-switches",
+            Assumed::ContextSwitches,
             Outcome::Unchecked,
             "the kernel does not report them",
         );
     };
     if timed.accepted == 0 {
-        return assumption("context-switches", Outcome::Unchecked, "no sample was accepted");
+        return assumption(Assumed::ContextSwitches, Outcome::Unchecked, "no sample was accepted");
     }
     let all = timed.accepted + timed.contended + timed.clock_changed;
     let mut how =
@@ -27,7 +27,7 @@ pub fn context_switches(timed: &FormTiming) -> Assumption {
         );
     }
     how += "; switches by a hypervisor are not counted";
-    assumption("context-switches", outcome(count * 20 <= all as u64), how)
+    assumption(Assumed::ContextSwitches, outcome(count * 20 <= all as u64), how)
 }
 
 /// Checks contention from other processes and sibling threads, by the sentinel.
@@ -41,14 +41,14 @@ pub fn contention(timed: &FormTiming) -> Assumption {
         how += "; around the others it exceeded its minimum by at most 4 % and one step of the \
                 counter (the minimum is 2 to 8 % above its nominal cycles)";
     }
-    assumption("neighbour", outcome(timed.accepted > 0), how)
+    assumption(Assumed::Contention, outcome(timed.accepted > 0), how)
 }
 
 /// Checks that no register was reinitialised between copies.
 pub fn own_registers(setup: &RunSetup) -> Assumption {
     if setup.reseeded.is_empty() {
         return assumption(
-            "own-registers",
+            Assumed::OwnRegisters,
             Outcome::Held,
             "no register was reinitialised between copies",
         );
@@ -61,13 +61,13 @@ pub fn own_registers(setup: &RunSetup) -> Assumption {
          each, and its loop-carried dependencies are broken",
         list.join(", ")
     );
-    assumption("own-registers", Outcome::Violated, how)
+    assumption(Assumed::OwnRegisters, Outcome::Violated, how)
 }
 
 /// Checks how many batches were in the state of the headline; with only one pass, how far apart its
 /// placements are.
 pub fn reproducibility(timed: &FormTiming) -> Assumption {
-    let name = "reproducibility";
+    let name = Assumed::Reproducibility;
     let (long, short) = timed.agreeing();
     let all = timed.batches.len();
     let (low, high) = timed.batch_range().unwrap_or((f64::NAN, f64::NAN));

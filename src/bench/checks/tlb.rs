@@ -2,7 +2,7 @@
 
 use super::common::{GAPS, NO_MEMORY, assumption, is_complete, outcome};
 use crate::initial::run_setup::RunSetup;
-use crate::measurement::{Assumption, Outcome};
+use crate::measurement::{Assumed, Assumption, Outcome};
 use std::collections::BTreeSet;
 use tma::tables::facts::DataTlb;
 
@@ -12,7 +12,7 @@ pub(super) const HARNESS: usize = 2;
 /// Compares the pages read and written with the TLB's entries. Physical pages may be fewer, but every
 /// linear page has its own translation.
 pub fn data_tlb(setup: &RunSetup, tlb: Option<&DataTlb>) -> Assumption {
-    const NAME: &str = "data-tlb";
+    const NAME: Assumed = Assumed::DataTlb;
     if setup.accesses.is_empty() && setup.complete {
         return assumption(NAME, Outcome::Held, NO_MEMORY);
     }

@@ -4,7 +4,7 @@ use super::executions::combine;
 use super::outcome::ClosedLoop;
 use crate::checks;
 use crate::initial::trace::Access;
-use crate::measurement::{Assumption, Closed, LOOP, Line, Measurement, Outcome, Status};
+use crate::measurement::{Assumed, Assumption, Closed, LOOP, Line, Measurement, Outcome, Status};
 use crate::plausibility::{is_above, plausible, ruled_out, too_few, width};
 use crate::results::conclude;
 use crate::timer::Timer;
@@ -67,7 +67,7 @@ impl Timer {
                 ),
             };
             let how = format!("{} iterations in a row", closed.iterations);
-            let steady = Assumption { name: "steady-state", outcome: Outcome::Held, how };
+            let steady = Assumption { name: Assumed::SteadyState, outcome: Outcome::Held, how };
             measurement.assumptions.push(steady);
         }
         let Some(throughput) = measurement.throughput.clone() else { return Ok(()) };

@@ -3,7 +3,7 @@
 use super::counter::Counter;
 use super::sample::{Sample, Stop};
 use crate::counters::{CorePmu, generic};
-use crate::measurement::{Assumption, Miss, Outcome};
+use crate::measurement::{Assumed, Assumption, Miss, Outcome};
 use crate::stats::median;
 use pmu::machine::Encoding;
 use pmu::perf;
@@ -123,9 +123,9 @@ fn miss(name: &str, event: &str, samples: &[Sample]) -> Miss {
 pub fn check_with_counts(assumptions: &mut Vec<Assumption>, misses: &[Miss], instructions: usize) {
     let count = |name: &str| misses.iter().find(|m| m.name == name).map(|m| m.per_iteration);
     let about = [
-        ("l1-data", ["l1d-read-misses", "l1d-write-misses"]),
-        ("l1-code", ["l1i-read-misses", ""]),
-        ("line-crossing", ["split-loads", "split-stores"]),
+        (Assumed::L1Data, ["l1d-read-misses", "l1d-write-misses"]),
+        (Assumed::L1Code, ["l1i-read-misses", ""]),
+        (Assumed::LineCrossing, ["split-loads", "split-stores"]),
     ];
     for (name, events) in about {
         let known: Vec<(&str, f64)> =
@@ -138,7 +138,7 @@ pub fn check_with_counts(assumptions: &mut Vec<Assumption>, misses: &[Miss], ins
     if let Some(counted) = count("instructions") {
         let held = (counted / instructions as f64 - 1.0).abs() <= INSTRUCTIONS;
         assumptions.push(Assumption {
-            name: "instruction-count",
+            name: Assumed::InstructionCount,
             outcome: if held { Outcome::Held } else { Outcome::Violated },
             how: format!("the PMU counted {counted:.3} per copy; the block has {instructions}"),
         });
@@ -165,16 +165,16 @@ mod tests {
         Miss { name: name.to_owned(), per_iteration, how: String::new() }
     }
 
-    fn assumption(name: &'static str, outcome: Outcome) -> Assumption {
+    fn assumption(name: Assumed, outcome: Outcome) -> Assumption {
         Assumption { name, outcome, how: "address trace".to_owned() }
     }
 
     #[test]
     fn a_counted_miss_overrules_the_trace_and_its_absence_confirms_an_unchecked_assumption() {
         let mut all = vec![
-            assumption("l1-data", Outcome::Held),
-            assumption("l1-code", Outcome::Unchecked),
-            assumption("line-crossing", Outcome::Violated),
+            assumption(Assumed::L1Data, Outcome::Held),
+            assumption(Assumed::L1Code, Outcome::Unchecked),
+            assumption(Assumed::LineCrossing, Outcome::Violated),
         ];
         let misses = [
             counted("l1d-read-misses", 0.5),
@@ -187,11 +187,11 @@ mod tests {
         assert_eq!(
             verdicts,
             [
-                ("l1-data", Outcome::Violated),
-                ("l1-code", Outcome::Held),
+                (Assumed::L1Data, Outcome::Violated),
+                (Assumed::L1Code, Outcome::Held),
                 // The trace saw it cross: a PMU that counts no such event proves nothing.
-                ("line-crossing", Outcome::Violated),
-                ("instruction-count", Outcome::Held),
+                (Assumed::LineCrossing, Outcome::Violated),
+                (Assumed::InstructionCount, Outcome::Held),
             ]
         );
         assert!(all[0].how.contains("0.5000 l1d-read-misses"), "{}", all[0].how);

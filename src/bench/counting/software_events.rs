@@ -4,7 +4,7 @@
 //! which takes permission to count. The worker also sleeps after every command, which is a switch, so
 //! the assumption uses the kernel's count of involuntary switches instead.
 
-use crate::measurement::{Assumption, Outcome};
+use crate::measurement::{Assumed, Assumption, Outcome};
 use pmu::kernel::{Event, Handle, Subject};
 use pmu::perf::{Events, software};
 
@@ -68,14 +68,14 @@ impl SoftwareCounts {
     pub fn enter(&self, assumptions: &mut Vec<Assumption>) {
         if let Some(faults) = self.faults {
             assumptions.push(Assumption {
-                name: "page-faults",
+                name: Assumed::PageFaults,
                 outcome: if faults == 0 { Outcome::Held } else { Outcome::Violated },
                 how: format!(
                     "{faults} page faults of the worker while it was timed (software event)"
                 ),
             });
         }
-        let switches = assumptions.iter_mut().find(|i| i.name == "context-switches");
+        let switches = assumptions.iter_mut().find(|i| i.name == Assumed::ContextSwitches);
         if let (Some(all), Some(moved), Some(switches)) = (self.switches, self.migrations, switches)
         {
             switches.how += &format!(

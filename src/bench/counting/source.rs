@@ -6,7 +6,7 @@ use super::pmu_clock::PmuClock;
 use super::{FormRuns, PerfCounting, SoftwareCounts, SoftwareEvents, Stop, check_with_counts};
 use crate::clock::TscClock;
 use crate::counters::{CorePmu, Pmu};
-use crate::measurement::{Hierarchy, Measurement, Outcome};
+use crate::measurement::{Assumed, Hierarchy, Measurement, Outcome};
 use crate::options::{ClockSource, Options};
 use crate::runner::Runner;
 use crate::timing::clock_source::Clock;
@@ -152,7 +152,7 @@ impl Source {
         measurement: &mut Measurement,
     ) -> Result<()> {
         self.software_counts.enter(&mut measurement.assumptions);
-        let contention = measurement.assumptions.iter_mut().find(|i| i.name == "neighbour");
+        let contention = measurement.assumptions.iter_mut().find(|i| i.name == Assumed::Contention);
         if let (false, Some(contention)) = (options.sentinel, contention) {
             contention.outcome = Outcome::Unchecked;
             contention.how = "not checked: the sentinel is disabled".to_owned();

@@ -5,6 +5,7 @@ use super::cycles::Cycles;
 use super::evidence::bound;
 use super::explainer::{Explainer, Subject};
 use super::verdict::Verdict;
+use crate::measurement::Assumed;
 use crate::measurement::Cause;
 use crate::measurement::Class;
 use crate::{Bound, Outcome, Values};
@@ -64,7 +65,7 @@ impl Explainer {
             return Ok(None);
         }
         let block = subject.block;
-        let is_violated = |name: &str| {
+        let is_violated = |name: Assumed| {
             let own = subject.measurement.assumptions.iter();
             own.filter(|a| a.name == name).any(|a| a.outcome == Outcome::Violated)
         };
@@ -82,11 +83,11 @@ impl Explainer {
         if let Some(bytes) = with_balanced_stack(block).filter(|_| found.is_none()) {
             found = self.without(Cause::X87Stack, &bytes, &values, time)?;
         }
-        if found.is_none() && is_violated("subnormals") {
+        if found.is_none() && is_violated(Assumed::Subnormals) {
             let normal = Values { memory: normal(block), ..values.clone() };
             found = self.without(Cause::Subnormals, &block.bytes, &normal, time)?;
         }
-        if found.is_none() && is_violated("masks") {
+        if found.is_none() && is_violated(Assumed::Masks) {
             let selected = Values { vector: u64::MAX, ..values };
             found = self.without(Cause::SuppressedFaults, &block.bytes, &selected, time)?;
         }

@@ -182,7 +182,7 @@ impl Explainer {
         });
         if latency_hides_ports(residual_latency, cycles) {
             // The block itself may not have that dependency.
-            findings.missing.push(format!("ports: {left} and hide what the ports need"));
+            findings.missing.push(format!("ports: {left}, which hide what the ports take"));
         } else {
             let mut how =
                 "measured: the same instructions and immediates with independent operands"

@@ -1,7 +1,7 @@
 //! Bounds that the measurement refutes because the block is faster.
 
 use super::cycles::{Cycles, is_refuted};
-use crate::{Assumption, Bound, Measurement, Outcome};
+use crate::{Assumed, Assumption, Bound, Measurement, Outcome};
 
 /// Marks the `bounds` that exceed `time` by more than the errors.
 pub fn mark(bounds: &mut [Bound], time: Cycles) {
@@ -20,14 +20,14 @@ pub fn enter(measurement: &mut Measurement, bounds: &[Bound], time: Cycles) {
     }
     let mut how = exceeding.join("; ");
     let outcome = Outcome::Violated;
-    match measurement.assumptions.iter_mut().find(|i| i.name == "bounds") {
+    match measurement.assumptions.iter_mut().find(|i| i.name == Assumed::Bounds) {
         Some(known) => {
             if known.outcome == Outcome::Violated {
                 how = format!("{}; {how}", known.how);
             }
             (known.outcome, known.how) = (outcome, how);
         }
-        None => measurement.assumptions.push(Assumption { name: "bounds", outcome, how }),
+        None => measurement.assumptions.push(Assumption { name: Assumed::Bounds, outcome, how }),
     }
 }
 
@@ -53,7 +53,8 @@ mod tests {
         assert_eq!(bounds.each_ref().map(|b| b.refuted), [true, false, false]);
         let mut measurement = rejected("90", "made up".to_owned(), &tma::Core::default());
         let how = "the throughput is not below issue-width".to_owned();
-        measurement.assumptions = vec![Assumption { name: "bounds", outcome: Outcome::Held, how }];
+        measurement.assumptions =
+            vec![Assumption { name: Assumed::Bounds, outcome: Outcome::Held, how }];
         enter(&mut measurement, &bounds[1..], time);
         assert_eq!(measurement.assumptions[0].outcome, Outcome::Held);
         enter(&mut measurement, &bounds, time);

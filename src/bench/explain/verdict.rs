@@ -164,7 +164,7 @@ fn units_bound(evidence: &Evidence) -> Verdict {
         class: Class::Ports,
         why: format!(
             "no loop-carried dependency comes near {:.2} cycles, so that iterations overlap; front end \
-             and slots take {}: what is left are the units that execute it",
+             and slots take {}: execution units, by elimination",
             evidence.time.best,
             text(evidence.front_end_or_slots())
         ),
@@ -199,8 +199,8 @@ fn dependency_bound(evidence: &Evidence) -> Verdict {
         },
         (false, _) if may_be_faster(evidence.memory_broken) => undecided(remaining),
         (false, true) if evidence.registers_fall_short() => undecided(format!(
-            "the longest chain is too short to explain the time, though the instructions that break it \
-             do shorten it, as they would if they changed the ports that others are given: {remaining}"
+            "the longest chain is too short to explain the time, and what breaking it saves may come from other \
+             ports: {remaining}"
         )),
         (false, true) if !registers.is_some_and(|r| evidence.is_faster_than_every_state(r)) => {
             undecided(format!(

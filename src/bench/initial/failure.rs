@@ -114,7 +114,7 @@ fn fault_reason(fault: &Fault) -> Why {
     let text = match (fault.signal, fault.trap) {
         (libc::SIGILL, _) => return Why::Illegal,
         (libc::SIGSEGV, 14) if fault.cr2 < 0x1_0000 => {
-            "an address below the lowest that may be mapped"
+            "an address below vm.mmap_min_addr, which cannot be mapped"
         }
         (libc::SIGSEGV, 14) if fault.cr2 >= at::USER_TOP => "an address of the kernel's half",
         (libc::SIGSEGV, 14) => "an address of the harness itself",

@@ -14,11 +14,64 @@ pub enum Outcome {
     Unchecked,
 }
 
+/// What a measurement assumes; docs/method/blocks.md describes each by its name in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "they are described there")]
+pub enum Assumed {
+    L1Data,
+    DataTlb,
+    L1Code,
+    OpCache,
+    ContextSwitches,
+    Contention,
+    Alignment,
+    LineCrossing,
+    PageCrossing,
+    PageAliasing,
+    StoreAliasing,
+    Masks,
+    OwnRegisters,
+    SteadyState,
+    Reproducibility,
+    Subnormals,
+    PageFaults,
+    InstructionCount,
+    Bounds,
+}
+
+impl Assumed {
+    /// As printed, and in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::L1Data => "l1-data",
+            Self::DataTlb => "data-tlb",
+            Self::L1Code => "l1-code",
+            Self::OpCache => "op-cache",
+            Self::ContextSwitches => "context-switches",
+            Self::Contention => "contention",
+            Self::Alignment => "alignment",
+            Self::LineCrossing => "line-crossing",
+            Self::PageCrossing => "page-crossing",
+            Self::PageAliasing => "page-aliasing",
+            Self::StoreAliasing => "store-aliasing",
+            Self::Masks => "masks",
+            Self::OwnRegisters => "own-registers",
+            Self::SteadyState => "steady-state",
+            Self::Reproducibility => "reproducibility",
+            Self::Subnormals => "subnormals",
+            Self::PageFaults => "page-faults",
+            Self::InstructionCount => "instruction-count",
+            Self::Bounds => "bounds",
+        }
+    }
+}
+
 /// One assumption.
 #[derive(Debug, Clone, Serialize)]
 pub struct Assumption {
-    /// Its name; docs/method/blocks.md lists them.
-    pub name: &'static str,
+    /// What is assumed.
+    pub name: Assumed,
     /// Whether it held.
     #[serde(rename = "verdict")]
     pub outcome: Outcome,

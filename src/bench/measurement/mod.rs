@@ -15,7 +15,7 @@ mod code;
 mod explanation;
 mod timing;
 
-pub use assumption::{Assumption, Outcome};
+pub use assumption::{Assumed, Assumption, Outcome};
 pub use cause::Cause;
 pub use class::Class;
 pub use code::{Code, FaultLocation, Line};
@@ -159,8 +159,9 @@ impl Measurement {
 
     /// Names of the violated assumptions, except `alignment`: an unaligned access within a cache line does
     /// not affect the result.
-    pub fn violated(&self) -> Vec<&'static str> {
-        let matters = |i: &&Assumption| i.outcome == Outcome::Violated && i.name != "alignment";
+    pub fn violated(&self) -> Vec<Assumed> {
+        let matters =
+            |i: &&Assumption| i.outcome == Outcome::Violated && i.name != Assumed::Alignment;
         self.assumptions.iter().filter(matters).map(|i| i.name).collect()
     }
 

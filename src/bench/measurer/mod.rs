@@ -16,7 +16,7 @@ use super::results::{empty, fail};
 use super::settings::{MeasuredOn, Settings};
 use crate::clock::Sentinel;
 use crate::initial::failure::{Failure, Why};
-use crate::measurement::{FaultLocation, Measurement, Outcome, Status};
+use crate::measurement::{Assumed, FaultLocation, Measurement, Outcome, Status};
 use crate::runner::{MXCSR_FAST, MXCSR_GRADUAL};
 use crate::selftest;
 use crate::timer::Timer;
@@ -216,7 +216,7 @@ impl Timer {
         if width.is_some() || !self.options.sentinel {
             return;
         }
-        let found = measurement.assumptions.iter_mut().find(|a| a.name == "neighbour");
+        let found = measurement.assumptions.iter_mut().find(|a| a.name == Assumed::Contention);
         if let Some(found) = found.filter(|found| found.outcome == Outcome::Held) {
             found.outcome = Outcome::Unchecked;
             found.how += NARROW;

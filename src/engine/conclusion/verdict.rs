@@ -49,13 +49,15 @@ fn estimated(report: &Report, estimate: &Estimate) -> String {
         let found = report.sampled.as_ref().and_then(|one| sampled(report, one));
         return found.map_or_else(|| said.clone(), |found| format!("{found} {said}"));
     }
-    let looked = format!("{} of the time that was looked at", percent(covered));
+    let analysed = percent(covered);
     match kernel > covered {
-        true => format!("{} Of the {looked}: {said}", in_kernel(report)),
-        false if kernel >= 0.01 => {
-            format!("{said} That is of the {looked}; the kernel has {}.", percent(kernel))
+        true => {
+            format!("{} Of the {analysed} of the time that was analysed: {said}", in_kernel(report))
         }
-        false => format!("{said} That is of the {looked}."),
+        false if kernel >= 0.01 => {
+            format!("{said} Analysed: {analysed} of the time; the kernel has {}.", percent(kernel))
+        }
+        false => format!("{said} Analysed: {analysed} of the time."),
     }
 }
 
@@ -179,7 +181,7 @@ mod tests {
         assert_eq!(
             verdict(&report).unwrap(),
             "93 % of the time is in the kernel, with 407,000 page faults a second of processor time. Of the 6.7 % of the time that \
-             was looked at: Memory Bound: 94 %."
+             was analysed: Memory Bound: 94 %."
         );
         report.estimate.as_mut().unwrap().covered = 0.95;
         assert_eq!(verdict(&report).unwrap(), "Memory Bound: 94 %.");

@@ -19,7 +19,7 @@ pub(crate) fn notes(command: &Command) -> Vec<String> {
     }
     if traces(command) {
         all.push(
-            "the program names ptrace(2), which fails while it is counted: it may run otherwise",
+            "the program names ptrace(2), which fails while it is counted: it may behave differently",
         );
     }
     all.into_iter().map(str::to_owned).collect()

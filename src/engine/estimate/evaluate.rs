@@ -51,7 +51,7 @@ fn notes(context: &Context, deterministic: Option<bool>) -> Vec<String> {
         )
     });
     let differs = (deterministic == Some(false)).then(|| {
-        "the runs were not alike: some entered blocks more often than others, and shares are of all of them"
+        "the runs differ: some entered blocks more often than others; shares are averages over all of them"
             .to_owned()
     });
     clock.into_iter().chain(differs).collect()

@@ -96,9 +96,7 @@ impl Context<'_> {
             return Ok(Loads::default());
         }
         if self.count.timer.is_some() && !piece.blocks.iter().any(are_recorded) {
-            return Err(
-                "little of the run is unexplained here, or it would have taken too long".to_owned()
-            );
+            return Err("not needed here, or it would have taken too long".to_owned());
         }
         latency::of(&self.accesses(function, piece), self.count, self.clock.ghz, is_loop)
     }

@@ -97,7 +97,7 @@ fn parts(profile: &Profile, pieces: &Pieces, sum: &RegionSamples) -> (Parts, f64
         weighted.push((samples as f64, parts.within(share)));
     }
     if outside > 0 {
-        let why = "its samples are in code that was not looked at, or in the kernel";
+        let why = "its samples are in code that was not analysed, or in the kernel";
         weighted.push((outside as f64, Parts::unknown(Reason::given(why))));
     }
     let sum_of = Parts::sum(weighted.iter().map(|(samples, parts)| (*samples, parts)));

@@ -136,7 +136,7 @@ pub(super) fn enter(
         Runs::Process(_) => String::new(),
     };
     document.program = Row { name, share: document.covered, ..whole(&all) };
-    others(document, hot, functions, "code that was not looked at");
+    others(document, hot, functions, "code that was not analysed");
     for rows in [&mut document.functions, &mut document.loops, &mut document.blocks] {
         rows.sort_by(|a, b| b.share.total_cmp(&a.share));
     }
@@ -153,10 +153,10 @@ pub(super) fn unknown(document: &mut Estimate, hot: &Functions, why: &str) {
     document.program = unknown_row("", 0.0, why);
 }
 
-/// The rows of the kernel and of code that was not looked at: hot functions each for itself.
+/// The rows of the kernel and of code that was not analysed: hot functions each for itself.
 fn others(document: &mut Estimate, hot: &Functions, functions: &[Function], why: &str) {
     if hot.kernel > 0.0 {
-        let why = "time in the kernel is not divided";
+        let why = "the kernel's time is not analysed";
         document.functions.push(unknown_row("[kernel]", hot.kernel, why));
     }
     let mut left = 1.0 - document.covered - hot.kernel;

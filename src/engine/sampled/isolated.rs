@@ -39,7 +39,7 @@ pub(super) fn measured(
         range: throughput.map(|t| (t.low, t.high)),
         looped: result.forms.as_ref().and_then(|f| f.looped.trusted()),
         clock: throughput.map(|t| t.clock.to_owned()),
-        violated: result.violated().into_iter().map(str::to_owned).collect(),
+        violated: result.violated().iter().map(|one| one.word().to_owned()).collect(),
         without,
         bound: result.hierarchy.bound,
     })

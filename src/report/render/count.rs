@@ -86,7 +86,7 @@ fn how(blocks: &[&BlockRow], out: &mut String) {
         ("retarget", "a call goes through the probe"),
         ("single", "a jump to the probe replaces one instruction"),
         ("multi", "it replaces several"),
-        ("pun", "it replaces a shorter one, and ends in the bytes after it"),
+        ("pun", "a jump over a shorter instruction; its last bytes are those of the next one"),
         ("derived", "no probe: from the counts around it"),
     ];
     let is_shown = |word: &str| blocks.iter().any(|b| b.probe.as_deref().unwrap_or(&b.how) == word);
@@ -179,7 +179,7 @@ fn summary(document: &Count, verbose: bool, out: &mut String) {
     let count = |how: &str| document.blocks.iter().filter(|b| b.how == how).count();
     let _ = writeln!(
         out,
-        "\nblocks: {} counted by probes, {} derived, {} functions or blocks without a count",
+        "\nblocks: {} counted by probes, {} derived, without a count: {}",
         count("placed"),
         count("derived"),
         document.refused.len()
@@ -191,6 +191,7 @@ fn summary(document: &Count, verbose: bool, out: &mut String) {
     }
     let wrong = document.contradictions.len();
     let agree = match wrong {
+        0 if document.checked == 0 => "no count is redundant".to_owned(),
         0 => "all agree".to_owned(),
         _ => {
             // Of a window: calls are cut by its beginning and its end.

@@ -3,7 +3,7 @@
 use crate::cli::count::live;
 use crate::cli::progress::{self, Progress};
 use crate::settings::Settings;
-use bench::{BlockMeasurer, Outcome, Status};
+use bench::{Assumed, BlockMeasurer, Outcome, Status};
 use engine::count::{CountAsk, counted};
 use engine::hot::hottest::hottest;
 use engine::prefetch::{Cycles, Host, misses_in_flight};
@@ -96,7 +96,7 @@ const ONE_ADDRESS: u32 = 0x3000_0000;
 /// Passes that are tried for [`MEASURED`] that are stable.
 const TRIED: usize = 2 * MEASURED;
 /// Assumptions without which a measured block has misses.
-const HITS: [&str; 3] = ["l1-data", "data-tlb", "page-aliasing"];
+const HITS: [Assumed; 3] = [Assumed::L1Data, Assumed::DataTlb, Assumed::PageAliasing];
 
 /// Core cycles of a block in isolation whose loads all hit the first cache: if they do not as they are (a stride over
 /// more lines of one set than it has ways), with all of them from one address.
@@ -130,7 +130,8 @@ fn stable(measurer: &mut BlockMeasurer, block: &Block) -> std::result::Result<Cy
         if let Some(one) = violated {
             return Err(format!(
                 "its loads do not all hit the first cache ({}): {}",
-                one.name, one.how
+                one.name.word(),
+                one.how
             ));
         }
         match (measured.throughput, measured.status) {

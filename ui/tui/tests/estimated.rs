@@ -47,7 +47,7 @@ fn from_the_program_to_the_instructions_and_a_measured_block() {
     assert_eq!(state.path, [Screen::Estimate, Screen::EstimatedFunctions]);
     types(&mut state, "j j Enter");
     let screen = picture(&state);
-    assert!(screen.contains("time in the kernel is not divided"), "{screen}");
+    assert!(screen.contains("the kernel's time is not analysed"), "{screen}");
 }
 
 #[test]

@@ -99,7 +99,7 @@ pub fn estimate() -> Estimate {
     kernel.module.clear();
     kernel.next.clear();
     kernel.parts.unexplained = share(1.0, ShareSource::Residual);
-    kernel.parts.unexplained.reason = Some("time in the kernel is not divided".into());
+    kernel.parts.unexplained.reason = Some("the kernel's time is not analysed".into());
     let mut of_chase =
         row("chase", ("0x1140", "0x1150"), 0.61, Some(Part::MemoryBound), parts(0.02, 0.1, 0.7));
     let source = |number: u32, text: &str, share: f64, code: &[Instruction]| SourceLine {

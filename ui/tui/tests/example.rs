@@ -186,7 +186,9 @@ pub fn measured() -> State {
 
 /// The report of a block.
 pub fn block_report() -> bench::Measurement {
-    use bench::{Assumption, Bound, FormResult, Forms, Line, Mode, Outcome, Status, Throughput};
+    use bench::{
+        Assumed, Assumption, Bound, FormResult, Forms, Line, Mode, Outcome, Status, Throughput,
+    };
     let form = |cycles: f64, copies| FormResult {
         cycles: Some(cycles),
         low: Some(cycles - 0.01),
@@ -209,13 +211,21 @@ pub fn block_report() -> bench::Measurement {
     report.ipc = Some(1.0);
     report.forms = Some(Forms { unrolled: form(4.0, 100), looped: form(4.02, 10) });
     report.assumptions = vec![
-        Assumption { name: "l1-data", outcome: Outcome::Held, how: "the lines touched fit".into() },
         Assumption {
-            name: "line-crossing",
+            name: Assumed::L1Data,
+            outcome: Outcome::Held,
+            how: "the lines touched fit".into(),
+        },
+        Assumption {
+            name: Assumed::LineCrossing,
             outcome: Outcome::Violated,
             how: "an access crosses a line of 64 bytes".into(),
         },
-        Assumption { name: "page-faults", outcome: Outcome::Unchecked, how: "no counter".into() },
+        Assumption {
+            name: Assumed::PageFaults,
+            outcome: Outcome::Unchecked,
+            how: "no counter".into(),
+        },
     ];
     report.bounds = vec![Bound {
         name: "front-end",

@@ -68,7 +68,7 @@ fn skid(skid: Skid) -> &'static str {
     match skid {
         Skid::None => "exact addresses",
         Skid::Some => "skid: addresses may be a few instructions late",
-        Skid::Timer => "timer skid: addresses are late, often just after a slow instruction",
+        Skid::Timer => "timer skid: usually the instruction after the stalled one",
     }
 }
 

@@ -3,7 +3,7 @@
 use super::remedy::remedy;
 use super::rows::{Rows, Weight};
 use bench::explain::{Explained, explained};
-use bench::{Bound, Measurement, Status, Throughput, WhatIf};
+use bench::{Assumed, Bound, Measurement, Status, Throughput, WhatIf};
 use bench::{Cause, Class};
 
 /// Adds the answer.
@@ -32,8 +32,9 @@ pub fn answer(rows: &mut Rows, report: &Measurement) {
     if let Some(place) = place {
         rows.plain("  at ", format!("{place} (counted from 0)"));
     }
-    if report.status == Status::Ok && !report.violated().is_empty() {
-        rows.add("  violated assumptions: ", report.violated().join(", "), Weight::Alert);
+    let violated: Vec<&str> = report.violated().into_iter().map(Assumed::word).collect();
+    if report.status == Status::Ok && !violated.is_empty() {
+        rows.add("  violated assumptions: ", violated.join(", "), Weight::Alert);
     }
     for note in &report.notes {
         rows.plain("note: ", note);
@@ -122,7 +123,7 @@ fn undecided(report: &Measurement) -> String {
     let (sure, open) = (certain.join(" and "), perhaps.join(" and "));
     let comes = if certain.len() == 1 { "comes" } else { "come" };
     let text = match (certain.as_slice(), perhaps.as_slice()) {
-        ([], []) => "no bound comes up to the time for certain".to_owned(),
+        ([], []) => "no bound certainly reaches the time".to_owned(),
         ([_], []) => format!("only {sure} comes up to the time, and others are not excluded"),
         (_, []) => format!("{sure} {comes} up to the time"),
         ([], _) => format!("{open} may come up to the time"),
@@ -133,7 +134,7 @@ fn undecided(report: &Measurement) -> String {
 
 /// What no bound includes.
 fn beyond_l1(report: &Measurement) -> &'static str {
-    match report.violated().contains(&"l1-data") {
+    match report.violated().contains(&Assumed::L1Data) {
         true => "; its data does not fit the L1 data cache, which no bound includes",
         false => "",
     }

@@ -134,7 +134,7 @@ pub fn assumptions(rows: &mut Rows, report: &Measurement, verbose: bool, ask: &s
         (Outcome::Held, "holds", Weight::Plain),
     ] {
         for i in of(outcome).filter(|i| verbose || i.outcome != Outcome::Held) {
-            rows.add(format!("  {:17}", i.name), format!("{word}: {}", i.how), weight);
+            rows.add(format!("  {:17}", i.name.word()), format!("{word}: {}", i.how), weight);
         }
     }
     alias_pairs(rows, &report.alias_pairs);

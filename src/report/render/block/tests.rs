@@ -3,8 +3,8 @@
 use super::*;
 use bench::Class;
 use bench::{
-    Assumption, Bound, Code, FaultLocation, FormResult, Forms, Hierarchy, Line, Miss, Mode,
-    Outcome, SCHEMA, Samples, Status, Throughput, Values, WhatIf,
+    Assumed, Assumption, Bound, Code, FaultLocation, FormResult, Forms, Hierarchy, Line, Miss,
+    Mode, Outcome, SCHEMA, Samples, Status, Throughput, Values, WhatIf,
 };
 
 fn line(offset: &str, bytes: &str, text: &str) -> Line {
@@ -20,7 +20,7 @@ fn level_1() -> Vec<(String, String)> {
     vec![("Frontend_Bound".into(), "Frontend Bound".into()), ("Retiring".into(), "Retiring".into())]
 }
 
-fn invariant(name: &'static str, outcome: Outcome, how: &str) -> Assumption {
+fn assumption(name: Assumed, outcome: Outcome, how: &str) -> Assumption {
     Assumption { name, outcome, how: how.into() }
 }
 
@@ -64,7 +64,7 @@ fn report() -> Measurement {
         closed: None,
         executions: Vec::new(),
         notes: Vec::new(),
-        assumptions: vec![invariant("l1-data", Outcome::Held, "no memory")],
+        assumptions: vec![assumption(Assumed::L1Data, Outcome::Held, "no memory")],
         alias_pairs: Vec::new(),
         bounds: Vec::new(),
         hierarchy: Hierarchy::not_measured("no PMU counts here", &level_1()),
@@ -99,9 +99,9 @@ assumptions: all hold (--verbose shows the evidence for each)
 #[test]
 fn assumptions_that_hold_are_one_line_and_violated_ones_come_with_their_evidence() {
     let assumptions = vec![
-        invariant("l1-data", Outcome::Held, "no memory"),
-        invariant("l1-code", Outcome::Held, "it is short"),
-        invariant("line-crossing", Outcome::Violated, "instruction 1"),
+        assumption(Assumed::L1Data, Outcome::Held, "no memory"),
+        assumption(Assumed::L1Code, Outcome::Held, "it is short"),
+        assumption(Assumed::LineCrossing, Outcome::Violated, "instruction 1"),
     ];
     let report = Measurement { assumptions, ..report() };
     let section = |text: &str| {
@@ -241,14 +241,14 @@ fn a_refuted_bound_comes_last_has_no_bar_and_explains_nothing() {
 fn a_violated_assumption_shows_beside_the_answer_unless_it_costs_nothing() {
     let with = |names: &[&'static str]| {
         let assumptions =
-            names.iter().map(|n| invariant(n, Outcome::Violated, "somehow")).collect();
+            names.iter().map(|n| assumption(n, Outcome::Violated, "somehow")).collect();
         text(&Measurement { assumptions, ..report() })
     };
-    let two = with(&["line-crossing", "subnormals"]);
+    let two = with(&[Assumed::LineCrossing, Assumed::Subnormals]);
     let line = two.lines().nth(1);
     assert_eq!(line, Some("  violated assumptions: line-crossing, subnormals"), "{two}");
     assert!(two.contains("  line-crossing    VIOLATED: somehow\n"), "{two}");
-    let unaligned = with(&["alignment"]);
+    let unaligned = with(&[Assumed::Alignment]);
     assert!(!unaligned.contains("violated assumptions:"), "{unaligned}");
     assert!(unaligned.contains("VIOLATED"), "{unaligned}");
 }
@@ -367,7 +367,7 @@ fn counted_nodes_are_shown_as_shares_of_the_slots() {
 fn no_line_is_wider_than_a_page() {
     let long = "a reason of many words ".repeat(20);
     let text = in_full(&Measurement {
-        assumptions: vec![invariant("line-crossing", Outcome::Violated, &long)],
+        assumptions: vec![assumption(Assumed::LineCrossing, Outcome::Violated, &long)],
         bounds: vec![Bound {
             name: "front-end",
             cycles: 1.0,

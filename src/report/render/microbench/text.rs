@@ -41,7 +41,7 @@ pub fn render(document: &Document<Measurement>) -> String {
     dependencies(&mut out, report);
     let violated = report.assumptions.iter().filter(|a| a.outcome == Outcome::Violated);
     for assumption in violated {
-        let _ = writeln!(out, "\nviolated: {}: {}", assumption.name, assumption.how);
+        let _ = writeln!(out, "\nviolated: {}: {}", assumption.name.word(), assumption.how);
     }
     notes(&mut out, &document.notes);
     out

@@ -117,7 +117,7 @@ fn flame_graph(report: &Report) -> String {
 fn notes(report: &Report) -> String {
     let mut body: String = report.notes.iter().map(|note| remark("note:", note)).collect();
     if !report.unread.is_empty() {
-        let _ = writeln!(body, "<h3>Not understood: {} lines</h3>", report.unread.len());
+        let _ = writeln!(body, "<h3>Lines that were not parsed: {}</h3>", report.unread.len());
         for line in report.unread.iter() {
             let text = format!("{}:{}: {}: {}", line.file, line.line, line.why, line.text);
             let _ = writeln!(body, "<p>{}</p>", xml(&text));

@@ -290,7 +290,7 @@ impl Renderer<'_> {
         if report.unread.is_empty() {
             return Ok(());
         }
-        writeln!(self.out, "\nNot understood: {} lines", report.unread.len())?;
+        writeln!(self.out, "\nLines that were not parsed: {}", report.unread.len())?;
         let shown = if self.style.verbose { usize::MAX } else { 10 };
         for line in report.unread.iter().take(shown) {
             writeln!(self.out, "  {}:{}: {}: {}", line.file, line.line, line.why, line.text)?;
