@@ -7,8 +7,12 @@
 //! [`pattern`]: crate::pattern
 //! [`access`]: crate::access
 
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
 /// How a later address can be known before the iterations in between are done; from best to worst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Ahead {
     /// From counters of the loop, whatever the distance.
     Directly,
@@ -17,6 +21,36 @@ pub enum Ahead {
     ByCopy,
     /// Not at all: loads in between are needed, or it is not known.
     No,
+}
+
+/// Names of the classes in documents.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// [`Class::Constant`].
+    Constant,
+    /// [`Class::Stride`], [`Class::UnknownStride`].
+    Stride,
+    /// [`Class::Chase`].
+    PointerChase,
+    /// [`Class::OffsetOfChase`].
+    ChaseOffset,
+    /// [`Class::IndirectDelta`].
+    IndirectDelta,
+    /// [`Class::Indirect`].
+    Indirect,
+    /// [`Class::Complex`].
+    Complex,
+    /// [`Class::Irregular`].
+    #[default]
+    Irregular,
+}
+
+/// As in documents.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// How the addresses of a load are made. `L` names other loads: an index, or an address.
@@ -67,17 +101,17 @@ pub enum Class<L = usize> {
 }
 
 impl<L> Class<L> {
-    /// Its name in documents.
-    pub fn name(&self) -> &'static str {
+    /// Which one, in documents.
+    pub fn kind(&self) -> Kind {
         match self {
-            Self::Constant => "constant",
-            Self::Stride(_) | Self::UnknownStride => "stride",
-            Self::Chase { .. } => "pointer_chase",
-            Self::OffsetOfChase { .. } => "chase_offset",
-            Self::IndirectDelta { .. } => "indirect_delta",
-            Self::Indirect { .. } => "indirect",
-            Self::Complex { .. } => "complex",
-            Self::Irregular => "irregular",
+            Self::Constant => Kind::Constant,
+            Self::Stride(_) | Self::UnknownStride => Kind::Stride,
+            Self::Chase { .. } => Kind::PointerChase,
+            Self::OffsetOfChase { .. } => Kind::ChaseOffset,
+            Self::IndirectDelta { .. } => Kind::IndirectDelta,
+            Self::Indirect { .. } => Kind::Indirect,
+            Self::Complex { .. } => Kind::Complex,
+            Self::Irregular => Kind::Irregular,
         }
     }
 

@@ -2,7 +2,7 @@
 //! streams bring in ahead of time in the fenced run, or store to.
 
 use estimate::{Interval, Loads};
-use report::documents::count::{Count, LoadRow, TimerRow};
+use report::documents::count::{Count, Kind, Level, LoadRow, TimerRow};
 
 /// Bytes of a cache line.
 const LINE: f64 = 64.0;
@@ -48,7 +48,7 @@ pub(super) fn of(
             let most = LOADED * timer.memory;
             sum.unknown += row.executions.map_or(f64::INFINITY, |n| n as f64 * most * ghz);
         }
-        let is_chase = row.class.as_ref().is_some_and(|class| class.kind == "pointer_chase");
+        let is_chase = row.class.as_ref().is_some_and(|class| class.kind == Kind::PointerChase);
         if is_chase && is_loop {
             sum.carried = sum.carried.plus_alike(beyond);
         }
@@ -65,11 +65,11 @@ pub(super) fn of(
 
 /// Whether anything says what a load costs: its latency, or that it reads one address or walks over memory.
 fn is_known(row: &LoadRow) -> bool {
-    let walks = |kind: &str| kind == "constant" || kind == "stride";
+    let walks = |kind| matches!(kind, Kind::Constant | Kind::Stride);
     row.latency.is_some()
         || !row.levels.is_empty()
         || row.executions == Some(0)
-        || row.class.as_ref().is_some_and(|class| walks(&class.kind))
+        || row.class.as_ref().is_some_and(|class| walks(class.kind))
 }
 
 /// Which loads and stores can cost most, with what is known of each; `None` where none costs anything.
@@ -110,8 +110,8 @@ const STREAM: &str =
 fn one(row: &LoadRow, how: &str) -> String {
     let class = row.class.as_ref();
     let class = class.map_or(String::new(), |class| match class.stride {
-        Some(stride) if class.kind == "stride" => format!("stride {stride}, "),
-        _ => format!("{}, ", class.kind.replace('_', " ")),
+        Some(stride) if class.kind == Kind::Stride => format!("stride {stride}, "),
+        _ => format!("{}, ", class.kind.to_string().replace('_', " ")),
     });
     format!("`{}` at {}: {class}{how}", row.instruction, row.address)
 }
@@ -130,22 +130,22 @@ pub(super) fn beyond_first(row: &LoadRow, count: &Count) -> f64 {
 }
 
 /// The mean latency of a level in nanoseconds.
-fn mean(timer: &TimerRow, level: &str) -> Option<f64> {
+fn mean(timer: &TimerRow, level: Level) -> Option<f64> {
     timer.caches.iter().find(|one| one.level == level).map(|one| one.mean)
 }
 
 /// Nanoseconds of an execution beyond those of a hit in the first cache.
 fn beyond(row: &LoadRow, timer: &TimerRow) -> Interval {
-    let first = mean(timer, "L1").unwrap_or(0.0);
+    let first = mean(timer, Level::L1).unwrap_or(0.0);
     let Some(latency) = &row.latency else { return Interval::default() };
     if row.levels.is_empty() {
         return Interval::new(0.0, 0.0, (latency.mean - first).max(0.0));
     }
     let mut sum = Interval::default();
-    for level in row.levels.iter().filter(|level| level.level != "L1") {
+    for level in row.levels.iter().filter(|level| level.level != Level::L1) {
         // The second cache is known by its mean only: the counter's steps are larger.
-        let known = mean(timer, &level.level).filter(|_| level.level == "L2");
-        let own = known.or(level.latency).or_else(|| mean(timer, &level.level));
+        let known = mean(timer, level.level).filter(|_| level.level == Level::L2);
+        let own = known.or(level.latency).or_else(|| mean(timer, level.level));
         let more = (own.unwrap_or(timer.memory) - first).max(0.0);
         sum = sum.plus_alike(Interval::new(level.share, level.low, level.high).times(more));
     }
@@ -154,17 +154,19 @@ fn beyond(row: &LoadRow, timer: &TimerRow) -> Interval {
 
 /// Nanoseconds of an execution of a stride over more than the first cache, if nothing brought its lines ahead of it.
 fn streamed(row: &LoadRow, timer: &TimerRow) -> f64 {
-    let Some(class) = row.class.as_ref().filter(|class| class.kind == "stride") else { return 0.0 };
+    let Some(class) = row.class.as_ref().filter(|class| class.kind == Kind::Stride) else {
+        return 0.0;
+    };
     let (Some(stride), Some(steps)) = (class.stride, class.steps) else { return 0.0 };
     let stride = stride.unsigned_abs() as f64;
     let walked = stride * steps as f64 / class.breaks.unwrap_or(0).max(1) as f64;
     let lines = (stride / LINE).min(1.0);
-    let first = mean(timer, "L1").unwrap_or(0.0);
+    let first = mean(timer, Level::L1).unwrap_or(0.0);
     if walked <= FIRST {
         return 0.0;
     }
     if walked <= SECOND {
-        return lines * (mean(timer, "L2").unwrap_or(first) - first).max(0.0);
+        return lines * (mean(timer, Level::L2).unwrap_or(first) - first).max(0.0);
     }
     lines * MEMORY * timer.memory
 }
@@ -175,17 +177,17 @@ mod tests {
     use report::documents::count::{LevelMean, LevelShare, LoadClass, LoadLatency};
 
     fn count() -> Count {
-        let cache = |level: &str, mean| LevelMean { level: level.to_owned(), mean };
-        let caches = vec![cache("L1", 2.0), cache("L2", 5.0)];
+        let cache = |level, mean| LevelMean { level, mean };
+        let caches = vec![cache(Level::L1, 2.0), cache(Level::L2, 5.0)];
         Count {
             timer: Some(TimerRow { caches, memory: 60.0, ..TimerRow::default() }),
             ..Count::default()
         }
     }
 
-    fn row(kind: &str, levels: &[(&str, f64, f64)]) -> LoadRow {
-        let level = |(level, share, latency): &(&str, f64, f64)| LevelShare {
-            level: (*level).to_owned(),
+    fn row(kind: Kind, levels: &[(Level, f64, f64)]) -> LoadRow {
+        let level = |(level, share, latency): &(Level, f64, f64)| LevelShare {
+            level: *level,
             share: *share,
             low: *share,
             high: *share,
@@ -193,7 +195,7 @@ mod tests {
         };
         LoadRow {
             executions: Some(1000),
-            class: Some(LoadClass { kind: kind.to_owned(), ..LoadClass::default() }),
+            class: Some(LoadClass { kind, ..LoadClass::default() }),
             levels: levels.iter().map(level).collect(),
             latency: Some(LoadLatency::default()),
             ..LoadRow::default()
@@ -207,7 +209,7 @@ mod tests {
     /// By hand: 1,000 stores to a line each, of 2 × 60 ns, at 3 GHz.
     #[test]
     fn stores_to_more_than_the_caches_cost_their_lines() {
-        let mut store = row("stride", &[]);
+        let mut store = row(Kind::Stride, &[]);
         let class = store.class.as_mut().unwrap();
         (class.stride, class.steps, class.breaks) = (Some(64), Some(500_000), Some(0));
         let all = Accesses { stores: vec![&store], ..Accesses::default() };
@@ -219,8 +221,8 @@ mod tests {
     /// By hand: 1,000 × (0.25 × 3 ns + 0.5 × 100 ns) at 3 GHz.
     #[test]
     fn latencies_beyond_the_first_cache_are_summed() {
-        let levels = [("L1", 0.25, 1.0), ("L2", 0.25, 9.0), ("DRAM", 0.5, 102.0)];
-        let chase = row("pointer_chase", &levels);
+        let levels = [(Level::L1, 0.25, 1.0), (Level::L2, 0.25, 9.0), (Level::Memory, 0.5, 102.0)];
+        let chase = row(Kind::PointerChase, &levels);
         let found = of(&loads(&chase), &count(), 3.0, true).unwrap();
         assert!((found.at_most.value - 152_250.0).abs() < 1e-6, "{found:?}");
         assert_eq!(found.carried, found.at_most);
@@ -231,7 +233,7 @@ mod tests {
     /// By hand: 1,000 × 5 × 60 ns at 3 GHz, or any number of times.
     #[test]
     fn what_was_not_measured_of_a_load_may_be_memory() {
-        let mut unmeasured = row("pointer_chase", &[]);
+        let mut unmeasured = row(Kind::PointerChase, &[]);
         unmeasured.latency = None;
         let found = of(&loads(&unmeasured), &count(), 3.0, true).unwrap();
         assert!((found.unknown - 900_000.0).abs() < 1e-6, "{found:?}");
@@ -239,7 +241,7 @@ mod tests {
         unmeasured.executions = None;
         assert_eq!(of(&loads(&unmeasured), &count(), 3.0, true).unwrap().unknown, f64::INFINITY);
         // One address stays in the first cache.
-        unmeasured.class.as_mut().unwrap().kind = "constant".to_owned();
+        unmeasured.class.as_mut().unwrap().kind = Kind::Constant;
         assert_eq!(of(&loads(&unmeasured), &count(), 3.0, true).unwrap(), Loads::default());
     }
 
@@ -247,7 +249,7 @@ mod tests {
     #[test]
     fn loads_that_take_far_longer_than_memory_walk_the_page_table() {
         let of = |mean| {
-            let mut one = row("pointer_chase", &[("DRAM", 1.0, mean)]);
+            let mut one = row(Kind::PointerChase, &[(Level::Memory, 1.0, mean)]);
             one.latency.as_mut().unwrap().mean = mean;
             walks(&loads(&one), &count())
         };
@@ -258,7 +260,7 @@ mod tests {
     /// By hand: half a line for each step of 32 bytes; 2 × 60 ns a line; 32 × 4000 bytes in a row hit L2.
     #[test]
     fn lines_that_come_ahead_of_their_loads_count_as_if_they_did_not() {
-        let mut stream = row("stride", &[("L1", 1.0, 1.0)]);
+        let mut stream = row(Kind::Stride, &[(Level::L1, 1.0, 1.0)]);
         let class = stream.class.as_mut().unwrap();
         (class.stride, class.steps, class.breaks) = (Some(-32), Some(500_000), Some(0));
         let found = of(&loads(&stream), &count(), 3.0, true).unwrap();

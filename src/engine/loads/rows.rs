@@ -84,7 +84,7 @@ fn class(all: &[Site], found: &Classified) -> LoadClass {
 }
 
 fn words(all: &[Site], class: &Class) -> LoadClass {
-    let kind = || LoadClass { kind: class.name().to_owned(), ..LoadClass::default() };
+    let kind = || LoadClass { kind: class.kind(), ..LoadClass::default() };
     let at = |of: usize| all.get(of).map(|site| hex(site.load.at));
     match class {
         Class::Constant | Class::UnknownStride | Class::Complex { .. } | Class::Irregular => kind(),
@@ -147,7 +147,7 @@ fn time(row: &mut LoadRow, timed: &Latencies, number: usize, site: &Site) {
                     let middle = before + one.share / 2.0;
                     before += one.share;
                     LevelShare {
-                        level: one.level.name(),
+                        level: one.level,
                         share: one.share,
                         low: one.low,
                         high: one.high,
@@ -170,8 +170,7 @@ pub(super) fn timer(timed: &Latencies) -> Option<TimerRow> {
     let limits = limits(timed.calibrations.first()?).ok()?;
     let first = first(timed);
     let ns = |ticks: f64| ticks / timed.ticks_per_ns;
-    let cache =
-        |(level, mean): (Level, f64)| LevelMean { level: level.name(), mean: ns(mean + first) };
+    let cache = |(level, mean): (Level, f64)| LevelMean { level, mean: ns(mean + first) };
     let near = timed.near.usual().unwrap_or(0.0);
     Some(TimerRow {
         ticks_per_ns: timed.ticks_per_ns,
@@ -179,7 +178,7 @@ pub(super) fn timer(timed: &Latencies) -> Option<TimerRow> {
         floor: timed.none.usual().unwrap_or(0.0),
         caches: limits.means().map(cache).collect(),
         memory: ns(f64::from(limits.memory) - near + first),
-        assumed: limits.assumed.iter().map(|level| level.name()).collect(),
+        assumed: limits.assumed.clone(),
     })
 }
 

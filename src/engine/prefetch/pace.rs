@@ -3,6 +3,7 @@
 use super::candidates::Candidate;
 use super::path::address;
 use super::rows::Host;
+use loads::latency::Level;
 use loads::prefetch::{Advice, Misses, Pace, Probed, Site, Taken};
 use profile::event::EventKind;
 use report::documents::count::{Count, LoadRow};
@@ -36,7 +37,7 @@ pub(super) fn bounds(counts: &Count, one: &Candidate, probed: &Probed, host: &Ho
     let loops: Vec<(Option<f64>, &Vec<Range<u64>>)> = loops.collect();
     // Loops around one that was not counted are of no use.
     let counted = loops.iter().map_while(|(n, ranges)| Some(((*n)?, *ranges)));
-    let level = probed.slowest_level().unwrap_or_default();
+    let level = probed.slowest_level();
     let misses = counted.map(|(n, ranges)| misses(counts, module, (ranges, n), level));
     let (misses, unknown) = misses.unzip();
     let taken = loops.first().and_then(|(n, ranges)| taken(counts, module, ranges, (*n)?, host));
@@ -49,7 +50,7 @@ fn misses(
     counts: &Count,
     module: &str,
     (code, iterations): (&[Range<u64>], f64),
-    level: &str,
+    level: Option<Level>,
 ) -> (Misses, Option<String>) {
     let is_inside = |row: &&LoadRow| {
         row.module == module && address(&row.address).is_some_and(|at| inside(code, at))
@@ -58,7 +59,7 @@ fn misses(
     for row in counts.loads.iter().filter(is_inside) {
         let why = match (row.executions, row.levels.is_empty()) {
             (Some(n), false) => {
-                let slow = row.levels.iter().skip_while(|one| one.level != level);
+                let slow = row.levels.iter().skip_while(|one| Some(one.level) != level);
                 sum += n as f64 * slow.map(|one| one.share).sum::<f64>();
                 continue;
             }
@@ -140,7 +141,7 @@ mod tests {
     use report::documents::count::LevelShare;
 
     fn load(at: &str, executions: Option<u64>, dram: Option<f64>) -> LoadRow {
-        let level = |share| LevelShare { level: "DRAM".to_owned(), share, ..LevelShare::default() };
+        let level = |share| LevelShare { level: Level::Memory, share, ..LevelShare::default() };
         LoadRow {
             module: "/a".to_owned(),
             address: at.to_owned(),
@@ -158,7 +159,12 @@ mod tests {
         let with = |more: &[LoadRow]| {
             let loads = [std::slice::from_ref(&known), more].concat();
             let counts = Count { loads, ..Count::default() };
-            misses(&counts, "/a", (std::slice::from_ref(&(0x10..0x40)), 1000.0), "DRAM")
+            misses(
+                &counts,
+                "/a",
+                (std::slice::from_ref(&(0x10..0x40)), 1000.0),
+                Some(Level::Memory),
+            )
         };
         assert_eq!(with(&[]), (Misses { at_least: 0.5, is_bound: false }, None));
         let outside = load("0x50", None, None);

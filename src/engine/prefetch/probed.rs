@@ -9,12 +9,13 @@ use super::rows::{Host, Measure, add_access, add_advice, add_trips, identified, 
 use crate::recorded_loads::code::Code;
 use crate::recorded_loads::event_of::hex;
 use crate::recorded_loads::executed::key;
+use loads::latency::Level;
 use loads::prefetch::{Measured, Probed, Request, Served, Timed, TripCount, Trips, advise};
 use profile::files::SearchPaths;
 use profile::module::{Module, ModuleKind};
 use profile::symbols::Symbols;
 use report::documents::count::{Count, LoadRow, LoopRow as CountedLoop};
-use report::documents::prefetch::{AdviceRow, Evidence, LoopRow, Prefetch, SCHEMA};
+use report::documents::prefetch::{AdviceRow, Evidence, Grounds, LoopRow, Prefetch, SCHEMA};
 use std::collections::HashMap;
 use std::path::Path;
 use tma::{Error, Result};
@@ -43,7 +44,7 @@ pub fn prefetch_by_probes(
     let mut document = Prefetch {
         schema: SCHEMA.to_owned(),
         sources: vec![counts.command.join(" ")],
-        evidence: Some("probes".to_owned()),
+        evidence: Some(Grounds::Probes),
         in_flight: host.in_flight.as_ref().ok().and_then(HostMisses::row),
         notes: notes(counts, host),
         ..Prefetch::default()
@@ -165,7 +166,7 @@ fn timed(row: &CountedLoop) -> Timed {
 fn probed(counts: &Count, row: &LoadRow, cycles_per_ns: f64) -> Probed {
     let first = counts.timer.as_ref().and_then(|timer| timer.caches.first());
     let latencies = row.levels.iter().map(|one| Served {
-        level: one.level.clone(),
+        level: one.level,
         share: one.share,
         cycles: one.latency.unwrap_or(0.0) * cycles_per_ns,
     });
@@ -181,7 +182,7 @@ fn probed(counts: &Count, row: &LoadRow, cycles_per_ns: f64) -> Probed {
         untimed: why.or_else(|| row.reasons.first().cloned()),
         levels,
         hit: first.map_or(0.0, |one| one.mean) * cycles_per_ns,
-        class: row.class.as_ref().map(|class| class.kind.clone()),
+        class: row.class.as_ref().map(|class| class.kind),
         steps: steps(counts, row),
     }
 }
@@ -209,12 +210,12 @@ fn evidence(row: &LoadRow, cycles_per_ns: f64) -> Evidence {
     };
     for one in &row.levels {
         let number = (one.share * samples as f64).round() as u64;
-        match one.level.as_str() {
-            "L1" => found.levels.l1 = number,
-            "L2" => found.levels.l2 = number,
-            "L3" => found.levels.l3 = number,
-            "DRAM" => found.levels.ram = number,
-            _ => found.levels.other += number,
+        match one.level {
+            Level::L1 => found.levels.l1 = number,
+            Level::L2 => found.levels.l2 = number,
+            Level::L3 => found.levels.l3 = number,
+            Level::Memory => found.levels.ram = number,
+            Level::Cache(_) => found.levels.other += number,
         }
     }
     found

@@ -203,7 +203,7 @@ fn samples(loads: &Loads, sum: &Sum) -> EvidenceRow {
 pub(super) fn add_access(row: &mut AdviceRow, one: &Candidate) {
     let levels = one.access.as_ref().map(|access| &access.levels[..]).unwrap_or_default();
     if let Some(level) = levels.first() {
-        row.class = Some(level.class.name().to_owned());
+        row.class = Some(level.class.kind());
         row.pattern = Some(level.words());
         row.stride = match level.class {
             Class::Stride(step) => Some(step),
@@ -214,7 +214,7 @@ pub(super) fn add_access(row: &mut AdviceRow, one: &Candidate) {
         row.slice = slice(level);
     }
     if let Some(level) = levels.get(1) {
-        row.outer_class = Some(level.class.name().to_owned());
+        row.outer_class = Some(level.class.kind());
         row.outer_pattern = Some(level.words());
     }
 }
@@ -271,25 +271,21 @@ pub(super) fn add_advice(row: &mut AdviceRow, one: &Candidate, advice: Advice) {
         row.ic_range = advice.ic.as_ref().ok().and_then(|ic| ic.range);
         row.ic_source = advice.ic.ok().map(|ic| ic.source);
         let level = match advice.site {
-            Ok(Site::Inner) => Some(("inner", 0)),
-            Ok(Site::Outer) => Some(("outer", 1)),
+            Ok(Site::Inner) => Some((Site::Inner, 0)),
+            Ok(Site::Outer) => Some((Site::Outer, 1)),
             Err(why) => {
                 missing("site", &why);
                 None
             }
         };
         let levels = one.access.as_ref().map(|access| &access.levels[..]).unwrap_or_default();
-        row.site = level.map(|(name, _)| name.to_owned());
+        row.site = level.map(|(site, _)| site);
         let of_site = levels.get(level.map_or(0, |(_, n)| n));
         row.slice = of_site.map(slice).unwrap_or_default();
         row.site_loop = of_site.filter(|_| level.is_some()).map(|level| hex(level.head));
         let is_copied = |level: &&Level| level.class.ahead() == Ahead::ByCopy;
         row.copied = of_site.filter(is_copied).map(|level| level.slice.len() as u64);
-        row.ahead = of_site.and_then(|level| match level.class.ahead() {
-            Ahead::Directly => Some("directly".to_owned()),
-            Ahead::ByCopy => Some("by_copy".to_owned()),
-            Ahead::No => None,
-        });
+        row.ahead = of_site.map(|level| level.class.ahead()).filter(|ahead| *ahead != Ahead::No);
     }
 }
 

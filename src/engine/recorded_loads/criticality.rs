@@ -11,7 +11,7 @@ use loads::access::{Access, Level};
 use loads::class::Class;
 use loads::recorded::{Critical, Judgement, Operation, Regularity, Sum, judge};
 use profile::address_space::ModuleAddress;
-use report::documents::loads::CriticalRow;
+use report::documents::loads::{CriticalRow, ParallelOf, ShareOf};
 
 /// The critical loads of an event, those with most misses first.
 pub(super) fn critical_rows(
@@ -47,14 +47,14 @@ fn row(
     let counted = executed.executions_of(&module, place.address);
     let counted = counted.filter(|(own, _)| *own > 0.0);
     let (share, of_what) = match counted {
-        Some((own, all)) => (own / all, "executions"),
-        None => (sum.events / total.events.max(1.0), "samples"),
+        Some((own, all)) => (own / all, ShareOf::Executions),
+        None => (sum.events / total.events.max(1.0), ShareOf::Samples),
     };
     // Misses of the run are known if each sample stands for a known number of events.
     let missed = counted.filter(|_| of.sums.has_periods && of.event_counts_loads());
     let (misses, misses_of) = match missed {
-        Some((own, _)) => (Some((sum.misses() / own).min(1.0)), "executions"),
-        None => (sum.miss_share(), "samples"),
+        Some((own, _)) => (Some((sum.misses() / own).min(1.0)), ShareOf::Executions),
+        None => (sum.miss_share(), ShareOf::Samples),
     };
     let addresses =
         access.map_or(Regularity::Unknown, |access| regularity(access, &module, executed));
@@ -75,18 +75,18 @@ fn row(
         address: hex(place.address),
         function: gathered.code.function(place).map(|function| function.short),
         executed: share,
-        executed_of: of_what.to_owned(),
+        executed_of: of_what,
         misses: misses.unwrap_or(0.0),
-        misses_of: misses_of.to_owned(),
+        misses_of,
         misses_at_least: missed.is_some()
             && misses.is_some_and(|share| share < 1.0)
             && Sampled::of(of.event).counts_some(),
-        class: level.map(|level| level.class.name().to_owned()),
+        class: level.map(|level| level.class.kind()),
         loop_head: level.map(|level| hex(level.head)),
         slice: level.map(|level| level.slice.iter().map(|address| hex(*address)).collect()),
         parallel,
         parallel_of: parallel
-            .map(|_| if recorded.is_some() { "recorded" } else { "cycles" }.to_owned()),
+            .map(|_| if recorded.is_some() { ParallelOf::Recorded } else { ParallelOf::Cycles }),
         certain: verdict == Critical::Yes,
         ..CriticalRow::default()
     })

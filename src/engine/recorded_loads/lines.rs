@@ -7,7 +7,7 @@ use super::fields::field;
 use super::gather::{Gathered, LineFound};
 use super::variables::name_of;
 use iced_x86::InstructionInfoFactory;
-use loads::recorded::{Accesses, Actor, Line, Sharing};
+use loads::recorded::{Accesses, Actor, Line};
 use report::documents::loads::{LineAccessRow, LineRow};
 use std::collections::HashMap;
 
@@ -57,11 +57,6 @@ fn line_row(
     (line, found): (Line, &LineFound),
 ) -> LineRow {
     let (loads, writes, modified) = found.shared.totals();
-    let sharing = match found.shared.sharing() {
-        Sharing::Same => "true",
-        Sharing::Different => "false",
-        Sharing::Unknown => "unknown",
-    };
     let mut variables: Vec<String> =
         found.objects.iter().map(|n| name_of(&gathered.objects[*n], &gathered.code)).collect();
     variables.sort();
@@ -81,7 +76,7 @@ fn line_row(
         recording,
         address: hex(line.address()),
         process: line.process,
-        sharing: sharing.to_owned(),
+        sharing: found.shared.sharing(),
         variables,
         loads,
         writes,

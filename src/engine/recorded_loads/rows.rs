@@ -14,7 +14,7 @@ use loads::access::Access;
 use loads::recorded::{Operation, Sum};
 use profile::address_space::ModuleAddress;
 use profile::symbols::Untyped;
-use report::documents::loads::{BlockOf, EventRow, LoadRow, LoopOf, VariableOf};
+use report::documents::loads::{BlockOf, EventRow, LoadRow, LoopOf, Shares, VariableOf};
 use std::collections::HashMap;
 
 /// Variables listed of a load.
@@ -36,7 +36,7 @@ pub(crate) fn event_row(of: &Of) -> EventRow {
         others: of.sums.others + prefetches,
         least_latency: sampled.least_latency(),
         bias: sampled.bias(),
-        shares: if main.weight > 0.0 { "latency" } else { "samples" }.to_owned(),
+        shares: if main.weight > 0.0 { Shares::Latency } else { Shares::Samples },
         inexact: loads.inexact + stores.inexact,
         levels: levels(main),
         latency_mean: main.latencies.mean(),
@@ -189,12 +189,12 @@ fn add_pattern(row: &mut LoadRow, access: &Access) {
     for level in &access.levels {
         let head = hex(level.head);
         if let Some(own) = row.loops.iter_mut().find(|own| own.head == head) {
-            own.class = Some(level.class.name().to_owned());
+            own.class = Some(level.class.kind());
             own.pattern = Some(words(level));
         }
     }
     let Some(level) = access.innermost() else { return };
-    row.class = Some(level.class.name().to_owned());
+    row.class = Some(level.class.kind());
     row.pattern = Some(words(level));
     row.slice = Some(level.slice.iter().map(|address| hex(*address)).collect());
 }

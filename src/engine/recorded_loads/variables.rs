@@ -6,7 +6,7 @@ use super::gather::{Gathered, MemberSum};
 use super::objects::Object;
 use loads::recorded::{Operation, Sum};
 use profile::module::ModuleKind;
-use report::documents::loads::{MemberRow, VariableRow};
+use report::documents::loads::{MemberRow, VariableKind, VariableRow};
 use std::collections::HashMap;
 
 /// The name of an object.
@@ -14,8 +14,8 @@ pub(crate) fn name_of(object: &Object, code: &Code) -> String {
     match object {
         Object::Data { name, .. } => name.clone(),
         Object::Mapping(module) => match kind_of_mapping(*module, code) {
-            "mapping" => code.path(*module),
-            kind => kind.to_owned(),
+            VariableKind::Mapping => code.path(*module),
+            kind => kind.to_string(),
         },
         Object::Stack => "stack".to_owned(),
         Object::Unknown => "unknown".to_owned(),
@@ -69,11 +69,11 @@ pub(crate) fn variable_rows(of: &Of, gathered: &Gathered) -> Vec<VariableRow> {
 
 fn variable(object: &Object, code: &Code) -> VariableRow {
     let (kind, module) = match object {
-        Object::Data { module, named: true, .. } => ("variable", code.path(*module)),
-        Object::Data { module, .. } => ("section", code.path(*module)),
+        Object::Data { module, named: true, .. } => (VariableKind::Variable, code.path(*module)),
+        Object::Data { module, .. } => (VariableKind::Section, code.path(*module)),
         Object::Mapping(module) => (kind_of_mapping(*module, code), String::new()),
-        Object::Stack => ("stack", String::new()),
-        Object::Unknown => ("unknown", String::new()),
+        Object::Stack => (VariableKind::Stack, String::new()),
+        Object::Unknown => (VariableKind::Unknown, String::new()),
     };
     let (address, size) = match object {
         Object::Data { start, size, .. } => (Some(hex(*start)), Some(*size)),
@@ -82,7 +82,7 @@ fn variable(object: &Object, code: &Code) -> VariableRow {
     VariableRow {
         module,
         name: name_of(object, code),
-        kind: kind.to_owned(),
+        kind,
         address,
         size,
         ..VariableRow::default()
@@ -90,11 +90,11 @@ fn variable(object: &Object, code: &Code) -> VariableRow {
 }
 
 /// Memory without a file is that of the heap; stacks of threads are among it.
-fn kind_of_mapping(module: usize, code: &Code) -> &'static str {
+fn kind_of_mapping(module: usize, code: &Code) -> VariableKind {
     match code.modules.get(module) {
-        Some(module) if module.path.starts_with("[stack") => "stack",
-        Some(module) if module.kind == ModuleKind::Anonymous => "heap",
-        _ => "mapping",
+        Some(module) if module.path.starts_with("[stack") => VariableKind::Stack,
+        Some(module) if module.kind == ModuleKind::Anonymous => VariableKind::Heap,
+        _ => VariableKind::Mapping,
     }
 }
 

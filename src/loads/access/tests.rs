@@ -2,7 +2,7 @@
 //! README.md states.
 
 use super::{Access, Function, Level, classify};
-use crate::class::{Ahead, Class};
+use crate::class::{Ahead, Class, Kind};
 use isa::code::{Syntax, assemble};
 use isa::flow::{Image, decoded_flow};
 use isa::program::{function_around, read_ranges};
@@ -123,7 +123,7 @@ fn indirect_loads() {
 fn generators_run_one_step_after_the_other() {
     let ahead = |text: &str, number: usize| {
         let level = found(text, number).levels.remove(0);
-        assert_eq!(level.class.name(), "complex", "{:?}", level.class);
+        assert_eq!(level.class.kind(), Kind::Complex, "{:?}", level.class);
         (level.class.ahead(), level.slice.len(), level.has_loops)
     };
     // xorshift64, then a mask.
@@ -151,7 +151,7 @@ fn generators_run_one_step_after_the_other() {
         xorshift.replace("add rdx,[rdi+rax*8]", "mov eax,[rsi+rax*4]; add rdx,[rdi+rax*8]")
     );
     let level = found(&text, 12).levels.remove(0);
-    assert_eq!((level.class.name(), level.class.ahead()), ("indirect", Ahead::ByCopy));
+    assert_eq!((level.class.kind(), level.class.ahead()), (Kind::Indirect, Ahead::ByCopy));
 }
 
 /// As `gcc -O0`: variables are words of the stack.

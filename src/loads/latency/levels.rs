@@ -7,6 +7,7 @@
 use super::histogram::{Histogram, Timed};
 use super::resample::resample;
 use fastrand::Rng;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -29,21 +30,48 @@ const EACH: u64 = 1000;
 const UNSEEN: f64 = 1e-4;
 
 /// What serves a load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Level {
     /// A cache: 1 is the first.
     Cache(u8),
     /// None of them.
+    #[default]
     Memory,
 }
 
 impl Level {
-    /// Its name: `L2`, `DRAM`.
-    pub fn name(self) -> String {
+    /// The first cache.
+    pub const L1: Self = Self::Cache(1);
+    /// The second one.
+    pub const L2: Self = Self::Cache(2);
+    /// The third one.
+    pub const L3: Self = Self::Cache(3);
+}
+
+/// As in documents: `L2`, `DRAM`.
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Level::Cache(number) => format!("L{number}"),
-            Level::Memory => "DRAM".to_owned(),
+            Level::Cache(number) => write!(f, "L{number}"),
+            Level::Memory => f.write_str("DRAM"),
         }
+    }
+}
+
+impl From<Level> for String {
+    fn from(of: Level) -> Self {
+        of.to_string()
+    }
+}
+
+impl TryFrom<String> for Level {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let cache = || name.strip_prefix('L')?.parse().ok().map(Self::Cache);
+        let memory = (name == "DRAM").then_some(Self::Memory);
+        memory.or_else(cache).ok_or_else(|| format!("no level of memory is called `{name}`"))
     }
 }
 
@@ -171,7 +199,7 @@ pub fn limits(calibration: &Calibration) -> Result<Limits, Unmeasured> {
 /// ];
 /// let calibration = Calibration { step: 26, levels };
 /// let found = shares(&timed(&[(52, 6_500), (78, 3_500), (390, 10_000)]), &[calibration])?;
-/// let names: Vec<String> = found.iter().map(|one| one.level.name()).collect();
+/// let names: Vec<String> = found.iter().map(|one| one.level.to_string()).collect();
 /// assert_eq!(names, ["L1", "L2", "DRAM"]);
 /// assert!(found[0].share < 0.03 && found[1].share > 0.47 && found[2].share == 0.5);
 /// # Ok::<(), loads::latency::Unmeasured>(())

@@ -11,6 +11,8 @@ use super::trips::{TripCount, Trips};
 use super::useless::{by_copy, misses_at_first, refusal};
 use crate::access::Access;
 use crate::class::Class;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::sync::OnceLock;
 
 /// A prefetch belongs into the outer loop if the trips are fewer than so many distances: it would cover less than
@@ -58,12 +60,20 @@ pub struct Request<'a> {
 }
 
 /// The loop that a prefetch belongs into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Site {
     /// The innermost loop.
     Inner,
     /// The loop around that one.
     Outer,
+}
+
+/// As in documents.
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// Advice on a load. What is not known has the reason.

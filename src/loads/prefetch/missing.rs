@@ -1,5 +1,6 @@
 //! Why a part of the advice on a load is not known.
 
+use crate::latency::Level;
 use std::fmt;
 
 /// Why a part of the advice on a load is not known.
@@ -24,7 +25,7 @@ pub enum Missing {
     /// The load hits the near caches.
     Hits(Hits),
     /// This level, which serves the misses, takes no longer than a hit.
-    NoLonger(String),
+    NoLonger(Level),
     /// The distance is more than `most` iterations.
     TooFar {
         /// Cycles that a miss adds.
@@ -75,9 +76,9 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-/// The near caches that serve a load: their shares of its executions, 0 to 1, and names.
+/// The near caches that serve a load: and their shares of its executions, 0 to 1.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hits(pub Vec<(f64, String)>);
+pub struct Hits(pub Vec<(f64, Level)>);
 
 impl fmt::Display for Hits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

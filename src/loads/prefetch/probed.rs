@@ -4,13 +4,14 @@ use super::cost::Sampled;
 use super::missing::{Hits, Missing};
 use super::refusal::Refusal;
 use super::trips::{TripCount, Trips};
-use crate::class::Class;
+use crate::class::{Class, Kind};
+use crate::latency::Level;
 
 /// A level matters if it serves at least this share of the executions.
 const RELEVANT: f64 = 0.05;
 /// Levels that are no miss: hits of L2 take 12 to 18 cycles (InstLatx64), which out-of-order execution overlaps with
 /// the hundreds of instructions around.
-const NEAR: [&str; 2] = ["L1", "L2"];
+const NEAR: [Level; 2] = [Level::L1, Level::L2];
 /// A stride goes on beyond a loop if it holds for so many times its trips.
 const MORE: f64 = 2.0;
 
@@ -25,8 +26,8 @@ pub struct Probed {
     pub levels: Vec<Served>,
     /// Cycles of a hit of the first level.
     pub hit: f64,
-    /// Name of the class ([`Class::name`]) of the recorded addresses.
-    pub class: Option<String>,
+    /// The class of the recorded addresses.
+    pub class: Option<Kind>,
     /// How often its stride, or that of the load of its index, went on from one execution to the next (`taken`),
     /// whichever loops were entered in between, and how often not (`left`).
     pub steps: Option<Trips>,
@@ -35,8 +36,8 @@ pub struct Probed {
 /// A level of the memory hierarchy that serves a load.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Served {
-    /// Its name.
-    pub level: String,
+    /// Which.
+    pub level: Level,
     /// Its share of the executions, 0 to 1.
     pub share: f64,
     /// Latency of its executions in cycles.
@@ -53,14 +54,14 @@ impl Probed {
 
     /// The slowest level that matters, unless it is near.
     fn slowest(&self) -> Option<&Served> {
-        let is_near = |one: &&Served| NEAR.contains(&one.level.as_str());
+        let is_near = |one: &&Served| NEAR.contains(&one.level);
         let far = self.levels.iter().filter(|one| !is_near(one));
         far.rev().find(|one| one.share >= RELEVANT)
     }
 
-    /// Name of the slowest level that matters, unless it is near.
-    pub fn slowest_level(&self) -> Option<&str> {
-        self.slowest().map(|one| one.level.as_str())
+    /// The slowest level that matters, unless it is near.
+    pub fn slowest_level(&self) -> Option<Level> {
+        self.slowest().map(|one| one.level)
     }
 
     /// Cycles that a miss adds.
@@ -68,7 +69,7 @@ impl Probed {
         let slowest = self.slowest().ok_or_else(|| Missing::Hits(self.near()))?;
         match slowest.cycles > self.hit {
             true => Ok(slowest.cycles - self.hit),
-            false => Err(Missing::NoLonger(slowest.level.clone())),
+            false => Err(Missing::NoLonger(slowest.level)),
         }
     }
 
@@ -95,8 +96,8 @@ impl Probed {
     }
 
     fn near(&self) -> Hits {
-        let near = self.levels.iter().filter(|one| NEAR.contains(&one.level.as_str()));
-        Hits(near.map(|one| (one.share, one.level.clone())).collect())
+        let near = self.levels.iter().filter(|one| NEAR.contains(&one.level));
+        Hits(near.map(|one| (one.share, one.level)).collect())
     }
 
     /// The same as samples.
@@ -115,13 +116,13 @@ impl Probed {
     /// Why the class that the code says is not certain. Addresses alone show no computation: what the code computes
     /// from loaded values may look irregular, or indirect.
     pub(super) fn disagreement(&self, code: &Class<u64>) -> Option<Refusal> {
-        let recorded = self.class.as_deref()?;
+        let recorded = self.class?;
         let agree = match code {
-            Class::Indirect { .. } => matches!(recorded, "indirect" | "complex" | "irregular"),
-            Class::Complex { .. } => matches!(recorded, "complex" | "indirect" | "irregular"),
-            other => other.name() == recorded,
+            Class::Indirect { .. } | Class::Complex { .. } => {
+                matches!(recorded, Kind::Indirect | Kind::Complex | Kind::Irregular)
+            }
+            other => other.kind() == recorded,
         };
-        let recorded = recorded.to_owned();
         (!agree).then(|| Refusal::Disagreement { code: code.clone(), recorded })
     }
 }

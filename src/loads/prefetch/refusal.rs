@@ -3,7 +3,7 @@
 use super::missing::Hits;
 use super::taken::Taken;
 use crate::access::NoPath;
-use crate::class::Class;
+use crate::class::{Class, Kind};
 use std::fmt;
 
 /// With fewer samples, the error of what an iteration takes is shown.
@@ -18,12 +18,12 @@ pub enum Refusal {
     NoPath(NoPath),
     /// How its address is computed is not known.
     Irregular,
-    /// The recorded addresses are of another class, with this name, than the code says.
+    /// The recorded addresses are of another class than the code says.
     Disagreement {
         /// By the code.
         code: Class<u64>,
         /// As recorded.
-        recorded: String,
+        recorded: Kind,
     },
     /// None of its executions was timed; why, in the words of the document that the count was read from.
     Untimed(Option<String>),

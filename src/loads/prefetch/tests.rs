@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::access::{Access, Level};
-use crate::class::{Ahead, Class};
+use crate::class::{Ahead, Class, Kind};
+use crate::latency::Level as Cache;
 
 fn level(class: Class<u64>) -> Level {
     let (wraps, slice, after_chase, unknown) = (None, vec![], None, None);
@@ -173,12 +174,14 @@ fn without_cycles_nothing_in_cycles_is_known() {
 }
 
 /// A loop of 5 cycles whose load takes 400 cycles from memory, 150 from L3 and 5 from L1: 395 ÷ 5 = 79.
-fn probed(dram: f64, class: &str) -> Option<Probed> {
-    let served = |level: &str, share, cycles| Served { level: level.to_owned(), share, cycles };
-    let levels =
-        vec![served("L1", 0.9 - dram, 5.0), served("L3", 0.1, 150.0), served("DRAM", dram, 400.0)];
-    let class = Some(class.to_owned());
-    Some(Probed { executions: 4000, levels, hit: 5.0, class, ..Probed::default() })
+fn probed(dram: f64, class: Kind) -> Option<Probed> {
+    let served = |level, share, cycles| Served { level, share, cycles };
+    let levels = vec![
+        served(Cache::L1, 0.9 - dram, 5.0),
+        served(Cache::L3, 0.1, 150.0),
+        served(Cache::Memory, dram, 400.0),
+    ];
+    Some(Probed { executions: 4000, levels, hit: 5.0, class: Some(class), ..Probed::default() })
 }
 
 /// All executions of a loop, counted.
@@ -200,7 +203,7 @@ fn fenced_latencies_and_counts_take_the_place_of_recordings() {
             range: (5.0, 5.0),
             source: "measured block".to_owned(),
         }),
-        probed: probed(0.6, "indirect"),
+        probed: probed(0.6, Kind::Indirect),
         ..Request::default()
     };
     let advice = advise(&request);
@@ -208,7 +211,7 @@ fn fenced_latencies_and_counts_take_the_place_of_recordings() {
     assert_eq!((advice.trips, advice.site), (TripCount::About(5000.0), Ok(Site::Inner)));
     assert!(advice.mc_source.unwrap().starts_with("fenced latency by probes: DRAM serves 60 %"));
     // Of memory there is less than 5 %: (150 − 5) ÷ 5.
-    request.probed = probed(0.04, "irregular");
+    request.probed = probed(0.04, Kind::Irregular);
     assert_eq!(advise(&request).distance, Ok(29));
     request.measured = None;
     let advice = advise(&request);
@@ -228,7 +231,7 @@ fn counted_trips_choose_the_loop() {
             range: (5.0, 5.0),
             source: "measured block".to_owned(),
         }),
-        probed: probed(0.6, "indirect"),
+        probed: probed(0.6, Kind::Indirect),
         ..Request::default()
     };
     let advice = advise(&request);
@@ -237,7 +240,7 @@ fn counted_trips_choose_the_loop() {
     // Rows that lie one after the other: a break each 2,000 steps. 395 ÷ 5 = 79; 5 × 79 < 2,000.
     let steps = |taken, left| Some(Trips { taken, left, ..Trips::default() });
     let with = |steps| Request {
-        probed: probed(0.6, "indirect").map(|own| Probed { steps, ..own }),
+        probed: probed(0.6, Kind::Indirect).map(|own| Probed { steps, ..own }),
         ..request.clone()
     };
     let advice = advise(&with(steps(40_000, 20)));
@@ -255,8 +258,8 @@ fn loads_that_hit_or_whose_class_is_not_certain_are_refused() {
         why(advise(&Request { access: Some(&access), probed, ..Request::default() }).refused)
     };
     let hits = |share: f64| {
-        let level = |level: &str, share| Served { level: level.to_owned(), share, cycles: 5.0 };
-        let levels = vec![level("L1", share), level("DRAM", 1.0 - share)];
+        let level = |level, share| Served { level, share, cycles: 5.0 };
+        let levels = vec![level(Cache::L1, share), level(Cache::Memory, 1.0 - share)];
         Some(Probed { executions: 4000, levels, hit: 5.0, ..Probed::default() })
     };
     assert!(
@@ -265,9 +268,9 @@ fn loads_that_hit_or_whose_class_is_not_certain_are_refused() {
             .contains("it already hits: 97.0 % of its timed executions in L1")
     );
     assert!(refused(Class::Stride(8), hits(0.88)).unwrap().contains("stride that already hits"));
-    assert_eq!(refused(indirect(), probed(0.6, "irregular")), None);
-    assert!(refused(indirect(), probed(0.6, "stride")).unwrap().contains("stride as recorded"));
-    assert!(refused(Class::Stride(8), probed(0.6, "pointer_chase")).is_some());
+    assert_eq!(refused(indirect(), probed(0.6, Kind::Irregular)), None);
+    assert!(refused(indirect(), probed(0.6, Kind::Stride)).unwrap().contains("stride as recorded"));
+    assert!(refused(Class::Stride(8), probed(0.6, Kind::PointerChase)).is_some());
     let untimed = Probed { untimed: Some("it is atomic".to_owned()), ..Probed::default() };
     assert!(refused(indirect(), Some(untimed)).unwrap().contains("not known: it is atomic"));
 }
@@ -333,12 +336,12 @@ fn generators_are_copied_if_they_are_short() {
 /// Records of 15 words of 4 bytes, found by a list of pointers: the first word of each misses, 395 ÷ (15 × 2) = 13.2.
 #[test]
 fn records_that_are_read_by_a_stride_are_prefetched_by_the_loop_around() {
-    let served = |level: &str, share, cycles| Served { level: level.to_owned(), share, cycles };
+    let served = |level, share, cycles| Served { level, share, cycles };
     let own = Probed {
         executions: 4000,
-        levels: vec![served("L1", 0.93, 5.0), served("DRAM", 0.07, 400.0)],
+        levels: vec![served(Cache::L1, 0.93, 5.0), served(Cache::Memory, 0.07, 400.0)],
         hit: 5.0,
-        class: Some("stride".to_owned()),
+        class: Some(Kind::Stride),
         ..Probed::default()
     };
     let advice = |outer: Class<u64>, trips: u64| {

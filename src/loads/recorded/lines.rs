@@ -4,7 +4,9 @@
 //! words are kept. If two threads access the same bytes, one of them writing, the data itself is shared;
 //! otherwise they only happen to lie in one line (false sharing).
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 
 /// Bytes of a line, on all x86-64 processors.
 const LINE: u64 = 64;
@@ -103,14 +105,25 @@ pub struct Accesses {
 }
 
 /// Why threads meet in a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sharing {
     /// They access the same bytes.
+    #[serde(rename = "true")]
     Same,
     /// They access different bytes: false sharing.
+    #[serde(rename = "false")]
     Different,
     /// Only one thread or no write was sampled, but another core had the line, modified.
+    #[default]
+    #[serde(rename = "unknown")]
     Unknown,
+}
+
+/// As in documents.
+impl fmt::Display for Sharing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// A line that several threads access.

@@ -10,6 +10,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use tma::error::{Error, Result};
 
+pub use ::loads::class::Kind;
+pub use ::loads::latency::Level;
 pub use branches::{BranchRow, LoopRow, Modelled, PredictedReturn, PredictedTarget, Trips};
 pub use loads::{
     AllocatedAt, AllocationSite, LevelMean, LevelShare, LoadClass, LoadLatency, LoadMemory,

@@ -18,8 +18,10 @@ mod lines;
 use serde::{Deserialize, Serialize};
 
 pub use access::{BlockOf, LoadRow, LoopOf, VariableOf};
-pub use code::{BranchRow, BranchesRow, CodeMissRow, CriticalRow, PathRow, SiteRow};
-pub use data::{FieldRow, MemberRow, VariableRow};
+pub use code::{
+    BranchRow, BranchesRow, CodeMissRow, CriticalRow, ParallelOf, PathRow, ShareOf, SiteRow,
+};
+pub use data::{FieldRow, MemberRow, VariableKind, VariableRow};
 pub use levels::LevelsRow;
 pub use lines::{LineAccessRow, LineRow};
 
@@ -59,6 +61,17 @@ pub struct Loads {
     pub notes: Vec<String>,
 }
 
+/// What the shares of an event's rows are of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shares {
+    /// Σ latency × period.
+    Latency,
+    /// Σ period.
+    #[default]
+    Samples,
+}
+
 /// An event with samples of loads or stores.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EventRow {
@@ -78,8 +91,8 @@ pub struct EventRow {
     pub least_latency: Option<u64>,
     /// Which part of the loads is sampled, and what that distorts.
     pub bias: Vec<String>,
-    /// What shares are of: `latency` (Σ latency × period) or `samples` (Σ period).
-    pub shares: String,
+    /// What shares are of.
+    pub shares: Shares,
     /// Samples whose address may be that of a later instruction.
     pub inexact: u64,
     /// Samples by what served them.

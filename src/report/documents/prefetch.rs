@@ -1,10 +1,20 @@
 //! Prefetch advice: the document `tdtool.prefetch/1`. Addresses are p_vaddr, `0x…`; shares are from 0 to 1.
 
 use super::loads::LevelsRow;
+use loads::class::{Ahead, Kind};
+use loads::prefetch::Site;
 use serde::{Deserialize, Serialize};
 
 /// Schema of the document.
 pub const SCHEMA: &str = "tdtool.prefetch/1";
+
+/// What advice rests on, other than recordings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Grounds {
+    /// Counts and fenced latencies by probes.
+    Probes,
+}
 
 /// Prefetch advice on the loads of recordings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -13,9 +23,9 @@ pub struct Prefetch {
     pub schema: String,
     /// The recordings, or the command.
     pub sources: Vec<String>,
-    /// `probes` where advice rests on counts and fenced latencies by probes.
+    /// What advice rests on; absent of recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<String>,
+    pub evidence: Option<Grounds>,
     /// Misses that a core of this host keeps in flight, with probes only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<InFlightRow>,
@@ -83,9 +93,8 @@ pub struct AdviceRow {
     pub line: Option<u32>,
     /// The load in the source, as sample profiles name it.
     pub source: Option<SourceRow>,
-    /// How its addresses are made in the innermost loop: `constant`, `stride`, `pointer_chase`, `chase_offset`,
-    /// `indirect`, `indirect_delta`, `complex` or `irregular`.
-    pub class: Option<String>,
+    /// How its addresses are made in the innermost loop.
+    pub class: Option<Kind>,
     /// The same in words, with other loads.
     pub pattern: Option<String>,
     /// Who allocated the memory that it reads, by probes.
@@ -97,7 +106,7 @@ pub struct AdviceRow {
     pub wraps: Option<u64>,
     /// The class in the loop around that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outer_class: Option<String>,
+    pub outer_class: Option<Kind>,
     /// The same in words.
     pub outer_pattern: Option<String>,
     /// Share of the paths through an iteration that give the class.
@@ -115,10 +124,10 @@ pub struct AdviceRow {
     /// That is as its code is not known.
     #[serde(skip)]
     pub without_code: bool,
-    /// How a later address can be known: `directly`, or `by_copy` of the instructions of `slice`, with a state of its own,
-    /// that runs ahead; absent if not at all, or not known.
+    /// How a later address can be known, a copy being one of the instructions of `slice`; absent if not at all, or not
+    /// known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ahead: Option<String>,
+    pub ahead: Option<Ahead>,
     /// Instructions of such a copy, of the loop of `site`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied: Option<u64>,
@@ -163,8 +172,8 @@ pub struct AdviceRow {
     /// Its range, where that of `ic` makes a difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance_range: Option<(u64, u64)>,
-    /// `inner` or `outer`.
-    pub site: Option<String>,
+    /// The loop that the prefetch belongs into.
+    pub site: Option<Site>,
     /// First address of that loop.
     pub site_loop: Option<String>,
     /// Least share of the executions that the prefetch covers.

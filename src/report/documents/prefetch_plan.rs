@@ -2,6 +2,8 @@
 //! `0x…`; shares are from 0 to 1.
 
 use super::prefetch::{AdviceRow, Prefetch, SourceRow};
+use loads::class::{Ahead, Kind};
+use loads::prefetch::Site;
 use serde::{Deserialize, Serialize};
 
 /// Schema of the document.
@@ -17,7 +19,7 @@ pub struct Plan {
 }
 
 /// A prefetch.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanRow {
     /// The program.
     pub module: String,
@@ -27,21 +29,21 @@ pub struct PlanRow {
     pub load: String,
     /// Its function.
     pub function: Option<String>,
-    /// `inner` or `outer`.
-    pub site: String,
-    /// First address of the loop that the prefetch belongs into.
+    /// The loop that the prefetch belongs into.
+    pub site: Site,
+    /// First address of that loop.
     pub site_loop: Option<String>,
     /// How many iterations of that loop ahead.
     pub distance: u64,
     /// How the load's addresses are made in that loop.
-    pub class: Option<String>,
+    pub class: Option<Kind>,
     /// The same in words.
     pub pattern: Option<String>,
     /// Instructions of that loop that compute the address.
     pub slice: Vec<String>,
     /// As in the advice: `by_copy` where the slice needs a second copy that runs ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ahead: Option<String>,
+    pub ahead: Option<Ahead>,
     /// Bytes from the load's address to the prefetched one, where that is always the same.
     pub delta: Option<i64>,
     /// Least share of the executions that it covers.
@@ -83,11 +85,11 @@ impl Plan {
 
 impl PlanRow {
     fn of(row: &AdviceRow) -> Option<Self> {
-        let (site, distance) = (row.site.clone()?, row.distance?);
-        let is_inner = site == "inner";
+        let (site, distance) = (row.site?, row.distance?);
+        let is_inner = site == Site::Inner;
         let (class, pattern) = match is_inner {
-            true => (&row.class, &row.pattern),
-            false => (&row.outer_class, &row.outer_pattern),
+            true => (row.class, &row.pattern),
+            false => (row.outer_class, &row.outer_pattern),
         };
         let inner = row.inner.clone().unwrap_or_default();
         Some(Self {
@@ -97,10 +99,10 @@ impl PlanRow {
             function: row.function.clone(),
             site_loop: row.site_loop.clone(),
             distance,
-            class: class.clone(),
+            class,
             pattern: pattern.clone(),
             slice: row.slice.clone(),
-            ahead: row.ahead.clone(),
+            ahead: row.ahead,
             delta: row
                 .stride
                 .filter(|_| is_inner)

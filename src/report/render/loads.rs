@@ -3,7 +3,7 @@
 use super::allocations::sites;
 use super::fit::elided;
 use super::width::{Cell, Page, Subject, Worth};
-use crate::documents::count::{Count, LoadClass, LoadRow};
+use crate::documents::count::{Count, Level, LoadClass, LoadRow};
 use profile::symbols::demangle::demangle_short;
 use std::fmt::Write as _;
 
@@ -19,15 +19,15 @@ pub(super) fn loads(document: &Count, page: Page, out: &mut String) {
     if document.loads.is_empty() {
         return;
     }
-    let names = ["L1", "L2", "L3", "DRAM"];
-    let shown: Vec<&str> = names
+    let levels = [Level::L1, Level::L2, Level::L3, Level::Memory];
+    let shown: Vec<Level> = levels
         .into_iter()
-        .filter(|name| document.loads.iter().any(|l| l.levels.iter().any(|s| s.level == *name)))
+        .filter(|level| document.loads.iter().any(|l| l.levels.iter().any(|s| s.level == *level)))
         .collect();
-    let cells = |executions: &str, share: &dyn Fn(&str) -> String, rest: [&str; 3]| {
+    let cells = |executions: &str, share: &dyn Fn(Level) -> String, rest: [&str; 3]| {
         let [mean, most, class] = rest;
         let mut cells: Vec<Cell> = vec![(Worth::All, format!("{executions:>14}"))];
-        cells.extend(shown.iter().map(|name| (Worth::Little, format!(" {:>8}", share(name)))));
+        cells.extend(shown.iter().map(|level| (Worth::Little, format!(" {:>8}", share(*level)))));
         cells.push((Worth::Some, format!(" {mean:>8}")));
         cells.push((Worth::Little, format!(" {most:>8}")));
         // The longest classes say by which load.
@@ -39,7 +39,7 @@ pub(super) fn loads(document: &Count, page: Page, out: &mut String) {
     out.push('\n');
     let head = Subject { after: "load", ..Subject::default() };
     let heads = ["mean ns", "p99 ns", "addresses"];
-    page.row(out, &cells("executions", &|name| format!("{name} %"), heads), head);
+    page.row(out, &cells("executions", &|level| format!("{level} %"), heads), head);
     let below = if page.is_below(80) { 3 } else { 14 };
     let mut shown = document.loads.iter().take(MOST).peekable();
     let mut alike = 1;
@@ -56,7 +56,7 @@ pub(super) fn loads(document: &Count, page: Page, out: &mut String) {
         let name = name(load);
         let subject = Subject { place: &load.address, name: &name, after: &after };
         let rest = [&*mean, &*most, &*class];
-        page.row(out, &cells(&executions, &|name| share(load, name), rest), subject);
+        page.row(out, &cells(&executions, &|level| share(load, level), rest), subject);
         // What is the same of several rows is said once.
         let lines = about(document, load);
         if !lines.is_empty() && shown.peek().is_some_and(|next| about(document, next) == lines) {
@@ -133,7 +133,7 @@ fn stores(document: &Count, page: Page, out: &mut String) {
 }
 
 /// A share in per cent, with half its interval; only what is known of it where that is as large as the share.
-fn share(load: &LoadRow, level: &str) -> String {
+fn share(load: &LoadRow, level: Level) -> String {
     let found = load.levels.iter().find(|share| share.level == level);
     found.map_or("?".to_owned(), |one| interval([one.share, one.low, one.high].map(|s| 100.0 * s)))
 }

@@ -76,7 +76,7 @@ mod tests {
     fn row(share: f64, refused: Option<bool>) -> AdviceRow {
         AdviceRow {
             distance: refused.is_none().then_some(8),
-            site: Some("inner".to_owned()),
+            site: Some(loads::prefetch::Site::Inner),
             refused: refused.map(|_| String::new()),
             undecided: refused == Some(true),
             evidence: Evidence { share, latency_mean: Some(9.0), ..Evidence::default() },

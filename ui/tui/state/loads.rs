@@ -1,7 +1,7 @@
 //! Recorded samples of loads, beside the samples of code.
 
 use profile::hot::HotFunction;
-use report::documents::loads::{self, EventRow, LoadRow};
+use report::documents::loads::{self, EventRow, LoadRow, Shares};
 use std::collections::{BTreeMap, HashMap};
 
 /// The samples of a load, or of several.
@@ -48,7 +48,7 @@ impl Loads {
     }
 
     fn recorded(document: &loads::Loads, event: &EventRow) -> Self {
-        let of = if event.shares == "latency" { "latency × period" } else { "periods" };
+        let of = if event.shares == Shares::Latency { "latency × period" } else { "periods" };
         let limit = event.least_latency.map_or(String::new(), |n| format!(", from {n} cycles on"));
         let source =
             format!("loads: {} samples of {}{limit}, shares of Σ {of}", event.loads, event.name);
@@ -101,7 +101,7 @@ impl LoadSamples {
                 .into_iter()
                 .chain(row.data())
                 .collect(),
-            class: row.pattern.clone().or_else(|| row.class.clone()),
+            class: row.pattern.clone().or(row.class.map(|class| class.to_string())),
         }
     }
 
@@ -139,6 +139,7 @@ impl LoadSamples {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use report::documents::count::Kind;
     use report::documents::loads::{LevelsRow, VariableOf};
 
     /// By hand: (10 × 400 + 30 × 40) / 40 cycles; 10 of 40 samples from memory.
@@ -151,11 +152,11 @@ mod tests {
             samples,
             latency_mean: Some(mean),
             levels,
-            class: Some("stride".into()),
+            class: Some(Kind::Stride),
             ..LoadRow::default()
         };
         let document = loads::Loads {
-            events: vec![EventRow { loads: 50, shares: "latency".into(), ..EventRow::default() }],
+            events: vec![EventRow { loads: 50, shares: Shares::Latency, ..EventRow::default() }],
             loads: vec![
                 row("0x10", 10, 400.0, LevelsRow { ram: 10, ..LevelsRow::default() }),
                 row("0x14", 30, 40.0, LevelsRow { l2: 30, ..LevelsRow::default() }),

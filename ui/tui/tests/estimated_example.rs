@@ -9,7 +9,7 @@ use crate::tui::state::{Searchable, State};
 use crate::tui::update::update;
 use bench::Class;
 use report::documents::Source;
-use report::documents::count::LevelShare;
+use report::documents::count::{Level, LevelShare};
 use report::documents::estimate::{
     Bottleneck, Estimate, Part, Parts, Row, Run, Share, ShareSource,
 };
@@ -74,9 +74,8 @@ pub fn estimate() -> Estimate {
     };
     let mut load = line("0x1140", "488b00", "mov rax,qword ptr [rax]", 20);
     load.critical = true;
-    let level =
-        |level: &str, share| LevelShare { level: level.into(), share, ..LevelShare::default() };
-    load.levels = vec![level("L3", 0.2), level("DRAM", 0.8)];
+    let level = |level, share| LevelShare { level, share, ..LevelShare::default() };
+    load.levels = vec![level(Level::L3, 0.2), level(Level::Memory, 0.8)];
     load.causes = Some(Causes { retiring: 0.01, backend_bound: 0.8, ..Causes::default() });
     let why = |name: &str, why: &str| (name.to_owned(), why.to_owned());
     let chase = Row {

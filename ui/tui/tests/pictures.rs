@@ -94,7 +94,7 @@ fn loads_are_beside_the_code() {
         samples: 30,
         latency_mean: Some(320.0),
         levels: LevelsRow { ram: 30, ..LevelsRow::default() },
-        class: Some("stride".into()),
+        class: Some(report::documents::count::Kind::Stride),
         field: Some("b[]".into()),
         variables: vec![VariableOf { name: "heap".into(), samples: 30 }],
         ..LoadRow::default()

@@ -1,5 +1,7 @@
 //! Loads, and what their latencies were compared with.
 
+use loads::class::Kind;
+use loads::latency::Level;
 use serde::{Deserialize, Serialize};
 
 /// A load.
@@ -90,8 +92,8 @@ pub struct AllocationSite {
 /// How the addresses of a load are made.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadClass {
-    /// `constant`, `stride`, `pointer_chase`, `chase_offset`, `indirect` or `irregular`.
-    pub kind: String,
+    /// Which one.
+    pub kind: Kind,
     /// The distance of most addresses to those before them, in bytes.
     pub stride: Option<i64>,
     /// Address of the load whose value it uses: the chase, or what loads the index.
@@ -117,8 +119,8 @@ pub struct LoadClass {
 /// The share of a level of the memory hierarchy.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LevelShare {
-    /// `L1`, `L2`, `L3` or `DRAM`.
-    pub level: String,
+    /// Which one.
+    pub level: Level,
     /// Its share of the load's executions, 0 to 1.
     pub share: f64,
     /// Ends of its 95 % interval, of the sampling error.
@@ -163,14 +165,14 @@ pub struct TimerRow {
     pub memory: f64,
     /// Caches that others use so much that no hits could be measured: theirs are taken to be those
     /// between the cache before and memory.
-    pub assumed: Vec<String>,
+    pub assumed: Vec<Level>,
 }
 
 /// What hits of a cache take.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LevelMean {
-    /// `L1`, `L2` or `L3`.
-    pub level: String,
+    /// The cache.
+    pub level: Level,
     /// In nanoseconds.
     pub mean: f64,
 }
@@ -191,16 +193,16 @@ impl LoadClass {
 fn words(class: &LoadClass) -> String {
     let of = class.of.as_deref().unwrap_or("?");
     let (scale, offset) = (class.scale.unwrap_or(1), class.offset.unwrap_or(0));
-    match class.kind.as_str() {
-        "constant" => "constant".to_owned(),
-        "stride" => format!("stride {}", class.stride.unwrap_or(0)),
-        "pointer_chase" if scale != 1 => format!("chase of indices × {scale}"),
-        "pointer_chase" if class.offset.is_none() => "chase of indices from a base".to_owned(),
-        "pointer_chase" if offset != 0 => format!("pointer chase, offset {offset}"),
-        "pointer_chase" => "pointer chase".to_owned(),
-        "chase_offset" if class.offset.is_none() => format!("a base + what {of} loads"),
-        "chase_offset" => format!("offset {offset} of the chase at {of}"),
-        "indirect" => {
+    match class.kind {
+        Kind::Constant => "constant".to_owned(),
+        Kind::Stride => format!("stride {}", class.stride.unwrap_or(0)),
+        Kind::PointerChase if scale != 1 => format!("chase of indices × {scale}"),
+        Kind::PointerChase if class.offset.is_none() => "chase of indices from a base".to_owned(),
+        Kind::PointerChase if offset != 0 => format!("pointer chase, offset {offset}"),
+        Kind::PointerChase => "pointer chase".to_owned(),
+        Kind::ChaseOffset if class.offset.is_none() => format!("a base + what {of} loads"),
+        Kind::ChaseOffset => format!("offset {offset} of the chase at {of}"),
+        Kind::Indirect => {
             let inner =
                 class.inner.as_deref().map_or(String::new(), |i| format!(" ({})", words(i)));
             match scale {
@@ -208,6 +210,6 @@ fn words(class: &LoadClass) -> String {
                 scale => format!("indirect × {scale} by {of}{inner}"),
             }
         }
-        _ => "irregular".to_owned(),
+        Kind::IndirectDelta | Kind::Complex | Kind::Irregular => "irregular".to_owned(),
     }
 }

@@ -1,6 +1,7 @@
 //! Sampled loads and stores.
 
 use super::levels::LevelsRow;
+use loads::class::Kind;
 use serde::{Deserialize, Serialize};
 
 /// A sampled load or store.
@@ -38,9 +39,8 @@ pub struct LoadRow {
     pub block: Option<BlockOf>,
     /// The loops around it, the innermost first.
     pub loops: Vec<LoopOf>,
-    /// How its addresses are made in the innermost loop, from the code: `constant`, `stride`, `pointer_chase`,
-    /// `chase_offset`, `indirect`, `indirect_delta`, `complex`, `irregular`; absent outside loops.
-    pub class: Option<String>,
+    /// How its addresses are made in the innermost loop, from the code; absent outside loops.
+    pub class: Option<Kind>,
     /// The same in words, with strides and other loads.
     pub pattern: Option<String>,
     /// Instructions of the innermost loop that compute its address.
@@ -98,7 +98,7 @@ pub struct LoopOf {
     /// Their mean is at least this, as few ends are recorded.
     pub trips_at_least: Option<u64>,
     /// Class of the load's addresses from one iteration of this loop to the next.
-    pub class: Option<String>,
+    pub class: Option<Kind>,
     /// The same in words.
     pub pattern: Option<String>,
 }

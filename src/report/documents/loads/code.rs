@@ -1,6 +1,28 @@
 //! Code that waits: critical loads, branches that are mispredicted often, misses of the instruction cache.
 
+use loads::class::Kind;
 use serde::{Deserialize, Serialize};
+
+/// What a share of a critical load is of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ShareOf {
+    /// Executions, from a recording of branches.
+    Executions,
+    /// Sampled ones.
+    #[default]
+    Samples,
+}
+
+/// Where the number of misses under way is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ParallelOf {
+    /// The hardware records it (IBS).
+    Recorded,
+    /// Latencies of misses over the cycles of the innermost loop.
+    Cycles,
+}
 
 /// A critical load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -15,17 +37,17 @@ pub struct CriticalRow {
     pub function: Option<String>,
     /// Its share of all executed loads, or of all sampled ones.
     pub executed: f64,
-    /// `executions` (from a recording of branches) or `samples`.
-    pub executed_of: String,
+    /// What `executed` is of.
+    pub executed_of: ShareOf,
     /// Share of its executions, or samples, that missed the last cache.
     pub misses: f64,
-    /// `executions` or `samples`.
-    pub misses_of: String,
+    /// What `misses` is of.
+    pub misses_of: ShareOf,
     /// Whether `misses` is the least that it can be: the event counts randomly selected loads.
     #[serde(default)]
     pub misses_at_least: bool,
     /// Its class, in the innermost loop in which it is irregular; absent where not known.
-    pub class: Option<String>,
+    pub class: Option<Kind>,
     /// First address of the head of that loop.
     #[serde(default)]
     pub loop_head: Option<String>,
@@ -37,11 +59,11 @@ pub struct CriticalRow {
     /// Why that is not known.
     #[serde(default)]
     pub path_unknown: Option<String>,
-    /// Misses under way at the same time, on average: as recorded (IBS), else in the innermost loop over its
-    /// cycles (Σ latency of misses / cycles), which is the least it can be; absent: not known.
+    /// Misses under way at the same time, on average; by cycles (Σ latency of misses / cycles) the least it can be;
+    /// absent: not known.
     pub parallel: Option<f64>,
-    /// `recorded` or `cycles`.
-    pub parallel_of: Option<String>,
+    /// What `parallel` is from.
+    pub parallel_of: Option<ParallelOf>,
     /// Whether it is known to be irregular; `false`: critical only if it is.
     pub certain: bool,
 }

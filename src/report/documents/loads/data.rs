@@ -2,6 +2,33 @@
 
 use super::levels::LevelsRow;
 use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What kind of data was accessed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VariableKind {
+    /// A static variable.
+    Variable,
+    /// A section without a variable there.
+    Section,
+    /// The heap, and other mappings without a file.
+    Heap,
+    /// A stack.
+    Stack,
+    /// A mapping of a file.
+    Mapping,
+    /// Not known.
+    #[default]
+    Unknown,
+}
+
+/// As in documents.
+impl fmt::Display for VariableKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
 
 /// A variable or mapping.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -12,8 +39,8 @@ pub struct VariableRow {
     pub module: String,
     /// Its name, that of its section or mapping, `heap`, `stack`, or `unknown`.
     pub name: String,
-    /// `variable`, `section`, `heap` (also of mappings without a file), `stack`, `mapping` or `unknown`.
-    pub kind: String,
+    /// Which kind.
+    pub kind: VariableKind,
     /// Its first address, of variables and sections.
     pub address: Option<String>,
     /// Bytes.

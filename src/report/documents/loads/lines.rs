@@ -1,5 +1,6 @@
 //! Cache lines that several threads access.
 
+use loads::recorded::Sharing;
 use serde::{Deserialize, Serialize};
 
 /// A cache line that several threads access.
@@ -11,9 +12,8 @@ pub struct LineRow {
     pub address: String,
     /// Process; absent for kernel memory and physical addresses.
     pub process: Option<u32>,
-    /// `false`: threads access different bytes (false sharing); `true`: the same bytes; `unknown`: other
-    /// accesses were not sampled.
-    pub sharing: String,
+    /// Whether threads access the same bytes.
+    pub sharing: Sharing,
     /// What is there, if known.
     pub variables: Vec<String>,
     /// Samples that read.

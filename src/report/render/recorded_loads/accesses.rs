@@ -66,9 +66,7 @@ fn details(load: &LoadRow) -> Vec<String> {
     if let Some(block) = &load.block {
         code.push(format!("block {}..{}", block.start, block.end));
     }
-    if let Some(class) = load.pattern.as_ref().or(load.class.as_ref()) {
-        code.push(class.clone());
-    }
+    code.extend(load.pattern.clone().or(load.class.map(|class| class.to_string())));
     for (depth, one) in load.loops.iter().enumerate() {
         let trips = match (one.trips, one.trips_at_least) {
             (Some(mean), _) => format!(" ({mean:.1} trips)"),

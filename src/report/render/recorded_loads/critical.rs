@@ -1,7 +1,7 @@
 //! Critical loads and hard branches as text.
 
 use super::cells::{heading, more, shortened};
-use crate::documents::loads::{BranchRow, CriticalRow, Loads, PathRow};
+use crate::documents::loads::{BranchRow, CriticalRow, Loads, ParallelOf, PathRow, ShareOf};
 use crate::render::width::{Page, Subject, Worth};
 use std::fmt::Write as _;
 
@@ -37,8 +37,8 @@ fn misses(one: &CriticalRow) -> String {
 
 fn critical_notes(one: &CriticalRow) -> String {
     let mut notes = Vec::new();
-    match &one.class {
-        Some(class) => notes.push(class.replace('_', " ")),
+    match one.class {
+        Some(class) => notes.push(class.to_string().replace('_', " ")),
         None => notes.push("if its addresses are irregular, which is not known".to_owned()),
     }
     if let Some(slice) = one.slice.as_ref().filter(|slice| !slice.is_empty()) {
@@ -46,16 +46,16 @@ fn critical_notes(one: &CriticalRow) -> String {
     }
     match one.parallel {
         Some(misses) => {
-            let least = if one.parallel_of.as_deref() == Some("cycles") { "≥ " } else { "" };
+            let least = if one.parallel_of == Some(ParallelOf::Cycles) { "≥ " } else { "" };
             notes.push(format!("MLP {least}{misses:.1}"));
         }
         None => notes.push("MLP not known".to_owned()),
     }
     notes.extend(path(one.critical_path.as_ref(), one.path_unknown.as_ref()));
-    if one.executed_of == "samples" {
+    if one.executed_of == ShareOf::Samples {
         notes.push("share of the sampled loads, not of executed ones".to_owned());
     }
-    if one.misses_of == "samples" {
+    if one.misses_of == ShareOf::Samples {
         notes.push("misses of its samples".to_owned());
     }
     format!(": {}", notes.join("; "))

@@ -21,7 +21,7 @@ pub fn csv(document: &Loads) -> String {
     document.stores.iter().for_each(|store| add(Cells::of("store", store)));
     for one in &document.variables {
         add(Cells {
-            what: one.kind.clone(),
+            what: one.kind.to_string(),
             event: one.event.to_string(),
             module: one.module.clone(),
             address: one.address.clone().unwrap_or_default(),
@@ -54,7 +54,7 @@ pub fn csv(document: &Loads) -> String {
             what: "line".into(),
             address: one.address.clone(),
             samples: (one.loads + one.writes).to_string(),
-            class: one.sharing.clone(),
+            class: one.sharing.to_string(),
             name: one.variables.join(" "),
             counts: [one.loads, one.writes, one.modified].map(|n| n.to_string()),
             ..Cells::default()
@@ -68,7 +68,7 @@ pub fn csv(document: &Loads) -> String {
             address: one.address.clone(),
             share: number(Some(one.executed)),
             function: one.function.clone().unwrap_or_default(),
-            class: one.class.clone().unwrap_or_default(),
+            class: one.class.map(|class| class.to_string()).unwrap_or_default(),
             slice: one.slice.as_ref().map(|all| all.join(" ")).unwrap_or_default(),
             path: path(one.critical_path.as_ref()),
             ..Cells::default()
@@ -157,7 +157,7 @@ impl Cells {
             function: load.function.clone().unwrap_or_default(),
             file: load.file.clone().unwrap_or_default(),
             line: at(load.line),
-            class: load.class.clone().unwrap_or_default(),
+            class: load.class.map(|class| class.to_string()).unwrap_or_default(),
             name: load.field.clone().unwrap_or_default(),
             counts: [String::new(), String::new(), load.snoop_modified.to_string()],
             slice: load.slice.as_ref().map(|all| all.join(" ")).unwrap_or_default(),

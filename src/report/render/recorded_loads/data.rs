@@ -1,7 +1,7 @@
 //! Variables and members of structures as text.
 
 use super::cells::{columns, cycles, heading, level_cells, more};
-use crate::documents::loads::{EventRow, FieldRow, VariableRow};
+use crate::documents::loads::{EventRow, FieldRow, VariableKind, VariableRow};
 use crate::render::width::{Cell, Page, Subject, Worth};
 use std::fmt::Write as _;
 
@@ -31,7 +31,7 @@ pub(super) fn variables(
     out: &mut String,
 ) {
     let all: Vec<&VariableRow> = all.iter().filter(|row| row.event == event.event).collect();
-    if all.iter().all(|row| row.kind == "unknown") {
+    if all.iter().all(|row| row.kind == VariableKind::Unknown) {
         return;
     }
     let columns = columns(all.iter().map(|row| &row.levels));
@@ -50,7 +50,7 @@ pub(super) fn variables(
             cells(numbers.each_ref().map(String::as_str), levels, &cycles(one.latency_mean));
         let after = format!("{size}{of}");
         page.row(out, &cells, Subject { place: "", name: &one.name, after: &after });
-        if one.kind == "heap" {
+        if one.kind == VariableKind::Heap {
             let _ =
                 writeln!(out, "{:below$}- which allocation is not known: a recording has none", "");
         }

@@ -3,6 +3,7 @@
 use super::cells::{cycles, heading, more, source};
 use crate::documents::loads::{LineAccessRow, LineRow, Loads};
 use crate::render::width::{Cell, Page, Subject, Worth};
+use loads::recorded::Sharing;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -18,10 +19,10 @@ pub(super) fn lines(document: &Loads, (most, page): (usize, Page), out: &mut Str
 }
 
 fn line_text(line: &LineRow, page: Page, out: &mut String) {
-    let sharing = match line.sharing.as_str() {
-        "false" => "false sharing: different bytes",
-        "true" => "the same bytes",
-        _ => "other accesses were not sampled",
+    let sharing = match line.sharing {
+        Sharing::Different => "false sharing: different bytes",
+        Sharing::Same => "the same bytes",
+        Sharing::Unknown => "other accesses were not sampled",
     };
     let process = line.process.map_or(String::new(), |pid| format!(" of process {pid}"));
     let known: Vec<&str> =

@@ -21,7 +21,7 @@ mod lines;
 pub use csv::csv;
 
 use super::width::Page;
-use crate::documents::loads::{EventRow, Loads};
+use crate::documents::loads::{EventRow, Loads, Shares};
 use std::fmt::Write as _;
 
 /// The document as text: of each table `most` rows.
@@ -56,9 +56,9 @@ fn head(event: &EventRow, out: &mut String) {
     for sentence in &event.bias {
         let _ = writeln!(out, "  {sentence}");
     }
-    let shares = match event.shares.as_str() {
-        "latency" => "shares are of Σ latency × period",
-        _ => "no latencies are recorded: shares are of the samples, by their periods",
+    let shares = match event.shares {
+        Shares::Latency => "shares are of Σ latency × period",
+        Shares::Samples => "no latencies are recorded: shares are of the samples, by their periods",
     };
     let _ = writeln!(out, "  {shares}");
     if event.others > 0 {

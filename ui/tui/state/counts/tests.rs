@@ -4,8 +4,8 @@ use super::*;
 use profile::hot::HotBlock;
 use report::documents::branches;
 use report::documents::count::{
-    AllocatedAt, AllocationSite, BlockRow, EdgeRow, LevelShare, LoadLatency, LoadMemory, LoopRow,
-    Trips,
+    AllocatedAt, AllocationSite, BlockRow, EdgeRow, Kind, Level, LevelShare, LoadLatency,
+    LoadMemory, LoopRow, Trips,
 };
 
 fn words(text: &str) -> Vec<String> {
@@ -103,12 +103,12 @@ fn a_counted_load_has_its_allocation_site() {
             field: Some("e->next".into()),
             executions: Some(4096),
             class: Some(LoadClass {
-                kind: "pointer_chase".into(),
+                kind: Kind::PointerChase,
                 offset: Some(0),
                 share: 1.0,
                 ..LoadClass::default()
             }),
-            levels: vec![LevelShare { level: "DRAM".into(), share: 0.1, ..LevelShare::default() }],
+            levels: vec![LevelShare { level: Level::Memory, share: 0.1, ..LevelShare::default() }],
             latency: Some(LoadLatency { mean: 9.1, ..LoadLatency::default() }),
             memory: Some(LoadMemory {
                 sites: vec![AllocatedAt { sites: vec![0], share: 0.97 }],
