@@ -15,7 +15,8 @@ use probe::bursts::{Burst, Observed, Pace, Record, Recorded};
 use probe::count::Wanted;
 use probe::facts::Function;
 use probe::plan::{What, Wish, branches};
-use report::documents::count::{BranchRow, Count, Modelled, by_place};
+use report::documents::Purpose;
+use report::documents::count::{BranchKind, BranchRow, Count, Modelled, ModelledSource, by_place};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -66,8 +67,8 @@ pub fn enter(
         branches(function).into_iter().filter(|wish| !is_rare(wish)).chain(entry).collect()
     };
     let recorded = subject.record(wanted, &all, Pace::default())?;
-    document.cost.push(subject.cost("branches", &recorded));
-    document.notes.extend(subject::notes("branches", &recorded));
+    document.cost.push(subject.cost(Purpose::Branches, &recorded));
+    document.notes.extend(subject::notes(Purpose::Branches, &recorded));
     let (calls, executions) = (calls.into_inner(), executions(document));
     let runs = |one: &Observed| {
         let module = wanted[one.function].path.display().to_string();
@@ -113,7 +114,7 @@ pub fn enter(
                     function: name.to_owned(),
                     address: place.1.clone(),
                     executions: runs,
-                    kind: if is_entry { "return" } else { "indirect" }.to_owned(),
+                    kind: if is_entry { BranchKind::Return } else { BranchKind::Indirect },
                     ..BranchRow::default()
                 });
                 if !is_entry {
@@ -183,7 +184,7 @@ fn modelled_of(runs: u64, estimate: Option<&Estimate>, cycles: Option<f64>) -> O
         high: of(interval.1),
         seen,
         cycles: cycles.map(|cycles| of(share) * cycles),
-        source: "modelled".to_owned(),
+        source: ModelledSource::Modelled,
         is_learning,
     })
 }

@@ -32,11 +32,7 @@ pub fn enter(document: &mut Count, answers: Option<&Answers>, executed: Executed
     document.return_misprediction_cycles = known(|answers| answers.return_misprediction);
     document.load_misprediction_cycles = known(|answers| answers.misprediction_load);
     document.predicted_target = Some(PredictedTarget {
-        rule: match rules.targets {
-            Rule::Last => "last",
-            Rule::MostFrequent => "most_frequent",
-        }
-        .to_owned(),
+        rule: rules.targets,
         measured: shown.is_some(),
         quarter: targets.map(|targets| targets.quarter),
         eighth: targets.map(|targets| targets.eighth),
@@ -147,13 +143,8 @@ fn may_answer(answers: Option<&Answers>) -> bool {
 
 /// The row of returns.
 fn predicted_return(taken: Below, shown: Option<Returns>) -> PredictedReturn {
-    let rule = match taken {
-        Below::Oldest => "oldest",
-        Below::Around => "around",
-        Below::History => "history",
-    };
     PredictedReturn {
-        rule: rule.to_owned(),
+        rule: taken,
         measured: shown.is_some_and(|returns| returns.rule().is_some()),
         alternate: shown.map(|returns| returns.alternate),
         fives: shown.map(|returns| returns.fives),
@@ -362,11 +353,11 @@ mod tests {
         assert_eq!((target(0), target(2), target(3)), (Some(33.0), Some(33.0), Some(38.0)));
         let outcome = |loads| costs.one(&What::Outcome, loads);
         assert_eq!((outcome(0), outcome(1), outcome(3)), (Some(22.0), Some(28.0), Some(38.0)));
-        let (rule, name, measured, note) = of(Some(Targets { quarter: 0.36, eighth: 0.2 }));
-        assert_eq!((rule, name.as_str(), measured), (Rule::Last, "last", true));
+        let (rule, named, measured, note) = of(Some(Targets { quarter: 0.36, eighth: 0.2 }));
+        assert_eq!((rule, named, measured), (Rule::Last, Rule::Last, true));
         assert!(note.contains("are mispredicted 36 and 20 %"), "{note}");
-        let (rule, name, measured, note) = of(Some(Targets { quarter: 0.25, eighth: 0.2 }));
-        assert_eq!((rule, name.as_str(), measured), (Rule::MostFrequent, "most_frequent", false));
+        let (rule, named, measured, note) = of(Some(Targets { quarter: 0.25, eighth: 0.2 }));
+        assert_eq!((rule, named, measured), (Rule::MostFrequent, Rule::MostFrequent, false));
         assert!(note.contains("not decided"), "{note}");
         assert!(of(None).3.contains("no answer yet"));
         // Neither of the predictors nor of cycles: one line has both, and what to do.
@@ -378,12 +369,14 @@ mod tests {
         }
         // As measured on Zen 4, and without an answer.
         let shown = Some(Returns { alternate: 0.0, fives: 0.31 });
-        for (returns, rule, measured) in [(shown, "around", true), (None, "oldest", false)] {
+        for (returns, rule, measured) in
+            [(shown, Below::Around, true), (None, Below::Oldest, false)]
+        {
             let answers = Answers { returns, ..Answers::default() };
             let mut document = Count::default();
             enter(&mut document, Some(&answers), ALL);
             let row = document.predicted_return.unwrap();
-            assert_eq!((row.rule.as_str(), row.measured), (rule, measured));
+            assert_eq!((row.rule, row.measured), (rule, measured));
         }
     }
 }

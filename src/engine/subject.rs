@@ -6,8 +6,8 @@ use probe::bursts::{Pace, Recorded, Window, record, record_process};
 use probe::count::{Progress, Wanted};
 use probe::facts::Function;
 use probe::plan::Wish;
-use report::documents::Exit;
 use report::documents::count::Cost;
+use report::documents::{Exit, Purpose};
 use std::time::Duration;
 use tma::Result;
 
@@ -48,9 +48,9 @@ impl Subject<'_> {
     }
 
     /// What a run took, for its row in the document.
-    pub fn cost(&self, run: &str, recorded: &Recorded) -> Cost {
+    pub fn cost(&self, run: Purpose, recorded: &Recorded) -> Cost {
         Cost {
-            run: run.to_owned(),
+            run,
             seconds: recorded.wall.as_secs_f64(),
             plain: self.plain,
             probes: recorded.probes,
@@ -60,9 +60,6 @@ impl Subject<'_> {
 }
 
 /// What a reader must know of a run.
-pub(crate) fn notes<'a>(
-    run: &'a str,
-    recorded: &'a Recorded,
-) -> impl Iterator<Item = String> + use<'a> {
+pub(crate) fn notes(run: Purpose, recorded: &Recorded) -> impl Iterator<Item = String> {
     recorded.notes.iter().map(move |note| format!("{run}: {note}"))
 }

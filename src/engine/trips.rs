@@ -6,7 +6,7 @@ use probe::bursts::{Record, Recorded};
 use probe::count::Wanted;
 use probe::facts::{Block, Exit, Function, Loop};
 use probe::plan::What;
-use report::documents::count::{Count, LoopRow, Trips as Row, by_place};
+use report::documents::count::{Count, LoopRow, Trips as Row, TripsSource, by_place};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A function for which all branches are recorded: its control flow, and the heads of its loops.
@@ -131,7 +131,7 @@ pub fn enter(
             if let (Some(row), true) = (row.filter(fits), seen > 0) {
                 let is_all = !is_window && row.entries == Some(found.whole.number());
                 row.trips = Row {
-                    source: Some(if is_all { "exact" } else { "sampled" }.to_owned()),
+                    source: Some(if is_all { TripsSource::Exact } else { TripsSource::Sampled }),
                     histogram: found.whole.counts().collect(),
                     truncated: Some(found.truncated),
                     ..row.trips.clone()

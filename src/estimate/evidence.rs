@@ -3,9 +3,11 @@
 
 use crate::interval::Interval;
 use crate::reason::Reason;
+use serde::{Deserialize, Serialize};
 
 /// What bounds a piece of code in isolation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Bound {
     /// Slots of the core's width: the µop table has too few.
     IssueWidth,

@@ -26,13 +26,13 @@ pub use timing::{
 
 use crate::settings::{MeasuredOn, Settings};
 use crate::values::Values;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "tdtool.block/2";
 
 /// Outcome of a measurement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// Measured, and the timing reproduced.
@@ -40,6 +40,7 @@ pub enum Status {
     /// Ran, but no single number can be trusted.
     Unstable,
     /// Could not be run.
+    #[default]
     Failed,
     /// Must not be run.
     Rejected,

@@ -1,11 +1,12 @@
 //! Runs of one command that did not end alike: what is made of two of them is of different extents.
 
 use nix::sys::signal::Signal;
-use report::documents::Exit;
 use report::documents::count::{Cost, Count};
+use report::documents::{Exit, Purpose};
 
 /// What of the document is made of the counts and of another run.
-const RUNS: [&str; 4] = ["branches", "values", "addresses of loads", "latencies of loads"];
+const RUNS: [Purpose; 4] =
+    [Purpose::Branches, Purpose::Values, Purpose::Addresses, Purpose::Latencies];
 
 /// Marks the rows that stem from a run that ended otherwise than the counted one, or of which one was killed, and
 /// says so.
@@ -18,13 +19,13 @@ pub(super) fn mark(document: &mut Count) {
     let differs = |cost: &&Cost| {
         let is_killed = |exit: Exit| matches!(exit, Exit::Signal(_));
         let other = |exit: Exit| exit != counted || is_killed(exit) || is_killed(counted);
-        RUNS.contains(&cost.run.as_str()) && cost.exit.is_some_and(other)
+        RUNS.contains(&cost.run) && cost.exit.is_some_and(other)
     };
-    let all: Vec<(String, Exit, f64)> = document
+    let all: Vec<(Purpose, Exit, f64)> = document
         .cost
         .iter()
         .filter(differs)
-        .filter_map(|cost| Some((cost.run.clone(), cost.exit?, cost.seconds)))
+        .filter_map(|cost| Some((cost.run, cost.exit?, cost.seconds)))
         .collect();
     for (run, exit, seconds) in all {
         let text = format!(
@@ -33,7 +34,7 @@ pub(super) fn mark(document: &mut Count) {
             words(exit),
             words(counted)
         );
-        rows(document, &run).for_each(|of| of.get_or_insert_with(String::new).push_str(&text));
+        rows(document, run).for_each(|of| of.get_or_insert_with(String::new).push_str(&text));
         document.notes.push(format!("* {text}"));
     }
 }
@@ -51,20 +52,17 @@ fn words(exit: Exit) -> String {
 }
 
 /// The marks of all rows that are made of a run.
-fn rows<'a>(
-    document: &'a mut Count,
-    run: &str,
-) -> Box<dyn Iterator<Item = &'a mut Option<String>> + 'a> {
+fn rows(document: &mut Count, run: Purpose) -> Box<dyn Iterator<Item = &mut Option<String>> + '_> {
     match run {
-        "branches" => {
+        Purpose::Branches => {
             let all = document.branches.iter_mut().filter(|row| row.mispredicted.is_some());
             Box::new(all.map(|row| &mut row.extents))
         }
-        "values" => {
+        Purpose::Values => {
             let all = document.values.iter_mut().filter(|row| !row.registers.is_empty());
             Box::new(all.map(|row| &mut row.extents))
         }
-        "addresses of loads" => {
+        Purpose::Addresses => {
             let all = document.loads.iter_mut().filter(|row| row.class.is_some());
             Box::new(all.map(|row| &mut row.extents))
         }
@@ -82,16 +80,16 @@ mod tests {
 
     #[test]
     fn a_killed_run_marks_what_is_made_of_it() {
-        let cost = |run: &str, exit| Cost { run: run.to_owned(), exit, ..Cost::default() };
+        let cost = |run, exit| Cost { run, exit, ..Cost::default() };
         let branch = BranchRow { mispredicted: Some(Modelled::default()), ..BranchRow::default() };
         let mut document = Count {
             exit: Some(Exit::Status(0)),
             branches: vec![branch, BranchRow::default()],
             loads: vec![LoadRow::default()],
             cost: vec![
-                cost("counts", Some(Exit::Status(0))),
-                cost("branches", Some(Exit::Signal(9))),
-                cost("latencies of loads", Some(Exit::Status(0))),
+                cost(Purpose::Counts, Some(Exit::Status(0))),
+                cost(Purpose::Branches, Some(Exit::Signal(9))),
+                cost(Purpose::Latencies, Some(Exit::Status(0))),
             ],
             ..Count::default()
         };
@@ -105,7 +103,7 @@ mod tests {
     #[test]
     fn a_killed_counted_run_is_not_combined_with_others_unsaid() {
         let exit = Some(Exit::Signal(11));
-        let cost = Cost { run: "values".to_owned(), exit, ..Cost::default() };
+        let cost = Cost { run: Purpose::Values, exit, ..Cost::default() };
         let mut document = Count { exit, cost: vec![cost], ..Count::default() };
         mark(&mut document);
         assert!(document.notes[0].contains("the counted run was killed by signal 11 (SIGSEGV)"));

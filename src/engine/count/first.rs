@@ -13,8 +13,8 @@ use crate::values;
 use pmu::Command;
 use pmu::perf::{Child, Signals};
 use probe::count::{Counts, Progress, Wanted, count_process, count_sampled};
-use report::documents::Exit;
 use report::documents::count::{Cost, Count, SCHEMA};
+use report::documents::{Exit, Purpose};
 use std::time::Instant;
 use tma::{Error, Result};
 
@@ -271,8 +271,8 @@ fn plain(command: &Command) -> Result<(f64, Option<pmu::Exit>)> {
 /// Each run's time, beside that of a run without probes.
 fn costs(ask: &CountAsk, counts: &Counts, plain: Option<f64>) -> Vec<Cost> {
     let sampled = ask.hot.as_ref().map(|found| found.seconds);
-    let cost = |run: &str, seconds, plain, probes, exit: Option<pmu::Exit>| Cost {
-        run: run.to_owned(),
+    let cost = |run, seconds, plain, probes, exit: Option<pmu::Exit>| Cost {
+        run,
         seconds,
         plain,
         probes,
@@ -281,8 +281,8 @@ fn costs(ask: &CountAsk, counts: &Counts, plain: Option<f64>) -> Vec<Cost> {
     let exit = ask.hot.as_ref().and_then(|found| found.exit);
     let without = plain.filter(|_| ask.plain);
     let mut all: Vec<Cost> =
-        sampled.map(|s| cost("samples", s, without, 0, exit)).into_iter().collect();
-    all.push(cost("counts", counts.wall.as_secs_f64(), plain, counts.probes, counts.exit));
+        sampled.map(|s| cost(Purpose::Samples, s, without, 0, exit)).into_iter().collect();
+    all.push(cost(Purpose::Counts, counts.wall.as_secs_f64(), plain, counts.probes, counts.exit));
     all
 }
 

@@ -2,7 +2,10 @@
 
 use super::choice::Chosen;
 use probe::count::{FunctionCounts, LoopCount, Uncounted};
-use report::documents::count::{BlockRow, BranchRow, Count, EdgeRow, LoopRow, Refused, Trips};
+use probe::plan::Kind;
+use report::documents::count::{
+    BlockRow, BranchKind, BranchRow, Count, EdgeRow, How, LoopRow, ProbeKind, Refused, Trips,
+};
 
 /// Fewest entries of a loop, in a window of a live process, for which the mean of its trips is given: an execution of
 /// each thread is cut at the beginning and at the end, up to one in a hundred of these.
@@ -22,6 +25,15 @@ pub(super) fn refused(of: &Chosen, start: u64, why: &Uncounted) -> Refused {
     }
 }
 
+fn probe(kind: Kind) -> ProbeKind {
+    match kind {
+        Kind::Retarget => ProbeKind::Retarget,
+        Kind::Single => ProbeKind::Single,
+        Kind::Multi => ProbeKind::Multi,
+        Kind::Pun => ProbeKind::Pun,
+    }
+}
+
 /// Adds the counts of a function, with the samples of its blocks if it was chosen by them.
 pub(super) fn enter(
     document: &mut Count,
@@ -38,7 +50,7 @@ pub(super) fn enter(
                 continue;
             }
         };
-        let probe = block.kind.map(|kind| kind.to_string());
+        let probe = block.kind.map(probe);
         document.blocks.push(BlockRow {
             module: module.clone(),
             function: of.name.clone(),
@@ -46,7 +58,7 @@ pub(super) fn enter(
             end: hex(block.end),
             instructions: block.instructions,
             count,
-            how: if probe.is_some() { "placed" } else { "derived" }.to_owned(),
+            how: if probe.is_some() { How::Placed } else { How::Derived },
             probe,
             samples: samples.map(|all| {
                 let own = all.iter().filter(|(at, _)| (block.start..block.end).contains(at));
@@ -71,7 +83,7 @@ pub(super) fn enter(
         executions: executions(branch.address),
         taken: branch.taken,
         not_taken: branch.not_taken,
-        kind: "conditional".to_owned(),
+        kind: BranchKind::Conditional,
         ..BranchRow::default()
     }));
     // A window cuts executions at both ends.

@@ -1,6 +1,6 @@
 //! Counts by module and address.
 
-use report::documents::count::{BranchRow, Count, LoadRow};
+use report::documents::count::{BranchKind, BranchRow, Count, LoadRow};
 use std::collections::{BTreeMap, HashMap};
 
 /// An address of a document.
@@ -36,7 +36,7 @@ impl<'a> Counted<'a> {
                 found.edges.insert((&row.module, from, to), count);
             }
         }
-        for row in count.branches.iter().filter(|row| row.kind != "return") {
+        for row in count.branches.iter().filter(|row| row.kind != BranchKind::Return) {
             if let Some(at) = address(&row.address) {
                 found.branches.entry(&row.module).or_default().insert(at, row);
             }

@@ -5,6 +5,7 @@ use super::functions::Functions;
 use crate::count::{CountAsk, First};
 use crate::places::Places;
 use pmu::perf::Signals;
+use report::documents::Purpose;
 use report::documents::count::{BlockRow, Count};
 use report::documents::estimate::Run;
 use tma::Result;
@@ -101,7 +102,7 @@ impl Further {
     pub fn repeated(&mut self) -> Result<Option<bool>> {
         let mut second = First::of(&self.ask, None, &self.signals, &mut |_, _| {})?;
         self.interrupted = second.further(&self.ask, &self.signals, &mut |_, _| {})?;
-        let cost = second.document.cost.iter().filter(|cost| cost.run == "counts").cloned();
+        let cost = second.document.cost.iter().filter(|cost| cost.run == Purpose::Counts).cloned();
         self.first.document.cost.extend(cost);
         let is_whole = self.interrupted.is_none();
         Ok(is_whole.then(|| same(self.counts(), &second.document)))
@@ -119,8 +120,8 @@ impl Further {
 
     /// The runs so far; those for values are the last of them.
     pub fn runs(&self) -> Vec<Run> {
-        let probed = self.counts().cost.iter().filter(|cost| cost.run != "samples");
-        let probed = probed.map(|cost| Run { run: cost.run.clone(), seconds: cost.seconds });
+        let probed = self.counts().cost.iter().filter(|cost| cost.run != Purpose::Samples);
+        let probed = probed.map(|cost| Run { run: cost.run, seconds: cost.seconds });
         probed.chain(self.values.clone()).collect()
     }
 
@@ -130,7 +131,7 @@ impl Further {
     }
 
     /// Seconds of the last run of this kind.
-    pub fn seconds_of(&self, run: &str) -> f64 {
+    pub fn seconds_of(&self, run: Purpose) -> f64 {
         let runs = self.runs();
         runs.iter().rev().find(|one| one.run == run).map_or(0.0, |one| one.seconds)
     }

@@ -4,7 +4,6 @@ use super::isolated::Found;
 use super::pieces::Function;
 use super::recording::{Known, Recorded};
 use super::schedule::Isolated;
-use estimate::Bound;
 use isa::flow::{BasicBlock, Edge};
 use profile::hot::Profile;
 use report::documents::Report;
@@ -157,7 +156,7 @@ fn alone(functions: &[Function], isolated: &Isolated) -> Vec<Alone> {
             function: *function,
             blocks,
             cycles: cycles.map_err(Clone::clone),
-            kind: known.map_or("", |found| name(found.evidence.bound)).to_owned(),
+            kind: known.map(|found| found.evidence.bound),
             bound: known.and_then(|found| found.bound),
             own_values: known.is_some_and(|found| found.values == Values::Own),
             made_up: known.and_then(|found| match &found.values {
@@ -167,18 +166,6 @@ fn alone(functions: &[Function], isolated: &Isolated) -> Vec<Alone> {
         }
     };
     all.into_iter().map(row).collect()
-}
-
-/// The names of bounds in the document.
-pub(super) const BOUNDS: [(Bound, &str); 4] = [
-    (Bound::IssueWidth, "issue-width"),
-    (Bound::FrontEnd, "front-end"),
-    (Bound::Core, "core"),
-    (Bound::Unknown, "unknown"),
-];
-
-fn name(of: Bound) -> &'static str {
-    BOUNDS.iter().find(|(bound, _)| *bound == of).map_or("unknown", |(_, name)| name)
 }
 
 fn records(of: &Recorded) -> Records {

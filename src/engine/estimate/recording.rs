@@ -19,6 +19,7 @@ use super::so_far::{not_yet, waiting};
 use crate::places::Places;
 use crate::steps::Left;
 use profile::hot::Profile;
+use report::documents::Purpose;
 use report::documents::count::Count;
 use report::documents::estimate::{Estimate, Run};
 use tma::Result;
@@ -112,7 +113,7 @@ impl<'a> Known<'a> {
     ) -> Option<Estimate> {
         let seconds = self.found.hot.seconds;
         let mut document = Estimate::default();
-        document.runs.push(Run { run: "samples".to_owned(), seconds });
+        document.runs.push(Run { run: Purpose::Samples, seconds });
         document.runs.extend(further.runs());
         let isolated = waiting(self.functions, measured);
         let code = &mut of_profile(profile);
@@ -151,7 +152,7 @@ impl<'a> Known<'a> {
         left.branches = false;
         let time = Time {
             plain,
-            counted: further.seconds_of("counts"),
+            counted: further.seconds_of(Purpose::Counts),
             most: PLANNED * MOST * plain - further.seconds(),
         };
         let mut context = Context {
@@ -174,7 +175,7 @@ impl<'a> Known<'a> {
         }
         of.is_explained = found.share <= WORTH;
         left.loads = false;
-        let again = further.seconds_of("counts").max(left.seconds(plain));
+        let again = further.seconds_of(Purpose::Counts).max(left.seconds(plain));
         let has_runs = self.ask.process.is_none() && !further.is_interrupted();
         if has_runs && further.seconds() + again > MOST * plain {
             document.notes.push(NOT_REPEATED.to_owned());

@@ -7,7 +7,6 @@ use super::evidence::Clock;
 use super::functions::Functions;
 use super::further::Wanted;
 use super::isolated::Found;
-use super::kept::BOUNDS;
 use super::pieces::Function;
 use super::recording::{Known, Recorded};
 use super::rows;
@@ -187,8 +186,7 @@ fn isolated(all: &[Alone], functions: &[Function]) -> Isolated {
 
 fn found(of: &Alone) -> std::result::Result<Found, String> {
     let (value, low, high) = of.cycles.clone()?;
-    let bound = BOUNDS.iter().find(|(_, name)| *name == of.kind);
-    let bound = bound.map_or(Bound::Unknown, |(bound, _)| *bound);
+    let bound = of.kind.unwrap_or(Bound::Unknown);
     Ok(Found {
         evidence: InIsolation { cycles: Interval::new(value, low, high), bound },
         bound: of.bound,

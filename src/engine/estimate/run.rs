@@ -29,6 +29,7 @@ use profile::files::SearchPaths;
 use profile::hot::Profile;
 use profile::module::{Module, ModuleKind};
 use profile::symbols::Symbols;
+use report::documents::Purpose;
 use report::documents::Report;
 use report::documents::count::Count;
 use report::documents::estimate::{Estimate, Run};
@@ -64,7 +65,7 @@ pub fn estimate(
     progress.begin_apart(&format!("estimated top-down: {cost}"), Left::all());
     let signals = Signals::catch()?;
     let mut document = Estimate::default();
-    document.runs.push(Run { run: "samples".to_owned(), seconds: sampled });
+    document.runs.push(Run { run: Purpose::Samples, seconds: sampled });
     let core = &*ask.model.core;
     let (width, clock) = (width(&ask.model.core)?, clock_of(&ask.model)?);
     let ghz = clock.ghz;

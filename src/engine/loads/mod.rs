@@ -19,6 +19,7 @@ mod sites;
 use crate::places::Places;
 use crate::subject::{self, Subject};
 use probe::count::{Counts, Wanted};
+use report::documents::Purpose;
 use report::documents::count::{AllocationSite, Cost, LoadRow, TimerRow};
 use sites::Sites;
 use std::collections::BTreeSet;
@@ -59,17 +60,17 @@ pub(crate) fn loads(
     let files = if only.is_some() { &BTreeSet::new() } else { &counts.files };
     let (classes, heap, recorded) =
         addresses::run(subject, (&wanted, files), &mut sites, only.is_some())?;
-    let mut cost = vec![subject.cost("addresses of loads", &recorded)];
+    let mut cost = vec![subject.cost(Purpose::Addresses, &recorded)];
     let mut notes = sites.notes();
-    notes.extend(subject::notes("addresses of loads", &recorded));
+    notes.extend(subject::notes(Purpose::Addresses, &recorded));
     notes.extend(heap.notes);
     let mut interrupted = recorded.interrupted;
     let mut timed = None;
     if interrupted.is_none() {
         match latencies::run(subject, &wanted, &sites, only.is_some())? {
             Ok((found, recorded)) => {
-                cost.push(subject.cost("latencies of loads", &recorded));
-                notes.extend(subject::notes("latencies of loads", &recorded));
+                cost.push(subject.cost(Purpose::Latencies, &recorded));
+                notes.extend(subject::notes(Purpose::Latencies, &recorded));
                 interrupted = recorded.interrupted;
                 timed = Some(found);
             }

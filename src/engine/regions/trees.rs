@@ -14,7 +14,7 @@ use profile::session;
 use report::documents::Report;
 use report::documents::Source;
 use report::documents::estimate::RegionParts;
-use report::documents::regions::{RegionFunction, RegionTree, Regions, RegionsSampled};
+use report::documents::regions::{RegionFunction, RegionTree, Regions, RegionsSampled, TreeSource};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tma::Result;
@@ -166,7 +166,6 @@ fn missing(tree: &Tree, trees: &mut Trees) {
             };
             for key in [(*node as u32, None), (*node as u32, Some(number as u32))] {
                 trees.entry(key).or_insert_with(|| RegionTree {
-                    source: "none".to_owned(),
                     reason: Some(reason.to_owned()),
                     ..RegionTree::default()
                 });
@@ -202,7 +201,6 @@ fn plain(profile: &Profile) -> Trees {
             share: *samples as f64 / sum.samples.max(1) as f64,
         };
         let tree = RegionTree {
-            source: "none".to_owned(),
             samples: sum.samples,
             share: sum.samples as f64 / all,
             functions: own.iter().take(LISTED).map(row).collect(),
@@ -226,7 +224,7 @@ fn counted(profile: &Profile, tables: &[Arc<Table>], trees: &mut Trees) -> Optio
     let (table, found) = of_times(tables, profile.reads(), sums.values().map(|sum| &sum.reads))?;
     for (key, level_one) in sums.keys().zip(found) {
         let Some(tree) = trees.get_mut(key) else { continue };
-        tree.source = "counted".to_owned();
+        tree.source = TreeSource::Counted;
         (tree.nodes, tree.reason) = (level_one.nodes, level_one.reason);
     }
     Some(table)
@@ -247,12 +245,12 @@ fn estimated(
     let (estimate, interrupted) = estimate(&report, profile, ask)?;
     for RegionParts { region, thread, shared, bottleneck, parts, .. } in estimate.regions {
         let Some(tree) = trees.get_mut(&(region, thread)) else { continue };
-        tree.source = "estimated".to_owned();
+        tree.source = TreeSource::Estimated;
         tree.reason = parts.unexplained.reason.clone().filter(|_| parts.unexplained.value == 1.0);
         (tree.parts, tree.shared) = (Some(parts), Some(shared));
         tree.bottleneck = Some(bottleneck);
     }
-    let is_estimated = trees.values().any(|tree| tree.source == "estimated");
+    let is_estimated = trees.values().any(|tree| tree.source == TreeSource::Estimated);
     let why = (!is_estimated).then(|| "the estimate has no parts".to_owned());
     document.notes.extend(estimate.notes);
     Ok((why, interrupted))

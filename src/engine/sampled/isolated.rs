@@ -13,11 +13,8 @@ pub(super) fn measured(
     profile: &mut Profile,
     block: &HotBlock,
 ) -> Result<Clean> {
-    let not = |reason: String| Clean {
-        status: "failed".to_owned(),
-        reason: Some(reason),
-        ..Clean::default()
-    };
+    let not =
+        |reason: String| Clean { status: Status::Failed, reason: Some(reason), ..Clean::default() };
     let bytes = match profile.code(block) {
         Ok(bytes) => bytes,
         Err(why) => return Ok(not(why.to_string())),
@@ -33,7 +30,7 @@ pub(super) fn measured(
     let result = measurer.measure(&decoded, false)?;
     let throughput = result.throughput.as_ref();
     Ok(Clean {
-        status: result.status.word().to_owned(),
+        status: result.status,
         reason: result.reason.clone().filter(|_| result.status != Status::Ok),
         cycles: throughput.map(|t| t.cycles),
         range: throughput.map(|t| (t.low, t.high)),

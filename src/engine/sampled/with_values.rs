@@ -111,7 +111,7 @@ impl<'a> Loops<'a> {
         let result = Measurer::new(options, self.model).measure(&block, false)?;
         let throughput = result.throughput.as_ref();
         Ok(WithValues {
-            status: result.status.word().to_owned(),
+            status: Some(result.status),
             reason: result.reason.clone().filter(|_| result.status != Status::Ok),
             cycles: throughput.map(|t| t.cycles),
             range: throughput.map(|t| (t.low, t.high)),

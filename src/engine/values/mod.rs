@@ -13,8 +13,9 @@ use probe::bursts::{Pace, Recorded};
 use probe::count::{Counts, Wanted};
 use probe::facts::Function;
 use probe::plan::{AtEntry, LiveRegister, Wish, at_entries};
+use report::documents::Purpose;
 use report::documents::count::Count;
-use report::documents::values::ValueRow;
+use report::documents::values::{ValueRow, ValuesAt};
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -51,7 +52,7 @@ type Place = (usize, u64);
 /// A chosen block.
 #[derive(Debug, Clone)]
 struct Chosen {
-    of: &'static str,
+    of: ValuesAt,
     entries: Option<u64>,
     /// Its registers; none before its function was read.
     found: Option<AtEntry>,
@@ -81,8 +82,8 @@ pub(crate) fn enter(
         .collect()
     };
     let recorded = subject.record(&wanted, &wishes, PACE)?;
-    document.cost.push(subject.cost("values", &recorded));
-    document.notes.extend(subject::notes("values", &recorded));
+    document.cost.push(subject.cost(Purpose::Values, &recorded));
+    document.notes.extend(subject::notes(Purpose::Values, &recorded));
     document.notes.push(
         "values are those of the sampled entries; others may have had different ones".to_owned(),
     );
@@ -116,9 +117,9 @@ fn chosen(counts: &Counts, wanted: &[Wanted], at: &[u64]) -> (BTreeMap<Place, Ch
         for block in &found.blocks {
             let asked = at.iter().any(|at| (block.start..block.end).contains(at));
             let of = match block.start {
-                own if own == start => "function",
-                own if found.loops.iter().any(|one| one.head == own) => "loop",
-                _ if asked => "block",
+                own if own == start => ValuesAt::Function,
+                own if found.loops.iter().any(|one| one.head == own) => ValuesAt::Loop,
+                _ if asked => ValuesAt::Block,
                 _ => continue,
             };
             let entries = block.count.as_ref().ok().copied();
@@ -157,7 +158,7 @@ fn samples(recorded: &Recorded) -> Samples<'_> {
 fn row(place: Place, of: &Chosen, recorded: &Recorded, samples: &Samples<'_>) -> ValueRow {
     let mut row = ValueRow {
         block: format!("{:#x}", place.1),
-        of: of.of.to_owned(),
+        of: of.of,
         entries: of.entries,
         ..ValueRow::default()
     };

@@ -1,6 +1,6 @@
 //! What a register held at the sampled entries of a block, in few words.
 
-use report::documents::values::{RegionShare, RegisterRow, ValueShare};
+use report::documents::values::{RegionShare, RegisterRow, ValueKind, ValueShare};
 use std::collections::BTreeMap;
 
 /// Most distinct values that are all listed.
@@ -27,7 +27,6 @@ pub struct Sample<'a> {
 pub fn describe(name: &str, bits: u32, samples: &[Sample<'_>]) -> RegisterRow {
     let mut row = RegisterRow { register: name.to_owned(), bits, ..RegisterRow::default() };
     let Some(first) = samples.first() else {
-        row.kind = "unknown".to_owned();
         return row;
     };
     let mut values: BTreeMap<i64, u64> = BTreeMap::new();
@@ -41,20 +40,19 @@ pub fn describe(name: &str, bits: u32, samples: &[Sample<'_>]) -> RegisterRow {
     row.kind = match values.len() {
         1 => {
             row.value = Some(signed(first.value, bits));
-            "constant"
+            ValueKind::Constant
         }
         2..=FEW => {
             let all =
                 values.iter().map(|(value, n)| ValueShare { value: *value, share: share(*n) });
             row.values = all.collect();
             row.values.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.value.cmp(&b.value)));
-            "few"
+            ValueKind::Few
         }
-        _ if is_pointer => "pointer",
-        _ if step.is_some() => "range",
-        _ => "spread",
-    }
-    .to_owned();
+        _ if is_pointer => ValueKind::Pointer,
+        _ if step.is_some() => ValueKind::Range,
+        _ => ValueKind::Spread,
+    };
     if values.len() > FEW {
         row.stride = step.map(|(distance, _)| distance);
         row.stride_share = step.map(|(_, share)| share);
@@ -143,20 +141,23 @@ mod tests {
     #[test]
     fn kinds_of_numbers() {
         let constant = described(32, &[0xffff_ffff, 0xffff_ffff]);
-        assert_eq!((&*constant.kind, constant.value), ("constant", Some(-1)));
+        assert_eq!((constant.kind, constant.value), (ValueKind::Constant, Some(-1)));
         let few = described(64, &[7, 3, 7, 7]);
         let shares: Vec<_> = few.values.iter().map(|v| (v.value, v.share)).collect();
-        assert_eq!((&*few.kind, shares), ("few", vec![(7, 0.75), (3, 0.25)]));
+        assert_eq!((few.kind, shares), (ValueKind::Few, vec![(7, 0.75), (3, 0.25)]));
         // 0, 3, … 27, and again: 9 of 10 steps, and 9 of 9 at the end.
         let all: Vec<u64> = (0..20).map(|n| n % 10 * 3).collect();
         let range = described(32, &all);
         assert_eq!(
-            (&*range.kind, range.stride, range.min, range.max),
-            ("range", Some(3), Some(0), Some(27))
+            (range.kind, range.stride, range.min, range.max),
+            (ValueKind::Range, Some(3), Some(0), Some(27))
         );
         assert!((range.stride_share.unwrap() - 18.0 / 19.0).abs() < 1e-9);
         let spread = described(64, &[1, 100, 4, 9, 25, 16, 49, 36, 64]);
-        assert_eq!((&*spread.kind, spread.median, spread.stride), ("spread", Some(25), None));
+        assert_eq!(
+            (spread.kind, spread.median, spread.stride),
+            (ValueKind::Spread, Some(25), None)
+        );
     }
 
     #[test]
@@ -169,7 +170,7 @@ mod tests {
         let samples: Vec<Sample<'_>> = (0..10).map(sample).collect();
         let row = describe("rdi", 64, &samples);
         let regions: Vec<_> = row.regions.iter().map(|r| (&*r.region, r.share)).collect();
-        assert_eq!((&*row.kind, row.alignment, row.stride), ("pointer", Some(16), Some(48)));
+        assert_eq!((row.kind, row.alignment, row.stride), (ValueKind::Pointer, Some(16), Some(48)));
         assert_eq!(regions, [("heap", 0.9), ("null", 0.1)]);
     }
 }

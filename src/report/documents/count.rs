@@ -4,15 +4,20 @@ mod branches;
 mod loads;
 
 use super::exit::Exit;
+use super::purpose::Purpose;
 use super::values::ValueRow;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::fmt;
 use std::path::Path;
 use tma::error::{Error, Result};
 
 pub use ::loads::class::Kind;
 pub use ::loads::latency::Level;
-pub use branches::{BranchRow, LoopRow, Modelled, PredictedReturn, PredictedTarget, Trips};
+pub use branches::{
+    BranchKind, BranchRow, LoopRow, Modelled, ModelledSource, PredictedReturn, PredictedTarget,
+    Trips, TripsSource,
+};
 pub use loads::{
     AllocatedAt, AllocationSite, LevelMean, LevelShare, LoadClass, LoadLatency, LoadMemory,
     LoadRow, TimerRow,
@@ -135,6 +140,45 @@ pub fn by_place<'r, T>(
     found
 }
 
+/// How the count of a block is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum How {
+    /// By a probe.
+    Placed,
+    /// From its neighbours.
+    #[default]
+    Derived,
+}
+
+/// As in documents.
+impl fmt::Display for How {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// How a probe is put into the code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProbeKind {
+    /// A call goes to the probe.
+    Retarget,
+    /// A jump in place of one instruction.
+    Single,
+    /// A jump in place of several.
+    Multi,
+    /// A jump in place of a shorter instruction, which ends in the bytes after it.
+    Pun,
+}
+
+/// As in documents.
+impl fmt::Display for ProbeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
 /// A block.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BlockRow {
@@ -150,10 +194,10 @@ pub struct BlockRow {
     pub instructions: usize,
     /// How often it was entered.
     pub count: u64,
-    /// `placed` by a probe, or `derived` from its neighbours.
-    pub how: String,
-    /// Of a probe: `retarget`, `single`, `multi` or `pun`.
-    pub probe: Option<String>,
+    /// How that is known.
+    pub how: How,
+    /// Which kind of probe counts it.
+    pub probe: Option<ProbeKind>,
     /// Samples of the run by which its function was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
@@ -217,8 +261,8 @@ pub struct HotRow {
 /// What a run took.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// What the run was for: `samples`, `counts`, `branches`, `values`, `addresses of loads` or `latencies of loads`.
-    pub run: String,
+    /// What the run was for.
+    pub run: Purpose,
     /// Wall time.
     pub seconds: f64,
     /// Wall time of a run without probes: the sampled one, or one more that was asked for.

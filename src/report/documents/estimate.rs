@@ -3,6 +3,7 @@
 
 use super::estimate_code::Instruction;
 use super::estimate_lines::SourceLine;
+use super::purpose::Purpose;
 use bench::Class;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
@@ -99,9 +100,8 @@ pub struct RegionParts {
 /// A run of the command.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// What it was for: `samples`, `counts`, `branches`, `addresses of loads`, `latencies of loads`, `N for
-    /// values`: N runs that ended where a loop was entered.
-    pub run: String,
+    /// What it was for.
+    pub run: Purpose,
     /// Wall time.
     pub seconds: f64,
 }

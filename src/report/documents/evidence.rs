@@ -5,6 +5,7 @@ use super::count::Count;
 use super::estimate::Run;
 use super::report::Report;
 use bench::Class;
+use estimate::Bound;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -192,8 +193,9 @@ pub struct Alone {
     pub blocks: Vec<usize>,
     /// Cycles of an entry (value, low, high), or why they are not known.
     pub cycles: Result<(f64, f64, f64), String>,
-    /// `issue-width`, `front-end`, `core` or `unknown`.
-    pub kind: String,
+    /// What bounds it; empty where cycles are not known.
+    #[serde(with = "super::or_empty")]
+    pub kind: Option<Bound>,
     /// As in `tdtool.block/2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Class>,

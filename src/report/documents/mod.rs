@@ -26,6 +26,7 @@
 //! | [`code_shape`] | what remains of a block where code moves |
 //! | [`count`] | exact counts of functions, `tdtool.count/1` |
 //! | [`values`] | its part about registers |
+//! | `purpose` | what runs of a command were for |
 //! | [`regions`] | regions that a program marks, `tdtool.regions/1` |
 //! | [`deps`] | dependencies of a block, `tdtool.deps/1` |
 //! | [`microbench`] | throughput and latency of instructions, `tdtool.microbench/1` |
@@ -45,6 +46,7 @@
 //! | [`doctor`] | what this machine can measure, `tdtool.doctor/1` |
 //! | [`facts`] | facts of a core that were measured, beside what is stated |
 //! | [`function_list`] | functions of a program to choose from, `tdtool.functions/1` |
+//! | `or_empty` | a word or an empty text in JSON |
 //! | [`census`] | unmodelled instructions of a batch of blocks |
 
 mod allocated_by;
@@ -80,11 +82,13 @@ pub mod loads;
 pub mod measured_command;
 pub mod microbench;
 pub mod model_errors;
+mod or_empty;
 pub mod per_function;
 pub mod phases;
 pub mod prediction;
 pub mod prefetch;
 pub mod prefetch_plan;
+mod purpose;
 pub mod regions;
 pub mod report;
 pub mod report_code;
@@ -100,4 +104,5 @@ pub mod workload;
 
 pub use build::{Part, Selection, parts};
 pub use exit::Exit;
+pub use purpose::Purpose;
 pub use report::{Finding, FindingKind, InfoRow, NodeRow, Report, SCHEMA, Source};

@@ -56,11 +56,24 @@ pub struct RegionsSampled {
     pub no_tree: Option<String>,
 }
 
+/// Where the tree of a region is from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TreeSource {
+    /// Counts of a PMU, which samples read.
+    Counted,
+    /// An estimate.
+    Estimated,
+    /// There is none.
+    #[default]
+    None,
+}
+
 /// The tree of a region, those inside it included.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RegionTree {
-    /// `counted`, `estimated`, or `none`.
-    pub source: String,
+    /// Where it is from.
+    pub source: TreeSource,
     /// Samples in it.
     pub samples: u64,
     /// Of all samples.

@@ -1,6 +1,6 @@
 //! The part of a report about code: the hottest functions and blocks.
 
-use bench::Class;
+use bench::{Class, Status};
 use profile::hot::{
     Busiest, CallNode, Caller, EventShare, HotBlock, HotFunction, HotLine, HotLoop,
 };
@@ -242,8 +242,8 @@ impl LoopRow {
 /// A block measured in isolation, in the block profiler's sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Clean {
-    /// `ok`, `unstable`, `failed` or `rejected`.
-    pub status: String,
+    /// Outcome.
+    pub status: Status,
     /// Why it is not `ok`.
     pub reason: Option<String>,
     /// Cycles per iteration in straight copies.
@@ -266,8 +266,9 @@ pub struct Clean {
 /// The innermost loop around a hot block, measured with the values of a further run of the command.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WithValues {
-    /// `ok`, `unstable` or `failed`; empty where there are no values.
-    pub status: String,
+    /// Outcome; empty where there are no values.
+    #[serde(with = "super::or_empty")]
+    pub status: Option<Status>,
     /// Why it is not `ok`, or why there are no values.
     pub reason: Option<String>,
     /// Address of its first block, `0x…`.

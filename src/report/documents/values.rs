@@ -2,6 +2,38 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Which kind of block registers are recorded at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ValuesAt {
+    /// The entry of a function.
+    Function,
+    /// The head of a loop.
+    Loop,
+    /// Another block.
+    #[default]
+    Block,
+}
+
+/// What the values of a register are like.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ValueKind {
+    /// Always the same.
+    Constant,
+    /// A few different ones.
+    Few,
+    /// Addresses of mapped memory.
+    Pointer,
+    /// Most entries advance by `stride`.
+    Range,
+    /// Others.
+    Spread,
+    /// Not known.
+    #[default]
+    Unknown,
+}
+
 /// The registers of a block's sampled entries.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ValueRow {
@@ -11,8 +43,8 @@ pub struct ValueRow {
     pub function: String,
     /// First address of the block, `0x…`.
     pub block: String,
-    /// `function` (its entry), `loop` (its head) or `block`.
-    pub of: String,
+    /// Which kind of block it is.
+    pub of: ValuesAt,
     /// How often it was entered in the counted run; absent where that is not known.
     pub entries: Option<u64>,
     /// Entries whose registers were recorded, in a run of their own.
@@ -34,8 +66,8 @@ pub struct RegisterRow {
     pub register: String,
     /// Lower bits that are read.
     pub bits: u32,
-    /// `constant`, `few`, `pointer`, `range` (most entries advance by `stride`), `spread`, or `unknown`.
-    pub kind: String,
+    /// What they are like.
+    pub kind: ValueKind,
     /// Of `constant`: the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<i64>,

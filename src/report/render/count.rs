@@ -6,7 +6,9 @@ use super::mispredicted::{FEW, branches};
 use super::values::values;
 use super::width::{Page, Subject, Worth};
 use crate::documents::callgrind::{Costs, FunctionCosts, FunctionId, LineCosts};
-use crate::documents::count::{BlockRow, Count, LoopRow, Refused, Trips};
+use crate::documents::count::{
+    BlockRow, Count, How, LoopRow, ProbeKind, Refused, Trips, TripsSource,
+};
 use profile::symbols::demangle::demangle_short;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -40,11 +42,11 @@ pub fn text(document: &Count, page: Page, verbose: bool) -> String {
     blocks.retain(|block| verbose || !is_hot || block.count >= FEW);
     let few = all - blocks.len();
     for block in blocks.iter().take(MOST) {
-        let how = block.probe.as_deref().unwrap_or(&block.how);
+        let how = block.probe.map_or_else(|| block.how.to_string(), |probe| probe.to_string());
         let place = format!("{}..{}", block.start, block.end);
         let subject =
             Subject { place: &place, name: &demangle_short(&block.function), ..Subject::default() };
-        page.row(&mut out, &cells(block.count.to_string(), how), subject);
+        page.row(&mut out, &cells(block.count.to_string(), &how), subject);
     }
     if blocks.len() > MOST {
         let _ = writeln!(out, "{:>14}  blocks more (all in JSON)", blocks.len() - MOST);
@@ -82,19 +84,24 @@ fn refused(document: &Count, page: Page, out: &mut String) {
 
 /// What the words of the column `how` mean, those that are shown.
 fn how(blocks: &[&BlockRow], out: &mut String) {
-    let words = [
-        ("retarget", "a call goes through the probe"),
-        ("single", "a jump to the probe replaces one instruction"),
-        ("multi", "it replaces several"),
-        ("pun", "a jump over a shorter instruction; its last bytes are those of the next one"),
-        ("derived", "no probe: from the counts around it"),
+    let probes = [
+        (ProbeKind::Retarget, "a call goes through the probe"),
+        (ProbeKind::Single, "a jump to the probe replaces one instruction"),
+        (ProbeKind::Multi, "it replaces several"),
+        (
+            ProbeKind::Pun,
+            "a jump over a shorter instruction; its last bytes are those of the next one",
+        ),
     ];
-    let is_shown = |word: &str| blocks.iter().any(|b| b.probe.as_deref().unwrap_or(&b.how) == word);
-    let shown: Vec<String> = words
-        .iter()
-        .filter(|(word, _)| is_shown(word))
-        .map(|(word, meaning)| format!("{word}: {meaning}"))
+    let is_shown = |probe| blocks.iter().any(|block| block.probe == Some(probe));
+    let mut shown: Vec<String> = probes
+        .into_iter()
+        .filter(|(probe, _)| is_shown(*probe))
+        .map(|(probe, meaning)| format!("{probe}: {meaning}"))
         .collect();
+    if blocks.iter().any(|block| block.how == How::Derived) {
+        shown.push(format!("{}: no probe: from the counts around it", How::Derived));
+    }
     if !shown.is_empty() {
         let _ = writeln!(out, "how: {}", shown.join("; "));
     }
@@ -126,7 +133,7 @@ fn most_frequent(trips: &Trips) -> String {
     match sorted.is_empty() {
         true => String::new(),
         false => {
-            let of = if trips.source.as_deref() == Some("sampled") { ", sampled" } else { "" };
+            let of = if trips.source == Some(TripsSource::Sampled) { ", sampled" } else { "" };
             format!("  trips{of}: {}", shown.collect::<Vec<_>>().join(", "))
         }
     }
@@ -176,12 +183,12 @@ fn ran(document: &Count) -> BTreeSet<(&str, &str)> {
 }
 
 fn summary(document: &Count, verbose: bool, out: &mut String) {
-    let count = |how: &str| document.blocks.iter().filter(|b| b.how == how).count();
+    let count = |how| document.blocks.iter().filter(|b| b.how == how).count();
     let _ = writeln!(
         out,
         "\nblocks: {} counted by probes, {} derived, without a count: {}",
-        count("placed"),
-        count("derived"),
+        count(How::Placed),
+        count(How::Derived),
         document.refused.len()
     );
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();

@@ -2,7 +2,7 @@
 
 use super::width::{Page, Subject, Worth};
 use crate::documents::count::Count;
-use crate::documents::values::{RegisterRow, ValueRow};
+use crate::documents::values::{RegisterRow, ValueKind, ValueRow, ValuesAt};
 use profile::symbols::demangle::demangle_short;
 use std::fmt::Write as _;
 
@@ -46,30 +46,30 @@ pub(super) fn values(document: &Count, page: Page, out: &mut String) {
 }
 
 fn what(row: &ValueRow) -> &'static str {
-    match row.of.as_str() {
-        "loop" => ", a loop: each iteration",
-        "function" => "",
-        _ => ", a block",
+    match row.of {
+        ValuesAt::Loop => ", a loop: each iteration",
+        ValuesAt::Function => "",
+        ValuesAt::Block => ", a block",
     }
 }
 
 fn words(of: &RegisterRow) -> String {
     let number = |value: i64| number(value, !of.regions.is_empty());
     let optional = |value: Option<i64>| value.map_or("?".to_owned(), number);
-    let mut text = match of.kind.as_str() {
-        "constant" => format!("constant {}", optional(of.value)),
-        "few" => {
+    let mut text = match of.kind {
+        ValueKind::Constant => format!("constant {}", optional(of.value)),
+        ValueKind::Few => {
             let each = |v: &crate::documents::values::ValueShare| {
                 format!("{} ({})", number(v.value), percent(v.share))
             };
             of.values.iter().map(each).collect::<Vec<_>>().join(", ")
         }
-        "pointer" => "pointer".to_owned(),
-        "range" => format!("{} … {}", optional(of.min), optional(of.max)),
-        "spread" => {
+        ValueKind::Pointer => "pointer".to_owned(),
+        ValueKind::Range => format!("{} … {}", optional(of.min), optional(of.max)),
+        ValueKind::Spread => {
             format!("{} … {}, median {}", optional(of.min), optional(of.max), optional(of.median))
         }
-        _ => "?".to_owned(),
+        ValueKind::Unknown => "?".to_owned(),
     };
     if !of.regions.is_empty() {
         let place = |r: &crate::documents::values::RegionShare| match r.share < ALL {
@@ -77,7 +77,7 @@ fn words(of: &RegisterRow) -> String {
             false => r.region.clone(),
         };
         let places: Vec<String> = of.regions.iter().take(4).map(place).collect();
-        let to = if of.kind == "pointer" { " to " } else { "; points to " };
+        let to = if of.kind == ValueKind::Pointer { " to " } else { "; points to " };
         let _ = write!(text, "{to}{}", places.join(", "));
     }
     match of.alignment {

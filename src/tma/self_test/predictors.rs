@@ -2,7 +2,7 @@
 
 use super::biased::Biased;
 use super::remembered::Room;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What differs, as the model of predictors has it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -29,7 +29,8 @@ pub struct Targets {
 }
 
 /// What a processor predicts where nothing tells which target is next.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Rule {
     /// The target that was right most often: with targets of share p and 1 − p it is wrong with the
     /// lesser of both.
@@ -113,7 +114,8 @@ pub struct Returns {
 }
 
 /// What is predicted of returns below the stack of return addresses.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Below {
     /// The oldest address that the stack has, again and again: measured on Zen 5.
     #[default]

@@ -8,13 +8,13 @@ use crate::tui::look::Look;
 use crate::tui::state::{Searchable, State};
 use crate::tui::update::update;
 use bench::Class;
-use report::documents::Source;
 use report::documents::count::{Level, LevelShare};
 use report::documents::estimate::{
     Bottleneck, Estimate, Part, Parts, Row, Run, Share, ShareSource,
 };
 use report::documents::estimate_code::{Causes, Instruction};
 use report::documents::estimate_lines::SourceLine;
+use report::documents::{Purpose, Source};
 use std::collections::BTreeMap;
 
 fn share(value: f64, source: ShareSource) -> Share {
@@ -117,8 +117,8 @@ pub fn estimate() -> Estimate {
     Estimate {
         covered: 0.94,
         runs: vec![
-            Run { run: "samples".into(), seconds: 1.0 },
-            Run { run: "counts".into(), seconds: 1.5 },
+            Run { run: Purpose::Samples, seconds: 1.0 },
+            Run { run: Purpose::Counts, seconds: 1.5 },
         ],
         functions: vec![
             of_chase,

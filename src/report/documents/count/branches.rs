@@ -1,6 +1,8 @@
 //! Loops, branches and what is modelled of them.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use tma::self_test::{Below, Rule};
 
 /// A loop.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -22,6 +24,16 @@ pub struct LoopRow {
     pub reason: Option<String>,
 }
 
+/// Which executions of a loop a histogram has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TripsSource {
+    /// All.
+    Exact,
+    /// Those that bursts saw.
+    Sampled,
+}
+
 /// Iterations of an entry of a loop.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trips {
@@ -33,9 +45,29 @@ pub struct Trips {
     /// With `--branches`: executions of which the beginning or the end was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated: Option<u64>,
-    /// With a histogram: `exact` of all executions, or `sampled`: of those that bursts saw.
+    /// With a histogram: its executions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<String>,
+    pub source: Option<TripsSource>,
+}
+
+/// Which kind of branches a row is of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BranchKind {
+    /// A conditional jump.
+    #[default]
+    Conditional,
+    /// An indirect jump or call.
+    Indirect,
+    /// All returns of a function that may call itself, at its address.
+    Return,
+}
+
+/// As in documents.
+impl fmt::Display for BranchKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// A branch.
@@ -55,9 +87,9 @@ pub struct BranchRow {
     pub taken: Option<u64>,
     /// How often it did not.
     pub not_taken: Option<u64>,
-    /// `conditional`, `indirect`, or `return`: all of a function that may call itself, at its address.
+    /// Which kind.
     #[serde(default)]
-    pub kind: String,
+    pub kind: BranchKind,
     /// How often it is mispredicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mispredicted: Option<Modelled>,
@@ -72,8 +104,8 @@ pub struct BranchRow {
 /// Which of several targets of an indirect branch is predicted where nothing tells which is next.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PredictedTarget {
-    /// `last` or `most_frequent`.
-    pub rule: String,
+    /// The rule.
+    pub rule: Rule,
     /// Whether this processor shows it in the self-test; else it is an assumption.
     pub measured: bool,
     /// Share mispredicted in the self-test, of jumps to two random targets, the rarer with a quarter …
@@ -85,14 +117,23 @@ pub struct PredictedTarget {
 /// What is predicted of returns that the stack of return addresses has no room for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PredictedReturn {
-    /// `oldest` address of the stack, `around` its end, or by `history`.
-    pub rule: String,
+    /// The rule.
+    pub rule: Below,
     /// Whether this processor shows it in the self-test; else it is an assumption.
     pub measured: bool,
     /// Share of them mispredicted in the self-test, of calls from two places alternately …
     pub alternate: Option<f64>,
     /// … and in a pattern of five.
     pub fives: Option<f64>,
+}
+
+/// Where numbers of mispredictions are from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelledSource {
+    /// A model.
+    #[default]
+    Modelled,
 }
 
 /// A number from a model.
@@ -108,8 +149,8 @@ pub struct Modelled {
     pub seen: u64,
     /// Its cost in cycles: the number × `misprediction_cycles`, or the ready or indirect ones.
     pub cycles: Option<f64>,
-    /// `modelled`.
-    pub source: String,
+    /// Its source.
+    pub source: ModelledSource,
     /// It was seen only while the model was learning, which mispredicts more then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_learning: bool,

@@ -7,6 +7,7 @@ use crate::documents::report_code::{
     BlockRow, Clean, CodeRow, EventFunction, EventRow, LoopRow, WithValues,
 };
 use crate::render::fit::elided;
+use bench::Status;
 use profile::hot::CallNode;
 use std::fmt::Write as _;
 
@@ -207,8 +208,8 @@ fn isolated(clean: &Clean) -> String {
     if let Some(looped) = clean.looped {
         text += &format!(", as a loop {looped:.2}");
     }
-    if clean.status != "ok" {
-        text += &format!("; {}", clean.status);
+    if clean.status != Status::Ok {
+        text += &format!("; {}", clean.status.word());
         text += &clean.reason.as_ref().map(|r| format!(": {r}")).unwrap_or_default();
     }
     if let Some(without) = &clean.without {
@@ -235,8 +236,8 @@ fn with_values(of: &WithValues) -> String {
         of.blocks,
         of.iterations.unwrap_or(0)
     );
-    if of.status != "ok" {
-        text += &format!("; {}: {why}", of.status);
+    if let Some(status) = of.status.filter(|status| *status != Status::Ok) {
+        text += &format!("; {}: {why}", status.word());
     }
     text
 }
