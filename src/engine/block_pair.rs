@@ -4,7 +4,7 @@ use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use bench::{Measurement, Options, Status};
 use isa::code::Block;
-use report::documents::block_pair::Difference;
+use report::documents::block_pair::{Difference, Faster};
 use tma::Result;
 
 /// Pairs of measurements. The range of six covers the median of their distribution with a probability
@@ -101,9 +101,9 @@ fn difference(pairs: &[(f64, f64)]) -> Difference {
         pairs: pairs.len(),
         confidence: 1.0 - 2.0 * 0.5_f64.powi(i32::try_from(pairs.len()).unwrap_or(i32::MAX)),
         faster: match () {
-            () if low > 0.0 => "a",
-            () if high < 0.0 => "b",
-            () => "none",
+            () if low > 0.0 => Faster::A,
+            () if high < 0.0 => Faster::B,
+            () => Faster::Neither,
         },
     }
 }
@@ -129,8 +129,8 @@ mod tests {
         let found = difference(&pairs);
         assert!((found.cycles - 1.0).abs() < 1e-9 && (found.ratio - 1.5).abs() < 1e-9);
         assert!((found.low - 0.8).abs() < 1e-9 && (found.high - 1.2).abs() < 1e-9);
-        assert_eq!((found.faster, found.confidence), ("a", 0.96875));
+        assert_eq!((found.faster, found.confidence), (Faster::A, 0.96875));
         let even = difference(&[(2.0, 2.1), (2.0, 1.9), (2.0, 2.0)]);
-        assert_eq!(even.faster, "none");
+        assert_eq!(even.faster, Faster::Neither);
     }
 }

@@ -6,7 +6,9 @@ use isa::deps::recurrence::Recurrence;
 use isa::deps::{Analyser, Code, Window};
 use isa::latency::Source;
 use isa::ports::{Ports, Uops, spread};
-use report::documents::prediction::{CarriedLatency, IssueWidth, PortRow, Prediction, Pressure};
+use report::documents::prediction::{
+    CarriedLatency, IssueWidth, PortRow, PredictedBound, Prediction, Pressure,
+};
 use tma::Result;
 
 /// Random runs of the analysis of memory dependencies that must agree.
@@ -18,6 +20,7 @@ const RUNS: u32 = 3;
 /// use engine::core_model::CoreModel;
 /// use engine::predict::Predictor;
 /// use isa::code::parse_hex;
+/// use report::documents::prediction::PredictedBound;
 /// use std::sync::Arc;
 /// use tma::Core;
 ///
@@ -25,7 +28,7 @@ const RUNS: u32 = 3;
 /// let mut predictor = Predictor::new(CoreModel::new(core, None)?, false)?;
 /// // imul rax, rbx; add rax, rcx: a latency of 3 + 1 (uops.info, Zen 3), far above two µops.
 /// let prediction = predictor.predict(&parse_hex("48 0f af c3, 48 01 c8")?)?;
-/// assert_eq!((prediction.cycles, prediction.bound), (Some(4.0), Some("recurrence")));
+/// assert_eq!((prediction.cycles, prediction.bound), (Some(4.0), Some(PredictedBound::Recurrence)));
 /// // imul needs the one multiplier in every iteration.
 /// assert_eq!(prediction.ports.map(|ports| ports.cycles), Some(1.0));
 /// # Ok::<(), tma::Error>(())
@@ -71,11 +74,11 @@ impl Predictor {
         let is_unknown = |(at, uops): (usize, &Option<Uops>)| uops.is_none().then(|| code.text(at));
         let unknown = uops.iter().flatten().enumerate().filter_map(is_unknown).collect();
         let parts = [
-            ("issue-width", issue_width.as_ref().map(|w| w.cycles)),
-            ("ports", pressure.as_ref().map(|p| p.cycles)),
-            ("recurrence", recurrence.as_ref().map(|r| r.cycles)),
+            (PredictedBound::IssueWidth, issue_width.as_ref().map(|w| w.cycles)),
+            (PredictedBound::Ports, pressure.as_ref().map(|p| p.cycles)),
+            (PredictedBound::Recurrence, recurrence.as_ref().map(|r| r.cycles)),
         ];
-        let known = parts.iter().filter_map(|(name, cycles)| Some((*name, (*cycles)?)));
+        let known = parts.iter().filter_map(|(bound, cycles)| Some((*bound, (*cycles)?)));
         let largest = known.reduce(|a, b| if b.1 > a.1 { b } else { a });
         let core = &self.model.core;
         Ok(Prediction {
@@ -84,7 +87,7 @@ impl Predictor {
             title: core.table.as_ref().map(|t| t.title.clone()).unwrap_or_default(),
             measured_core: self.measured_core && !core.foreign,
             cycles: largest.map(|(_, cycles)| cycles),
-            bound: largest.map(|(name, _)| name),
+            bound: largest.map(|(bound, _)| bound),
             issue_width,
             ports: pressure,
             recurrence,

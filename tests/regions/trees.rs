@@ -10,6 +10,7 @@ use engine::regions::counted_trees;
 use profile::files::SearchPaths;
 use profile::hot::{Filter, Profile, Stay, Within};
 use profile::perfdata;
+use report::documents::regions::TreeSource;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
@@ -80,7 +81,7 @@ fn regions_of_the_same_function_have_the_counts_of_their_own_times() {
     assert_eq!(table, "icl");
     let shares = |region, thread| {
         let tree = &trees[&(region, thread)];
-        assert_eq!((tree.source.as_str(), &tree.reason), ("counted", &None), "{tree:?}");
+        assert_eq!((tree.source, &tree.reason), (TreeSource::Counted, &None), "{tree:?}");
         NODES.map(|id| tree.nodes.iter().find(|node| node.id == id).unwrap().value.unwrap())
     };
     for (region, truth) in [(1, WAITS), (2, COMPUTES)] {

@@ -1,6 +1,7 @@
 //! Latencies, their inputs, outputs and sources, as data.
 
 use crate::effects::{Read, Role, Write};
+use serde::{Serialize, Serializer};
 
 /// How a value enters an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -195,5 +196,11 @@ impl Forward {
             Self::Blocked => "blocked",
             Self::Locked => "locked",
         }
+    }
+}
+
+impl Serialize for Forward {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
     }
 }

@@ -6,8 +6,9 @@ use raw_cpuid::Hypervisor;
 use serde::Serialize;
 use std::fmt;
 
-/// Filtering of system calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Filtering of system calls, by these names in documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SeccompMode {
     /// None.
     Off,
@@ -15,6 +16,12 @@ pub enum SeccompMode {
     Strict,
     /// A filter, which may refuse `perf_event_open`.
     Filter,
+}
+
+impl fmt::Display for SeccompMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// Kind of container, by these names in documents.

@@ -36,6 +36,19 @@ pub struct Difference {
     pub pairs: usize,
     /// The probability that `low` to `high` covers the median difference.
     pub confidence: f64,
-    /// `a`, `b`: that one is faster; `none`: the interval includes 0.
-    pub faster: &'static str,
+    /// Which one is faster.
+    pub faster: Faster,
+}
+
+/// Which of two blocks is faster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Faster {
+    /// The first one.
+    A,
+    /// The second one.
+    B,
+    /// The interval of the difference includes 0.
+    #[serde(rename = "none")]
+    Neither,
 }

@@ -41,8 +41,8 @@ pub struct Document {
     pub perf_event_paranoid: Option<i32>,
     /// Whether this process has CAP_PERFMON.
     pub cap_perfmon: bool,
-    /// `off`, `strict` or `filter`.
-    pub seccomp: &'static str,
+    /// Filtering of system calls.
+    pub seccomp: SeccompMode,
     /// Whether the NMI watchdog is on.
     pub nmi_watchdog: Option<bool>,
     /// What the processor answered about itself; none where blocks cannot be measured.
@@ -116,11 +116,7 @@ impl Document {
             pmus: pmus.collect(),
             perf_event_paranoid: kernel.paranoid,
             cap_perfmon: kernel.can_perfmon(),
-            seccomp: match kernel.seccomp {
-                SeccompMode::Off => "off",
-                SeccompMode::Strict => "strict",
-                SeccompMode::Filter => "filter",
-            },
+            seccomp: kernel.seccomp,
             nmi_watchdog: kernel.nmi_watchdog,
             self_test: None,
             measured: Vec::new(),

@@ -100,6 +100,8 @@ pub mod table_check;
 pub mod table_plan;
 pub mod timeline;
 pub mod values;
+#[cfg(test)]
+mod words;
 pub mod workload;
 
 pub use build::{Part, Selection, parts};

@@ -1,6 +1,26 @@
 //! What published tables predict for a block on a core. Nothing in it is measured.
 
 use serde::Serialize;
+use std::fmt;
+
+/// Which lower bound is the largest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PredictedBound {
+    /// Slots of the issue width.
+    IssueWidth,
+    /// Ports.
+    Ports,
+    /// A loop-carried dependency.
+    Recurrence,
+}
+
+/// As in documents.
+impl fmt::Display for PredictedBound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
 
 /// A prediction: the largest of three lower bounds.
 #[derive(Debug, Clone, Serialize)]
@@ -15,8 +35,8 @@ pub struct Prediction {
     pub measured_core: bool,
     /// Core cycles per iteration, at least: the largest part. `None`: no part is known.
     pub cycles: Option<f64>,
-    /// The largest part: `issue-width`, `ports` or `recurrence`.
-    pub bound: Option<&'static str>,
+    /// The largest part.
+    pub bound: Option<PredictedBound>,
     /// Issue slots over the width.
     pub issue_width: Option<IssueWidth>,
     /// The ports.

@@ -127,7 +127,7 @@ impl Writer<'_> {
             through,
             kind: way.kind,
             delta: way.delta,
-            forwarding: way.forward.map(|(_, forward)| forward.name().to_owned()),
+            forwarding: way.forward.map(|(_, forward)| forward),
             low: way.latency.low,
             high: way.latency.high,
             source: source(way.latency.source),

@@ -1,6 +1,7 @@
 //! The document and its rows.
 
 use isa::deps::{Kind, Order, Overlap};
+use isa::latency::Forward;
 use serde::Serialize;
 
 /// What was looked at, and how.
@@ -81,7 +82,7 @@ pub struct Step {
     /// Iterations since it was written.
     pub delta: u32,
     /// How the store reaches the load, for memory.
-    pub forwarding: Option<String>,
+    pub forwarding: Option<Forward>,
     /// Least cycles to the next value.
     pub low: f64,
     /// Most cycles.

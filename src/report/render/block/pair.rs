@@ -2,7 +2,7 @@
 
 use super::layout::{WIDTH, labelled};
 use super::remedy::{again, remedy};
-use crate::documents::block_pair::BlockPair;
+use crate::documents::block_pair::{BlockPair, Faster};
 use crate::format;
 use crate::render::width::Page;
 use bench::Class;
@@ -20,9 +20,9 @@ pub fn pair(pair: &BlockPair, ascii: bool, page: Page) -> String {
     match (&pair.difference, &pair.reason) {
         (Some(d), _) => {
             let answer = match d.faster {
-                "a" => format!("A is faster: B takes {:.3} times as long", d.ratio),
-                "b" => format!("B is faster: it takes {:.3} of A's time", d.ratio),
-                _ => "no difference is shown".to_owned(),
+                Faster::A => format!("A is faster: B takes {:.3} times as long", d.ratio),
+                Faster::B => format!("B is faster: it takes {:.3} of A's time", d.ratio),
+                Faster::Neither => "no difference is shown".to_owned(),
             };
             let text = format!(
                 "{answer}; B - A = {:+.3} core cycles per iteration ({:+.3} to {:+.3}, confidence \

@@ -50,7 +50,7 @@ fn path<'a>(out: &mut String, cycle: &'a Cycle, drawing: Drawing, sources: &mut 
             n => format!(" of {n} iterations before"),
         };
         let forwarded =
-            step.forwarding.as_ref().map_or(String::new(), |f| format!(", forwarded ({f})"));
+            step.forwarding.map_or(String::new(), |f| format!(", forwarded ({})", f.name()));
         let line = format!(
             "  {}{delta} {arrow} {} {}: {}{forwarded} [{}]",
             step.through,
