@@ -90,7 +90,7 @@ impl OwnValues {
     /// The runs, as one row.
     pub fn spent(&self) -> Option<Run> {
         let seconds = self.spent.as_secs_f64();
-        (self.runs > 0).then(|| Run { run: Purpose::EndedForValues(self.runs), seconds })
+        (self.runs > 0).then_some(Run { run: Purpose::EndedForValues(self.runs), seconds })
     }
 
     /// A piece that was measured with made-up values, with its own, if they can be captured.

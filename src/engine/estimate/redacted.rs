@@ -10,8 +10,21 @@ use tma::{Error, Result};
 const SHORTEST: usize = 4;
 
 /// Members whose texts are fixed words, whatever a program and its functions are called.
-const WORDS: [&str; 9] =
-    ["schema", "tool", "kind", "event", "processor", "table", "run", "timer", "bound"];
+const WORDS: [&str; 13] = [
+    "schema",
+    "tool",
+    "kind",
+    "event",
+    "processor",
+    "table",
+    "run",
+    "timer",
+    "bound",
+    "how",
+    "probe",
+    "level",
+    "rule",
+];
 
 /// Names and their placeholders.
 #[derive(Default)]
@@ -53,6 +66,8 @@ impl Names {
                 let all = all.into_iter().map(|(key, one)| {
                     let one = match key.as_str() {
                         key if WORDS.contains(&key) => one,
+                        // Of a line it has the name of a file.
+                        "source" if one.is_string() => one,
                         "places" => self.places(one),
                         _ => self.value(one),
                     };
@@ -145,7 +160,11 @@ fn names(of: &Evidence) -> Names {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use report::documents::count::{
+        BlockRow, BranchRow, Count, Level, LevelShare, LoadRow, LoopRow, Modelled, PredictedTarget,
+    };
     use report::documents::evidence::{Code, HotCode, Line};
+    use tma::self_test::Rule;
 
     #[test]
     fn nothing_names_the_program() {
@@ -183,10 +202,32 @@ mod tests {
         let named = |name: &str| HotCode { name: name.to_owned(), ..HotCode::default() };
         of.samples.functions =
             ["count", "core", "samples", "name", "cpu-clock"].map(named).to_vec();
+        let level = LevelShare { level: Level::Memory, ..LevelShare::default() };
+        of.count = Count {
+            blocks: vec![BlockRow { function: "derived".to_owned(), ..BlockRow::default() }],
+            loops: vec![LoopRow { function: "last".to_owned(), ..LoopRow::default() }],
+            branches: vec![BranchRow {
+                function: "modelled".to_owned(),
+                mispredicted: Some(Modelled::default()),
+                ..BranchRow::default()
+            }],
+            loads: vec![LoadRow {
+                function: "DRAM".to_owned(),
+                levels: vec![level],
+                ..LoadRow::default()
+            }],
+            predicted_target: Some(PredictedTarget {
+                rule: Rule::Last,
+                ..PredictedTarget::default()
+            }),
+            ..Count::default()
+        };
         of.samples.event = "cpu-clock".to_owned();
         of.command = vec!["tdtool".to_owned(), "loads".to_owned()];
         let bare = redacted(&of).unwrap();
         assert_eq!((&*bare.schema, &*bare.samples.event), ("tdtool.evidence/1", "cpu-clock"));
+        let row = &bare.count.loads[0];
+        assert_eq!((&*row.function, row.levels[0].level), ("function-9", Level::Memory));
         let names: Vec<&str> = bare.samples.functions.iter().map(|one| &*one.name).collect();
         assert_eq!(names, ["function-1", "function-2", "function-3", "function-4", "function-5"]);
     }

@@ -241,7 +241,7 @@ fn piece_row(
         cycles_per_entry: is_known.then(|| context.cycles * share / piece.entries),
         entries: is_known.then_some(piece.entries),
         isolated: found.map(|found| found.evidence.cycles.value),
-        isolated_with: found.map(|found| found.values.to_string()),
+        isolated_with: found.map(|found| found.values.clone()),
         ..row(parts, Some(place), grounds)
     })
 }

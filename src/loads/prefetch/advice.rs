@@ -60,10 +60,11 @@ pub struct Request<'a> {
 }
 
 /// The loop that a prefetch belongs into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Site {
     /// The innermost loop.
+    #[default]
     Inner,
     /// The loop around that one.
     Outer,

@@ -13,7 +13,8 @@ pub use super::estimate_parts::{Bottleneck, Node, Parts, Share, ShareSource};
 pub use estimate::Part;
 
 /// What a piece was measured with in isolation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "String", from = "String")]
 pub enum Values {
     /// Registers and memory that the program had.
     Own,
@@ -24,14 +25,20 @@ pub enum Values {
 const OWN: &str = "the program's values";
 const MADE_UP: &str = "made-up values";
 
-impl Values {
-    /// Those that a document has as `text`.
-    pub fn parse(text: &str) -> Self {
+impl From<String> for Values {
+    fn from(text: String) -> Self {
         let why = || text.strip_prefix(MADE_UP)?.strip_prefix(": ").map(str::to_owned);
         if text == OWN { Self::Own } else { Self::MadeUp(why()) }
     }
 }
 
+impl From<Values> for String {
+    fn from(of: Values) -> Self {
+        of.to_string()
+    }
+}
+
+/// As in documents.
 impl fmt::Display for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -132,9 +139,9 @@ pub struct Row {
     pub parts: Parts,
     /// Cycles of an entry in isolation, if measured.
     pub isolated: Option<f64>,
-    /// [`Values`]: `the program's values`, or `made-up values` with the reason if its own were wanted.
+    /// With which values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub isolated_with: Option<String>,
+    pub isolated_with: Option<Values>,
     /// What bounds it there, as in `tdtool.block/2`.
     pub bound: Option<Class>,
     /// Its loads and stores that can cost most, with their pattern and cache levels.
@@ -183,7 +190,7 @@ mod tests {
     fn values_are_read_as_they_were_written() {
         let why = "the loop was not entered: it ended".to_owned();
         for values in [Values::Own, Values::MadeUp(None), Values::MadeUp(Some(why))] {
-            assert_eq!(Values::parse(&values.to_string()), values);
+            assert_eq!(Values::from(values.to_string()), values);
         }
         assert_eq!(Values::MadeUp(None).to_string(), "made-up values");
     }

@@ -19,7 +19,7 @@ pub struct Plan {
 }
 
 /// A prefetch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanRow {
     /// The program.
     pub module: String,

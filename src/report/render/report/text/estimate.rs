@@ -134,7 +134,7 @@ impl Renderer<'_> {
 
 /// Cycles in isolation; with which values, where that was a question.
 fn isolated(row: &Row, cycles: f64) -> String {
-    let with = match row.isolated_with.as_deref().map(Values::parse) {
+    let with = match &row.isolated_with {
         Some(Values::Own) => " with its own values".to_owned(),
         Some(Values::MadeUp(Some(why))) => {
             format!(" with made-up values, its own not captured: {why}")
