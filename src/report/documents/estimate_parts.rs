@@ -28,15 +28,23 @@ impl From<Bottleneck> for String {
 }
 
 impl TryFrom<String> for Bottleneck {
-    type Error = String;
+    type Error = NoPart;
 
-    fn try_from(name: String) -> Result<Self, String> {
+    fn try_from(name: String) -> Result<Self, NoPart> {
         match Part::of(&name) {
-            None if !["undecided", ""].contains(&name.as_str()) => {
-                Err(format!("no part of the time is called `{name}`"))
-            }
+            None if !["undecided", ""].contains(&name.as_str()) => Err(NoPart(name)),
             found => Ok(Self(found)),
         }
+    }
+}
+
+/// A name that no part of the time has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoPart(String);
+
+impl fmt::Display for NoPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no part of the time is called `{}`", self.0)
     }
 }
 
