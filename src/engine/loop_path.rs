@@ -5,7 +5,6 @@ use iced_x86::FlowControl;
 use isa::code::{Block, Inst, text};
 use probe::capture::{Branch, End, Walk};
 use std::collections::{BTreeSet, HashMap};
-use tma::Result;
 
 /// Most instructions of a path.
 const LONGEST: usize = 4096;
@@ -14,11 +13,7 @@ const LONGEST: usize = 4096;
 ///
 /// # Errors
 /// Why there is none.
-pub fn most_frequent(
-    walk: &Walk,
-    head: u64,
-    code: &[(u64, Vec<u8>)],
-) -> std::result::Result<LoopPath, NoPath> {
+pub fn most_frequent(walk: &Walk, head: u64, code: &[(u64, Vec<u8>)]) -> Result<LoopPath, NoPath> {
     let instructions = decoded(code)?;
     let mut counts: HashMap<u32, (usize, Vec<u64>)> = HashMap::new();
     let mut all = 0;
@@ -101,7 +96,7 @@ fn trace(code: &HashMap<u64, Inst>, head: u64, path: &[Branch], mut visit: impl 
 }
 
 /// Every instruction by its address; branch targets are relative to the start of its range.
-pub(crate) fn decoded(code: &[(u64, Vec<u8>)]) -> Result<HashMap<u64, Inst>> {
+pub(crate) fn decoded(code: &[(u64, Vec<u8>)]) -> tma::Result<HashMap<u64, Inst>> {
     let mut all = HashMap::new();
     for (start, bytes) in code {
         let block = Block::decode(bytes)?;
@@ -127,7 +122,7 @@ fn follow(code: &HashMap<u64, Inst>, head: u64, branches: &[Branch]) -> Option<V
 }
 
 /// The path without its jumps, as one block at the address of the loop: `[rip+x]` accesses what it does there.
-pub(crate) fn body(path: &[(u64, &Inst)], head: u64) -> std::result::Result<Vec<u8>, NoPath> {
+pub(crate) fn body(path: &[(u64, &Inst)], head: u64) -> Result<Vec<u8>, NoPath> {
     let mut bytes = Vec::new();
     for (at, inst) in path {
         if inst.decoded.is_jcc_short_or_near() || inst.decoded.is_jmp_short_or_near() {

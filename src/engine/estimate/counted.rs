@@ -1,5 +1,6 @@
 //! Counts by module and address.
 
+use super::reasons::Uncounted;
 use report::documents::count::{BranchKind, BranchRow, Count, LoadRow};
 use std::collections::{BTreeMap, HashMap};
 
@@ -63,14 +64,14 @@ impl<'a> Counted<'a> {
     ///
     /// # Errors
     /// Why they are not known.
-    pub fn entries(&self, module: &str, at: u64) -> Result<u64, String> {
+    pub fn entries(&self, module: &str, at: u64) -> Result<u64, Uncounted> {
         let before = self.blocks.get(module).and_then(|all| all.range(..=at).next_back());
         match before {
             Some((_, (end, count))) if at < *end => Ok(*count),
-            _ => Err(self.refused.get(&(module, at)).map_or_else(
-                || "its entries were not counted".to_owned(),
-                |why| (*why).to_owned(),
-            )),
+            _ => Err(match self.refused.get(&(module, at)) {
+                Some(why) => Uncounted::Told((*why).to_owned()),
+                None => Uncounted::NotProbed,
+            }),
         }
     }
 

@@ -5,7 +5,8 @@ use super::evidence::Context;
 use super::isolated::Found;
 use super::landed::split;
 use super::pieces::{Function, Kind, Piece};
-use super::schedule::{Isolated, not_measured};
+use super::reasons::Unmeasured;
+use super::schedule::{Isolated, NOT_MEASURED};
 use estimate::{Bound, Evidence, Interval, Isolated as Alone, Parts, together};
 
 /// Blocks that were not measured take as much beyond retiring as those that were, or up to so many times as much, …
@@ -43,8 +44,7 @@ pub(super) fn divided(
     let mut all = Vec::new();
     let mut outside: Vec<(usize, Evidence)> = Vec::new();
     for (number, piece) in function.pieces.iter().enumerate() {
-        let unknown = not_measured();
-        let found = isolated.get(&(at, number)).unwrap_or(&unknown);
+        let found = isolated.get(&(at, number)).unwrap_or(&NOT_MEASURED);
         let mut evidence = context.evidence(function, piece, found);
         if waits == Waits::Unknown {
             evidence.latency = 0.0;
@@ -95,7 +95,7 @@ fn alone(
 pub(super) fn piece_parts(
     context: &Context,
     (function, piece): (&Function, &Piece),
-    found: &Result<Found, String>,
+    found: &Result<Found, Unmeasured>,
 ) -> Parts {
     alone(context, &[(function, piece)], vec![context.evidence(function, piece, found)]).0
 }

@@ -8,6 +8,7 @@ use super::latency::{self, Accesses};
 use super::needs::{LONGEST, SHORTEST, most};
 use super::own_values;
 use super::pieces::{Function, Kind, Piece};
+use super::reasons::{NoLoads, Uncounted, Unmeasured};
 use crate::places::Places;
 use estimate::{Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
 use iced_x86::{FlowControl, Mnemonic};
@@ -62,7 +63,7 @@ impl Context<'_> {
         &self,
         function: &Function,
         piece: &Piece,
-        isolated: &Result<Found, String>,
+        isolated: &Result<Found, Unmeasured>,
     ) -> Evidence {
         let error = DEVIATIONS / (piece.samples.max(1) as f64).sqrt();
         let share = piece.samples as f64 / self.samples.max(1) as f64;
@@ -88,7 +89,7 @@ impl Context<'_> {
         }
     }
 
-    fn loads(&self, function: &Function, piece: &Piece, is_loop: bool) -> Result<Loads, String> {
+    fn loads(&self, function: &Function, piece: &Piece, is_loop: bool) -> Result<Loads, NoLoads> {
         let own = self.loads_of.get(Path::new(&function.module));
         let are_recorded =
             |block: &usize| own.is_some_and(|all| all.contains(&function.range(*block)));
@@ -96,9 +97,10 @@ impl Context<'_> {
             return Ok(Loads::default());
         }
         if self.count.timer.is_some() && !piece.blocks.iter().any(are_recorded) {
-            return Err("not needed here, or it would have taken too long".to_owned());
+            return Err(NoLoads::NotWorth);
         }
         latency::of(&self.accesses(function, piece), self.count, self.clock.ghz, is_loop)
+            .ok_or(NoLoads::NoLatencies)
     }
 
     /// Which loads and stores of a piece can cost most; what the costliest load takes, and memory, if that is far more.
@@ -121,7 +123,7 @@ impl Context<'_> {
         all
     }
 
-    pub fn retiring(&self, function: &Function, piece: &Piece) -> Result<Interval, String> {
+    pub fn retiring(&self, function: &Function, piece: &Piece) -> Result<Interval, Uncounted> {
         let mut all = Slots::default();
         for block in &piece.blocks {
             let executed = match &function.entries[*block] {

@@ -4,6 +4,7 @@ use super::evidence::Context;
 use super::isolated::Found;
 use super::own_values::divides;
 use super::pieces::{Function, Kind, Piece};
+use super::reasons::Unmeasured;
 use crate::core_model::CoreModel;
 use bench::Class;
 use isa::code::Inst;
@@ -35,7 +36,7 @@ impl Grounds {
     /// Of a piece and its measurement in isolation.
     pub fn of(
         (function, piece): (&Function, &Piece),
-        found: &Result<Found, String>,
+        found: &Result<Found, Unmeasured>,
         (context, model): (&Context, &CoreModel),
     ) -> Self {
         if piece.kind == Kind::Rest {

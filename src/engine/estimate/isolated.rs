@@ -2,17 +2,18 @@
 
 use super::interrupt::Interrupt;
 use super::pieces::{Function, Kind, Piece};
+use super::reasons::Unmeasured;
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::loop_path::{body, decoded};
 use bench::Class;
 use bench::bound_names::{FRONT_END, SLOTS, WIDTH};
-use bench::{BlockMeasurer, Measurement, Options, Status};
-use estimate::{Bound, Interval, Isolated};
+use bench::{BlockMeasurer, Measurement, NoPath, Options, Status};
+use estimate::{Bound, Interval, Isolated, Reason};
 use isa::code::Block;
 use report::documents::estimate::Values;
 use std::time::Duration;
-use tma::Result;
+use tma::Result as Outcome;
 
 /// How long a measurement may wait for a core that nothing else uses.
 const BUDGET: Duration = Duration::from_secs(1);
@@ -57,11 +58,7 @@ impl<'a> Isolation<'a> {
     ///
     /// # Errors
     /// The sandbox cannot be started.
-    pub fn piece(
-        &self,
-        function: &Function,
-        piece: &Piece,
-    ) -> Result<std::result::Result<Found, String>> {
+    pub fn piece(&self, function: &Function, piece: &Piece) -> Outcome<Result<Found, Unmeasured>> {
         match piece.kind {
             Kind::Loop(_) => self.whole_loop(function, piece),
             Kind::Block => {
@@ -72,11 +69,7 @@ impl<'a> Isolation<'a> {
         }
     }
 
-    fn whole_loop(
-        &self,
-        function: &Function,
-        piece: &Piece,
-    ) -> Result<std::result::Result<Found, String>> {
+    fn whole_loop(&self, function: &Function, piece: &Piece) -> Outcome<Result<Found, Unmeasured>> {
         let length = |path: &super::paths::Path| -> usize {
             path.blocks.iter().map(|block| function.instructions(*block).len()).sum()
         };
@@ -91,7 +84,7 @@ impl<'a> Isolation<'a> {
         for path in &piece.paths {
             let bytes = match joined(function, &path.blocks) {
                 Ok(bytes) => bytes,
-                Err(why) => return Ok(Err(why)),
+                Err(why) => return Ok(Err(why.into())),
             };
             let start = function.range(path.blocks[0]).start;
             match self.bytes(&bytes, start)? {
@@ -102,11 +95,7 @@ impl<'a> Isolation<'a> {
         Ok(together(&all).map(|found| found.widened(PATH)))
     }
 
-    fn block(
-        &self,
-        function: &Function,
-        block: usize,
-    ) -> Result<std::result::Result<Found, String>> {
+    fn block(&self, function: &Function, block: usize) -> Outcome<Result<Found, Unmeasured>> {
         let instructions = function.instructions(block);
         let bytes: Vec<u8> =
             instructions.iter().flat_map(|(_, inst)| inst.bytes.iter().copied()).collect();
@@ -114,16 +103,12 @@ impl<'a> Isolation<'a> {
     }
 
     /// Some blocks of many: cycles for all their instructions by those of the sample.
-    fn several(
-        &self,
-        function: &Function,
-        piece: &Piece,
-    ) -> Result<std::result::Result<Found, String>> {
+    fn several(&self, function: &Function, piece: &Piece) -> Outcome<Result<Found, Unmeasured>> {
         let weight =
             |block: usize| function.executed(block) * function.instructions(block).len() as f64;
         let total: f64 = piece.blocks.iter().map(|block| weight(*block)).sum();
         if total <= 0.0 {
-            return Ok(Err("its blocks have no counts".to_owned()));
+            return Ok(Err(Unmeasured::NoCounts));
         }
         let mut rates: Vec<f64> = Vec::new();
         for number in 0..SAMPLE {
@@ -141,7 +126,7 @@ impl<'a> Isolation<'a> {
         }
         rates.sort_by(f64::total_cmp);
         let (Some(low), Some(high)) = (rates.first(), rates.last()) else {
-            return Ok(Err("none of a sample of its blocks could be measured".to_owned()));
+            return Ok(Err(Unmeasured::NoBlock));
         };
         let mean = rates.iter().sum::<f64>() / rates.len() as f64;
         let each = total / piece.entries.max(1.0);
@@ -150,14 +135,14 @@ impl<'a> Isolation<'a> {
         Ok(Ok(Found { evidence, bound: None, values: Values::MadeUp(None) }))
     }
 
-    fn bytes(&self, bytes: &[u8], address: u64) -> Result<std::result::Result<Found, String>> {
+    fn bytes(&self, bytes: &[u8], address: u64) -> Outcome<Result<Found, Unmeasured>> {
         let block = match Block::decode(bytes) {
             Ok(block) => block,
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(error) => return Ok(Err(error.into())),
         };
         let block = match block.without_exit() {
             Ok((block, _)) => block,
-            Err(why) => return Ok(Err(why.to_string())),
+            Err(why) => return Ok(Err(Unmeasured::NoResult(Some(Reason::given(why))))),
         };
         let (address, progress) = (Some(address), self.interrupt.measurement.clone());
         let found = match self.explains {
@@ -184,7 +169,7 @@ impl Found {
 }
 
 /// The instructions of several blocks as one, without the jumps between them.
-fn joined(function: &Function, blocks: &[usize]) -> std::result::Result<Vec<u8>, String> {
+fn joined(function: &Function, blocks: &[usize]) -> Result<Vec<u8>, NoPath> {
     let parts: Vec<(u64, Vec<u8>)> = blocks
         .iter()
         .map(|block| {
@@ -193,19 +178,19 @@ fn joined(function: &Function, blocks: &[usize]) -> std::result::Result<Vec<u8>,
             (function.range(*block).start, bytes)
         })
         .collect();
-    let all = decoded(&parts).map_err(|error| error.to_string())?;
+    let all = decoded(&parts)?;
     let mut lines: Vec<(u64, &isa::code::Inst)> = Vec::new();
     for block in blocks {
         let own = function.instructions(*block).iter();
         lines.extend(own.filter_map(|(at, _)| Some((*at, all.get(at)?))));
     }
-    body(&lines, parts[0].0).map_err(|why| why.to_string())
+    body(&lines, parts[0].0)
 }
 
 /// Several paths by their shares: the least and most of them are its interval.
-fn together(all: &[(f64, Found)]) -> std::result::Result<Found, String> {
+fn together(all: &[(f64, Found)]) -> Result<Found, Unmeasured> {
     let share: f64 = all.iter().map(|(share, _)| share).sum();
-    let most = all.first().ok_or("no path was measured")?;
+    let most = all.first().ok_or(Unmeasured::NoPaths)?;
     let cycles =
         |of: fn(&Interval) -> f64| all.iter().map(move |(_, found)| of(&found.evidence.cycles));
     let value =
@@ -223,8 +208,8 @@ fn together(all: &[(f64, Found)]) -> std::result::Result<Found, String> {
 }
 
 /// What a measurement says.
-pub(super) fn of(found: &Measurement) -> std::result::Result<Found, String> {
-    let why = || found.reason.clone().unwrap_or_else(|| "no result".to_owned());
+pub(super) fn of(found: &Measurement) -> Result<Found, Unmeasured> {
+    let why = || Unmeasured::NoResult(found.reason.clone().map(Reason::given));
     let throughput = found.throughput.as_ref().ok_or_else(why)?;
     let mut cycles = Interval::new(throughput.cycles, throughput.low, throughput.high);
     if found.status != Status::Ok {

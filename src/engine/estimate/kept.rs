@@ -2,6 +2,7 @@
 
 use super::isolated::Found;
 use super::pieces::Function;
+use super::reasons::Unmeasured;
 use super::recording::{Known, Recorded};
 use super::schedule::Isolated;
 use isa::flow::{BasicBlock, Edge};
@@ -11,6 +12,7 @@ use report::documents::count::Count;
 use report::documents::estimate::{Estimate, Values};
 use report::documents::evidence::{
     Alone, Around, Block, Code, CoreUsed, Evidence, HotCode, Line, Records, SCHEMA, Sampled, To,
+    Why,
 };
 use std::collections::BTreeMap;
 use tma::Core;
@@ -106,7 +108,7 @@ fn code(of: &Function, lines: BTreeMap<u64, Line>) -> Code {
         to: block.edges.iter().map(to).collect(),
         innermost: block.innermost,
         samples: of.samples[number],
-        entries: of.entries[number].clone(),
+        entries: of.entries[number].clone().map_err(|why| Why(why.to_string())),
         latency: of.latency.get(number).copied().unwrap_or(0.0),
     };
     let around = |one: &isa::flow::Loop| Around {
@@ -145,7 +147,7 @@ fn to(edge: &Edge) -> To {
 fn alone(functions: &[Function], isolated: &Isolated) -> Vec<Alone> {
     let mut all: Vec<_> = isolated.iter().collect();
     all.sort_by_key(|(of, _)| **of);
-    let row = |((function, piece), found): (&(usize, usize), &Result<Found, String>)| {
+    let row = |((function, piece), found): (&(usize, usize), &Result<Found, Unmeasured>)| {
         let blocks = functions[*function].pieces[*piece].blocks.clone();
         let known = found.as_ref().ok();
         let cycles = found.as_ref().map(|found| {
@@ -155,7 +157,7 @@ fn alone(functions: &[Function], isolated: &Isolated) -> Vec<Alone> {
         Alone {
             function: *function,
             blocks,
-            cycles: cycles.map_err(Clone::clone),
+            cycles: cycles.map_err(|why| Why(why.to_string())),
             kind: known.map(|found| found.evidence.bound),
             bound: known.and_then(|found| found.bound),
             own_values: known.is_some_and(|found| found.values == Values::Own),

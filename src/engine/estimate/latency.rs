@@ -29,17 +29,9 @@ pub(super) struct Accesses<'a> {
     pub stores: Vec<&'a LoadRow>,
 }
 
-/// The cost of a piece's loads and stores in cycles.
-///
-/// # Errors
-/// Latencies are not known.
-pub(super) fn of(
-    accesses: &Accesses,
-    count: &Count,
-    ghz: f64,
-    is_loop: bool,
-) -> Result<Loads, String> {
-    let timer = count.timer.as_ref().ok_or("latencies of loads were not measured")?;
+/// The cost of a piece's loads and stores in cycles; `None` if no latencies are known.
+pub(super) fn of(accesses: &Accesses, count: &Count, ghz: f64, is_loop: bool) -> Option<Loads> {
+    let timer = count.timer.as_ref()?;
     let mut sum = Loads::default();
     for row in &accesses.loads {
         let executions = row.executions.unwrap_or(0) as f64;
@@ -60,7 +52,7 @@ pub(super) fn of(
         let most = streamed(row, timer) * row.executions.unwrap_or(0) as f64 * ghz;
         sum.at_most = sum.at_most.plus_alike(Interval::exact(most));
     }
-    Ok(sum)
+    Some(sum)
 }
 
 /// Whether anything says what a load costs: its latency, or that it reads one address or walks over memory.

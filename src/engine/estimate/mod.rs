@@ -15,6 +15,7 @@
 //! | `interrupt` | their end after a signal |
 //! | `schedule` | which pieces are measured in isolation |
 //! | `functions` | the hot functions of the samples |
+//! | `reasons` | why something is not known of a piece |
 //! | `pieces` | a function's code with its samples and entries → loops, blocks and the rest |
 //! | `counted` | counts by module and address |
 //! | `isolated` | loops and blocks measured in isolation |
@@ -67,6 +68,7 @@ mod own_values;
 mod paths;
 mod pieces;
 mod progress;
+mod reasons;
 mod recording;
 mod redacted;
 mod regions;

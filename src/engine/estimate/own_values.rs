@@ -3,16 +3,18 @@
 use super::interrupt::Interrupt;
 use super::isolated::{Found, of};
 use super::pieces::{Function, Kind, Piece};
+use super::reasons::{Uncaptured, Unmeasured};
 use crate::block::Measurer;
 use crate::captured::{Snapshot, Subject, apply, of_command};
 use crate::core_model::CoreModel;
 use bench::Options;
-use estimate::Isolated;
+use estimate::{Isolated, Reason};
 use isa::code::Block;
 use isa::program::Around;
 use pmu::Command;
 use report::documents::Purpose;
 use report::documents::estimate::{Run, Values};
+use std::fmt::Display;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tma::Result as Outcome;
@@ -58,7 +60,7 @@ struct Captured {
 pub(super) fn matter(
     function: &Function,
     piece: &Piece,
-    made_up: &Result<Found, String>,
+    made_up: &Result<Found, Unmeasured>,
     cycles: f64,
 ) -> bool {
     let is_slower = match made_up {
@@ -101,12 +103,12 @@ impl OwnValues {
         &mut self,
         model: &CoreModel,
         (function, piece): (&Function, &Piece),
-        made_up: Result<Found, String>,
+        made_up: Result<Found, Unmeasured>,
         interrupt: &Interrupt,
-    ) -> Outcome<Result<Found, String>> {
-        let without = |why: String| match made_up.clone() {
-            Ok(found) => Ok(Found { values: Values::MadeUp(Some(why)), ..found }),
-            Err(reason) => Err(format!("{reason}; with the program's own values: {why}")),
+    ) -> Outcome<Result<Found, Unmeasured>> {
+        let without = |why: Uncaptured| match made_up.clone() {
+            Ok(found) => Ok(Found { values: Values::MadeUp(Some(why.to_string())), ..found }),
+            Err(reason) => Err(Unmeasured::Both(reason.into(), why.into())),
         };
         let Captured { block, options } = match self.of(function, piece, interrupt) {
             Ok(captured) => captured,
@@ -114,7 +116,7 @@ impl OwnValues {
         };
         let measurement = Measurer::new(options, model).measure(&block, false)?;
         Ok(match (of(&measurement), &made_up) {
-            (Err(why), _) => without(why),
+            (Err(why), _) => without(Uncaptured::Unmeasured(why)),
             // What bounds several paths is known of the most frequent one only.
             (Ok(own), Ok(known)) if own.bound.is_none() => {
                 let mut found = known.clone();
@@ -135,29 +137,29 @@ impl OwnValues {
         function: &Function,
         piece: &Piece,
         interrupt: &Interrupt,
-    ) -> Result<Captured, String> {
+    ) -> Result<Captured, Uncaptured> {
         let (blocks, head) = match piece.kind {
-            Kind::Rest => return Err("it is not one loop or block".to_owned()),
+            Kind::Rest => return Err(Uncaptured::Several),
             Kind::Block => (vec![piece.blocks[0]], piece.blocks[0]),
             Kind::Loop(number) => {
                 let of = &function.flow.loops[number];
                 if of.blocks.len() != piece.blocks.len() {
-                    return Err("there are loops within it".to_owned());
+                    return Err(Uncaptured::Outer);
                 }
                 (of.blocks.clone(), of.head)
             }
         };
         let code = code(function, blocks.clone());
         let head = function.range(head);
-        bench::can_be_moved(&code, head.start).map_err(|why| why.to_string())?;
-        let bytes = piece_of(&code, &head).ok_or("its bytes are not known")?;
-        let block = Block::decode(bytes).map_err(|error| error.to_string())?;
+        bench::can_be_moved(&code, head.start).map_err(refused)?;
+        let bytes = piece_of(&code, &head).ok_or(Uncaptured::NoBytes)?;
+        let block = Block::decode(bytes).map_err(refused)?;
         let block = match piece.kind {
-            Kind::Block => block.without_exit().map_err(|why| why.to_string())?.0,
+            Kind::Block => block.without_exit().map_err(refused)?.0,
             _ => block,
         };
         if self.left.is_zero() {
-            return Err("the time for captures was over".to_owned());
+            return Err(Uncaptured::NoTime);
         }
         let region = code.iter().map(|(start, bytes)| *start..start + bytes.len() as u64).collect();
         let around = Around { head, region, blocks: blocks.len() };
@@ -174,26 +176,26 @@ impl OwnValues {
         file: &Path,
         around: &Around,
         interrupt: &Interrupt,
-    ) -> Result<Snapshot, String> {
+    ) -> Result<Snapshot, Uncaptured> {
         let begin = Instant::now();
         let times = (self.first_entry.min(self.left), ENTRIES);
         let found = of_command(file, around, &self.command, times, interrupt.capture.clone());
         self.runs += 1;
         self.spent += begin.elapsed();
         self.left = self.left.saturating_sub(begin.elapsed());
-        let found = found.map_err(|error| error.cause().unwrap_or(error.what()).to_owned())?;
+        let found = found.map_err(|error| Uncaptured::NotReached(error.into()))?;
         let lines = found.walk.lines.unwrap_or(0);
         let pages = found.pages.0.len().saturating_sub(found.walk.nearby.len());
         match (lines > LINES, pages > PAGES) {
-            (true, _) => Err(format!(
-                "the captured iterations touch {lines} cache lines, more than surely stay in any core's first cache"
-            )),
-            (_, true) => Err(format!(
-                "the captured iterations touch {pages} pages, more than surely stay in any core's first TLB"
-            )),
+            (true, _) => Err(Uncaptured::Lines(lines)),
+            (_, true) => Err(Uncaptured::Pages(pages)),
             _ => Ok(found),
         }
     }
+}
+
+fn refused(why: impl Display + Send + Sync + 'static) -> Uncaptured {
+    Uncaptured::Code(Reason::given(why))
 }
 
 /// The code of blocks: p_vaddr and bytes of each run of adjacent ones.

@@ -3,6 +3,7 @@
 
 use super::counted::Counted;
 use super::paths::{Path, paths};
+use super::reasons::Uncounted;
 use super::waits::longest;
 use crate::hot::hottest::Hot;
 use crate::recorded_loads::code::Code;
@@ -33,7 +34,7 @@ pub(super) struct Function {
     /// By block.
     pub samples: Vec<u64>,
     /// By block.
-    pub entries: Vec<Result<u64, String>>,
+    pub entries: Vec<Result<u64, Uncounted>>,
     /// By block: cycles of its longest path of dependencies, if it has samples.
     pub latency: Vec<f64>,
     pub pieces: Vec<Piece>,
@@ -105,7 +106,7 @@ impl Function {
     pub fn of_flow(
         number: usize,
         (module, flow): (String, Rc<Flow>),
-        (samples, entries, latency): (Vec<u64>, Vec<Result<u64, String>>, Vec<f64>),
+        (samples, entries, latency): (Vec<u64>, Vec<Result<u64, Uncounted>>, Vec<f64>),
         counted: &Counted,
     ) -> Self {
         let pieces = Vec::new();

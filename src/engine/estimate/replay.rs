@@ -8,6 +8,7 @@ use super::functions::Functions;
 use super::further::Wanted;
 use super::isolated::Found;
 use super::pieces::Function;
+use super::reasons::{Uncounted, Unmeasured};
 use super::recording::{Known, Recorded};
 use super::rows;
 use super::schedule::Isolated;
@@ -16,11 +17,13 @@ use super::sound;
 use crate::core_model::CoreModel;
 use crate::hot::hottest::{Hot, Hottest};
 use crate::steps::Watch;
-use estimate::{Bound, Interval, Isolated as InIsolation};
+use estimate::{Bound, Interval, Isolated as InIsolation, Reason};
 use isa::flow::{BasicBlock, Edge, Loop, stored};
 use profile::hot::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
 use report::documents::estimate::{Estimate, Values};
-use report::documents::evidence::{Alone, Code, CoreUsed, Evidence, Records, Sampled, To};
+use report::documents::evidence::{
+    Alone, Around, Block, Code, CoreUsed, Evidence, Records, Sampled, To, Why,
+};
 use report::documents::{Report, Source};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -131,14 +134,14 @@ fn hot(of: &Sampled) -> Functions {
 }
 
 fn function(of: &Code, found: &Functions, counted: &Counted) -> Option<Function> {
-    let block = |block: &report::documents::evidence::Block| BasicBlock {
+    let block = |block: &Block| BasicBlock {
         start: block.range.0,
         end: block.range.1,
         edges: block.to.iter().map(edge).collect(),
         innermost: block.innermost,
         ..BasicBlock::default()
     };
-    let around = |one: &report::documents::evidence::Around| Loop {
+    let around = |one: &Around| Loop {
         head: one.head,
         back_edges: one.back.clone(),
         blocks: one.blocks.clone(),
@@ -150,7 +153,8 @@ fn function(of: &Code, found: &Functions, counted: &Counted) -> Option<Function>
     let flow = stored(blocks, of.loops.iter().map(around).collect(), &code?)?;
     let module = found.hot.functions.get(of.number)?.path.display().to_string();
     let samples = of.blocks.iter().map(|block| block.samples).collect();
-    let entries = of.blocks.iter().map(|block| block.entries.clone()).collect();
+    let entries = |block: &Block| block.entries.clone().map_err(|why| Uncounted::Told(why.0));
+    let entries = of.blocks.iter().map(entries).collect();
     let latency = of.blocks.iter().map(|block| block.latency).collect();
     Some(Function::of_flow(
         of.number,
@@ -184,8 +188,9 @@ fn isolated(all: &[Alone], functions: &[Function]) -> Isolated {
     all.iter().filter_map(place).collect()
 }
 
-fn found(of: &Alone) -> std::result::Result<Found, String> {
-    let (value, low, high) = of.cycles.clone()?;
+fn found(of: &Alone) -> std::result::Result<Found, Unmeasured> {
+    let told = |why: &Why| Unmeasured::NoResult(Some(Reason::given(why.clone())));
+    let (value, low, high) = *of.cycles.as_ref().map_err(told)?;
     let bound = of.kind.unwrap_or(Bound::Unknown);
     Ok(Found {
         evidence: InIsolation { cycles: Interval::new(value, low, high), bound },

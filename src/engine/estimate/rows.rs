@@ -7,7 +7,8 @@ use super::grounds::Grounds;
 use super::hints::{Place, Runs, leading, next};
 use super::isolated::Found;
 use super::pieces::{Function, Kind, Piece};
-use super::schedule::{Isolated, not_measured};
+use super::reasons::Unmeasured;
+use super::schedule::{Isolated, NOT_MEASURED};
 use super::words::sentence;
 use crate::core_model::CoreModel;
 use estimate::{Evidence, Part, Parts, Reason, Share, bottleneck, together};
@@ -87,8 +88,7 @@ pub(super) fn enter(
         let mut own: Vec<Placed> = Vec::new();
         let mut places: Vec<(Place, Grounds)> = Vec::new();
         for (number, piece) in function.pieces.iter().enumerate() {
-            let unknown = not_measured();
-            let found = isolated.get(&(at, number)).unwrap_or(&unknown);
+            let found = isolated.get(&(at, number)).unwrap_or(&NOT_MEASURED);
             let parts = piece_parts(context, (function, piece), found);
             let place = place(function, piece, (&of.name, of.range.start, runs));
             let grounds = Grounds::of((function, piece), found, (context, model));
@@ -218,7 +218,7 @@ fn place<'a>(
 /// The row of a loop or block; `None` for blocks with few samples.
 fn piece_row(
     (function, piece): (&Function, &Piece),
-    found: &Result<Found, String>,
+    found: &Result<Found, Unmeasured>,
     (parts, place, grounds): (&Parts, &Place, Grounds),
     context: &Context,
 ) -> Option<Row> {

@@ -6,6 +6,7 @@ use super::isolated::{Found, Isolation};
 use super::own_values::{OwnValues, matter};
 use super::pieces::Function;
 use super::progress::Progress;
+use super::reasons::Unmeasured;
 use crate::steps::Left;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -19,11 +20,9 @@ const LEAST: f64 = 0.003;
 const EXPLAINED: f64 = 0.04;
 /// … within this time, or that of the sampled run if that is longer.
 const TIME: Duration = Duration::from_secs(30);
-/// Why a piece was not measured.
-const INTERRUPTED: &str = "interrupted before it was measured";
 
 /// Isolated measurements, by function and piece.
-pub(super) type Isolated = HashMap<(usize, usize), std::result::Result<Found, String>>;
+pub(super) type Isolated = HashMap<(usize, usize), std::result::Result<Found, Unmeasured>>;
 
 /// What was measured in isolation.
 pub(super) struct Alone {
@@ -36,9 +35,8 @@ pub(super) struct Alone {
 }
 
 /// A piece that was not measured.
-pub(super) fn not_measured() -> std::result::Result<Found, String> {
-    Err(format!("it is not among the code with {:.0} % of the samples", 100.0 * MEASURED))
-}
+pub(super) const NOT_MEASURED: std::result::Result<Found, Unmeasured> =
+    Err(Unmeasured::Cold(MEASURED));
 
 /// Measures the hottest pieces of a run with so many samples that took so many seconds and core cycles, until it is
 /// interrupted. `after` each of them it is called with all that is measured.
@@ -60,12 +58,12 @@ pub(super) fn isolation(
     let (mut measured, mut interrupted) = (Isolated::new(), 0);
     for (number, (at, piece)) in order.iter().enumerate() {
         if begin.elapsed() > most {
-            measured.insert((*at, *piece), Err("the time for that was over".to_owned()));
+            measured.insert((*at, *piece), Err(Unmeasured::NoTime));
             continue;
         }
         if interrupt.is_set() {
             interrupted += 1;
-            measured.insert((*at, *piece), Err(INTERRUPTED.to_owned()));
+            measured.insert((*at, *piece), Err(Unmeasured::Interrupted));
             continue;
         }
         let left = Left { counts: 1, isolated: order.len() - number, ..Left::all() };
@@ -84,7 +82,7 @@ pub(super) fn isolation(
         }
         if interrupt.is_set() && found.is_err() {
             interrupted += 1;
-            found = Err(INTERRUPTED.to_owned());
+            found = Err(Unmeasured::Interrupted);
         }
         measured.insert((*at, *piece), found);
         after(&measured);

@@ -2,17 +2,14 @@
 
 use super::early::SoFar;
 use super::further::Wanted;
-use super::isolated::Found;
 use super::pieces::Function;
+use super::reasons::Unmeasured;
 use super::schedule::Isolated;
 use report::documents::estimate::Estimate;
 use std::time::{Duration, Instant};
 
 /// Between two documents is at least so many times the time that one takes: it is time that the estimate waits.
 const REST: u32 = 10;
-
-/// Why a piece is not divided yet.
-const WAITS: &str = "not measured in isolation yet";
 
 /// Shows documents, not too often.
 pub(super) struct Shown {
@@ -40,7 +37,7 @@ impl Shown {
 /// What is measured, and of all other pieces that they wait.
 pub(super) fn waiting(functions: &[Function], measured: &Isolated) -> Isolated {
     let pieces = |(at, of): (usize, &Function)| (0..of.pieces.len()).map(move |piece| (at, piece));
-    let wait = |of| (of, Err::<Found, _>(WAITS.to_owned()));
+    let wait = |of| (of, Err(Unmeasured::Waits));
     let mut all: Isolated = functions.iter().enumerate().flat_map(pieces).map(wait).collect();
     all.extend(measured.iter().map(|(of, found)| (*of, found.clone())));
     all

@@ -1,6 +1,7 @@
 //! The loads that are looked at, with the code around them.
 
 use super::evidence::{Evidence, LoadKey};
+use super::no_cycles::NoCycles;
 use crate::recorded_loads::code::Code;
 use crate::recorded_loads::executed::key;
 use isa::flow::Flow;
@@ -28,7 +29,7 @@ pub(super) struct Candidate {
     /// Blocks of the loops around it, the innermost loop first.
     pub loops: Vec<Vec<Range<u64>>>,
     /// Code of its innermost loop, with its address, if that is one block; or why not.
-    pub body: Result<(u64, Vec<u8>), String>,
+    pub body: Result<(u64, Vec<u8>), NoCycles>,
 }
 
 /// Sampled loads, and those of the hottest loops.
@@ -111,7 +112,7 @@ pub(super) fn candidate(load: LoadKey, codes: &mut [Code]) -> Candidate {
         access: None,
         neighbours: BTreeSet::new(),
         loops: Vec::new(),
-        body: Err("its code is not known".to_owned()),
+        body: Err(NoCycles::NoCode),
     };
     let Some((code, place)) = place(codes, &found.load) else { return found };
     found.function = code.function(place).map(|function| function.short);
@@ -139,17 +140,12 @@ fn loops(flow: &Flow, innermost: Option<usize>) -> Vec<Vec<Range<u64>>> {
 }
 
 /// The code of a loop of one block.
-fn body(flow: &Flow, innermost: Option<usize>) -> Result<(u64, Vec<u8>), String> {
-    let own = innermost
-        .and_then(|number| flow.loops.get(number))
-        .ok_or("no loop of its function contains it")?;
+fn body(flow: &Flow, innermost: Option<usize>) -> Result<(u64, Vec<u8>), NoCycles> {
+    let own = innermost.and_then(|number| flow.loops.get(number)).ok_or(NoCycles::NoLoop)?;
     let [block] = own.blocks[..] else {
-        return Err(format!(
-            "the loop has {} blocks, and only one can be measured",
-            own.blocks.len()
-        ));
+        return Err(NoCycles::Blocks(own.blocks.len()));
     };
-    let block = flow.blocks.get(block).ok_or("no loop of its function contains it")?;
+    let block = flow.blocks.get(block).ok_or(NoCycles::NoLoop)?;
     let inside = flow.instructions.iter().filter(|(at, _)| (block.start..block.end).contains(at));
     Ok((block.start, inside.flat_map(|(_, inst)| inst.bytes.iter().copied()).collect()))
 }

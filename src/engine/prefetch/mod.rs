@@ -6,6 +6,7 @@
 //! | `candidates` | the loads that are looked at, with the code around them |
 //! | `probed` | counts and latencies by probes → advice, without a PMU |
 //! | `in_flight` | how many misses this host keeps in flight |
+//! | `no_cycles` | why an iteration of a loop was not measured |
 //! | `pace` | what bounds a loop whose misses are prefetched |
 //! | `path` | the iteration of a counted loop that is measured |
 //! | `rows` | advice as rows of the document |
@@ -13,12 +14,14 @@
 mod candidates;
 mod evidence;
 mod in_flight;
+mod no_cycles;
 mod pace;
 mod path;
 mod probed;
 mod rows;
 
 pub use in_flight::{HostMisses, misses_in_flight};
+pub use no_cycles::NoCycles;
 pub use probed::prefetch_by_probes;
 pub use rows::{Cycles, Host, Measure};
 

@@ -1,6 +1,7 @@
 //! The path that most iterations of a counted loop take, as one block that can be measured.
 
 use super::candidates::{Candidate, place};
+use super::no_cycles::NoCycles;
 use crate::loop_path::{body, decoded};
 use crate::recorded_loads::code::Code;
 use isa::flow::{Edge, Flow, Loop};
@@ -22,18 +23,15 @@ pub(super) fn most_frequent(
     code: &mut [Code],
     counts: &Count,
     one: &Candidate,
-) -> Result<Iteration, String> {
+) -> Result<Iteration, NoCycles> {
     if let Ok((start, code)) = &one.body {
         let source = "measured block".to_owned();
         return Ok(Iteration { start: *start, code: code.clone(), source });
     }
-    let unknown = || "its code is not known".to_owned();
-    let (code, at) = place(code, &one.load).ok_or_else(unknown)?;
-    let flow = code.flow(at).ok_or_else(unknown)?;
+    let (code, at) = place(code, &one.load).ok_or(NoCycles::NoCode)?;
+    let flow = code.flow(at).ok_or(NoCycles::NoCode)?;
     let innermost = flow.block_at(at.address).and_then(|number| flow.blocks[number].innermost);
-    let own = innermost
-        .and_then(|number| flow.loops.get(number))
-        .ok_or("no loop of its function contains it")?;
+    let own = innermost.and_then(|number| flow.loops.get(number)).ok_or(NoCycles::NoLoop)?;
     let path = path(&flow, own, &edges(counts, &one.load.0.0))?;
     let inst = |range: std::ops::Range<u64>| -> Vec<u8> {
         let inside = flow.instructions.iter().filter(|(at, _)| range.contains(at));
@@ -42,7 +40,7 @@ pub(super) fn most_frequent(
     let blocks = path.iter().map(|number| &flow.blocks[*number]);
     let parts: Vec<(u64, Vec<u8>)> =
         blocks.map(|block| (block.start, inst(block.start..block.end))).collect();
-    let all = decoded(&parts).map_err(|error| error.to_string())?;
+    let all = decoded(&parts)?;
     let mut lines: Vec<(u64, &isa::code::Inst)> = Vec::new();
     for (start, bytes) in &parts {
         let end = start + bytes.len() as u64;
@@ -56,11 +54,11 @@ pub(super) fn most_frequent(
         path.len(),
         own.blocks.len()
     );
-    Ok(Iteration { start, code: body(&lines, start).map_err(|why| why.to_string())?, source })
+    Ok(Iteration { start, code: body(&lines, start)?, source })
 }
 
 /// The loop's blocks from its head on, by the edge that was taken most often.
-fn path(flow: &Flow, own: &Loop, taken: &HashMap<(u64, u64), u64>) -> Result<Vec<usize>, String> {
+fn path(flow: &Flow, own: &Loop, taken: &HashMap<(u64, u64), u64>) -> Result<Vec<usize>, NoCycles> {
     let (mut number, mut path) = (own.head, Vec::new());
     while path.len() <= own.blocks.len() {
         let block = &flow.blocks[number];
@@ -70,12 +68,12 @@ fn path(flow: &Flow, own: &Loop, taken: &HashMap<(u64, u64), u64>) -> Result<Vec
             Edge::Outside(_) => None,
         });
         let times = |to: &usize| taken.get(&(block.start, flow.blocks[*to].start)).copied();
-        number = next.max_by_key(times).ok_or("its most frequent path leaves the loop")?;
+        number = next.max_by_key(times).ok_or(NoCycles::Leaves)?;
         if number == own.head {
             return Ok(path);
         }
     }
-    Err("the loop has another one in it".to_owned())
+    Err(NoCycles::Nested)
 }
 
 /// How often each edge of a module was taken.

@@ -3,6 +3,7 @@
 
 use super::candidates::{Candidate, candidate};
 use super::in_flight::HostMisses;
+use super::no_cycles::NoCycles;
 use super::pace::{self, bounds};
 use super::path::{address, most_frequent};
 use super::rows::{Host, Measure, add_access, add_advice, add_trips, identified, sort};
@@ -66,7 +67,7 @@ pub fn prefetch_by_probes(
             ((row.module.clone(), ids.get(&row.module).cloned().flatten()), at),
             &mut code,
         );
-        let mut cycles = |one: &Candidate| -> std::result::Result<Measured, String> {
+        let mut cycles = |one: &Candidate| -> std::result::Result<Measured, NoCycles> {
             let body = most_frequent(&mut code, counts, one)?;
             let place = (row.module.clone(), body.start);
             let found = known.entry(place).or_insert_with(|| measure(&body.code)).clone()?;
@@ -87,7 +88,7 @@ fn advised(
     row: &LoadRow,
     one: &Candidate,
     host: &Host,
-    measure: &mut dyn FnMut(&Candidate) -> std::result::Result<Measured, String>,
+    measure: &mut dyn FnMut(&Candidate) -> std::result::Result<Measured, NoCycles>,
 ) -> AdviceRow {
     let cycles_per_ns = host.cycles_per_ns;
     let probed = probed(counts, row, cycles_per_ns);

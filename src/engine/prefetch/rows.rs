@@ -3,6 +3,7 @@
 use super::candidates::Candidate;
 use super::evidence::{Evidence, Loads, Loop};
 use super::in_flight::HostMisses;
+use super::no_cycles::NoCycles;
 use crate::recorded_loads::event_of::{hex, levels};
 use loads::access::Level;
 use loads::class::{Ahead, Class};
@@ -16,7 +17,7 @@ use report::documents::prefetch::{
 use std::collections::HashMap;
 
 /// Measures an iteration of a loop without misses, from its code: cycles, or why not.
-pub type Measure<'a> = &'a mut dyn FnMut(&[u8]) -> Result<Cycles, String>;
+pub type Measure<'a> = &'a mut dyn FnMut(&[u8]) -> Result<Cycles, NoCycles>;
 
 /// Measured cycles.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,7 +43,7 @@ pub struct Host {
     /// Core cycles in a nanosecond.
     pub cycles_per_ns: f64,
     /// Misses in flight, or why they are not known.
-    pub in_flight: Result<HostMisses, String>,
+    pub in_flight: tma::Result<HostMisses>,
 }
 
 impl Host {
@@ -53,7 +54,7 @@ impl Host {
 }
 
 /// Loops already measured, by module and address.
-type Known = HashMap<(String, u64), Result<Cycles, String>>;
+type Known = HashMap<(String, u64), Result<Cycles, NoCycles>>;
 
 /// Rows of all candidates, once for each event that samples them.
 pub(super) fn rows(
@@ -177,7 +178,7 @@ fn measured(
     one: &Candidate,
     measure: &mut Measure<'_>,
     known: &mut Known,
-) -> Result<Measured, String> {
+) -> Result<Measured, NoCycles> {
     let (start, code) = one.body.as_ref().map_err(Clone::clone)?;
     let place = (one.load.0.0.clone(), *start);
     let found = known.entry(place).or_insert_with(|| measure(code));

@@ -8,6 +8,7 @@ use bench::Class;
 use estimate::Bound;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Schema of the document.
 pub const SCHEMA: &str = "tdtool.evidence/1";
@@ -143,7 +144,7 @@ pub struct Block {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub samples: u64,
     /// Its entries, or why they are not known.
-    pub entries: Result<u64, String>,
+    pub entries: Result<u64, Why>,
     /// Cycles of its longest path of dependencies, if it has samples.
     #[serde(default, skip_serializing_if = "is_none")]
     pub latency: f64,
@@ -192,7 +193,7 @@ pub struct Alone {
     /// The blocks, by number.
     pub blocks: Vec<usize>,
     /// Cycles of an entry (value, low, high), or why they are not known.
-    pub cycles: Result<(f64, f64, f64), String>,
+    pub cycles: Result<(f64, f64, f64), Why>,
     /// What bounds it; empty where cycles are not known.
     #[serde(with = "super::or_empty")]
     pub kind: Option<Bound>,
@@ -217,6 +218,16 @@ pub struct Records {
     pub is_explained: bool,
     /// The code of which loads were recorded, by file.
     pub places: BTreeMap<String, Vec<(u64, u64)>>,
+}
+
+/// Why a number is not known, in the words of the run that looked for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Why(pub String);
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 fn is_zero(number: &u64) -> bool {

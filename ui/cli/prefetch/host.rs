@@ -6,7 +6,7 @@ use crate::settings::Settings;
 use bench::{Assumed, BlockMeasurer, Outcome, Status};
 use engine::count::{CountAsk, counted};
 use engine::hot::hottest::hottest;
-use engine::prefetch::{Cycles, Host, misses_in_flight};
+use engine::prefetch::{Cycles, Host, NoCycles, misses_in_flight};
 use engine::steps::Watch;
 use isa::code::{Block, loads_at};
 use pmu::Command;
@@ -63,10 +63,7 @@ pub fn known_counts(files: &[PathBuf]) -> Result<Option<Count>> {
 pub fn host(settings: &Settings, measurer: &mut BlockMeasurer, counts: &Count) -> Result<Host> {
     let cpu = &settings.core_model()?.core.cpu;
     let in_flight = misses_in_flight(cpu, settings.cache.as_deref());
-    Ok(Host {
-        cycles_per_ns: cycles_per_ns(measurer, counts)?,
-        in_flight: in_flight.map_err(|why| why.to_string()),
-    })
+    Ok(Host { cycles_per_ns: cycles_per_ns(measurer, counts)?, in_flight })
 }
 
 /// How often the core clock is looked at until nothing else runs.
@@ -103,8 +100,8 @@ const HITS: [Assumed; 3] = [Assumed::L1Data, Assumed::DataTlb, Assumed::PageAlia
 pub fn cycles_of_hits(
     measurer: &mut BlockMeasurer,
     code: &[u8],
-) -> std::result::Result<Cycles, String> {
-    let block = Block::decode(code).map_err(|e| e.to_string())?;
+) -> std::result::Result<Cycles, NoCycles> {
+    let block = Block::decode(code)?;
     let why = match stable(measurer, &block) {
         Ok(found) => return Ok(found),
         Err(why) => why,
@@ -112,34 +109,30 @@ pub fn cycles_of_hits(
     let other = loads_at(&block, ONE_ADDRESS).and_then(|code| Block::decode(&code));
     let other = other.map_err(|_| why.clone())?;
     let found = stable(measurer, &other);
-    found.map(|found| Cycles { at_one_address: true, ..found }).map_err(|again| {
-        if again == why { why } else { format!("{why}; with its loads from one address: {again}") }
-    })
+    found
+        .map(|found| Cycles { at_one_address: true, ..found })
+        .map_err(|again| if again == why { why } else { NoCycles::Both(why.into(), again.into()) })
 }
 
 /// The median and the range of passes that are stable and without misses.
-fn stable(measurer: &mut BlockMeasurer, block: &Block) -> std::result::Result<Cycles, String> {
+fn stable(measurer: &mut BlockMeasurer, block: &Block) -> std::result::Result<Cycles, NoCycles> {
     let (mut all, mut range) = (Vec::new(), (f64::INFINITY, 0.0_f64));
-    let mut unstable = "no result".to_owned();
+    let mut unstable = None;
     for _ in 0..TRIED {
-        let measured = measurer.measure(block).map_err(|e| e.to_string())?;
+        let measured = measurer.measure(block)?;
         let violated = measured
             .assumptions
             .iter()
             .find(|one| one.outcome == Outcome::Violated && HITS.contains(&one.name));
         if let Some(one) = violated {
-            return Err(format!(
-                "its loads do not all hit the first cache ({}): {}",
-                one.name.word(),
-                one.how
-            ));
+            return Err(NoCycles::Misses { assumption: one.name, how: one.how.clone() });
         }
         match (measured.throughput, measured.status) {
             (Some(found), Status::Ok) => {
                 range = (range.0.min(found.low), range.1.max(found.high));
                 all.push(found.cycles);
             }
-            _ => unstable = measured.reason.unwrap_or(unstable),
+            _ => unstable = measured.reason.or(unstable),
         }
         if all.len() == MEASURED {
             break;
@@ -150,6 +143,6 @@ fn stable(measurer: &mut BlockMeasurer, block: &Block) -> std::result::Result<Cy
         Some(cycles) if all.len() == MEASURED => {
             Ok(Cycles { cycles: *cycles, range, at_one_address: false })
         }
-        _ => Err(format!("too few of {TRIED} measurements are stable: {unstable}")),
+        _ => Err(NoCycles::Unstable(TRIED, unstable)),
     }
 }
