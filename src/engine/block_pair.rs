@@ -5,6 +5,7 @@ use crate::core_model::CoreModel;
 use bench::{Measurement, Options, Status};
 use isa::code::Block;
 use report::documents::block_pair::{Difference, Faster};
+use std::fmt;
 use tma::Result;
 
 /// Pairs of measurements. The range of six covers the median of their distribution with a probability
@@ -14,8 +15,32 @@ const PAIRS: usize = 6;
 /// Measurements of each block until one is stable.
 const TRIES: usize = 2;
 
+/// Why two blocks have no difference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoDifference {
+    /// The measurement of this one ended otherwise, for the reason if one is known.
+    Block(&'static str, Status, Option<String>),
+    /// Only so many pairs were not disturbed.
+    Pairs(usize),
+}
+
+impl fmt::Display for NoDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Block(name, status, reason) => {
+                let is = if *status == Status::Failed { "" } else { "is " };
+                let reason = reason.as_deref().unwrap_or("no reason");
+                write!(f, "{name} {is}{}: {reason}", status.word())
+            }
+            Self::Pairs(number) => {
+                write!(f, "only {number} of {} pairs were uncontended", 2 * PAIRS)
+            }
+        }
+    }
+}
+
 /// Both measurements with their explanations, and the difference or why there is none.
-pub type Compared = (Measurement, Measurement, std::result::Result<Difference, String>);
+pub type Compared = (Measurement, Measurement, std::result::Result<Difference, NoDifference>);
 
 /// Measures both blocks, each with its `options`, and explains them, then measures them in pairs, of which
 /// every second one is in reverse order so that drift cancels.
@@ -60,7 +85,7 @@ pub fn compare(
     }
     let difference = match pairs.len() {
         PAIRS => Ok(difference(&pairs)),
-        n => Err(format!("only {n} of {} pairs were uncontended", 2 * PAIRS)),
+        number => Err(NoDifference::Pairs(number)),
     };
     Ok((first, second, difference))
 }
@@ -78,11 +103,9 @@ fn settled(measurer: &mut Measurer, block: &Block) -> Result<Measurement> {
 }
 
 /// Why the measurement of `name` is not to be trusted, if it is not.
-fn not_ok(name: &str, measurement: &Measurement) -> Option<String> {
-    let reason = measurement.reason.as_deref().unwrap_or("no reason");
-    let is = if measurement.status == Status::Failed { "" } else { "is " };
-    let why = format!("{name} {is}{}: {reason}", measurement.status.word());
-    (measurement.status != Status::Ok).then_some(why)
+fn not_ok(name: &'static str, measurement: &Measurement) -> Option<NoDifference> {
+    let Measurement { status, reason, .. } = measurement;
+    (*status != Status::Ok).then(|| NoDifference::Block(name, *status, reason.clone()))
 }
 
 /// The difference of the pairs of times of A and B.

@@ -3,7 +3,7 @@
 
 use crate::block::Notes;
 use crate::loop_path::{executed, left_to, most_frequent};
-use crate::typical::{Typical, typical};
+use crate::typical::{Typical, Untypical, typical};
 use bench::{Init, Options, Snapshot as Values};
 use isa::deps::memory::InitialValues;
 use isa::program::{Around, loop_around, loop_region};
@@ -69,7 +69,7 @@ pub fn run(block: &Block<'_>) -> Result<Snapshot> {
     }
     let chosen = match around.filter(|around| around.head.start == block.range.start) {
         Some(around) => typical(&request.command, block.file, &around)?,
-        None => Err("the block is not the first one of a loop".to_owned()),
+        None => Err(Untypical::Inside),
     };
     capture_typical(request, chosen)
 }
@@ -78,7 +78,7 @@ pub fn run(block: &Block<'_>) -> Result<Snapshot> {
 /// captured without a choice.
 fn capture_typical(
     request: Request,
-    chosen: std::result::Result<Typical, String>,
+    chosen: std::result::Result<Typical, Untypical>,
 ) -> Result<Snapshot> {
     let why = match chosen {
         Err(why) => why,
@@ -88,11 +88,8 @@ fn capture_typical(
                 Ok(found) if has_trips(&found, chosen.trips) => {
                     return Ok(Snapshot { chosen: Some(chosen.text), ..found });
                 }
-                Ok(found) => format!(
-                    "the program is not deterministic: what had {} iterations in one run has {} in another",
-                    chosen.trips, found.walk.trips
-                ),
-                Err(error) => error.to_string(),
+                Ok(found) => Untypical::TripsDiffer(chosen.trips, found.walk.trips),
+                Err(error) => Untypical::Run(error),
             }
         }
     };

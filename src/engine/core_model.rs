@@ -2,10 +2,11 @@
 
 use crate::measured;
 use isa::latency::{Calibration, Identity, Latencies};
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tma::tables::facts::FactName;
-use tma::{Core, Result};
+use tma::{Core, Error, Result};
 
 /// A core with its latencies, built once for a command and passed down.
 #[derive(Debug, Clone)]
@@ -35,7 +36,7 @@ impl CoreModel {
         let latencies = match calibration {
             Some(Ok(found)) => shipped.with(found),
             Some(Err(why)) => {
-                notes.push(why);
+                notes.push(why.to_string());
                 shipped
             }
             None => shipped,
@@ -91,18 +92,37 @@ fn words(facts: &[FactName]) -> String {
     facts.iter().map(|fact| fact.word()).collect::<Vec<_>>().join(", ")
 }
 
-/// What was measured on this machine, if its calibration exists; `Err` notes why it is ignored.
+/// Why a calibration is ignored.
+enum Ignored {
+    /// It is of another machine.
+    Foreign(PathBuf),
+    /// It cannot be read.
+    Unread(Error),
+}
+
+impl fmt::Display for Ignored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Foreign(place) => {
+                write!(f, "{} ignored: calibrated on another machine", place.display())
+            }
+            Self::Unread(error) => write!(f, "calibration ignored: {error}"),
+        }
+    }
+}
+
+/// What was measured on this machine, if its calibration exists.
 fn calibration(
     place: &Path,
     machine: &Identity,
-) -> Option<std::result::Result<Calibration, String>> {
+) -> Option<std::result::Result<Calibration, Ignored>> {
     if !place.is_file() {
         return None;
     }
     Some(match Calibration::load(place) {
         Ok(found) if found.machine == *machine => Ok(found),
-        Ok(_) => Err(format!("{} ignored: calibrated on another machine", place.display())),
-        Err(error) => Err(format!("calibration ignored: {error}")),
+        Ok(_) => Err(Ignored::Foreign(place.to_owned())),
+        Err(error) => Err(Ignored::Unread(error)),
     })
 }
 

@@ -3,6 +3,7 @@
 use profile::counts::{Match, Names};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::path::Path;
 use tma::counts::{Counts, GroupCounts};
 use tma::error::nearest;
@@ -24,17 +25,43 @@ pub struct Trials {
 /// # Errors
 /// The file cannot be read, is empty, or has a malformed or repeated row.
 pub fn read(table: &Table, path: &Path) -> Result<Trials> {
-    let unreadable = |why: String| {
+    let unreadable = |why: &dyn fmt::Display| {
         Error::failed(format!("cannot read the counts in {}", path.display()))
             .because(why)
             .hint("rows are trial,event,value; the first line may be that heading")
     };
-    let text = tma::files::read_text(path, tma::files::LONGEST_TEXT)
-        .map_err(|e| unreadable(e.to_string()))?;
-    parse(table, &text).map_err(unreadable)
+    let text = tma::files::read_text(path, tma::files::LONGEST_TEXT).map_err(|e| unreadable(&e))?;
+    parse(table, &text).map_err(|why| unreadable(&why))
 }
 
-fn parse(table: &Table, text: &str) -> std::result::Result<Trials, String> {
+/// What is wrong with the rows of a file.
+enum Malformed {
+    /// A line has other cells than three.
+    Cells(usize, String),
+    /// The value in a line is not a count.
+    Value(usize, String),
+    /// A line has an event again, of a trial.
+    Repeated(usize, String, String),
+    /// There are none.
+    Empty,
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cells(number, line) => {
+                write!(f, "line {number}: `{line}` does not have 3 cells")
+            }
+            Self::Value(number, value) => write!(f, "line {number}: `{value}` is not a count"),
+            Self::Repeated(number, event, trial) => {
+                write!(f, "line {number}: a second `{event}` in trial {trial}")
+            }
+            Self::Empty => f.write_str("the file has no rows"),
+        }
+    }
+}
+
+fn parse(table: &Table, text: &str) -> std::result::Result<Trials, Malformed> {
     let names = EventNames::of(table);
     let mut trials: Vec<(String, Trial)> = Vec::new();
     let mut index: HashMap<String, usize> = HashMap::new();
@@ -45,9 +72,8 @@ fn parse(table: &Table, text: &str) -> std::result::Result<Trials, String> {
             continue;
         }
         let (trial, event, value) =
-            cells(line).ok_or_else(|| format!("line {number}: `{line}` does not have 3 cells"))?;
-        let value =
-            count(value).ok_or_else(|| format!("line {number}: `{value}` is not a count"))?;
+            cells(line).ok_or_else(|| Malformed::Cells(number, line.to_owned()))?;
+        let value = count(value).ok_or_else(|| Malformed::Value(number, value.to_owned()))?;
         let at = *index.entry(trial.to_owned()).or_insert_with(|| {
             trials.push((trial.to_owned(), Trial::default()));
             trials.len() - 1
@@ -55,7 +81,7 @@ fn parse(table: &Table, text: &str) -> std::result::Result<Trials, String> {
         match trials[at].1.add(names.find(event), value) {
             Added::Yes => {}
             Added::Repeated => {
-                return Err(format!("line {number}: a second `{event}` in trial {trial}"));
+                return Err(Malformed::Repeated(number, event.to_owned(), trial.to_owned()));
             }
             Added::No => {
                 unknown.entry(event.to_owned()).or_insert(number);
@@ -63,7 +89,7 @@ fn parse(table: &Table, text: &str) -> std::result::Result<Trials, String> {
         }
     }
     if trials.is_empty() {
-        return Err("the file has no rows".into());
+        return Err(Malformed::Empty);
     }
     Ok(Trials {
         trials: trials.into_iter().map(|(name, t)| (name, t.counts(table))).collect(),

@@ -9,10 +9,13 @@ use isa::program::Around;
 use pmu::Command;
 use pmu::perf::Signals;
 use probe::bursts::{Burst, Pace, Recorded, record};
-use probe::count::{Wanted, count};
-use probe::facts::{Function, functions};
+use probe::count::{Unprobed, Wanted, count};
+use probe::facts::{Function, NoCode, functions};
+
 use probe::plan::branches;
 use std::cell::RefCell;
+use std::fmt;
+use std::io;
 use std::path::Path;
 use tma::{Error, Result};
 
@@ -30,6 +33,61 @@ pub struct Typical {
     pub text: String,
 }
 
+/// Why no typical execution of a loop is captured.
+#[derive(Debug)]
+pub enum Untypical {
+    /// The block is within its loop, or in none.
+    Inside,
+    /// The path of its file cannot be resolved.
+    NoFile(io::Error),
+    /// Its file has no code that can be counted.
+    NoCode(NoCode),
+    /// No function is known around it.
+    NoSymbol,
+    /// A run failed.
+    Run(Error),
+    /// Executions of several threads or processes have no order.
+    Tasks,
+    /// A branch of its function has no probe.
+    NotRecorded(Unprobed),
+    /// Trips cannot be told from the branches of its function.
+    NoFlow,
+    /// No execution was seen from its beginning to its end.
+    NotSeen,
+    /// The same of those at the beginning of the run.
+    FirstNotSeen,
+    /// There are fewer entries in one run than in the other.
+    RunsDiffer,
+    /// The execution had so many trips where it was chosen, and so many where it was captured.
+    TripsDiffer(u64, u64),
+}
+
+impl fmt::Display for Untypical {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoFile(error) => return error.fmt(f),
+            Self::NoCode(why) => return why.fmt(f),
+            Self::Run(error) => return error.fmt(f),
+            Self::NotRecorded(why) => {
+                return write!(f, "not all branches of its function were recorded: {why}");
+            }
+            Self::TripsDiffer(chosen, captured) => {
+                return write!(
+                    f,
+                    "the program is not deterministic: what had {chosen} iterations in one run has {captured} in another"
+                );
+            }
+            Self::Inside => "the block is not the first one of a loop",
+            Self::NoSymbol => "the function around it has no symbol",
+            Self::Tasks => "the program has several threads or processes",
+            Self::NoFlow => "its function calls itself, or its flow is not known",
+            Self::NotSeen => "no execution of the loop was seen from beginning to end",
+            Self::FirstNotSeen => "its first executions were not seen whole",
+            Self::RunsDiffer => "two runs of the program differ",
+        })
+    }
+}
+
 /// Runs the command twice and chooses an execution of the loop `around` of `file`; or the reason why none can
 /// be chosen.
 ///
@@ -39,7 +97,7 @@ pub fn typical(
     command: &Command,
     file: &Path,
     around: &Around,
-) -> Result<std::result::Result<Typical, String>> {
+) -> Result<std::result::Result<Typical, Untypical>> {
     let head = around.head.start;
     let wanted = match wanted(file, head) {
         Ok(wanted) => [wanted],
@@ -48,7 +106,7 @@ pub fn typical(
     let signals = Signals::catch()?;
     let counts = match count(command, &wanted, &signals) {
         Ok(counts) => counts,
-        Err(error) => return Ok(Err(error.to_string())),
+        Err(error) => return Ok(Err(Untypical::Run(error))),
     };
     interrupted(counts.interrupted)?;
     let followed = RefCell::new(None);
@@ -58,7 +116,7 @@ pub fn typical(
     };
     let recorded = match record(command, &wanted, &wishes, Pace::default(), &signals) {
         Ok(recorded) => recorded,
-        Err(error) => return Ok(Err(error.to_string())),
+        Err(error) => return Ok(Err(Untypical::Run(error))),
     };
     interrupted(recorded.interrupted)?;
     let followed = followed.into_inner().unwrap_or_default();
@@ -77,11 +135,11 @@ fn interrupted(signal: Option<i32>) -> Result<()> {
 }
 
 /// The function with an address.
-fn wanted(file: &Path, at: u64) -> std::result::Result<Wanted, String> {
-    let path = file.canonicalize().map_err(|e| e.to_string())?;
-    let all = functions(&path).map_err(|why| why.to_string())?;
+fn wanted(file: &Path, at: u64) -> std::result::Result<Wanted, Untypical> {
+    let path = file.canonicalize().map_err(Untypical::NoFile)?;
+    let all = functions(&path).map_err(Untypical::NoCode)?;
     let of = all.into_iter().find(|named| named.range.contains(&at));
-    let range = of.ok_or("the function around it has no symbol")?.range;
+    let range = of.ok_or(Untypical::NoSymbol)?.range;
     Ok(Wanted { path, range })
 }
 
@@ -90,15 +148,14 @@ fn seen(
     recorded: &Recorded,
     followed: &Followed,
     head: u64,
-) -> std::result::Result<(Vec<u64>, Distribution), String> {
+) -> std::result::Result<(Vec<u64>, Distribution), Untypical> {
     if recorded.tasks > 0 {
-        return Err("the program has several threads or processes".to_owned());
+        return Err(Untypical::Tasks);
     }
     if let Some(why) = recorded.observed.iter().find_map(|o| o.refused.as_ref()) {
-        return Err(format!("not all branches of its function were recorded: {why}"));
+        return Err(Untypical::NotRecorded(why.clone()));
     }
-    let number =
-        followed.number(head).ok_or("its function calls itself, or its flow is not known")?;
+    let number = followed.number(head).ok_or(Untypical::NoFlow)?;
     let shapes = [followed.shape.clone()];
     let of = |burst: &Burst| {
         let outcome = |record: &probe::bursts::Record| {
@@ -128,10 +185,10 @@ fn choose(
     first: &[u64],
     all: &Distribution,
     (entries, iterations): (Option<u64>, Option<u64>),
-) -> std::result::Result<Typical, String> {
+) -> std::result::Result<Typical, Untypical> {
     let [median, low, high] = [0.5, 0.05, 0.95].map(|share| all.quantile(share));
     let (Some(median), Some(low), Some(high)) = (median, low, high) else {
-        return Err("no execution of the loop was seen from beginning to end".to_owned());
+        return Err(Untypical::NotSeen);
     };
     let mut entry = 1;
     let mut executions = Vec::new();
@@ -146,10 +203,10 @@ fn choose(
     let away = |(_, _, trips): &&(u64, u64, u64)| trips.abs_diff(median);
     let best = rest.iter().filter(near).map(|one| away(&one)).min();
     let found = rest.iter().filter(near).rfind(|one| Some(away(one)) == best);
-    let (number, entry, trips) = *found.ok_or("its first executions were not seen whole")?;
+    let (number, entry, trips) = *found.ok_or(Untypical::FirstNotSeen)?;
     let of = |n: Option<u64>| n.map_or(String::new(), |n| format!(" of {n}"));
     if entries.is_some_and(|entries| entries < first.len() as u64) {
-        return Err("two runs of the program differ".to_owned());
+        return Err(Untypical::RunsDiffer);
     }
     let which = match trips == median {
         true => "the median".to_owned(),

@@ -6,6 +6,7 @@ use probe::count::Wanted;
 use probe::facts::{Named, NoCode};
 use report::documents::count::{HotFunctions, HotRow};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use tma::{Error, Result};
 
@@ -38,7 +39,7 @@ pub(super) fn hot(found: &Hottest) -> Result<(Vec<Counted>, HotFunctions)> {
                 }
                 (name, None)
             }
-            Err(why) => (of.name.clone(), Some(why)),
+            Err(why) => (of.name.clone(), Some(why.to_string())),
         };
         let module = of.path.display().to_string();
         HotRow { module, function, share: of.share, reason }
@@ -66,18 +67,41 @@ pub(super) fn hot(found: &Hottest) -> Result<(Vec<Counted>, HotFunctions)> {
 /// The functions of the files that were looked at.
 type Files = BTreeMap<PathBuf, std::result::Result<(Vec<Named>, Names), NoCode>>;
 
+/// Why a function is not counted.
+enum NotCounted {
+    /// What is missing of its code, in the words of the samples.
+    Gap(String),
+    /// It is in no file.
+    NoFile,
+    /// Its file has no code that can be counted.
+    NoCode(NoCode),
+    /// Its file has no function at its address.
+    Unknown,
+}
+
+impl fmt::Display for NotCounted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gap(why) => why,
+            Self::NoFile => "its code is in the kernel or in anonymous memory",
+            Self::NoCode(why) => return why.fmt(f),
+            Self::Unknown => "no function of its file is known there",
+        })
+    }
+}
+
 /// A function by its name in its file.
-fn named(of: &Hot, files: &mut Files) -> std::result::Result<(String, Wanted), String> {
+fn named(of: &Hot, files: &mut Files) -> std::result::Result<(String, Wanted), NotCounted> {
     if let Some(why) = &of.gap {
-        return Err(why.clone());
+        return Err(NotCounted::Gap(why.clone()));
     }
     if !of.path.is_absolute() {
-        return Err("its code is in the kernel or in anonymous memory".to_owned());
+        return Err(NotCounted::NoFile);
     }
     let known = files.entry(of.path.clone()).or_insert_with(|| choice::all(&of.path));
-    let (all, names) = known.as_mut().map_err(|why| why.to_string())?;
+    let (all, names) = known.as_mut().map_err(|why| NotCounted::NoCode(why.clone()))?;
     let found = all.iter().find(|one| one.range.contains(&of.range.start));
-    let found = found.ok_or("no function of its file is known there")?;
+    let found = found.ok_or(NotCounted::Unknown)?;
     let name = names.of(found);
     Ok((name, Wanted { path: of.path.clone(), range: found.range.clone() }))
 }

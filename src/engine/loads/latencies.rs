@@ -9,7 +9,8 @@ use probe::emit::{MOST_BITS, MOST_TIMED};
 use probe::facts::Function;
 use probe::plan::{What, Wish};
 use std::collections::BTreeMap;
-use tma::Result;
+use std::fmt;
+use tma::{Error, Result};
 use workload::{Fenced, Triple, fenced_loads};
 
 /// Executions that are timed of a load, about; …
@@ -50,16 +51,33 @@ pub(super) struct Latencies {
     pub step: u32,
 }
 
+/// Why latencies say nothing here.
+pub(super) enum NoLatencies {
+    /// Loads of known levels cannot be timed on this host.
+    Host(Error),
+    /// They could be before the run, but not after it.
+    Gone,
+}
+
+impl fmt::Display for NoLatencies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(error) => error.fmt(f),
+            Self::Gone => f.write_str("the caches have gone"),
+        }
+    }
+}
+
 /// Times the loads; or the reason why latencies say nothing here.
 pub(super) fn run(
     subject: &mut Subject<'_>,
     wanted: &[Wanted],
     sites: &Sites,
     is_short: bool,
-) -> Result<std::result::Result<(Latencies, Recorded), String>> {
+) -> Result<std::result::Result<(Latencies, Recorded), NoLatencies>> {
     let before = match fenced_loads() {
         Ok(found) => found,
-        Err(error) => return Ok(Err(error.to_string())),
+        Err(error) => return Ok(Err(NoLatencies::Host(error))),
     };
     let all = sites.read();
     let mut chosen: Vec<usize> = (0..all.len()).filter(|number| is_timed(&all[*number])).collect();
@@ -88,7 +106,7 @@ pub(super) fn run(
         .collect()
     };
     let recorded = subject.record(wanted, &wishes, pace)?;
-    let Ok(after) = fenced_loads() else { return Ok(Err("the caches have gone".to_owned())) };
+    let Ok(after) = fenced_loads() else { return Ok(Err(NoLatencies::Gone)) };
     let known =
         || [&before, &after].into_iter().flat_map(|one| one.levels.iter().flat_map(|l| &l.1));
     let mut found = Latencies {

@@ -2,6 +2,7 @@
 
 use super::chooser::Chooser;
 use super::names::{HARDWARE_EVENTS, Modifiers, RAW, SOFTWARE_EVENTS, raw};
+use super::why_not::WhyNot;
 use nix::errno::Errno;
 use pmu::machine::Encoding;
 use pmu::perf::software;
@@ -59,7 +60,7 @@ impl Chooser<'_> {
     }
 
     /// Events by this name: of the tables, of the kernel, or raw (`r1c2`).
-    fn known(&self, base: &str) -> std::result::Result<Vec<SampledEvent>, String> {
+    fn known(&self, base: &str) -> std::result::Result<Vec<SampledEvent>, WhyNot> {
         let number = |all: &[(&str, u64)]| all.iter().find(|(n, _)| *n == base).map(|(_, c)| *c);
         if let Some(config) = number(&SOFTWARE_EVENTS) {
             return Ok(vec![self.event(base, software(config), 0)]);
@@ -76,7 +77,7 @@ impl Chooser<'_> {
         for core in self.cores {
             match self.of_table(core, base) {
                 Some(Ok(event)) => events.push(event),
-                Some(Err(reason)) => why = Some(reason.text),
+                Some(Err(reason)) => why = Some(reason),
                 None => {}
             }
         }

@@ -1,27 +1,13 @@
 //! Events to sample on the cores of this machine, as the kernel takes them.
 
 use super::names::{CPU_CLOCK, HARDWARE, PRECISE};
-use super::note::{NO_PMU, Note};
+use super::note::Note;
+use super::why_not::WhyNot;
 use crate::topdown::live::CountedCore;
 use nix::errno::Errno;
 use pmu::machine::{Encoding, Finding, Machine};
 use pmu::perf::{Rate, code, software};
 use pmu::sampling::{Ability, Extra, SampledEvent, with_supported_precision};
-
-/// Why something cannot be sampled.
-#[derive(Debug, Clone)]
-pub(super) struct WhyNot {
-    /// In words.
-    pub text: String,
-    /// Whether that is because no hardware event can be.
-    pub no_hardware: bool,
-}
-
-impl From<String> for WhyNot {
-    fn from(text: String) -> Self {
-        Self { text, no_hardware: false }
-    }
-}
 
 /// What it chooses by, and what the user must know of the choice.
 pub(super) struct Chooser<'a> {
@@ -85,12 +71,11 @@ impl Chooser<'_> {
         let id = core.table.event(name)?;
         let pmu = core.pmu.as_ref().and_then(|n| self.machine.pmu(n));
         let Some(pmu) = pmu.filter(|_| self.blocked.is_none()) else {
-            let why = self.blocked.map_or(NO_PMU, |f| f.what.as_str());
-            return Some(Err(WhyNot { text: why.to_owned(), no_hardware: true }));
+            return Some(Err(WhyNot::no_hardware(self.blocked)));
         };
         let coded = match code(&core.table, id, pmu, self.machine.topology.smt) {
             Ok(coded) => coded,
-            Err(why) => return Some(Err(why.to_string().into())),
+            Err(why) => return Some(Err(WhyNot::Uncoded(why))),
         };
         let precise = core.table.events[usize::from(id)].spec.precise;
         let event = self.event(name, coded.encoding, if precise { PRECISE } else { 0 });

@@ -1,13 +1,14 @@
 //! What only the hardware can record: the last branches before a sample (LBR), loads with their
 //! address, origin and latency (PEBS of Intel, IBS of AMD).
 
-use super::chooser::{Chooser, WhyNot};
+use super::chooser::Chooser;
 use super::names::PRECISE;
-use super::note::NO_PMU;
+use super::why_not::WhyNot;
 use nix::errno::Errno;
 use pmu::machine::{Encoding, Pmu};
 use pmu::perf::Rate;
 use pmu::sampling::{CountedEvent, Extra, SampledEvent};
+use std::fmt::Display;
 use tma::error::{Error, Result};
 
 /// Taken branches between samples of branch stacks. Fixed: a frequency would sample slow code more
@@ -29,7 +30,7 @@ impl Chooser<'_> {
         period: Option<u64>,
     ) -> Result<Vec<SampledEvent>> {
         if let Some(why) = self.no_pmu() {
-            return Err(no_branches(why.text));
+            return Err(no_branches(why));
         }
         let events = if events.is_empty() {
             let rate = Rate::Period(period.unwrap_or(BRANCH_PERIOD));
@@ -55,7 +56,7 @@ impl Chooser<'_> {
     /// The hardware or the kernel keeps none here.
     pub fn with_calls(&mut self, events: Vec<SampledEvent>) -> Result<Vec<SampledEvent>> {
         if let Some(why) = self.no_pmu() {
-            return Err(no_calls(why.text));
+            return Err(no_calls(why));
         }
         let with_stack = |event: SampledEvent| {
             let event = SampledEvent { extra: event.extra.with_calls(), ..event };
@@ -87,7 +88,7 @@ impl Chooser<'_> {
     /// The hardware or the kernel samples no loads here.
     pub fn loads(&mut self, least: u64) -> Result<Vec<SampledEvent>> {
         if let Some(why) = self.no_pmu() {
-            return Err(no_loads(why.text));
+            return Err(no_loads(why));
         }
         let mut events: Vec<SampledEvent> =
             self.machine.core_pmus().filter_map(|pmu| self.mem_loads(pmu, least)).collect();
@@ -95,7 +96,7 @@ impl Chooser<'_> {
             events.extend(self.ibs(least));
         }
         if events.is_empty() {
-            return Err(no_loads("its PMU has neither mem-loads (Intel) nor ibs_op (AMD)".into()));
+            return Err(no_loads("its PMU has neither mem-loads (Intel) nor ibs_op (AMD)"));
         }
         events.into_iter().map(|event| self.settled_load(event)).collect()
     }
@@ -164,11 +165,10 @@ impl Chooser<'_> {
 
     /// Why no hardware event can be sampled.
     pub(super) fn no_pmu(&self) -> Option<WhyNot> {
-        let text = match self.machine.core_pmus().next() {
-            None => NO_PMU,
-            Some(_) => self.blocked?.what.as_str(),
-        };
-        Some(WhyNot { text: text.to_owned(), no_hardware: true })
+        match self.machine.core_pmus().next() {
+            None => Some(WhyNot::NoPmu),
+            Some(_) => self.blocked.map(|finding| WhyNot::no_hardware(Some(finding))),
+        }
     }
 }
 
@@ -181,19 +181,19 @@ fn why_no_branches(errno: Errno) -> String {
     }
 }
 
-fn no_branches(why: String) -> Error {
+fn no_branches(why: impl Display) -> Error {
     Error::not_possible("branch stacks cannot be recorded here")
         .because(why)
         .hint("`tdtool count --branches -- COMMAND` records branches with probes, without a PMU")
 }
 
-fn no_calls(why: String) -> Error {
+fn no_calls(why: impl Display) -> Error {
     Error::not_possible("call chains cannot be recorded by branch records here")
         .because(why)
         .hint("--call-graph dwarf needs no PMU; --call-graph fp neither, but frame pointers")
 }
 
-fn no_loads(why: String) -> Error {
+fn no_loads(why: impl Display) -> Error {
     Error::not_possible("loads cannot be sampled here")
         .because(why)
         .hint("`tdtool count --loads -- COMMAND` measures loads with probes, without a PMU")

@@ -1,6 +1,7 @@
 //! The events that locate nodes.
 
-use super::chooser::{Chooser, WhyNot};
+use super::chooser::Chooser;
+use super::why_not::WhyNot;
 use pmu::sampling::SampledEvent;
 use tma::error::{ErrorKind, Result};
 use tma::tables::select;
@@ -19,7 +20,7 @@ impl Chooser<'_> {
     /// No table has such a node.
     pub fn for_node(&mut self, node: &str) -> Result<Found> {
         let mut events = Vec::new();
-        let mut why = WhyNot::from(format!("no event is known to locate {node}"));
+        let mut why = WhyNot::Unlocatable(node.to_owned());
         let mut unknown = None;
         let mut is_known = self.cores.is_empty();
         for core in self.cores {
@@ -38,17 +39,16 @@ impl Chooser<'_> {
                         events.push(event);
                         break;
                     }
-                    Some(Ok(Err(errno))) => why = format!("{name}: {}", errno.desc()).into(),
+                    Some(Ok(Err(errno))) => why = WhyNot::Refused(name.clone(), errno),
                     Some(Err(reason)) => why = reason,
-                    None => why = format!("{} has no event {name}", core.table.name).into(),
+                    None => why = WhyNot::NoEvent(core.table.name.clone(), name.clone()),
                 }
             }
         }
         match unknown {
             Some(error) if !is_known => Err(error),
             _ if events.is_empty() => {
-                let text = format!("no event locates {node} here: {}", why.text);
-                Ok(Err(WhyNot { text, ..why }))
+                Ok(Err(WhyNot::NotLocated(node.to_owned(), Some(why.into()))))
             }
             _ => Ok(Ok(events)),
         }
@@ -64,10 +64,7 @@ impl Chooser<'_> {
             Err(unknown) => match self.by_name(name) {
                 Ok(events) => Ok(Ok(events)),
                 Err(error) if error.kind() == ErrorKind::Usage => Err(unknown),
-                Err(error) => {
-                    let cause = error.cause().map(|c| format!(": {c}")).unwrap_or_default();
-                    Ok(Err(format!("{}{cause}", error.what()).into()))
-                }
+                Err(error) => Ok(Err(WhyNot::Named(error))),
             },
         }
     }
@@ -75,8 +72,7 @@ impl Chooser<'_> {
     /// The events that locate the nodes of the tree that is counted, upper levels first.
     pub fn for_tree(&mut self, why_not: &mut Vec<WhyNot>) -> Vec<SampledEvent> {
         if let Some(why) = self.no_pmu() {
-            let text = format!("no node can be located: {}", why.text);
-            why_not.push(WhyNot { text, ..why });
+            why_not.push(WhyNot::NoneLocated(Some(why.into())));
             return Vec::new();
         }
         let mut events: Vec<SampledEvent> = Vec::new();
@@ -97,7 +93,7 @@ impl Chooser<'_> {
                     self.settled(event).ok()
                 });
                 match settled {
-                    None => why_not.push(format!("no event locates {} here", node.id).into()),
+                    None => why_not.push(WhyNot::NotLocated(node.id.to_string(), None)),
                     Some(event) if events.contains(&event) => {}
                     Some(_) if here == MOST => left_out.push(node.id.as_str()),
                     Some(event) => {
@@ -117,7 +113,7 @@ impl Chooser<'_> {
         if events.is_empty() && why_not.len() > 1 {
             // One reason for all of them.
             why_not.clear();
-            why_not.push("no node of the tree can be located here".to_owned().into());
+            why_not.push(WhyNot::NoneLocated(None));
         }
         events
     }

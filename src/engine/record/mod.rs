@@ -5,6 +5,7 @@
 //! | `sample_ask` | [`SampleAsk`]: what a user asks to be sampled |
 //! | `sample` | what is sampled: that, what locates nodes, else cycles or the CPU clock |
 //! | `chooser` | events as the kernel takes them |
+//! | `why_not` | why something cannot be sampled |
 //! | `note` | notes on what is sampled |
 //! | `names`, `by_name` | events that a user has named |
 //! | `locating` | events that locate nodes |
@@ -27,6 +28,7 @@ pub(crate) mod sample;
 mod sample_ask;
 mod session;
 mod shared_file;
+mod why_not;
 
 pub(crate) use alone::Alone;
 pub use note::Note;

@@ -1,9 +1,10 @@
 //! What to sample: the event that locates a node, else cycles, else the CPU clock; and why.
 
-use super::chooser::{Chooser, WhyNot};
+use super::chooser::Chooser;
 use super::names::PRECISE;
 use super::note::Note;
 use super::sample_ask::SampleAsk;
+use super::why_not::WhyNot;
 use crate::topdown::live::CountedCore;
 use nix::errno::Errno;
 use pmu::machine::{Finding, Machine};
@@ -76,13 +77,13 @@ pub(crate) fn choose(
     if ask.per_function {
         match chooser.with_counts() {
             Ok(reading) => events.splice(0..0, reading).for_each(drop),
-            Err(why) => chooser.notes.push(Note::NoTree(why)),
+            Err(why) => chooser.notes.push(Note::NoTree(why.to_string())),
         }
     }
     if events.is_empty() {
         events = chooser.usual(&why_not);
     } else {
-        chooser.notes.extend(why_not.into_iter().map(|why| Note::Other(why.text)));
+        chooser.notes.extend(why_not.into_iter().map(|why| Note::Other(why.to_string())));
     }
     events.extend(beside);
     if ask.call_chains == CallChains::Branches {
@@ -139,10 +140,8 @@ impl Chooser<'_> {
             if let Some(why) = self.no_pmu() {
                 return Err(why);
             }
-            let refused =
-                |e: Errno| WhyNot::from(format!("the kernel refuses cycles ({})", e.desc()));
             let all = self.hardware("cycles", 0, PRECISE).into_iter();
-            all.map(|e| self.settled(e).map_err(refused)).collect()
+            all.map(|e| self.settled(e).map_err(WhyNot::NoCycles)).collect()
         };
         let cycles = cycles();
         let name = if cycles.is_ok() { "cycles" } else { "cpu-clock" };
@@ -158,9 +157,9 @@ impl Chooser<'_> {
             }
         };
         // A node that has no event here mostly has none for the same reason.
-        let is_said = why_not.iter().any(|other| other.no_hardware);
-        let reason = reason.filter(|reason| !(reason.no_hardware && is_said));
-        let reasons: Vec<&str> = why_not.iter().chain(&reason).map(|why| &*why.text).collect();
+        let is_said = why_not.iter().any(WhyNot::is_no_hardware);
+        let reason = reason.filter(|reason| !(reason.is_no_hardware() && is_said));
+        let reasons: Vec<String> = why_not.iter().chain(&reason).map(WhyNot::to_string).collect();
         if !events.is_empty() && !reasons.is_empty() {
             let is_plain = why_not.is_empty() && self.machine.core_pmus().next().is_none();
             self.notes.push(match is_plain {

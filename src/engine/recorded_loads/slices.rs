@@ -14,6 +14,7 @@ use profile::address_space::ModuleAddress;
 use profile::recording::About;
 use report::documents::loads::{Loads, PathRow};
 use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 use tma::Core;
 
 /// Most paths through an iteration that are looked at.
@@ -38,6 +39,34 @@ pub(super) struct Slices {
 struct Found {
     slice: Vec<String>,
     path: PathRow,
+}
+
+/// Why an instruction has no slice.
+enum NoSlice {
+    /// Its address is not known.
+    NoAddress,
+    /// Its code is not known.
+    NoCode,
+    /// It is in no loop, or not in the one that is looked at.
+    NoLoop,
+    /// All paths through its loop have more than [`LONGEST`] instructions.
+    TooLong,
+}
+
+impl fmt::Display for NoSlice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoAddress => "its address is not known",
+            Self::NoCode => "its code is not known",
+            Self::NoLoop => "no loop of its function contains it",
+            Self::TooLong => {
+                return write!(
+                    f,
+                    "no path through an iteration has at most {LONGEST} instructions"
+                );
+            }
+        })
+    }
 }
 
 impl Slices {
@@ -76,7 +105,7 @@ impl Slices {
             let mean = mean_of(Some(row.event), &row.module);
             match self.slice((&row.module, &row.address), head, &mean) {
                 Ok(found) => row.critical_path = Some(found.path),
-                Err(why) => row.path_unknown = Some(why),
+                Err(why) => row.path_unknown = Some(why.to_string()),
             }
         }
         for row in document.hard_branches.iter_mut().take(MOST_ROWS) {
@@ -86,7 +115,7 @@ impl Slices {
                     row.slice = Some(found.slice);
                     row.critical_path = Some(found.path);
                 }
-                Err(why) => row.path_unknown = Some(why),
+                Err(why) => row.path_unknown = Some(why.to_string()),
             }
         }
     }
@@ -97,14 +126,14 @@ impl Slices {
         (module, at): (&str, &str),
         head: Option<u64>,
         mean: &dyn Fn(u64) -> Option<f64>,
-    ) -> Result<Found, String> {
-        let at = address(at).ok_or("its address is not known")?;
+    ) -> Result<Found, NoSlice> {
+        let at = address(at).ok_or(NoSlice::NoAddress)?;
         let flow = self.codes.iter_mut().find_map(|code| {
             let number = code.modules.iter().position(|own| own.path == module)?;
             code.flow(ModuleAddress { module: number, address: at })
         });
-        let flow = flow.ok_or("its code is not known")?;
-        let block = flow.block_at(at).ok_or("its code is not known")?;
+        let flow = flow.ok_or(NoSlice::NoCode)?;
+        let block = flow.block_at(at).ok_or(NoSlice::NoCode)?;
         let is_wanted = |number: &usize| {
             let own = flow.loops.get(*number).and_then(|own| flow.blocks.get(own.head));
             own.is_some_and(|own| head.is_none_or(|head| own.start == head))
@@ -112,8 +141,7 @@ impl Slices {
         let parent = |number: &usize| flow.loops.get(*number).and_then(|own| own.parent);
         let innermost = flow.blocks.get(block).and_then(|block| block.innermost);
         let own = std::iter::successors(innermost, parent).find(is_wanted);
-        let within =
-            own.and_then(|own| flow.loops.get(own)).ok_or("no loop of its function contains it")?;
+        let within = own.and_then(|own| flow.loops.get(own)).ok_or(NoSlice::NoLoop)?;
         let paths = paths(&flow, within, block);
         self.over(&flow, &paths, (at, mean))
     }
@@ -124,7 +152,7 @@ impl Slices {
         flow: &Flow,
         paths: &[Vec<usize>],
         (at, mean): (u64, &dyn Fn(u64) -> Option<f64>),
-    ) -> Result<Found, String> {
+    ) -> Result<Found, NoSlice> {
         let facts = self.core.facts();
         let latencies = Latencies::new(&self.core).unwrap_or_default();
         let mut analyser = Analyser::new(latencies.clone());
@@ -148,9 +176,7 @@ impl Slices {
                 longest = Some((addresses, found));
             }
         }
-        let (addresses, found) = longest.ok_or_else(|| {
-            format!("no path through an iteration has at most {LONGEST} instructions")
-        })?;
+        let (addresses, found) = longest.ok_or(NoSlice::TooLong)?;
         let path = || found.path.iter().filter_map(|index| addresses.get(*index)).copied();
         let sampled = path().filter(|at| mean(*at).is_some()).map(hex).collect();
         let row = PathRow {

@@ -45,7 +45,7 @@ pub fn run(
     };
     let (difference, reason) = match difference {
         Ok(difference) => (Some(difference), None),
-        Err(why) => (None, Some(why)),
+        Err(why) => (None, Some(why.to_string())),
     };
     let compared = difference.is_some();
     let pair = BlockPair { schema: SCHEMA, a, b, difference, reason };

@@ -69,7 +69,7 @@ pub fn enter(
         let entries = match found {
             Ok(entries) => entries,
             Err(why) => {
-                row.entries_how = Some(why);
+                row.entries_how = Some(why.to_string());
                 continue;
             }
         };

@@ -8,12 +8,14 @@
 //! | `count_ask` | the command or process to count in |
 //! | `count_entries` | the order of the ways, and the report's rows |
 //! | `probed` | by probes |
+//! | `not_counted` | why a block has no entries |
 //! | `same_end` | whether a further run ended like the first |
 //! | `clock`, `plausible` | cycles of an entry, and whether they can be |
 
 mod clock;
 mod count_ask;
 mod count_entries;
+mod not_counted;
 mod plausible;
 mod probed;
 mod same_end;

@@ -2,12 +2,12 @@
 //! window of a live process.
 
 use super::count_ask::CountAsk;
+use super::not_counted::NotCounted;
 use super::same_end::cut_short;
 use pmu::perf::Signals;
-use probe::count::{Counts, FunctionCounts, Uncounted, Wanted, count, count_process};
+use probe::count::{Counts, FunctionCounts, Wanted, count, count_process};
 use profile::hot::{HotBlock, Profile};
 use report::documents::Report;
-use std::fmt::Display;
 use std::ops::Range;
 use std::time::Duration;
 use tma::error::{ErrorKind, Result};
@@ -30,7 +30,7 @@ pub(super) struct Entries {
 #[derive(Default)]
 pub(super) struct Probed {
     /// By block: its entries, or that they were not counted, and why.
-    pub blocks: Vec<std::result::Result<Entries, String>>,
+    pub blocks: Vec<std::result::Result<Entries, NotCounted>>,
     /// By block: how often the innermost loop around it was entered, and its iterations each time.
     pub loops: Vec<Option<(u64, f64)>>,
     /// The signal that interrupted it.
@@ -51,7 +51,7 @@ pub(super) fn probed(
     signals: &Signals,
 ) -> Result<Probed> {
     let mut wanted: Vec<Wanted> = Vec::new();
-    let mut of: Vec<std::result::Result<usize, String>> = Vec::new();
+    let mut of: Vec<std::result::Result<usize, NotCounted>> = Vec::new();
     for block in blocks {
         let number = function(profile, block).map(|one| {
             let known = wanted.iter().position(|w| *w == one);
@@ -63,8 +63,7 @@ pub(super) fn probed(
         of.push(number);
     }
     if wanted.is_empty() {
-        let why = |of: std::result::Result<usize, String>| of.err().unwrap_or_default();
-        let blocks = of.into_iter().map(|of| Err(not_counted(why(of)))).collect();
+        let blocks = of.into_iter().filter_map(|of| of.err().map(Err)).collect();
         return Ok(Probed { blocks, ..Probed::default() });
     }
     let is_process = matches!(ask, CountAsk::Process(_));
@@ -75,33 +74,34 @@ pub(super) fn probed(
     let counts = match counted {
         // What was measured stands.
         Err(error) if error.kind() == ErrorKind::NotPossible || is_process => {
-            let blocks = blocks.iter().map(|_| Err(not_counted(&error))).collect();
+            let blocks = blocks.iter().map(|_| Err(NotCounted::Run(error.clone()))).collect();
             return Ok(Probed { blocks, ..Probed::default() });
         }
         other => other?,
     };
     let window = is_process.then_some(counts.wall.as_secs_f64());
     let short = cut_short(report, counts.exit, counts.interrupted);
-    let entries = |(block, number): (&HotBlock, std::result::Result<usize, String>)| {
-        let function = match &counts.functions[number.map_err(not_counted)?] {
+    let entries = |(block, number): (&HotBlock, &std::result::Result<usize, NotCounted>)| {
+        let function = match &counts.functions[*number.as_ref().map_err(Clone::clone)?] {
             Ok(function) => function,
-            Err(why) if counts.unplanned => return Err(why.to_string()),
-            Err(why) => return Err(not_counted(why)),
+            Err(why) if counts.unplanned => return Err(NotCounted::Unplanned(why.clone())),
+            Err(why) => return Err(NotCounted::Probes(why.clone())),
         };
-        if let Some(why) = &short {
-            return Err(not_counted(why));
+        if let Some(why) = short {
+            return Err(NotCounted::OtherEnd(why));
         }
-        entries(function, block.start..block.end, window).map_err(not_counted)
+        entries(function, block.start..block.end, window)
     };
-    let found = blocks.iter().zip(of.clone()).map(entries).collect();
-    let mut trips = |(block, number): (&HotBlock, std::result::Result<usize, String>)| {
-        let function = counts.functions[number.ok()?].as_ref().ok().filter(|_| short.is_none())?;
+    let found = blocks.iter().zip(&of).map(entries).collect();
+    let mut trips = |(block, number): (&HotBlock, &std::result::Result<usize, NotCounted>)| {
+        let function =
+            counts.functions[*number.as_ref().ok()?].as_ref().ok().filter(|_| short.is_none())?;
         let head = profile.loop_head(block)?;
         let found = function.loops.iter().find(|l| l.head == head)?;
         let entries = found.entries.filter(|n| *n > 0)?;
         Some((entries, found.iterations? as f64 / entries as f64))
     };
-    let loops = blocks.iter().zip(of).map(&mut trips).collect();
+    let loops = blocks.iter().zip(&of).map(&mut trips).collect();
     Ok(Probed {
         blocks: found,
         loops,
@@ -110,15 +110,11 @@ pub(super) fn probed(
     })
 }
 
-/// That entries were not counted, and why.
-fn not_counted(why: impl Display) -> String {
-    format!("not counted: {why}")
-}
-
 /// The function of a block, in its file.
-fn function(profile: &mut Profile, block: &HotBlock) -> std::result::Result<Wanted, String> {
-    let (path, _) = profile.offset(block, block.start).map_err(|why| why.to_string())?;
-    let function = profile.functions.get(block.function).ok_or("it has no function")?;
+fn function(profile: &mut Profile, block: &HotBlock) -> std::result::Result<Wanted, NotCounted> {
+    let (path, _) =
+        profile.offset(block, block.start).map_err(|why| NotCounted::NoFile(why.to_string()))?;
+    let function = profile.functions.get(block.function).ok_or(NotCounted::NoFunction)?;
     Ok(Wanted { path: path.into(), range: function.start..function.end })
 }
 
@@ -127,10 +123,10 @@ fn entries(
     function: &FunctionCounts,
     block: Range<u64>,
     window: Option<f64>,
-) -> std::result::Result<Entries, String> {
+) -> std::result::Result<Entries, NotCounted> {
     let found = function.blocks.iter().find(|b| b.start == block.start);
-    let found = found.ok_or("no block begins at its address in the file")?;
-    let count = *found.count.as_ref().map_err(Uncounted::to_string)? as f64;
+    let found = found.ok_or(NotCounted::NoBlock)?;
+    let count = *found.count.as_ref().map_err(|why| NotCounted::Probes(why.clone()))? as f64;
     let by = match found.kind {
         Some(_) => "by a probe",
         None => "from probes around it",
@@ -145,7 +141,7 @@ fn entries(
         return Ok(Entries { count, error: Some(slack), how });
     };
     if count == 0.0 {
-        return Err("it was not entered in the window".to_owned());
+        return Err(NotCounted::NotEntered);
     }
     // Another second has other entries.
     let error = slack.hypot(1.0 / count.sqrt());

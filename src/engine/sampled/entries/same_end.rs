@@ -7,10 +7,10 @@ pub(super) fn cut_short(
     report: &Report,
     ended: Option<pmu::Exit>,
     interrupted: Option<i32>,
-) -> Option<String> {
+) -> Option<&'static str> {
     if interrupted.is_some() {
-        return Some("interrupted".to_owned());
+        return Some("interrupted");
     }
     let same = report.exit? == Exit::from(ended?);
-    (!same).then(|| "a further run of the command ended otherwise than the first".to_owned())
+    (!same).then_some("a further run of the command ended otherwise than the first")
 }
