@@ -1,5 +1,6 @@
 //! What can happen to the state, and what has to be done in return.
 
+use super::failure::Failure;
 use super::state::{Counts, Loads, SampleFilter, Searchable, SourceLines};
 use crate::keymap::{Command, Edit};
 use engine::estimate::Step;
@@ -58,7 +59,7 @@ pub enum BackgroundResult {
     /// Progress of the block measurement with this id: seconds, and passes.
     Progress(u64, f64, u32),
     /// The block measurement with this id has ended.
-    Measured(u64, Result<Box<bench::Measurement>, String>),
+    Measured(u64, Result<Box<bench::Measurement>, Failure>),
     /// The measured command has written this.
     Output(String),
     /// There is no PMU, so samples come first; whether the command can be estimated when it has ended.
@@ -76,11 +77,11 @@ pub enum BackgroundResult {
     /// There is no estimate, for this reason.
     NotEstimated(String),
     /// Two measurements compared; or why they are not.
-    Compared(Result<Box<Searchable<Diff>>, String>),
+    Compared(Result<Box<Searchable<Diff>>, Failure>),
     /// Callers and callees of the function of this name; or why they are not known.
-    Calls(String, Result<Box<Calls>, String>),
+    Calls(String, Result<Box<Calls>, Failure>),
     /// The file was written; or not, for this reason.
-    Saved(PathBuf, Result<(), String>),
+    Saved(PathBuf, Result<(), Failure>),
 }
 
 /// What has to be done outside the state.

@@ -9,6 +9,7 @@
 //! | `view` | state → screen; pure |
 //! | `events` | keys, signals and results in one queue |
 //! | `background` | measuring, reading and profiling |
+//! | `failure` | errors and panics in the background |
 //! | `alternate_screen` | taking the terminal and giving it back |
 //! | `output` | what the measured command writes |
 //! | `look`, `tone`, `width` | characters, colours, columns |
@@ -19,6 +20,7 @@ mod action;
 mod alternate_screen;
 mod background;
 mod events;
+mod failure;
 mod look;
 mod output;
 mod run;

@@ -1,9 +1,9 @@
 //! Blocks, measured one after the other in a thread of its own.
 
-use super::failure::{catch_panic, paragraph};
 use super::queue::Queue;
 use crate::settings::Settings;
 use crate::tui::action::BackgroundResult;
+use crate::tui::failure::{Failure, catch_panic};
 use bench::{Measurement, Options, Pmu, Progress};
 use engine::block::Measurer;
 use isa::code::Block;
@@ -29,10 +29,7 @@ pub fn serve(jobs: Receiver<Job>, options: Option<Options>, settings: Arc<Settin
             let result = catch_panic(|| {
                 let measurer = match &mut shared {
                     Some(measurer) => measurer,
-                    none => {
-                        let new = measurer(options.clone(), &settings);
-                        none.insert(new.map_err(|e| paragraph(&e))?)
-                    }
+                    none => none.insert(measurer(options.clone(), &settings)?),
                 };
                 measure(measurer, &job)
             });
@@ -49,10 +46,10 @@ pub fn serve(jobs: Receiver<Job>, options: Option<Options>, settings: Arc<Settin
 }
 
 /// Measures and explains a block.
-fn measure(measurer: &mut Measurer, job: &Job) -> Result<Box<Measurement>, String> {
-    let block = Block::decode(&job.bytes).map_err(|e| paragraph(&e))?;
+fn measure(measurer: &mut Measurer, job: &Job) -> Result<Box<Measurement>, Failure> {
+    let block = Block::decode(&job.bytes)?;
     measurer.set_progress(job.watch.clone());
-    measurer.measure(&block, false).map(Box::new).map_err(|e| paragraph(&e))
+    Ok(Box::new(measurer.measure(&block, false)?))
 }
 
 fn measurer(options: Option<Options>, settings: &Settings) -> tma::Result<Measurer> {

@@ -1,9 +1,9 @@
 //! A file: its report is sent, its samples are returned.
 
-use super::failure::paragraph;
 use super::queue::Queue;
 use crate::settings::Settings;
 use crate::tui::action::BackgroundResult;
+use crate::tui::failure::paragraph;
 use crate::tui::state::Searchable;
 use engine::estimate::replay;
 use engine::hot::recording::{self, FileKind};

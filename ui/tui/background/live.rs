@@ -1,7 +1,6 @@
 //! A live measurement, in a thread of its own.
 
 use super::estimate::{Sampled, cost_of_process};
-use super::failure::{catch_panic, paragraph};
 use super::queue::Queue;
 use super::recording::serve;
 use super::request::Request;
@@ -12,6 +11,7 @@ use crate::settings::Settings;
 use crate::subject::Samples;
 use crate::tui::action::BackgroundResult;
 use crate::tui::events::{Message, ending_signals};
+use crate::tui::failure::{Failure, catch_panic, paragraph};
 use crate::tui::state::Searchable;
 use engine::hot::recording;
 use engine::hot::temporary::Temporary;
@@ -112,7 +112,7 @@ pub fn start(
                                     BackgroundResult::Estimated(Searchable::boxed(estimate))
                                 }
                                 Ok(Err(error)) => BackgroundResult::NotEstimated(paragraph(&error)),
-                                Err(panic) => BackgroundResult::NotEstimated(panic),
+                                Err(panic) => BackgroundResult::NotEstimated(panic.to_string()),
                             });
                         }
                     }
@@ -120,7 +120,7 @@ pub fn start(
                 return status.filter(|_| !interrupted);
             }
             Ok(Err(error)) => (paragraph(&error), Some(message::status(&error))),
-            Err(panic) => (panic, None),
+            Err(panic) => (panic.to_string(), None),
         };
         queue.send(BackgroundResult::NoReport(why));
         status
@@ -129,7 +129,7 @@ pub fn start(
 }
 
 /// Runs `work`, which catches ending signals itself; a command that it starts must not inherit them blocked.
-fn interruptible<T>(works: &AtomicBool, work: impl FnOnce() -> T) -> Result<T, String> {
+fn interruptible<T>(works: &AtomicBool, work: impl FnOnce() -> T) -> Result<T, Failure> {
     works.store(true, Ordering::SeqCst);
     let _ = ending_signals().thread_unblock();
     let done = catch_panic(work);

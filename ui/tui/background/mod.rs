@@ -9,12 +9,11 @@
 //! | `estimate` | top-down of a sampled command, estimated |
 //! | `comparison` | two files compared |
 //! | `blocks` | blocks, measured one after the other |
-//! | `queue` | the way back; `request`: what the profile is asked for; `failure`: errors and panics as text |
+//! | `queue` | the way back; `request`: what the profile is asked for |
 
 mod blocks;
 mod comparison;
 mod estimate;
-mod failure;
 mod file;
 mod live;
 mod queue;

@@ -1,6 +1,5 @@
 //! The functions of a recording, and their code when it is asked for, in a thread of its own.
 
-use super::failure::{catch_panic, paragraph};
 use super::file;
 use super::queue::Queue;
 use super::request::Request;
@@ -9,6 +8,7 @@ use crate::settings::Settings;
 use crate::subject::Samples;
 use crate::tui::action::BackgroundResult;
 use crate::tui::events::Message;
+use crate::tui::failure::{Failure, catch_panic, paragraph};
 use crate::tui::state::{Counts, Loads, SampleFilter, Searchable, WITH_LINES};
 use profile::files::SearchPaths;
 use profile::hot::{Calls, Filter, Overview, Profile, overview};
@@ -37,7 +37,7 @@ pub fn serve_file(
         Ok(Ok(None)) => {}
         // A file of which nothing can be shown ends the program, as it ends `tdtool report`.
         Ok(Err(error)) => queue.message(Message::Failed(error)),
-        Err(panic) => queue.send(BackgroundResult::NoFunctions(panic)),
+        Err(panic) => queue.send(BackgroundResult::NoFunctions(panic.to_string())),
     });
 }
 
@@ -91,8 +91,8 @@ pub fn serve(recording: Arc<Stream>, samples: Samples, requests: Receiver<Reques
 fn answer(recording: &Stream, samples: &Samples, requests: &Receiver<Request>, queue: &Queue) {
     let attribute = |filter: &SampleFilter| {
         let profile = catch_panic(|| attribute(recording, filter, samples, queue));
-        let profile = profile.and_then(|read| read.map_err(|error| paragraph(&error)));
-        profile.map_err(|why| queue.send(BackgroundResult::NoFunctions(why))).ok()
+        let profile = profile.and_then(|read| read.map_err(Failure::Error));
+        profile.map_err(|why| queue.send(BackgroundResult::NoFunctions(why.to_string()))).ok()
     };
     let all = SampleFilter { threads: samples.threads.clone(), ..SampleFilter::default() };
     let mut shown = all.clone();
@@ -164,20 +164,17 @@ pub fn calls_of(
     samples: &Samples,
     chains: &mut Option<Profile>,
     name: &str,
-) -> Result<Calls, String> {
+) -> Result<Calls, Failure> {
     if chains.is_none() {
         let read = catch_panic(|| {
             let filter = Filter { chains: true, ..of_threads(filter) };
             Profile::new(recording, &filter, samples.search.clone())
         });
-        *chains = Some(read.and_then(|read| read.map_err(|error| paragraph(&error)))?);
+        *chains = Some(read.and_then(|read| read.map_err(Failure::Error))?);
     }
     match chains {
         Some(profile) if profile.has_chains() => catch_panic(|| profile.calls(name)),
-        _ => Err(
-            "The samples have no call chains; `tdtool record -g` and `perf record -g` record them."
-                .to_owned(),
-        ),
+        _ => Err(Failure::NoChains),
     }
 }
 
@@ -190,6 +187,6 @@ pub fn annotate(profile: &mut Profile, index: usize) -> BackgroundResult {
     });
     match annotated {
         Ok((annotated, lines)) => BackgroundResult::Annotated(index, Box::new(annotated), lines),
-        Err(panic) => BackgroundResult::NotAnnotated(index, panic),
+        Err(panic) => BackgroundResult::NotAnnotated(index, panic.to_string()),
     }
 }

@@ -10,6 +10,7 @@ use crate::settings::Settings;
 use crate::subject::{Samples, Subject};
 use crate::tui::action::{Action, BackgroundResult};
 use crate::tui::events::Message;
+use crate::tui::failure::Failure;
 use crate::tui::state::SampleFilter;
 use bench::Progress;
 use std::collections::HashMap;
@@ -76,7 +77,7 @@ impl Background {
     /// Reads the code of a function.
     pub fn annotate(&self, index: usize) {
         if self.functions.send(Request::Code(index)).is_err() {
-            self.queue.send(BackgroundResult::NotAnnotated(index, no_samples()));
+            self.queue.send(BackgroundResult::NotAnnotated(index, Failure::NoSamples.to_string()));
         }
     }
 
@@ -85,21 +86,21 @@ impl Background {
         if let Err(refused) = self.functions.send(Request::Calls(name))
             && let Request::Calls(name) = refused.0
         {
-            self.queue.send(BackgroundResult::Calls(name, Err(no_samples())));
+            self.queue.send(BackgroundResult::Calls(name, Err(Failure::NoSamples)));
         }
     }
 
     /// Attributes other samples to functions.
     pub fn profile(&self, filter: SampleFilter) {
         if self.functions.send(Request::Functions(filter)).is_err() {
-            self.queue.send(BackgroundResult::NoFunctions(no_samples()));
+            self.queue.send(BackgroundResult::NoFunctions(Failure::NoSamples.to_string()));
         }
     }
 
     /// Estimates top-down of the command.
     pub fn estimate(&self) {
         if !self.live.as_ref().is_some_and(Live::estimate) {
-            let why = "the samples are not available any more".to_owned();
+            let why = Failure::NoSamples.to_string();
             self.queue.send(BackgroundResult::NotEstimated(why));
         }
     }
@@ -112,8 +113,8 @@ impl Background {
             let file = File::options().write(true).create_new(true).open(&path);
             let written = file.and_then(|mut file| file.write_all(content.as_bytes()));
             let written = written.map_err(|e| match e.kind() {
-                ErrorKind::AlreadyExists => "the file exists; choose another name".to_owned(),
-                _ => e.to_string(),
+                ErrorKind::AlreadyExists => Failure::Exists,
+                _ => Failure::Unwritten(e.into()),
             });
             queue.send(BackgroundResult::Saved(path, written));
         });
@@ -124,8 +125,7 @@ impl Background {
         let watch = Progress::default();
         self.measurements.insert(id, (watch.clone(), Instant::now()));
         if self.blocks.send(Job { id, bytes, watch }).is_err() {
-            let why = "the block profiler has ended".to_owned();
-            self.queue.send(BackgroundResult::Measured(id, Err(why)));
+            self.queue.send(BackgroundResult::Measured(id, Err(Failure::NoProfiler)));
         }
     }
 
@@ -150,8 +150,4 @@ impl Background {
         }
         self.live.take().and_then(Live::end)
     }
-}
-
-fn no_samples() -> String {
-    "the samples are not available any more".to_owned()
 }

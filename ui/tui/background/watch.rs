@@ -1,11 +1,11 @@
 //! The functions of a measurement that still runs, from the part of the session that is written.
 
-use super::failure::catch_panic;
 use super::queue::Queue;
 use super::recording::{annotate, calls_of, profile_of};
 use super::request::Request;
 use crate::subject::Samples;
 use crate::tui::action::BackgroundResult;
+use crate::tui::failure::{Failure, catch_panic};
 use crate::tui::state::{SampleFilter, Searchable, WITH_LINES};
 use engine::hot::recording;
 use profile::hot::{HotFunction, Profile};
@@ -114,9 +114,8 @@ impl Watched {
     }
 
     fn calls(&self, name: String) {
-        let why = || "The samples cannot be read yet.".to_owned();
         let recording = catch_panic(|| recording::stream(&self.path, true));
-        let found = recording.and_then(|read| read.ok().flatten().ok_or_else(why));
+        let found = recording.and_then(|read| read.ok().flatten().ok_or(Failure::NotYet));
         let found = found.and_then(|recording| {
             calls_of(&recording, &self.filter, &self.samples, &mut None, &name)
         });

@@ -1,6 +1,7 @@
 //! One block, measured in isolation.
 
 use super::list::List;
+use crate::tui::failure::Failure;
 use crate::tui::tone::Tone;
 use bench::Measurement;
 use engine::block::Notes;
@@ -87,7 +88,7 @@ impl BlockScreen {
     }
 
     /// Ends the measurement with its result.
-    pub fn end(&mut self, result: Result<Box<Measurement>, String>) {
+    pub fn end(&mut self, result: Result<Box<Measurement>, Failure>) {
         self.job = match result {
             Ok(report) => {
                 if self.cached.len() >= CACHED {
@@ -96,7 +97,7 @@ impl BlockScreen {
                 self.cached.insert(self.shown.bytes.clone(), report.clone());
                 Job::Done(self.noted(report))
             }
-            Err(why) => Job::Failed(why),
+            Err(why) => Job::Failed(why.to_string()),
         };
     }
 

@@ -2,6 +2,7 @@
 
 use super::list::List;
 use super::load::Load;
+use crate::tui::failure::Failure;
 use profile::hot::{Caller, Calls as Found, SELF};
 
 /// A row.
@@ -29,13 +30,13 @@ impl Calls {
     }
 
     /// Shows what is known of the function `name`, if it is the one that is shown.
-    pub fn fill(&mut self, name: &str, found: Result<Found, String>) {
+    pub fn fill(&mut self, name: &str, found: Result<Found, Failure>) {
         if self.function() != name {
             return;
         }
         self.data = match found {
             Ok(found) => Load::Ready(found),
-            Err(why) => Load::Missing(why),
+            Err(why) => Load::Missing(why.to_string()),
         };
         let rows = self.data.ready().map_or(0, |all| all.callers.len() + all.callees.len());
         self.list = List::default();

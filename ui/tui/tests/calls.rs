@@ -4,6 +4,7 @@ use super::example::measured;
 use super::typing::{arrives, picture, types};
 use crate::keymap::Screen;
 use crate::tui::action::{Action, BackgroundResult, Effect};
+use crate::tui::failure::Failure;
 use crate::tui::state::State;
 use crate::tui::update::update;
 use profile::hot::{Caller, Calls, SELF};
@@ -25,7 +26,7 @@ fn calls() -> Calls {
     }
 }
 
-fn answered(state: &mut State, name: &str, found: Result<Box<Calls>, String>) {
+fn answered(state: &mut State, name: &str, found: Result<Box<Calls>, Failure>) {
     arrives(state, BackgroundResult::Calls(name.to_owned(), found));
 }
 
@@ -35,7 +36,7 @@ fn from_a_function_to_its_caller_and_back() {
     let asked = types(&mut state, "Enter c");
     assert_eq!(asked, [Effect::Calls("multiply".into())]);
     assert!(picture(&state).contains("reading call chains"), "{}", picture(&state));
-    answered(&mut state, "memset", Err("of another function".into()));
+    answered(&mut state, "memset", Err(Failure::NotYet));
     answered(&mut state, "multiply", Ok(Box::new(calls())));
     let screen = picture(&state);
     for text in [
@@ -69,7 +70,7 @@ fn its_own_code_is_no_function_to_follow_and_a_missing_chain_says_what_to_do() {
     assert_eq!(types(&mut state, "j j Enter"), []);
     assert!(picture(&state).contains("no function to follow"), "{}", picture(&state));
     types(&mut state, "Esc c");
-    answered(&mut state, "multiply", Err("record -g".into()));
+    answered(&mut state, "multiply", Err(Failure::NoChains));
     assert!(picture(&state).contains("record -g"), "{}", picture(&state));
 }
 

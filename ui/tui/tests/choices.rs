@@ -4,6 +4,7 @@ use super::example::{block_report, hot, measured};
 use super::typing::{arrives, picture, types};
 use crate::keymap::{Edit, Keymap};
 use crate::tui::action::{Action, BackgroundResult, Effect};
+use crate::tui::failure::Failure;
 use crate::tui::state::{Counts, Loads, SampleFilter, Searchable, State};
 use crate::tui::update::update;
 use profile::hot::Thread;
@@ -157,8 +158,7 @@ fn the_screen_is_saved_as_text_with_all_its_rows() {
     let rows = text.lines().filter(|line| line.contains(" % ") && line.contains("matmul"));
     assert_eq!(rows.count(), 3, "every row once: {text}");
     assert_eq!((state.size, state.functions.list.at), ((60, 8), 4), "nothing has moved");
-    let why = "the file exists; choose another name";
-    arrives(&mut state, BackgroundResult::Saved(path.clone(), Err(why.into())));
+    arrives(&mut state, BackgroundResult::Saved(path.clone(), Err(Failure::Exists)));
     assert!(picture(&state).contains("not saved in tdtool-functions.txt"), "{}", picture(&state));
 }
 

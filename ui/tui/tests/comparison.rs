@@ -11,6 +11,7 @@ use report::documents::diff::row::Side;
 use report::documents::diff::{Diff, DiffRow, diff};
 use report::documents::estimate::{Bottleneck, Part};
 use report::documents::{Report, Source};
+use tma::Error;
 
 /// Times of a row in A and B with an error of 10 ms each.
 fn time(name: &str, a: Option<f64>, b: Option<f64>) -> DiffRow {
@@ -146,7 +147,7 @@ fn a_filter_finds_functions_and_the_saved_document_is_that_of_diff() {
 #[test]
 fn what_has_no_functions_says_what_has() {
     for (result, wanted) in [
-        (Err("cannot read b.json".to_owned()), "cannot read b.json"),
+        (Err(Error::failed("cannot read b.json").into()), "cannot read b.json"),
         (Ok(Searchable::boxed(Diff { code: None, ..compared() })), "report --estimate"),
     ] {
         let mut state = State::new(Screen::Comparison, Look::default());

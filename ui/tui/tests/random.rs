@@ -4,6 +4,7 @@ use super::example::{annotated, block_report, hot, measured, report};
 use super::typing::picture;
 use crate::keymap::{Command, Edit};
 use crate::tui::action::{Action, BackgroundResult};
+use crate::tui::failure::Failure;
 use crate::tui::state::{Searchable, State};
 use crate::tui::update::update;
 use profile::hot::Thread;
@@ -100,7 +101,7 @@ fn result() -> impl Strategy<Value = BackgroundResult> {
         (0u64..6).prop_map(|id| BackgroundResult::Progress(id, 1.5, 7)),
         Just(BackgroundResult::NoFunctions("for some reason".into())),
         Just(BackgroundResult::Threads(vec![Thread { tid: 7, name: "worker".into(), samples: 3 }])),
-        Just(BackgroundResult::Saved("a.txt".into(), Err("the disk is full".into()))),
+        Just(BackgroundResult::Saved("a.txt".into(), Err(Failure::Exists))),
         Just(BackgroundResult::NoReport("for another reason".into())),
     ]
 }

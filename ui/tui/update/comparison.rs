@@ -1,11 +1,12 @@
 //! The screens of a comparison.
 
 use crate::keymap::Screen;
+use crate::tui::failure::Failure;
 use crate::tui::state::{Load, Searchable, State};
 use report::documents::diff::Diff;
 
 /// The comparison is here, or will not be.
-pub fn arrived(state: &mut State, result: Result<Box<Searchable<Diff>>, String>) {
+pub fn arrived(state: &mut State, result: Result<Box<Searchable<Diff>>, Failure>) {
     match result {
         Ok(diff) if diff.document.code.is_some() => state.comparison.fill(*diff),
         Ok(_) => {
@@ -13,7 +14,7 @@ pub fn arrived(state: &mut State, result: Result<Box<Searchable<Diff>>, String>)
                        estimate (`tdtool report --estimate --format json`). `tdtool diff` compares counts.";
             state.comparison.data = Load::Missing(why.to_owned());
         }
-        Err(why) => state.comparison.data = Load::Missing(why),
+        Err(why) => state.comparison.data = Load::Missing(why.to_string()),
     }
 }
 

@@ -1,0 +1,68 @@
+//! Errors and panics in the background, and what the screens say of them.
+
+use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tma::{Cause, Error};
+
+/// Why work in the background has no result.
+#[derive(Debug, Clone)]
+pub enum Failure {
+    /// It failed.
+    Error(Error),
+    /// It panicked, with this message if there was one.
+    Panic(Option<String>),
+    /// The samples cannot be read before there are more.
+    NotYet,
+    /// The samples have no call chains.
+    NoChains,
+    /// The thread that had the samples has ended.
+    NoSamples,
+    /// The same of the one that measures blocks.
+    NoProfiler,
+    /// A file of this name is there.
+    Exists,
+    /// A file cannot be written.
+    Unwritten(Cause<io::Error>),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Error(error) => f.write_str(&paragraph(error)),
+            Self::Panic(text) => {
+                write!(f, "internal error: {}", text.as_deref().unwrap_or("a panic"))
+            }
+            Self::NotYet => f.write_str("The samples cannot be read yet."),
+            Self::NoChains => f.write_str(
+                "The samples have no call chains; `tdtool record -g` and `perf record -g` record them.",
+            ),
+            Self::NoSamples => f.write_str("the samples are not available any more"),
+            Self::NoProfiler => f.write_str("the block profiler has ended"),
+            Self::Exists => f.write_str("the file exists; choose another name"),
+            Self::Unwritten(error) => error.fmt(f),
+        }
+    }
+}
+
+/// Runs `work`, and catches a panic in it.
+pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        Failure::Panic(text.or_else(|| panic.downcast_ref::<&str>().map(|t| (*t).to_owned())))
+    })
+}
+
+/// What failed, why, and what to do, in one paragraph.
+pub fn paragraph(error: &Error) -> String {
+    match error.remedy() {
+        Some(remedy) => format!("{error}. Try: {remedy}"),
+        None => error.to_string(),
+    }
+}
