@@ -1,6 +1,7 @@
 //! `tdtool count`: exact counts of chosen functions of a command or a live process, by probes.
 
 use super::global::Global;
+use super::invalid::Invalid;
 use super::output::{error_page, page, print};
 use super::progress::{self, Progress};
 use crate::message;
@@ -75,25 +76,21 @@ enum Format {
     Callgrind,
 }
 
-fn seconds(text: &str) -> std::result::Result<Duration, String> {
+fn seconds(text: &str) -> std::result::Result<Duration, Invalid> {
     let seconds = text.parse::<f64>().ok().filter(|s| *s > 0.0 && *s <= 86400.0);
-    seconds
-        .map(Duration::from_secs_f64)
-        .ok_or_else(|| "seconds are above 0 and at most 86400".to_owned())
+    seconds.map(Duration::from_secs_f64).ok_or(Invalid::Seconds)
 }
 
 /// An address in a file (p_vaddr).
-fn address(text: &str) -> std::result::Result<u64, String> {
+fn address(text: &str) -> std::result::Result<u64, Invalid> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
-    u64::from_str_radix(digits, 16).map_err(|_| "an address is like 0x4327".to_owned())
+    u64::from_str_radix(digits, 16).map_err(|_| Invalid::Address)
 }
 
 /// A share in percent, as 0 to 1.
-fn percent(text: &str) -> std::result::Result<f64, String> {
+fn percent(text: &str) -> std::result::Result<f64, Invalid> {
     let share = text.trim_end_matches('%').parse::<f64>().ok().map(|percent| percent / 100.0);
-    share
-        .filter(|s| *s > 0.0 && *s <= 1.0)
-        .ok_or_else(|| "a share is above 0 and at most 100".to_owned())
+    share.filter(|s| *s > 0.0 && *s <= 1.0).ok_or(Invalid::Percent)
 }
 
 impl CountArgs {

@@ -1,6 +1,6 @@
 //! The options of a live measurement, which `report` and `record` share.
 
-use super::quoted::quoted;
+use super::invalid::Invalid;
 use crate::settings::Settings;
 use clap::Args;
 use engine::topdown::{Ask, LiveAsk};
@@ -73,43 +73,37 @@ pub struct MeasureArgs {
     pub require_pmu: bool,
 }
 
-/// A value of `--level`; the error includes the remedy.
-fn level(text: &str) -> std::result::Result<u32, String> {
+/// A value of `--level`.
+fn level(text: &str) -> std::result::Result<u32, Invalid> {
     let number = text.parse().ok().filter(|n| (1..=9).contains(n));
-    number.ok_or_else(|| {
-        "levels are 1 to 9; `tdtool tables show` shows how deep a tree is, and without --level \
-         the deepest level that needs no multiplexing is measured"
-            .to_owned()
-    })
+    number.ok_or(Invalid::Level)
 }
 
-/// A value of `--pid`; the error includes the remedy.
-pub fn pid(text: &str) -> std::result::Result<i32, String> {
+/// A value of `--pid`.
+pub fn pid(text: &str) -> std::result::Result<i32, Invalid> {
     let number = text.parse().ok().filter(|n| *n > 0);
-    number.ok_or_else(|| {
-        format!("a process is given by its number; `pgrep {}` finds it", quoted(&[text]))
-    })
+    number.ok_or_else(|| Invalid::Process(text.to_owned()))
 }
 
 /// A value of `--tid`.
-fn tid(text: &str) -> std::result::Result<i32, String> {
+fn tid(text: &str) -> std::result::Result<i32, Invalid> {
     let number = text.parse().ok().filter(|n| *n > 0);
-    number.ok_or_else(|| "a thread is given by its number; `ps -eL` lists them".to_owned())
+    number.ok_or(Invalid::Thread)
 }
 
 /// A value of `--control`: `[fifo:]PATH[,ACK]` or `fd:N[,ACK]`, as of `perf stat`.
-fn control(text: &str) -> std::result::Result<Control, String> {
+fn control(text: &str) -> std::result::Result<Control, Invalid> {
     let (is_number, names) = match (text.strip_prefix("fd:"), text.strip_prefix("fifo:")) {
         (Some(names), _) => (true, names),
         (None, names) => (false, names.unwrap_or(text)),
     };
     let path = |name: &str| match (name, is_number) {
-        ("", _) => Err("the pipe has no name; try --control fifo:PATH[,ACK]".to_owned()),
+        ("", _) => Err(Invalid::NoPipe),
         (name, false) => Ok(PathBuf::from(name)),
         // A descriptor that we have inherited.
         (name, true) => match name.parse::<u32>() {
             Ok(number) => Ok(PathBuf::from(format!("/proc/self/fd/{number}"))),
-            Err(_) => Err(format!("`{name}` is no number of an open file; try fd:3")),
+            Err(_) => Err(Invalid::Descriptor(name.to_owned())),
         },
     };
     match names.split_once(',') {

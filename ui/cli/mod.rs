@@ -11,6 +11,7 @@
 //! | `code` | blocks and initial values named on the command line |
 //! | `present` | recordings that are not there |
 //! | `reading` | commands that read for long, and signals |
+//! | `invalid` | what is wrong with a value of an option |
 //! | `output` | standard output, files of `--output` |
 //! | `search` | where recorded programs are looked for |
 
@@ -25,6 +26,7 @@ mod diff;
 mod doctor;
 mod drill;
 mod global;
+mod invalid;
 mod loads;
 mod measure;
 mod microbench;

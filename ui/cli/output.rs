@@ -1,5 +1,6 @@
 //! Standard output, and the files of `--output`.
 
+use super::invalid::Invalid;
 use crate::terminal;
 use report::files::write_whole;
 use report::render::width::Page;
@@ -65,12 +66,12 @@ pub fn write_or_print_bytes(path: Option<&Path>, bytes: &[u8], inputs: &[PathBuf
     }
 }
 
-/// A file for a flame graph; the error includes the remedy.
-pub fn picture(text: &str) -> std::result::Result<PathBuf, String> {
+/// A file for a flame graph.
+pub fn picture(text: &str) -> std::result::Result<PathBuf, Invalid> {
     let path = PathBuf::from(text);
     let known = |e: &std::ffi::OsStr| ["svg", "html"].iter().any(|k| e.eq_ignore_ascii_case(k));
     match path.extension().is_some_and(known) {
         true => Ok(path),
-        false => Err("a flame graph is .svg or .html; try --flamegraph flame.svg".to_owned()),
+        false => Err(Invalid::Picture),
     }
 }

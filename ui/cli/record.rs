@@ -1,6 +1,7 @@
 //! `tdtool record`: counts and samples of a live measurement, in a session file.
 
 use super::global::Global;
+use super::invalid::Invalid;
 use super::measure::{MEASUREMENT, MeasureArgs, usage};
 use super::outcome::{note_blocked, note_interrupted, note_unused, status};
 use super::progress::Clock;
@@ -112,19 +113,19 @@ impl SampleArgs {
 }
 
 /// `fp`, `lbr`, `dwarf` or `dwarf,BYTES`, as perf has them.
-fn call_chains(text: &str) -> std::result::Result<CallChains, String> {
+fn call_chains(text: &str) -> std::result::Result<CallChains, Invalid> {
     let size = match text.split_once(',') {
         None if text == "fp" => return Ok(CallChains::FramePointers),
         None if text == "lbr" => return Ok(CallChains::Branches),
         None if text == "dwarf" => return Ok(CallChains::Stacks(CallChains::USUAL)),
         Some(("dwarf", size)) => size,
-        _ => return Err("call chains are fp, lbr or dwarf[,BYTES]".to_owned()),
+        _ => return Err(Invalid::CallChains),
     };
     let largest = CallChains::LARGEST;
     match size.parse::<u16>() {
         // The kernel copies whole words.
         Ok(bytes) if (8..=largest).contains(&bytes) => Ok(CallChains::Stacks(bytes & !7)),
-        _ => Err(format!("the copy of the stack has 8 to {largest} bytes")),
+        _ => Err(Invalid::Stack(largest)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The initial values that `--registers` and `--init` give.
 
 use super::read;
+use crate::cli::invalid::Invalid;
 use bench::Init;
 use engine::captured::{self, Snapshot};
 use engine::initial_values::{self, LONGEST};
@@ -20,12 +21,9 @@ pub struct Place<'a> {
 /// Initial values of a block: where, and which.
 pub type SandboxValues = Vec<(Init, u64)>;
 
-/// A value of `--init`; the remedy of an error becomes part of its message.
-pub fn parse(text: &str) -> std::result::Result<(Init, u64), String> {
-    Init::parse(text).map_err(|e| match e.remedy() {
-        Some(remedy) => format!("{e}; {remedy}"),
-        None => e.to_string(),
-    })
+/// A value of `--init`.
+pub fn parse(text: &str) -> std::result::Result<(Init, u64), Invalid> {
+    Init::parse(text).map_err(Invalid::Init)
 }
 
 /// The values of `--registers`, one set per sample of a snapshot, and their sources.

@@ -1,6 +1,7 @@
 //! The options of `tdtool report`, and the measurement they ask for.
 
 use super::code_options::CodeArgs;
+use crate::cli::invalid::Invalid;
 use crate::cli::measure::{MEASUREMENT, MeasureArgs, TARGET, usage};
 use crate::cli::quoted::quoted;
 use crate::settings::Settings;
@@ -126,18 +127,13 @@ pub enum Format {
 /// Shortest interval in milliseconds: reading the counters would dominate shorter ones.
 const SHORTEST_INTERVAL: u64 = 10;
 
-/// A value of `--interval`; the error includes the remedy.
-fn milliseconds(text: &str) -> std::result::Result<u64, String> {
-    let number: u64 = text.parse().map_err(|_| {
-        "an interval is a whole number of milliseconds; try --interval 1000".to_owned()
-    })?;
-    if number < SHORTEST_INTERVAL {
-        return Err(format!(
-            "the shortest interval is {SHORTEST_INTERVAL} ms, because reading the counters takes time; \
-             try --interval 1000"
-        ));
+/// A value of `--interval`.
+fn milliseconds(text: &str) -> std::result::Result<u64, Invalid> {
+    match text.parse() {
+        Ok(number) if number < SHORTEST_INTERVAL => Err(Invalid::Short(SHORTEST_INTERVAL)),
+        Ok(number) => Ok(number),
+        Err(_) => Err(Invalid::Interval),
     }
-    Ok(number)
 }
 
 /// Refuses two outputs of one name, and an output over the program to be run.

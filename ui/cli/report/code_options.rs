@@ -1,8 +1,8 @@
 //! The options of `tdtool report` about code: functions, blocks, callers.
 
+use crate::cli::invalid::Invalid;
 use crate::cli::measure::usage;
 use crate::cli::output::picture;
-use crate::cli::quoted::quoted;
 use crate::cli::search::SearchArgs;
 use crate::settings::Settings;
 use clap::Args;
@@ -138,22 +138,14 @@ impl CodeArgs {
     }
 }
 
-/// A value of `--functions`: how many, where `tdtool count` takes names; the error includes the remedy.
-fn functions(text: &str) -> std::result::Result<usize, String> {
-    text.parse().map_err(|_| {
-        let name = quoted(&[text]);
-        format!(
-            "a report takes how many to show; `--annotate {name}` shows one, `tdtool count --functions {name} \
-             -- COMMAND` counts it"
-        )
-    })
+/// A value of `--functions`: how many, where `tdtool count` takes names.
+fn functions(text: &str) -> std::result::Result<usize, Invalid> {
+    text.parse().map_err(|_| Invalid::Functions(text.to_owned()))
 }
 
 /// A value of `--blocks`.
-fn blocks(text: &str) -> std::result::Result<usize, String> {
-    text.parse().map_err(|_| {
-        "a report takes how many to show; `tdtool block FILE:0xADDRESS` measures one".to_owned()
-    })
+fn blocks(text: &str) -> std::result::Result<usize, Invalid> {
+    text.parse().map_err(|_| Invalid::Blocks)
 }
 
 /// `1.5..3`, `..2`, `4..` in seconds.
