@@ -2,6 +2,7 @@
 //!
 //! | module | concern |
 //! |---|---|
+//! | [`address`] | addresses in documents and texts |
 //! | [`error`] | what failed, why, and what to do |
 //! | [`quantity`] | a value with its error, or the reason it is missing |
 //! | [`formula`] | the formula language of the tables |
@@ -21,6 +22,7 @@
 //!
 //! Nothing here measures, asks a machine or prints.
 
+pub mod address;
 mod cache;
 mod core;
 pub mod counts;
@@ -40,6 +42,7 @@ pub mod tables;
 pub mod text;
 pub mod tree;
 
+pub use address::{Address, NoAddress};
 pub use cache::Cache;
 pub use core::Core;
 pub use cpu::Cpu;
