@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tma::self_test::Rules;
-use tma::{Core, Result};
+use tma::{Address, Core, Result};
 
 /// Stacks whose pages are this far apart or more are of different threads: 1 MiB; threads of glibc have
 /// stacks of 8.
@@ -88,7 +88,7 @@ pub fn enter(
     let (loads, costs) = (loads.into_inner(), Costs::of(document));
     let addresses = addresses(&recorded, wanted);
     let found = modelled(&recorded, &addresses, &calls, &rules);
-    let mut rows = by_place(&document.branches, |row| (&row.module, &row.address));
+    let mut rows = by_place(&document.branches, |row| (&row.module, row.address));
     for (number, observed) in recorded.observed.iter().enumerate() {
         let (name, of) = functions[observed.function];
         let at = observed.wish.at;
@@ -103,7 +103,7 @@ pub fn enter(
             _ => "not executed while branches were recorded".to_owned(),
         });
         let is_entry = observed.wish.what == What::Entered;
-        let address = format!("{:#x}", if is_entry { of.range.start } else { at });
+        let address = Address(if is_entry { of.range.start } else { at });
         let place = (of.path.display().to_string(), address);
         let row = match rows.get(&place) {
             Some(row) if !is_entry => *row,
@@ -112,7 +112,7 @@ pub fn enter(
                 document.branches.push(BranchRow {
                     module: place.0.clone(),
                     function: name.to_owned(),
-                    address: place.1.clone(),
+                    address: place.1,
                     executions: runs,
                     kind: if is_entry { BranchKind::Return } else { BranchKind::Indirect },
                     ..BranchRow::default()
@@ -162,9 +162,8 @@ fn rare(document: &Count, share: f64) -> BTreeMap<PathBuf, BTreeSet<u64>> {
     let mut all: BTreeMap<PathBuf, BTreeSet<u64>> = BTreeMap::new();
     for row in &document.branches {
         let (Some(taken), Some(not)) = (row.taken, row.not_taken) else { continue };
-        let address = u64::from_str_radix(row.address.trim_start_matches("0x"), 16);
-        if let (true, Ok(at)) = ((taken.min(not) as f64) <= share * (taken + not) as f64, address) {
-            all.entry(PathBuf::from(&row.module)).or_default().insert(at);
+        if (taken.min(not) as f64) <= share * (taken + not) as f64 {
+            all.entry(PathBuf::from(&row.module)).or_default().insert(row.address.0);
         }
     }
     all
@@ -195,10 +194,9 @@ type Blocks = Vec<(u64, u64, u64)>;
 /// The blocks of each module, in order.
 fn executions(document: &Count) -> BTreeMap<String, Blocks> {
     let mut all: BTreeMap<String, Blocks> = BTreeMap::new();
-    let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap_or(0);
     for block in &document.blocks {
         let of = all.entry(block.module.clone()).or_default();
-        of.push((number(&block.start), number(&block.end), block.count));
+        of.push((block.start.0, block.end.0, block.count));
     }
     all.values_mut().for_each(|blocks| blocks.sort_unstable());
     all

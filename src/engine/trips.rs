@@ -117,11 +117,11 @@ pub fn enter(
     }
     // The entries are of another window.
     let is_window = document.process.is_some();
-    let rows = by_place(&document.loops, |row| (&row.module, &row.head));
+    let rows = by_place(&document.loops, |row| (&row.module, row.head));
     for (number, found) in trips.into_iter().enumerate() {
         let module = wanted[number].path.display().to_string();
         for (head, found) in of(number).heads.iter().zip(found) {
-            let row = rows.get(&(module.clone(), format!("{head:#x}")));
+            let row = rows.get(&(module.clone(), (*head).into()));
             let row = row.map(|row| &mut document.loops[*row]);
             let seen = found.whole.number() + found.truncated;
             // More than there were: the way through the function was not understood.

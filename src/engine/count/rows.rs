@@ -6,21 +6,18 @@ use probe::plan::Kind;
 use report::documents::count::{
     BlockRow, BranchKind, BranchRow, Count, EdgeRow, How, LoopRow, ProbeKind, Refused, Trips,
 };
+use tma::Address;
 
 /// Fewest entries of a loop, in a window of a live process, for which the mean of its trips is given: an execution of
 /// each thread is cut at the beginning and at the end, up to one in a hundred of these.
 const LEAST_IN_WINDOW: u64 = 200;
-
-fn hex(address: u64) -> String {
-    format!("{address:#x}")
-}
 
 /// A function or block without a count.
 pub(super) fn refused(of: &Chosen, start: u64, why: &Uncounted) -> Refused {
     Refused {
         module: of.wanted.path.display().to_string(),
         function: of.name.clone(),
-        start: hex(start),
+        start: Address(start),
         reason: why.to_string(),
     }
 }
@@ -54,8 +51,8 @@ pub(super) fn enter(
         document.blocks.push(BlockRow {
             module: module.clone(),
             function: of.name.clone(),
-            start: hex(block.start),
-            end: hex(block.end),
+            start: Address(block.start),
+            end: Address(block.end),
             instructions: block.instructions,
             count,
             how: if probe.is_some() { How::Placed } else { How::Derived },
@@ -68,8 +65,8 @@ pub(super) fn enter(
     }
     document.edges.extend(found.edges.iter().map(|edge| EdgeRow {
         module: module.clone(),
-        from: hex(edge.from),
-        to: hex(edge.to),
+        from: Address(edge.from),
+        to: Address(edge.to),
         count: edge.count,
     }));
     let executions = |at: u64| {
@@ -79,7 +76,7 @@ pub(super) fn enter(
     document.branches.extend(found.branches.iter().map(|branch| BranchRow {
         module: module.clone(),
         function: of.name.clone(),
-        address: hex(branch.address),
+        address: Address(branch.address),
         executions: executions(branch.address),
         taken: branch.taken,
         not_taken: branch.not_taken,
@@ -99,7 +96,7 @@ pub(super) fn enter(
         LoopRow {
             module: module.clone(),
             function: of.name.clone(),
-            head: hex(one.head),
+            head: Address(one.head),
             entries: one.entries,
             iterations: one.iterations,
             reason: reason.or_else(|| no_mean(one, mean, window)),

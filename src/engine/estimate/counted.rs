@@ -4,11 +4,6 @@ use super::reasons::Uncounted;
 use report::documents::count::{BranchKind, BranchRow, Count, LoadRow};
 use std::collections::{BTreeMap, HashMap};
 
-/// An address of a document.
-fn address(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
-}
-
 /// The rows of a document of counts.
 #[derive(Default)]
 pub(super) struct Counted<'a> {
@@ -26,36 +21,25 @@ impl<'a> Counted<'a> {
     pub fn new(count: &'a Count) -> Self {
         let mut found = Self::default();
         for row in &count.blocks {
-            if let (Some(start), Some(end)) = (address(&row.start), address(&row.end)) {
-                found.blocks.entry(&row.module).or_default().insert(start, (end, row.count));
-            }
+            let of = found.blocks.entry(&row.module).or_default();
+            of.insert(row.start.0, (row.end.0, row.count));
         }
         for row in &count.edges {
-            if let (Some(from), Some(to), Some(count)) =
-                (address(&row.from), address(&row.to), row.count)
-            {
-                found.edges.insert((&row.module, from, to), count);
+            if let Some(count) = row.count {
+                found.edges.insert((&row.module, row.from.0, row.to.0), count);
             }
         }
         for row in count.branches.iter().filter(|row| row.kind != BranchKind::Return) {
-            if let Some(at) = address(&row.address) {
-                found.branches.entry(&row.module).or_default().insert(at, row);
-            }
+            found.branches.entry(&row.module).or_default().insert(row.address.0, row);
         }
         for row in &count.loads {
-            if let Some(at) = address(&row.address) {
-                found.loads.entry(&row.module).or_default().insert(at, row);
-            }
+            found.loads.entry(&row.module).or_default().insert(row.address.0, row);
         }
         for row in &count.stores {
-            if let Some(at) = address(&row.address) {
-                found.stores.entry(&row.module).or_default().insert(at, row);
-            }
+            found.stores.entry(&row.module).or_default().insert(row.address.0, row);
         }
         for row in &count.refused {
-            if let Some(at) = address(&row.start) {
-                found.refused.insert((&row.module, at), &row.reason);
-            }
+            found.refused.insert((&row.module, row.start.0), &row.reason);
         }
         found
     }

@@ -8,7 +8,7 @@ use pmu::perf::Signals;
 use report::documents::Purpose;
 use report::documents::count::{BlockRow, Count};
 use report::documents::estimate::Run;
-use tma::Result;
+use tma::{Address, Result};
 
 /// Mispredictions of a branch that goes one way less often than this would not matter, while its records take time.
 const RAREST: f64 = 1e-3;
@@ -145,8 +145,8 @@ impl Further {
 /// Whether two runs entered all blocks equally often.
 fn same(one: &Count, other: &Count) -> bool {
     let sorted = |count: &Count| {
-        let row = |row: &BlockRow| (row.module.clone(), row.start.clone(), row.count);
-        let mut rows: Vec<(String, String, u64)> = count.blocks.iter().map(row).collect();
+        let row = |row: &BlockRow| (row.module.clone(), row.start, row.count);
+        let mut rows: Vec<(String, Address, u64)> = count.blocks.iter().map(row).collect();
         rows.sort();
         rows
     };

@@ -207,7 +207,7 @@ mod tests {
         let all = Accesses { stores: vec![&store], ..Accesses::default() };
         let found = of(&all, &count(), 3.0, true).unwrap();
         assert!((found.at_most.value - 360_000.0).abs() < 1e-6, "{found:?}");
-        assert_eq!(named(&all, &count()).unwrap(), "`` at : stride 64, a stream of stores");
+        assert_eq!(named(&all, &count()).unwrap(), "`` at 0x0: stride 64, a stream of stores");
     }
 
     /// By hand: 1,000 × (0.25 × 3 ns + 0.5 × 100 ns) at 3 GHz.

@@ -108,7 +108,7 @@ impl Listing<'_> {
     fn numbers(&self, row: &mut Row, own: &Range<u64>, is_loop: bool) {
         let head = row.head.as_deref().map_or(Some(own.start), address);
         let of_row = |l: &&report::documents::count::LoopRow| {
-            l.module == row.module && address(&l.head) == head
+            l.module == row.module && Some(l.head.0) == head
         };
         if is_loop {
             let counted = self.context.count.loops.iter().find(of_row);

@@ -9,8 +9,8 @@ use tma::{Error, Result};
 /// Shorter names are replaced where they are all of a text only.
 const SHORTEST: usize = 4;
 
-/// Members whose texts are fixed words, whatever a program and its functions are called.
-const WORDS: [&str; 13] = [
+/// Members whose texts are fixed words or addresses, whatever a program and its functions are called.
+const WORDS: [&str; 21] = [
     "schema",
     "tool",
     "kind",
@@ -24,6 +24,14 @@ const WORDS: [&str; 13] = [
     "probe",
     "level",
     "rule",
+    "address",
+    "start",
+    "end",
+    "head",
+    "from",
+    "to",
+    "of",
+    "block",
 ];
 
 /// Names and their placeholders.
@@ -164,6 +172,7 @@ mod tests {
         BlockRow, BranchRow, Count, Level, LevelShare, LoadRow, LoopRow, Modelled, PredictedTarget,
     };
     use report::documents::evidence::{Code, HotCode, Line};
+    use tma::Address;
     use tma::self_test::Rule;
 
     #[test]
@@ -201,13 +210,14 @@ mod tests {
         let mut of = Evidence { schema: "tdtool.evidence/1".to_owned(), ..Evidence::default() };
         let named = |name: &str| HotCode { name: name.to_owned(), ..HotCode::default() };
         of.samples.functions =
-            ["count", "core", "samples", "name", "cpu-clock"].map(named).to_vec();
+            ["count", "core", "samples", "name", "cpu-clock", "x1140"].map(named).to_vec();
         let level = LevelShare { level: Level::Memory, ..LevelShare::default() };
         of.count = Count {
             blocks: vec![BlockRow { function: "derived".to_owned(), ..BlockRow::default() }],
             loops: vec![LoopRow { function: "last".to_owned(), ..LoopRow::default() }],
             branches: vec![BranchRow {
                 function: "modelled".to_owned(),
+                address: Address(0x1140),
                 mispredicted: Some(Modelled::default()),
                 ..BranchRow::default()
             }],
@@ -227,8 +237,9 @@ mod tests {
         let bare = redacted(&of).unwrap();
         assert_eq!((&*bare.schema, &*bare.samples.event), ("tdtool.evidence/1", "cpu-clock"));
         let row = &bare.count.loads[0];
-        assert_eq!((&*row.function, row.levels[0].level), ("function-9", Level::Memory));
+        assert_eq!((&*row.function, row.levels[0].level), ("function-10", Level::Memory));
         let names: Vec<&str> = bare.samples.functions.iter().map(|one| &*one.name).collect();
-        assert_eq!(names, ["function-1", "function-2", "function-3", "function-4", "function-5"]);
+        assert_eq!(names, [1, 2, 3, 4, 5, 6].map(|number| format!("function-{number}")));
+        assert_eq!(bare.count.branches[0].address, Address(0x1140));
     }
 }

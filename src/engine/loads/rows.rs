@@ -12,6 +12,7 @@ use report::documents::count::{
 };
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use tma::Address;
 
 /// Nanoseconds that no load from memory takes: an interrupt or a page fault came between.
 const MOST: f64 = 5_000.0;
@@ -34,7 +35,7 @@ pub(super) fn rows(
         let mut row = LoadRow {
             module: wanted.path.display().to_string(),
             function: name.to_owned(),
-            address: hex(site.load.at),
+            address: Address(site.load.at),
             instruction: site.text.clone(),
             field: fields(&mut programs, &wanted.path, site.load.at),
             executions: Some(site.executions),
@@ -67,10 +68,6 @@ fn fields<'a>(
     program.at(address).map(|field| field.text)
 }
 
-fn hex(address: u64) -> String {
-    format!("{address:#x}")
-}
-
 fn class(all: &[Site], found: &Classified) -> LoadClass {
     let class = words(all, &found.class);
     LoadClass {
@@ -85,7 +82,7 @@ fn class(all: &[Site], found: &Classified) -> LoadClass {
 
 fn words(all: &[Site], class: &Class) -> LoadClass {
     let kind = || LoadClass { kind: class.kind(), ..LoadClass::default() };
-    let at = |of: usize| all.get(of).map(|site| hex(site.load.at));
+    let at = |of: usize| all.get(of).map(|site| Address(site.load.at));
     match class {
         Class::Constant | Class::UnknownStride | Class::Complex { .. } | Class::Irregular => kind(),
         Class::Stride(stride) => LoadClass { stride: Some(*stride), ..kind() },

@@ -1,7 +1,6 @@
 //! Counts and samples of a command → what bounds a loop whose misses are prefetched.
 
 use super::candidates::Candidate;
-use super::path::address;
 use super::rows::Host;
 use loads::latency::Level;
 use loads::prefetch::{Advice, Misses, Pace, Probed, Site, Taken};
@@ -29,7 +28,7 @@ pub(super) fn bounds(counts: &Count, one: &Candidate, probed: &Probed, host: &Ho
     let levels = one.access.iter().flat_map(|access| &access.levels);
     let loops = levels.zip(&one.loops).map(|(level, ranges)| {
         let head = |own: &&report::documents::count::LoopRow| {
-            own.module == *module && address(&own.head) == Some(level.head)
+            own.module == *module && own.head.0 == level.head
         };
         let iterations = counts.loops.iter().find(head).and_then(|own| own.iterations);
         (iterations.filter(|n| *n > 0).map(|n| n as f64), ranges)
@@ -52,9 +51,7 @@ fn misses(
     (code, iterations): (&[Range<u64>], f64),
     level: Option<Level>,
 ) -> (Misses, Option<String>) {
-    let is_inside = |row: &&LoadRow| {
-        row.module == module && address(&row.address).is_some_and(|at| inside(code, at))
-    };
+    let is_inside = |row: &&LoadRow| row.module == module && inside(code, row.address.0);
     let (mut sum, mut unknown) = (0.0, Vec::new());
     for row in counts.loads.iter().filter(is_inside) {
         let why = match (row.executions, row.levels.is_empty()) {
@@ -93,9 +90,8 @@ fn taken(
         EventKind::Cycles | EventKind::SomeCycles => 1.0,
         EventKind::Other => return None,
     };
-    let own = counts.blocks.iter().filter(|block| {
-        block.module == module && address(&block.start).is_some_and(|at| inside(code, at))
-    });
+    let own = counts.blocks.iter();
+    let own = own.filter(|block| block.module == module && inside(code, block.start.0));
     let samples = own.map(|block| block.samples).sum::<Option<u64>>()?;
     Some(Taken { cycles: samples as f64 * hot.period? * unit / iterations, samples })
 }
@@ -140,11 +136,11 @@ mod tests {
     use super::*;
     use report::documents::count::LevelShare;
 
-    fn load(at: &str, executions: Option<u64>, dram: Option<f64>) -> LoadRow {
+    fn load(at: u64, executions: Option<u64>, dram: Option<f64>) -> LoadRow {
         let level = |share| LevelShare { level: Level::Memory, share, ..LevelShare::default() };
         LoadRow {
             module: "/a".to_owned(),
-            address: at.to_owned(),
+            address: at.into(),
             executions,
             levels: dram.into_iter().map(level).collect(),
             reasons: vec!["latency: it is atomic".to_owned()],
@@ -155,7 +151,7 @@ mod tests {
     /// What was not counted or not timed is not 0 misses.
     #[test]
     fn misses_of_loads_that_are_not_known_are_a_bound() {
-        let known = load("0x10", Some(1000), Some(0.5));
+        let known = load(0x10, Some(1000), Some(0.5));
         let with = |more: &[LoadRow]| {
             let loads = [std::slice::from_ref(&known), more].concat();
             let counts = Count { loads, ..Count::default() };
@@ -167,12 +163,12 @@ mod tests {
             )
         };
         assert_eq!(with(&[]), (Misses { at_least: 0.5, is_bound: false }, None));
-        let outside = load("0x50", None, None);
+        let outside = load(0x50, None, None);
         assert_eq!(with(&[outside]).1, None);
         let bound = Misses { at_least: 0.5, is_bound: true };
-        let uncounted = with(&[load("0x18", None, Some(0.9))]);
+        let uncounted = with(&[load(0x18, None, Some(0.9))]);
         assert_eq!(uncounted, (bound, Some("of 0x18 (it was not counted)".to_owned())));
-        let untimed = with(&[load("0x20", Some(1000), None), load("0x28", Some(3), None)]);
+        let untimed = with(&[load(0x20, Some(1000), None), load(0x28, Some(3), None)]);
         assert_eq!(untimed.1.as_deref(), Some("of 0x20 (latency: it is atomic)"));
     }
 }

@@ -79,10 +79,5 @@ fn path(flow: &Flow, own: &Loop, taken: &HashMap<(u64, u64), u64>) -> Result<Vec
 /// How often each edge of a module was taken.
 fn edges(counts: &Count, module: &str) -> HashMap<(u64, u64), u64> {
     let own = counts.edges.iter().filter(|edge| edge.module == module);
-    own.filter_map(|edge| Some(((address(&edge.from)?, address(&edge.to)?), edge.count?))).collect()
-}
-
-/// An address of a document.
-pub(super) fn address(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+    own.filter_map(|edge| Some(((edge.from.0, edge.to.0), edge.count?))).collect()
 }

@@ -5,7 +5,7 @@ use super::candidates::{Candidate, candidate};
 use super::in_flight::HostMisses;
 use super::no_cycles::NoCycles;
 use super::pace::{self, bounds};
-use super::path::{address, most_frequent};
+use super::path::most_frequent;
 use super::rows::{Host, Measure, add_access, add_advice, add_trips, identified, sort};
 use crate::recorded_loads::code::Code;
 use crate::recorded_loads::event_of::hex;
@@ -62,11 +62,8 @@ pub fn prefetch_by_probes(
     rows.truncate(MOST);
     let mut known = HashMap::new();
     for row in rows {
-        let Some(at) = address(&row.address) else { continue };
-        let one = candidate(
-            ((row.module.clone(), ids.get(&row.module).cloned().flatten()), at),
-            &mut code,
-        );
+        let key = (row.module.clone(), ids.get(&row.module).cloned().flatten());
+        let one = candidate((key, row.address.0), &mut code);
         let mut cycles = |one: &Candidate| -> std::result::Result<Measured, NoCycles> {
             let body = most_frequent(&mut code, counts, one)?;
             let place = (row.module.clone(), body.start);
@@ -145,8 +142,7 @@ fn modules(counts: &Count) -> Vec<Module> {
 fn loops(counts: &Count, module: &str, one: &Candidate) -> Vec<Option<Timed>> {
     let levels = one.access.as_ref().map(|access| &access.levels[..]).unwrap_or_default();
     let counted = |head: u64| {
-        let head = hex(head);
-        counts.loops.iter().find(|row| row.head == head && row.module == module).map(timed)
+        counts.loops.iter().find(|row| row.head.0 == head && row.module == module).map(timed)
     };
     levels.iter().map(|level| counted(level.head)).collect()
 }

@@ -156,12 +156,8 @@ fn samples(recorded: &Recorded) -> Samples<'_> {
 }
 
 fn row(place: Place, of: &Chosen, recorded: &Recorded, samples: &Samples<'_>) -> ValueRow {
-    let mut row = ValueRow {
-        block: format!("{:#x}", place.1),
-        of: of.of,
-        entries: of.entries,
-        ..ValueRow::default()
-    };
+    let mut row =
+        ValueRow { block: place.1.into(), of: of.of, entries: of.entries, ..ValueRow::default() };
     let Some(found) = &of.found else {
         row.reason = Some("its function could not be read".to_owned());
         return row;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
+use tma::Address;
 use tma::error::{Error, Result};
 
 pub use ::loads::class::Kind;
@@ -130,12 +131,12 @@ impl Count {
 /// The index of each row by its module and address; the first where several have the same.
 pub fn by_place<'r, T>(
     rows: &'r [T],
-    place: impl Fn(&'r T) -> (&'r String, &'r String),
-) -> HashMap<(String, String), usize> {
+    place: impl Fn(&'r T) -> (&'r str, Address),
+) -> HashMap<(String, Address), usize> {
     let mut found = HashMap::with_capacity(rows.len());
     for (number, row) in rows.iter().enumerate() {
         let (module, address) = place(row);
-        found.entry((module.clone(), address.clone())).or_insert(number);
+        found.entry((module.to_owned(), address)).or_insert(number);
     }
     found
 }
@@ -186,10 +187,10 @@ pub struct BlockRow {
     pub module: String,
     /// Name of its function.
     pub function: String,
-    /// First address, `0x…`.
-    pub start: String,
-    /// Address after its last instruction, `0x…`.
-    pub end: String,
+    /// First address.
+    pub start: Address,
+    /// Address after its last instruction.
+    pub end: Address,
     /// Number of its instructions.
     pub instructions: usize,
     /// How often it was entered.
@@ -209,9 +210,9 @@ pub struct EdgeRow {
     /// Path of the file.
     pub module: String,
     /// First address of the block that is left.
-    pub from: String,
+    pub from: Address,
     /// First address of the block that is entered.
-    pub to: String,
+    pub to: Address,
     /// How often; absent where it does not follow from the blocks.
     pub count: Option<u64>,
 }
@@ -224,7 +225,7 @@ pub struct Refused {
     /// Name of the function.
     pub function: String,
     /// First address.
-    pub start: String,
+    pub start: Address,
     /// Why.
     pub reason: String,
 }

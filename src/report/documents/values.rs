@@ -1,6 +1,7 @@
 //! What registers hold at the entries of blocks, in [`super::count::Count`].
 
 use serde::{Deserialize, Serialize};
+use tma::Address;
 
 /// Which kind of block registers are recorded at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,8 +42,8 @@ pub struct ValueRow {
     pub module: String,
     /// Name of the function.
     pub function: String,
-    /// First address of the block, `0x…`.
-    pub block: String,
+    /// First address of the block.
+    pub block: Address,
     /// Which kind of block it is.
     pub of: ValuesAt,
     /// How often it was entered in the counted run; absent where that is not known.

@@ -74,7 +74,7 @@ fn refused(document: &Count, page: Page, out: &mut String) {
         let cells =
             [(Worth::All, format!("{:>14}", "?")), (Worth::Little, format!("  {:<8}", "none"))];
         let (name, why) = (demangle_short(&row.function), format!(": {}", row.reason));
-        page.row(out, &cells, Subject { place: &row.start, name: &name, after: &why });
+        page.row(out, &cells, Subject { place: &row.start.to_string(), name: &name, after: &why });
     }
     if rows.len() > MOST_REFUSED {
         let _ =
@@ -168,7 +168,7 @@ fn loops(document: &Count, page: Page, out: &mut String) {
         let trips = most_frequent(&one.trips);
         let why = one.reason.as_ref().map_or(String::new(), |why| format!(": {why}"));
         let (name, after) = (demangle_short(&one.function), format!("{trips}{why}"));
-        let subject = Subject { place: &one.head, name: &name, after: &after };
+        let subject = Subject { place: &one.head.to_string(), name: &name, after: &after };
         page.row(out, &cells(&iterations, &entries, &mean), subject);
     }
     if more > 0 {
@@ -229,7 +229,7 @@ pub fn callgrind(document: &Count) -> String {
         let (object, name) = (block.module.clone(), block.function.clone());
         let id = FunctionId { object, file: None, name };
         let costs = vec![instructions(block), block.count];
-        let line = LineCosts { file: None, position: block.start.clone(), costs };
+        let line = LineCosts { file: None, position: block.start.to_string(), costs };
         match functions.last_mut().filter(|last| last.id == id) {
             Some(last) => last.lines.push(line),
             None => functions.push(FunctionCosts { id, lines: vec![line], calls: Vec::new() }),

@@ -54,7 +54,7 @@ pub(super) fn loads(document: &Count, page: Page, out: &mut String) {
         let mark = if load.extents.is_some() { " *" } else { "" };
         let after = format!(": {}{field}{mark}", load.instruction);
         let name = name(load);
-        let subject = Subject { place: &load.address, name: &name, after: &after };
+        let subject = Subject { place: &load.address.to_string(), name: &name, after: &after };
         let rest = [&*mean, &*most, &*class];
         page.row(out, &cells(&executions, &|level| share(load, level), rest), subject);
         // What is the same of several rows is said once.
@@ -126,7 +126,7 @@ fn stores(document: &Count, page: Page, out: &mut String) {
         let class = store.class.as_ref().map_or("?".to_owned(), LoadClass::words);
         let after = format!(": {}", store.instruction);
         let name = name(store);
-        let subject = Subject { place: &store.address, name: &name, after: &after };
+        let subject = Subject { place: &store.address.to_string(), name: &name, after: &after };
         page.row(out, &cells(&executions, &class), subject);
     }
     out.push('\n');
@@ -163,9 +163,9 @@ mod tests {
     #[test]
     fn names_are_those_of_a_report_and_what_rows_share_is_said_once() {
         let long = format!("_ZN{}3runEv", "9very_long".repeat(9));
-        let load = |function: &str, address: &str, site| LoadRow {
+        let load = |function: &str, address: u64, site| LoadRow {
             function: function.to_owned(),
-            address: address.to_owned(),
+            address: address.into(),
             instruction: "mov rax,[rcx]".to_owned(),
             memory: Some(LoadMemory {
                 sites: vec![AllocatedAt { sites: vec![site], share: 1.0 }],
@@ -180,11 +180,11 @@ mod tests {
         };
         let document = Count {
             loads: vec![
-                load("_ZNK2ns3EngIlE3sumEv", "0x10", 0),
-                load("_ZNK2ns3EngIlE3sumEv", "0x18", 0),
-                load(&long, "0x20", 1),
+                load("_ZNK2ns3EngIlE3sumEv", 0x10, 0),
+                load("_ZNK2ns3EngIlE3sumEv", 0x18, 0),
+                load(&long, 0x20, 1),
             ],
-            stores: vec![load("_RNvC4main4work", "0x30", 0)],
+            stores: vec![load("_RNvC4main4work", 0x30, 0)],
             allocation_sites: vec![site("build"), site("grow")],
             ..Count::default()
         };

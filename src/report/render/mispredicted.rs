@@ -31,7 +31,7 @@ pub(super) fn branches(document: &Count, page: Page, verbose: bool, out: &mut St
     }
     let value = |row: &BranchRow| row.mispredicted.as_ref().map_or(0.0, |m| m.value);
     rows.sort_by(|a, b| value(b).total_cmp(&value(a)).then(a.address.cmp(&b.address)));
-    unknown.sort_by_key(|row| (Reverse(row.executions), &row.address));
+    unknown.sort_by_key(|row| (Reverse(row.executions), row.address));
     out.push('\n');
     let head = Subject { after: "branch", ..Subject::default() };
     page.row(out, &cells("mispredicted", "95 %", "cycles", "executions"), head);
@@ -81,5 +81,5 @@ fn executions(row: &BranchRow) -> String {
 fn branch(row: &BranchRow, page: Page, cells: &[Cell], note: &str, out: &mut String) {
     let mark = if row.extents.is_some() { " *" } else { "" };
     let (name, after) = (demangle_short(&row.function), format!(", {}{mark}{note}", row.kind));
-    page.row(out, cells, Subject { place: &row.address, name: &name, after: &after });
+    page.row(out, cells, Subject { place: &row.address.to_string(), name: &name, after: &after });
 }

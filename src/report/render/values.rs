@@ -31,7 +31,7 @@ pub(super) fn values(document: &Count, page: Page, out: &mut String) {
         let entries = row.entries.map_or("?".to_owned(), |n| n.to_string());
         let mark = if row.extents.is_some() { " *" } else { "" };
         let (name, after) = (demangle_short(&row.function), format!("{}{mark}", what(row)));
-        let subject = Subject { place: &row.block, name: &name, after: &after };
+        let subject = Subject { place: &row.block.to_string(), name: &name, after: &after };
         page.row(out, &cells(&entries, &row.sampled.to_string()), subject);
         for register in &row.registers {
             let _ = writeln!(out, "{:>indent$}  {:<4}  {}", "", register.register, words(register));

@@ -109,23 +109,23 @@ impl Counts {
         let mut all = Self { source, command, ..Self::default() };
         for row in &document.blocks {
             let module = all.modules.entry(name(&row.module)).or_default();
-            module.blocks.insert(address(&row.start), row.count);
+            module.blocks.insert(row.start.0, row.count);
         }
         for row in &document.edges {
             let module = all.modules.entry(name(&row.module)).or_default();
             if let Some(count) = row.count {
-                module.edges.insert((address(&row.from), address(&row.to)), count);
+                module.edges.insert((row.from.0, row.to.0), count);
             }
         }
         for row in &document.loops {
             let module = all.modules.entry(name(&row.module)).or_default();
             if let (Some(entries), Some(mean)) = (row.entries, row.trips.mean) {
-                module.loops.insert(address(&row.head), (entries, mean));
+                module.loops.insert(row.head.0, (entries, mean));
             }
         }
         for row in &document.loads {
             let module = all.modules.entry(name(&row.module)).or_default();
-            module.loads.insert(address(&row.address), load(document, row));
+            module.loads.insert(row.address.0, load(document, row));
         }
         all
     }

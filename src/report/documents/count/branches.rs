@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use tma::Address;
 use tma::self_test::{Below, Rule};
 
 /// A loop.
@@ -12,7 +13,7 @@ pub struct LoopRow {
     /// Name of its function.
     pub function: String,
     /// First address of its first block.
-    pub head: String,
+    pub head: Address,
     /// How often it was entered from outside.
     pub entries: Option<u64>,
     /// How often its first block was entered.
@@ -79,7 +80,7 @@ pub struct BranchRow {
     #[serde(default)]
     pub function: String,
     /// Its address.
-    pub address: String,
+    pub address: Address,
     /// How often it was executed, where its block has a count.
     #[serde(default)]
     pub executions: Option<u64>,

@@ -3,6 +3,7 @@
 use loads::class::Kind;
 use loads::latency::Level;
 use serde::{Deserialize, Serialize};
+use tma::Address;
 
 /// A load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -12,7 +13,7 @@ pub struct LoadRow {
     /// Name of its function.
     pub function: String,
     /// Its address.
-    pub address: String,
+    pub address: Address,
     /// The instruction, in Intel syntax.
     pub instruction: String,
     /// Its operand in the source (`node->next`), by DWARF.
@@ -66,7 +67,7 @@ pub struct AllocationSite {
     /// Name of its function.
     pub function: String,
     /// The address after the call.
-    pub address: String,
+    pub address: Address,
     /// The same from the start of the function.
     pub offset: u64,
     /// Source file of the call, by DWARF.
@@ -97,7 +98,7 @@ pub struct LoadClass {
     /// The distance of most addresses to those before them, in bytes.
     pub stride: Option<i64>,
     /// Address of the load whose value it uses: the chase, or what loads the index.
-    pub of: Option<String>,
+    pub of: Option<Address>,
     /// What that value is multiplied by.
     pub scale: Option<i64>,
     /// What is added to it; absent where that is a base address.
@@ -191,7 +192,7 @@ impl LoadClass {
 }
 
 fn words(class: &LoadClass) -> String {
-    let of = class.of.as_deref().unwrap_or("?");
+    let of = class.of.map_or_else(|| "?".to_owned(), |of| of.to_string());
     let (scale, offset) = (class.scale.unwrap_or(1), class.offset.unwrap_or(0));
     match class.kind {
         Kind::Constant => "constant".to_owned(),

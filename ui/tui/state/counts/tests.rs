@@ -7,6 +7,7 @@ use report::documents::count::{
     AllocatedAt, AllocationSite, BlockRow, EdgeRow, Kind, Level, LevelShare, LoadLatency,
     LoadMemory, LoopRow, Trips,
 };
+use tma::Address;
 
 fn words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
@@ -15,24 +16,24 @@ fn words(text: &str) -> Vec<String> {
 #[test]
 fn a_block_has_its_counts_also_if_it_was_counted_in_parts() {
     let module = "/usr/bin/matmul".to_owned();
-    let block = |start: &str, count| BlockRow {
+    let block = |start, count| BlockRow {
         module: module.clone(),
-        start: start.to_owned(),
+        start: Address(start),
         count,
         ..BlockRow::default()
     };
-    let edge = |to: &str, count| EdgeRow {
+    let edge = |to, count| EdgeRow {
         module: module.clone(),
-        from: "0x14".to_owned(),
-        to: to.to_owned(),
+        from: Address(0x14),
+        to: Address(to),
         count: Some(count),
     };
     let document = Count {
-        blocks: vec![block("0x10", 400), block("0x14", 400)],
-        edges: vec![edge("0x10", 300), edge("0x20", 100)],
+        blocks: vec![block(0x10, 400), block(0x14, 400)],
+        edges: vec![edge(0x10, 300), edge(0x20, 100)],
         loops: vec![LoopRow {
             module: module.clone(),
-            head: "0x10".to_owned(),
+            head: Address(0x10),
             entries: Some(100),
             trips: Trips { mean: Some(4.0), ..Trips::default() },
             ..LoopRow::default()
@@ -99,7 +100,7 @@ fn a_counted_load_has_its_allocation_site() {
     let document = Count {
         loads: vec![LoadRow {
             module: "/usr/bin/matmul".into(),
-            address: "0x14".into(),
+            address: Address(0x14),
             field: Some("e->next".into()),
             executions: Some(4096),
             class: Some(LoadClass {
