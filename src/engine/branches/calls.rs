@@ -2,6 +2,7 @@
 
 use report::documents::branches::{BranchKind, CallRow, EdgeRow, IndirectRow, TargetRow};
 use std::collections::BTreeMap;
+use tma::Address;
 
 /// Calls and jumps from one function into another; returns are the same edges backwards.
 pub fn calls(edges: &[EdgeRow]) -> Vec<CallRow> {
@@ -32,16 +33,16 @@ pub fn calls(edges: &[EdgeRow]) -> Vec<CallRow> {
 
 /// Indirect jumps and calls with their targets.
 pub fn indirect(edges: &[EdgeRow]) -> Vec<IndirectRow> {
-    let mut sums: BTreeMap<(&str, &str), IndirectRow> = BTreeMap::new();
+    let mut sums: BTreeMap<(&str, Address), IndirectRow> = BTreeMap::new();
     for edge in edges {
-        let (Some(from), Some(kind)) = (&edge.from, edge.kind) else { continue };
+        let (Some(from), Some(kind)) = (edge.from, edge.kind) else { continue };
         if !kind.is_indirect() {
             continue;
         }
         let row = sums.entry((&edge.module, from)).or_insert_with(|| IndirectRow {
             event: edge.event,
             module: edge.module.clone(),
-            from: from.clone(),
+            from,
             function: edge.from_function.clone(),
             kind,
             hard: edge.hard,
@@ -54,7 +55,7 @@ pub fn indirect(edges: &[EdgeRow]) -> Vec<IndirectRow> {
         }
         row.targets.push(TargetRow {
             module: edge.to_module.clone(),
-            to: edge.to.clone(),
+            to: edge.to,
             function: edge.to_function.clone(),
             count: edge.count,
             share: 0.0,

@@ -16,6 +16,7 @@ use report::documents::branches::{
     ModuleEntries, ModuleRow, RangeRow,
 };
 use std::collections::BTreeMap;
+use tma::Address;
 
 /// Adds the rows of an event: its file, name and number over all files.
 pub fn add(
@@ -44,8 +45,8 @@ pub fn add(
     document.ranges.extend(ranges.into_iter().map(|(range, sum)| RangeRow {
         event: number,
         module: module(&found, range.module),
-        first: hex(range.first),
-        last: hex(range.last),
+        first: Address(range.first),
+        last: Address(range.last),
         count: sum.count,
         cycles_mean: sum.cycles.mean(),
         cycles_median: sum.cycles.median(),
@@ -56,8 +57,8 @@ pub fn add(
         event: number,
         module: module(&found, block.module),
         function: block.function.clone(),
-        start: hex(block.start),
-        end: hex(block.end),
+        start: Address(block.start),
+        end: Address(block.end),
         count: block.count,
         timed: block.cycles.number(),
         cycles_mean: block.cycles.mean(),
@@ -71,7 +72,7 @@ pub fn add(
     document.instructions.extend(instructions.into_iter().map(|(place, samples)| InstructionRow {
         event: number,
         module: module(&found, place.module),
-        address: hex(place.address),
+        address: Address(place.address),
         function: found.places.function(place).map(|function| function.short),
         samples,
     }));
@@ -168,10 +169,6 @@ fn add_modules(document: &mut Branches, found: &Analysis, search: &SearchPaths) 
     }
 }
 
-fn hex(address: u64) -> String {
-    format!("{address:#x}")
-}
-
 fn module(found: &Analysis, number: usize) -> String {
     found.places.module(number).map(|m| m.path.clone()).unwrap_or_default()
 }
@@ -190,8 +187,8 @@ fn edge_row(
     Some(EdgeRow {
         event,
         module: module(found, own),
-        from: edge.from.map(|place| hex(place.address)),
-        to: edge.to.map(|place| hex(place.address)),
+        from: edge.from.map(|place| Address(place.address)),
+        to: edge.to.map(|place| Address(place.address)),
         to_module: other.map(|number| module(found, number)),
         from_function,
         to_function,
@@ -229,9 +226,9 @@ fn loop_row(found: &mut Analysis, event: usize, (shape, sum): &(LoopShape, LoopS
         event,
         module: module(found, shape.module),
         function: found.places.function(head).map(|function| function.short),
-        head: hex(shape.head),
-        back: hex(shape.back),
-        target: hex(shape.target),
+        head: Address(shape.head),
+        back: Address(shape.back),
+        target: Address(shape.target),
         unknown: shape.body.is_empty().then(|| "the loop is entered in several places".to_owned()),
         taken: sum.taken,
         trips: recorded_trips::row(sum, &found.sums),

@@ -2,6 +2,7 @@
 
 pub use branches::stacks::Skipped;
 use serde::{Deserialize, Serialize};
+use tma::Address;
 
 /// Schema of the document.
 pub const SCHEMA: &str = "tdtool.branches/1";
@@ -126,9 +127,9 @@ pub struct EdgeRow {
     /// Module of the branch; of its target where that of the branch is not known.
     pub module: String,
     /// The branch; absent outside all known mappings.
-    pub from: Option<String>,
+    pub from: Option<Address>,
     /// Its target.
-    pub to: Option<String>,
+    pub to: Option<Address>,
     /// Module of the target, where it is another.
     pub to_module: Option<String>,
     /// Function of the branch.
@@ -167,9 +168,9 @@ pub struct RangeRow {
     /// Its module.
     pub module: String,
     /// First address.
-    pub first: String,
+    pub first: Address,
     /// Address of the branch that ends it.
-    pub last: String,
+    pub last: Address,
     /// How often it was executed.
     pub count: u64,
     /// Cycles of one execution: mean.
@@ -188,9 +189,9 @@ pub struct BlockRow {
     /// Its function.
     pub function: String,
     /// First address.
-    pub start: String,
+    pub start: Address,
     /// Address after its last instruction.
-    pub end: String,
+    pub end: Address,
     /// How often it was entered in the recorded ranges.
     pub count: u64,
     /// Executions with a time of their own: ranges that are this block and nothing else.
@@ -211,7 +212,7 @@ pub struct InstructionRow {
     /// Its module.
     pub module: String,
     /// Its address.
-    pub address: String,
+    pub address: Address,
     /// Its function, if known.
     pub function: Option<String>,
     /// Samples.
@@ -228,12 +229,11 @@ pub struct LoopRow {
     /// Its function, if known.
     pub function: Option<String>,
     /// First address of its first block.
-    pub head: String,
+    pub head: Address,
     /// The branch back to it, or to code that goes straight on into it.
-    pub back: String,
+    pub back: Address,
     /// Where that branch goes: the head, or code of the loop that goes straight on into the head.
-    #[serde(default)]
-    pub target: String,
+    pub target: Address,
     /// Why its trips and iterations are not known, if the code tells.
     #[serde(default)]
     pub unknown: Option<String>,
@@ -309,7 +309,7 @@ pub struct IndirectRow {
     /// Its module.
     pub module: String,
     /// Its address.
-    pub from: String,
+    pub from: Address,
     /// Its function, if known.
     pub function: Option<String>,
     /// `indirect jump` or `indirect call`.
@@ -334,7 +334,7 @@ pub struct TargetRow {
     /// Its module, where it is another than the branch's.
     pub module: Option<String>,
     /// Its address; absent outside all known mappings.
-    pub to: Option<String>,
+    pub to: Option<Address>,
     /// Its function, if known.
     pub function: Option<String>,
     /// How often.

@@ -80,10 +80,6 @@ fn name(path: &str) -> String {
     path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-fn address(text: &str) -> u64 {
-    u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap_or(0)
-}
-
 /// `4,096 executions, mean 9.1 ns, e->next, 97 % malloc in build, list.c:14, L1 90 %, DRAM 10 %, pointer chase`: what it
 /// reads comes before the levels, which are cut first where the row ends.
 fn load(document: &Count, row: &LoadRow) -> String {
@@ -156,15 +152,15 @@ impl Counts {
         let mut all = Self { source, is_recorded: true, ..Self::default() };
         for row in document.blocks.iter().filter(|row| row.event == event.event) {
             let module = all.modules.entry(name(&row.module)).or_default();
-            module.blocks.insert(address(&row.start), row.count);
-            module.ends.insert(address(&row.start), address(&row.end));
-            module.cycles.extend(row.cycles_mean.map(|mean| (address(&row.start), mean)));
+            module.blocks.insert(row.start.0, row.count);
+            module.ends.insert(row.start.0, row.end.0);
+            module.cycles.extend(row.cycles_mean.map(|mean| (row.start.0, mean)));
         }
         for row in document.edges.iter().filter(|row| row.event == event.event) {
-            let (Some(from), Some(to)) = (&row.from, &row.to) else { continue };
+            let (Some(from), Some(to)) = (row.from, row.to) else { continue };
             let Some(module) = all.modules.get_mut(&name(&row.module)) else { continue };
-            let Some(start) = module.block_at(address(from)) else { continue };
-            let taken = module.edges.entry((start, address(to))).or_default();
+            let Some(start) = module.block_at(from.0) else { continue };
+            let taken = module.edges.entry((start, to.0)).or_default();
             *taken = taken.saturating_add(row.count);
             if let Some(count) = row.mispredicted {
                 let own = module.mispredicted.entry(start).or_default();
@@ -175,7 +171,7 @@ impl Counts {
         }
         for row in document.loops.iter().filter(|row| row.event == event.event) {
             let Some(module) = all.modules.get_mut(&name(&row.module)) else { continue };
-            let head = address(&row.head);
+            let head = row.head.0;
             // Of several branches back the most frequent one, which comes first, shows most.
             if let Some(mean) = row.trips.mean.filter(|_| row.trips.mean_at_least.is_none()) {
                 module.loops.entry(head).or_insert((row.trips.whole, mean));

@@ -17,24 +17,18 @@ struct Counted {
     returned_to: BTreeSet<u64>,
 }
 
-fn plain(address: &str) -> Option<u64> {
-    u64::from_str_radix(address.trim_start_matches("0x"), 16).ok()
-}
-
 fn counted(document: &Branches, module: &str) -> Counted {
     let mut all = Counted::default();
     for r in document.ranges.iter().filter(|r| r.module == module) {
-        let Some(key) = plain(&r.first).zip(plain(&r.last)) else { continue };
-        let sum = all.ranges.entry(key).or_default();
+        let sum = all.ranges.entry((r.first.0, r.last.0)).or_default();
         *sum = sum.saturating_add(r.count);
     }
     for i in document.instructions.iter().filter(|i| i.module == module) {
-        let Some(key) = plain(&i.address) else { continue };
-        let sum = all.instructions.entry(key).or_default();
+        let sum = all.instructions.entry(i.address.0).or_default();
         *sum = sum.saturating_add(i.samples);
     }
     for e in &document.edges {
-        let to = e.to.as_deref().and_then(plain);
+        let to = e.to.map(|to| to.0);
         let ends_here = e.to_module.as_ref().unwrap_or(&e.module) == module;
         if let Some(to) = to.filter(|_| ends_here) {
             let is_return =
@@ -48,7 +42,7 @@ fn counted(document: &Branches, module: &str) -> Counted {
         if e.module != module || e.to_module.is_some() {
             continue;
         }
-        let Some(key) = e.from.as_deref().and_then(plain).zip(to) else { continue };
+        let Some(key) = e.from.map(|from| from.0).zip(to) else { continue };
         let sum = all.edges.entry(key).or_default();
         *sum = (sum.0.saturating_add(e.count), sum.1.saturating_add(e.mispredicted.unwrap_or(0)));
     }

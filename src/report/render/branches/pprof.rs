@@ -72,19 +72,17 @@ fn sample(out: &mut Message, location: u64, values: impl Iterator<Item = u64>) {
 }
 
 fn places<'a>(document: &'a Branches, event: &EventRow) -> BTreeMap<(&'a str, u64), Place<'a>> {
-    let plain = |address: &str| u64::from_str_radix(address.trim_start_matches("0x"), 16).ok();
     let mut places: BTreeMap<(&str, u64), Place> = BTreeMap::new();
     for edge in document.edges.iter().filter(|edge| edge.event == event.event) {
-        let Some(at) = edge.from.as_deref().and_then(plain) else { continue };
-        let place = places.entry((&edge.module, at)).or_default();
+        let Some(from) = edge.from else { continue };
+        let place = places.entry((&edge.module, from.0)).or_default();
         place.function = edge.from_function.as_deref();
         place.taken = place.taken.saturating_add(edge.count);
         let wrong = edge.mispredicted.unwrap_or(0);
         place.mispredicted = place.mispredicted.saturating_add(wrong);
     }
     for row in document.instructions.iter().filter(|row| row.event == event.event) {
-        let Some(at) = plain(&row.address) else { continue };
-        let place = places.entry((&row.module, at)).or_default();
+        let place = places.entry((&row.module, row.address.0)).or_default();
         place.function = place.function.or(row.function.as_deref());
         place.samples = place.samples.saturating_add(row.samples);
     }

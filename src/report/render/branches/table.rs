@@ -21,8 +21,8 @@ pub fn csv(document: &Branches) -> String {
     document.edges.iter().for_each(|edge| add(Cells::edge(edge)));
     for r in &document.ranges {
         add(Cells {
-            from: r.first.clone(),
-            to: r.last.clone(),
+            from: r.first.to_string(),
+            to: r.last.to_string(),
             count: r.count.to_string(),
             cycles: [r.cycles_mean, r.cycles_median],
             ..Cells::of("range", r.event, &r.module)
@@ -30,8 +30,8 @@ pub fn csv(document: &Branches) -> String {
     }
     for b in &document.blocks {
         add(Cells {
-            from: b.start.clone(),
-            to: b.end.clone(),
+            from: b.start.to_string(),
+            to: b.end.to_string(),
             count: b.count.to_string(),
             cycles: [b.cycles_mean, b.cycles_median],
             name: b.function.clone(),
@@ -42,7 +42,7 @@ pub fn csv(document: &Branches) -> String {
     }
     for i in &document.instructions {
         add(Cells {
-            from: i.address.clone(),
+            from: i.address.to_string(),
             count: i.samples.to_string(),
             name: i.function.clone().unwrap_or_default(),
             ..Cells::of("instruction", i.event, &i.module)
@@ -97,7 +97,7 @@ fn events(event: &EventRow, add: &mut impl FnMut(Cells)) {
 /// An indirect branch, and a row for each of its targets.
 fn indirect(one: &IndirectRow, add: &mut impl FnMut(Cells)) {
     add(Cells {
-        from: one.from.clone(),
+        from: one.from.to_string(),
         count: one.count.to_string(),
         mispredicted: text(one.mispredicted),
         name: one.function.clone().unwrap_or_default(),
@@ -108,8 +108,8 @@ fn indirect(one: &IndirectRow, add: &mut impl FnMut(Cells)) {
     });
     for target in &one.targets {
         add(Cells {
-            from: one.from.clone(),
-            to: target.to.clone().unwrap_or_default(),
+            from: one.from.to_string(),
+            to: text(target.to),
             count: target.count.to_string(),
             mispredicted: text(target.mispredicted),
             name: one.function.clone().unwrap_or_default(),
@@ -158,8 +158,8 @@ impl Cells {
 
     fn edge(e: &EdgeRow) -> Self {
         Self {
-            from: e.from.clone().unwrap_or_default(),
-            to: e.to.clone().unwrap_or_default(),
+            from: text(e.from),
+            to: text(e.to),
             count: e.count.to_string(),
             mispredicted: text(e.mispredicted),
             cycles: [e.cycles_mean, e.cycles_median],
@@ -178,8 +178,8 @@ impl Cells {
     fn of_loop(l: &LoopRow) -> Self {
         let (trips, own) = (&l.trips, &l.iterations);
         Self {
-            from: l.back.clone(),
-            to: l.head.clone(),
+            from: l.back.to_string(),
+            to: l.head.to_string(),
             count: l.taken.to_string(),
             cycles: [own.mean, own.median],
             name: l.function.clone().unwrap_or_default(),
@@ -196,7 +196,7 @@ impl Cells {
             timed: own.count.to_string(),
             modes: own.modes.iter().map(u64::to_string).collect::<Vec<_>>().join(" "),
             histogram: pairs(&own.histogram),
-            target: l.target.clone(),
+            target: l.target.to_string(),
             unknown: l.unknown.clone().unwrap_or_default(),
             ..Self::of("loop", l.event, &l.module)
         }
@@ -214,8 +214,8 @@ impl Cells {
     }
 }
 
-fn text(value: Option<u64>) -> String {
-    value.map(|n| n.to_string()).unwrap_or_default()
+fn text(value: Option<impl ToString>) -> String {
+    value.map(|one| one.to_string()).unwrap_or_default()
 }
 
 /// `80:469 230:243`.

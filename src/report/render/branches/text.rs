@@ -3,6 +3,7 @@
 use crate::documents::branches::{Branches, EdgeRow, EventRow, TripsRow};
 use crate::render::width::{Cell, Page, Subject, Worth};
 use std::fmt::Write as _;
+use tma::Address;
 
 /// Hard branches are shown however rare they are, but not more than these.
 const MOST_HARD: usize = 50;
@@ -112,9 +113,14 @@ fn cycles(value: Option<f64>) -> String {
 /// Columns of a name on a page that has not room for two.
 const ONE_OF_TWO: usize = 20;
 
+/// An address, if it is in a known mapping.
+fn or_outside(of: Option<Address>) -> String {
+    of.map_or_else(|| "outside".to_owned(), |address| address.to_string())
+}
+
 /// Where an edge leads to, and its kind.
 fn edge_end(edge: &EdgeRow, page: Page) -> String {
-    let to = edge.to.as_deref().unwrap_or("outside");
+    let to = or_outside(edge.to);
     let name = edge.to_function.as_ref().filter(|name| Some(*name) != edge.from_function.as_ref());
     let cut = |name: &String| match page.is_below(120) {
         true => page.cut(name, ONE_OF_TWO),
@@ -162,7 +168,7 @@ fn edge_row(edge: &EdgeRow, page: Page, out: &mut String) {
         &wrong(edge.mispredicted, edge.marked, edge.hard),
         &cycles(edge.cycles_median),
     );
-    let place = edge.from.as_deref().unwrap_or("outside");
+    let place = &or_outside(edge.from);
     let name = edge.from_function.as_deref().unwrap_or_default();
     page.row(out, &cells, Subject { place, name, after: &edge_end(edge, page) });
 }
@@ -286,10 +292,10 @@ fn indirect(document: &Branches, event: &EventRow, (most, page): (usize, Page), 
         let function = branch.function.as_deref().unwrap_or_default();
         let wrongly = wrong(branch.mispredicted, branch.marked, branch.hard);
         let after = format!("  {}", branch.kind.word());
-        let subject = Subject { place: &branch.from, name: function, after: &after };
+        let subject = Subject { place: &branch.from.to_string(), name: function, after: &after };
         page.row(out, &cells(&branch.count.to_string(), &wrongly), subject);
         for target in branch.targets.iter().take(most) {
-            let to = target.to.as_deref().unwrap_or("outside");
+            let to = or_outside(target.to);
             let wrongly = wrong(target.mispredicted, target.marked, false);
             let place = format!("  {:5.1} % → {to}", 100.0 * target.share);
             let name = target.function.as_deref().unwrap_or_default();

@@ -55,21 +55,20 @@ fn a_block_has_its_counts_also_if_it_was_counted_in_parts() {
 
 #[test]
 fn recorded_branches_give_shares_of_edges_cycles_and_mispredictions() {
-    let text = |address: &str| Some(address.to_owned());
     let document = Branches {
         events: vec![branches::EventRow { name: "cycles".into(), ..Default::default() }],
         blocks: vec![branches::BlockRow {
             module: "/a/matmul".into(),
-            start: "0x10".into(),
-            end: "0x18".into(),
+            start: Address(0x10),
+            end: Address(0x18),
             count: 400,
             cycles_mean: Some(2.5),
             ..Default::default()
         }],
         edges: vec![branches::EdgeRow {
             module: "/a/matmul".into(),
-            from: text("0x16"),
-            to: text("0x10"),
+            from: Some(Address(0x16)),
+            to: Some(Address(0x10)),
             count: 300,
             marked: 300,
             mispredicted: Some(30),
@@ -77,7 +76,7 @@ fn recorded_branches_give_shares_of_edges_cycles_and_mispredictions() {
         }],
         loops: vec![branches::LoopRow {
             module: "/a/matmul".into(),
-            head: "0x10".into(),
+            head: Address(0x10),
             trips: branches::TripsRow { at_least: Some(31), ..Default::default() },
             ..Default::default()
         }],
