@@ -12,6 +12,8 @@
 /// Words as a shell takes them.
 pub use tma::shell::quoted as command;
 
+use tma::Address;
+
 /// A share with its error: `23.4 % ±1.2`, `23.4 %`, or `not measured`.
 pub fn share(value: Option<f64>, error: Option<f64>) -> String {
     match (value, error) {
@@ -35,6 +37,11 @@ pub fn percent_bounds(low: f64, high: f64) -> (String, String) {
 pub fn at_most_points(bound: f64) -> String {
     let tenths = (1000.0 * bound - 1e-6).ceil().max(1.0);
     format!("{:.1}", tenths / 10.0)
+}
+
+/// Addresses with spaces between them.
+pub fn joined<'a>(addresses: impl IntoIterator<Item = &'a Address>) -> String {
+    addresses.into_iter().map(Address::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// A plain number with three significant digits, thousands grouped by their SI prefix.

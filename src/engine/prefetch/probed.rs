@@ -8,7 +8,6 @@ use super::pace::{self, bounds};
 use super::path::most_frequent;
 use super::rows::{Host, Measure, add_access, add_advice, add_trips, identified, sort};
 use crate::recorded_loads::code::Code;
-use crate::recorded_loads::event_of::hex;
 use crate::recorded_loads::executed::key;
 use loads::latency::Level;
 use loads::prefetch::{Measured, Probed, Request, Served, Timed, TripCount, Trips, advise};
@@ -114,7 +113,7 @@ fn advised(
     };
     add_access(&mut own, one);
     own.inner = one.access.as_ref().and_then(|access| access.innermost()).map(|level| {
-        let mut own = LoopRow { head: hex(level.head), ..LoopRow::default() };
+        let mut own = LoopRow { head: level.head.into(), ..LoopRow::default() };
         add_trips(&mut own, advice.trips);
         own.runs_on = advice.runs_on.and_then(TripCount::least);
         own

@@ -4,7 +4,7 @@ use super::candidates::Candidate;
 use super::evidence::{Evidence, Loads, Loop};
 use super::in_flight::HostMisses;
 use super::no_cycles::NoCycles;
-use crate::recorded_loads::event_of::{hex, levels};
+use crate::recorded_loads::event_of::levels;
 use loads::access::Level;
 use loads::class::{Ahead, Class};
 use loads::prefetch::{
@@ -15,6 +15,7 @@ use report::documents::prefetch::{
     AdviceRow, Evidence as EvidenceRow, LoopRow, ModeRow, SourceRow,
 };
 use std::collections::HashMap;
+use tma::Address;
 
 /// Measures an iteration of a loop without misses, from its code: cycles, or why not.
 pub type Measure<'a> = &'a mut dyn FnMut(&[u8]) -> Result<Cycles, NoCycles>;
@@ -145,7 +146,7 @@ pub(super) fn identified(one: &Candidate) -> AdviceRow {
     AdviceRow {
         module: module.0.clone(),
         build_id: module.1.as_ref().map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
-        load: hex(*address),
+        load: Address(*address),
         function: one.function.clone(),
         file: one.line.file.clone(),
         line: one.line.line,
@@ -220,13 +221,13 @@ pub(super) fn add_access(row: &mut AdviceRow, one: &Candidate) {
     }
 }
 
-fn slice(level: &Level) -> Vec<String> {
-    level.slice.iter().map(|at| hex(*at)).collect()
+fn slice(level: &Level) -> Vec<Address> {
+    level.slice.iter().copied().map(Address).collect()
 }
 
 fn loop_row(one: &Candidate, own: Option<&Loop>, advice: &Advice) -> Option<LoopRow> {
     let level = one.access.as_ref()?.innermost()?;
-    let mut row = LoopRow { head: hex(level.head), ..LoopRow::default() };
+    let mut row = LoopRow { head: Address(level.head), ..LoopRow::default() };
     let Some(own) = own else { return Some(row) };
     row.event = Some(own.event);
     add_trips(&mut row, advice.trips);
@@ -283,7 +284,7 @@ pub(super) fn add_advice(row: &mut AdviceRow, one: &Candidate, advice: Advice) {
         row.site = level.map(|(site, _)| site);
         let of_site = levels.get(level.map_or(0, |(_, n)| n));
         row.slice = of_site.map(slice).unwrap_or_default();
-        row.site_loop = of_site.filter(|_| level.is_some()).map(|level| hex(level.head));
+        row.site_loop = of_site.filter(|_| level.is_some()).map(|level| Address(level.head));
         let is_copied = |level: &&Level| level.class.ahead() == Ahead::ByCopy;
         row.copied = of_site.filter(is_copied).map(|level| level.slice.len() as u64);
         row.ahead = of_site.map(|level| level.class.ahead()).filter(|ahead| *ahead != Ahead::No);

@@ -1,7 +1,6 @@
 //! Misses of the instruction cache with branch stacks → missed lines and prefetch sites.
 
 use super::code::Code;
-use super::event_of::hex;
 use branches::stacks::{Before, CodeMisses, MissedLine, windows};
 use profile::address_space::{AddressSpaces, ModuleAddress};
 use profile::files::SearchPaths;
@@ -9,7 +8,7 @@ use profile::hot::origin;
 use profile::recording::Stream;
 use profile::symbols::Symbols;
 use report::documents::loads::{CodeMissRow, SiteRow};
-use tma::Result;
+use tma::{Address, Result};
 
 /// Sites listed of a line.
 const MOST_SITES: usize = 3;
@@ -48,7 +47,7 @@ pub(super) fn rows(
             event: first + number,
             name: events[number].name.clone(),
             module: code.path(line.module),
-            address: hex(line.address),
+            address: Address(line.address),
             function: code.function(*line).map(|function| function.short),
             samples: missed.samples,
             share: missed.samples as f64 / found.samples.max(1) as f64,
@@ -68,7 +67,7 @@ fn sites(missed: &MissedLine, all: &CodeMisses, code: &mut Code) -> Vec<SiteRow>
     sites.truncate(MOST_SITES);
     let row = |(place, before): (&ModuleAddress, &Before)| SiteRow {
         module: code.path(place.module),
-        address: hex(place.address),
+        address: Address(place.address),
         function: code.function(*place).map(|function| function.short),
         coverage: coverage(before),
         distance: before.cycles as f64 / before.misses.max(1) as f64,

@@ -3,7 +3,7 @@
 use super::access::Site;
 use super::code::Code;
 use super::event::Sampled;
-use super::event_of::{Of, hex};
+use super::event_of::Of;
 use super::executed::Executed;
 use super::gather::Gathered;
 use super::patterns::{Patterns, patterns, regularity};
@@ -12,6 +12,7 @@ use loads::class::Class;
 use loads::recorded::{Critical, Judgement, Operation, Regularity, Sum, judge};
 use profile::address_space::ModuleAddress;
 use report::documents::loads::{CriticalRow, ParallelOf, ShareOf};
+use tma::Address;
 
 /// The critical loads of an event, those with most misses first.
 pub(super) fn critical_rows(
@@ -72,7 +73,7 @@ fn row(
     (verdict != Critical::No).then(|| CriticalRow {
         event: of.number,
         module: module.path,
-        address: hex(place.address),
+        address: Address(place.address),
         function: gathered.code.function(place).map(|function| function.short),
         executed: share,
         executed_of: of_what,
@@ -82,8 +83,8 @@ fn row(
             && misses.is_some_and(|share| share < 1.0)
             && Sampled::of(of.event).counts_some(),
         class: level.map(|level| level.class.kind()),
-        loop_head: level.map(|level| hex(level.head)),
-        slice: level.map(|level| level.slice.iter().map(|address| hex(*address)).collect()),
+        loop_head: level.map(|level| Address(level.head)),
+        slice: level.map(|level| level.slice.iter().copied().map(Address).collect()),
         parallel,
         parallel_of: parallel
             .map(|_| if recorded.is_some() { ParallelOf::Recorded } else { ParallelOf::Cycles }),

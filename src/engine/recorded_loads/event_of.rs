@@ -14,10 +14,6 @@ pub(crate) struct Of<'a> {
     pub sums: &'a EventSums,
 }
 
-pub(crate) fn hex(address: u64) -> String {
-    format!("{address:#x}")
-}
-
 pub(crate) fn levels(sum: &Sum) -> LevelsRow {
     LevelsRow {
         lfb: sum.level(Level::Lfb),

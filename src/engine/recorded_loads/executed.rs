@@ -128,7 +128,7 @@ impl Executed {
                     .module(place.module)
                     .map(|m| m.path.clone())
                     .unwrap_or_default(),
-                address: format!("{:#x}", place.address),
+                address: place.address.into(),
                 function: found.places.function(place).map(|function| function.short),
                 taken: branch.marked,
                 mispredicted: branch.mispredicted,

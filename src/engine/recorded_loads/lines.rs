@@ -2,7 +2,6 @@
 
 use super::access::Site;
 use super::code::{Code, memory};
-use super::event_of::hex;
 use super::fields::field;
 use super::gather::{Gathered, LineFound};
 use super::variables::name_of;
@@ -10,6 +9,7 @@ use iced_x86::InstructionInfoFactory;
 use loads::recorded::{Accesses, Actor, Line};
 use report::documents::loads::{LineAccessRow, LineRow};
 use std::collections::HashMap;
+use tma::Address;
 
 /// The lines of a recording, those found modified in another core's cache most often first.
 pub(super) fn line_rows(gathered: &mut Gathered, recording: usize) -> Vec<LineRow> {
@@ -74,7 +74,7 @@ fn line_row(
     });
     LineRow {
         recording,
-        address: hex(line.address()),
+        address: Address(line.address()),
         process: line.process,
         sharing: found.shared.sharing(),
         variables,
@@ -119,7 +119,7 @@ fn access_row(
         latency_mean: (timed > 0).then(|| cycles as f64 / timed as f64),
         field: member,
         module: place.map(|place| code.path(place.module)).unwrap_or_default(),
-        address: hex(site.address()),
+        address: Address(site.address()),
         function: place.and_then(|place| code.function(place)).map(|function| function.short),
         file: line.file,
         line: line.line,

@@ -3,7 +3,7 @@
 use super::access::Site;
 use super::code::Code;
 use super::event::Sampled;
-use super::event_of::{Of, hex, levels};
+use super::event_of::{Of, levels};
 use super::executed::Executed;
 use super::fields::{Field, field};
 use super::gather::Gathered;
@@ -16,6 +16,7 @@ use profile::address_space::ModuleAddress;
 use profile::symbols::Untyped;
 use report::documents::loads::{BlockOf, EventRow, LoadRow, LoopOf, Shares, VariableOf};
 use std::collections::HashMap;
+use tma::Address;
 
 /// Variables listed of a load.
 const MOST_VARIABLES: usize = 4;
@@ -74,7 +75,7 @@ pub(crate) fn access_rows(
         let quantile = |part| sum.latencies.quantile(part);
         let mut row = LoadRow {
             event: of.number,
-            address: hex(site.address()),
+            address: Address(site.address()),
             share: share(sum, total),
             samples: sum.samples,
             levels: levels(sum),
@@ -168,13 +169,13 @@ fn add_code(row: &mut LoadRow, place: ModuleAddress, code: &mut Code, executed: 
     let Some(flow) = code.flow(place) else { return };
     let block = flow.block_at(place.address).and_then(|number| flow.blocks.get(number));
     let Some(block) = block else { return };
-    row.block = Some(BlockOf { start: hex(block.start), end: hex(block.end) });
+    row.block = Some(BlockOf { start: Address(block.start), end: Address(block.end) });
     let mut next = block.innermost;
     while let Some(own) = next.and_then(|number| flow.loops.get(number)) {
         if let Some(head) = flow.blocks.get(own.head) {
             let trips = executed.trips_of(&module, head.start);
             row.loops.push(LoopOf {
-                head: hex(head.start),
+                head: Address(head.start),
                 trips: trips.and_then(|trips| trips.mean),
                 trips_at_least: trips.and_then(|trips| trips.at_least),
                 ..LoopOf::default()
@@ -187,7 +188,7 @@ fn add_code(row: &mut LoadRow, place: ModuleAddress, code: &mut Code, executed: 
 /// Adds how its addresses are made.
 fn add_pattern(row: &mut LoadRow, access: &Access) {
     for level in &access.levels {
-        let head = hex(level.head);
+        let head = Address(level.head);
         if let Some(own) = row.loops.iter_mut().find(|own| own.head == head) {
             own.class = Some(level.class.kind());
             own.pattern = Some(words(level));
@@ -196,5 +197,5 @@ fn add_pattern(row: &mut LoadRow, access: &Access) {
     let Some(level) = access.innermost() else { return };
     row.class = Some(level.class.kind());
     row.pattern = Some(words(level));
-    row.slice = Some(level.slice.iter().map(|address| hex(*address)).collect());
+    row.slice = Some(level.slice.iter().copied().map(Address).collect());
 }

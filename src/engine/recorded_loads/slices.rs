@@ -2,7 +2,6 @@
 //! these.
 
 use super::code::Code;
-use super::event_of::hex;
 use crate::hot::recording::described;
 use isa::deps::memory::Settings;
 use isa::deps::{Analyser, Code as Region, CriticalPath, Window, critical_path};
@@ -15,7 +14,7 @@ use profile::recording::About;
 use report::documents::loads::{Loads, PathRow};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use tma::Core;
+use tma::{Address, Core};
 
 /// Most paths through an iteration that are looked at.
 const MOST_PATHS: usize = 8;
@@ -37,14 +36,12 @@ pub(super) struct Slices {
 
 /// A slice: its instructions, and its longest path.
 struct Found {
-    slice: Vec<String>,
+    slice: Vec<Address>,
     path: PathRow,
 }
 
 /// Why an instruction has no slice.
 enum NoSlice {
-    /// Its address is not known.
-    NoAddress,
     /// Its code is not known.
     NoCode,
     /// It is in no loop, or not in the one that is looked at.
@@ -56,7 +53,6 @@ enum NoSlice {
 impl fmt::Display for NoSlice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoAddress => "its address is not known",
             Self::NoCode => "its code is not known",
             Self::NoLoop => "no loop of its function contains it",
             Self::TooLong => {
@@ -90,27 +86,25 @@ impl Slices {
         }
         let mut means: HashMap<(Option<usize>, String, u64), f64> = HashMap::new();
         for row in document.loads.iter().filter(|row| row.samples >= LEAST_SAMPLES) {
-            let (Some(mean), Some(at)) = (row.latency_mean, address(&row.address)) else {
-                continue;
-            };
-            means.insert((Some(row.event), row.module.clone(), at), mean);
-            means.entry((None, row.module.clone(), at)).or_insert(mean);
+            let Some(mean) = row.latency_mean else { continue };
+            means.insert((Some(row.event), row.module.clone(), row.address.0), mean);
+            means.entry((None, row.module.clone(), row.address.0)).or_insert(mean);
         }
         let mean_of = |event: Option<usize>, module: &str| {
             let (means, module) = (&means, module.to_owned());
             move |at: u64| means.get(&(event, module.clone(), at)).copied()
         };
         for row in document.critical.iter_mut().take(MOST_ROWS) {
-            let head = row.loop_head.as_deref().and_then(address);
+            let head = row.loop_head.map(|head| head.0);
             let mean = mean_of(Some(row.event), &row.module);
-            match self.slice((&row.module, &row.address), head, &mean) {
+            match self.slice((&row.module, row.address.0), head, &mean) {
                 Ok(found) => row.critical_path = Some(found.path),
                 Err(why) => row.path_unknown = Some(why.to_string()),
             }
         }
         for row in document.hard_branches.iter_mut().take(MOST_ROWS) {
             let mean = mean_of(None, &row.module);
-            match self.slice((&row.module, &row.address), None, &mean) {
+            match self.slice((&row.module, row.address.0), None, &mean) {
                 Ok(found) => {
                     row.slice = Some(found.slice);
                     row.critical_path = Some(found.path);
@@ -123,11 +117,10 @@ impl Slices {
     /// The slice of an instruction in the loop with this head, else in its innermost loop.
     fn slice(
         &mut self,
-        (module, at): (&str, &str),
+        (module, at): (&str, u64),
         head: Option<u64>,
         mean: &dyn Fn(u64) -> Option<f64>,
     ) -> Result<Found, NoSlice> {
-        let at = address(at).ok_or(NoSlice::NoAddress)?;
         let flow = self.codes.iter_mut().find_map(|code| {
             let number = code.modules.iter().position(|own| own.path == module)?;
             code.flow(ModuleAddress { module: number, address: at })
@@ -178,9 +171,9 @@ impl Slices {
         }
         let (addresses, found) = longest.ok_or(NoSlice::TooLong)?;
         let path = || found.path.iter().filter_map(|index| addresses.get(*index)).copied();
-        let sampled = path().filter(|at| mean(*at).is_some()).map(hex).collect();
+        let sampled = path().filter(|at| mean(*at).is_some()).map(Address).collect();
         let row = PathRow {
-            instructions: path().map(hex).collect(),
+            instructions: path().map(Address).collect(),
             cycles: found.cycles.1,
             cycles_least: found.cycles.0,
             sampled,
@@ -190,7 +183,7 @@ impl Slices {
                 (None, _) => "assumed: the processor is not known".to_owned(),
             },
         };
-        Ok(Found { slice: slice.into_iter().map(hex).collect(), path: row })
+        Ok(Found { slice: slice.into_iter().map(Address).collect(), path: row })
     }
 }
 
@@ -208,8 +201,4 @@ fn region(flow: &Flow, path: &[usize]) -> Option<Vec<Located>> {
         all.push(Located { start: block.start, bytes, ..Located::default() });
     }
     Some(all)
-}
-
-fn address(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.trim_start_matches("0x"), 16).ok()
 }

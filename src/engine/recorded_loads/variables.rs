@@ -1,13 +1,14 @@
 //! Sums → variables of the document.
 
 use super::code::Code;
-use super::event_of::{Of, hex, levels};
+use super::event_of::{Of, levels};
 use super::gather::{Gathered, MemberSum};
 use super::objects::Object;
 use loads::recorded::{Operation, Sum};
 use profile::module::ModuleKind;
 use report::documents::loads::{MemberRow, VariableKind, VariableRow};
 use std::collections::HashMap;
+use tma::Address;
 
 /// The name of an object.
 pub(crate) fn name_of(object: &Object, code: &Code) -> String {
@@ -61,7 +62,7 @@ pub(crate) fn variable_rows(of: &Of, gathered: &Gathered) -> Vec<VariableRow> {
         })
         .collect();
     rows.sort_by(|a, b| {
-        let key = |row: &VariableRow| (row.module.clone(), row.name.clone(), row.address.clone());
+        let key = |row: &VariableRow| (row.module.clone(), row.name.clone(), row.address);
         b.share.total_cmp(&a.share).then_with(|| key(a).cmp(&key(b)))
     });
     rows
@@ -76,7 +77,7 @@ fn variable(object: &Object, code: &Code) -> VariableRow {
         Object::Unknown => (VariableKind::Unknown, String::new()),
     };
     let (address, size) = match object {
-        Object::Data { start, size, .. } => (Some(hex(*start)), Some(*size)),
+        Object::Data { start, size, .. } => (Some(Address(*start)), Some(*size)),
         Object::Mapping(_) | Object::Stack | Object::Unknown => (None, None),
     };
     VariableRow {

@@ -4,6 +4,7 @@ use super::loads::LevelsRow;
 use loads::class::{Ahead, Kind};
 use loads::prefetch::Site;
 use serde::{Deserialize, Serialize};
+use tma::Address;
 
 /// Schema of the document.
 pub const SCHEMA: &str = "tdtool.prefetch/1";
@@ -84,7 +85,7 @@ pub struct AdviceRow {
     /// Build-id of that, if known.
     pub build_id: Option<String>,
     /// The load.
-    pub load: String,
+    pub load: Address,
     /// Its function.
     pub function: Option<String>,
     /// Source file.
@@ -112,7 +113,7 @@ pub struct AdviceRow {
     /// Share of the paths through an iteration that give the class.
     pub paths_agree: Option<f64>,
     /// Instructions of the loop of `site` that compute the address; of the innermost loop where `site` is not known.
-    pub slice: Vec<String>,
+    pub slice: Vec<Address>,
     /// The innermost loop.
     #[serde(rename = "loop")]
     pub inner: Option<LoopRow>,
@@ -175,7 +176,7 @@ pub struct AdviceRow {
     /// The loop that the prefetch belongs into.
     pub site: Option<Site>,
     /// First address of that loop.
-    pub site_loop: Option<String>,
+    pub site_loop: Option<Address>,
     /// Least share of the executions that the prefetch covers.
     pub coverage: Option<f64>,
     /// What is not known, with the reason.
@@ -199,7 +200,7 @@ pub struct SourceRow {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoopRow {
     /// First address of its first block.
-    pub head: String,
+    pub head: Address,
     /// The event of its iterations; absent if its loop is in no branch stack.
     pub event: Option<usize>,
     /// Trips: always so many.

@@ -5,6 +5,7 @@ use super::prefetch::{AdviceRow, Prefetch, SourceRow};
 use loads::class::{Ahead, Kind};
 use loads::prefetch::Site;
 use serde::{Deserialize, Serialize};
+use tma::Address;
 
 /// Schema of the document.
 pub const SCHEMA: &str = "tdtool.prefetch-plan/1";
@@ -26,13 +27,13 @@ pub struct PlanRow {
     /// Its build-id, if known.
     pub build_id: Option<String>,
     /// The load.
-    pub load: String,
+    pub load: Address,
     /// Its function.
     pub function: Option<String>,
     /// The loop that the prefetch belongs into.
     pub site: Site,
     /// First address of that loop.
-    pub site_loop: Option<String>,
+    pub site_loop: Option<Address>,
     /// How many iterations of that loop ahead.
     pub distance: u64,
     /// How the load's addresses are made in that loop.
@@ -40,7 +41,7 @@ pub struct PlanRow {
     /// The same in words.
     pub pattern: Option<String>,
     /// Instructions of that loop that compute the address.
-    pub slice: Vec<String>,
+    pub slice: Vec<Address>,
     /// As in the advice: `by_copy` where the slice needs a second copy that runs ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<Ahead>,
@@ -95,9 +96,9 @@ impl PlanRow {
         Some(Self {
             module: row.module.clone(),
             build_id: row.build_id.clone(),
-            load: row.load.clone(),
+            load: row.load,
             function: row.function.clone(),
-            site_loop: row.site_loop.clone(),
+            site_loop: row.site_loop,
             distance,
             class,
             pattern: pattern.clone(),

@@ -5,6 +5,7 @@ use super::prefetch_loop::iterations;
 use super::prefetch_summary;
 use super::width::{Page, Subject, Worth};
 use crate::documents::prefetch::{AdviceRow, InFlightRow, Prefetch};
+use crate::format::joined;
 use std::fmt::Write as _;
 
 /// From so many samples on the interval of what they say is within a fifth of it.
@@ -38,7 +39,11 @@ pub fn text(document: &Prefetch, most: usize, ascii: bool, page: Page) -> String
             };
             let cells = [(Worth::All, format!("  {:>6}", share(one)))];
             let name = one.function.as_deref().unwrap_or_default();
-            page.row(&mut out, &cells, Subject { place: &one.load, name, after: &after });
+            page.row(
+                &mut out,
+                &cells,
+                Subject { place: &one.load.to_string(), name, after: &after },
+            );
         }
     }
     if is_cut {
@@ -122,7 +127,7 @@ fn load(one: &AdviceRow, several: bool, (ascii, page): (bool, Page), out: &mut S
         let _ = writeln!(out, "    on {:.0} % of the paths through the loop", 100.0 * share);
     }
     if !one.slice.is_empty() {
-        let _ = writeln!(out, "    computed at {}", one.slice.join(" "));
+        let _ = writeln!(out, "    computed at {}", joined(&one.slice));
     }
     if let Some(copied) = one.copied {
         let _ = writeln!(
@@ -228,16 +233,16 @@ pub fn csv(document: &Prefetch) -> String {
         let whole = |value: Option<u64>| value.map(|n| n.to_string()).unwrap_or_default();
         out += &row([
             one.module.clone(),
-            one.load.clone(),
+            one.load.to_string(),
             text(&one.function),
             text(&one.class.map(|class| class.to_string())),
             one.stride.map(|n| n.to_string()).unwrap_or_default(),
-            one.inner.as_ref().map(|own| own.head.clone()).unwrap_or_default(),
+            one.inner.as_ref().map(|own| own.head.to_string()).unwrap_or_default(),
             number(one.ic),
             number(one.mc),
             whole(one.distance),
             text(&one.site.map(|site| site.to_string())),
-            text(&one.site_loop),
+            text(&one.site_loop.map(|head| head.to_string())),
             number(one.coverage),
             one.evidence.samples.to_string(),
             number(one.evidence.latency_mean),

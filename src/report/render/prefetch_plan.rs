@@ -14,7 +14,7 @@ pub fn hints(plan: &Plan) -> String {
     let mut out = String::from("PC,delta,type\n");
     for one in &plan.prefetches {
         if let Some(delta) = one.delta {
-            out += &row([one.load.clone(), delta.to_string(), TYPE.to_owned()]);
+            out += &row([one.load.to_string(), delta.to_string(), TYPE.to_owned()]);
             out.push('\n');
         }
     }
@@ -62,14 +62,13 @@ mod tests {
     /// `OFFSET.DISCRIMINATOR: SAMPLES CALLEE:COUNT`.
     #[test]
     fn plans_are_hints_of_constant_strides() {
-        let at = |load: &str, discriminator, delta| PlanRow {
-            load: load.to_owned(),
+        let at = |load: u64, discriminator, delta| PlanRow {
+            load: load.into(),
             delta,
             source: Some(SourceRow { function: "sum".to_owned(), offset: 3, discriminator }),
             ..PlanRow::default()
         };
-        let prefetches =
-            vec![at("0x10", 0, Some(512)), at("0x14", 2, Some(-64)), at("0x18", 0, None)];
+        let prefetches = vec![at(0x10, 0, Some(512)), at(0x14, 2, Some(-64)), at(0x18, 0, None)];
         let plan = Plan { prefetches, ..Plan::default() };
         assert_eq!(hints(&plan), "PC,delta,type\n0x10,512,t0\n0x14,-64,t0\n");
         let lines = " 3.2: 1 __prefetch_t0_0:18446744073709551552\n 3: 1 __prefetch_t0_0:512\n";

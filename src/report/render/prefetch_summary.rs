@@ -45,7 +45,7 @@ pub(super) fn summary(all: &[AdviceRow]) -> String {
 
 /// How many, each once, and their share of the latency. A load has a row for each event that samples it.
 fn loads(own: &[&AdviceRow]) -> String {
-    let different: BTreeSet<_> = own.iter().map(|row| (&row.module, &row.load)).collect();
+    let different: BTreeSet<_> = own.iter().map(|row| (&row.module, row.load)).collect();
     let number = match different.len() {
         1 => "1 load".to_owned(),
         n => format!("{n} loads"),

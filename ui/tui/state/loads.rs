@@ -36,10 +36,6 @@ fn name(path: &str) -> String {
     path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-fn address(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
-}
-
 impl Loads {
     /// Those of the events with loads of a recording, each with its number.
     pub fn of_events(document: &loads::Loads) -> Vec<(usize, Self)> {
@@ -54,10 +50,8 @@ impl Loads {
             format!("loads: {} samples of {}{limit}, shares of Σ {of}", event.loads, event.name);
         let mut all = Self { modules: HashMap::new(), source };
         for row in document.loads.iter().filter(|row| row.event == event.event) {
-            if let Some(at) = address(&row.address) {
-                let module = all.modules.entry(name(&row.module)).or_default();
-                module.insert(at, LoadSamples::of(row));
-            }
+            let module = all.modules.entry(name(&row.module)).or_default();
+            module.insert(row.address.0, LoadSamples::of(row));
         }
         all
     }
@@ -145,7 +139,7 @@ mod tests {
     /// By hand: (10 × 400 + 30 × 40) / 40 cycles; 10 of 40 samples from memory.
     #[test]
     fn a_block_has_the_sums_of_its_loads() {
-        let row = |address: &str, samples, mean, levels| LoadRow {
+        let row = |address: u64, samples, mean, levels| LoadRow {
             module: "/usr/bin/matmul".into(),
             address: address.into(),
             share: samples as f64 / 50.0,
@@ -158,9 +152,9 @@ mod tests {
         let document = loads::Loads {
             events: vec![EventRow { loads: 50, shares: Shares::Latency, ..EventRow::default() }],
             loads: vec![
-                row("0x10", 10, 400.0, LevelsRow { ram: 10, ..LevelsRow::default() }),
-                row("0x14", 30, 40.0, LevelsRow { l2: 30, ..LevelsRow::default() }),
-                row("0x20", 10, 40.0, LevelsRow { l2: 10, ..LevelsRow::default() }),
+                row(0x10, 10, 400.0, LevelsRow { ram: 10, ..LevelsRow::default() }),
+                row(0x14, 30, 40.0, LevelsRow { l2: 30, ..LevelsRow::default() }),
+                row(0x20, 10, 40.0, LevelsRow { l2: 10, ..LevelsRow::default() }),
             ],
             ..loads::Loads::default()
         };

@@ -89,7 +89,7 @@ fn loads_are_beside_the_code() {
     use report::documents::loads::{EventRow, LevelsRow, LoadRow, Loads as Document, VariableOf};
     let load = LoadRow {
         module: "/usr/bin/matmul".into(),
-        address: "0x1953".into(),
+        address: tma::Address(0x1953),
         share: 0.75,
         samples: 30,
         latency_mean: Some(320.0),

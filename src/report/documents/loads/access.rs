@@ -3,6 +3,7 @@
 use super::levels::LevelsRow;
 use loads::class::Kind;
 use serde::{Deserialize, Serialize};
+use tma::Address;
 
 /// A sampled load or store.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -12,7 +13,7 @@ pub struct LoadRow {
     /// Its module; empty outside all known mappings.
     pub module: String,
     /// Its address.
-    pub address: String,
+    pub address: Address,
     /// Share of the event's loads or stores, by `shares` of the event.
     pub share: f64,
     /// Samples.
@@ -44,7 +45,7 @@ pub struct LoadRow {
     /// The same in words, with strides and other loads.
     pub pattern: Option<String>,
     /// Instructions of the innermost loop that compute its address.
-    pub slice: Option<Vec<String>>,
+    pub slice: Option<Vec<Address>>,
     /// Executions in the whole run, estimated from a recording of branches.
     pub executions: Option<f64>,
     /// Of the samples with a known translation: those that walked the page tables.
@@ -83,16 +84,16 @@ pub struct LoadRow {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BlockOf {
     /// First address.
-    pub start: String,
+    pub start: Address,
     /// Address after its last instruction.
-    pub end: String,
+    pub end: Address,
 }
 
 /// A loop around a load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoopOf {
     /// First address of its first block.
-    pub head: String,
+    pub head: Address,
     /// Mean trips, from a recording of branches.
     pub trips: Option<f64>,
     /// Their mean is at least this, as few ends are recorded.

@@ -2,6 +2,7 @@
 
 use loads::class::Kind;
 use serde::{Deserialize, Serialize};
+use tma::Address;
 
 /// What a share of a critical load is of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +33,7 @@ pub struct CriticalRow {
     /// Its module.
     pub module: String,
     /// Its address.
-    pub address: String,
+    pub address: Address,
     /// Its function.
     pub function: Option<String>,
     /// Its share of all executed loads, or of all sampled ones.
@@ -50,9 +51,9 @@ pub struct CriticalRow {
     pub class: Option<Kind>,
     /// First address of the head of that loop.
     #[serde(default)]
-    pub loop_head: Option<String>,
+    pub loop_head: Option<Address>,
     /// The instructions of that loop that compute its address.
-    pub slice: Option<Vec<String>>,
+    pub slice: Option<Vec<Address>>,
     /// The longest path through them to the loaded value.
     #[serde(default)]
     pub critical_path: Option<PathRow>,
@@ -76,7 +77,7 @@ pub struct BranchRow {
     /// Its module.
     pub module: String,
     /// Its address.
-    pub address: String,
+    pub address: Address,
     /// Its function.
     pub function: Option<String>,
     /// Recorded executions that took it and tell their prediction.
@@ -94,7 +95,7 @@ pub struct BranchRow {
     pub share_of_executions: Option<f64>,
     /// The instructions of its innermost loop that its condition is computed by.
     #[serde(default)]
-    pub slice: Option<Vec<String>>,
+    pub slice: Option<Vec<Address>>,
     /// The longest path through them.
     #[serde(default)]
     pub critical_path: Option<PathRow>,
@@ -108,14 +109,14 @@ pub struct BranchRow {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PathRow {
     /// Its instructions, that which waits for the others last.
-    pub instructions: Vec<String>,
+    pub instructions: Vec<Address>,
     /// Sum of their latencies: at most, …
     pub cycles: f64,
     /// … and at least, where tables state a range.
     pub cycles_least: f64,
     /// Those of them that are loads with the average latency of at least ten samples, which are from the event's least
     /// latency on; other loads are taken to hit the first cache.
-    pub sampled: Vec<String>,
+    pub sampled: Vec<Address>,
     /// Where the other latencies come from: the table of the recorded processor, or `assumed`.
     pub latencies: String,
 }
@@ -145,7 +146,7 @@ pub struct CodeMissRow {
     /// Its module.
     pub module: String,
     /// Its first byte.
-    pub address: String,
+    pub address: Address,
     /// The function of its first sample.
     pub function: Option<String>,
     /// Samples.
@@ -164,7 +165,7 @@ pub struct SiteRow {
     /// Module of the block.
     pub module: String,
     /// Its first address.
-    pub address: String,
+    pub address: Address,
     /// Its function.
     pub function: Option<String>,
     /// Share of the line's samples that it came before.

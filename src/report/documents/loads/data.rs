@@ -3,6 +3,7 @@
 use super::levels::LevelsRow;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use tma::Address;
 
 /// What kind of data was accessed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +43,7 @@ pub struct VariableRow {
     /// Which kind.
     pub kind: VariableKind,
     /// Its first address, of variables and sections.
-    pub address: Option<String>,
+    pub address: Option<Address>,
     /// Bytes.
     pub size: Option<u64>,
     /// Share of the event's accesses, by `shares` of the event.

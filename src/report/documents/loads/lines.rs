@@ -2,6 +2,7 @@
 
 use loads::recorded::Sharing;
 use serde::{Deserialize, Serialize};
+use tma::Address;
 
 /// A cache line that several threads access.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -9,7 +10,7 @@ pub struct LineRow {
     /// Recording, by its index in `sources`: lines are found over all its events.
     pub recording: usize,
     /// Its address in memory.
-    pub address: String,
+    pub address: Address,
     /// Process; absent for kernel memory and physical addresses.
     pub process: Option<u32>,
     /// Whether threads access the same bytes.
@@ -65,7 +66,7 @@ pub struct LineAccessRow {
     /// Module of the instruction.
     pub module: String,
     /// The instruction.
-    pub address: String,
+    pub address: Address,
     /// Its function.
     pub function: Option<String>,
     /// Source file.

@@ -40,7 +40,7 @@ pub(super) fn accesses(
             None if load.module.is_empty() => "outside all known mappings",
             None => &load.module,
         };
-        let subject = Subject { place: &load.address, name, after: &code(load) };
+        let subject = Subject { place: &load.address.to_string(), name, after: &code(load) };
         page.row(out, &cells(&share, &load.samples.to_string(), levels, of_latency), subject);
         for detail in details(load) {
             let _ = writeln!(out, "{:below$}{detail}", "");

@@ -1,8 +1,10 @@
 //! Cells of the tables: levels, latencies, source lines, addresses.
 
 use crate::documents::loads::LevelsRow;
+use crate::format::joined;
 use crate::render::width::{Cell, Page, Subject, Worth};
 use std::fmt::Write as _;
+use tma::Address;
 
 pub(super) fn more(all: usize, most: usize, out: &mut String) {
     if all > most {
@@ -58,8 +60,8 @@ pub(super) fn source(file: Option<&String>, line: Option<u32>) -> Option<String>
 }
 
 /// Addresses, of many only the first.
-pub(super) fn shortened(addresses: &[String]) -> String {
-    let shown = addresses.iter().take(MOST_SLICE).map(String::as_str).collect::<Vec<_>>().join(" ");
+pub(super) fn shortened(addresses: &[Address]) -> String {
+    let shown = joined(addresses.iter().take(MOST_SLICE));
     match addresses.len().saturating_sub(MOST_SLICE) {
         0 => shown,
         more => format!("{shown} and {more} more"),

@@ -23,7 +23,7 @@ pub(super) fn code_misses(document: &Loads, (most, page): (usize, Page), out: &m
         let of = one.function.as_deref().unwrap_or(&one.module);
         let (share, samples) = (format!("{:.1} %", 100.0 * one.share), one.samples.to_string());
         let after = format!(" ({})", one.name);
-        let subject = Subject { place: &one.address, name: of, after: &after };
+        let subject = Subject { place: &one.address.to_string(), name: of, after: &after };
         page.row(out, &cells(&share, &samples), subject);
         for site in &one.sites {
             let of = site.function.as_deref().unwrap_or(&site.module);

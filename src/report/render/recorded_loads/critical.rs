@@ -21,7 +21,8 @@ pub(super) fn critical(document: &Loads, (most, page): (usize, Page), out: &mut 
     for one in document.critical.iter().take(most) {
         let cells = cells(&format!("{:.1} %", 100.0 * one.executed), &misses(one));
         let name = one.function.as_deref().unwrap_or(&one.module);
-        let subject = Subject { place: &one.address, name, after: &critical_notes(one) };
+        let subject =
+            Subject { place: &one.address.to_string(), name, after: &critical_notes(one) };
         page.row(out, &cells, subject);
     }
     more(document.critical.len(), most, out);
@@ -88,7 +89,11 @@ pub(super) fn hard_branches(document: &Loads, (most, page): (usize, Page), out: 
             &one.executions.map_or("-".to_owned(), |n| n.to_string()),
         );
         let name = one.function.as_deref().unwrap_or(&one.module);
-        page.row(out, &cells, Subject { place: &one.address, name, after: &branch_notes(one) });
+        page.row(
+            out,
+            &cells,
+            Subject { place: &one.address.to_string(), name, after: &branch_notes(one) },
+        );
     }
     more(document.hard_branches.len(), most, out);
 }

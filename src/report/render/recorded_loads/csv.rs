@@ -3,6 +3,7 @@
 use super::super::csv::{number, row};
 use super::cells::COLUMNS;
 use crate::documents::loads::{LevelsRow, LoadRow, Loads, PathRow};
+use crate::format::joined;
 
 /// Columns of the CSV form.
 const CSV: &str = "what,event,module,address,share,samples,lfb,l1,l2,l3,ram,remote_ram,remote_cache,other,\
@@ -24,7 +25,7 @@ pub fn csv(document: &Loads) -> String {
             what: one.kind.to_string(),
             event: one.event.to_string(),
             module: one.module.clone(),
-            address: one.address.clone().unwrap_or_default(),
+            address: one.address.map(|at| at.to_string()).unwrap_or_default(),
             share: number(Some(one.share)),
             samples: (one.loads + one.stores).to_string(),
             levels: Some(one.levels.clone()),
@@ -52,7 +53,7 @@ pub fn csv(document: &Loads) -> String {
     for one in &document.lines {
         add(Cells {
             what: "line".into(),
-            address: one.address.clone(),
+            address: one.address.to_string(),
             samples: (one.loads + one.writes).to_string(),
             class: one.sharing.to_string(),
             name: one.variables.join(" "),
@@ -65,11 +66,11 @@ pub fn csv(document: &Loads) -> String {
             what: "critical".into(),
             event: one.event.to_string(),
             module: one.module.clone(),
-            address: one.address.clone(),
+            address: one.address.to_string(),
             share: number(Some(one.executed)),
             function: one.function.clone().unwrap_or_default(),
             class: one.class.map(|class| class.to_string()).unwrap_or_default(),
-            slice: one.slice.as_ref().map(|all| all.join(" ")).unwrap_or_default(),
+            slice: one.slice.as_ref().map(joined).unwrap_or_default(),
             path: path(one.critical_path.as_ref()),
             ..Cells::default()
         });
@@ -79,11 +80,11 @@ pub fn csv(document: &Loads) -> String {
             what: "hard_branch".into(),
             event: one.event.to_string(),
             module: one.module.clone(),
-            address: one.address.clone(),
+            address: one.address.to_string(),
             share: number(Some(one.share)),
             samples: one.taken.to_string(),
             function: one.function.clone().unwrap_or_default(),
-            slice: one.slice.as_ref().map(|all| all.join(" ")).unwrap_or_default(),
+            slice: one.slice.as_ref().map(joined).unwrap_or_default(),
             path: path(one.critical_path.as_ref()),
             executions: one.executions.map(|n| n.to_string()).unwrap_or_default(),
             share_of_executions: number(one.share_of_executions),
@@ -95,11 +96,11 @@ pub fn csv(document: &Loads) -> String {
             what: "code_miss".into(),
             event: one.event.to_string(),
             module: one.module.clone(),
-            address: one.address.clone(),
+            address: one.address.to_string(),
             share: number(Some(one.share)),
             samples: one.samples.to_string(),
             function: one.function.clone().unwrap_or_default(),
-            name: one.sites.iter().map(|site| site.address.as_str()).collect::<Vec<_>>().join(" "),
+            name: joined(one.sites.iter().map(|site| &site.address)),
             ..Cells::default()
         });
     }
@@ -108,7 +109,7 @@ pub fn csv(document: &Loads) -> String {
 
 fn path(known: Option<&PathRow>) -> [String; 2] {
     known.map_or_else(Default::default, |path| {
-        [number(Some(path.cycles)), path.instructions.join(" ")]
+        [number(Some(path.cycles)), joined(&path.instructions)]
     })
 }
 
@@ -144,7 +145,7 @@ impl Cells {
             what: what.to_owned(),
             event: load.event.to_string(),
             module: load.module.clone(),
-            address: load.address.clone(),
+            address: load.address.to_string(),
             share: number(Some(load.share)),
             samples: load.samples.to_string(),
             levels: Some(load.levels.clone()),
@@ -160,7 +161,7 @@ impl Cells {
             class: load.class.map(|class| class.to_string()).unwrap_or_default(),
             name: load.field.clone().unwrap_or_default(),
             counts: [String::new(), String::new(), load.snoop_modified.to_string()],
-            slice: load.slice.as_ref().map(|all| all.join(" ")).unwrap_or_default(),
+            slice: load.slice.as_ref().map(joined).unwrap_or_default(),
             executions: number(load.executions),
             ..Self::default()
         }
