@@ -4,6 +4,7 @@ use report::documents::Report;
 use report::documents::estimate::Estimate;
 use report::documents::measured_command::found;
 use std::path::Path;
+use tma::Address;
 use tma::shell::quoted;
 use tma::tables::Library;
 
@@ -56,7 +57,7 @@ impl Carried {
 /// a further run, where the command is known to give them, else the block there.
 pub(crate) fn block(
     module: &str,
-    start: &str,
+    start: Address,
     is_loop: bool,
     options: &[&str],
     command: &[String],
@@ -126,7 +127,7 @@ mod tests {
         let own = std::env::current_exe().unwrap().display().to_string();
         let of = |module: &str, command: &[&str]| {
             let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
-            block(module, "0x20", true, &[], &command)
+            block(module, Address(0x20), true, &[], &command)
         };
         assert_eq!(of(&own, &[&own, "a b"]), format!("tdtool block {own}:@0x20 -- 'a b'"));
         assert_eq!(of(&own, &[&own]), format!("tdtool block {own}:@0x20 --run"));

@@ -21,8 +21,8 @@ pub fn estimated(folder: &Folder, name: &str, ms: f64, at: u64, memory: f64) -> 
     let row = |start: u64, end: u64| Row {
         name: "walk(node*)".to_owned(),
         module: "/bin/walk".to_owned(),
-        start: format!("{start:#x}"),
-        end: format!("{end:#x}"),
+        start: Some(start.into()),
+        end: Some(end.into()),
         share: 0.5,
         bottleneck: Bottleneck(Some(if memory > 0.5 { Part::MemoryBound } else { Part::Retiring })),
         parts: parts.clone(),

@@ -72,9 +72,9 @@ fn document(folder: &Folder, name: &str) -> String {
             {"name": name, "short": name, "module": name, "share": 0.5, "error": 0.1, "samples": 2}]}],
         "functions": [{"name": name, "module": name, "share": 0.1234, "samples": 4, "file": name, "line": 1,
             "gap": name}],
-        "blocks": [{"function": name, "module": name, "path": name, "start": name, "end": name, "share": 0.5,
+        "blocks": [{"function": name, "module": name, "path": name, "start": "0x1", "end": "0x5", "share": 0.5,
             "samples": 2, "loop_depth": 1, "file": name, "line": 1, "inlined": name}],
-        "sources": [{"function": name, "module": name, "start": name, "end": name, "share": 0.5, "samples": 2,
+        "sources": [{"function": name, "module": name, "start": "0x1", "end": "0x5", "share": 0.5, "samples": 2,
             "missing": [name], "notes": [name], "lines": [line]}],
         "flame_graph": {"title": name, "event": name, "samples": 4, "source": name,
             "nodes": [{"label": name, "share": 1.0}], "frames": [frame], "omitted": 0, "notes": [name]}
@@ -246,8 +246,8 @@ fn a_page_has_commands_for_the_hottest_rows_only() {
     let folder = Folder::new();
     let row = |at: u64, share: f64, next: &str| Row {
         name: "walk".to_owned(),
-        start: format!("{at:#x}"),
-        end: format!("{:#x}", at + 4),
+        start: Some(at.into()),
+        end: Some((at + 4).into()),
         share,
         sentence: "Undecided.".to_owned(),
         next: next.to_owned(),

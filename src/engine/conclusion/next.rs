@@ -203,8 +203,7 @@ fn deeper(report: &Report, (ask, of): (&LiveAsk, &Subject)) -> Vec<Step> {
 fn is_other_alone(report: &Report, of: &LoopRow) -> bool {
     let mut loops = report.estimate.iter().flat_map(|estimate| &estimate.loops);
     loops.any(|row| {
-        let head = row.head.as_ref().unwrap_or(&row.start);
-        (&row.module, head) == (&of.code.path, &of.head)
+        (&row.module, row.head.or(row.start)) == (&of.code.path, Some(of.head))
             && (row.bottleneck.0 == Some(Part::BadSpeculation)
                 || row.trips.is_some_and(|trips| trips < SHORT))
     })
@@ -225,11 +224,11 @@ fn hottest(report: &Report) -> Option<Step> {
         return None;
     }
     if let Some(row) = of_loop.filter(|row| row.code.share >= LEAST) {
-        let command = block(&row.code.path, &row.head, true, &[], command);
+        let command = block(&row.code.path, row.head, true, &[], command);
         return Some(Step { why: "the hottest loop in isolation".to_owned(), command });
     }
     let row = report.blocks.iter().map(|row| &row.code).find(|code| is_program(&code.path))?;
-    let command = block(&row.path, &row.start, false, &[], command);
+    let command = block(&row.path, row.start, false, &[], command);
     let why = "the hottest block in isolation".to_owned();
     (row.share >= LEAST).then_some(Step { why, command })
 }
@@ -241,6 +240,7 @@ mod tests {
     use report::documents::estimate::{Bottleneck, Estimate};
     use report::documents::report::{NodeRow, Source};
     use report::documents::report_code::{CodeRow, FunctionRow};
+    use tma::Address;
 
     /// A recording of this test's own program, with a hot loop.
     fn recording(command: &[&str]) -> Report {
@@ -250,7 +250,7 @@ mod tests {
         report.sampled =
             Some(Sampled { event: "cycles".into(), samples: 100, ..Sampled::default() });
         let code = CodeRow { path: own, share: 0.9, ..CodeRow::default() };
-        report.loops = vec![LoopRow { code, head: "0x20".to_owned(), ..LoopRow::default() }];
+        report.loops = vec![LoopRow { code, head: Address(0x20), ..LoopRow::default() }];
         report
     }
 
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(commands(&report), all, "undecided");
         let row = Row {
             module: report.loops[0].code.path.clone(),
-            start: "0x20".into(),
+            start: Some(Address(0x20)),
             bottleneck: speculation,
             ..Row::default()
         };

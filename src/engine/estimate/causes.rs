@@ -44,12 +44,8 @@ fn weights(row: &Row, context: &Context) -> Vec<Weight> {
         Some(all) => all.get(number).and_then(Option::as_ref).map_or(1.0, |one| one.slots),
         None => 1.0,
     };
-    let address = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
     let weight = |(number, one): (usize, &report::documents::estimate_code::Instruction)| {
-        let samples = one.samples as f64;
-        let Some(at) = address(&one.address) else {
-            return Weight { samples, ..Weight::default() };
-        };
+        let at = one.address.0;
         let counted = &context.counted;
         let entries = counted.entries(&row.module, at).unwrap_or(0) as f64;
         let wrong =
@@ -60,7 +56,7 @@ fn weights(row: &Row, context: &Context) -> Vec<Weight> {
             mispredicted: counted.branches(&row.module, at..at + 1).filter_map(wrong).sum(),
             critical: f64::from(u8::from(one.critical)),
             missed: counted.loads(&row.module, at..at + 1).map(missed).sum(),
-            samples,
+            samples: one.samples as f64,
         }
     };
     row.code.iter().enumerate().map(weight).collect()

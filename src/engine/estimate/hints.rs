@@ -59,8 +59,8 @@ pub(super) fn next(parts: &Parts, place: &Place) -> String {
         let options = [options, &["--module", *module, "--functions", function.as_str()]].concat();
         format!("tdtool count {} {of}", quoted(&options))
     };
-    let start = format!("{:#x}", place.start);
-    let block = |options: &[&str]| block(place.module, &start, place.is_loop, options, command);
+    let start = place.start.into();
+    let block = |options: &[&str]| block(place.module, start, place.is_loop, options, command);
     match leading(parts) {
         Part::BadSpeculation => count(&["--branches"]),
         Part::MemoryBound => count(&["--loads"]),

@@ -6,21 +6,22 @@ use report::documents::estimate::{Bottleneck, Parts, Row, Share, ShareSource};
 use report::documents::estimate_code::Instruction;
 use report::documents::estimate_lines::SourceLine;
 use std::collections::{BTreeMap, HashSet};
+use tma::Address;
 
 /// The instructions of a line by address, each with the loop or block that it is in.
-type Code<'a> = BTreeMap<&'a str, (&'a Instruction, &'a Row)>;
+type Code<'a> = BTreeMap<Address, (&'a Instruction, &'a Row)>;
 
 /// The lines of a function with samples, in order of file and number. `pieces` are its loops and blocks with their
 /// instructions, the smallest first: an instruction is of the first that has it.
 pub(super) fn lines(pieces: &[&Row], sources: &mut Sources) -> Vec<SourceLine> {
     let mut by_line: BTreeMap<(&str, u32), Code> = BTreeMap::new();
-    let mut seen: HashSet<&str> = HashSet::new();
+    let mut seen: HashSet<Address> = HashSet::new();
     for piece in pieces {
         for one in &piece.code {
-            let is_new = seen.insert(&one.address);
+            let is_new = seen.insert(one.address);
             if let Some((file, line)) = one.source.as_ref().filter(|_| is_new) {
                 let own = by_line.entry((file, *line)).or_default();
-                own.insert(&one.address, (one, piece));
+                own.insert(one.address, (one, piece));
             }
         }
     }
@@ -85,9 +86,9 @@ mod tests {
     use super::*;
     use estimate::Part;
 
-    fn piece(bottleneck: Part, memory: f64, code: &[(&str, u32, f64)]) -> Row {
-        let one = |(address, line, share): &(&str, u32, f64)| Instruction {
-            address: (*address).to_owned(),
+    fn piece(bottleneck: Part, memory: f64, code: &[(u64, u32, f64)]) -> Row {
+        let one = |(address, line, share): &(u64, u32, f64)| Instruction {
+            address: Address(*address),
             samples: (share * 100.0) as u64,
             share: *share,
             source: Some(("a.c".to_owned(), *line)),
@@ -106,9 +107,8 @@ mod tests {
     /// copy of the inner instruction does not count twice.
     #[test]
     fn a_line_has_the_weighted_parts_of_its_pieces() {
-        let inner = piece(Part::MemoryBound, 0.8, &[("0x10", 1, 0.3)]);
-        let outer =
-            piece(Part::CoreBound, 0.4, &[("0x8", 1, 0.1), ("0x10", 1, 0.3), ("0x18", 2, 0.2)]);
+        let inner = piece(Part::MemoryBound, 0.8, &[(0x10, 1, 0.3)]);
+        let outer = piece(Part::CoreBound, 0.4, &[(0x8, 1, 0.1), (0x10, 1, 0.3), (0x18, 2, 0.2)]);
         let found = lines(&[&inner, &outer], &mut Sources::new(&[], "none"));
         assert_eq!(found.len(), 2);
         assert!((found[0].share - 0.4).abs() < 1e-12, "{:?}", found[0]);

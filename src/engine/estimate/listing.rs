@@ -50,17 +50,17 @@ pub(super) fn enter(
     let mut listing = Listing { context, model, analyser, loads };
     for function in 0..document.functions.len() {
         let of = &document.functions[function];
-        let (module, Some(range)) = (of.module.clone(), range(of)) else { continue };
+        let (module, Some(range)) = (of.module.clone(), of.range()) else { continue };
         let Some(code) = listed(&module, range.start) else { continue };
         for (rows, is_loop) in [(&mut document.loops, true), (&mut document.blocks, false)] {
             for row in rows.iter_mut().filter(|row| row.module == module) {
-                if let Some(own) = self::range(row).filter(|own| range.contains(&own.start)) {
+                if let Some(own) = row.range().filter(|own| range.contains(&own.start)) {
                     listing.fill(row, &code, own, is_loop);
                 }
             }
         }
         let is_own = |row: &&Row| {
-            row.module == module && self::range(row).is_some_and(|own| range.contains(&own.start))
+            row.module == module && row.range().is_some_and(|own| range.contains(&own.start))
         };
         let pieces = document.loops.iter().chain(&document.blocks);
         let mut pieces: Vec<&Row> = pieces.filter(is_own).collect();
@@ -68,15 +68,6 @@ pub(super) fn enter(
         let found = lines(&pieces, &mut Sources::new(&[], &module));
         document.functions[function].lines = found;
     }
-}
-
-fn address(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
-}
-
-/// The addresses of a row; `None` of the kernel and of what is not covered.
-fn range(row: &Row) -> Option<Range<u64>> {
-    Some(address(&row.start)?..address(&row.end)?)
 }
 
 impl Listing<'_> {
@@ -106,10 +97,9 @@ impl Listing<'_> {
 
     /// Trips and mispredictions, or why they are not known.
     fn numbers(&self, row: &mut Row, own: &Range<u64>, is_loop: bool) {
-        let head = row.head.as_deref().map_or(Some(own.start), address);
-        let of_row = |l: &&report::documents::count::LoopRow| {
-            l.module == row.module && Some(l.head.0) == head
-        };
+        let head = row.head.unwrap_or(own.start.into());
+        let of_row =
+            |l: &&report::documents::count::LoopRow| l.module == row.module && l.head == head;
         if is_loop {
             let counted = self.context.count.loops.iter().find(of_row);
             row.trips = counted.and_then(|l| l.trips.mean);
@@ -146,7 +136,7 @@ impl Listing<'_> {
         let branch = counted.branches(module, at.clone()).find_map(mispredicted);
         let load = counted.loads(module, at).next();
         Instruction {
-            address: format!("{:#x}", line.address),
+            address: line.address.into(),
             bytes: line.bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
             text: line.text.clone(),
             samples: line.samples,

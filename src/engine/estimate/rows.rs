@@ -121,8 +121,8 @@ pub(super) fn enter(
         document.functions.push(Row {
             name: of.name.clone(),
             module: function.module.clone(),
-            start: format!("{:#x}", of.range.start),
-            end: format!("{:#x}", of.range.end),
+            start: Some(of.range.start.into()),
+            end: Some(of.range.end.into()),
             share: of.share,
             ..whole(&own)
         });
@@ -189,9 +189,7 @@ fn unknown_row(name: &str, share: f64, why: &str) -> Row {
 fn is_single(row: &Row, functions: &[Function]) -> bool {
     functions.iter().filter(|function| function.module == row.module).any(|function| {
         let mut blocks = function.flow.blocks.iter();
-        blocks.any(|block| {
-            format!("{:#x}", block.start) == row.start && format!("{:#x}", block.end) == row.end
-        })
+        blocks.any(|block| row.range() == Some(block.start..block.end))
     })
 }
 
@@ -234,9 +232,9 @@ fn piece_row(
     let found = found.as_ref().ok();
     Some(Row {
         module: function.module.clone(),
-        start: format!("{start:#x}"),
-        end: format!("{end:#x}"),
-        head: (start != place.start).then(|| format!("{:#x}", place.start)),
+        start: Some(start.into()),
+        end: Some(end.into()),
+        head: (start != place.start).then(|| place.start.into()),
         share,
         cycles_per_entry: is_known.then(|| context.cycles * share / piece.entries),
         entries: is_known.then_some(piece.entries),

@@ -47,8 +47,8 @@ fn of_function(profile: &mut Profile, index: usize, search: &SearchPaths) -> Ann
     let mut found = AnnotatedFunction {
         function: of.name.clone(),
         module: of.module.clone(),
-        start: format!("{:#x}", of.start),
-        end: format!("{:#x}", of.end),
+        start: of.start.into(),
+        end: of.end.into(),
         share: of.share,
         samples: of.samples,
         // The report says for all samples how exact they are.
@@ -93,7 +93,7 @@ fn lines(code: &Annotated, sources: &mut Sources) -> Vec<SourceLine> {
         let place: Place = (line > 0).then_some((file, line));
         let part = share(of.iter().map(|l| l.share).sum());
         let instruction = |l: &&AnnotatedLine| SourceInstruction {
-            address: format!("{:#x}", l.address),
+            address: l.address.into(),
             text: l.text.clone(),
             share: share(l.share),
             samples: l.samples,

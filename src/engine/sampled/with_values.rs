@@ -69,7 +69,7 @@ impl<'a> Loops<'a> {
             return Ok(Some(known.clone()));
         }
         let of = WithValues {
-            head: format!("{:#x}", around.head.start),
+            head: Some(around.head.start.into()),
             blocks: around.blocks,
             ..WithValues::default()
         };

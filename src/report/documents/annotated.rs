@@ -2,6 +2,7 @@
 
 use super::report_code::EventPart;
 use serde::{Deserialize, Serialize};
+use tma::Address;
 
 /// A function, line by line. Shares are of the function's samples, 0 to 1.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -11,9 +12,9 @@ pub struct AnnotatedFunction {
     /// File name of its module.
     pub module: String,
     /// First address, as in the ELF file.
-    pub start: String,
+    pub start: Address,
     /// End address, exclusive.
-    pub end: String,
+    pub end: Address,
     /// Share of all samples that are in it.
     pub share: f64,
     /// Its samples.
@@ -55,7 +56,7 @@ pub struct SourceLine {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SourceInstruction {
     /// Address, as in the ELF file.
-    pub address: String,
+    pub address: Address,
     /// Intel syntax.
     pub text: String,
     /// Share of the function's samples.

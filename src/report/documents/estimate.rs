@@ -8,6 +8,8 @@ use bench::Class;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
+use std::ops::Range;
+use tma::Address;
 
 pub use super::estimate_parts::{Bottleneck, Node, Parts, Share, ShareSource};
 pub use estimate::Part;
@@ -81,7 +83,7 @@ pub struct Estimate {
 impl Estimate {
     /// The blocks that are not among the loops, too, by number.
     pub fn blocks_outside_of_loops<'a>(&'a self) -> impl Iterator<Item = (usize, &'a Row)> {
-        let place = |row: &'a Row| (&row.module, &row.start, &row.end);
+        let place = |row: &'a Row| (&row.module, row.start, row.end);
         let loops: HashSet<_> = self.loops.iter().map(place).collect();
         self.blocks.iter().enumerate().filter(move |(_, block)| !loops.contains(&place(block)))
     }
@@ -120,13 +122,15 @@ pub struct Row {
     pub name: String,
     /// Path of its file.
     pub module: String,
-    /// First address; empty of the program.
-    pub start: String,
+    /// First address; none of the program, and of time that is not divided.
+    #[serde(with = "super::or_empty")]
+    pub start: Option<Address>,
     /// Address after its last instruction.
-    pub end: String,
+    #[serde(with = "super::or_empty")]
+    pub end: Option<Address>,
     /// Of a loop that is entered elsewhere than at its first address: where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub head: Option<String>,
+    pub head: Option<Address>,
     /// Share of all samples.
     pub share: f64,
     /// Core cycles of an entry, of a loop those of an iteration.
@@ -172,6 +176,17 @@ pub struct Row {
 }
 
 impl Row {
+    /// Its addresses.
+    pub fn range(&self) -> Option<Range<u64>> {
+        Some(self.start?.0..self.end?.0)
+    }
+
+    /// Where it is: `0x1140..0x1180`; empty where that is nowhere.
+    pub fn place(&self) -> String {
+        let both = self.start.zip(self.end);
+        both.map_or(String::new(), |(start, end)| format!("{start}..{end}"))
+    }
+
     /// Whether only its last instruction may jump: its code alone can be measured.
     pub fn is_one_path(&self) -> bool {
         let jumps = |one: &Instruction| {
@@ -193,5 +208,19 @@ mod tests {
             assert_eq!(Values::from(values.to_string()), values);
         }
         assert_eq!(Values::MadeUp(None).to_string(), "made-up values");
+    }
+
+    #[test]
+    fn a_row_without_an_address_has_an_empty_text() {
+        let located =
+            Row { start: Some(Address(0x10)), end: Some(Address(0x18)), ..Row::default() };
+        for (row, start, place) in [(Row::default(), "", ""), (located, "0x10", "0x10..0x18")] {
+            let mut json = serde_json::to_value(&row).unwrap();
+            assert_eq!((&json["start"], row.place().as_str()), (&start.into(), place));
+            assert_eq!(serde_json::from_value::<Row>(json.clone()).unwrap(), row);
+            json["end"] = "18".into();
+            let error = serde_json::from_value::<Row>(json).unwrap_err().to_string();
+            assert_eq!(error, "the address `18` does not begin with 0x");
+        }
     }
 }

@@ -2,12 +2,13 @@
 
 use super::count::LevelShare;
 use serde::{Deserialize, Serialize};
+use tma::Address;
 
 /// An instruction.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Instruction {
     /// Its address (p_vaddr).
-    pub address: String,
+    pub address: Address,
     /// Its bytes, in hex.
     pub bytes: String,
     /// Intel syntax.

@@ -1,4 +1,4 @@
-//! One of a fixed set of words in JSON, or an empty text for none: `#[serde(with = "or_empty")]`.
+//! One of a fixed set of words, or an address, in JSON, or an empty text for none: `#[serde(with = "or_empty")]`.
 
 use serde::de::IntoDeserializer as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

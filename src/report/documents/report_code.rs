@@ -5,6 +5,7 @@ use profile::hot::{
     Busiest, CallNode, Caller, EventShare, HotBlock, HotFunction, HotLine, HotLoop,
 };
 use serde::{Deserialize, Serialize};
+use tma::Address;
 
 /// What the samples are, and what must be known to read them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -135,9 +136,9 @@ pub struct CodeRow {
     /// Path of its module.
     pub path: String,
     /// First address, as in the ELF file.
-    pub start: String,
+    pub start: Address,
     /// End of its last instruction, exclusive.
-    pub end: String,
+    pub end: Address,
     /// Share of the samples, 0 to 1.
     pub share: f64,
     /// Samples.
@@ -160,8 +161,8 @@ impl CodeRow {
             function_short: function.short.clone(),
             module: function.module.clone(),
             path: function.path.clone(),
-            start: format!("{:#x}", of.start),
-            end: format!("{:#x}", of.end),
+            start: of.start.into(),
+            end: of.end.into(),
             share: of.share,
             samples: of.samples,
             loop_depth: of.loop_depth,
@@ -226,7 +227,7 @@ pub struct LoopRow {
     #[serde(flatten)]
     pub code: CodeRow,
     /// First address of the block that it is entered at, as in the ELF file.
-    pub head: String,
+    pub head: Address,
     /// Number of its blocks.
     pub blocks: usize,
 }
@@ -235,7 +236,7 @@ impl LoopRow {
     /// The row of a loop of `function`.
     pub fn new(of: &HotLoop, function: &HotFunction) -> Self {
         let code = CodeRow::new(&of.whole, function);
-        Self { code, head: format!("{:#x}", of.head), blocks: of.blocks }
+        Self { code, head: of.head.into(), blocks: of.blocks }
     }
 }
 
@@ -271,8 +272,9 @@ pub struct WithValues {
     pub status: Option<Status>,
     /// Why it is not `ok`, or why there are no values.
     pub reason: Option<String>,
-    /// Address of its first block, `0x…`.
-    pub head: String,
+    /// Address of its first block; none where it was not found.
+    #[serde(with = "super::or_empty")]
+    pub head: Option<Address>,
     /// Number of its blocks.
     pub blocks: usize,
     /// Cycles per iteration of the loop.

@@ -124,6 +124,6 @@ impl HasFunctions for Diff {
 }
 
 fn text(row: &CodeRow) -> String {
-    let start = row.start.iter().flatten().cloned().collect::<Vec<_>>().join(" ");
+    let start = report::format::joined(row.start.iter().flatten());
     format!("{} {start}", row.time.id)
 }

@@ -140,13 +140,13 @@ impl Estimated {
     /// Those that match the filter. A block that is a whole loop is that loop.
     pub fn rebuild_code(&mut self) {
         let Some((document, of)) = self.document.as_ref().zip(self.opened()) else { return };
-        let (Some(from), Some(to)) = (address(&of.start), address(&of.end)) else { return };
-        let is_own = |row: &Row| {
-            row.module == of.module && address(&row.start).is_some_and(|at| from <= at && at < to)
-        };
+        let Some(range) = of.range() else { return };
         let fits = |row: &Row| {
-            let text = format!("{} {}", row.start, row.bottleneck.name());
-            is_own(row) && matches(&text, &self.code.filter)
+            let Some(start) = row.start.filter(|start| range.contains(&start.0)) else {
+                return false;
+            };
+            let text = format!("{start} {}", row.bottleneck.name());
+            row.module == of.module && matches(&text, &self.code.filter)
         };
         let loops = document.loops.iter().enumerate().filter(|(_, row)| fits(row));
         let blocks = document.blocks_outside_of_loops().filter(|(_, row)| fits(row));
@@ -238,16 +238,13 @@ impl HasFunctions for Estimate {
 
 /// What search and filter look at.
 fn text(row: &Row) -> String {
-    format!("{} {} {}", row.name, row.start, row.bottleneck.name())
+    let start = row.start.map_or(String::new(), |start| start.to_string());
+    format!("{} {start} {}", row.name, row.bottleneck.name())
 }
 
 /// The tree of the program, and the time that is not divided.
 pub(super) fn program_rows(document: &Estimate) -> Vec<ProgramRow> {
     let nodes = document.program.parts.tree().into_iter().map(ProgramRow::Node);
-    let others = document.functions.iter().enumerate().filter(|(_, f)| f.start.is_empty());
+    let others = document.functions.iter().enumerate().filter(|(_, f)| f.start.is_none());
     nodes.chain(others.map(|(i, _)| ProgramRow::Other(i))).collect()
-}
-
-fn address(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }

@@ -4,12 +4,13 @@ use super::estimate::{Estimated, Piece, ProgramRow, program_rows};
 use super::estimate_source::Source;
 use super::searchable::Searchable;
 use report::documents::estimate::{Estimate, Row};
+use std::ops::Range;
 
 /// Which function, loop or block a row is of, whatever its number.
-type Place = (String, String, String);
+type Place = (String, Option<Range<u64>>, String);
 
 fn place(row: &Row) -> Place {
-    (row.module.clone(), row.start.clone(), format!("{} {}", row.end, row.name))
+    (row.module.clone(), row.range(), row.name.clone())
 }
 
 /// Where a row is in newer ones.

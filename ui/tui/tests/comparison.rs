@@ -11,7 +11,7 @@ use report::documents::diff::row::Side;
 use report::documents::diff::{Diff, DiffRow, diff};
 use report::documents::estimate::{Bottleneck, Part};
 use report::documents::{Report, Source};
-use tma::Error;
+use tma::{Address, Error};
 
 /// Times of a row in A and B with an error of 10 ms each.
 fn time(name: &str, a: Option<f64>, b: Option<f64>) -> DiffRow {
@@ -33,7 +33,7 @@ fn row(name: &str, a: Option<f64>, b: Option<f64>) -> CodeRow {
     CodeRow {
         module: "mix".into(),
         function: None,
-        start: both.map(|one| one.map(|_| "0x1100".to_owned())),
+        start: both.map(|one| one.map(|_| Address(0x1100))),
         end: [None, None],
         matched: Matched::Name,
         time: time(name, a, b),
@@ -49,9 +49,9 @@ fn row(name: &str, a: Option<f64>, b: Option<f64>) -> CodeRow {
 fn compared() -> Diff {
     let report = Report::new(Source::NoPmu);
     let mut all = diff(("old.json", &report), ("new.json", &report));
-    let inner = |of: usize, name: &str, a, b, start: [&str; 2]| CodeRow {
+    let inner = |of: usize, name: &str, a, b, start: [u64; 2]| CodeRow {
         function: Some(of),
-        start: start.map(|at| Some(at.to_owned())),
+        start: start.map(|at| Some(Address(at))),
         matched: Matched::Shape,
         ..row(name, a, b)
     };
@@ -63,10 +63,10 @@ fn compared() -> Diff {
             row("divide", Some(200.0), Some(201.0)),
         ],
         loops: vec![
-            inner(0, "chase(node*)", Some(490.0), Some(95.0), ["0x1140", "0x2240"]),
-            inner(2, "divide", Some(200.0), Some(201.0), ["0x1180", "0x1180"]),
+            inner(0, "chase(node*)", Some(490.0), Some(95.0), [0x1140, 0x2240]),
+            inner(2, "divide", Some(200.0), Some(201.0), [0x1180, 0x1180]),
         ],
-        blocks: vec![inner(0, "chase(node*)", Some(10.0), Some(5.0), ["0x1130", "0x2230"])],
+        blocks: vec![inner(0, "chase(node*)", Some(10.0), Some(5.0), [0x1130, 0x2230])],
         is_single: true,
     });
     all

@@ -16,6 +16,7 @@ use report::documents::estimate_code::{Causes, Instruction};
 use report::documents::estimate_lines::SourceLine;
 use report::documents::{Purpose, Source};
 use std::collections::BTreeMap;
+use tma::Address;
 
 fn share(value: f64, source: ShareSource) -> Share {
     let (low, high) = ((value - 0.03_f64).max(0.0), (value + 0.04_f64).min(1.0));
@@ -38,7 +39,7 @@ pub fn parts(retiring: f64, core: f64, memory: f64) -> Parts {
 
 fn row(
     name: &str,
-    (start, end): (&str, &str),
+    place: Option<(u64, u64)>,
     of: f64,
     bottleneck: Option<Part>,
     parts: Parts,
@@ -51,8 +52,8 @@ fn row(
     Row {
         name: name.into(),
         module: "/usr/bin/mix".into(),
-        start: start.into(),
-        end: end.into(),
+        start: place.map(|(start, _)| Address(start)),
+        end: place.map(|(_, end)| Address(end)),
         share: of,
         bottleneck: Bottleneck(bottleneck),
         parts,
@@ -64,15 +65,15 @@ fn row(
 
 /// A pointer chase, a divider loop, the kernel.
 pub fn estimate() -> Estimate {
-    let line = |address: &str, bytes: &str, text: &str, samples: u64| Instruction {
-        address: address.into(),
+    let line = |address: u64, bytes: &str, text: &str, samples: u64| Instruction {
+        address: Address(address),
         bytes: bytes.into(),
         text: text.into(),
         samples,
         share: samples as f64 / 1000.0,
         ..Instruction::default()
     };
-    let mut load = line("0x1140", "488b00", "mov rax,qword ptr [rax]", 20);
+    let mut load = line(0x1140, "488b00", "mov rax,qword ptr [rax]", 20);
     load.critical = true;
     let level = |level, share| LevelShare { level, share, ..LevelShare::default() };
     load.levels = vec![level(Level::L3, 0.2), level(Level::Memory, 0.8)];
@@ -88,19 +89,19 @@ pub fn estimate() -> Estimate {
         reasons: BTreeMap::from([why("mispredicted", "branches were not recorded")]),
         code: vec![
             load,
-            line("0x1143", "ffc9", "dec ecx", 560),
-            line("0x1145", "75f9", "jne 0x1140", 20),
+            line(0x1143, "ffc9", "dec ecx", 560),
+            line(0x1145, "75f9", "jne 0x1140", 20),
         ],
-        ..row("chase", ("0x1140", "0x1147"), 0.6, Some(Part::MemoryBound), parts(0.02, 0.1, 0.7))
+        ..row("chase", Some((0x1140, 0x1147)), 0.6, Some(Part::MemoryBound), parts(0.02, 0.1, 0.7))
     };
-    let tail = row("chase", ("0x1147", "0x1150"), 0.01, None, parts(0.1, 0.4, 0.38));
-    let mut kernel = row("[kernel]", ("", ""), 0.06, None, Parts::default());
+    let tail = row("chase", Some((0x1147, 0x1150)), 0.01, None, parts(0.1, 0.4, 0.38));
+    let mut kernel = row("[kernel]", None, 0.06, None, Parts::default());
     kernel.module.clear();
     kernel.next.clear();
     kernel.parts.unexplained = share(1.0, ShareSource::Residual);
     kernel.parts.unexplained.reason = Some("the kernel's time is not analysed".into());
     let mut of_chase =
-        row("chase", ("0x1140", "0x1150"), 0.61, Some(Part::MemoryBound), parts(0.02, 0.1, 0.7));
+        row("chase", Some((0x1140, 0x1150)), 0.61, Some(Part::MemoryBound), parts(0.02, 0.1, 0.7));
     let source = |number: u32, text: &str, share: f64, code: &[Instruction]| SourceLine {
         file: "/src/mix.c".into(),
         line: number,
@@ -124,7 +125,7 @@ pub fn estimate() -> Estimate {
             of_chase,
             row(
                 "divide(int)",
-                ("0x1160", "0x1180"),
+                Some((0x1160, 0x1180)),
                 0.33,
                 Some(Part::CoreBound),
                 parts(0.2, 0.6, 0.0),
@@ -135,14 +136,14 @@ pub fn estimate() -> Estimate {
             chase.clone(),
             row(
                 "divide(int)",
-                ("0x1168", "0x1178"),
+                Some((0x1168, 0x1178)),
                 0.33,
                 Some(Part::CoreBound),
                 parts(0.2, 0.6, 0.0),
             ),
         ],
         blocks: vec![chase, tail],
-        program: Row { share: 0.94, ..row("./mix", ("", ""), 0.94, None, parts(0.1, 0.4, 0.38)) },
+        program: Row { share: 0.94, ..row("./mix", None, 0.94, None, parts(0.1, 0.4, 0.38)) },
         deterministic: Some(true),
         ..Estimate::default()
     }

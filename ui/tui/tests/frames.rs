@@ -66,7 +66,7 @@ fn a_frame_of_100_000_estimated_functions_costs_what_one_of_1000_does() {
         let first = many.functions[0].clone();
         let one = |i: usize| report::documents::estimate::Row {
             name: format!("function_{i}"),
-            start: format!("{i:#x}"),
+            start: Some(tma::Address(i as u64)),
             ..first.clone()
         };
         many.functions = (0..count).map(one).collect();

@@ -17,7 +17,7 @@ pub fn open(state: &mut State, effects: &mut Vec<Effect>) {
         }
         Screen::EstimatedFunctions => {
             let row = state.estimate.function_at(state.estimate.functions.list.at);
-            row.filter(|row| !row.start.is_empty()).map(|row| row.name.clone())
+            row.filter(|row| row.start.is_some()).map(|row| row.name.clone())
         }
         _ => state.estimate.opened().map(|row| row.name.clone()),
     };

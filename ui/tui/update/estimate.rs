@@ -179,7 +179,7 @@ fn measure_piece(state: &mut State, effects: &mut Vec<Effect>) {
         return;
     };
     let code = row.code.iter().map(|one| one.text.clone()).collect();
-    let title = format!("block {}", row.start);
+    let title = format!("block {}", row.start.unwrap_or_default());
     let is_loop = matches!(state.estimate.piece, Some(Piece::Loop(_)));
     let each = if is_loop { "an iteration" } else { "an entry" };
     let time = row.cycles_per_entry.map(|c| format!("{c:.2} cycles of {each} in the program"));

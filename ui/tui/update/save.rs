@@ -42,7 +42,7 @@ fn selected(state: &State) -> Option<(&'static str, String)> {
         }
         Screen::EstimatedCode => {
             let piece = state.estimate.piece_at(state.estimate.code.list.at);
-            piece.map(|(_, row)| ("the address", row.start.clone()))
+            piece.and_then(|(_, row)| Some(("the address", row.start?.to_string())))
         }
         Screen::EstimatedSource => None,
         Screen::EstimatedBlock => {
@@ -54,7 +54,7 @@ fn selected(state: &State) -> Option<(&'static str, String)> {
             let screen = state.screen();
             let (_, row) = state.comparison.row(screen, state.comparison.rows(screen).list.at)?;
             match row.start.iter().flatten().next().filter(|_| screen == Screen::ComparedCode) {
-                Some(start) => Some(("the address", start.clone())),
+                Some(start) => Some(("the address", start.to_string())),
                 None => Some(("the function", row.time.id.clone())),
             }
         }

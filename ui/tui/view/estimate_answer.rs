@@ -54,7 +54,7 @@ fn on_program<'a>(state: &State, document: &'a Estimate, at: usize) -> Option<&'
 
 /// The bottleneck of a row in a sentence.
 fn said(row: &Row) -> String {
-    match (&row.parts.unexplained.reason, row.start.is_empty() && row.name.starts_with('[')) {
+    match (&row.parts.unexplained.reason, row.start.is_none() && row.name.starts_with('[')) {
         (Some(why), true) => format!("{}: {why}.", row.name),
         _ => row.sentence.clone(),
     }

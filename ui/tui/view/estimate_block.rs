@@ -142,8 +142,8 @@ pub fn instruction_text(look: Look, one: &Instruction, columns: usize) -> String
         }
         false => String::new(),
     };
-    let address = one.address.trim_start_matches("0x");
-    let mut text = format!("{} {bar}{mark} {address}  {}", fit_right(&share, 8), one.text);
+    let address = one.address.0;
+    let mut text = format!("{} {bar}{mark} {address:x}  {}", fit_right(&share, 8), one.text);
     let remarks = remarks(one);
     if columns >= WIDE && !remarks.is_empty() {
         text += &format!("    {remarks}");

@@ -132,7 +132,7 @@ pub fn share(share: f64) -> String {
 /// The bottleneck in words.
 pub fn bottleneck(row: &Row) -> String {
     match row.bottleneck {
-        Bottleneck(None) if row.start.is_empty() => "not divided".to_owned(),
+        Bottleneck(None) if row.start.is_none() => "not divided".to_owned(),
         known => known.words(),
     }
 }
@@ -143,7 +143,7 @@ pub fn place(piece: Piece, row: &Row) -> String {
         Piece::Loop(_) => "↺ loop",
         Piece::Block(_) => "  block",
     };
-    format!("{kind} {}..{}", row.start, row.end)
+    format!("{kind} {}", row.place())
 }
 
 /// A function's name.

@@ -8,6 +8,7 @@ use crate::tui::tone::Tone;
 use crate::tui::width::fit;
 use ratatui::text::Line;
 use report::documents::estimate::Row;
+use tma::Address;
 
 /// The titles above the lines.
 pub fn titles(columns: usize) -> String {
@@ -27,7 +28,8 @@ pub fn line(state: &State, row: usize, columns: usize) -> Line<'static> {
                     share: of.share,
                     bottleneck: of.bottleneck,
                     parts: of.parts.clone(),
-                    start: "line".to_owned(),
+                    // What is nowhere is time that is not divided.
+                    start: Some(Address::default()),
                     ..Row::default()
                 };
                 Columns::of(columns, false).line(look, &shown, &look.prose(&name))

@@ -3,6 +3,7 @@
 use super::row::DiffRow;
 use crate::documents::estimate::Bottleneck;
 use serde::Serialize;
+use tma::Address;
 
 /// Functions, loops and blocks, by time gained or lost: those with the largest change first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -59,9 +60,9 @@ pub struct CodeRow {
     /// Of a loop or block: number of its function in `functions`.
     pub function: Option<usize>,
     /// First addresses in A and B.
-    pub start: [Option<String>; 2],
+    pub start: [Option<Address>; 2],
     /// Addresses after the last instructions.
-    pub end: [Option<String>; 2],
+    pub end: [Option<Address>; 2],
     /// How A's row was found in B.
     pub matched: Matched,
     /// Its time, or its share of all samples; `id` is the name of the function.

@@ -103,8 +103,8 @@ impl Numbers {
             let module = piece.module.as_str();
             let exact = by_name.get(&(piece.name.as_str(), module));
             let all = exact.or_else(|| by_name.get(&(source.as_str(), module)))?;
-            let before = all.iter().filter(|i| functions[**i].address() <= piece.address());
-            own[*before.max_by_key(|i| functions[**i].address()).or(all.first())?]
+            let before = all.iter().filter(|i| functions[**i].start <= piece.start);
+            own[*before.max_by_key(|i| functions[**i].start).or(all.first())?]
         };
         pieces.iter().map(of).collect()
     }
@@ -155,14 +155,11 @@ fn row((a, b, matched): (Option<&Timed>, Option<&Timed>, Matched), unit: &str) -
     let named = of_a.as_ref().or(of_b.as_ref());
     let named = named.cloned().unwrap_or_else(|| Side { unit: unit.into(), ..Side::default() });
     let parts = a.zip(b).map(|(a, b)| parts(a, b, unit)).unwrap_or_default();
-    let text = |of: fn(&Timed) -> &String| {
-        both.map(|row| row.map(|row| of(row).clone()).filter(|text| !text.is_empty()))
-    };
     CodeRow {
         module: a.or(b).map(|row| row.module.clone()).unwrap_or_default(),
         function: None,
-        start: text(|row| &row.start),
-        end: text(|row| &row.end),
+        start: both.map(|row| row.and_then(|row| row.start)),
+        end: both.map(|row| row.and_then(|row| row.end)),
         matched,
         time: DiffRow::of(&named, of_a.as_ref(), of_b.as_ref()),
         bottleneck: both.map(|row| row.and_then(|row| row.bottleneck)),
@@ -207,6 +204,7 @@ mod tests {
     use crate::documents::estimate_code::Instruction;
     use crate::documents::report::Source;
     use crate::documents::report_code::Sampled;
+    use tma::Address;
 
     /// A loop of `sum` with this code and share, of which so much is Memory Bound ± 0.05.
     fn piece(start: u64, code: &[&str], share: f64, memory: f64) -> Row {
@@ -217,8 +215,8 @@ mod tests {
         Row {
             name: "sum(int*)".into(),
             module: "/bin/old/p".into(),
-            start: format!("{start:#x}"),
-            end: format!("{:#x}", start + 16),
+            start: Some(start.into()),
+            end: Some((start + 16).into()),
             share,
             parts: Parts { memory_bound, ..Parts::default() },
             code: code.iter().map(instruction).collect(),
@@ -233,7 +231,7 @@ mod tests {
         report.sampled =
             Some(Sampled { event: "cpu-clock".into(), samples: 10_000, ..Sampled::default() });
         let share = loops.iter().chain(&blocks).map(|row| row.share).sum();
-        let function = Row { start: "0x1100".into(), share, ..piece(0x1100, &[], share, 0.5) };
+        let function = Row { share, ..piece(0x1100, &[], share, 0.5) };
         let (functions, covered) = (vec![function], share);
         report.estimate =
             Some(Estimate { covered, functions, loops, blocks, ..Estimate::default() });
@@ -256,7 +254,7 @@ mod tests {
         let [first, second] = &found.loops[..] else { panic!("{:?}", found.loops) };
         assert_eq!((first.time.a, first.time.b), (Some(600.0), Some(200.0)));
         assert_eq!((first.matched, first.time.judgement), (Matched::Shape, Judgement::Less));
-        assert_eq!(first.start, [Some("0x1140".to_owned()), Some("0x2240".to_owned())]);
+        assert_eq!(first.start, [0x1140, 0x2240].map(|at| Some(Address(at))));
         let memory = &first.parts[0];
         assert_eq!((memory.id.as_str(), memory.judgement), ("memory_bound", Judgement::Less));
         assert!((memory.difference.unwrap() + 460.0).abs() < 1e-9, "540 to 80: {memory:?}");

@@ -33,7 +33,7 @@ impl Pairs {
         for (side, rows) in [a, b].into_iter().enumerate() {
             let is_b = side == 1;
             let mut left: Vec<usize> = (0..rows.len()).filter(|i| !self.has(is_b, *i)).collect();
-            left.sort_by_key(|i| rows[*i].address());
+            left.sort_by_key(|i| rows[*i].start);
             for i in left {
                 if let Some(key) = key(is_b, i, &rows[i]) {
                     groups.entry(key).or_default()[side].push(i);

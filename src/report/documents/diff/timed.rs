@@ -8,6 +8,7 @@ use crate::documents::report_code::{BlockRow, FunctionRow};
 use profile::event::EventKind;
 use profile::hot::half_width;
 use std::collections::HashMap;
+use tma::Address;
 
 /// What a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,8 +28,8 @@ pub(super) struct Timed {
     pub short: String,
     /// File name.
     pub module: String,
-    pub start: String,
-    pub end: String,
+    pub start: Option<Address>,
+    pub end: Option<Address>,
     pub shape: Option<String>,
     pub line: Option<(String, u32)>,
     /// Milliseconds, or a share of the samples.
@@ -64,11 +65,11 @@ pub(super) fn rows(reports: &[Report], in_time: bool) -> Vec<Timed> {
 }
 
 /// What identifies a row in runs of one program.
-type Key = (Kind, String, String, String);
+type Key = (Kind, String, String, Option<Address>);
 
 impl Timed {
     fn key(&self) -> Key {
-        (self.kind, self.name.clone(), self.module.clone(), self.start.clone())
+        (self.kind, self.name.clone(), self.module.clone(), self.start)
     }
 
     /// The mean of this row and those of other runs; its error is how they differ.
@@ -145,7 +146,7 @@ fn of_report(report: &Report, in_time: bool) -> Vec<Timed> {
 
 fn estimated(kind: Kind, row: &Row) -> Timed {
     let hottest = row.code.iter().max_by_key(|one| one.samples);
-    let is_divided = !row.start.is_empty() || kind == Kind::Program;
+    let is_divided = row.start.is_some() || kind == Kind::Program;
     Timed {
         shape: (!row.code.is_empty()).then(|| shape(row.code.iter().map(|one| one.text.as_str()))),
         line: hottest.and_then(|one| one.source.clone()),
@@ -153,7 +154,7 @@ fn estimated(kind: Kind, row: &Row) -> Timed {
         bottleneck: is_divided.then_some(row.bottleneck),
         cycles_per_entry: row.cycles_per_entry,
         entries: row.entries,
-        ..Timed::named(kind, &row.name, None, (&row.module, &row.start, &row.end))
+        ..Timed::named(kind, &row.name, None, (&row.module, row.start, row.end))
     }
 }
 
@@ -174,24 +175,27 @@ fn parts(row: &Row, of: &Timed) -> Vec<(&'static str, &'static str, [f64; 3])> {
 
 fn sampled(row: &FunctionRow) -> Timed {
     let short = (!row.short.is_empty()).then_some(row.short.as_str());
-    Timed::named(Kind::Function, &row.name, short, (&row.module, "", ""))
+    Timed::named(Kind::Function, &row.name, short, (&row.module, None, None))
 }
 
 fn block(row: &BlockRow) -> Timed {
     let code = &row.code;
     let short = (!code.function_short.is_empty()).then_some(code.function_short.as_str());
+    let place = (code.module.as_str(), Some(code.start), Some(code.end));
     Timed {
         shape: row.shape.clone(),
         line: code.file.clone().zip(code.line),
         cycles_per_entry: row.cycles_per_entry,
         entries: row.entries,
-        ..Timed::named(Kind::Block, &code.function, short, (&code.module, &code.start, &code.end))
+        ..Timed::named(Kind::Block, &code.function, short, place)
     }
 }
 
+/// Module, first address and the one after the last.
+type Place<'a> = (&'a str, Option<Address>, Option<Address>);
+
 impl Timed {
-    fn named(kind: Kind, name: &str, short: Option<&str>, place: (&str, &str, &str)) -> Self {
-        let (module, start, end) = place;
+    fn named(kind: Kind, name: &str, short: Option<&str>, (module, start, end): Place) -> Self {
         let plain = name.split_once('(').map_or(name, |(before, _)| before);
         let plain = if plain.is_empty() { name } else { plain };
         Self {
@@ -199,8 +203,8 @@ impl Timed {
             name: name.to_owned(),
             short: short.unwrap_or(plain).to_owned(),
             module: module.rsplit('/').next().unwrap_or(module).to_owned(),
-            start: start.to_owned(),
-            end: end.to_owned(),
+            start,
+            end,
             shape: None,
             line: None,
             value: None,
@@ -211,11 +215,5 @@ impl Timed {
             cycles_per_entry: None,
             entries: None,
         }
-    }
-
-    /// Its first address as a number; 0 of what has none.
-    pub fn address(&self) -> u64 {
-        let hex = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
-        hex(&self.start).unwrap_or(0)
     }
 }

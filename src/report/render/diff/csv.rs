@@ -34,7 +34,7 @@ pub fn render(diff: &Diff) -> String {
 }
 
 fn of_code(out: &mut String, kind: &str, row: &CodeRow) {
-    let start = |side: usize| row.start[side].clone().unwrap_or_default();
+    let start = |side: usize| row.start[side].map(|at| at.to_string()).unwrap_or_default();
     let begin = |part: &str| {
         let (id, module) = (row.time.id.clone(), row.module.clone());
         [kind.to_owned(), id, module, start(0), start(1), part.to_owned()]

@@ -110,7 +110,7 @@ fn loops(report: &Report) -> String {
 /// Blocks that are shown nowhere else, or of which something was measured.
 fn blocks(report: &Report) -> String {
     let is_shown = |row: &&BlockRow| {
-        let place = |of: &CodeRow| (of.path.clone(), of.start.clone(), of.end.clone());
+        let place = |of: &CodeRow| (of.path.clone(), of.start, of.end);
         let is_same = |of: &LoopRow| place(&of.code) == place(&row.code);
         let is_new = report.estimate.is_none() && !report.loops.iter().any(is_same);
         is_new || row.measured.is_some() || row.cycles_per_entry.is_some()

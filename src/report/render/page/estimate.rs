@@ -96,11 +96,11 @@ fn node(node: &Node) -> String {
 }
 
 fn row(of: &Row, is_function: bool, has_command: bool) -> String {
-    let place = match is_function || of.start.is_empty() {
+    let place = match is_function || of.start.is_none() {
         true => String::new(),
-        false => format!("{}..{} ", of.start, of.end),
+        false => format!("{} ", of.place()),
     };
-    let head = of.head.as_ref().map(|head| format!("head {head}"));
+    let head = of.head.map(|head| format!("head {head}"));
     let cycles = of.cycles_per_entry.map(|cycles| format!("{cycles:.2} cycles"));
     let isolated = of.isolated.map(|cycles| format!("{cycles:.2} in isolation"));
     let trips = of.trips.map(|trips| format!("{trips:.1} iterations an entry"));
@@ -148,7 +148,8 @@ fn code(all: &[Instruction], whole: f64) -> String {
     for one in all {
         let part = if whole > 0.0 { one.share / whole } else { 0.0 };
         let mark = if one.critical { "● " } else { "" };
-        let shown = columns(one.samples, part, &one.address, &format!("{mark}{}", one.text));
+        let shown =
+            columns(one.samples, part, &one.address.to_string(), &format!("{mark}{}", one.text));
         let _ = writeln!(out, "<div class=\"instruction line\">{shown}</div>");
     }
     out += "</div>\n";

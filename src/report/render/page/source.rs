@@ -11,7 +11,7 @@ pub(super) fn sources(report: &Report) -> String {
     let mut shown: Vec<&AnnotatedFunction> = report.annotated.iter().collect();
     for of in &report.sources {
         let is_same = |other: &&AnnotatedFunction| {
-            (&other.function, &other.module, &other.start) == (&of.function, &of.module, &of.start)
+            (&other.function, &other.module, other.start) == (&of.function, &of.module, of.start)
         };
         if !shown.iter().any(is_same) {
             shown.push(of);
@@ -61,7 +61,7 @@ fn source_line(line: &SourceLine) -> String {
 }
 
 fn instruction(one: &SourceInstruction) -> String {
-    let shown = columns(one.samples, one.share, &one.address, &one.text);
+    let shown = columns(one.samples, one.share, &one.address.to_string(), &one.text);
     format!("<div class=\"instruction line\">{shown}</div>\n")
 }
 

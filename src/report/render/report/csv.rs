@@ -86,7 +86,7 @@ fn code(report: &Report, out: &mut String, places: &mut Places) {
     match &report.estimate {
         Some(estimate) => {
             for of in &estimate.loops {
-                let id = format!("{}..{} {}", of.start, of.end, of.name);
+                let id = format!("{} {}", of.place(), of.name);
                 row(["loop", &id, of.bottleneck.name()], Some(of.share), None, "");
             }
         }

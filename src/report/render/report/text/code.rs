@@ -10,6 +10,7 @@ use crate::render::fit::elided;
 use bench::Status;
 use profile::hot::CallNode;
 use std::fmt::Write as _;
+use tma::Address;
 
 /// Longest name of a function that is shown whole.
 const NAME: usize = 48;
@@ -143,13 +144,13 @@ impl Renderer<'_> {
 }
 
 /// ` (head 0x20)`: where commands name a loop, if it does not begin there.
-pub(super) fn at_head(head: Option<&String>) -> String {
+pub(super) fn at_head(head: Option<Address>) -> String {
     head.map_or(String::new(), |head| format!(" (head {head})"))
 }
 
 /// A loop as code, its head after its function's name.
 fn named(row: &LoopRow) -> CodeRow {
-    let head = at_head(Some(&row.head).filter(|head| **head != row.code.start));
+    let head = at_head(Some(row.head).filter(|head| *head != row.code.start));
     let with = |name: &str| if name.is_empty() { String::new() } else { format!("{name}{head}") };
     let (function, function_short) = (with(&row.code.function), with(&row.code.function_short));
     CodeRow { function, function_short, ..row.code.clone() }
@@ -232,7 +233,7 @@ fn with_values(of: &WithValues) -> String {
     let mut text = format!(
         "{cycles:.2} cycles ({low:.2} to {high:.2}, {clock}) per iteration of its loop from {}, {} \
          block{plural}; {} iterations from entry {entry}",
-        of.head,
+        of.head.unwrap_or_default(),
         of.blocks,
         of.iterations.unwrap_or(0)
     );
@@ -260,20 +261,20 @@ mod tests {
 
     #[test]
     fn a_loop_that_begins_elsewhere_than_at_its_head_names_both() {
-        let of = |head: &str, start: &str| LoopRow {
+        let of = |head, start| LoopRow {
             code: CodeRow {
                 function: "walk".to_owned(),
-                start: start.to_owned(),
-                end: "0x40".to_owned(),
+                start: Address(start),
+                end: Address(0x40),
                 share: 0.5,
                 ..CodeRow::default()
             },
-            head: head.to_owned(),
+            head: Address(head),
             ..LoopRow::default()
         };
         let mut report = Report::new(Source::NoPmu);
         report.sampled = Some(Sampled { samples: 100, ..Sampled::default() });
-        report.loops = vec![of("0x30", "0x20"), of("0x38", "0x38")];
+        report.loops = vec![of(0x30, 0x20), of(0x38, 0x38)];
         let text = render(&report, &Style::default());
         assert!(text.contains("0x20..0x40 walk (head 0x30)"), "{text}");
         assert!(text.contains("0x38..0x40 walk") && !text.contains("(head 0x38)"), "{text}");

@@ -84,11 +84,9 @@ impl Renderer<'_> {
         writeln!(self.out, "\n   share  {:<BAR$}  {kind}", "time")?;
         for (number, row) in shown.iter().enumerate() {
             let name = short(&row.name);
-            let place = match kind == "function" || row.start.is_empty() {
+            let place = match kind == "function" || row.start.is_none() {
                 true => name,
-                false => {
-                    format!("{}..{} {name}{}", row.start, row.end, at_head(row.head.as_ref()))
-                }
+                false => format!("{} {name}{}", row.place(), at_head(row.head)),
             };
             let is_brief = !self.style.verbose && (row.share < WORDS || number >= SENTENCES);
             let label = if is_brief { largest(row) } else { String::new() };
@@ -175,13 +173,15 @@ mod tests {
     use crate::documents::Report;
     use crate::documents::estimate::Share;
     use crate::documents::report::Source;
+    use tma::Address;
 
     /// A report of an estimate with so many loops and blocks of one share.
-    fn shown(loops: &[&str], blocks: &[&str]) -> String {
+    fn shown(loops: &[u64], blocks: &[u64]) -> String {
         let share = 1.0 / blocks.len() as f64;
         let sentence = "Undecided.".to_owned();
-        let of = |start: &&str| Row {
-            start: (*start).to_owned(),
+        let of = |start: &u64| Row {
+            start: Some(Address(*start)),
+            end: Some(Address(start + 8)),
             share,
             sentence: sentence.clone(),
             ..Row::default()
@@ -194,13 +194,13 @@ mod tests {
 
     #[test]
     fn a_loop_of_one_block_is_shown_once() {
-        let text = shown(&["0x10"], &["0x10", "0x20"]);
+        let text = shown(&[0x10], &[0x10, 0x20]);
         assert_eq!((text.matches("0x10").count(), text.matches("0x20").count()), (1, 1), "{text}");
     }
 
     #[test]
     fn the_first_rows_have_sentences_and_the_others_a_word() {
-        let text = shown(&[], &["0x10", "0x20", "0x30", "0x40", "0x50"]);
+        let text = shown(&[], &[0x10, 0x20, 0x30, 0x40, 0x50]);
         assert_eq!(text.matches("Undecided.").count(), SENTENCES, "{text}");
         assert_eq!(text.matches("  undecided\n").count(), 5 - SENTENCES, "{text}");
     }
