@@ -40,7 +40,7 @@ pub fn list(path: &Path, known: &[Known]) -> Result<FunctionList> {
     let line = |one: &Named| FunctionLine {
         name: one.name.as_deref().map(demangle),
         symbol: one.name.clone(),
-        start: format!("{:#x}", one.range.start),
+        start: one.range.start.into(),
         bytes: one.range.end - one.range.start,
     };
     Ok(FunctionList {

@@ -103,7 +103,7 @@ fn document(ask: &RegionsAsk, sites: &[Site], marked: &Marked, hz: f64) -> Regio
     let refused = refused.filter_map(|(site, why)| {
         Some(NotProbed {
             module: site.code.path.display().to_string(),
-            address: format!("{:#x}", site.at),
+            address: site.at.into(),
             reason: why.as_ref()?.to_string(),
         })
     });

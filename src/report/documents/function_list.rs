@@ -1,6 +1,7 @@
 //! Functions of a program to choose from, `tdtool.functions/1`.
 
 use serde::Serialize;
+use tma::Address;
 
 /// The largest functions of a file: the document `tdtool.functions/1`.
 #[derive(Debug, Clone, Serialize)]
@@ -22,8 +23,8 @@ pub struct FunctionLine {
     pub name: Option<String>,
     /// Its name in the symbol table.
     pub symbol: Option<String>,
-    /// Its address (p_vaddr), `0x…`.
-    pub start: String,
+    /// Its address (p_vaddr).
+    pub start: Address,
     /// Its size in bytes.
     pub bytes: u64,
 }

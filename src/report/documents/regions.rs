@@ -4,6 +4,7 @@ use super::estimate::{Bottleneck, Parts};
 use super::exit::Exit;
 use super::per_function::FunctionNode;
 use serde::{Deserialize, Serialize};
+use tma::Address;
 
 /// The schema of [`Regions`].
 pub const SCHEMA: &str = "tdtool.regions/1";
@@ -172,8 +173,8 @@ pub struct ThreadRow {
 pub struct NotProbed {
     /// Path of the file.
     pub module: String,
-    /// Its address, `0x…`.
-    pub address: String,
+    /// Its address.
+    pub address: Address,
     /// Why.
     pub reason: String,
 }

@@ -19,7 +19,7 @@ pub fn text(list: &FunctionList, page: Page) -> String {
     for one in &list.functions {
         let name = one.name.as_deref().unwrap_or("(no symbol)");
         let subject = Subject { name, ..Subject::default() };
-        page.row(&mut out, &cells(&one.start, &one.bytes.to_string()), subject);
+        page.row(&mut out, &cells(&one.start.to_string(), &one.bytes.to_string()), subject);
     }
     let _ = writeln!(
         out,
@@ -33,8 +33,8 @@ pub fn rows(list: &FunctionList) -> String {
     let mut out = "start,bytes,name,symbol\n".to_owned();
     for one in &list.functions {
         let (name, symbol) = (one.name.as_deref(), one.symbol.as_deref());
-        let bytes = one.bytes.to_string();
-        let fields = [&*one.start, &*bytes, name.unwrap_or(""), symbol.unwrap_or("")];
+        let (start, bytes) = (one.start.to_string(), one.bytes.to_string());
+        let fields = [&*start, &*bytes, name.unwrap_or(""), symbol.unwrap_or("")];
         out += &csv::row(fields);
         out.push('\n');
     }
