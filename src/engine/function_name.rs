@@ -5,7 +5,7 @@ use probe::facts::functions;
 use profile::symbols::demangle::{demangle, demangle_short};
 use std::path::Path;
 use tma::error::nearest;
-use tma::{Error, Result};
+use tma::{Address, Error, Result};
 
 /// Most candidates of an error message.
 const MOST: usize = 5;
@@ -31,8 +31,7 @@ pub fn in_file(
 
 /// The name of a function of `file` as it is shown: demangled; with the file where it is an address only.
 pub fn shown(file: &str, name: &str) -> String {
-    let start = name.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
-    start.map_or_else(|| demangle(name), |start| nameless(file, start))
+    name.parse().map_or_else(|_| demangle(name), |Address(start)| nameless(file, start))
 }
 
 /// Whether the symbol `linkage` is what `given` names.

@@ -9,7 +9,7 @@ use probe::facts::{Named, NoCode, functions};
 use profile::module::{Module, ModuleKind};
 use profile::symbols::Symbols;
 use std::path::{Path, PathBuf};
-use tma::{Error, Result};
+use tma::{Address, Error, Result};
 
 /// A function to count, with its name.
 pub(crate) struct Chosen {
@@ -72,7 +72,7 @@ fn number(name: &str) -> Option<&'static str> {
 
 /// The address that stands for the function around it.
 fn address(name: &str) -> Option<u64> {
-    u64::from_str_radix(name.strip_prefix("0x")?, 16).ok()
+    name.parse().ok().map(|Address(start)| start)
 }
 
 /// The functions of a file.
