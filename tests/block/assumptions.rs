@@ -8,7 +8,7 @@ use crate::support::trial::{Trial, assert_holds, claim};
 use bench::{Assumption, BlockMeasurer, Init, Measurement, Options, Outcome, Status, Values};
 
 fn named<'a>(report: &'a Measurement, name: &str) -> &'a Assumption {
-    let found = report.assumptions.iter().find(|i| i.name == name);
+    let found = report.assumptions.iter().find(|i| i.name.word() == name);
     found.unwrap_or_else(|| panic!("no {name}: {:?} {:?}", report.status, report.reason))
 }
 

@@ -28,7 +28,7 @@ fn a_block_runs_with_values_that_suit_it_and_registers_are_set_again_only_if_the
     let Some(_busy) = sandbox() else { return };
     let mut measurer = BlockMeasurer::new(quick());
     let own = |report: &Measurement| {
-        report.assumptions.iter().find(|i| i.name == "own-registers").map(|i| i.outcome)
+        report.assumptions.iter().find(|i| i.name.word() == "own-registers").map(|i| i.outcome)
     };
     for hex in [
         "0f284ef7 0f294ff0",           // movaps xmm1,[rsi-9]; movaps [rdi-16],xmm1

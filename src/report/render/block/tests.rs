@@ -239,9 +239,9 @@ fn a_refuted_bound_comes_last_has_no_bar_and_explains_nothing() {
 
 #[test]
 fn a_violated_assumption_shows_beside_the_answer_unless_it_costs_nothing() {
-    let with = |names: &[&'static str]| {
+    let with = |names: &[Assumed]| {
         let assumptions =
-            names.iter().map(|n| assumption(n, Outcome::Violated, "somehow")).collect();
+            names.iter().map(|n| assumption(*n, Outcome::Violated, "somehow")).collect();
         text(&Measurement { assumptions, ..report() })
     };
     let two = with(&[Assumed::LineCrossing, Assumed::Subnormals]);
