@@ -1,14 +1,10 @@
 //! One probe as data.
 
-use serde::{Deserialize, Serialize};
-use std::fmt;
-
 /// Bytes of `jmp rel32` and `call rel32`.
 pub const JUMP: u64 = 5;
 
 /// How a probe is put into the code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// The target of a `call rel32` is changed.
     Retarget,
@@ -18,13 +14,6 @@ pub enum Kind {
     Multi,
     /// A jump over one shorter instruction, whose displacement ends in the bytes that follow.
     Pun,
-}
-
-/// As in documents.
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
 }
 
 /// The count of a block that is entered only from the one before it, in the same trampoline.

@@ -354,10 +354,3 @@ fn a_short_loop_is_counted_before_the_block_that_would_take_its_bytes() {
     let mut room = Room::new(std::iter::once(0x10_0000..bias), bias);
     assert_eq!(kinds(&short, &mut room), [None, Some(Kind::Multi), None]);
 }
-
-/// Documents have these names.
-#[test]
-fn kinds_of_probes_have_fixed_names() {
-    let kinds = [Kind::Retarget, Kind::Single, Kind::Multi, Kind::Pun];
-    assert_eq!(kinds.map(|kind| kind.to_string()), ["retarget", "single", "multi", "pun"]);
-}
