@@ -7,7 +7,8 @@
 use super::histogram::{Histogram, Timed};
 use super::resample::resample;
 use fastrand::Rng;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -30,8 +31,7 @@ const EACH: u64 = 1000;
 const UNSEEN: f64 = 1e-4;
 
 /// What serves a load.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// A cache: 1 is the first.
     Cache(u8),
@@ -59,19 +59,19 @@ impl fmt::Display for Level {
     }
 }
 
-impl From<Level> for String {
-    fn from(of: Level) -> Self {
-        of.to_string()
+impl Serialize for Level {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }
 
-impl TryFrom<String> for Level {
-    type Error = String;
-
-    fn try_from(name: String) -> Result<Self, String> {
+impl<'de> Deserialize<'de> for Level {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(from)?;
         let cache = || name.strip_prefix('L')?.parse().ok().map(Self::Cache);
         let memory = (name == "DRAM").then_some(Self::Memory);
-        memory.or_else(cache).ok_or_else(|| format!("no level of memory is called `{name}`"))
+        let found = memory.or_else(cache);
+        found.ok_or_else(|| D::Error::custom(format!("no level of memory is called `{name}`")))
     }
 }
 

@@ -1,11 +1,11 @@
 //! What runs of a command were for.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
 /// What a run of the command, or a window of a process, was for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Purpose {
     /// Samples, by which hot functions are chosen.
     Samples,
@@ -48,18 +48,18 @@ impl fmt::Display for Purpose {
     }
 }
 
-impl From<Purpose> for String {
-    fn from(of: Purpose) -> Self {
-        of.to_string()
+impl Serialize for Purpose {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }
 
-impl TryFrom<String> for Purpose {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
+impl<'de> Deserialize<'de> for Purpose {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
         let ended = || text.strip_suffix(" for values")?.parse().ok().map(Self::EndedForValues);
         let named = NAMED.into_iter().find(|one| one.to_string() == text);
-        named.or_else(ended).ok_or_else(|| format!("no run is for `{text}`"))
+        let found = named.or_else(ended);
+        found.ok_or_else(|| D::Error::custom(format!("no run is for `{text}`")))
     }
 }
