@@ -22,7 +22,9 @@ pub static BUNDLE: Bundle = Bundle {
 /// // CPUID of a Xeon of Sapphire Rapids and of an EPYC of Genoa: family, model, stepping.
 /// for (name, id, width, general) in [("spr", (6, 143, 8), 6, 8), ("zen4", (25, 17, 1), 6, 6)] {
 ///     let library = events::library();
-///     assert!(library.head(name, id)?.rank.is_some(), "{name} describes it");
+///     let (family, model, stepping) = id;
+///     let cpu = tma::Cpu { family, model, stepping, ..tma::Cpu::default() };
+///     assert!(library.head(name, &cpu)?.rank.is_some(), "{name} describes it");
 ///     // Slots a cycle and general counters: Intel's and AMD's optimization guides and manuals.
 ///     let table = library.load(name)?;
 ///     assert_eq!((table.pipeline.width, table.counters.general), (width, general));

@@ -41,9 +41,9 @@ impl Direction {
     /// Whether the branch is predicted; learns what it did.
     pub fn run(&mut self, history: &History, address: u64, taken: bool) -> bool {
         let places = self.banks.places(history, address);
-        let found = self.banks.matches(&places);
+        let (provider, next) = self.banks.matches(&places);
         let base = mix(address) as usize % BIMODAL;
-        let predicted = self.predict(found, base);
+        let predicted = self.predict(provider, next, base);
         if predicted.taken != taken {
             // A new entry that was right only lacks trust.
             let learnt = predicted.provider.is_some() && predicted.longest == taken;
@@ -52,12 +52,12 @@ impl Direction {
                 self.banks.allocate(&places, predicted.provider, weakly);
             }
         }
-        self.learn(&predicted, found.1, base, taken);
+        self.learn(&predicted, next, base, taken);
         self.banks.age();
         predicted.taken == taken
     }
 
-    fn predict(&self, (provider, next): (Option<Place>, Option<Place>), base: usize) -> Prediction {
+    fn predict(&self, provider: Option<Place>, next: Option<Place>, base: usize) -> Prediction {
         let says = |place: Option<Place>| {
             place.map_or(self.bimodal[base] >= 0, |at| self.banks.at(at).value >= 0)
         };

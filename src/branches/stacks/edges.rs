@@ -1,6 +1,7 @@
 //! Branches with their targets, numbered: events repeat few of them.
 
 use profile::address_space::{AddressSpaces, ModuleAddress};
+use profile::sample::Branch;
 use rustc_hash::FxHashMap;
 
 /// A branch and one of its targets.
@@ -65,13 +66,15 @@ impl Edges {
         self.now += 1;
     }
 
-    /// The number of the edge of an event between two addresses of a process as it is now.
+    /// The number of the edge of a branch in a process as it is now.
     pub fn resolve(
         &mut self,
         spaces: &mut AddressSpaces,
-        (event, pid): (usize, u32),
-        (from, to): (u64, u64),
+        event: usize,
+        pid: u32,
+        branch: &Branch,
     ) -> u32 {
+        let Branch { from, to, .. } = *branch;
         let mixed = (from ^ from >> 11).wrapping_add(to << 3 ^ to >> 7) ^ u64::from(pid);
         let slot = mixed as usize % REMEMBERED;
         match &self.recent[slot] {

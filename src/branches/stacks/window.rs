@@ -111,7 +111,7 @@ pub(super) fn numbered(
             let pid = sample.pid.unwrap_or(u32::MAX);
             window.place = sample.ip.and_then(|ip| spaces.resolve(pid, ip, sample.user));
             window.fill(&sample, &mut |branch| {
-                let number = edges.resolve(spaces, (event, pid), (branch.from, branch.to));
+                let number = edges.resolve(spaces, event, pid, branch);
                 Step::new(number, edges, branch)
             });
             let sampled = stream.about.events.get(event).filter(|_| window.is_sample);

@@ -39,8 +39,12 @@ enum Use {
     Branch,
 }
 
-/// An executed instruction: iterations back, then index.
-type Executed = (Reverse<u32>, usize);
+/// An executed instruction: its iteration, counted back, and its index. The oldest is the smallest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Executed {
+    back: Reverse<u32>,
+    index: usize,
+}
 
 /// A way for a value into an instruction.
 struct Way {
@@ -84,13 +88,15 @@ impl Walk<'_> {
     fn path(&self, root: usize, start: Use) -> CriticalPath {
         let chosen = self.chosen(root, start);
         // The oldest first: what an instruction reads comes before it.
-        let mut order: Vec<(Executed, &BTreeSet<Use>)> =
-            chosen.iter().map(|(index, (at, uses))| ((*at, *index), uses)).collect();
+        let mut order: Vec<(Executed, &BTreeSet<Use>)> = chosen
+            .iter()
+            .map(|(&index, &(back, ref uses))| (Executed { back, index }, uses))
+            .collect();
         order.sort_by_key(|(at, _)| *at);
         let mut longest: BTreeMap<usize, Longest> = BTreeMap::new();
         for (at, uses) in order {
             let own = self.longest(at, uses, &chosen, &longest);
-            longest.insert(at.1, own);
+            longest.insert(at.index, own);
         }
         let mut path = vec![root];
         while let Some(from) = path.last().and_then(|at| longest.get(at)?.from) {
@@ -109,13 +115,13 @@ impl Walk<'_> {
     /// The instructions of the slice, each as it was executed last: iterations back, and what of it is used.
     fn chosen(&self, root: usize, start: Use) -> BTreeMap<usize, (Reverse<u32>, BTreeSet<Use>)> {
         let mut chosen: BTreeMap<usize, (Reverse<u32>, BTreeSet<Use>)> = BTreeMap::new();
-        let mut next = BinaryHeap::from([((Reverse(0), root), start)]);
-        while let Some(((back, index), how)) = next.pop() {
-            let (own, uses) = chosen.entry(index).or_insert((back, BTreeSet::new()));
-            if *own != back || !uses.insert(how) {
+        let mut next = BinaryHeap::from([(Executed { back: Reverse(0), index: root }, start)]);
+        while let Some((at, how)) = next.pop() {
+            let (own, uses) = chosen.entry(at.index).or_insert((at.back, BTreeSet::new()));
+            if *own != at.back || !uses.insert(how) {
                 continue;
             }
-            next.extend(self.ways((back, index), how).map(|way| (way.from, way.how)));
+            next.extend(self.ways(at, how).map(|way| (way.from, way.how)));
         }
         chosen
     }
@@ -139,13 +145,14 @@ impl Walk<'_> {
         };
         for how in uses {
             // Of values from before the slice only the instruction itself counts.
-            self.reads(at.1, *how).for_each(|read| offer(None, self.latency(at.1, read, *how)));
-            self.own_load(at.1, *how).into_iter().for_each(|latency| offer(None, latency));
+            self.reads(at.index, *how)
+                .for_each(|read| offer(None, self.latency(at.index, read, *how)));
+            self.own_load(at.index, *how).into_iter().for_each(|latency| offer(None, latency));
             for way in self.ways(at, *how) {
-                let is_chosen =
-                    chosen.get(&way.from.1).is_some_and(|(back, _)| *back == way.from.0);
-                if let Some(one) = known.get(&way.from.1).filter(|_| is_chosen) {
-                    offer(Some((way.from.1, *one)), way.latency);
+                let Executed { back, index } = way.from;
+                let is_chosen = chosen.get(&index).is_some_and(|(own, _)| *own == back);
+                if let Some(one) = known.get(&index).filter(|_| is_chosen) {
+                    offer(Some((index, *one)), way.latency);
                 }
             }
         }
@@ -153,8 +160,10 @@ impl Walk<'_> {
     }
 
     /// Where the values come from that an instruction makes a result of.
-    fn ways(&self, (Reverse(back), index): Executed, how: Use) -> impl Iterator<Item = Way> + '_ {
-        let from = move |writer, delta: u32| (Reverse(back.saturating_add(delta)), writer);
+    fn ways(&self, at: Executed, how: Use) -> impl Iterator<Item = Way> + '_ {
+        let Executed { back: Reverse(back), index } = at;
+        let from =
+            move |index, delta: u32| Executed { back: Reverse(back.saturating_add(delta)), index };
         let of_reader = move |reader: &usize| *reader == index;
         let registers = self.analysis.register_deps.iter().filter_map(move |one| {
             let read = self.code.effects.get(index)?.reads.get(one.read)?;
@@ -170,7 +179,7 @@ impl Walk<'_> {
             is_used.then(|| Way {
                 from: from(one.writer, one.delta),
                 how: Use::Stored,
-                latency: self.forwarded((one.writer, index, one.delta)),
+                latency: self.forwarded(one.writer, index, one.delta),
             })
         });
         registers.chain(stored)
@@ -240,7 +249,7 @@ impl Walk<'_> {
     }
 
     /// From a store through memory to the reader's result.
-    fn forwarded(&self, (writer, reader, delta): (usize, usize, u32)) -> Latency {
+    fn forwarded(&self, writer: usize, reader: usize, delta: u32) -> Latency {
         let edges = self.analysis.edges.iter().filter(|edge| {
             (edge.writer, edge.reader, edge.delta, edge.kind)
                 == (writer, reader, delta, Kind::Memory)

@@ -131,7 +131,7 @@ pub fn advise(request: &Request) -> Advice {
     let probed = request.probed.as_ref();
     let site = match request.access.is_some_and(|access| misses_at_first(access, probed, trips)) {
         true => Ok(Site::Outer),
-        false => site(request, ahead, (least, known)),
+        false => site(request, ahead, least, known),
     };
     let cycles = ic.as_ref().ok().map(|ic| ic.cycles);
     let no_gain = || pace.and_then(|pace| pace.refusal(cycles));
@@ -183,11 +183,7 @@ fn miss_cost(modes: &[Peak], ic: &Cost) -> Result<f64, Missing> {
 }
 
 /// The loop in which enough trips are left to cover.
-fn site(
-    request: &Request,
-    trips: TripCount,
-    (distance, known): (u64, bool),
-) -> Result<Site, Missing> {
+fn site(request: &Request, trips: TripCount, distance: u64, known: bool) -> Result<Site, Missing> {
     let enough = trips.is_at_least(DISTANCES * distance as f64);
     let has_outer = request.access.is_some_and(|access| access.levels.len() > 1);
     match (enough, known) {

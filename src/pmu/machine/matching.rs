@@ -29,7 +29,7 @@ pub fn choose(
     forced: Option<&str>,
 ) -> Result<Vec<TableMatch>> {
     if let Some(name) = forced {
-        let head = library.head(name, model(&machine.cpu))?;
+        let head = library.head(name, &machine.cpu)?;
         let pmu = pmu_for(machine, &head.pmu);
         return Ok(vec![TableMatch { table: name.to_lowercase(), core: head.core, pmu }]);
     }
@@ -44,7 +44,7 @@ pub fn choose(
     let mut all: Vec<TableMatch> = Vec::new();
     for table in machine.identities(library)?.into_iter().filter_map(|identity| identity.table) {
         if !all.iter().any(|known| known.table == table) {
-            let head = library.head(&table, model(&machine.cpu))?;
+            let head = library.head(&table, &machine.cpu)?;
             all.push(named(table, head));
         }
     }
@@ -134,7 +134,7 @@ fn pmu_for(machine: &Machine, name: &str) -> Option<String> {
 pub fn describing(cpu: &Cpu, library: &Library) -> Result<Vec<(String, Head)>> {
     let mut found: Vec<(u8, String, Head)> = Vec::new();
     for name in library.names() {
-        let head = library.head(name, model(cpu))?;
+        let head = library.head(name, cpu)?;
         if let Some(rank) = head.rank.filter(|_| head.vendor == cpu.vendor) {
             found.push((rank, name.to_owned(), head));
         }
@@ -142,9 +142,4 @@ pub fn describing(cpu: &Cpu, library: &Library) -> Result<Vec<(String, Head)>> {
     let best = found.iter().map(|(rank, ..)| *rank).max();
     found.retain(|(rank, ..)| Some(*rank) == best);
     Ok(found.into_iter().map(|(_, name, head)| (name, head)).collect())
-}
-
-/// Family, model and stepping.
-fn model(cpu: &Cpu) -> (u32, u32, u32) {
-    (cpu.family, cpu.model, cpu.stepping)
 }

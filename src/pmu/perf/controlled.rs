@@ -5,6 +5,7 @@ use super::run::Run;
 use super::software;
 use super::state::Counting;
 use super::switched::CONTROL;
+use super::watch::NEVER;
 use crate::kernel::Order;
 use std::time::Duration;
 
@@ -25,8 +26,9 @@ impl Run<'_, '_> {
     pub(super) fn carry_out(
         &mut self,
         order: Order,
-        (opened, software): (&Opened, &mut software::Counters),
-        (tick, never): (Duration, Duration),
+        opened: &Opened,
+        software: &mut software::Counters,
+        tick: Duration,
     ) -> Duration {
         let now = self.kernel.now();
         let mut due = tick;
@@ -46,7 +48,7 @@ impl Run<'_, '_> {
                 software.disable(self.kernel);
                 self.switched.off = Some(self.kernel.now());
                 self.switched.left = tick.saturating_sub(now);
-                due = never;
+                due = self.begin + NEVER;
             }
             (Order::Unknown, _) => {
                 self.switched.unknown += 1;

@@ -22,7 +22,7 @@ const COST_AT_FIRST: u32 = 4;
 /// The same for the readings of an interval, which is shown, too: altogether below what perf stat takes.
 const COST_IN_INTERVALS: u32 = 400;
 /// Longer than any measurement.
-const NEVER: Duration = Duration::from_secs(1 << 32);
+pub(super) const NEVER: Duration = Duration::from_secs(1 << 32);
 /// Number of frames from which the rate of readings is reduced because of their cost: half remain.
 const ENOUGH: usize = 24;
 
@@ -55,8 +55,7 @@ impl Run<'_, '_> {
             let until = until.unwrap_or(tick);
             let mut end = self.sleep(until, &mut interrupted, on_progress);
             if let Some(order) = self.switched.asked.take() {
-                let all = (opened, &mut *software);
-                tick = self.carry_out(order, all, (tick, self.begin + NEVER));
+                tick = self.carry_out(order, opened, software, tick);
                 continue;
             }
             let now = self.kernel.now();
@@ -90,8 +89,8 @@ impl Run<'_, '_> {
                 && let Some(readings) = current.take()
             {
                 let totals = totals.unwrap_or_else(|| software.totals(self.kernel));
-                let until = (at, totals);
-                current = Some(self.emit_interval(opened, software, readings, until, on_progress));
+                let next = self.emit_interval(opened, software, readings, at, totals, on_progress);
+                current = Some(next);
             }
             if let Some(end) = end {
                 return end;
@@ -192,7 +191,8 @@ impl Run<'_, '_> {
         opened: &Opened,
         software: &mut software::Counters,
         readings: Readings,
-        (at, totals): (Duration, software::Totals),
+        at: Duration,
+        totals: software::Totals,
         on_progress: &mut dyn FnMut(Progress),
     ) -> Readings {
         let clock = self.switched.clock(at);

@@ -156,7 +156,7 @@ impl Synthesis {
         body.extend(pid.to_le_bytes());
         body.extend(tid.to_le_bytes());
         push_name(&mut body, name);
-        self.push(COMM, MISC_USER, (pid, tid), body);
+        self.push(COMM, MISC_USER, pid, tid, body);
     }
 
     /// MMAP2: pid, tid, addr, len, pgoff, build-id or device and inode, prot, flags, path.
@@ -183,11 +183,11 @@ impl Synthesis {
         body.extend(map.protection.to_le_bytes());
         body.extend(map.flags.to_le_bytes());
         push_name(&mut body, map.path.as_bytes());
-        self.push(MMAP2, misc, (map.pid, tid), body);
+        self.push(MMAP2, misc, map.pid, tid, body);
     }
 
     /// A record with the fields of `sample_id_all` at its end: pid, tid, time, CPU, id.
-    fn push(&mut self, kind: u32, misc: u16, (pid, tid): (u32, u32), mut body: Vec<u8>) {
+    fn push(&mut self, kind: u32, misc: u16, pid: u32, tid: u32, mut body: Vec<u8>) {
         body.extend(pid.to_le_bytes());
         body.extend(tid.to_le_bytes());
         body.extend(0u64.to_le_bytes());

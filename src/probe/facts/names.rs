@@ -49,7 +49,7 @@ pub(super) fn named(file: &object::File<'_>) -> Vec<Named> {
         file.symbols().chain(file.dynamic_symbols()).filter(is_function).collect();
     symbols.sort_by_cached_key(|s| {
         let name = s.name().unwrap_or_default();
-        (preference(name, s.size(), (s.is_weak(), s.is_global() && !s.is_weak())), name)
+        (preference(name, s.size(), s.is_weak(), s.is_global() && !s.is_weak()), name)
     });
     for symbol in symbols {
         let name = symbol.name().unwrap_or_default().to_owned();

@@ -25,7 +25,13 @@ pub enum Over {
     All,
 }
 
-type Key = (Option<String>, Option<String>, Option<(Duration, Duration)>);
+/// What is not summed over.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    core: Option<String>,
+    scope: Option<String>,
+    interval: Option<(Duration, Duration)>,
+}
 
 /// Sums `counts`, in order of first appearance, separately for each kind of core.
 ///
@@ -35,11 +41,11 @@ pub fn aggregate(counts: &[Counts], over: Over) -> Vec<Counts> {
     let mut sums: Vec<(Key, Vec<&Counts>)> = Vec::new();
     let mut at: HashMap<Key, usize> = HashMap::new();
     for part in counts {
-        let key = (
-            part.core.clone(),
-            part.scope.clone().filter(|_| over == Over::Intervals),
-            part.interval.filter(|_| over == Over::Scopes),
-        );
+        let key = Key {
+            core: part.core.clone(),
+            scope: part.scope.clone().filter(|_| over == Over::Intervals),
+            interval: part.interval.filter(|_| over == Over::Scopes),
+        };
         let i = *at.entry(key.clone()).or_insert(sums.len());
         match sums.get_mut(i) {
             Some((_, parts)) => parts.push(part),
@@ -49,7 +55,8 @@ pub fn aggregate(counts: &[Counts], over: Over) -> Vec<Counts> {
     sums.into_iter().map(|(key, parts)| sum(key, &parts, over)).collect()
 }
 
-fn sum((core, scope, interval): Key, parts: &[&Counts], over: Over) -> Counts {
+fn sum(of: Key, parts: &[&Counts], over: Over) -> Counts {
+    let Key { core, scope, interval } = of;
     let mut total = Counts { core, scope, interval, ..Counts::default() };
     for part in parts {
         for note in &part.notes {

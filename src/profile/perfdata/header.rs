@@ -58,17 +58,16 @@ impl Header {
     }
 
     fn read_file(file: &Input, start: &[u8]) -> io::Result<Self> {
-        let section = |at| (word(start, at).unwrap_or(0), word(start, at + 8).unwrap_or(0));
-        let (attributes, data) = (section(24), section(40));
+        let (attributes, data) = (section_at(start, 24), section_at(start, 40));
         let mut header = Self {
-            events: events(&slice(file, attributes)?, file, word(start, 16).unwrap_or(0)),
+            events: events(&file.part(attributes)?, file, word(start, 16).unwrap_or(0)),
             bits: [0, 1, 2, 3].map(|at| word(start, FEATURE_BITS + at * 8).unwrap_or(0)),
             ..Self::default()
         };
         let all = file.length();
-        let end = match data.0.saturating_add(data.1) {
+        let end = match data.end {
             // perf writes the size last.
-            _ if data.1 == 0 && data.0 < all => {
+            _ if data.is_empty() && data.start < all => {
                 header.notes.push(
                     "perf did not end this recording properly: host, kernel and event names are \
                      missing, and its last records may be"
@@ -77,14 +76,14 @@ impl Header {
                 all
             }
             end if end > all => {
-                let missing = end - all.max(data.0);
+                let missing = end - all.max(data.start);
                 header.notes.push(format!("the file is cut off: {missing} bytes are missing"));
                 all
             }
             end => end,
         };
-        header.records = data.0.min(end)..end;
-        if data.1 != 0 {
+        header.records = data.start.min(end)..end;
+        if !data.is_empty() {
             header.read_features(file)?;
         }
         header.features.name(&mut header.events);
@@ -93,16 +92,15 @@ impl Header {
 
     /// After the records come offset and size of each feature section, in the order of the bits.
     fn read_features(&mut self, file: &Input) -> io::Result<()> {
-        let table = slice(file, (self.records.end, 256 * 16))?;
+        let table = file.part(self.records.end..self.records.end.saturating_add(256 * 16))?;
         let mut sections = table.as_chunks::<16>().0.iter();
         for number in 0..256 {
             if !self.has(number) {
                 continue;
             }
-            let Some(section) = sections.next() else { break };
+            let Some(place) = sections.next() else { break };
             if self.features.uses(number) {
-                let place = (word(section, 0).unwrap_or(0), word(section, 8).unwrap_or(0));
-                self.features.take(number, &slice(file, place)?);
+                self.features.take(number, &file.part(section_at(place, 0))?);
             }
         }
         Ok(())
@@ -117,15 +115,15 @@ fn events(section: &[u8], file: &Input, row: u64) -> Vec<Event> {
     }
     let read = |row: &[u8]| {
         let mut event = attribute::parse(row)?;
-        let at = row.len() - 16;
-        let ids = slice(file, (word(row, at)?, word(row, at + 8)?)).ok()?;
+        let ids = file.part(section_at(row, row.len() - 16)).ok()?;
         event.ids = ids.as_chunks().0.iter().map(|id| u64::from_le_bytes(*id)).collect();
         Some(event)
     };
     section.chunks_exact(row).map_while(read).collect()
 }
 
-/// The part of a section that is there.
-fn slice(file: &Input, (offset, size): (u64, u64)) -> io::Result<Vec<u8>> {
-    file.part(offset..offset.saturating_add(size))
+/// A section by its offset and size, which are at an offset of `bytes`.
+fn section_at(bytes: &[u8], at: usize) -> Range<u64> {
+    let offset = word(bytes, at).unwrap_or(0);
+    offset..offset.saturating_add(word(bytes, at + 8).unwrap_or(0))
 }

@@ -39,7 +39,7 @@ pub fn load_recording(path: &Path) -> Result<Recording> {
 /// # Errors
 /// As [`load_recording`].
 pub fn recording_from(bytes: &[u8], name: &str) -> Result<Recording> {
-    stream(Input::of(bytes), name, (true, false))?.whole()
+    stream(Input::of(bytes), name, true, false)?.whole()
 }
 
 /// Opens the session `path`, to read its samples one by one; without `chains`, call chains are left out.
@@ -47,7 +47,7 @@ pub fn recording_from(bytes: &[u8], name: &str) -> Result<Recording> {
 /// # Errors
 /// As [`load_recording`].
 pub fn open(path: &Path, chains: bool) -> Result<Stream> {
-    open_as(path, (chains, false))
+    open_as(path, chains, false)
 }
 
 /// As [`open`] without chains, of a session that is still written: it is no gap that it has no end yet.
@@ -55,17 +55,17 @@ pub fn open(path: &Path, chains: bool) -> Result<Stream> {
 /// # Errors
 /// As [`load_recording`].
 pub fn open_growing(path: &Path) -> Result<Stream> {
-    open_as(path, (false, true))
+    open_as(path, false, true)
 }
 
-fn open_as(path: &Path, how: (bool, bool)) -> Result<Stream> {
+fn open_as(path: &Path, chains: bool, is_growing: bool) -> Result<Stream> {
     let name = path.display().to_string();
     let input =
         Input::open(path).map_err(|e| Error::failed(format!("cannot read {name}")).because(e))?;
-    stream(input, &name, how)
+    stream(input, &name, chains, is_growing)
 }
 
-fn stream(input: Input, name: &str, (chains, is_growing): (bool, bool)) -> Result<Stream> {
+fn stream(input: Input, name: &str, chains: bool, is_growing: bool) -> Result<Stream> {
     let file = Session { input, name: name.to_owned() };
     let mut reader = file.reader()?;
     let mut about = About { source: name.to_owned(), ..About::default() };

@@ -185,8 +185,8 @@ fn containing(code: &[CodeRange], address: u64) -> Option<&CodeRange> {
 /// One symbol per address, in order of address.
 fn one_each(mut symbols: Vec<Symbol>) -> Vec<Symbol> {
     let worth = |s: &Symbol| {
-        let binding = (s.binding == Binding::Weak, s.binding == Binding::Global);
-        preference(&s.name, s.size, binding)
+        let (is_weak, is_global) = (s.binding == Binding::Weak, s.binding == Binding::Global);
+        preference(&s.name, s.size, is_weak, is_global)
     };
     symbols.sort_by(|a, b| (a.start, worth(a), &a.name).cmp(&(b.start, worth(b), &b.name)));
     symbols.dedup_by_key(|symbol| symbol.start);

@@ -61,7 +61,7 @@ fn weigh(cpuid: &Cpuid, library: &Library) -> Result<Vec<Weighed>> {
     let cpu = cpuid.cpu();
     let mut heads: Vec<(String, Head)> = Vec::new();
     for name in library.names() {
-        let head = library.head(name, (cpu.family, cpu.model, cpu.stepping))?;
+        let head = library.head(name, &cpu)?;
         if head.vendor == cpu.vendor && (head.rank.is_some() || head.signature.is_some()) {
             heads.push((name.to_owned(), head));
         }

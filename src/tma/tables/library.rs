@@ -26,6 +26,7 @@ pub use processors::Head;
 ///
 /// ```
 /// use std::path::Path;
+/// use tma::Cpu;
 /// use tma::tables::{Bundle, Library};
 ///
 /// // Nothing is built in here; the program embeds the tables of the crate `events`.
@@ -35,9 +36,9 @@ pub use processors::Head;
 /// assert!(library.names().any(|name| name == "zen4"));
 ///
 /// // An EPYC 9654 (Genoa) is family 25, model 17, stepping 1: CPUID leaf 1 of the processor.
-/// let genoa = (25, 17, 1);
-/// assert!(library.head("zen4", genoa)?.rank.is_some());
-/// assert!(library.head("zen5", genoa)?.rank.is_none());
+/// let genoa = Cpu { family: 25, model: 17, stepping: 1, ..Cpu::default() };
+/// assert!(library.head("zen4", &genoa)?.rank.is_some());
+/// assert!(library.head("zen5", &genoa)?.rank.is_none());
 /// assert_eq!(library.load("zen4")?.pipeline.width, 6, "AMD, optimization guide for family 19h");
 ///
 /// let error = library.load("zen44").unwrap_err();

@@ -74,11 +74,12 @@ pub(super) fn errors(
         if dependent.is_empty() {
             continue;
         }
-        let common = match group {
+        let common_clocks = match group {
             GroupCounts::Live { .. } => common_clocks(table, counts),
             _ => None,
         };
-        let effects = effects_of_group(table, layout, scratch, (g, &readings, common), &dependent);
+        let read = Read { group: g, readings: &readings, common_clocks, dependent: &dependent };
+        let effects = effects_of_group(table, layout, scratch, read);
         for (n, effects) in dependent.iter().zip(effects) {
             squares[usize::from(*n)] += readings.unseen() * widest(&effects);
             unseen.enter(*n, &readings, variance(&effects, 1));
@@ -210,15 +211,25 @@ fn variance(effects: &[f64], length: usize) -> f64 {
     m / (m - 1.0) * batches.iter().map(|b| b * b).sum::<f64>() / (n * n)
 }
 
-/// By node of `dependent`, and by reading of group `g`, the effect of a reading: n - 1 times what the
+/// A group with its readings.
+struct Read<'a> {
+    group: usize,
+    readings: &'a Readings,
+    /// Clocks that all groups have in common, if they are scaled to them.
+    common_clocks: Option<f64>,
+    /// Nodes with a value that need it.
+    dependent: &'a [NodeId],
+}
+
+/// By dependent node, and by reading of a group, the effect of a reading: n - 1 times what the
 /// value loses without it (the centred pseudo-values of the jackknife).
 fn effects_of_group(
     table: &Table,
     layout: &Layout,
     scratch: &mut Scratch,
-    (g, readings, common_clocks): (usize, &Readings, Option<f64>),
-    dependent: &[NodeId],
+    read: Read<'_>,
 ) -> Vec<Vec<f64>> {
+    let Read { group: g, readings, common_clocks, dependent } = read;
     let whole: Vec<f64> = dependent.iter().map(|&n| scratch.value_of(n)).collect();
     let kept: Vec<f64> = scratch.group_mut(table, g).to_vec();
     let weight: f64 = readings.weights.iter().sum();

@@ -1,6 +1,7 @@
 //! Which processors a table is for.
 
 use super::{Library, Source};
+use crate::cpu::Cpu;
 use crate::error::Result;
 use crate::tables::schema::TableFile;
 use crate::tables::{CoreKind, Signature, Table};
@@ -25,18 +26,18 @@ pub struct Head {
 }
 
 impl Library {
-    /// What table `name` is for, and how well it describes a processor of this `family`, `model`
-    /// and `stepping`.
+    /// What table `name` is for, and how well it describes a processor of this family, model and
+    /// stepping.
     ///
     /// # Errors
     /// As [`Library::text`].
-    pub fn head(&self, name: &str, (family, model, stepping): (u32, u32, u32)) -> Result<Head> {
+    pub fn head(&self, name: &str, cpu: &Cpu) -> Result<Head> {
         let rank = |rules: &mut dyn Iterator<Item = (u32, &[u32], &[u32])>| {
             rules
                 .filter(|(own, models, steppings)| {
-                    *own == family
-                        && (models.is_empty() || models.contains(&model))
-                        && (steppings.is_empty() || steppings.contains(&stepping))
+                    *own == cpu.family
+                        && (models.is_empty() || models.contains(&cpu.model))
+                        && (steppings.is_empty() || steppings.contains(&cpu.stepping))
                 })
                 .map(|(_, models, steppings)| {
                     u8::from(!models.is_empty()) + u8::from(!steppings.is_empty())
