@@ -38,7 +38,7 @@ pub enum NoVariant {
     Apart,
     /// An address cannot be changed.
     FixedAddress,
-    /// What was built cannot be decoded.
+    /// The result cannot be decoded.
     Undecodable,
     /// An access has an implicit address.
     Implicit,

@@ -37,7 +37,7 @@ pub struct Stage<'a> {
     pub copies: usize,
     /// Whether no other follows.
     pub is_last: bool,
-    /// What the one before it found.
+    /// The setup that the one before it found.
     pub before: Option<&'a RunSetup>,
 }
 

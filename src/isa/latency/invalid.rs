@@ -1,9 +1,9 @@
-//! What is wrong with a file of latencies.
+//! Mistakes in files of latencies.
 
 use std::fmt;
 use tma::Cause;
 
-/// What is wrong with a shipped table or a calibration.
+/// A mistake in a shipped table or a calibration.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Invalid {
     /// It cannot be parsed.

@@ -1,10 +1,9 @@
-//! What is wrong with a table of ports.
+//! Mistakes in tables of ports.
 
-use super::table::MAX_PORTS;
 use std::fmt;
 use tma::Cause;
 
-/// What is wrong with a table of ports.
+/// A mistake in a table of ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Invalid {
     /// It cannot be parsed.
@@ -17,8 +16,8 @@ pub enum Invalid {
     Form(String),
     /// A form that it lists twice.
     Twice(String),
-    /// More ports than the bound can take.
-    ManyPorts(usize),
+    /// So many ports, of at most so many that the bound can take.
+    ManyPorts(usize, usize),
     /// A word that is no port.
     Port(String),
     /// A number of µops that is no number.
@@ -35,7 +34,7 @@ impl fmt::Display for Invalid {
             Self::Source(key) => write!(f, "source {key} is not in [sources]"),
             Self::Form(name) => write!(f, "{name} is not a form"),
             Self::Twice(name) => write!(f, "{name} has two entries"),
-            Self::ManyPorts(number) => write!(f, "{number} ports, of at most {MAX_PORTS}"),
+            Self::ManyPorts(number, most) => write!(f, "{number} ports, of at most {most}"),
             Self::Port(name) => write!(f, "no port {name}"),
             Self::Number(word) => write!(f, "{word} is not a number"),
             Self::Amount(kind) => write!(f, "{kind} has no amount"),

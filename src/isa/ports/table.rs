@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use tma::{Core, Error, Result};
 
 /// Limit on the ports of a table: the bound tries sets of them.
-pub(super) const MAX_PORTS: usize = 24;
+const MAX_PORTS: usize = 24;
 
 /// The ports of a core and the µops of its instructions.
 ///
@@ -249,7 +249,7 @@ fn port_names<'a>(
     // Dividers are units behind a port: last.
     names.sort_by_key(|(kind, number)| (kind.ends_with("div"), kind.clone(), *number));
     if names.len() > MAX_PORTS {
-        return Err(Invalid::ManyPorts(names.len()));
+        return Err(Invalid::ManyPorts(names.len(), MAX_PORTS));
     }
     let write = |(kind, number): (String, u32)| match kind.ends_with("div") {
         true => kind,

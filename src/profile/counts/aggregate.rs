@@ -25,7 +25,7 @@ pub enum Over {
     All,
 }
 
-/// What is not summed over.
+/// Counts that differ in one of these are not summed.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     core: Option<String>,

@@ -6,7 +6,7 @@ use std::fmt;
 /// Why the code of a block or function is unavailable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unavailable {
-    /// What is missing of its module.
+    /// Its module is unavailable.
     Gap(Gap),
     /// No module is mapped there.
     NoMapping,

@@ -1,4 +1,4 @@
-//! What is wrong with a file, from an offset on or as a whole.
+//! Why a file cannot be read, from an offset on or as a whole.
 
 use ruzstd::decoding::errors::FrameDecoderError;
 use std::{fmt, io};

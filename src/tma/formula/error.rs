@@ -1,4 +1,4 @@
-//! What is wrong with a formula.
+//! Mistakes in formulas.
 
 use std::fmt;
 

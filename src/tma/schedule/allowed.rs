@@ -23,7 +23,7 @@ pub enum NoCounter {
     Taken,
     /// The plan has too many events.
     Limit,
-    /// What is counted in every group leaves no counter for it.
+    /// Events of every group leave no counter for it.
     Crowded,
 }
 

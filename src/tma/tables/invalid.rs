@@ -1,9 +1,9 @@
-//! What is wrong with a table file.
+//! Mistakes in table files.
 
 use crate::formula::{FormulaError, Uncompiled};
 use std::fmt;
 
-/// What is wrong with a table file that is read. Nodes are named by their ids.
+/// A mistake in a table file. Nodes are named by their ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Invalid {
     /// It has another schema.
@@ -36,9 +36,9 @@ pub enum Invalid {
 /// Which text of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeText {
-    /// What its value is.
+    /// The formula of its value.
     Formula,
-    /// From where on it is notable.
+    /// The condition under which it is notable.
     Threshold,
 }
 
