@@ -67,7 +67,7 @@ pub fn assumed(bytes: &[u8], in_program: Option<&str>) -> Vec<String> {
     let any = |of: fn(&Inst) -> bool| block.instructions.iter().any(of);
     let branches = block.final_branch().is_some_and(|last| last.decoded.is_jcc_short_or_near());
     let parts = [
-        (any(Inst::touches_memory), "its data is in the first cache", "misses"),
+        (any(Inst::touches_memory), "its data is in L1", "misses"),
         (branches, "its branch is predicted", "mispredictions"),
     ];
     let parts = || parts.iter().filter(|(is, ..)| *is);
@@ -76,10 +76,11 @@ pub fn assumed(bytes: &[u8], in_program: Option<&str>) -> Vec<String> {
     let (here, costs) = (here.join(" and "), costs.join(" and "));
     let time = match (in_program, here.is_empty()) {
         (Some(time), true) => Some(time.to_owned()),
-        (Some(time), false) => Some(format!("{time}; here {here}")),
+        (Some(time), false) => Some(format!("{time}; in isolation {here}")),
         (None, true) => None,
         (None, false) => {
-            Some(format!("{here} here; {costs} of the program: `tdtool report --estimate`"))
+            let more = format!("{costs} of the program: `tdtool report --estimate`");
+            Some(format!("in isolation {here}; {more}"))
         }
     };
     let division = any(Inst::divides).then(|| {
