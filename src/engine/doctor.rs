@@ -187,7 +187,7 @@ fn uncontended(machine: &Machine, load: Option<Load>) -> Finding {
     };
     let cpus = machine.topology.cpus.len();
     let what = format!(
-        "load: {:.0} % busy ({:.1} of {cpus} CPUs), {:.0} % stolen by the hypervisor",
+        "load within 0.3 s: {:.0} % busy ({:.1} of {cpus} CPUs), {:.0} % stolen by the hypervisor",
         100.0 * load.busy,
         load.busy * cpus as f64,
         100.0 * load.stolen

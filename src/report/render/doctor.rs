@@ -100,13 +100,14 @@ fn number(value: f64) -> String {
 
 fn topology(d: &Document) -> String {
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    format!(
-        "{}, {} each, {}, SMT {}",
-        count(d.sockets, "socket"),
-        count(d.cores_per_socket, "core"),
-        count(d.cpus, "CPU"),
-        if d.smt { "on" } else { "off" },
-    )
+    let smt = match (d.smt, &d.virtual_machine) {
+        (true, _) => "on",
+        // The host may run sibling threads beside the guest.
+        (false, Some(_)) => "not visible to the guest",
+        (false, None) => "off",
+    };
+    let (sockets, cores) = (count(d.sockets, "socket"), count(d.cores_per_socket, "core"));
+    format!("{sockets}, {cores} each, {}, SMT {smt}", count(d.cpus, "CPU"))
 }
 
 /// What is around the kernel: a hypervisor, a container.
