@@ -15,7 +15,7 @@ use compiled::Compiled;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-/// What a data address belongs to.
+/// Owner of a data address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DataPlace {
     /// Static data of a file (p_vaddr).
@@ -49,7 +49,7 @@ pub struct AddressSpaces {
     pub modules: Modules,
     search: SearchPaths,
     build_ids: HashMap<String, Vec<u8>>,
-    /// Of each path without a build-id, the inode of the first file.
+    /// Inode of the first file at each path without a build-id.
     inodes: HashMap<String, u64>,
     processes: HashMap<u32, Process>,
     kernel: RangeMap<Region>,
@@ -90,12 +90,12 @@ impl AddressSpaces {
                 several.insert(path);
             }
         }
-        // Of two files at one path, such as those of containers, only a mapping says which it is of.
+        // Two files at one path, as with containers: only a mapping's own build-id identifies its file.
         known.retain(|path, _| !several.contains(path.as_str()));
         Self { search, build_ids: known, ..Self::default() }
     }
 
-    /// Those of a recording.
+    /// Address spaces of a recording, before its first record.
     pub fn of(about: &About, search: SearchPaths) -> Self {
         let mut spaces = Self::new(search, &about.build_ids);
         spaces.compiled.is_monotonic = about.is_monotonic();

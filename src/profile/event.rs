@@ -27,7 +27,7 @@ pub struct Event {
     pub monotonic: bool,
 }
 
-/// What an event counts, as far as its name says.
+/// Kind of event, as far as its name shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
     /// Nanoseconds on a processor: `cpu-clock`, `task-clock`.
@@ -43,7 +43,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Of the event that perf calls `name`; modifiers and a PMU may be part of it.
+    /// Kind of the event that perf calls `name`, with or without modifiers and PMU.
     pub fn of(name: &str) -> Self {
         match plain(name) {
             "cpu-clock" | "task-clock" => Self::Time,

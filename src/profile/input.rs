@@ -23,7 +23,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// Those of a file that a user named, as long as it is now; of a compressed one, what is in it.
+    /// Bytes of a file named by the user, at its current length; compressed files are unpacked.
     ///
     /// # Errors
     /// It cannot be opened or unpacked.
@@ -31,7 +31,7 @@ impl Input {
         Self::of_file(crate::kept::open(path)?)
     }
 
-    /// Those of an open file, as long as it is now.
+    /// Bytes of an open file, at its current length.
     ///
     /// # Errors
     /// Its length cannot be read.
@@ -40,7 +40,7 @@ impl Input {
         Ok(Self { place: Place::File(Arc::new(file)), length })
     }
 
-    /// Those of `bytes`.
+    /// A copy of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self { place: Place::Memory(bytes.into()), length: bytes.len() as u64 }
     }

@@ -1,6 +1,6 @@
-//! Inputs that can be read only once or are compressed: standard input, pipes that a shell opened (`<(…)`), `.gz`, `.zst`
-//! and `.xz` files. Each is kept, unpacked, in a file without a name, and every reader sees a regular file by the name
-//! that the user gave.
+//! Inputs that can be read only once or are compressed: standard input, pipes from the shell (`<(…)`), `.gz`, `.zst`
+//! and `.xz` files. Each is unpacked and saved to an unnamed file, so that every reader sees a regular file under the
+//! name that the user gave.
 
 use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;
@@ -20,7 +20,7 @@ const MOST_KIB: u32 = 80 << 10;
 /// Largest window of zstd, as its own default (`ZSTD_WINDOWLOG_LIMIT_DEFAULT`).
 const LARGEST_WINDOW: u64 = 1 << 27;
 
-/// What was kept, by the name that the user gave.
+/// Saved inputs, by the name that the user gave.
 static KEPT: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
 
 /// How a file is compressed.
@@ -35,7 +35,7 @@ pub enum Packing {
 }
 
 impl Packing {
-    /// That of a file which begins with these bytes, if it is compressed.
+    /// The packing of a file that begins with these bytes; `None` if it is not compressed.
     pub fn of(start: &[u8]) -> Option<Self> {
         // A frame to be skipped, with which pzstd begins.
         if let [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] = start {
@@ -167,14 +167,14 @@ pub fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// What was kept of this name, to be read from its start.
+/// The saved input of this name, at its start.
 pub fn kept(path: &Path) -> Option<io::Result<File>> {
     let all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let (_, file) = all.iter().find(|(name, _)| name == path)?;
     Some(reopened(file))
 }
 
-/// The same file with a position of its own.
+/// Opens the same file again, for an independent position.
 fn reopened(file: &File) -> io::Result<File> {
     File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
@@ -186,7 +186,7 @@ fn pipe(path: &Path) -> io::Result<Option<File>> {
     is_pipe.then(|| File::open(path)).transpose()
 }
 
-/// Keeps all of an input. A text is limited as texts are everywhere, a recording by the disk.
+/// Saves a whole input. Text has the usual length limit; a recording is limited by the disk.
 fn keep(path: &Path, mut input: impl Read) -> io::Result<File> {
     let mut start = [0; 64];
     let n = fill(&mut input, &mut start)?;

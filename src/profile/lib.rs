@@ -8,7 +8,7 @@
 //! | [`record`] | the records of a ring buffer or file: mappings, names, forks, losses, samples |
 //! | [`recording`] | a recording: its events and limits; its records, one by one or all |
 //! | [`input`] | bytes of a file or in memory, read a part at a time |
-//! | [`kept`] | inputs that are read once or compressed, kept as a file |
+//! | [`kept`] | inputs that are read once or compressed, saved as files |
 //! | [`perfdata`] | perf.data files |
 //! | [`session`] | the session file of `tdtool record` |
 //! | [`text`] | branches in text of other tools: `perf script`, traces, counts |

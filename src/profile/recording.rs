@@ -7,7 +7,7 @@ use pmu::records::raw::Header;
 use std::ops::{Deref, DerefMut};
 use tma::Result;
 
-/// What is known of a recording besides its records.
+/// Properties of a recording besides its records.
 #[derive(Debug, Clone, Default)]
 pub struct About {
     /// Where it comes from, for messages.
@@ -34,7 +34,7 @@ pub struct About {
     pub command: Option<Vec<String>>,
     /// Records that the kernel had no room for.
     pub lost: u64,
-    /// Samples of each event; empty if nobody counted them.
+    /// Samples of each event; empty if they were not counted.
     pub samples: Vec<u64>,
     /// Limits of the recording that a report must state: cut off, records not decoded, ….
     pub notes: Vec<String>,
@@ -73,8 +73,7 @@ impl About {
         shown > 0 || (1..self.events.len()).any(|other| self.are_alike(shown, other))
     }
 
-    /// What is shown of a recording of several events, and what is not; nothing where there is one event, or samples
-    /// were not counted.
+    /// Note on which of several events is shown; `None` for a single event, or where samples were not counted.
     pub fn other_events(&self, shown: usize) -> Option<String> {
         let all = self.events.iter().zip(&self.samples).enumerate();
         let others: Vec<String> = all
@@ -100,9 +99,9 @@ pub trait Records: std::fmt::Debug + Send + Sync {
     fn each(&self, visit: &mut dyn FnMut(Record)) -> Result<Vec<String>>;
 }
 
-/// What samples are read from: a file, each time anew, or memory.
+/// Source of samples: a file, reread each time, or memory.
 pub trait Source {
-    /// What is known of it besides its records.
+    /// Properties besides the records.
     fn about(&self) -> &About;
 
     /// Calls `visit` with samples, mappings, thread names, starts and ends, in order of time. Returns the

@@ -41,7 +41,7 @@ pub(super) struct Process {
     pub(super) path: String,
     pub(super) code: RangeMap<Piece>,
     pub(super) module: usize,
-    /// What will be loaded.
+    /// Loads still to come.
     pub(super) later: IntoIter<Load>,
 }
 

@@ -13,7 +13,7 @@ const NEAR: usize = 8;
 const PAGE: u64 = 4096;
 
 impl AddressSpaces {
-    /// What the data address `address` of process `pid` belongs to now, if it is known.
+    /// Current owner of the data address `address` of process `pid`, if known.
     pub fn data(&mut self, pid: u32, address: u64) -> Option<DataPlace> {
         if address >= KERNEL_HALF {
             let kernel = self.kernel_module.unwrap_or_else(|| {

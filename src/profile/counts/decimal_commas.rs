@@ -37,7 +37,7 @@ pub fn with_points(text: &str) -> Option<String> {
     Some(out.join(","))
 }
 
-/// Whether two fields are a number with so many decimals.
+/// Whether two fields are a number with this many decimals.
 fn decimals(fields: &[&str], at: usize, digits: usize) -> bool {
     let whole = fields.get(at).is_some_and(|field| is_whole(field));
     whole && fields.get(at + 1).is_some_and(|field| is_whole(field) && field.len() == digits)

@@ -55,7 +55,7 @@ struct Importer<'a> {
     groups: Groups,
     durations: HashMap<(usize, u32, Option<String>, Option<Duration>), f64>,
     needs: Vec<&'a [EventId]>,
-    /// Those of the nodes of level 1.
+    /// Events that each level-1 node needs.
     first_level: Vec<&'a [EventId]>,
 }
 

@@ -13,7 +13,7 @@
 //! | `reader` | the format of a file; from its lines to blocks |
 //! | `event_name`, `encoding`, `names` | event names as written → events of a table |
 //! | `rank` | tables that a recording fits |
-//! | `modes` | events of user mode and of kernel mode kept apart |
+//! | `modes` | events of user mode and of kernel mode, separated |
 //! | `groups` | which rows were counted together |
 //! | `imported` | [`Imported`]: counts of a table's events, with notes |
 //! | `sessions`, `import` | a recording and a table → [`Imported`] |

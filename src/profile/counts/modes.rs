@@ -32,7 +32,7 @@ impl Mode {
         }
     }
 
-    /// What a report must state of a tree of this mode alone.
+    /// Note that a report must show with a tree of this mode alone.
     pub fn note(self) -> Option<String> {
         match self {
             Mode::All => None,
@@ -62,7 +62,7 @@ impl Default for Meaning {
 }
 
 impl Meaning {
-    /// That of a name in a table.
+    /// The meaning of a name in a table.
     pub fn of(name: &str, names: &Names<'_>, table: &Table) -> Self {
         let found = names.resolve(name);
         let Match::Event { id, only } = found else { return Self { found, ..Self::default() } };

@@ -10,9 +10,9 @@ use std::io::{Read, Seek as _};
 use std::path::Path;
 use tma::error::{Error, Result};
 
-/// Lines kept while the format is unknown: the output of the measured program often comes first.
+/// Lines buffered while the format is unknown: the output of the measured program often comes first.
 const KEPT_LINES: usize = 200_000;
-/// Characters kept of such a line; no line of counts is longer.
+/// Characters buffered of such a line; no line of counts is longer.
 const KEPT_TEXT: usize = 4096;
 /// Lines `name,number` after which an unknown format is taken for plain CSV.
 const PLAIN_ENOUGH: usize = 1000;
@@ -185,7 +185,7 @@ fn read_text(lines: &mut Lines<impl Read>, path: &Path, builder: &mut Builder) -
     Ok(())
 }
 
-/// Stores the format and parses the lines kept while it was unknown.
+/// Stores the format and parses the buffered lines.
 fn parse_kept(
     mut parser: Parser,
     kept: &mut Vec<(u32, String)>,

@@ -73,7 +73,7 @@ pub struct Block {
     pub trial: Option<String>,
     /// Begin and end since the start of the run, with `perf stat -I`.
     pub interval: Option<(Duration, Duration)>,
-    /// Whether these are perf's `summary` lines: the whole run once more, after its intervals.
+    /// From perf's `summary` lines: the whole run once more, after its intervals.
     pub summary: bool,
     /// CPU, core, thread, … they were counted on.
     pub scope: Option<Scope>,
@@ -119,7 +119,7 @@ pub struct Recording {
     pub sessions: Vec<Session>,
 }
 
-/// Largest number of skipped lines kept with their text.
+/// Largest number of skipped lines stored with their text.
 pub const SKIPPED_KEPT: usize = 200;
 
 impl Recording {

@@ -49,7 +49,7 @@ pub fn add(session: &Session, table: &Table, imported: &mut Imported) -> Result<
     Ok(())
 }
 
-/// The same counts with the event ids of the table at hand; events it lacks are left out.
+/// Translates event ids to those of the table at hand; events it lacks are left out.
 fn translated(counts: &Counts, ids: &[Option<EventId>]) -> Result<Counts> {
     let id = |e: &EventId| {
         let known = ids.get(usize::from(*e));

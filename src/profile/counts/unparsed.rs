@@ -15,7 +15,7 @@ pub enum Unparsed {
     Negative,
     /// A value above that of any counter.
     Large,
-    /// It is cut off.
+    /// A line that is cut off.
     CutOff,
     /// `perf stat` writes no such line.
     Foreign,
@@ -29,7 +29,7 @@ pub enum Unparsed {
     Percentage,
     /// The slash that ends a PMU's event is missing.
     OpenEvent,
-    /// It is no JSON, nor can the rest of the file be read.
+    /// A line that is no JSON; the rest of the file cannot be read either.
     NoJson,
     /// A JSON value that is no object.
     NoObject,

@@ -1,5 +1,5 @@
-//! Files by build-id from debuginfod servers (debuginfod(8)), kept where other clients keep them. Nothing is asked
-//! unless the user gave servers, and asked for them to be used.
+//! Files by build-id from debuginfod servers (debuginfod(8)), cached where other clients cache them. Nothing is
+//! requested unless the user named servers and enabled their use.
 
 use super::build_id::{hexadecimal, same_id};
 use super::layout::Layout;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// Longest build-id that is asked for; linkers write 8 to 32 bytes.
 const LONGEST_ID: usize = 64;
-/// All files together may take so many times the limit of one.
+/// Limit of all files together, as a multiple of the limit of one.
 const ALL: u32 = 10;
 
 /// The servers, and what they have answered.
@@ -42,7 +42,7 @@ impl Debuginfod {
     /// Whether this program can ask servers.
     pub const BUILT_IN: bool = cfg!(feature = "debuginfod");
 
-    /// Those in `urls`, separated by blanks, as in `DEBUGINFOD_URLS`; files are kept in `cache`.
+    /// Servers listed in `urls`, separated by blanks, as in `DEBUGINFOD_URLS`; files are cached in `cache`.
     pub fn new(urls: &str, cache: PathBuf, limits: Limits) -> Self {
         let mut state = State::default();
         let mut servers = Vec::new();
@@ -60,7 +60,7 @@ impl Debuginfod {
         Self { servers, cache, limits, state: Mutex::new(state) }
     }
 
-    /// What went wrong, for a report.
+    /// Failures, for a report.
     pub fn notes(&self) -> Vec<String> {
         self.state.lock().map(|state| state.notes.clone()).unwrap_or_default()
     }

@@ -26,7 +26,7 @@ pub(super) fn receive(url: &str, limits: Limits, mut file: &File) -> Result<(), 
     }
     let most = limits.bytes;
     let reader = response.body_mut().with_config().limit(u64::MAX).reader();
-    // One byte more tells that there are too many.
+    // One byte more shows that there are too many.
     let mut reader = reader.take(most.saturating_add(1));
     match io::copy(&mut reader, &mut file) {
         Ok(length) if length > most => Err(Failure::File(format!("it has more than {most} bytes"))),

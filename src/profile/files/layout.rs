@@ -1,4 +1,4 @@
-//! What the loader reads of an ELF file: program headers, and the build-id in the notes.
+//! ELF headers that the loader reads: program headers, and the build-id in the notes.
 
 use super::unreadable::Unreadable;
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader as _, SectionHeader as _};
@@ -41,7 +41,7 @@ const AARCH64: u16 = 183;
 const PAGE: u64 = 4096;
 /// Larger note segments are not searched for a build-id; no linker writes them.
 const MOST_NOTES: u64 = 1 << 16;
-/// The same of sections; debug files have some dozens.
+/// Files with more sections are not searched for a build-id; debug files have some dozens.
 const MOST_SECTIONS: u32 = 1 << 16;
 
 impl Layout {

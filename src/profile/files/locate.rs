@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 /// A module's file.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct Located {
     pub place: Place,
     pub file: File,
     pub layout: Layout,
@@ -30,7 +30,7 @@ const DELETED: &str = " (deleted)";
 ///
 /// # Errors
 /// There is no such file, it is no ELF file, or its build-id differs from the recorded one.
-pub(crate) fn locate(search: &SearchPaths, module: &Module) -> Result<Found, Gap> {
+pub(crate) fn locate(search: &SearchPaths, module: &Module) -> Result<Located, Gap> {
     let path = module.path.strip_suffix(DELETED).unwrap_or(&module.path);
     let deleted = path.len() != module.path.len();
     let mut gap = Gap::NoFile(module.path.clone());
@@ -53,7 +53,7 @@ pub(crate) fn locate(search: &SearchPaths, module: &Module) -> Result<Found, Gap
         }
         match Layout::read(&ReadCache::new(&file)) {
             Ok(layout) => match differs(module, &layout, deleted && !search.is_named(&candidate)) {
-                None => return Ok(Found { place: candidate, file, layout }),
+                None => return Ok(Located { place: candidate, file, layout }),
                 Some(difference) => gap = worse(gap, difference),
             },
             Err(reason) => gap = worse(gap, Gap::Unreadable(reason)),

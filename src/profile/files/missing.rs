@@ -48,7 +48,7 @@ fn another(program: &Path, module: &Module) -> String {
     }
 }
 
-/// What gives the files of modules that are not found in these places: what was given already is no remedy.
+/// Options that give files of modules not found in these places; options given already are no remedy.
 fn remedy(search: &SearchPaths) -> &'static str {
     match (search.roots.is_empty(), search.programs.is_empty()) {
         (true, true) => "--binary FILE or --symfs DIR gives it",

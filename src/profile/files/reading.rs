@@ -52,7 +52,7 @@ impl Files {
         })
     }
 
-    /// The file at a place, if it has this checksum (CRC-32), which is computed before anything is kept.
+    /// The file at a place, if it has this checksum (CRC-32), which is computed before anything is stored.
     pub fn with_checksum(&self, place: &Place, checksum: u32) -> Option<Vec<u8>> {
         let file = place.open().ok()?;
         if file.metadata().ok()?.len() > LONGEST_PROGRAM {

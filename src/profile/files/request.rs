@@ -16,7 +16,7 @@ pub struct Limits {
 pub(super) enum Failure {
     /// The server does not have it.
     Absent,
-    /// The file, or what was sent in place of it, is not kept: the reason.
+    /// The response is rejected: the reason.
     File(String),
     /// The server does not answer: the reason.
     Server(String),

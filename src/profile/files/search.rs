@@ -10,15 +10,15 @@ use std::sync::Arc;
 /// Folders to search for programs and debug files.
 #[derive(Debug, Clone, Default)]
 pub struct SearchPaths {
-    /// Folders with programs (as `perf --symfs`), tried first: a program's whole path below them,
-    /// then its name alone.
+    /// Folders with programs (as `perf --symfs`), searched first: a program's whole path below them, then its name
+    /// alone.
     pub roots: Vec<PathBuf>,
-    /// Programs wherever they lie: each stands for the modules with its build-id, or with its file name if they
-    /// were recorded without one. Tried before everything else.
+    /// Programs wherever they lie: each stands for the modules with its build-id, or with its file name if they were
+    /// recorded without one. Searched before everything else.
     pub programs: Vec<PathBuf>,
     /// Folders with debug files; `/usr/lib/debug` if empty.
     pub debug: Vec<PathBuf>,
-    /// Caches of files by build-id, tried after everything else.
+    /// Caches of files by build-id, searched after everything else.
     pub caches: Vec<Cache>,
     /// Servers that are asked for what is found nowhere.
     pub servers: Option<Arc<Debuginfod>>,
@@ -27,9 +27,9 @@ pub struct SearchPaths {
 /// A folder of files by build-id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cache {
-    /// Of `perf buildid-cache`, or an unpacked `perf archive`: `.build-id/xx/yyyy/elf`.
+    /// Cache of `perf buildid-cache`, or an unpacked `perf archive`: `.build-id/xx/yyyy/elf`.
     Perf(PathBuf),
-    /// Of debuginfod clients: `BUILDID/debuginfo`, `BUILDID/executable`.
+    /// Cache of debuginfod clients: `BUILDID/debuginfo`, `BUILDID/executable`.
     Debuginfod(PathBuf),
 }
 

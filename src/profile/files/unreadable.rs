@@ -9,7 +9,7 @@ use tma::Cause;
 pub enum Unreadable {
     /// The system refuses it, or the disk fails.
     File(Cause<io::Error>),
-    /// The same for a map of compiled code: its path.
+    /// The map of compiled code at this path is refused, or the disk fails.
     Map(String, Cause<io::Error>),
     /// It is no ELF file.
     NoElf,
@@ -17,9 +17,9 @@ pub enum Unreadable {
     Damaged(object::Error),
     /// Its memory is not known.
     Image(NoImage),
-    /// It has more than so many GiB.
+    /// It has more than this many GiB.
     Gigabytes(u64),
-    /// It has more than so many MiB.
+    /// It has more than this many MiB.
     Megabytes(u64),
     /// It ends within the header of a jitdump.
     Short,

@@ -28,7 +28,7 @@ impl Processes {
     pub fn busiest(&self, spaces: &AddressSpaces) -> Option<Busiest> {
         let all: f64 = self.0.values().sum();
         let busy = self.0.iter().filter(|(pid, _)| **pid != 0);
-        // Of several alike the first, whatever the order of the map.
+        // Ties go to the lowest pid, whatever the order of the map.
         let (pid, own) = busy.max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)))?;
         let name = spaces.thread_name(*pid, *pid).unwrap_or_default().to_owned();
         Some(Busiest { pid: *pid, name, share: own / all })

@@ -33,9 +33,9 @@ pub struct CallNode {
 /// Both trees of a function. Each of its samples is in one path of each.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CallTrees {
-    /// Who calls it, from its innermost call outwards.
+    /// Callers, from the innermost call outwards.
     pub callers: Vec<CallNode>,
-    /// What it calls, from its outermost call inwards.
+    /// Callees, from the outermost call inwards.
     pub callees: Vec<CallNode>,
 }
 

@@ -6,7 +6,7 @@ use super::tally::Tally;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
-/// What follows the name of an inlined function, as perf prints it.
+/// Suffix of an inlined function's name, as perf prints it.
 pub(super) const INLINED: &str = " (inlined)";
 
 /// A caller of a function.

@@ -53,7 +53,7 @@ impl ByEvent {
 }
 
 impl Profile {
-    /// Of a recording of several events: the share of each event in address ranges of a function.
+    /// Share of each event in address ranges of a function, for a recording of several events.
     pub fn event_shares(&self, function: usize, ranges: &[Range<u64>]) -> Vec<EventShare> {
         let Some(events) = self.events_of.functions.get(function) else { return Vec::new() };
         let share = |(event, places): (usize, &Vec<(u64, Tally)>)| {
@@ -93,7 +93,7 @@ impl Profile {
         self.events.iter().position(|name| is_time(&name))
     }
 
-    /// Of a recording of several events: the samples of each.
+    /// Samples of each event, for a recording of several events.
     pub fn event_samples(&self) -> Vec<u64> {
         self.events_of.totals.iter().map(|tally| tally.samples).collect()
     }

@@ -31,7 +31,7 @@ pub struct Filter {
     /// Whether call chains are read: only callers and folded stacks need them, and they take most of
     /// the time.
     pub chains: bool,
-    /// Whether the time of each sample is kept.
+    /// Whether to store the time of each sample.
     pub timeline: bool,
     /// Leave inlined functions out of call chains: to find them, the debug information of all code in chains is
     /// read.

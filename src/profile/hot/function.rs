@@ -45,8 +45,7 @@ pub struct HotLine {
     pub inlined: Option<String>,
 }
 
-/// What identifies a function: its module and its start address; [`u64::MAX`] for the addresses of a
-/// module without a function.
+/// Identity of a function: its module and start address; [`u64::MAX`] for addresses of a module outside any function.
 pub type FunctionKey = (usize, u64);
 
 /// The key of samples outside of all mappings.

@@ -32,7 +32,7 @@ pub struct Functions {
 pub struct ByEvent {
     /// All samples of each event.
     pub totals: Vec<Tally>,
-    /// Of each function, by event: samples per address, sorted by address.
+    /// Samples per address by function and event, sorted by address.
     pub functions: Vec<Vec<Vec<(u64, Tally)>>>,
     /// Functions with samples of other events only: by event.
     pub others: Vec<(HotFunction, Vec<Tally>)>,

@@ -27,7 +27,7 @@ impl Profile {
                 None => lines.push((line, tally.weight)),
             }
         }
-        // Of equal ones the first found, whose address is hotter.
+        // Ties go to the first found, whose address is hotter.
         lines.reverse();
         lines.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(line, _)| line)
     }

@@ -26,7 +26,7 @@ impl Profile {
                 ),
             }
         }
-        // Without frame pointers the kernel follows whatever is in the register: a hundred frames that nobody knows.
+        // Without frame pointers the kernel follows whatever is in the register: a hundred unknown frames.
         functions.dedup_by(|a, b| a.name == UNKNOWN && b.name == UNKNOWN);
         functions
     }

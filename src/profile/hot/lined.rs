@@ -76,7 +76,7 @@ impl Profile {
             let function = &self.functions[index];
             let frame = StackFrame { name: function.name.clone(), module: function.module.clone() };
             for (line, samples) in self.own_lines(index) {
-                // Of what is inlined the file would be another one than the function's.
+                // Inlined code names another file than the function's.
                 let line = line.filter(|line| line.inlined.is_none());
                 let line = line.map(|of| FrameLine { file: of.file.into(), line: of.line });
                 let frames = vec![frame.clone()];

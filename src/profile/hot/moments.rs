@@ -4,7 +4,7 @@ use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::sample::Sample;
 use std::collections::HashMap;
 
-/// Most samples kept; of longer recordings every second one, every fourth, and so on.
+/// Most samples stored; of longer recordings every second one, every fourth, and so on.
 const MOST: usize = 1 << 20;
 
 /// A thread with samples.
@@ -41,7 +41,7 @@ pub(super) struct Moments {
     most: usize,
     /// How many samples each of them stands for.
     pub every: u32,
-    /// Samples since the last one that was kept.
+    /// Samples since the last stored one.
     since: u32,
 }
 
@@ -97,7 +97,7 @@ impl Moments {
         }
     }
 
-    /// Keeps every second sample.
+    /// Drops every second sample.
     fn thin_out(&mut self) {
         let mut number = 0_usize;
         self.samples.retain(|_| {

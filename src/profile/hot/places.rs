@@ -1,11 +1,11 @@
-//! Samples per address. Programs have few hot instructions: where they are is kept at hand.
+//! Samples per address. Programs have few hot instructions, so their places are cached.
 
 use super::tally::Tally;
 use crate::address_space::{AddressSpaces, ModuleAddress};
 use crate::sample::Sample;
 use std::collections::HashMap;
 
-/// Addresses in memory kept at hand, a power of two.
+/// Cached addresses in memory, a power of two.
 const AT_HAND: usize = 1 << 12;
 
 /// Sums by address; `None`: no mapping is known there.
@@ -18,7 +18,7 @@ pub struct Places {
     at_hand: Vec<Option<(Key, usize)>>,
 }
 
-/// What the mapping at a sample depends on: process, address, mode.
+/// Key of the mapping at a sample: process, address, mode.
 type Key = (u32, u64, Option<bool>);
 
 impl Places {

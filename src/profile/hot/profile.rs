@@ -1,4 +1,4 @@
-//! What a recording shows about the code, queried lazily.
+//! Profile of a recording's code, queried lazily.
 
 use super::busiest::Busiest;
 use super::filter::Filter;
@@ -16,7 +16,7 @@ use crate::symbols::{Origin, Symbols};
 use std::ops::Deref;
 use tma::Result;
 
-/// What a recording shows about the code: plain data for renderers.
+/// Profile of a recording's code: plain data for renderers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Summary {
     /// Functions with samples, hottest first.
@@ -42,7 +42,7 @@ pub struct Summary {
     pub dominant: Vec<Option<(usize, f64)>>,
 }
 
-/// What a recording shows about the code; dereferences to its [`Summary`].
+/// Profile of a recording's code; dereferences to its [`Summary`].
 #[derive(Debug)]
 pub struct Profile {
     pub(super) summary: Summary,
@@ -70,7 +70,7 @@ impl Deref for Profile {
 }
 
 impl Profile {
-    /// Attributes the samples of a recording to functions; they are read once, and not kept. Programs are searched
+    /// Attributes the samples of a recording to functions; samples are read once and not stored. Programs are searched
     /// in `search`.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// and readings near one another, which are not independent, share a part.
 const MOST: usize = 128;
 
-/// What came in between two readings.
+/// Counts and times between two readings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Read<'a> {
     /// Nanoseconds that the group was enabled.

@@ -106,7 +106,7 @@ impl Readings {
             return None;
         }
         let id = readings.values.first().and_then(|value| value.id);
-        // Of an event on several CPUs each has its own id.
+        // An event on several CPUs has an id on each.
         let thread = sample.tid.filter(|_| !self.of_cpus.contains(&id));
         let own = *self.keys.entry(place).or_insert_with(key);
         let taken = Taken {
@@ -148,7 +148,7 @@ impl Taken {
     }
 }
 
-/// What was counted between two readings.
+/// Counts between two readings of a group.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Since {
     /// Thread (`None`: the whole CPU) and group.
@@ -170,12 +170,12 @@ impl FunctionReads {
     }
 }
 
-/// What came in between readings, by the function of the later one.
+/// Counts between readings, by the function of the later one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FunctionReads {
     /// All.
     pub all: ReadSum,
-    /// Those of which the earlier reading was in the same function.
+    /// Intervals whose earlier reading was in the same function.
     pub same: ReadSum,
 }
 
@@ -184,7 +184,7 @@ pub struct FunctionReads {
 pub struct Reads {
     /// Names of the events.
     pub events: Vec<String>,
-    /// Of each function with samples.
+    /// By function, for those with samples.
     pub functions: Vec<FunctionReads>,
     /// All readings.
     pub readings: u64,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum Skid {
     /// Exact: the instruction that caused the event.
     None,
-    /// That instruction or one a few after it.
+    /// The instruction that caused the event, or one a few after it.
     #[default]
     Some,
     /// The point where the timer interrupt was taken: often the instruction after a slow one.

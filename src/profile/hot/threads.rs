@@ -18,7 +18,7 @@ pub struct Thread {
     pub samples: u64,
 }
 
-/// What the samples of a recording have.
+/// Threads, names and fields in the samples of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overview {
     /// Threads, those with most samples first.
@@ -36,7 +36,7 @@ pub struct Overview {
 /// Looks through the records of a recording.
 ///
 /// # Errors
-/// They cannot be read.
+/// The recording cannot be read.
 pub fn overview(source: &dyn Source) -> Result<Overview> {
     // Only thread names are needed: no program is searched.
     let mut spaces = AddressSpaces::new(SearchPaths::default(), &[]);

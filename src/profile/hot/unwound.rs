@@ -19,7 +19,7 @@ pub enum End {
     Outermost,
     /// Where the copy of the stack ends.
     CopyEnds,
-    /// In code whose callers no table tells: number of its module.
+    /// In code without an unwind table: number of its module.
     NoTable(Option<usize>),
 }
 
@@ -99,7 +99,7 @@ fn step(
     let table = match module.kind {
         ModuleKind::File | ModuleKind::Vdso => match symbols.unwind_table(module) {
             Some(table) => Some(table),
-            // Whether it keeps frame pointers is not known.
+            // It may have no frame pointers.
             None => return Err(Stop::Unknown),
         },
         _ => None,
@@ -110,8 +110,8 @@ fn step(
     }
 }
 
-/// The caller by the frame pointer, as just-in-time compilers and assembly keep it: the word there is that of the
-/// caller, the return address follows it.
+/// The caller by the frame pointer, as set up by just-in-time compilers and assembly: the word there is the caller's
+/// frame pointer, and the return address follows it.
 fn framed(now: &Registers, stack: &Stack<'_>, called: bool) -> Result<Registers, Stop> {
     let frame = now.values[now.processor.frame()].ok_or(Stop::Unknown)?;
     let lowest = now.stack();

@@ -23,7 +23,7 @@ pub struct Stay {
 pub struct Within {
     /// By the kernel's number of the thread, in order of time.
     pub stays: HashMap<u32, Vec<Stay>>,
-    /// Of each region the one around it.
+    /// Enclosing region, by region.
     pub around: Vec<Option<u32>>,
 }
 
@@ -48,7 +48,7 @@ pub struct RegionSamples {
     pub samples: u64,
     /// By address; `None`: no mapping is known there.
     pub places: HashMap<Option<ModuleAddress>, u64>,
-    /// What was counted until them; `same`: since a sample in the same region.
+    /// Counts up to these samples; `same`: since a sample in the same region.
     pub reads: FunctionReads,
 }
 

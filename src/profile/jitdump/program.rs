@@ -8,7 +8,7 @@ use std::fs::File;
 use std::sync::Arc;
 use tma::files::LONGEST_TEXT;
 
-/// Most source lines of a file that are kept.
+/// Most source lines of a file.
 const MOST_LINES: usize = 1 << 22;
 /// V8 adds the size of an ELF header to the addresses of lines, for `perf inject`.
 const V8_SHIFT: u64 = 0x40;
@@ -32,7 +32,7 @@ pub(crate) struct Function {
     pub size: u64,
 }
 
-/// What a jitdump knows of its code.
+/// Lines of a jitdump's code.
 #[derive(Debug, Default)]
 pub(crate) struct JitProgram {
     rows: Vec<Row>,
@@ -63,7 +63,7 @@ impl JitProgram {
 /// An ELF file whose only segment is a whole jitdump, each byte at the address of its offset.
 ///
 /// # Errors
-/// It is too large to be kept, or cannot be read.
+/// It is too large, or cannot be read.
 pub(crate) fn elf(file: File) -> Result<Vec<u8>, Unreadable> {
     let input = Input::of_file(file)?;
     let size = input.length();
@@ -85,7 +85,7 @@ pub(crate) fn elf(file: File) -> Result<Vec<u8>, Unreadable> {
     Ok(bytes)
 }
 
-/// What has been read so far.
+/// Contents read so far.
 #[derive(Debug, Default)]
 struct Reading {
     functions: Vec<Function>,

@@ -23,7 +23,7 @@ const MOST_LINES: u64 = 16 << 20;
 /// Most entries that are read.
 const MOST: usize = 1 << 22;
 
-/// What is known of code. Times are nanoseconds.
+/// An entry of a jitdump. Times are nanoseconds.
 #[derive(Debug)]
 pub(super) enum Entry<'a> {
     /// Code was written to memory: its address and size there, and where in the file it is.

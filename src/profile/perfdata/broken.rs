@@ -9,25 +9,25 @@ use tma::Cause;
 pub enum Broken {
     /// The disk fails.
     Disk(Cause<io::Error>),
-    /// The file ends so many bytes after the start of a record.
+    /// The file ends this many bytes after the start of a record.
     Incomplete(u64),
     /// A record claims fewer bytes than its header has.
     Small(usize),
-    /// A record of so many bytes ends after so many.
+    /// A record is cut off: its bytes, and those that are there.
     Cut(u64, u64),
     /// A compressed record has less data than it claims.
     Claims,
     /// A record among compressed ones claims fewer bytes than its header has.
     SmallInside(usize),
-    /// So many compressed bytes expand to more MiB than any recording's.
+    /// Compressed bytes expand beyond the limit: their number, and the limit in MiB.
     Bytes(u64, u64),
-    /// The same for their records.
+    /// Compressed bytes expand to too many records: their number, and the limit in records.
     Records(u64, u64),
     /// The compressed data end within a record.
     Ends,
     /// The decoder of compressed data fails.
     Decoder(Cause<FrameDecoderError>),
-    /// The same, when its output is read.
+    /// The output of the decoder cannot be read.
     Output(Cause<io::Error>),
     /// It panicked.
     Stopped,

@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};
 
-/// Whether these first bytes of a file are those of perf.data, so that [`open`] can say more.
+/// Whether a file begins as perf.data does, so that [`open`] can report more.
 pub fn recognise(start: &[u8]) -> bool {
     [b"PERFILE2", b"2ELIFREP", b"PERFFILE"].iter().any(|magic| start.starts_with(*magic))
 }

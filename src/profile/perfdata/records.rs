@@ -59,7 +59,7 @@ pub mod user {
 pub struct Damage {
     /// Offset in the file.
     pub at: u64,
-    /// What is wrong there.
+    /// Its cause.
     pub why: Broken,
 }
 

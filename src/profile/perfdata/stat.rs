@@ -38,18 +38,18 @@ pub struct StatEvent {
     pub name: String,
     /// Unit of its counts times `scale`; empty for plain counts.
     pub unit: String,
-    /// What a count is multiplied by.
+    /// Factor of its counts.
     pub scale: f64,
 }
 
-/// What was counted in an interval, or in the whole run.
+/// Counts of an interval, or of the whole run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Round {
     /// Nanoseconds from the start of the run to its end.
     pub end: u64,
     /// Whether it is the whole run.
     pub is_whole: bool,
-    /// Of each event the sum over CPUs and threads, scaled for multiplexing; nothing of one that got no counter.
+    /// Sum over CPUs and threads by event, scaled for multiplexing; `None` for an event that got no counter.
     pub counts: Vec<Option<StatCount>>,
 }
 
@@ -148,7 +148,7 @@ pub fn stat(path: &Path) -> Result<Stat> {
     })
 }
 
-/// STAT_CONFIG: a number, then so many tags and values.
+/// STAT_CONFIG: a number, then that many tags and values.
 fn shows_parts(body: &[u8]) -> bool {
     let pairs = body.get(8..).unwrap_or_default().as_chunks::<16>().0;
     let value = |tag| pairs.iter().find(|pair| word(&pair[..], 0) == Some(tag));

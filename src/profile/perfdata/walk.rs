@@ -1,4 +1,4 @@
-//! The records of one or several files, in turns: those of `perf record --threads` are a folder with a file for each
+//! The records of one or several files, read alternately: `perf record --threads` writes a folder with a file for each
 //! thread that wrote.
 
 use super::broken::Broken;
@@ -11,15 +11,15 @@ use pmu::records::raw::Header as RawRecord;
 use std::ops::Range;
 use tma::{Error, Result};
 
-/// Bytes of a file that are read before it is another one's turn.
-const TURN: u64 = 64 << 10;
+/// Bytes read of a file before switching to another.
+const CHUNK: u64 = 64 << 10;
 
 /// Where records lie.
 #[derive(Debug)]
 pub(super) struct Part {
     pub input: Input,
     pub range: Range<u64>,
-    /// What messages call it.
+    /// Name in messages.
     pub name: String,
 }
 
@@ -45,8 +45,8 @@ impl Replay for Files {
 }
 
 impl Files {
-    /// Reads all records up to the first damage of each file; `other` takes those of perf itself. It is always the
-    /// turn of the file that has come least far in time, so that few records wait for those of other files.
+    /// Reads all records up to the first damage of each file; `other` takes those of perf itself. The file least far in
+    /// time is read next, so that few records wait for those of other files.
     pub fn walk(
         &self,
         take: Take<'_>,
@@ -56,7 +56,7 @@ impl Files {
         loop {
             let going = walks.iter_mut().filter(|walk| !walk.has_ended);
             let Some(next) = going.min_by_key(|walk| walk.rounds.now) else { break };
-            next.turn(take, other);
+            next.read_chunk(take, other);
         }
         walks.into_iter().map(|walk| walk.outcome.err()).collect()
     }
@@ -85,8 +85,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Reads on for a turn.
-    fn turn(&mut self, take: Take<'_>, other: &mut dyn FnMut(&RawRecord<'_>)) {
+    /// Reads [`CHUNK`] bytes, or to the end.
+    fn read_chunk(&mut self, take: Take<'_>, other: &mut dyn FnMut(&RawRecord<'_>)) {
         let mut first = None;
         while let Some(next) = self.records.next() {
             let (rounds, expander) = (&mut self.rounds, &mut self.expander);
@@ -98,7 +98,7 @@ impl<'a> Walk<'a> {
             if self.outcome.is_err() {
                 break;
             }
-            if self.last - *first.get_or_insert(self.last) >= TURN {
+            if self.last - *first.get_or_insert(self.last) >= CHUNK {
                 return;
             }
         }

@@ -12,7 +12,7 @@ const TRAILER: [u64; 6] =
 enum IdOffset {
     /// Not needed: there is only one event, or none of them has an id.
     Unneeded,
-    /// The same for all events.
+    /// At this offset for all events.
     At(usize),
     /// Different for some: perf writes no such files.
     Ambiguous,

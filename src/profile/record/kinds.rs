@@ -1,4 +1,4 @@
-//! What the records of a recording say.
+//! Contents of a recording's records.
 
 use crate::sample::Sample;
 

@@ -1,8 +1,8 @@
 //! Records in order of time, without all of them in memory.
 //!
-//! A first pass notes the earliest time of each block of records, so that a later pass knows how much of
-//! what it has read comes before everything that follows. The order is that of sorting the whole
-//! recording; what waits is what ring buffers that were read in turns put in disorder.
+//! A first pass notes the earliest time of each block of records, so that a later pass knows how much of the records
+//! read so far comes before everything that follows. The order is that of sorting the whole recording; records wait
+//! only where ring buffers read in sequence put them in disorder.
 
 use pmu::records::raw::Header;
 use std::cmp::Reverse;
@@ -11,14 +11,14 @@ use std::ops::Range;
 
 /// Records in a block.
 const BLOCK: usize = 256;
-/// Most bytes of records that wait: two rounds of 256 ring buffers of perf's usual size (512 KiB). Only
-/// files that were made so need more; of those the order is not kept.
+/// Most bytes of waiting records: two rounds of 256 ring buffers of perf's usual size (512 KiB). Only files crafted to
+/// need more exceed it; their order is lost.
 const MOST_WAITING: usize = 256 << 20;
 
 /// The earliest times of a recording's records, block by block.
 #[derive(Debug, Clone, Default)]
 pub struct Bounds {
-    /// Of each block; after [`finish`](Self::finish), of it and all that follow.
+    /// Earliest time of each block; after [`finish`](Self::finish), of the block and all that follow.
     earliest: Vec<u64>,
     records: usize,
 }

@@ -54,7 +54,7 @@ impl Scan {
         time
     }
 
-    /// What later passes need.
+    /// State for later passes.
     pub fn finish(self) -> (Decoder, Bounds) {
         (self.decoder, self.bounds.finish())
     }
@@ -68,7 +68,7 @@ pub struct Pass<'a> {
     decoded: Decoded,
 }
 
-/// What was found while decoding.
+/// Totals and failures of decoding.
 #[derive(Default)]
 struct Decoded {
     samples: u64,

@@ -9,9 +9,8 @@ const EXTENDED: u8 = 15;
 /// `PERF_BR_SPEC_WRONG_PATH`.
 const WRONG_PATH: u64 = 1;
 
-/// What comes before and after the entries. The format alone does not decide it: the kernel leaves
-/// the index out of a sample without a stack, and the counts out if the hardware gave none. The
-/// layout that uses up the body is the right one.
+/// Words around the entries. The format alone does not decide them: the kernel leaves the index out of a sample without
+/// a stack, and the counts out if the hardware gave none. The layout that uses up the body is the right one.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
     /// The index precedes the entries, if there are any.

@@ -1,4 +1,4 @@
-//! What a sample holds: one type for each of the fields that have parts.
+//! Fields of a sample that have parts, one type for each.
 
 /// Context of a frame in a call chain (`PERF_CONTEXT_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

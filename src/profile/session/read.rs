@@ -140,7 +140,7 @@ impl<R: Read> Reader<R> {
         if length > LONGEST_CHUNK {
             return Err(self.damaged(start, "a chunk claims to be longer than 1 GiB"));
         }
-        // Of these alone values are made, which take many times their text.
+        // Only these chunks become values, which take many times the memory of their text.
         if matches!(u32_at(&header, 0), 1..=6 | 8..=9) && length > LONGEST_TEXT {
             return Err(self.damaged(start, "a chunk of text claims to be longer than 32 MiB"));
         }

@@ -1,4 +1,4 @@
-//! Texts of a session as people may see them: names in it are those of the programs that were recorded.
+//! Texts of a session, safe to show: names in it are those of the programs that were recorded.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -120,7 +120,7 @@ impl SessionWriter {
     }
 }
 
-/// What a file tells of a program is its user's alone, as with perf.
+/// Creates a file readable by its user alone, as perf does: it describes a program.
 fn create(path: &Path) -> std::io::Result<File> {
     let mut new = OpenOptions::new();
     new.write(true).create_new(true).mode(0o600);

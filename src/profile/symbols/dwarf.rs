@@ -84,7 +84,7 @@ impl Lines {
         all
     }
 
-    /// The instruction at `address` as sample profiles name it; `None` if it is inlined, or DWARF does not tell.
+    /// The instruction at `address` as sample profiles name it; `None` if it is inlined or not in DWARF.
     pub fn source_point(&mut self, address: u64) -> Option<SourcePoint> {
         if address == u64::MAX || self.at(address).len() != 1 {
             return None;

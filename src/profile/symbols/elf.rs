@@ -119,7 +119,7 @@ fn relas(table: &[u8]) -> impl Iterator<Item = Rela> {
     })
 }
 
-/// What the loader writes to an address of a program that is loaded at its own addresses.
+/// Value that the loader writes to an address of a program loaded at its own addresses.
 fn relative(file: &object::File<'_>, address: u64) -> Option<u64> {
     let tables = file.sections().filter(|section| is_rela(section.flags()));
     let mut all = tables.filter_map(|section| section.data().ok()).flat_map(relas);

@@ -2,7 +2,7 @@
 //! linker flag removes.
 //!
 //! Layouts: Go's runtime/symtab.go (`pcHeader`, `functab`, `_func`) and debug/gosym/pclntab.go, of Go 1.2, 1.16, 1.18
-//! and 1.20, which later releases keep.
+//! and 1.20 (unchanged in later releases).
 
 use super::table::{Binding, Symbol};
 use object::{Object as _, ObjectSection as _};

@@ -39,7 +39,7 @@ impl Kernel {
         Self::of(&root.text("proc/kallsyms").unwrap_or_default())
     }
 
-    /// Of the text of `/proc/kallsyms`.
+    /// Parses the text of `/proc/kallsyms`.
     ///
     /// # Errors
     /// Its addresses are hidden.
@@ -55,7 +55,7 @@ impl Kernel {
     /// The functions of `module` at their addresses when it was recorded.
     ///
     /// # Errors
-    /// Those addresses are not known.
+    /// The addresses of that time are unknown.
     pub fn table(&self, module: &Module, root: &Root, this_boot: bool) -> Result<Table, Gap> {
         let shift = self.shift(module, root, this_boot)?;
         let name = module_name(&module.path);
@@ -148,7 +148,7 @@ fn loaded_at(name: &str, root: &Root) -> Option<u64> {
 /// Checks that the running kernel is the recorded one: by build-id, else by release and host.
 ///
 /// # Errors
-/// It is another, or that is not known.
+/// The kernels differ, or may differ.
 pub(super) fn is_recorded(
     build_id: Option<&[u8]>,
     origin: &Origin,

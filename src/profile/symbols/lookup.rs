@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What has been read of a module.
+/// A module's data, as read so far.
 #[derive(Debug, Default)]
 struct LoadedModule {
     gap: Option<Gap>,

@@ -25,7 +25,7 @@ pub(super) struct Objects {
 }
 
 impl Objects {
-    /// Those of `file`, or of its separate debug file where it is stripped.
+    /// Data objects of `file`, or of its separate debug file if it is stripped.
     pub fn new(file: &object::File<'_>, debug: Option<&object::File<'_>>) -> Self {
         let mut symbols = symbols(file.symbols());
         if let Some(debug) = debug.filter(|_| symbols.is_empty()) {
@@ -47,7 +47,7 @@ impl Objects {
         Self { symbols, sections: sections.collect() }
     }
 
-    /// What is at `address`.
+    /// The object at `address`.
     pub fn at(&self, address: u64) -> Option<&DataObject> {
         let has = |one: &&DataObject| address >= one.start && address - one.start < one.size;
         let after = self.symbols.partition_point(|one| one.start <= address);
@@ -68,7 +68,7 @@ fn symbols<'data: 'file, 'file>(
             Some(DataObject { name: demangle(&tma::text::name(name)), start, size, named: true })
         })
         .collect();
-    // Of several names of one variable the longest one, as for functions.
+    // A variable with several names gets the longest, as functions do.
     found.sort_by(|a, b| (a.start, b.size, b.name.len()).cmp(&(b.start, a.size, a.name.len())));
     let mut end = 0;
     found.retain(|one| {

@@ -13,14 +13,14 @@ pub struct SourcePoint {
     pub discriminator: u64,
 }
 
-/// The point of the instruction at `address`, of a function that is not inlined there; `None` if DWARF does not tell.
+/// The point of the instruction at `address`, of a function that is not inlined there; `None` if it is not in DWARF.
 pub(super) fn find<R: Reader>(unit: UnitRef<'_, R>, address: u64) -> Option<SourcePoint> {
     let (line, discriminator) = row(unit, address)?;
     let mut entries = unit.entries();
     while let Some(entry) = entries.next_dfs().ok()? {
         if entry.tag() == gimli::DW_TAG_subprogram && contains(unit, entry, address) {
             let (function, first) = declared(unit, entry)?;
-            // Sample profiles keep 16 bits.
+            // Sample profiles have 16 bits for it.
             let offset = u32::try_from(line.wrapping_sub(first) & 0xffff).ok()?;
             return Some(SourcePoint { function, offset, discriminator });
         }

@@ -18,12 +18,12 @@ pub(super) struct Split {
 }
 
 impl Split {
-    /// Those of the program at this place.
+    /// Units of the program at this place.
     pub fn new(program: Place, files: Files) -> Self {
         Self { program, files, package: None }
     }
 
-    /// What is looked up, with all units that it needs.
+    /// Completes a lookup with all units that it needs.
     pub fn resolve<L: LookupContinuation<Buf = Reader>>(
         &mut self,
         mut lookup: LookupResult<L>,

@@ -46,7 +46,7 @@ impl Symbols {
         self.types(module)?.member(ty, offset, exact)
     }
 
-    /// What a pointer or reference of this type of `module` points to.
+    /// Target of a pointer or reference of type `ty` of `module`.
     ///
     /// # Errors
     /// The reason why it is not known.

@@ -2,7 +2,7 @@
 
 use super::{counts, lackey, script};
 
-/// What a text is.
+/// Tool or format of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `perf script` with branches.
@@ -13,10 +13,10 @@ pub enum Kind {
     Counts,
 }
 
-/// Lines that may come before one that tells.
+/// Lines that may precede one that identifies the format.
 const LEAST_KNOWN: usize = 1000;
 
-/// What the text that begins with these bytes is; the last of their lines may be incomplete.
+/// Kind of the text that begins with these bytes; the last line may be incomplete.
 pub fn recognise(start: &[u8]) -> Option<Kind> {
     if start.contains(&0) {
         return None;

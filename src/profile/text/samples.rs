@@ -96,7 +96,7 @@ impl Samples {
         &self.events
     }
 
-    /// What a report must state of the mappings.
+    /// Note on the mappings that a report must show.
     pub fn note(&self) -> Option<String> {
         match (&self.program, self.has_mappings) {
             (_, true) => None,

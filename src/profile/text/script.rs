@@ -19,7 +19,7 @@ pub enum Line {
     Address(u64),
     /// An instruction (`-F brstackinsn`), and whether it is a branch that was taken.
     Instruction(u64, Option<Taken>),
-    /// Of no interest.
+    /// Irrelevant.
     Other,
 }
 
@@ -30,7 +30,7 @@ pub struct Taken {
     pub cycles: Option<u16>,
 }
 
-/// What comes before the branches.
+/// Fields before the branches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head {
     pub pid: Option<u32>,

@@ -17,7 +17,7 @@ pub(crate) enum Processor {
 /// `enum perf_event_x86_regs` (asm/perf_regs.h): perf's number of each of DWARF's registers, rax, rdx, rcx, rbx,
 /// rsi, rdi, rbp, rsp, r8 to r15, and rip.
 const X86: [u8; 17] = [0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8];
-/// The same of AArch64's program counter; the others have DWARF's numbers.
+/// perf's number of AArch64's program counter; the other registers have DWARF's numbers.
 const ARM_PC: u8 = 32;
 /// Bits of an address in user mode; those above may authenticate a pointer.
 const ARM_ADDRESS: u64 = (1 << 48) - 1;
@@ -64,7 +64,7 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
-    /// Those of a sample; `None` if it has none of 64 bits.
+    /// Registers of a sample; `None` if it has none of 64 bits.
     pub fn of(sample: &Sample, processor: Processor) -> Option<Self> {
         let recorded = sample.registers.as_ref().filter(|recorded| recorded.wide)?;
         let value = |number: u8| {

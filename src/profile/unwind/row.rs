@@ -39,11 +39,11 @@ enum Rule {
     Result(Box<Expression<Reader>>),
 }
 
-/// What holds at an instruction.
+/// Unwind rules at an instruction.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub cfa: Cfa,
-    /// By DWARF's number; registers without a rule keep their value.
+    /// By DWARF's number; registers without a rule are unchanged.
     rules: Vec<(u16, Rule)>,
     /// The register that stands for the return address.
     back: u16,
@@ -57,7 +57,7 @@ pub(crate) struct Row {
 pub(crate) enum Stop {
     /// It is the outermost.
     Outermost,
-    /// What is needed is not in the copy of the stack.
+    /// A value is needed from outside the copied stack.
     OutsideCopy,
     /// A register is not known, or an expression cannot be evaluated.
     Unknown,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Largest entry that is read, in bytes: those of compilers have hundreds.
 const LONGEST_ENTRY: usize = 1 << 20;
-/// Rows that are kept; then they are forgotten.
+/// Cached rows; beyond this the cache is emptied.
 const MOST_ROWS: usize = 1 << 16;
 /// Largest uncompressed `.debug_frame`; kernels and browsers have a tenth.
 const LARGEST: u64 = 1 << 30;
@@ -42,7 +42,7 @@ enum Place {
 }
 
 impl Table {
-    /// Those of `program`; `debug` is its separate debug file.
+    /// Unwind tables of `program`; `debug` is its separate debug file.
     pub fn new(program: &object::File<'_>, debug: Option<&object::File<'_>>) -> Self {
         let start = |name| program.section_by_name(name).map(|section| section.address());
         let mut bases = BaseAddresses::default();
@@ -74,7 +74,7 @@ impl Table {
         self.entries().is_empty()
     }
 
-    /// What holds at `address` (p_vaddr).
+    /// The row at `address` (p_vaddr).
     pub fn row(&mut self, address: u64) -> Option<Arc<Row>> {
         if let Some(known) = self.rows.get(&address) {
             return known.clone();
@@ -105,7 +105,7 @@ impl Table {
         self.entries.get_or_insert_with(|| {
             let mut all = entries(loaded, bases, |at| Place::Loaded(EhFrameOffset(at)));
             all.extend(entries(separate, bases, |at| Place::Separate(DebugFrameOffset(at))));
-            // Of one start the first: what is loaded.
+            // Entries with the same start: the loaded table's, which is first, stays.
             all.sort_by_key(|entry| entry.start);
             all.dedup_by_key(|entry| entry.start);
             all

@@ -10,7 +10,7 @@ pub enum Place {
     Value {
         /// The register.
         register: u16,
-        /// What to subtract from its value.
+        /// Offset to subtract from its value.
         offset: i64,
     },
     /// It is in memory at the register's value + `offset`.
@@ -22,7 +22,7 @@ pub enum Place {
     },
 }
 
-/// What frame offsets are from.
+/// Base of frame offsets.
 pub(super) type Base = Option<(u16, i64)>;
 
 /// Where `DW_AT_location` puts a variable at `address`.
@@ -71,7 +71,7 @@ fn of(unit: UnitRef<'_, Reader>, expression: Expression<Reader>, base: Base) -> 
     }
 }
 
-/// What frame offsets of a function are from; `cfa` is the canonical frame address.
+/// Base of a function's frame offsets; `cfa` is the canonical frame address.
 pub(super) fn frame_base(
     unit: UnitRef<'_, Reader>,
     attribute: Option<AttributeValue<Reader>>,

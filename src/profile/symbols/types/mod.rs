@@ -12,7 +12,7 @@
 //! | `statics` | the types of static variables, by address |
 //! | `frame` | the canonical frame address (CFA) by unwind tables |
 //!
-//! What DWARF does not say is not known, with the reason ([`Untyped`]).
+//! Anything missing in DWARF is unknown, with the reason ([`Untyped`]).
 
 mod frame;
 mod location;
@@ -53,7 +53,7 @@ pub(in crate::symbols) struct DataTypes {
 }
 
 impl DataTypes {
-    /// Those of `dwarf`; `program` has the unwind tables.
+    /// Types in `dwarf`; `program` has the unwind tables.
     pub fn new(dwarf: Arc<gimli::Dwarf<Reader>>, program: &object::File<'_>) -> Self {
         Self {
             types: Types::new(dwarf),
@@ -97,7 +97,7 @@ impl DataTypes {
         member(&mut self.types, ty, offset, exact)
     }
 
-    /// What a pointer of this type points to.
+    /// Target of a pointer of this type.
     pub fn pointee(&mut self, ty: TypeRef) -> Result<Pointee, Untyped> {
         self.types.get(ty)?.pointee()
     }

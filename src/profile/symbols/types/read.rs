@@ -22,8 +22,8 @@ pub(super) struct Types {
     known: HashMap<TypeRef, Result<Arc<Type>, Untyped>>,
 }
 
-/// What an entry is.
-enum Found {
+/// A type, or an alias of one.
+enum Definition {
     Type(Type),
     /// Another name or a qualifier of a type, with its own name.
     Alias(Option<String>, Option<TypeRef>),
@@ -49,13 +49,13 @@ impl Types {
         for _ in 0..LONGEST {
             let shared = next.shared;
             match self.units.with(next, |unit, offset| read(unit, shared, offset))? {
-                Found::Type(mut found) => {
+                Definition::Type(mut found) => {
                     if found.name.is_empty() {
                         found.name = alias.unwrap_or_default();
                     }
                     return Some(found);
                 }
-                Found::Alias(name, to) => {
+                Definition::Alias(name, to) => {
                     alias = alias.or(name);
                     next = to?;
                 }
@@ -83,7 +83,7 @@ impl Types {
     }
 }
 
-fn read(unit: UnitRef<'_, Reader>, shared: bool, offset: gimli::UnitOffset) -> Option<Found> {
+fn read(unit: UnitRef<'_, Reader>, shared: bool, offset: gimli::UnitOffset) -> Option<Definition> {
     let mut tree = unit.header.entries_tree(&unit.abbreviations, Some(offset)).ok()?;
     let root = tree.root().ok()?;
     let entry = root.entry().clone();
@@ -93,17 +93,17 @@ fn read(unit: UnitRef<'_, Reader>, shared: bool, offset: gimli::UnitOffset) -> O
     let of = |kind: &str, shape: Shape| {
         let name = name().unwrap_or_default();
         let name = if kind.is_empty() || name.is_empty() { name } else { format!("{kind} {name}") };
-        Some(Found::Type(Type { name, size, shape }))
+        Some(Definition::Type(Type { name, size, shape }))
     };
     // C names structures by tags; other languages do not.
     let is_c = is_c(unit);
     let tag = |kind: &'static str| if is_c { kind } else { "" };
     match entry.tag() {
-        gimli::DW_TAG_typedef => Some(Found::Alias(name(), to)),
+        gimli::DW_TAG_typedef => Some(Definition::Alias(name(), to)),
         gimli::DW_TAG_const_type
         | gimli::DW_TAG_volatile_type
         | gimli::DW_TAG_restrict_type
-        | gimli::DW_TAG_atomic_type => Some(Found::Alias(None, to)),
+        | gimli::DW_TAG_atomic_type => Some(Definition::Alias(None, to)),
         gimli::DW_TAG_pointer_type => of("", Shape::Pointer(to)),
         gimli::DW_TAG_reference_type | gimli::DW_TAG_rvalue_reference_type => {
             of("", Shape::Reference(to))

@@ -11,7 +11,7 @@ pub struct TypeRef {
     pub(super) offset: usize,
 }
 
-/// What a pointer or reference points to.
+/// Target of a pointer or reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pointee {
     /// Its type.
@@ -83,7 +83,7 @@ pub(super) struct GroupMember {
 }
 
 impl Type {
-    /// What it points to.
+    /// Its target.
     pub fn pointee(&self) -> Result<Pointee, Untyped> {
         let (to, is_reference) = match &self.shape {
             Shape::Pointer(to) => (to, false),

@@ -67,7 +67,7 @@ fn headers(dwarf: Option<&Dwarf<Reader>>) -> Vec<(usize, Header)> {
     all
 }
 
-/// What an attribute of an entry of `unit` refers to.
+/// Target of a reference in an attribute of an entry of `unit`.
 pub(super) fn referred(
     unit: UnitRef<'_, Reader>,
     shared: bool,
