@@ -44,11 +44,11 @@ pub struct Core {
     pub table: Option<Arc<Table>>,
     /// Whether the user named a table that does not describe this processor.
     pub foreign: bool,
-    /// What the processor is, by everything that it shows; none where the core is only modelled.
+    /// Identity of the processor, from everything that it shows; none where the core is only modelled.
     pub identity: Option<Arc<Identity>>,
     /// Features, caches and brand of the processor; none where CPUID was not asked.
     pub fingerprint: Option<Arc<Fingerprint>>,
-    /// What all candidates state, where the identity leaves several tables.
+    /// Facts common to all candidates, where the identity leaves several tables.
     pub shared: Option<Arc<Shared>>,
     /// The first-level data cache.
     pub l1_data: Option<Cache>,
@@ -56,7 +56,7 @@ pub struct Core {
     pub l1_code: Option<Cache>,
     /// The file of latencies: its text and where it comes from.
     pub latencies: Option<(String, String)>,
-    /// What the processor answered about itself; shared by all copies of this description.
+    /// Self-test answers of the processor; shared by all copies of this description.
     pub self_test: Arc<SelfTest>,
     /// Facts that were measured on the processor; shared likewise.
     pub measured: Arc<Measured>,
@@ -146,8 +146,8 @@ impl Core {
         }
     }
 
-    /// What was measured of a capacity, where that is more than the table states or the table states nothing. Less than
-    /// a capacity says nothing against it: what fills it may need something else as well.
+    /// Measured capacity, where it exceeds the table's or the table has none. A lower measurement does not refute the
+    /// table: filling the capacity may need something else as well.
     fn beyond(&self, kind: Kind, stated: Option<u32>) -> Option<&Known> {
         let known = self.measured.facts()?.known(kind)?;
         stated.is_none_or(|stated| known.value - known.error > f64::from(stated)).then_some(known)

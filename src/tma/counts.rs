@@ -1,7 +1,7 @@
 //! Counted events: group × interval × scope, scaled once and never again.
 //!
-//! Live collection and imports both end here; the top-down evaluation starts here. Values keep
-//! the group they were counted in, because a ratio's terms belong to one group.
+//! Live collection and imports both end here; the top-down evaluation starts here. Values stay in the group they were
+//! counted in, because a ratio's terms belong to one group.
 //!
 //! ```
 //! use tma::counts::{GroupCounts, Reading};
@@ -48,7 +48,7 @@ pub enum GroupCounts {
         /// the running time of the reference on this kind of core.
         enabled: u64,
     },
-    /// Imported: already scaled by whoever recorded it.
+    /// Imported: already scaled by the recording tool.
     Imported {
         /// Event and its scaled count, or why it is missing.
         events: Vec<(EventId, Result<f64, Missing>)>,

@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// What class of failure this is; the program derives its exit status from it.
+/// Class of a failure; the program derives its exit status from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// Something outside could not be read, parsed, opened or started (exit status 1).
@@ -49,7 +49,7 @@ impl Error {
         Self::new(ErrorKind::NotPossible, what)
     }
 
-    /// The same with another class of failure.
+    /// Changes the class of failure.
     #[must_use]
     pub fn of_kind(mut self, kind: ErrorKind) -> Self {
         self.kind = kind;
@@ -83,7 +83,7 @@ impl Error {
         self.kind
     }
 
-    /// What failed, in one sentence without a full stop.
+    /// The failure, in one sentence without a full stop.
     pub fn what(&self) -> &str {
         &self.what
     }
@@ -93,7 +93,7 @@ impl Error {
         self.cause.as_deref()
     }
 
-    /// What to do, when there is something to do.
+    /// The remedy, if there is one.
     pub fn remedy(&self) -> Option<&str> {
         self.hint.as_deref()
     }
@@ -111,8 +111,8 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// An error of the system or of another library as the cause of one of ours: it can be kept and copied. Two are the same if
-/// they say the same.
+/// An error of the system or of another library as the cause of one of ours: it can be stored and copied. Two are equal
+/// if their texts are.
 ///
 /// ```
 /// use std::io::{Error, ErrorKind};
@@ -162,7 +162,7 @@ impl<E: fmt::Display> fmt::Display for Cause<E> {
 
 /// The entry of `known` nearest to `name` by edit distance, if it is near enough to be a typing error.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Of three letters one may be wrong; of more a third, and one for letters that changed places.
+    // Names of up to three letters may have one wrong; longer ones a third, and one more for swapped letters.
     let length = name.chars().count();
     let limit = if length <= 3 { 1 } else { length / 3 + 1 };
     known

@@ -1,5 +1,5 @@
-//! Files that users and recordings name: only regular ones are read, and only up to a limit. And those that are kept for
-//! the next process.
+//! Files that users and recordings name: only regular ones are read, and only up to a limit. Also files saved for the
+//! next process.
 
 use std::fs::{File, OpenOptions, create_dir_all, remove_file, rename, write};
 use std::io::{Error, ErrorKind, Read as _, Result, Seek as _};
@@ -36,7 +36,7 @@ pub fn open(path: &Path) -> Result<File> {
 /// An open file, if it is a regular one.
 ///
 /// # Errors
-/// It is none.
+/// It is no regular file.
 pub fn regular(file: File) -> Result<File> {
     let kind = file.metadata()?.file_type();
     if kind.is_file() {
@@ -59,7 +59,7 @@ pub fn is_open_already(path: &Path) -> bool {
     all.iter().any(|known| path.starts_with(known))
 }
 
-/// Opens a pipe or a device for writing; a pipe that nobody reads is waited for, but not for ever.
+/// Opens a pipe or a device for writing; a pipe without a reader is waited for, but not for ever.
 ///
 /// # Errors
 /// Nobody reads it, or it cannot be opened.
@@ -125,11 +125,11 @@ pub fn read_open(file: &File, most: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Keeps `bytes` for the next process in a file, of which a reader sees all or nothing; its folder is made. Where that is not
-/// possible (a full disk, no permission, more than `most` bytes), what was kept before stays.
+/// Saves `bytes` to a file for the next process; a reader sees all of them or none. Its folder is made. On failure (a
+/// full disk, no permission, more than `most` bytes), the previous file stays.
 ///
 /// # Errors
-/// It was not kept.
+/// It was not saved.
 pub fn keep(path: &Path, bytes: &[u8], most: u64) -> Result<()> {
     if bytes.len() as u64 > most {
         let why = format!("it has {} bytes; the limit is {most}", bytes.len());
@@ -164,7 +164,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("of/tdtool/kept.json");
         keep(&path, b"[1]", 100).unwrap();
-        // What does not fit, or finds no place, leaves what was there, and nothing beside it.
+        // A failed save leaves the previous file, and nothing beside it.
         let long = keep(&path, &[b'7'; 101], 100).unwrap_err();
         assert_eq!(long.kind(), ErrorKind::FileTooLarge);
         assert!(keep(&path.join("below"), b"[2]", 100).is_err());

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// What is measured of a core.
+/// A measurable property of a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -111,12 +111,12 @@ pub enum Open {
     },
     /// The times do not change where they would at its limit, up to this size.
     NoStep {
-        /// The largest that was tried.
+        /// The largest size tested.
         up_to: f64,
     },
-    /// Memory is in small pages, so that address translation cannot be told from caches.
+    /// Memory is in small pages: address translation cannot be separated from caches.
     SmallPages,
-    /// So much memory is not free.
+    /// Too little memory is free.
     NoMemory,
     /// The cache before it is the last one.
     NoSuchCache,
@@ -211,7 +211,7 @@ pub enum Origin {
     Table,
     /// Measured on this processor.
     Measured,
-    /// Neither: it was not used, or assumed where the result says so.
+    /// Not used, or assumed where the result says so.
     Unknown,
 }
 

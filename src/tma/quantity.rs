@@ -46,7 +46,7 @@ pub enum Missing {
 const NOT_MEASURED: &str = "not measured: ";
 
 impl Missing {
-    /// The reason alone, for where a reader is told already that nothing was measured.
+    /// The reason alone, for use where "not measured" is already stated.
     pub fn reason(text: &str) -> &str {
         text.strip_prefix(NOT_MEASURED).unwrap_or(text)
     }

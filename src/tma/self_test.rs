@@ -1,4 +1,4 @@
-//! What a processor said of itself: the answers of a self-test that ran on it.
+//! Answers of a self-test that ran on the processor.
 //!
 //! `bench::selftest` asks, when a core is first used; `docs/method/blocks.md` has the questions. An
 //! answer that is missing is unknown, never assumed, and says why: each is known or open without the others.
@@ -36,24 +36,24 @@ pub struct Answers {
     pub loop_differs: Option<bool>,
     /// Whether code is slower after a jump to an address that is not a multiple of 64.
     pub needs_alignment: Option<bool>,
-    /// Bytes by which a store may be above a load of the same base register such that the load
-    /// waits falsely, of those tried.
+    /// Bytes by which a store may be above a load of the same base register such that the load falsely depends on it,
+    /// of those tested.
     pub false_distances: Option<Vec<u32>>,
-    /// Cycles that a mispredicted branch costs: of random branches behind a short chain.
+    /// Cycles that a mispredicted branch costs: random branches after a short dependency chain.
     pub misprediction: Option<f64>,
-    /// The same where the branch's operands were there before the last branch.
+    /// Cycles that one costs whose operands were ready before the last branch.
     pub ready_misprediction: Option<f64>,
-    /// The same of an indirect jump.
+    /// Cycles that a mispredicted indirect jump costs.
     pub indirect_misprediction: Option<f64>,
-    /// The same of a return below the stack of return addresses; where these are mispredicted.
+    /// Cycles that a return below the return stack costs; where these are mispredicted.
     pub return_misprediction: Option<f64>,
-    /// What each further load adds to these that the branch waits for one after another.
+    /// Cycles added by each further load in a chain that the branch depends on.
     pub misprediction_load: Option<f64>,
     /// Which target of an indirect jump is predicted.
     pub targets: Option<Targets>,
-    /// How often calls of two functions in turn are mispredicted.
+    /// How often calls alternating between two functions are mispredicted.
     pub calls: Option<Calls>,
-    /// What is predicted of returns that the stack of return addresses has no room for.
+    /// Prediction of returns that exceed the return stack.
     pub returns: Option<Returns>,
     /// How often random branches are mispredicted that go one way more often.
     pub biased: Option<Biased>,
@@ -74,11 +74,11 @@ pub struct Answers {
 /// How the width was seen, since a narrow one may be that of a shared core.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Seen {
-    /// Attempts that are kept.
+    /// Attempts used.
     pub attempts: u32,
-    /// Those that came within 2 % of the best.
+    /// Attempts within 2 % of the best.
     pub best: u32,
-    /// Processors that were tried; 0 where that is not known.
+    /// Processors tested; 0 where that is not known.
     pub cpus: u32,
     /// Instructions a cycle in the best attempt that is not alone.
     pub fastest: f64,
@@ -103,7 +103,7 @@ impl Seen {
 }
 
 impl Answers {
-    /// What the model of predictors takes over; what the processor does not show is as most do.
+    /// Rules for the model of predictors; those that the processor does not show are as on most.
     pub fn rules(&self) -> Rules {
         Rules {
             targets: self.targets.and_then(|targets| targets.rule()).unwrap_or_default(),
@@ -115,7 +115,7 @@ impl Answers {
     }
 }
 
-/// The self-test of a core: made once, and kept by whoever shares the description of the core.
+/// The self-test of a core: made once, and shared by all who share the description of the core.
 #[derive(Debug, Default)]
 pub struct SelfTest {
     folder: OnceLock<PathBuf>,
@@ -126,13 +126,13 @@ pub struct SelfTest {
 }
 
 impl SelfTest {
-    /// The user's cache folder, where results are kept for the next process; nowhere without one.
+    /// Sets the user's cache folder, where results are saved for the next process; without one they are not saved.
     pub fn keep_in(&self, folder: &Path) {
         // The first one stays.
         let _ = self.folder.set(folder.to_owned());
     }
 
-    /// The folder to keep results in.
+    /// The folder to save results in.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.get().map(PathBuf::as_path)
     }
@@ -147,7 +147,7 @@ impl SelfTest {
         self.given.get().map(PathBuf::as_path)
     }
 
-    /// Has the test made again, although its result was kept.
+    /// Has the test made again, although its result was saved.
     pub fn make_again(&self) {
         let _ = self.again.set(());
     }
@@ -174,7 +174,7 @@ impl SelfTest {
         self.answers.get()
     }
 
-    /// The answers, by `ask` if the test did not run yet: once, whoever else waits for them.
+    /// The answers, by `ask` if the test did not run yet: once, even for concurrent callers.
     pub fn answers_or(&self, ask: impl FnOnce() -> Answers) -> &Answers {
         self.answers.get_or_init(ask)
     }

@@ -51,8 +51,8 @@ fn is_colour(after_escape: &str) -> bool {
     rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').starts_with('m')
 }
 
-/// What is shown as an escape: C0, C1 and delete; the marks of Unicode's bidirectional algorithm (UAX #9, section 2), by which a
-/// name can look like another one.
+/// Characters shown as an escape: C0, C1 and delete; the marks of Unicode's bidirectional algorithm (UAX #9, section
+/// 2), by which a name can look like another one.
 pub fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

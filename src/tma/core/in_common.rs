@@ -1,4 +1,4 @@
-//! What the core has where nothing decides among several tables.
+//! The core described by several tables where nothing decides among them.
 
 use super::Core;
 use crate::Result;

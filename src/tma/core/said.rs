@@ -1,4 +1,4 @@
-//! What must be said of a core: where measurement contradicts its table, and where its identity is not what it claims.
+//! Notes on a core: where measurement contradicts its table, and where its identity is not what it claims.
 
 use super::{Core, WIDTH_ERROR};
 use crate::identity::Fact;
@@ -61,8 +61,8 @@ impl Core {
         ))
     }
 
-    /// What must be said of its identity: that it is not what family and model claim, that something
-    /// contradicts the table, or that several tables fit.
+    /// Note on its identity: that it is not what family and model claim, that something contradicts the table, or that
+    /// several tables fit.
     pub fn identity_note(&self) -> Option<String> {
         let identity = self.identity.as_ref()?;
         let list = |facts: &mut dyn Iterator<Item = &Fact>| {

@@ -1,4 +1,4 @@
-//! The features that tell cores apart: each a bit of CPUID.
+//! The features that distinguish cores: each a bit of CPUID.
 //!
 //! Bits: Intel 64 and IA-32 Architectures Software Developer's Manual, vol. 2 (CPUID); Intel
 //! Architecture Instruction Set Extensions Programming Reference; AMD64 Architecture Programmer's
@@ -172,7 +172,7 @@ impl Feature {
         (usize::from(register), u32::from(number))
     }
 
-    /// What it is switched off with.
+    /// Features that are switched off together with it.
     pub fn group(self) -> Group {
         self.bit().group
     }

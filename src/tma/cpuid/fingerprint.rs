@@ -1,15 +1,15 @@
-//! What two cores behind one model number differ in: features, caches, brand.
+//! Features, caches and brand, which may differ between two cores with one model number.
 
 use super::features::Feature;
 use super::registers::{CacheLevel, Cpuid};
 use serde::{Deserialize, Serialize};
 
-/// A core as CPUID shows it, in a form that is kept with measurements.
+/// A core as CPUID shows it, in a form that is stored with measurements.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
     /// A hash of the other parts and of family, model and stepping, in 16 hexadecimal digits.
     pub hash: String,
-    /// Names of its features, of those that tell cores apart.
+    /// Names of its features, of those that distinguish cores.
     pub features: Vec<String>,
     /// `L1D 48 KiB 12-way` and so on, as far as they are known.
     pub caches: Vec<String>,
@@ -18,7 +18,7 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// That of a core; `None` where nothing is known of it.
+    /// The fingerprint of a core; `None` where nothing is known of it.
     pub fn of(cpuid: &Cpuid) -> Option<Self> {
         if cpuid.is_empty() {
             return None;

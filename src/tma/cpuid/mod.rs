@@ -1,11 +1,11 @@
-//! What a processor says of itself: the registers of CPUID, from the processor or from a file.
+//! CPUID registers, from the processor or from a file.
 //!
 //! | file | concern |
 //! |---|---|
 //! | `registers` | [`Cpuid`]: registers by leaf and subleaf, and what they say |
-//! | `features` | [`Feature`]: the bits that tell cores apart |
+//! | `features` | [`Feature`]: the bits that distinguish cores |
 //! | `read` | dumps as text: of `cpuid -r`, or rows of values |
-//! | `fingerprint` | [`Fingerprint`]: what two cores behind one model number differ in |
+//! | `fingerprint` | [`Fingerprint`]: features, caches and brand of a core |
 
 mod features;
 mod fingerprint;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 /// EAX, EBX, ECX, EDX.
 pub type Leaf = [u32; 4];
 
-/// What CPUID answers on one core. A leaf that is not there is not known: it may not exist, or a
-/// hypervisor or the tool that wrote it down may have left it out.
+/// Registers that CPUID returns on one core. A leaf that is not there is not known: it may not exist, or a hypervisor
+/// or the tool that wrote it down may have left it out.
 ///
 /// ```
 /// use tma::cpuid::{CacheLevel, Cpuid, Feature};
@@ -74,7 +74,7 @@ impl Cpuid {
         self.leaves.insert((leaf, subleaf), registers);
     }
 
-    /// What a leaf answers, if it is there.
+    /// Registers of a leaf, if it is there.
     pub fn get(&self, leaf: u32, subleaf: u32) -> Option<Leaf> {
         self.leaves.get(&(leaf, subleaf)).copied()
     }

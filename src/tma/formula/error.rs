@@ -7,7 +7,7 @@ use std::fmt;
 pub struct FormulaError {
     /// Byte offset into the formula text.
     pub at: usize,
-    /// What was found or expected there.
+    /// The text found or expected there.
     pub message: String,
 }
 

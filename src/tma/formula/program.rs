@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Slots of the evaluation stack; a formula that needs more does not compile.
 pub const STACK: usize = 64;
 
-/// What a name stands for, by index into the table.
+/// Operand that a name refers to, by index into the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Leaf {
     /// `table.events[i]`
@@ -65,8 +65,8 @@ impl Program {
         self.run::<false, I>(inputs)
     }
 
-    /// Runs the program without the limits of a share: `max` of 0 and a value, and `min` of 1 and a
-    /// value, are the value, which tells how far beyond the limit it is, and how it varies.
+    /// Runs the program without the limits of a share: `max` of 0 and a value, and `min` of 1 and a value, are the
+    /// value, which shows how far beyond the limit it is, and how it varies.
     pub fn eval_unlimited<I: Inputs + ?Sized>(&self, inputs: &mut I) -> f64 {
         self.run::<true, I>(inputs)
     }

@@ -4,7 +4,7 @@ use super::fact::Fact;
 use crate::tables::CoreKind;
 use serde::Serialize;
 
-/// What decided.
+/// Basis of the decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
@@ -31,7 +31,7 @@ impl By {
     }
 }
 
-/// What family and model say.
+/// Identity by family and model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Claim {
     /// Vendor.
@@ -48,12 +48,12 @@ pub struct Claim {
     pub tables: Vec<String>,
 }
 
-/// What contradicts a table.
+/// A fact that contradicts a table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Contradiction {
     /// The table: one that family and model claim, or the one that was chosen in spite of it.
     pub table: String,
-    /// What contradicts.
+    /// The contradicting fact.
     #[serde(flatten)]
     pub fact: Fact,
 }
@@ -63,21 +63,21 @@ pub struct Contradiction {
 pub struct Identity {
     /// The table; none where none fits, or several do.
     pub table: Option<String>,
-    /// What decided.
+    /// Basis of the decision.
     pub by: By,
-    /// What family and model say.
+    /// Identity by family and model.
     pub claimed: Claim,
-    /// What speaks for the table, or for all candidates.
+    /// Facts for the table, or for all candidates.
     pub evidence: Vec<Fact>,
-    /// What contradicts the tables that family and model claim.
+    /// Facts against the tables that family and model claim.
     pub contradicted: Vec<Contradiction>,
-    /// What the table's core has and this one does not show: the hypervisor hides it.
+    /// Facts of the table's core that this one does not show: the hypervisor hides them.
     pub hidden: Vec<Fact>,
     /// The tables that remain where none could be chosen.
     pub candidates: Vec<String>,
     /// In a guest, the other tables that nothing it shows excludes, where family and model chose one.
     pub others: Vec<String>,
-    /// Of those, the ones that state other core facts than the chosen table; the rest differ in events alone.
+    /// Tables in `others` whose core facts differ from the chosen table's; the rest differ in events alone.
     pub others_differ: Vec<String>,
     /// Kind of core, on a hybrid.
     pub core: Option<CoreKind>,
@@ -110,7 +110,7 @@ impl Identity {
         Some(format!("nothing a guest shows tells {table} from {}: {what}", self.others.join(", ")))
     }
 
-    /// What contradicts one table.
+    /// Facts against one table.
     pub fn against<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a Fact> {
         self.contradicted.iter().filter(move |c| c.table == table).map(|c| &c.fact)
     }

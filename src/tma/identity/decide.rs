@@ -10,7 +10,7 @@ use crate::{Cache, Result};
 
 /// Features that a hypervisor may hide beyond those that another candidate needs hidden.
 const HIDDEN_MORE: usize = 2;
-/// So many things must be known of a core before features alone name it.
+/// Minimum number of known facts of a core for features alone to name it.
 const LEAST_KNOWN: usize = 4;
 /// Features that are named as evidence.
 const NAMED: usize = 12;
@@ -41,7 +41,7 @@ pub fn identify(cpuid: &Cpuid, library: &Library) -> Result<Identity> {
     Ok(identity)
 }
 
-/// Those of `others` that state other facts of the core than the table `chosen`.
+/// The tables in `others` whose core facts differ from those of `chosen`.
 fn differing(others: &[String], chosen: &str, library: &Library) -> Result<Vec<String>> {
     let stated = |name: &str| Shared::of(library, &[name.to_owned()]);
     let of_chosen = if others.is_empty() { None } else { stated(chosen)? };
@@ -125,7 +125,7 @@ fn remaining<'a>(weighed: &'a [Weighed], cpuid: &Cpuid) -> Vec<&'a Weighed> {
     let least = of_signature.map(|w| w.doubts()).min().unwrap_or(0);
     let more = if cpuid.is_virtual() { HIDDEN_MORE } else { 0 };
     left.retain(|w| w.doubts() <= least + more);
-    // What is there was not invented, by a hypervisor neither.
+    // A feature that is shown is real: not even a hypervisor invents one.
     let least = left.iter().map(|w| w.odd.len()).min().unwrap_or(0);
     left.retain(|w| w.is_claimed || w.odd.len() == least);
     // The user's own table goes before a built-in one that fits as well.
@@ -145,12 +145,12 @@ fn choose<'a>(
     match (&claimed[..], left) {
         ([one], _) => (Some(one), By::Model),
         ([], [one]) => (Some(one), By::Features),
-        ([], []) => match lone_slip(weighed) {
+        ([], []) => match lone_contradiction(weighed) {
             Some(one) => (Some(one), By::Model),
             None => (None, By::None),
         },
         ([], _) => (None, By::None),
-        // Of a model with both kinds, the products with one kind have P cores.
+        // If a model has hybrid and non-hybrid products, the latter have P cores.
         (several, _) => {
             let mut large = several.iter().filter(|w| w.head.core != Some(CoreKind::E));
             match (large.next(), large.next()) {
@@ -166,14 +166,14 @@ fn choose<'a>(
 
 /// The claimed table, where a single thing contradicts it, nothing is missing, and no other table fits:
 /// a product or firmware that its signature does not know.
-fn lone_slip(weighed: &[Weighed]) -> Option<&Weighed> {
-    let mut slips = weighed
+fn lone_contradiction(weighed: &[Weighed]) -> Option<&Weighed> {
+    let mut contradicted = weighed
         .iter()
         .filter(|w| w.is_claimed && w.against.len() == 1 && w.doubts() == 0 && w.known > 0);
-    slips.next().filter(|_| slips.next().is_none())
+    contradicted.next().filter(|_| contradicted.next().is_none())
 }
 
-/// What speaks for the answer, and what contradicts the claim.
+/// Adds the evidence for the answer, and what contradicts the claim.
 fn explain(
     identity: &mut Identity,
     chosen: Option<&Weighed>,

@@ -1,4 +1,4 @@
-//! What a processor shows that speaks for or against a table.
+//! Facts that a processor shows for or against a table.
 
 use crate::Cache;
 use crate::cpuid::{CacheLevel, CoreType, Feature, Group};
@@ -34,7 +34,7 @@ pub enum Fact {
     HighestLeaf(u32),
     /// Kind and native model of the core.
     Core(CoreType),
-    /// What the self-test measured, a cycle.
+    /// A rate that the self-test measured, a cycle.
     Measured(Rate, f64),
 }
 

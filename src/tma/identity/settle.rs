@@ -1,4 +1,4 @@
-//! What the self-test's rates decide among the tables that features leave.
+//! Decides by the self-test's rates among the tables that features leave.
 
 use super::answer::{By, Contradiction, Identity};
 use super::fact::{Fact, Rate};

@@ -10,11 +10,11 @@ pub(super) struct Weighed {
     pub head: Head,
     /// Whether family, model and stepping are its own, as closely as any table's.
     pub is_claimed: bool,
-    /// What is there and its core cannot have.
+    /// Facts that are there and that its core cannot have.
     pub against: Vec<Fact>,
-    /// What its core has and is not there.
+    /// Facts of its core that are not there.
     pub missing: Vec<Fact>,
-    /// What is there, its core is not known to have, and only some products or firmware show.
+    /// Facts that are there, that its core is not known to have, and that only some products or firmware show.
     pub odd: Vec<Fact>,
     /// How many things its core has were looked for.
     pub known: usize,

@@ -1,4 +1,4 @@
-//! What one hardware thread has to count with, and what of it is taken.
+//! Counters of one hardware thread, and those of them in use.
 
 use crate::tables::{EventId, ExtraRegister, PmuKind, Table};
 
@@ -42,7 +42,7 @@ impl Budget {
         }
     }
 
-    /// The same with `count` general counters.
+    /// Sets the number of general counters.
     #[must_use]
     pub fn with_general(mut self, count: u32) -> Self {
         self.general = low_bits(count);

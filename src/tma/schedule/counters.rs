@@ -11,7 +11,7 @@ use super::matching::owners;
 use crate::tables::{EventId, ExtraRegister, Table};
 use std::collections::BTreeMap;
 
-/// What counts an event.
+/// The counter of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Counter {
     /// A general counter.
@@ -149,7 +149,7 @@ impl Universe {
         out
     }
 
-    /// What [`Universe::complete`] may add.
+    /// Events that [`Universe::complete`] may add.
     pub(super) fn companions(&self) -> Bits {
         self.slots.iter().chain(self.always).collect()
     }

@@ -5,7 +5,7 @@ use super::bits::Bits;
 const UNOWNED: u16 = u16::MAX;
 const WATCHDOG: u16 = u16::MAX - 1;
 
-/// Who owns each counter in a matching that serves all of `set` and the `watchdog`, on the counters that are `free`;
+/// The owner of each counter in a matching that serves all of `set` and the `watchdog`, on the counters that are `free`;
 /// `masks` are the counters of each event, 0 of those that need none.
 pub(super) fn owners(set: &Bits, masks: &[u64], free: u64, watchdog: u64) -> Option<[u16; 64]> {
     let mut matching = Matching { owner: [UNOWNED; 64], free, masks, watchdog };

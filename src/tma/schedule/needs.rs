@@ -11,7 +11,7 @@ use crate::formula::Leaf;
 use crate::tables::{Const, EventId, NodeId, NodeKind, PmuKind, Table};
 use std::collections::BTreeMap;
 
-/// What the chosen nodes ask of the groups.
+/// Requirements of the chosen nodes on the groups.
 pub(super) struct Needs {
     /// Sets that must each be inside one group, none inside another.
     pub(super) items: Vec<Bits>,
@@ -207,7 +207,7 @@ fn non_empty(set: Bits) -> Vec<Bits> {
     if set.is_empty() { Vec::new() } else { vec![set] }
 }
 
-/// Those of `sets` that are not inside another, in their order, once each.
+/// The members of `sets` that are not inside another, in their order, once each.
 pub(super) fn maximal(sets: Vec<Bits>) -> Vec<Bits> {
     let inside =
         |i: usize, j: usize| i != j && sets[i].is_subset(&sets[j]) && (sets[i] != sets[j] || j < i);

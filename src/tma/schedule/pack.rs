@@ -108,7 +108,7 @@ impl Search<'_> {
         (0..bins.len()).filter(|b| fits(&bins[*b])).min_by_key(|b| cost(&bins[*b]))
     }
 
-    /// What item `i` adds to `bin`: general counters, events.
+    /// Cost of adding item `i` to `bin`: general counters, events.
     fn added(&self, bin: &Bin, i: usize) -> (usize, usize) {
         let new = self.items[i].minus(&bin.union);
         (self.universe.weight(&new), new.len())
@@ -127,7 +127,7 @@ impl Search<'_> {
         rest
     }
 
-    /// The same sets in one group less, if the search finds that within its effort.
+    /// A packing of the same sets into one group less, if the search finds one within its effort.
     fn one_less(&mut self, from: &[Bin]) -> Option<Vec<Bin>> {
         let mut bins = from.to_vec();
         let smallest = (0..bins.len()).min_by_key(|b| self.universe.weight(&bins[*b].union))?;

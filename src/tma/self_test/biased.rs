@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-/// Shares, as the measured branches have them: the rarer outcome once in so many executions.
+/// Shares, as the measured branches have them: the rarer outcome once in this many executions.
 pub const ONE_IN: [u32; 6] = [2, 4, 8, 16, 32, 64];
 
 /// Measured rates.
@@ -19,16 +19,17 @@ pub struct Biased {
 /// The rates of one share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rate {
-    /// The rarer outcome comes once in so many executions.
+    /// The rarer outcome comes once in this many executions.
     pub one_in: u32,
     /// Mispredictions per execution where the history holds the branch's own outcomes and its loop's.
     pub alone: Option<f64>,
-    /// The same after branches that always go one way, so that the history holds few outcomes of its own.
+    /// Mispredictions per execution after branches that always go one way, so that the history holds few outcomes of
+    /// its own.
     pub among: Option<f64>,
 }
 
-/// What the model of predictors (`branches::predictor`, whose tests check it) mispredicts of the same branches: `one_in`,
-/// alone, among others.
+/// Misprediction rates of the model of predictors (`branches::predictor`, whose tests check them) for the same
+/// branches: `one_in`, alone, among others.
 pub const MODELLED: [(u32, f64, f64); 6] = [
     (2, 0.499, 0.502),
     (4, 0.265, 0.290),

@@ -22,19 +22,19 @@ pub enum Answer {
     FalseDistances,
     /// Cost of a mispredicted branch.
     Misprediction,
-    /// The same of one whose operands are ready.
+    /// Cost of a mispredicted branch whose operands are ready.
     ReadyMisprediction,
-    /// The same of an indirect jump.
+    /// Cost of a mispredicted indirect jump.
     IndirectMisprediction,
-    /// The same of a return.
+    /// Cost of a mispredicted return.
     ReturnMisprediction,
-    /// What a further load adds to a misprediction.
+    /// Cycles that a further load adds to a misprediction.
     MispredictionLoad,
     /// Which of several targets is predicted.
     Targets,
     /// Whether the predictor's history has targets of indirect calls.
     Calls,
-    /// What is predicted of deep returns.
+    /// Prediction of deep returns.
     Returns,
     /// How often biased random branches are mispredicted.
     Biased,
@@ -46,7 +46,7 @@ pub enum Answer {
     Moves,
 }
 
-/// What uses an answer. Where the answer is open, only these widen or drop what they say.
+/// User of an answer. Where the answer is open, only these widen or drop their results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Consumer {
@@ -99,7 +99,7 @@ impl Answer {
         Self::Moves,
     ];
 
-    /// What uses it, besides `tdtool doctor`, which shows all.
+    /// Users of it, besides `tdtool doctor`, which shows all.
     pub const fn consumers(self) -> &'static [Consumer] {
         use Consumer::{
             BadSpeculation, BranchCycles, BranchModel, FrontEndBounds, Identification, Sentinel,
@@ -137,7 +137,7 @@ pub struct Signs {
 }
 
 impl Signs {
-    /// A neighbour takes more of the rounds' time than the clock errs.
+    /// Contention takes more of the rounds' time than the clock errs.
     const SPREAD: f64 = 0.04;
     /// Time that the hypervisor's own work takes, or less.
     const STOLEN: f64 = 0.01;
@@ -154,7 +154,7 @@ impl Signs {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Open {
-    /// Its test did not run, or a kept result has not got it.
+    /// Its test did not run, or the saved result lacks it.
     NotAsked,
     /// The core was shared: by these signs of the attempts.
     Contended(Signs),
@@ -167,7 +167,7 @@ pub enum Open {
     },
     /// No core does what was measured.
     Impossible {
-        /// What was measured.
+        /// The measured value.
         found: f64,
         /// The least and most that any core is known to do.
         low: f64,
@@ -176,29 +176,29 @@ pub enum Open {
     },
     /// Faster than the table states, but not seen again.
     Exceeds {
-        /// What was measured.
+        /// The measured value.
         found: f64,
-        /// What the table states.
+        /// The table's value.
         stated: f64,
         /// In how many attempts.
         seen: u32,
     },
     /// Narrower than the table states, without enough evidence that this is the core's own limit.
     Narrower {
-        /// What was measured.
+        /// The measured value.
         found: f64,
-        /// What the table states.
+        /// The table's value.
         stated: f64,
         /// In how many attempts.
         seen: u32,
     },
     /// None of the rules that are known, or between two of them.
     NoRule,
-    /// What it would cost does not happen here: it is predicted.
+    /// The case does not occur here: it is predicted.
     Predicted,
     /// It follows from another answer, which is open.
     DependsOn {
-        /// That answer.
+        /// The open answer.
         answer: Answer,
     },
 }

@@ -1,19 +1,19 @@
-//! What branch predictors do that processors differ in.
+//! Branch predictor behaviour in which processors differ.
 
 use super::biased::Biased;
 use super::remembered::Room;
 use serde::{Deserialize, Serialize};
 
-/// What differs, as the model of predictors has it.
+/// Behaviour of the predictors, as the model takes it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rules {
-    /// Of several targets of an indirect branch.
+    /// For several targets of an indirect branch.
     pub targets: Rule,
-    /// Of indirect calls.
+    /// For indirect calls.
     pub calls: CallHistory,
-    /// Of returns below the stack of return addresses.
+    /// For returns below the return stack.
     pub returns: Below,
-    /// Of random branches that go one way more often; as the model has them where that is not known.
+    /// For random branches that go one way more often; the model's where that is not known.
     pub biased: Option<Biased>,
     /// How much is remembered.
     pub room: Room,
@@ -28,7 +28,7 @@ pub struct Targets {
     pub eighth: f64,
 }
 
-/// What a processor predicts where nothing tells which target is next.
+/// Target that a processor predicts where nothing determines which is next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
@@ -69,10 +69,11 @@ impl Targets {
     }
 }
 
-/// How often an indirect call of two functions in turn is mispredicted, between which no conditional branch differs.
+/// How often an indirect call alternating between two functions is mispredicted, between which no conditional branch
+/// differs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Calls {
-    /// That share.
+    /// Share of these calls that are mispredicted.
     pub in_turn: f64,
 }
 
@@ -82,16 +83,17 @@ pub enum CallHistory {
     /// Not known: it may.
     #[default]
     Unknown,
-    /// It does: functions that are called in turn are predicted.
+    /// It does: alternately called functions are predicted.
     With,
-    /// It has the lowest four bits of their addresses only, as measured on a Zen 3 (`tests/figures/call_history.py`). Compilers
-    /// align functions to 16 bytes, so that only branches that differ between the calls tell which is next.
+    /// It has the lowest four bits of their addresses only, as measured on a Zen 3 (`tests/figures/call_history.py`).
+    /// Compilers align functions to 16 bytes, so that only branches that differ between the calls identify the next
+    /// one.
     Low,
 }
 
 impl Calls {
-    /// What it shows. Without these targets in the history the last target is always wrong, the most frequent one half of the
-    /// times.
+    /// The history that this share shows. Without these targets in the history the last target is always wrong, the
+    /// most frequent one half of the times.
     pub fn history(&self) -> CallHistory {
         const IS_MISPREDICTED: f64 = 0.25;
         const IS_PREDICTED: f64 = 0.1;
@@ -113,15 +115,15 @@ pub struct Returns {
     pub fives: f64,
 }
 
-/// What is predicted of returns below the stack of return addresses.
+/// Prediction of returns below the return stack.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Below {
     /// The oldest address that the stack has, again and again: measured on Zen 5.
     #[default]
     Oldest,
-    /// What the stack has there when it is read around its end, the addresses of the calls as many levels further in as
-    /// it has room for: measured on Zen 4. Patterns whose period divides that are predicted.
+    /// Whatever the stack holds there when it is read around its end, the addresses of the calls as many levels further
+    /// in as it has room for: measured on Zen 4. Patterns whose period divides that are predicted.
     Around,
     /// As an indirect jump, by the history.
     History,

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-/// Logarithms of the lengths that are tried.
+/// Logarithms of the lengths tested.
 pub const LENGTHS: [u8; 9] = [8, 10, 11, 12, 13, 14, 15, 16, 17];
 
 /// Measured rates of repeating random sequences.
@@ -19,7 +19,7 @@ pub struct Remembered {
 /// A sequence of fair random outcomes of one branch, which repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Sequence {
-    /// After so many outcomes it repeats.
+    /// Outcomes in one period.
     pub outcomes: u32,
     /// Mispredictions per execution once it was learnt as far as it is: lower quartile of the attempts.
     pub low: f64,
@@ -46,11 +46,11 @@ impl Default for Room {
 }
 
 const SMALLEST: u32 = 7;
-/// Remembers a sequence twice as long as the longest that is tried.
+/// Remembers a sequence twice as long as the longest tested.
 const LARGEST: u32 = 15;
 
-/// What a model with banks of 2^k entries mispredicts of a sequence of 2^(k + 3) outcomes, 2^(k + 4) and so on, in the steady
-/// state (`branches::predictor`, whose tests check it): nothing of shorter ones, half of longer ones.
+/// Misprediction rates of a model with banks of 2^k entries for sequences of 2^(k + 3) outcomes, 2^(k + 4) and so on,
+/// in the steady state (`branches::predictor`, whose tests check them): 0 for shorter ones, one half for longer ones.
 pub const MODELLED_REPEATING: [f64; 6] = [0.0, 0.052, 0.295, 0.405, 0.460, 0.485];
 /// The logarithm by which the first one is longer than a bank.
 pub const FIRST_MODELLED: i32 = 3;
@@ -80,7 +80,7 @@ impl Remembered {
             let of = |one: &Sequence| modelled(one.outcomes, size) - (one.low + one.high) / 2.0;
             self.sequences.iter().map(|one| of(one).powi(2)).sum()
         };
-        // What has room for all that were tried may have more.
+        // A processor that has room for all lengths tested may have more.
         let is_full = self.limit().1.is_some();
         let most = all().find(|size| {
             is_full && each(*size, |one, rate| rate <= (1.0 + ALIKE) * one.low + CLOSE)
@@ -148,7 +148,7 @@ mod tests {
         assert!((7..=8).contains(&room.least) && (9..=10).contains(&room.most), "{room:?}");
     }
 
-    /// What is not known only widens.
+    /// Unknown rates only widen the room.
     #[test]
     fn attempts_that_differ_and_answers_that_lack_widen_the_room() {
         let wide = of(&[(14, 0.0, 0.0), (15, 0.0, 0.3), (16, 0.1, 0.4), (17, 0.3, 0.5)]).room();

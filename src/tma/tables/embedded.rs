@@ -16,7 +16,7 @@ pub struct Bundle {
     /// Event names as the tables write them, sorted, and the tables that have them: bit n is
     /// `tables[n]`.
     pub event_names: &'static [(&'static str, u64)],
-    /// The same of plain names ([`plain_name`]).
+    /// Plain names ([`plain_name`]) and the tables that have them.
     pub plain_names: &'static [(&'static str, u64)],
     /// Texts of nodes and metrics by `node.ID` and `info.ID`, sorted.
     pub texts: &'static [(&'static str, Text)],
@@ -39,7 +39,7 @@ pub struct Embedded {
     pub pmu: &'static str,
     /// Processors that it is for.
     pub rules: &'static [Rule],
-    /// What else such a core shows of itself, as [`Table::encode_signature`] writes it.
+    /// CPUID signature of such a core, as [`Table::encode_signature`] writes it.
     pub signature: &'static [u8],
     /// The compiled table, as [`Table::encode`] writes it.
     pub data: Packed,
@@ -65,7 +65,7 @@ pub fn plain_name(name: &str) -> Option<String> {
 }
 
 impl Embedded {
-    /// What else such a core shows of itself.
+    /// CPUID signature of such a core.
     pub fn signature(&self) -> Option<Signature> {
         // A test decodes them all.
         postcard::from_bytes(self.signature).ok().flatten()

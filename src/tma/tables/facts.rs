@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is known of a core beyond what it counts.
+/// Properties of a core beyond its events.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Facts {
@@ -24,7 +24,7 @@ pub struct Facts {
     /// Zero idioms beyond those of every core.
     #[serde(default)]
     pub zero_idioms: Option<ZeroIdioms>,
-    /// What register renaming does without an execution unit.
+    /// Operations that register renaming does without an execution unit.
     #[serde(default)]
     pub renamed: Option<RenamedMoves>,
     /// False dependences on a destination or on flags.
@@ -33,7 +33,7 @@ pub struct Facts {
     /// Whether a nop takes a slot of its own.
     #[serde(default)]
     pub nop_fusion: Option<NopFusion>,
-    /// Distances at which a load falsely waits for an earlier store.
+    /// Distances at which a load falsely depends on an earlier store.
     #[serde(default)]
     pub store_aliasing: Option<StoreAliasing>,
     /// Whether two loads a cycle were seen among as many instructions as the width allows.
@@ -47,7 +47,7 @@ pub struct Facts {
 pub struct OpCache {
     /// Decoded operations that it holds.
     pub ops: u32,
-    /// At most so many for 32 aligned bytes of code, where there is such a limit.
+    /// Limit for 32 aligned bytes of code, where there is one.
     #[serde(default)]
     pub per_32_bytes: Option<u32>,
     /// Source of the figure.
@@ -93,7 +93,7 @@ pub struct ZeroIdioms {
     pub source: String,
 }
 
-/// What renaming may do without an execution unit.
+/// An operation that renaming may do without an execution unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Renamed {
@@ -117,7 +117,7 @@ pub struct RenamedMoves {
     pub source: String,
 }
 
-/// An input that an instruction waits for although its result does not depend on it.
+/// An input that delays an instruction although its result does not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FalseDependence {
@@ -125,7 +125,7 @@ pub enum FalseDependence {
     Popcnt,
     /// `lzcnt`, `tzcnt` on their destination.
     Lzcnt,
-    /// Shifts and rotates by `cl` on the flags, which they keep for a count of zero.
+    /// Shifts and rotates by `cl` on the flags, which a count of zero leaves unchanged.
     ShiftFlags,
 }
 
@@ -153,13 +153,13 @@ pub enum FusedWith {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NopFusion {
-    /// With what.
+    /// The instruction that a nop shares its slot with, if any.
     pub with: FusedWith,
     /// Source of the fact.
     pub source: String,
 }
 
-/// Distances at which a load falsely waits for an earlier store of the same base register.
+/// Distances at which a load falsely depends on an earlier store of the same base register.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoreAliasing {
@@ -260,8 +260,8 @@ impl Facts {
         self.renamed.as_ref().is_some_and(|r| r.kinds.contains(&kind))
     }
 
-    /// Whether this false dependence exists. Where it is not known, flags are waited for: the
-    /// instruction's definition keeps them.
+    /// Whether this false dependence exists. Where that is not known, only that on flags does: a count of
+    /// zero leaves them unchanged by definition.
     pub fn waits(&self, on: FalseDependence) -> bool {
         match &self.false_dependences {
             Some(known) => known.on.contains(&on),

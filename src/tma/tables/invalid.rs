@@ -24,7 +24,7 @@ pub enum Invalid {
     Level {
         /// The node and its level.
         node: (String, u32),
-        /// The same for its parent.
+        /// Its parent and the parent's level.
         parent: (String, u32),
     },
     /// A node below level 1 has no parent.

@@ -33,7 +33,7 @@ impl Level1 {
         Self::ALL.into_iter().find(|node| node.id().eq_ignore_ascii_case(id))
     }
 
-    /// What we show.
+    /// The label shown to users.
     pub fn label(self) -> String {
         self.id().replace('_', " ")
     }

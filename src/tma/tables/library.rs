@@ -2,7 +2,7 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `names` | tables by the names that people type |
+//! | `names` | tables by the names that users type |
 //! | `processors` | [`Head`]: which processors a table is for |
 //! | `event_names` | which tables have events of given names |
 
@@ -91,7 +91,7 @@ impl Library {
         self
     }
 
-    /// What nodes and metrics mean.
+    /// Texts on nodes and metrics.
     pub fn texts(&self) -> Texts {
         Texts::new(self.bundle.texts)
     }

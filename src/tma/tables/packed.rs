@@ -19,7 +19,7 @@ impl Packed {
         DeflateDecoder::new(self.0).read_to_end(&mut bytes).map(|_| bytes)
     }
 
-    /// The same of a text.
+    /// The data as text.
     ///
     /// # Errors
     /// As [`Packed::bytes`].

@@ -16,7 +16,7 @@ pub struct TableFile {
     pub schema: u32,
     /// The name users type: `skx`, `adl-e`, `zen4`.
     pub name: String,
-    /// What people call the processors.
+    /// Common name of the processors.
     pub title: String,
     /// Further names, such as code names: `Genoa`, `skylakex`.
     #[serde(default)]
@@ -38,20 +38,20 @@ pub struct TableFile {
     /// Which variant of the texts in `events/nodes.toml` fits: `e` for E-cores, `paper`.
     #[serde(default)]
     pub texts: Option<String>,
-    /// What the kernel or the errata sheets say that a user must know.
+    /// Facts from the kernel or the errata sheets that a user must know.
     #[serde(default)]
     pub notes: Vec<String>,
     /// Processors this table is for.
     #[serde(default, rename = "match")]
     pub matches: Vec<MatchRule>,
-    /// What else such a core shows of itself.
+    /// CPUID signature of such a core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<Signature>,
     /// Width and depth of the machine.
     pub pipeline: Pipeline,
-    /// What can count.
+    /// Counters of the core.
     pub counters: Counters,
-    /// What measurements and models assume of the core.
+    /// Properties of the core that measurements and models assume.
     #[serde(default)]
     pub facts: Facts,
     /// Every event the formulas use, by the name they use (modifiers included).
@@ -99,7 +99,7 @@ pub struct Pipeline {
     /// Entries of the reorder buffer (retire queue, on AMD); 0 where no source gives it.
     #[serde(default)]
     pub reorder_buffer: u32,
-    /// Whose figures these are.
+    /// Source of these figures.
     #[serde(default)]
     pub source: Option<String>,
 }
@@ -235,7 +235,7 @@ pub struct EventSpec {
 pub struct NodeSpec {
     /// The vendor's own name.
     pub id: String,
-    /// What we show; absent: `id` with blanks for underscores.
+    /// Label shown to users; absent: `id` with blanks for underscores.
     #[serde(default)]
     pub label: Option<String>,
     /// Parent in the tree; absent for level 1 and for infos.
@@ -246,7 +246,7 @@ pub struct NodeSpec {
     pub level: u32,
     /// Value as a ratio (0.15, not 15 %), except where `unit` says otherwise.
     pub formula: String,
-    /// What it is a share of: `Slots`, `Clocks`, `Core_Clocks`, … (the vendor's CountDomain).
+    /// Domain of the share: `Slots`, `Clocks`, `Core_Clocks`, … (the vendor's CountDomain).
     #[serde(default)]
     pub domain: Option<SmolStr>,
     /// Unit of a bottleneck or info metric: absent for ratios (0.15 is 15 %), empty for plain
@@ -274,13 +274,13 @@ pub struct NodeSpec {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeText {
-    /// What the value is a share of, or what it counts.
+    /// Meaning of the value: a share of what, or a count of what.
     #[serde(default)]
     pub meaning: String,
-    /// What usually makes it large; only nodes have it.
+    /// Usual causes of a large value; only nodes have them.
     #[serde(default)]
     pub causes: Option<String>,
-    /// What to look at or change next; only nodes have it.
+    /// Next step: where to look or what to change; only nodes have it.
     #[serde(default)]
     pub next: Option<String>,
     /// This entry reads as that one (vendors rename nodes).

@@ -1,4 +1,4 @@
-//! What several tables have in common, where nothing decides among them.
+//! Facts common to several tables, where nothing decides among them.
 
 use super::{Facts, Library, Table};
 use crate::Result;
@@ -13,7 +13,7 @@ pub struct ReorderBuffer {
 }
 
 impl ReorderBuffer {
-    /// What a table states, if it does.
+    /// The table's own statement, if it has one.
     pub(crate) fn stated(table: &Table) -> Option<Self> {
         let pipeline = &table.pipeline;
         let source =
@@ -22,7 +22,7 @@ impl ReorderBuffer {
     }
 }
 
-/// What several tables have in common.
+/// Facts common to several tables.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shared {
     /// The tables.
@@ -36,7 +36,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// What the tables `names` have in common; nothing of no table.
+    /// Facts common to the tables `names`; `None` for no table.
     ///
     /// # Errors
     /// No such table, or one that cannot be read.

@@ -7,11 +7,11 @@ use crate::Cache;
 use crate::cpuid::{CacheLevel, Feature};
 use serde::{Deserialize, Serialize};
 
-/// What CPUID shows of a core. What is absent is not weighed.
+/// CPUID signature of a core. Absent parts are not weighed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signature {
-    /// Features that every such core has, unless somebody hides them.
+    /// Features that every such core has, unless they are hidden.
     #[serde(default)]
     pub has: Vec<Feature>,
     /// Features that no such core has.

@@ -55,7 +55,7 @@ impl Const {
     }
 }
 
-/// What a node is for.
+/// Role of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum NodeKind {
     /// Part of the tree.
@@ -80,7 +80,7 @@ pub struct Event {
 pub struct Node {
     /// The vendor's name.
     pub id: SmolStr,
-    /// What we show.
+    /// Label shown to users.
     pub label: SmolStr,
     /// Tree, bottleneck or info.
     pub kind: NodeKind,
@@ -137,7 +137,7 @@ pub struct Node {
 pub struct Table {
     /// The name users type.
     pub name: String,
-    /// What people call the processors.
+    /// Common name of the processors.
     pub title: String,
     /// Further names of them.
     pub aliases: Vec<String>,
@@ -159,13 +159,13 @@ pub struct Table {
     pub notes: Vec<String>,
     /// Processors it is for.
     pub matches: Vec<MatchRule>,
-    /// What else such a core shows of itself.
+    /// CPUID signature of such a core.
     pub signature: Option<Signature>,
     /// Width and depth.
     pub pipeline: Pipeline,
-    /// What can count.
+    /// Counters of the core.
     pub counters: Counters,
-    /// What measurements and models assume of the core.
+    /// Properties of the core that measurements and models assume.
     pub facts: Facts,
     /// All events, by name order.
     pub events: Vec<Event>,

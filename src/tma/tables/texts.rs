@@ -1,4 +1,4 @@
-//! What a node means, its usual causes and the next step, from `events/nodes.toml`.
+//! Meaning, usual causes and next step of each node, from `events/nodes.toml`.
 //!
 //! An entry `ID@VARIANT` goes before plain `ID`: the variant is a table's name (`zen2`) or what the
 //! table's key `texts` says (`e` for E-cores, `paper`).
@@ -8,11 +8,11 @@ use super::{CoreKind, NodeKind, Table};
 /// The text of one node or metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Text {
-    /// What the value is a share of, or what it counts.
+    /// Meaning of the value: a share of what, or a count of what.
     pub meaning: &'static str,
-    /// What usually makes it large; only nodes have it.
+    /// Usual causes of a large value; only nodes have them.
     pub causes: Option<&'static str>,
-    /// What to look at or change next; only nodes have it.
+    /// Next step: where to look or what to change; only nodes have it.
     pub next: Option<&'static str>,
     /// This entry reads as that one (vendors rename nodes).
     pub same: Option<&'static str>,
@@ -34,7 +34,7 @@ impl Texts {
         self.lookup(kind, id, &table.name, variant(table.texts.as_deref(), table.core))
     }
 
-    /// The same for a table that is not compiled: its name, and the variant that fits.
+    /// Text for a table that is not compiled: its name, and the variant that fits.
     pub fn lookup(
         self,
         kind: NodeKind,

@@ -73,7 +73,7 @@ impl Flags {
                 .filter(|&n| shown(n) && self.flagged[usize::from(n)])
                 .filter_map(|n| Some((evaluation.nodes[usize::from(n)].quantity.get()?, n)))
                 .collect();
-            // Stable: equal values keep the order of the table.
+            // Stable: equal values stay in the order of the table.
             candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
             let Some(&(heaviest, first)) = candidates.first() else { return };
             if let Some(&(next, second)) = candidates.get(1) {

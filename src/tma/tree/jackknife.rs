@@ -114,7 +114,7 @@ fn rounding(table: &Table, n: usize, groups: &[usize], counts: &Counts) -> f64 {
     fewest.map_or(0.0, |n| 1.0 / (12.0 * 255.0 * 255.0 * n.max(1) as f64))
 }
 
-/// Why the readings of a group tell nothing.
+/// Why the readings of a group give no error.
 enum NoReadings {
     /// Imported as totals.
     Totals,
@@ -132,7 +132,7 @@ impl NoReadings {
     }
 }
 
-/// How often a group was read, or why that tells nothing.
+/// Number of readings of a group, or why they give no error.
 fn readings(group: &GroupCounts, counts: &Counts) -> Result<usize, NoReadings> {
     match group {
         // An interval is read once where its groups ran all the time: nothing is estimated.

@@ -1,10 +1,9 @@
 //! Which group's occurrence of an event each node reads.
 //!
-//! A ratio's terms belong to one group: where one group holds everything a node needs, the
-//! whole node, other nodes in its formula included, is computed from that group. Where none
-//! does, the node is *split*: its own events come from as few groups as cover them; a node in its
-//! formula is read from one of these groups where that has all it needs (a clock beside the event
-//! that is divided by it), and else keeps its own value.
+//! A ratio's terms belong to one group: where one group holds everything a node needs, the whole node, other nodes in
+//! its formula included, is computed from that group. Where none does, the node is *split*: its own events come from as
+//! few groups as cover them; a node in its formula is read from one of these groups if it has everything for it (a
+//! clock beside the event that is divided by it), and otherwise has its own value.
 
 use crate::counts::{Counts, GroupCounts};
 use crate::formula::Leaf;
@@ -56,12 +55,12 @@ pub(super) enum Place {
     Missing(Missing),
 }
 
-/// What a node reads that no single group has.
+/// Parts of a node that no single group has.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Split {
     /// Own events and their groups.
     pub events: Vec<(EventId, usize)>,
-    /// Nodes in the formula that are read from one of these groups; others keep their values.
+    /// Nodes in the formula that are read from one of these groups; the others use their own values.
     pub nodes: Vec<(NodeId, usize)>,
 }
 

@@ -5,8 +5,8 @@ use crate::tables::EventId;
 
 /// Fewest readings of a group that give an error.
 pub const MIN_READINGS: usize = 8;
-/// Nanoseconds of a turn of the kernel's multiplexing (PERF_CPU_HRTIMER in kernel/events/core.c).
-const TURN: f64 = 4e6;
+/// Nanoseconds of a time slice of the kernel's multiplexing (PERF_CPU_HRTIMER in kernel/events/core.c).
+const SLICE: f64 = 4e6;
 
 /// The repeated readings of one group, however it is known.
 pub(super) struct Readings {
@@ -21,7 +21,7 @@ pub(super) struct Readings {
     pub enabled: f64,
     /// Share of the time it ran.
     pub share: f64,
-    /// How often it looked at the program: turns, at least one a reading.
+    /// Number of observations of the program: time slices, at least one a reading.
     pub looks: f64,
 }
 
@@ -34,7 +34,7 @@ impl Readings {
                 let weights: Vec<f64> = readings.iter().map(|r| r.running as f64).collect();
                 let values = readings.iter().map(|r| r.values.iter().map(|v| *v as f64).collect());
                 let share = group.running_share().unwrap_or(1.0);
-                let looks = weights.iter().sum::<f64>() / TURN;
+                let looks = weights.iter().sum::<f64>() / SLICE;
                 Self::new(events.clone(), weights, values.collect(), *enabled as f64, share, looks)
             }
             GroupCounts::Imported { events, running, intervals } => {

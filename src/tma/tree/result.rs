@@ -1,4 +1,4 @@
-//! What an evaluation gives for each node.
+//! Results of an evaluation, for each node.
 
 use crate::quantity::Quantity;
 

@@ -153,8 +153,8 @@ fn nothing_ran_is_undefined() {
     assert!(matches!(fe, Err(Missing::Undefined(_))), "{fe:?}");
 }
 
-/// Hand calculation. FE = 4 i with CYC = 100 each for eight readings i, in an order in which neighbours
-/// make up for each other: the readings of the share are i/100, so s² = 6/100², and the jackknife of
+/// Hand calculation. FE = 4 i with CYC = 100 each for eight readings i, ordered so that adjacent ones compensate each
+/// other: the readings of the share are i/100, so s² = 6/100², and the jackknife of
 /// a mean is s²/8. Half the time not running: all of it counts. t(7) = 2.365. ± = 2.365 · √(6/8)/100 =
 /// 0.0204815. Pairs are alike: no variance. But with 8 looks, a share of 0.045 and 8 · 6/8 / 100² over
 /// 0.045 · 0.955, 0.01396, of the largest variance it is at least as uncertain as a proportion: (0.36

@@ -1,11 +1,10 @@
-//! What the readings of a group may have missed.
+//! Program phases that the readings of a group may have missed.
 //!
-//! A group that had few turns may never have met a phase of the program that others have met, and then
-//! its readings do not vary. How much the program varies is known from all nodes together: φ is their
-//! variance from turn to turn over the largest that shares of their size can have, v (1 - v). With it
-//! a share is at least as uncertain as a proportion of φ·k out of k turns (A. Agresti and B. A.
-//! Coull, *The American Statistician* 52, 1998: two successes and two failures more). A program that
-//! does not vary adds nothing.
+//! A group that was enabled for few time slices may have missed a phase of the program that others saw, and then its
+//! readings do not vary. How much the program varies is known from all nodes together: φ is the variance between slices
+//! over the largest that shares of their size can have, v (1 - v). With it a share is at least as uncertain as a
+//! proportion of φ·k out of k slices (A. Agresti and B. A. Coull, *The American Statistician* 52, 1998: two successes
+//! and two failures more). A program that does not vary adds nothing.
 
 use super::readings::Readings;
 use crate::tables::{NodeId, NodeKind, Table};
@@ -13,7 +12,7 @@ use crate::tables::{NodeId, NodeKind, Table};
 /// Two-sided 95 % quantile of the normal distribution.
 const Z95: f64 = 1.96;
 
-/// What is known of all nodes of the tree.
+/// Variation of all nodes of the tree.
 #[derive(Debug)]
 pub(super) struct Unseen<'t> {
     table: &'t Table,
@@ -25,17 +24,17 @@ pub(super) struct Unseen<'t> {
 
 #[derive(Debug, Clone, Copy)]
 struct Seen {
-    /// Variance from turn to turn.
+    /// Variance between time slices.
     variance: f64,
-    /// The fewest turns of its groups.
-    turns: f64,
+    /// The fewest time slices of its groups.
+    slices: f64,
     /// How much of the spread between readings is an error.
     unseen: f64,
 }
 
 impl<'t> Unseen<'t> {
     pub(super) fn new(table: &'t Table) -> Self {
-        let nothing = Seen { variance: 0.0, turns: f64::INFINITY, unseen: 0.0 };
+        let nothing = Seen { variance: 0.0, slices: f64::INFINITY, unseen: 0.0 };
         Self { table, nodes: vec![nothing; table.nodes.len()], varies: 0.0 }
     }
 
@@ -45,7 +44,7 @@ impl<'t> Unseen<'t> {
         if variance.is_finite() {
             seen.variance += variance * readings.looks;
         }
-        seen.turns = seen.turns.min(readings.looks);
+        seen.slices = seen.slices.min(readings.looks);
         seen.unseen = seen.unseen.max(readings.unseen());
     }
 
@@ -53,7 +52,7 @@ impl<'t> Unseen<'t> {
     pub(super) fn compare(&mut self, value: impl Fn(usize) -> Option<f64>) {
         let (mut variance, mut largest) = (0.0, 0.0);
         for (n, seen) in self.nodes.iter().enumerate().filter(|(n, _)| self.is_share(*n)) {
-            if let (Some(v), true) = (value(n), seen.turns.is_finite()) {
+            if let (Some(v), true) = (value(n), seen.slices.is_finite()) {
                 variance += seen.variance;
                 largest += spread(v);
             }
@@ -63,19 +62,19 @@ impl<'t> Unseen<'t> {
 
     /// The least half width at 95 % of node `n`.
     pub(super) fn least(&self, n: usize, value: f64, unlimited: f64) -> f64 {
-        let Seen { turns, unseen, .. } = self.nodes[n];
+        let Seen { slices, unseen, .. } = self.nodes[n];
         if !self.is_share(n) {
             return 0.0;
         }
         // A value beyond its limit is off by that much at least.
         let beyond = (value - unlimited).abs();
         let beyond = if beyond.is_finite() { beyond } else { 0.0 };
-        if !turns.is_finite() {
+        if !slices.is_finite() {
             return beyond;
         }
         let value = value.clamp(0.0, 1.0);
-        let centre = (value * turns + 2.0) / (turns + 4.0);
-        let width = Z95 * (unseen * self.varies * spread(centre) / (turns + 4.0)).sqrt();
+        let centre = (value * slices + 2.0) / (slices + 4.0);
+        let width = Z95 * (unseen * self.varies * spread(centre) / (slices + 4.0)).sqrt();
         beyond.max(width + (centre - value).abs() * self.varies * unseen)
     }
 

@@ -1,4 +1,4 @@
-//! Tables by the names that people type.
+//! Tables by the names that users type.
 
 use super::{Known, Library, Source};
 use crate::error::{Error, Result, nearest};

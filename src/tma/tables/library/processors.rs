@@ -7,7 +7,7 @@ use crate::tables::schema::TableFile;
 use crate::tables::{CoreKind, Signature, Table};
 use std::sync::Arc;
 
-/// What a table is for.
+/// Processors that a table is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// CPUID vendor string, or `any`.
@@ -19,15 +19,14 @@ pub struct Head {
     /// How closely it describes a processor of this family, model and stepping: by stepping 2 or
     /// 3, by model 1, by family 0; `None`: not at all.
     pub rank: Option<u8>,
-    /// What else such a core shows of itself.
+    /// CPUID signature of such a core.
     pub signature: Option<Arc<Signature>>,
     /// Whether it is the user's own (`--tables`).
     pub is_own: bool,
 }
 
 impl Library {
-    /// What table `name` is for, and how well it describes a processor of this family, model and
-    /// stepping.
+    /// Processors that table `name` is for, and how well it describes one of this family, model and stepping.
     ///
     /// # Errors
     /// As [`Library::text`].

@@ -1,6 +1,6 @@
 //! All checks of one table file, and what they find, in order.
 
-use super::found::{Finding, Found, Severity};
+use super::finding::{Finding, Findings, Severity};
 use super::lines::Lines;
 use super::{events, head, nodes, threshold};
 use crate::tables::schema::TableFile;
@@ -23,7 +23,7 @@ pub fn findings(name: &str, text: &str, texts: Texts) -> Vec<Finding> {
 
 /// The findings, and how much the file holds.
 pub fn report(name: &str, text: &str, texts: Texts) -> Report {
-    let mut found = Found { lines: Lines::of(text), list: Vec::new() };
+    let mut found = Findings { lines: Lines::of(text), list: Vec::new() };
     let mut counts = [0; 4];
     match toml::from_str::<TableFile>(text) {
         Ok(file) => {
@@ -46,7 +46,7 @@ pub fn report(name: &str, text: &str, texts: Texts) -> Report {
     Report { findings, counts }
 }
 
-fn check(name: &str, file: &TableFile, texts: Texts, found: &mut Found) {
+fn check(name: &str, file: &TableFile, texts: Texts, found: &mut Findings) {
     head::check(name, file, found);
     let formulas = nodes::check(file, texts, found);
     events::check(file, &formulas, found);

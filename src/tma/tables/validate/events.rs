@@ -1,14 +1,14 @@
 //! Events: encodings, duplicates, users.
 
-use super::found::Found;
-use super::found::Severity::{Error, Note};
+use super::finding::Findings;
+use super::finding::Severity::{Error, Note};
 use super::nodes::Formulas;
 use crate::tables::schema::{EventSpec, TableFile};
 use crate::tables::{PmuKind, Ring};
 use std::collections::{HashMap, HashSet};
 
 /// Checks all events.
-pub(super) fn check(file: &TableFile, formulas: &[Formulas], found: &mut Found) {
+pub(super) fn check(file: &TableFile, formulas: &[Formulas], found: &mut Findings) {
     for (name, spec) in &file.events {
         for what in wrong(file, spec) {
             found.event(Error, name, what);
@@ -18,7 +18,7 @@ pub(super) fn check(file: &TableFile, formulas: &[Formulas], found: &mut Found) 
     duplicates(file, found);
 }
 
-/// What the encoding of one event cannot be.
+/// Contradictions in the encoding of one event.
 fn wrong(file: &TableFile, e: &EventSpec) -> Vec<String> {
     let mut list = Vec::new();
     let mut must = |holds: bool, what: String| {
@@ -53,7 +53,7 @@ fn wrong(file: &TableFile, e: &EventSpec) -> Vec<String> {
     list
 }
 
-fn unused(file: &TableFile, formulas: &[Formulas], found: &mut Found) {
+fn unused(file: &TableFile, formulas: &[Formulas], found: &mut Findings) {
     let mut used: HashSet<&str> = HashSet::from([file.clocks.as_str()]);
     for node in formulas {
         // A formula that did not parse might use anything.
@@ -69,10 +69,10 @@ fn unused(file: &TableFile, formulas: &[Formulas], found: &mut Found) {
 }
 
 /// One encoding under several names is counted several times.
-fn duplicates(file: &TableFile, found: &mut Found) {
+fn duplicates(file: &TableFile, found: &mut Findings) {
     let mut by_encoding: HashMap<_, Vec<&str>> = HashMap::new();
     for (name, e) in file.events.iter().filter(|(_, e)| e.pmu == PmuKind::Core) {
-        // What determines a count, without sampling and placement.
+        // Everything that determines a count; sampling and placement do not.
         let bits = [e.inv, e.edge, e.any, e.eq, e.percore];
         let ring = e.ring.map(|r| r == Ring::User);
         let key = (e.code, e.umask, e.cmask, bits, ring, e.extra, e.value, e.metric);

@@ -1,10 +1,10 @@
-//! What stands before nodes and events.
+//! Checks of everything before nodes and events.
 
-use super::found::{Found, Severity};
+use super::finding::{Findings, Severity};
 use crate::tables::schema::TableFile;
 
 /// Checks the head of a file known as `name`.
-pub(super) fn check(name: &str, file: &TableFile, found: &mut Found) {
+pub(super) fn check(name: &str, file: &TableFile, found: &mut Findings) {
     use Severity::{Error, Warning};
     if file.schema != 1 {
         let what = format!("version {} is not supported (this program supports 1)", file.schema);

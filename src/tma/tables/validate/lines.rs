@@ -37,7 +37,7 @@ impl Places {
                         if let Some(id) = node.get("id")
                             && let Some(text) = id.get_ref().as_str()
                         {
-                            // The first of two nodes of one name keeps the place.
+                            // The first of two nodes with one name sets the place.
                             places.nodes.entry(text.to_owned()).or_insert(id.span().start);
                         }
                     }

@@ -5,7 +5,7 @@
 
 mod check_file;
 mod events;
-mod found;
+mod finding;
 mod head;
 mod lines;
 mod nodes;
@@ -16,5 +16,5 @@ mod vocabulary;
 mod tests;
 
 pub use check_file::{Report, findings, report};
-pub use found::{Finding, Severity};
+pub use finding::{Finding, Severity};
 pub use vocabulary::{DOMAINS, UNITS};

@@ -1,7 +1,7 @@
 //! Nodes: names, formulas, parents, cycles, units, texts.
 
-use super::found::Found;
-use super::found::Severity::{Error, Warning};
+use super::finding::Findings;
+use super::finding::Severity::{Error, Warning};
 use super::vocabulary::{DOMAINS, UNITS};
 use crate::error::nearest;
 use crate::formula::{Expr, parse};
@@ -19,7 +19,11 @@ pub(super) struct Formulas<'f> {
 }
 
 /// Checks all nodes; returns what parsed.
-pub(super) fn check<'f>(file: &'f TableFile, texts: Texts, found: &mut Found) -> Vec<Formulas<'f>> {
+pub(super) fn check<'f>(
+    file: &'f TableFile,
+    texts: Texts,
+    found: &mut Findings,
+) -> Vec<Formulas<'f>> {
     let parsed: Vec<Formulas> = all(file).map(|(kind, node)| formulas(kind, node, found)).collect();
     let names = names(file, found);
     for node in &parsed {
@@ -40,7 +44,7 @@ fn all(file: &TableFile) -> impl Iterator<Item = (NodeKind, &NodeSpec)> {
         .chain(file.info.iter().map(|n| (NodeKind::Info, n)))
 }
 
-fn formulas<'f>(kind: NodeKind, node: &'f NodeSpec, found: &mut Found) -> Formulas<'f> {
+fn formulas<'f>(kind: NodeKind, node: &'f NodeSpec, found: &mut Findings) -> Formulas<'f> {
     let mut read = |what: &str, text: &str| match parse(text) {
         Ok(expr) => Some(expr),
         Err(e) => {
@@ -54,7 +58,7 @@ fn formulas<'f>(kind: NodeKind, node: &'f NodeSpec, found: &mut Found) -> Formul
 }
 
 /// Everything a formula may name.
-fn names<'f>(file: &'f TableFile, found: &mut Found) -> HashSet<&'f str> {
+fn names<'f>(file: &'f TableFile, found: &mut Findings) -> HashSet<&'f str> {
     let mut names: HashSet<&str> = file.events.keys().map(String::as_str).collect();
     for (_, node) in all(file) {
         if node.id.is_empty() {
@@ -67,7 +71,7 @@ fn names<'f>(file: &'f TableFile, found: &mut Found) -> HashSet<&'f str> {
     names
 }
 
-fn references(node: &Formulas, file: &TableFile, names: &HashSet<&str>, found: &mut Found) {
+fn references(node: &Formulas, file: &TableFile, names: &HashSet<&str>, found: &mut Findings) {
     let id = &node.node.id;
     for (what, expr) in [("formula", &node.value), ("threshold", &node.over)] {
         let Some(expr) = expr else { continue };
@@ -110,7 +114,7 @@ fn constants(expr: &Expr) -> Vec<&str> {
     }
 }
 
-fn parent(node: &Formulas, file: &TableFile, found: &mut Found) {
+fn parent(node: &Formulas, file: &TableFile, found: &mut Findings) {
     let spec = node.node;
     let Some(parent) = &spec.parent else {
         if node.kind == NodeKind::Tree && spec.level != 1 {
@@ -144,7 +148,7 @@ fn parent(node: &Formulas, file: &TableFile, found: &mut Found) {
     }
 }
 
-fn vocabulary(node: &Formulas, found: &mut Found) {
+fn vocabulary(node: &Formulas, found: &mut Findings) {
     let spec = node.node;
     let lists: [(_, _, &[&str]); 2] =
         [("unit", &spec.unit, UNITS), ("domain", &spec.domain, DOMAINS)];
@@ -158,7 +162,7 @@ fn vocabulary(node: &Formulas, found: &mut Found) {
     }
 }
 
-fn text(node: &Formulas, file: &TableFile, texts: Texts, found: &mut Found) {
+fn text(node: &Formulas, file: &TableFile, texts: Texts, found: &mut Findings) {
     let variant = variant(file.texts.as_deref(), file.core);
     if texts.lookup(node.kind, &node.node.id, &file.name, variant).is_none() {
         found.node(Warning, &node.node.id, "no text in events/nodes.toml".into());
@@ -166,7 +170,7 @@ fn text(node: &Formulas, file: &TableFile, texts: Texts, found: &mut Found) {
 }
 
 /// Formulas that need themselves: each cycle is reported once, at its first node.
-fn cycles(parsed: &[Formulas], found: &mut Found) {
+fn cycles(parsed: &[Formulas], found: &mut Findings) {
     let index: HashMap<&str, usize> =
         parsed.iter().enumerate().map(|(i, f)| (f.node.id.as_str(), i)).collect();
     let uses: Vec<Vec<usize>> = parsed

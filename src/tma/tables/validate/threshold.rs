@@ -1,11 +1,11 @@
 //! Thresholds that can never hold, or look at the wrong node.
 //!
-//! An expression is unfolded into the alternatives of its `or`s; each alternative is a set of
-//! bounds on nodes. If no alternative can be met the threshold is unreachable. What is not a
-//! comparison of a node with a number counts as possible.
+//! An expression is unfolded into the alternatives of its `or`s; each alternative is a set of bounds on nodes. If no
+//! alternative can hold, the threshold is unreachable. Anything but a comparison of a node with a number counts as
+//! possible.
 
-use super::found::Found;
-use super::found::Severity::{Error, Note};
+use super::finding::Findings;
+use super::finding::Severity::{Error, Note};
 use super::nodes::Formulas;
 use crate::formula::{BinOp, Expr};
 use crate::tables::NodeKind;
@@ -19,7 +19,7 @@ const MANY: usize = 256;
 type Bounds = BTreeMap<String, (f64, f64)>;
 
 /// Checks all thresholds.
-pub(super) fn check(file: &TableFile, formulas: &[Formulas], found: &mut Found) {
+pub(super) fn check(file: &TableFile, formulas: &[Formulas], found: &mut Findings) {
     // Shares lie between 0 and 1; above 1 a node is mismeasured and never flagged.
     let shares: HashSet<&str> = formulas
         .iter()
@@ -105,7 +105,7 @@ fn strangers(
     over: &Expr,
     shares: &HashSet<&str>,
     parents: &HashMap<&str, &str>,
-    found: &mut Found,
+    found: &mut Findings,
 ) {
     let mut own = false;
     let mut others = Vec::new();

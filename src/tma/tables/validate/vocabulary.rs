@@ -22,8 +22,7 @@ pub const UNITS: &[&str] = &[
     "W",
 ];
 
-/// What a value can be a share of, or be: Intel's count domains. AMD's and hand-written tables
-/// use `Slots` and `Clocks`.
+/// Domains of a value: Intel's count domains. AMD's and hand-written tables use `Slots` and `Clocks`.
 pub const DOMAINS: &[&str] = &[
     "Slots",
     "Slots_Estimated",

@@ -1,4 +1,4 @@
-//! What a check finds, with its node and line.
+//! Findings of a check, with their nodes and lines.
 
 use super::lines::Lines;
 use std::fmt;
@@ -23,7 +23,7 @@ pub struct Finding {
     pub about: Option<String>,
     /// Line of the file, from 1.
     pub line: Option<usize>,
-    /// What was found, in one sentence without a full stop.
+    /// The finding, in one sentence without a full stop.
     pub what: String,
 }
 
@@ -44,13 +44,13 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The checks' way to report.
-pub(super) struct Found<'t> {
+/// Findings as the checks add them.
+pub(super) struct Findings<'t> {
     pub(super) lines: Lines<'t>,
     pub(super) list: Vec<Finding>,
 }
 
-impl Found<'_> {
+impl Findings<'_> {
     pub(super) fn add(
         &mut self,
         severity: Severity,
