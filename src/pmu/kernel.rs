@@ -28,11 +28,11 @@ pub enum Subject {
 /// An event to open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// What it counts.
+    /// Event and modifiers.
     pub encoding: Encoding,
-    /// Of which tasks.
+    /// Tasks or CPUs to count.
     pub subject: Subject,
-    /// On which CPU; `None`: on all.
+    /// The CPU; `None`: all.
     pub cpu: Option<u32>,
     /// Children and new threads too.
     pub inherit: bool,
@@ -49,7 +49,7 @@ pub struct Event {
 pub enum Order {
     /// Events count and sample from now on.
     Enable,
-    /// They do not.
+    /// Events neither count nor sample from now on.
     Disable,
     /// Only an acknowledgement is asked for.
     Ping,
@@ -57,7 +57,7 @@ pub enum Order {
     Unknown,
 }
 
-/// What ended a wait.
+/// Event that ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     /// The deadline has passed.
@@ -104,7 +104,7 @@ pub trait Kernel {
     /// Reads what `read_format` gives, as words: with `group_read` nr, enabled, running and the
     /// values; else value, enabled, running.
     fn read(&mut self, leader: Handle, words: &mut Vec<u64>) -> std::result::Result<(), Errno>;
-    /// Runs this thread on a CPU, where reading its events interrupts nobody; `None`: wherever it ran before.
+    /// Runs this thread on a CPU, where reading its events causes no interrupt; `None`: wherever it ran before.
     fn visit(&mut self, _cpu: Option<u32>) {}
     /// The CPU this thread runs on, if known.
     fn here(&mut self) -> Option<u32> {

@@ -1,4 +1,4 @@
-//! What to count, of which tasks or CPUs ([`Request`]), and the counts ([`Measurement`]).
+//! A request: events, and the tasks or CPUs to count ([`Request`]); and the counts ([`Measurement`]).
 
 use crate::machine::Machine;
 use serde::{Deserialize, Serialize, Serializer};
@@ -62,7 +62,7 @@ pub struct Command {
     pub stdout_to_stderr: bool,
 }
 
-/// Named pipes that turn counting on and off, as of `perf stat --control`.
+/// Named pipes that switch counting on and off, as of `perf stat --control`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Control {
     /// Where commands come from, one a line.
@@ -71,7 +71,7 @@ pub struct Control {
     pub ack: Option<PathBuf>,
 }
 
-/// What to count on one kind of core.
+/// Events to count on one kind of core.
 #[derive(Debug, Clone)]
 pub struct CorePlan<'a> {
     /// The table the event ids belong to.
@@ -88,7 +88,7 @@ pub struct CorePlan<'a> {
 pub struct Request<'a> {
     /// The machine it is made on.
     pub machine: &'a Machine,
-    /// What to count, for each kind of core.
+    /// Events to count, for each kind of core.
     pub cores: Vec<CorePlan<'a>>,
     /// The tasks or CPUs to count.
     pub target: Target,
@@ -110,7 +110,7 @@ pub struct Request<'a> {
     pub duration: Option<Duration>,
     /// Length of an interval for the stream of [`Interval`]s.
     pub interval: Option<Duration>,
-    /// What turns counting on and off; it begins off then.
+    /// Pipes that switch counting on and off; it begins off then.
     pub control: Option<Control>,
 }
 
@@ -142,7 +142,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What the kernel counts without a PMU.
+/// Counts that the kernel has without a PMU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Software {
     /// Wall time from the first to the last moment counted.
@@ -239,7 +239,7 @@ pub struct Measurement {
     pub repeats: Vec<Vec<Counts>>,
     /// Software counts: the mean of all runs of the command.
     pub software: Software,
-    /// The same for every run.
+    /// Software counts of each run.
     pub runs: Vec<Software>,
     /// How the command ended: the first unsuccessful run, otherwise the last.
     pub exit: Option<Exit>,
@@ -251,7 +251,7 @@ pub struct Measurement {
     pub core_time: Vec<(String, Duration)>,
     /// Facts that a report must state, each once.
     pub notes: Vec<String>,
-    /// Those of them that are on the control pipe: times and counts are not of the whole run.
+    /// Notes in `notes` on the control pipe: times and counts are not of the whole run.
     pub of_control: Vec<String>,
 }
 

@@ -55,7 +55,7 @@ pub fn absent_architectural_events() -> Vec<(u32, u32)> {
     #[cfg(target_arch = "x86_64")]
     {
         let leaf = raw_cpuid::CpuId::new().get_performance_monitoring_info();
-        // Version 0: nothing is said of the events.
+        // Version 0: CPUID does not list the events.
         let Some(leaf) = leaf.filter(|leaf| leaf.version_id() > 0) else { return Vec::new() };
         let events = [
             ((0x3c, 0), leaf.is_core_cyc_ev_unavailable()),

@@ -33,13 +33,13 @@ use tma::{Cache, Cpu, Result};
 pub struct Machine {
     /// The processor as CPUID and the kernel name it.
     pub cpu: Cpu,
-    /// What CPUID answers, for each kind of core.
+    /// CPUID leaves, for each kind of core.
     pub kinds: Vec<Kind>,
     /// Online CPUs, cores, sockets, SMT.
     pub topology: Topology,
     /// PMUs registered with the kernel, by name.
     pub pmus: Vec<Pmu>,
-    /// What the kernel permits this process.
+    /// Kernel permissions of this process.
     pub kernel: Kernel,
     /// The first-level caches of data and of code, if the kernel lists them.
     pub l1: (Option<Cache>, Option<Cache>),

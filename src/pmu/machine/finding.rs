@@ -1,4 +1,4 @@
-//! What can be measured here, what cannot, why, and the exact remedy.
+//! Possible measurements on this machine; for the others the reason and the exact remedy.
 
 use super::kernel::lowered_to;
 use super::matching::{TableMatch, is_architectural};
@@ -17,7 +17,7 @@ pub enum Level {
     Blocked,
 }
 
-/// What is counted of a processor without a table.
+/// Limits of counting on a processor without a table.
 pub const UNKNOWN: &str = "no event table describes this processor: only architectural events \
      (cycles, instructions, branches, misses) are counted, without a top-down tree";
 
@@ -28,18 +28,18 @@ pub struct Finding {
     pub id: &'static str,
     /// Its severity.
     pub level: Level,
-    /// What it is about, in a sentence without a full stop.
+    /// The finding, in one sentence without a full stop.
     pub what: String,
     /// Why it is not fully possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// What to do, with commands to type.
+    /// The remedy, with commands to type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
     /// Whether it is that there is no core PMU.
     #[serde(skip)]
     pub no_pmu: bool,
-    /// What it rests on, a line each, for whoever doubts it.
+    /// Evidence for the finding, one line each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What the kernel permits this process; containers and virtual machines.
+//! Kernel permissions of this process; containers and virtual machines.
 
 use super::Root;
 #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! What CPUID answers on each kind of core.
+//! CPUID leaves of each kind of core.
 
 use super::root::Root;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -9,7 +9,7 @@ use tma::cpuid::{Cpuid, Dump};
 /// One kind of core.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Kind {
-    /// What CPUID answers on it; only vendor, family and model where it was not asked.
+    /// Its CPUID leaves; only vendor, family and model where CPUID was not asked.
     pub cpuid: Cpuid,
     /// CPUs of this kind that answered; empty where all are alike.
     pub cpus: Vec<u32>,
@@ -94,7 +94,7 @@ fn on_every_cpu() -> Vec<Kind> {
     kinds_of(&dumps)
 }
 
-/// Leaves that tell cores apart, with their last subleaf.
+/// Leaves that distinguish cores, with their last subleaf.
 #[cfg(target_arch = "x86_64")]
 const LEAVES: [(u32, u32); 24] = [
     (0, 0),
@@ -123,7 +123,7 @@ const LEAVES: [(u32, u32); 24] = [
     (0x8000_0021, 0),
 ];
 
-/// What CPUID answers here and now.
+/// CPUID leaves of this CPU.
 #[cfg(target_arch = "x86_64")]
 fn native() -> Cpuid {
     use raw_cpuid::{CpuIdReader as _, CpuIdReaderNative};

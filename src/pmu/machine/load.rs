@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Share of the CPUs' time above which other processes disturb what is timed.
 const MAX_BUSY: f64 = 0.1;
-/// The same of time that the hypervisor takes.
+/// Share of the CPUs' time taken by the hypervisor above which it disturbs what is timed.
 const MAX_STOLEN: f64 = 0.01;
 
 /// Time of all CPUs since boot, in ticks.
@@ -49,7 +49,7 @@ impl Moment {
         Self { ticks: Ticks::read(&Root::system()), own: own.sum() }
     }
 
-    /// What all but this process and its children, which have ended, used of the CPUs since; `None` if it is not known.
+    /// CPU time since then used by all but this process and its ended children; `None` if it is not known.
     pub fn others(&self) -> Option<Load> {
         let now = Self::now();
         let second = sysconf(SysconfVar::CLK_TCK).ok()?? as f64;
@@ -87,7 +87,7 @@ impl Ticks {
         self.without(before, 0.0)
     }
 
-    /// The same without so many busy ticks.
+    /// The load since `before` less `own` busy ticks.
     fn without(&self, before: &Self, own: f64) -> Option<Load> {
         let part = |get: fn(&Self) -> u64| get(self).saturating_sub(get(before)) as f64;
         let (busy, idle, stolen) = (part(|t| t.busy), part(|t| t.idle), part(|t| t.stolen));

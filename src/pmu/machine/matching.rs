@@ -86,7 +86,7 @@ pub fn is_architectural(table: &str) -> bool {
     table.starts_with("arch-")
 }
 
-/// What to do for a processor that no table describes: the nearest table, if there is one.
+/// Remedy for a processor that no table describes: the nearest table, if there is one.
 ///
 /// # Errors
 /// A table cannot be read.

@@ -14,7 +14,7 @@ pub struct Pmu {
     pub formats: BTreeMap<String, Format>,
     /// CPUs it counts on, if listed (`cpus`, or `cpumask` for PMUs outside the core).
     pub cpus: Option<Vec<u32>>,
-    /// Those of the kernel's own events (`events/*`) that are in `KERNEL_EVENTS`: name, text.
+    /// The kernel's own events (`events/*`), of those in `KERNEL_EVENTS`: name, text.
     pub events: BTreeMap<String, String>,
     /// `caps/*`, by file name.
     pub caps: BTreeMap<String, String>,

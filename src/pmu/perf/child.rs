@@ -207,7 +207,7 @@ fn is_ignored(action: &SigAction) -> bool {
     matches!(action.handler(), SigHandler::SigIgn)
 }
 
-/// What the child needs, prepared before the fork.
+/// Data that the child needs, prepared before the fork.
 struct Plan<'a> {
     argv: &'a [*const libc::c_char],
     wait: RawFd,

@@ -56,7 +56,7 @@ pub fn ticks_and_monotonic() -> Option<(u64, u64)> {
     Some((ticks, ns))
 }
 
-/// The same elsewhere.
+/// `None`: there is no such counter on other architectures.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn ticks_and_monotonic() -> Option<(u64, u64)> {
     None

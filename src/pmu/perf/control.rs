@@ -1,4 +1,4 @@
-//! The control pipe: commands in perf's words turn counting on and off.
+//! The control pipe: commands in perf's words that switch counting on and off.
 
 use crate::Control;
 use crate::kernel::Order;
@@ -17,12 +17,12 @@ const LONGEST: usize = 256;
 pub(super) struct Pipe {
     commands: File,
     ack: Option<File>,
-    /// What was read, and is no whole line yet.
+    /// Text read that is not yet a whole line.
     text: Vec<u8>,
 }
 
 impl Pipe {
-    /// Opens them. As perf does it, for reading and writing: opening waits for nobody, and a writer that goes away ends
+    /// Opens them for reading and writing, as perf does: opening does not block, and a writer that goes away ends
     /// nothing.
     pub(super) fn open(control: &Control) -> Result<Self> {
         let ack = control.ack.as_deref().map(pipe).transpose()?;

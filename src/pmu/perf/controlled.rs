@@ -1,4 +1,4 @@
-//! Counting that a control pipe turns on and off. What is off counts nothing, and its time does not pass.
+//! Counting that a control pipe switches on and off. While it is off, nothing is counted and its time does not pass.
 
 use super::opened::{Opened, Whole};
 use super::run::Run;
@@ -64,7 +64,7 @@ impl Run<'_, '_> {
     fn resume(&mut self, opened: &Opened) {
         for (at, group) in opened.groups.iter().enumerate() {
             let waits =
-                self.turns.decks.iter().any(|d| d.groups.contains(&at) && !d.on.contains(&at));
+                self.rotation.decks.iter().any(|d| d.groups.contains(&at) && !d.on.contains(&at));
             let wholes = opened.wholes.iter().zip(&self.counting);
             let is_whole = |(whole, counting): (&Whole, &Counting)| {
                 whole.parts.contains(&at) && matches!(counting, Counting::Whole(_))
@@ -81,7 +81,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// What a report must state of it.
+    /// Notes on the control pipe that a report must show.
     pub(super) fn control_notes(&self, at: Duration) -> Vec<String> {
         if !self.is_controlled() {
             return Vec::new();

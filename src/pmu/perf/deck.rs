@@ -2,10 +2,10 @@
 
 use super::opened::Opened;
 
-/// Whose turn it is.
+/// Order in which groups are enabled.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
-    /// For each kind of core whose groups take turns.
+pub(super) struct Rotation {
+    /// For each kind of core whose groups are multiplexed in our order.
     pub decks: Vec<Deck>,
     random: u64,
 }
@@ -14,16 +14,16 @@ pub(super) struct Turns {
 pub(super) struct Deck {
     /// Its groups, by index.
     pub groups: Vec<usize>,
-    /// Those that have not had their turn in this round.
+    /// Groups not yet enabled in this round.
     waiting: Vec<usize>,
-    /// Those that are enabled.
+    /// Groups that are enabled.
     pub on: Vec<usize>,
 }
 
-impl Turns {
-    /// The turns of `opened`, all of whose groups are enabled.
+impl Rotation {
+    /// The order for `opened`, all of whose groups are enabled.
     pub(super) fn new(opened: &Opened, seed: u64) -> Self {
-        let kinds = (0..opened.references.len()).filter(|core| opened.takes_turns(*core));
+        let kinds = (0..opened.references.len()).filter(|core| opened.is_rotated(*core));
         let deck = |core: usize| {
             let of_kind = |g: &usize| opened.groups[*g].core == core;
             let groups: Vec<usize> = (0..opened.groups.len()).filter(of_kind).collect();

@@ -23,7 +23,7 @@ impl Run<'_, '_> {
                 self.kernel.wait(deadline)
             {
                 if matches!(wake, Wake::Control(_)) {
-                    // Whoever waits for its acknowledgement may be the command.
+                    // The command itself may be blocked on the acknowledgement.
                     self.kernel.acknowledge();
                     continue;
                 }

@@ -22,7 +22,7 @@ pub struct Events {
 
 /// The errno of a failure in perf-event2.
 pub(super) fn errno(error: std::io::Error) -> Errno {
-    // perf-event2 turns E2BIG (attributes this kernel does not know) into an error of its own.
+    // perf-event2 has its own error for E2BIG (attributes this kernel does not know).
     error.raw_os_error().map_or(Errno::E2BIG, Errno::from_raw)
 }
 

@@ -11,7 +11,7 @@ use tma::quantity::Missing;
 use tma::schedule::{self, Budget};
 use tma::tables::EventId;
 
-/// What the kernel accepts of a group.
+/// How far the kernel accepts a group.
 enum Accepted {
     /// All its events that exist on this PMU, open.
     Whole(Vec<(Coded, Handle)>),

@@ -272,7 +272,7 @@ pub(crate) fn raise_file_limit() -> bool {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return false };
     let most = std::fs::read_to_string("/proc/sys/fs/nr_open").ok();
     let most = most.and_then(|t| t.trim().parse().ok()).unwrap_or(hard);
-    // Root may exceed the hard limit; for others that fails, and the hard limit is tried next.
+    // Root may exceed the hard limit; for others that fails, and the hard limit is the next attempt.
     [most.max(hard), hard].into_iter().any(|limit| {
         limit > soft && setrlimit(Resource::RLIMIT_NOFILE, limit, limit.max(hard)).is_ok()
     })

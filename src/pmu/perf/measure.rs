@@ -108,7 +108,7 @@ fn measure_all(
 /// Refuses contradictory requests, as every measurement does before it starts.
 ///
 /// # Errors
-/// What contradicts what.
+/// Two parts of the request contradict each other.
 pub fn check(request: &Request<'_>) -> Result<()> {
     let command = request.command.as_ref();
     if request.target == Target::Command && command.is_none_or(|c| c.argv.is_empty()) {

@@ -10,11 +10,11 @@
 //! | `opened` | open groups, and what could not be opened |
 //! | `fit`, `starved`, `whole` | splitting groups that do not fit or get no counters; counting them whole again |
 //! | `run`, `watch`, `end` | one run: start; the readings; end |
-//! | `run_hooks` | [`RunHooks`]: what others do in each run, as sampling does |
-//! | `switched`, `controlled` | counting that a control pipe turns on and off |
-//! | `turns`, `deck` | many groups take turns in a random order |
-//! | `state` | what opening and counting remember of groups |
-//! | `outcome`, `refused` | what a run leaves; why nothing can be counted |
+//! | `run_hooks` | [`RunHooks`]: actions of others in each run, as for sampling |
+//! | `switched`, `controlled` | counting that a control pipe switches on and off |
+//! | `rotation`, `deck` | many groups, multiplexed in a random order |
+//! | `state` | state of groups while they are opened and counted |
+//! | `outcome`, `refused` | results of a run; why nothing can be counted |
 //! | `read` | one reading of all open groups |
 //! | `frames` | a bounded number of readings |
 //! | `result`, `merge` | readings → [`tma::counts::Counts`]; counts of several runs → one |
@@ -48,6 +48,7 @@ mod read;
 mod refused;
 mod result;
 mod ring;
+mod rotation;
 mod run;
 mod run_hooks;
 mod sampled;
@@ -58,7 +59,6 @@ mod starved;
 mod state;
 mod switched;
 mod trace;
-mod turns;
 mod watch;
 mod whole;
 

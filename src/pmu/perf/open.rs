@@ -8,7 +8,7 @@
 //! | EMFILE | the limit on open files is raised; if that fails, an error with the number needed |
 //! | ENODEV, ESRCH, also on a dummy event | the CPU is offline or the thread has ended: omitted, with a note |
 //! | anything else at one place | the group is missing in that place's scope, with the reason |
-//! | the group opens but never gets counters | what of it gets some is counted, and the whole tried again |
+//! | the group opens but never gets counters | the part of it that gets some is counted, and the whole tried again later |
 
 use super::coded::{Coded, code, ids};
 use super::opened::{OpenGroup, Opened, Whole};
@@ -85,7 +85,7 @@ impl Run<'_, '_> {
             let hybrid = request.machine.core_pmus().nth(1).is_some();
             let of_kind = cpus.filter(|_| hybrid && !places.by_cpu);
             opened.by_kind |= of_kind.is_some();
-            let reference = match of_kind.is_some() || opened.takes_turns(core) {
+            let reference = match of_kind.is_some() || opened.is_rotated(core) {
                 true => Some(self.open_reference(core, &spots, of_kind, opened)?),
                 false => None,
             };

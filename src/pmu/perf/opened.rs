@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use tma::quantity::Missing;
 use tma::tables::EventId;
 
-/// Groups of a kind of core from which on the kernel's fixed order of turns, 4 ms each, comes so close
-/// to the length of a program's phases that a group may always see the same part of them.
-const TURNS_FROM: usize = 8;
+/// Groups of a kind of core from which on the kernel's fixed order of slices, 4 ms each, comes so close to the length
+/// of a program's phases that a group may always see the same part of them.
+const ROTATED_FROM: usize = 8;
 
 /// A group opened at every place of a run.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub type Unread = BTreeMap<usize, Errno>;
 pub struct Instance {
     /// Leader first.
     pub handles: Vec<Handle>,
-    /// Where.
+    /// The place.
     pub spot: Spot,
     /// Scope of the place.
     pub scope: usize,
@@ -64,7 +64,7 @@ pub struct Opened {
     pub scopes: Vec<Option<String>>,
     /// Whole CPUs are counted, not tasks.
     pub by_cpu: bool,
-    /// References tell the time on each kind of core.
+    /// References measure the time on each kind of core.
     pub by_kind: bool,
     /// Threads that had ended and CPUs that were offline.
     pub absent: Vec<Spot>,
@@ -72,7 +72,7 @@ pub struct Opened {
     pub width: usize,
     /// Kernel mode is not counted.
     pub user_only: bool,
-    /// What a report must state.
+    /// Notes that a report must show.
     pub notes: Vec<String>,
 }
 
@@ -101,10 +101,10 @@ impl OpenGroup {
 }
 
 impl Opened {
-    /// Whether the groups of a kind of core are so many that they take turns in an order of ours.
-    pub(super) fn takes_turns(&self, core: usize) -> bool {
+    /// Whether the groups of a kind of core are so many that they are multiplexed in our order.
+    pub(super) fn is_rotated(&self, core: usize) -> bool {
         let groups = self.groups.iter().filter(|g| g.core == core && g.events.len() > 1);
-        self.wholes.is_empty() && groups.count() >= TURNS_FROM
+        self.wholes.is_empty() && groups.count() >= ROTATED_FROM
     }
 
     /// The leaders of all groups that count from the start.

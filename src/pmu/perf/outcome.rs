@@ -1,4 +1,4 @@
-//! What a run leaves: its readings, how it ended, its result.
+//! The outcome of a run: its readings, how it ended, its result.
 
 use super::frames::Frames;
 use super::software;
@@ -21,9 +21,9 @@ pub struct RunResult {
     pub user_only: bool,
     /// Time on each kind of core, nanoseconds; empty unless hybrid.
     pub core_time: Vec<Option<u64>>,
-    /// What a report must state.
+    /// Notes that a report must show.
     pub notes: Vec<String>,
-    /// Those of them that are on the control pipe.
+    /// Notes in `notes` on the control pipe.
     pub of_control: Vec<String>,
 }
 

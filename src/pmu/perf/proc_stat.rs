@@ -24,7 +24,7 @@ impl StatFile {
         Self { path, file: None, bytes: Vec::new() }
     }
 
-    /// What it has now.
+    /// Its current text.
     pub fn text(&mut self) -> Option<&str> {
         if self.file.is_none() {
             self.file = File::open(&self.path).ok();

@@ -98,8 +98,8 @@ impl Run<'_, '_> {
                 let apart = *nr == 1 && !members.is_empty();
                 times_and_values.iter().take(2 + instance.handles.len()).for_each(|v| put(*v));
                 if apart {
-                    // The kernel takes groups apart when their CPU goes offline
-                    // (perf_event_exit_cpu): each member keeps its count.
+                    // The kernel takes groups apart when their CPU goes offline (perf_event_exit_cpu): each member
+                    // retains its count.
                     self.left.extend(instance.spot.cpu);
                     for member in members {
                         let read = self.kernel.read(*member, &mut self.words);

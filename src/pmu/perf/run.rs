@@ -1,6 +1,6 @@
 //! One run: open, start, read periodically, and end: with the command, by time or by a signal.
 
-use super::deck::Turns;
+use super::deck::Rotation;
 use super::frames::Frames;
 use super::opened::{Opened, Unread};
 use super::outcome::{End, Readings, RunResult};
@@ -43,13 +43,13 @@ pub struct Run<'k, 'r> {
     pub(super) tested: Vec<(Kind, bool)>,
     /// For each group on standby: what counts now.
     pub(super) counting: Vec<Counting>,
-    /// The last one tried, and when the next is.
+    /// The last group on trial, and when the next trial is.
     pub(super) tried: usize,
     pub(super) next_trial: Duration,
-    /// Groups take turns, or wait for other programs'.
+    /// Groups are multiplexed, with each other or with other programs'.
     pub(super) multiplexed: bool,
     /// The order of many groups.
-    pub(super) turns: Turns,
+    pub(super) rotation: Rotation,
     /// Whether counting is on.
     pub(super) switched: Switched,
     /// Groups were counted whole again.
@@ -91,7 +91,7 @@ impl<'k, 'r> Run<'k, 'r> {
             tried: 0,
             next_trial: Duration::ZERO,
             multiplexed: false,
-            turns: Turns::default(),
+            rotation: Rotation::default(),
             switched: Switched::default(),
             rejoined: false,
             left: BTreeSet::new(),
@@ -141,7 +141,7 @@ impl<'k, 'r> Run<'k, 'r> {
         let result = done.map(|(whole, end)| {
             let totals = end.software.unwrap_or_else(|| software.totals(self.kernel));
             let ended = self.finish_command(&end);
-            // That of the whole command.
+            // Usage covers the whole command, so it is left out where counting is switched.
             let usage = ended.map(|(_, usage)| usage).filter(|_| !self.is_controlled());
             let wall = self.switched.clock(end.at).saturating_sub(whole.clock);
             let software = match self.is_controlled() && self.switched.times == 0 {
@@ -223,7 +223,7 @@ impl<'k, 'r> Run<'k, 'r> {
         self.last = vec![0; opened.width];
         self.delta = vec![0; opened.width];
         self.counting = vec![Counting::Parts; opened.wholes.len()];
-        self.turns = Turns::new(opened, self.kernel.seed());
+        self.rotation = Rotation::new(opened, self.kernel.seed());
         let with_exec = self.enable_on_exec();
         let delayed = !self.request.delay.is_zero();
         let (mut end, mut interrupted) = (None, None);

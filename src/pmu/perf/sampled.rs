@@ -36,7 +36,7 @@ pub enum SampledTasks<'a> {
 /// An event to open for records.
 #[derive(Debug, Clone, Copy)]
 pub struct Opening<'a> {
-    /// What it counts.
+    /// Event to sample.
     pub encoding: Encoding,
     /// `precise_ip`.
     pub precise: u8,

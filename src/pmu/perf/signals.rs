@@ -105,8 +105,8 @@ impl Signals {
         })
     }
 
-    /// What `work` gives; `None` as soon as a signal comes, which stays the next one. The work then goes on in its
-    /// thread, and what it gives is dropped: it must change nothing that others see.
+    /// Result of `work`; `None` as soon as a signal comes, which stays the next one. The work then goes on in its
+    /// thread, and its result is dropped: it must change nothing that others see.
     pub fn unless_one_comes<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

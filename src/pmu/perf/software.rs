@@ -40,9 +40,9 @@ pub struct Counters {
     tasks: Vec<i32>,
     /// Last reading of the context switches of each of their threads.
     switched: BTreeMap<i32, u64>,
-    /// Non-idle time of whole CPUs when counting was turned off, if it is.
+    /// Non-idle time of whole CPUs when counting was switched off, if it is.
     off: Option<u64>,
-    /// That of the times in which it was off.
+    /// Non-idle time of whole CPUs while counting was off.
     passed: u64,
 }
 

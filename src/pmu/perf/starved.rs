@@ -1,5 +1,5 @@
-//! Splitting groups that the kernel accepts but never gives counters, because other programs hold
-//! them. A group that only waits for its turn stays whole.
+//! Splitting groups that the kernel accepts but never gives counters, because other programs hold them. A group that is
+//! only multiplexed stays whole.
 
 use super::coded::Coded;
 use super::place::Spot;
@@ -9,11 +9,11 @@ use crate::kernel::{Handle, Subject};
 use std::time::Duration;
 use tma::tables::EventId;
 
-/// How long a group may wait for its turn: those of 62 groups of other programs, of 4 ms each
-/// (PERF_CPU_HRTIMER in kernel/events/core.c). Profilers of whole trees have about 40.
-const TURNS: Duration = Duration::from_millis(250);
-/// The same when another group has waited that long in vain: then it is no turn that is missing.
-const FEW_TURNS: Duration = Duration::from_millis(60);
+/// How long a group may wait for its slice: those of 62 groups of other programs, of 4 ms each (PERF_CPU_HRTIMER in
+/// kernel/events/core.c). Profilers of whole trees have about 40.
+const LONGEST_WAIT: Duration = Duration::from_millis(250);
+/// How long when another group has waited that long in vain: multiplexing is then not the cause.
+const SHORT_WAIT: Duration = Duration::from_millis(60);
 
 impl Run<'_, '_> {
     /// The parts to count of a group that gets no counters as a whole. `None`: it gets them, or no part
@@ -69,8 +69,8 @@ impl Run<'_, '_> {
         starts
     }
 
-    /// Events of tasks are tested on this process, those of CPUs where they are opened: the kernel gives
-    /// each kind its own turns, and CPUs come first.
+    /// Events of tasks are tested on this process, those of CPUs where they are opened: the kernel multiplexes each
+    /// kind separately, and CPUs come first.
     fn gets_counters(
         &mut self,
         events: &[Coded],
@@ -81,9 +81,9 @@ impl Run<'_, '_> {
     ) -> bool {
         let by_cpu = !matches!(spot.subject, Subject::Task(_));
         let in_vain = self.tested.iter().any(|(_, starts)| !starts);
-        let turns = if in_vain { FEW_TURNS } else { TURNS };
+        let wait = if in_vain { SHORT_WAIT } else { LONGEST_WAIT };
         if let (Subject::AllTasks, Some([leader, ..])) = (spot.subject, open) {
-            return self.kernel.runs(*leader, None, turns) != Some(false);
+            return self.kernel.runs(*leader, None, wait) != Some(false);
         }
         let here = match by_cpu {
             true => Spot { subject: Subject::AllTasks, ..*spot },
@@ -91,7 +91,7 @@ impl Run<'_, '_> {
         };
         let Ok(Placed::Open(handles)) = self.open_at(events, &here, how) else { return true };
         let cpus = cpus.filter(|_| !by_cpu);
-        let ran = handles.first().and_then(|h| self.kernel.runs(*h, cpus, turns));
+        let ran = handles.first().and_then(|h| self.kernel.runs(*h, cpus, wait));
         handles.into_iter().for_each(|h| self.kernel.close(h));
         ran != Some(false)
     }

@@ -1,4 +1,4 @@
-//! What opening and counting remember of groups.
+//! State of groups while they are opened and counted.
 
 use super::coded::Coded;
 use super::place::Spot;
@@ -56,7 +56,7 @@ impl Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Kind {
     pub core: usize,
-    /// What each event needs, sorted.
+    /// Counter requirements of each event, sorted.
     pub needs: Vec<u64>,
 }
 
@@ -68,12 +68,12 @@ impl Kind {
     }
 }
 
-/// What counts of a group.
+/// The parts or the whole of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counting {
     /// Its parts.
     Parts,
-    /// Its parts; the whole is tried since then.
+    /// Its parts; the whole is on trial since then.
     Trial(Duration),
     /// The whole; it last ran then.
     Whole(Duration),

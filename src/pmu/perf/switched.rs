@@ -15,7 +15,7 @@ pub(super) struct Switched {
     pub passed: Duration,
     /// When the next reading was due, seen from there.
     pub left: Duration,
-    /// What was asked for, and is to be done.
+    /// Command to be carried out.
     pub asked: Option<Order>,
     /// How often they were turned on.
     pub times: u32,

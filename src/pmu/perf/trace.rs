@@ -31,7 +31,7 @@ pub enum Stop {
 pub enum Resume {
     /// To its next stop; with this signal if not 0.
     Continue(i32),
-    /// The same, also stopping at the next system call.
+    /// To its next stop or system call; with this signal if not 0.
     ToSystemCall(i32),
     /// Not before its process is continued.
     Listen,

@@ -12,14 +12,14 @@ use std::time::Duration;
 /// Longest period: the fixed top-down metrics are 8-bit fractions that lose their meaning over
 /// long stretches (Linux, `topdown.txt`: read every few seconds).
 const LONGEST: Duration = Duration::from_secs(2);
-/// Readings of an interval in which groups take turns: enough for a jackknife even if some are empty. Where
-/// none do, one reading has it all.
+/// Readings of an interval with multiplexed groups: enough for a jackknife even if some are empty. Without them one
+/// reading has it all.
 const PER_INTERVAL: u32 = 16;
 /// Minimum ratio of the period to the time of a reading: the cost is below 1 %, …
 const COST: u32 = 100;
 /// … except for the first readings of a run.
 const COST_AT_FIRST: u32 = 4;
-/// The same for the readings of an interval, which is shown, too: altogether below what perf stat takes.
+/// … and for the readings of an interval, which is also shown: altogether below what perf stat takes.
 const COST_IN_INTERVALS: u32 = 400;
 /// Longer than any measurement.
 pub(super) const NEVER: Duration = Duration::from_secs(1 << 32);
@@ -98,7 +98,7 @@ impl Run<'_, '_> {
             let spent = self.kernel.now().saturating_sub(now);
             self.pace(spent, merged, &mut whole.frames);
             if self.switched.is_on() {
-                tick = self.take_turns(opened, now);
+                tick = self.rotate(opened, now);
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Groups that are counted in parts because other programs hold counters: from time to time the whole
-//! is tried, and counted as soon as it gets its counters.
+//! Groups that are counted in parts because other programs hold counters: the whole is opened from time to time, and
+//! counted as soon as it gets its counters.
 
 use super::opened::{OpenGroup, Opened, Whole};
 use super::run::Run;
@@ -30,7 +30,7 @@ impl Run<'_, '_> {
                 Counting::Trial(_) if ran => {
                     parts.iter().for_each(|g| self.switch(g, false));
                     self.rejoined = true;
-                    // The next one is tried at once.
+                    // The next trial follows at once.
                     self.next_trial = now;
                     Counting::Whole(now)
                 }
@@ -50,7 +50,7 @@ impl Run<'_, '_> {
         self.begin_trial(opened, now);
     }
 
-    /// One at a time: a group that does not fit takes turns from the others.
+    /// One at a time: a group that does not fit takes time from the others.
     fn begin_trial(&mut self, opened: &Opened, now: Duration) {
         let on_trial = |c: &Counting| matches!(c, Counting::Trial(_));
         if now < self.next_trial || self.counting.iter().any(on_trial) {

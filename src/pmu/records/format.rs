@@ -105,9 +105,9 @@ pub mod read {
 pub mod branch {
     /// Taken in user mode.
     pub const USER: u64 = 1 << 0;
-    /// Of every kind.
+    /// Branches of every kind.
     pub const ANY: u64 = 1 << 3;
-    /// Calls that have not returned, as the hardware keeps them: a stack of callers.
+    /// Calls that have not returned, from the hardware's stack of callers.
     pub const CALL_STACK: u64 = 1 << 11;
     /// The index of the hardware's newest record precedes the entries.
     pub const HW_INDEX: u64 = 1 << 17;

@@ -9,7 +9,7 @@ pub struct Header<'a> {
     pub kind: u32,
     /// `PERF_RECORD_MISC_*`.
     pub misc: u16,
-    /// What follows the header.
+    /// Bytes after the header.
     pub body: &'a [u8],
 }
 

@@ -1,12 +1,11 @@
-//! What sampling this kernel and these privileges allow, tested on this process before anything is
-//! recorded.
+//! Sampling features of this kernel with these privileges, tested on this process before anything is recorded.
 
 use crate::machine::Encoding;
 use crate::perf::{DUMMY, FORMAT_LOST, Opening, Sampled, SampledTasks};
 use crate::records::format::{SampleFormat, field};
 use nix::errno::Errno;
 
-/// What sampling can do on this kernel with these privileges.
+/// Sampling features of this kernel with these privileges.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ability {
     /// Kernel mode may not be sampled.

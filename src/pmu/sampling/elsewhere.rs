@@ -1,4 +1,4 @@
-//! Files that their paths do not lead to from here, kept open until the end of a recording.
+//! Files that their paths do not lead to from here, held open until the end of a recording.
 
 use super::mapped::is_here;
 use super::output::ElsewhereFile;

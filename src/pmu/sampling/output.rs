@@ -1,4 +1,4 @@
-//! What sampling produces: records while it runs, and a summary.
+//! Output of sampling: records while it runs, and a summary.
 
 use super::plan::SampledEvent;
 use std::fs::File;
@@ -12,7 +12,7 @@ pub struct Attached {
     pub event: SampledEvent,
     /// Its ids in records, one per task and CPU.
     pub ids: Vec<u64>,
-    /// Of each event counted in its group, its ids.
+    /// Ids of each event counted in its group.
     pub counted: Vec<Vec<u64>>,
 }
 
@@ -83,9 +83,9 @@ pub struct Summary {
     pub wall: Duration,
     /// Files with code that were mapped.
     pub files: Vec<MappedFile>,
-    /// Those of them that their paths do not lead to.
+    /// Files in `files` that their paths do not lead to.
     pub elsewhere: Vec<ElsewhereFile>,
-    /// What a report must state.
+    /// Notes that a report must show.
     pub notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What to sample.
+//! Events, tasks and options to sample.
 
 use super::ability::Ability;
 use crate::machine::Encoding;
@@ -25,7 +25,7 @@ pub struct SampledEvent {
     pub rate: Rate,
     /// CPUs of the PMU that counts it, if not all.
     pub cpus: Option<Vec<u32>>,
-    /// What its samples hold besides what all samples do.
+    /// Fields of its samples beyond those that all samples have.
     pub extra: Extra,
     /// Events counted in its group, the leader first: `mem-loads-aux` of Alder Lake and Sapphire Rapids, without
     /// which the kernel refuses to sample loads there (`arch/x86/events/intel/core.c`); or what each sample reads.
@@ -43,7 +43,7 @@ pub struct CountedEvent {
     pub encoding: Encoding,
 }
 
-/// What the samples of an event hold besides what all samples do.
+/// Fields of an event's samples beyond those that all samples have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extra {
     /// `PERF_SAMPLE_*`: further fields.
@@ -61,11 +61,11 @@ impl Extra {
     /// Address, origin of the data and latency in three parts (from Linux 5.12).
     pub const LOADS: Self =
         Self { fields: field::ADDR | field::DATA_SRC | field::WEIGHT_STRUCT, branches: 0 };
-    /// The same, as older kernels have it.
+    /// `LOADS` for older kernels.
     pub const LOADS_BEFORE_5_12: Self =
         Self { fields: field::ADDR | field::DATA_SRC | field::WEIGHT, branches: 0 };
 
-    /// These, and the calls in user mode that have not returned.
+    /// Adds the calls in user mode that have not returned.
     #[must_use]
     pub fn with_calls(self) -> Self {
         let (fields, branches) = (field::BRANCH_STACK, branch::USER | branch::CALL_STACK);
@@ -110,9 +110,9 @@ pub enum CallChains {
     None,
     /// By frame pointers, by the kernel.
     FramePointers,
-    /// In user mode by the calls that have not returned, as the hardware keeps them (LBR).
+    /// In user mode by the calls that have not returned, as the hardware records them (LBR).
     Branches,
-    /// By a copy of the top of the stack, of so many bytes, and unwind tables later.
+    /// By a copy of this many bytes from the top of the stack, and unwind tables later.
     Stacks(u16),
 }
 
@@ -131,7 +131,7 @@ impl CallChains {
     }
 }
 
-/// What to sample; the kernel is known to accept it.
+/// Events, tasks and options to sample; the kernel is known to accept them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// The events, at least one.
@@ -144,7 +144,7 @@ pub struct Plan {
     pub user_only: bool,
     /// Bytes of each ring buffer.
     pub ring: usize,
-    /// What the kernel can do.
+    /// Sampling features of the kernel.
     pub ability: Ability,
 }
 

@@ -63,11 +63,11 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Files with code that have a build-id; those that their paths do not lead to are kept.
+    /// Files with code that have a build-id; those that their paths do not lead to are held open.
     fn files(&mut self, statistics: &mut RecordStatistics) -> Vec<MappedFile> {
         let mut files = Vec::new();
         for ((path, recorded), mapped) in statistics.files.drain() {
-            // What the path leads to is most often the file.
+            // The path most often leads to the file.
             let here = mapped.is_of_file().then(|| build_id::of_file(Path::new(&path))).flatten();
             if !mapped.is_of_file() || (recorded.is_some() && recorded == here) {
                 files.extend(recorded.map(|build_id| MappedFile { path, build_id }));

@@ -27,14 +27,14 @@ pub struct Scripted {
     pub other_rates: BTreeMap<u64, f64>,
     /// When phases begin.
     pub phases: Vec<Duration>,
-    /// What [`crate::kernel::Kernel::seed`] gives.
+    /// Result of [`crate::kernel::Kernel::seed`].
     pub seed: u64,
     /// Counters of a CPU.
     pub counters: usize,
     /// Counters in use by other programs, by CPU; `u32::MAX`: on every CPU.
     pub busy: BTreeMap<u32, usize>,
-    /// Groups of another program that counts whole CPUs, which take turns with ours: from when, to when,
-    /// and how many counters each needs.
+    /// Groups of another program that counts whole CPUs, multiplexed with ours: from when, to when, and how many
+    /// counters each needs.
     pub others: Vec<(Duration, Duration, usize)>,
     /// Time that reading a group of hardware events takes.
     pub reading: Duration,
@@ -54,7 +54,7 @@ pub struct Scripted {
     pub task_on: Vec<(Duration, u32)>,
     /// Threads of the watched process; empty: there is none.
     pub threads: Vec<i32>,
-    /// Those of them that have ended but are still listed.
+    /// Threads in `threads` that have ended but are still listed.
     pub ended_threads: BTreeSet<i32>,
     /// CPUs that went offline after the topology was read.
     pub offline: BTreeSet<u32>,
@@ -74,7 +74,7 @@ pub struct Scripted {
     pub stubborn: bool,
     /// The command ends by no signal but SIGKILL.
     pub deaf: bool,
-    /// Another process waits for the command: how it ended is unknown.
+    /// The command's exit went to another process: how it ended is unknown.
     pub reaped_elsewhere: bool,
     /// Signals to this process: when, which, from a terminal.
     pub signals: Vec<(Duration, i32, bool)>,

@@ -1,4 +1,4 @@
-//! What runs and counts as time passes, and what is refused.
+//! Processes and counts as time passes, and refusals.
 
 use super::{SOFTWARE, Scripted, State};
 use crate::kernel::{Event, Handle, Subject};
