@@ -60,21 +60,21 @@ pub enum Class<L = usize> {
     Constant,
     /// The last one plus this many bytes.
     Stride(i64),
-    /// The last one plus a number of bytes that stays the same and that the code does not tell.
+    /// The last one plus a fixed number of bytes that the code does not show.
     UnknownStride,
     /// `offset` + `scale` × a value that the load has loaded itself, or another one in a ring of such
     /// loads.
     Chase {
         /// 1 for a pointer, the size of an element for an index.
         scale: i64,
-        /// What is added.
+        /// Bytes added to it.
         offset: i64,
     },
     /// A pointer that the chase `of` loads, plus this offset.
     OffsetOfChase {
         /// The load of the chase.
         of: L,
-        /// What is added.
+        /// Bytes added to it.
         offset: i64,
     },
     /// The last one plus a value that another load loads.

@@ -11,11 +11,11 @@
 //! | `recurrence` | how places recur; rings of loads; slices |
 //! | `motion` | how a value changes from one iteration to the next, and its class |
 //!
-//! A value in a register or spilled word at the end of an iteration, as a function of those at its start, shows
-//! how it recurs: a constant added is a stride, its own loaded value a pointer chase, another loaded value an
-//! index (classes: [`Class`]). Assumed: stores go nowhere else than to the address that they name; arithmetic of
-//! 32 bits does not overflow; a loop within an iteration takes as many trips each time; callees keep the
-//! registers that the System V ABI says.
+//! A value in a register or spilled word at the end of an iteration, as a function of those at its start, shows how it
+//! recurs: a constant added is a stride, its own loaded value a pointer chase, another loaded value an index (classes:
+//! [`Class`]). Assumed: stores go nowhere else than to the address that they name; arithmetic of 32 bits does not
+//! overflow; a loop within an iteration has the same number of trips each time; callees preserve the registers that the
+//! System V ABI says.
 
 mod function;
 mod motion;
@@ -70,7 +70,7 @@ pub struct Level {
     pub slice: Vec<u64>,
     /// Paths through an iteration that contain the load.
     pub paths: usize,
-    /// Those that give this class.
+    /// Paths that give this class.
     pub agree: usize,
     /// Whether loops within this one compute what the address of the next iteration needs.
     pub has_loops: bool,
@@ -84,7 +84,7 @@ pub struct Level {
 /// Why no path through an iteration of a loop was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoPath {
-    /// The loop has so many blocks, which are too many.
+    /// The loop has too many blocks: their number.
     Large(usize),
     /// There is none with the load.
     None,

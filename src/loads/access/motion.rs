@@ -3,7 +3,7 @@
 use crate::class::{Ahead, Class};
 use std::collections::BTreeSet;
 
-/// What is added to what stays the same.
+/// A term added to a value that stays the same.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Term {
     /// This many bytes more in each iteration.

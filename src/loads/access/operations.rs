@@ -1,4 +1,4 @@
-//! What instructions write to their first operand: sums, masks and choices of their other operands.
+//! Values that instructions write to their first operand: sums, masks and choices of their other operands.
 
 use super::function::Code;
 use super::run::{Made, Run};
@@ -140,7 +140,7 @@ fn width(instruction: &Instruction) -> Option<u64> {
     1u64.checked_shl(8 * u32::try_from(bytes).ok()?).map(|end| end - 1)
 }
 
-/// What `lea` computes, as an access.
+/// The address that `lea` computes, as an access.
 fn lea(instruction: &Instruction) -> Access {
     let relative = instruction.is_ip_rel_memory_operand();
     Access {

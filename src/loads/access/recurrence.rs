@@ -17,9 +17,9 @@ pub(super) struct OnPath {
     pub class: Class<u64>,
     pub wraps: Option<u64>,
     pub slice: Sites,
-    /// Those of its instructions that compute what the next iteration begins with.
+    /// Instructions of the slice that compute the start of the next iteration.
     pub carried: Sites,
-    /// What the places hold next that the address is computed from.
+    /// Next values of the places that the address is computed from.
     pub next: BTreeMap<Place, Value>,
 }
 
@@ -91,7 +91,7 @@ fn rings(iteration: &Iteration, reached: &Reached) -> Rings {
     rings
 }
 
-/// What each place depends on over iterations.
+/// Places that each place depends on over iterations.
 type Reached = BTreeMap<Place, BTreeSet<(Place, bool)>>;
 
 /// Whether a place depends on another.

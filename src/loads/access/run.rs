@@ -10,7 +10,7 @@ use std::rc::Rc;
 const RSP: usize = 4;
 /// Words that lead to another word, at most.
 const MOST_NESTED: usize = 6;
-/// Registers that a callee keeps (System V ABI, AMD64, 3.2.1): rbx, rsp, rbp, r12 to r15.
+/// Registers that a callee preserves (System V ABI, AMD64, 3.2.1): rbx, rsp, rbp, r12 to r15.
 const KEPT: u32 = 1 << 3 | 1 << 4 | 1 << 5 | 0xf << 12;
 
 /// Addresses of instructions.
@@ -37,7 +37,7 @@ impl Made {
     }
 }
 
-/// What an iteration on a path has computed so far.
+/// State of an iteration on a path so far.
 pub(super) struct Run<'a> {
     function: &'a Function<'a>,
     /// Places that an iteration changes.
@@ -49,7 +49,7 @@ pub(super) struct Run<'a> {
     words: BTreeSet<Place>,
 }
 
-/// What an iteration on a path does.
+/// Effect of an iteration on a path.
 pub(super) struct Iteration {
     /// The address of the load.
     pub address: Made,
@@ -130,7 +130,7 @@ impl Run<'_> {
         made
     }
 
-    /// What an access loads.
+    /// The value that an access loads.
     pub(super) fn load(&mut self, access: &Access, site: u64) -> Made {
         let mut at = self.address(access);
         at.sites.insert(site);
@@ -248,8 +248,8 @@ impl Run<'_> {
         together(all)
     }
 
-    /// What the further iterations of a loop within this one, which ran once, do to the registers and words that
-    /// it writes.
+    /// Effect of the further iterations of a loop within this one, which ran once, on the registers and words that it
+    /// writes.
     fn leave(&mut self, left: usize) {
         let within = self.function.writes(left);
         for (register, (steps, sites)) in within {

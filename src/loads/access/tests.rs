@@ -87,7 +87,7 @@ fn lists_and_their_members() {
     let text =
         "a: shr rcx,1; lea rax,[rdi+rcx*8]; cmp rsi,[rax]; cmovge rdi,rax; cmp rcx,1; ja a; ret";
     assert_eq!(inner(text, 2).0, Class::Complex { ahead: Ahead::No });
-    // The same with a branch in place of the move.
+    // A binary search with a branch in place of the move.
     let text =
         "a: lea rsi,[rax*4]; cmp [rcx+rax*4-4],edi; jae b; add rcx,rsi; b: shr rax,1; jne a; ret";
     assert_eq!(inner(text, 1).0, Class::Complex { ahead: Ahead::No });

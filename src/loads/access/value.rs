@@ -9,7 +9,7 @@ const MOST_PARTS: usize = 48;
 /// Masks from here on cut off what addresses do not have: a register written with 32 bits.
 const WIDE: u64 = u32::MAX as u64;
 
-/// Where a value is kept from one iteration to the next.
+/// Location of a value from one iteration to the next.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
     /// Number of an [`isa::effects::ArchReg`].
@@ -30,15 +30,15 @@ pub(super) enum Operation {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Value {
-    /// What a place holds at the start of the iteration.
+    /// Value of a place at the start of the iteration.
     Start(Place),
-    /// What the instruction at this address loads.
+    /// Value loaded by the instruction at this address.
     Load(u64, Rc<Value>),
     /// A sum of multiples of values and a constant. A single value with factor 1 is not a sum.
     Sum(Vec<(Value, i64)>, i64),
     /// The low bits of a value.
     Mask(Rc<Value>, u64),
-    /// The same in each iteration, but not known; by a number that tells such values apart.
+    /// Unknown, but unchanged in each iteration; the number distinguishes such values.
     Fixed(u64),
     /// Computed from these.
     Computed(Operation, Rc<Vec<Value>>),
@@ -99,7 +99,7 @@ impl Value {
         }
     }
 
-    /// What the instruction at `site` loads from `address`.
+    /// The value that the instruction at `site` loads from `address`.
     pub fn load(site: u64, address: Self) -> Self {
         Self::Load(site, Rc::new(address)).reduced()
     }
@@ -143,7 +143,7 @@ impl Value {
         loads
     }
 
-    /// How many words it is away from a register: the address of a word may be kept in another.
+    /// Depth of words between it and a register: the address of a word may itself be in another.
     pub fn nesting(&self) -> usize {
         let mut most = 0;
         self.each(false, &mut |part, _| {

@@ -72,9 +72,9 @@ impl Histogram {
 /// differs between two times and places, such as the processor's frequency, changes both.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Timed {
-    /// Of the word in the first cache.
+    /// Latencies of the word in the first cache.
     pub near: Histogram,
-    /// Of the load.
+    /// Latencies of the load.
     pub load: Histogram,
 }
 

@@ -16,7 +16,7 @@ use std::fmt;
 const STEPS: usize = 200;
 /// Samples drawn for the interval.
 const DRAWN: usize = 200;
-/// What is cut off at each end of the interval: 95 % lie within.
+/// Share cut off at each end of the interval: 95 % lie within.
 const TAIL: f64 = 0.025;
 /// Latencies from memory that may be shorter than the limit: some were hits after all.
 const EARLY: f64 = 0.05;
@@ -30,7 +30,7 @@ const EACH: u64 = 1000;
 /// may take longer by a page walk.
 const UNSEEN: f64 = 1e-4;
 
-/// What serves a load.
+/// The level that serves a load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// A cache: 1 is the first.
@@ -75,7 +75,7 @@ impl<'de> Deserialize<'de> for Level {
     }
 }
 
-/// What loads of known levels take on a host.
+/// Latencies of loads of known levels on a host.
 #[derive(Debug, Clone, Default)]
 pub struct Calibration {
     /// The step of the counter.
@@ -98,7 +98,7 @@ pub struct Share {
     pub high: f64,
 }
 
-/// What separates the levels, in ticks.
+/// Boundaries between the levels, in ticks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
     /// From here on it is memory.
@@ -125,11 +125,11 @@ pub enum Unmeasured {
     Load,
     /// There is no calibration.
     Everything,
-    /// What memory takes was not measured.
+    /// The latency of memory was not measured.
     Memory,
-    /// What the first cache takes was not measured.
+    /// The latency of the first cache was not measured.
     First,
-    /// What none of the caches takes was.
+    /// The latency of no cache was measured.
     Caches,
 }
 
@@ -147,7 +147,7 @@ impl fmt::Display for Unmeasured {
 
 impl std::error::Error for Unmeasured {}
 
-/// What separates the levels.
+/// Boundaries between the levels.
 ///
 /// # Errors
 /// Memory or the first cache were not measured.

@@ -85,7 +85,7 @@ fn hits_of_a_cache_that_could_not_be_measured_lie_between() {
 }
 
 proptest! {
-    // The same mixtures each time: how close shares are is no sharp limit.
+    // A fixed seed: how close shares are has no sharp limit.
     #![proptest_config(ProptestConfig { cases: 48, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
     /// A mixture of the calibrated histograms is taken apart again, and its weights lie within the
@@ -104,8 +104,8 @@ proptest! {
     }
 }
 
-/// The same, on average and at most. By 5.003 points, 84 + 21 + 21 was once off: the first two caches differ by a fifth
-/// of a step of the counter.
+/// Shares of mixtures, on average and at most. By 5.003 points, 84 + 21 + 21 was once off: the first two caches differ
+/// by a fifth of a step of the counter.
 #[test]
 fn shares_of_mixtures_are_close() {
     let all =

@@ -13,9 +13,9 @@ pub struct Classified {
     pub stride: Option<i64>,
     /// Windows that were looked at.
     pub windows: usize,
-    /// Those that agree.
+    /// Windows that agree.
     pub agree: usize,
-    /// Of a stride: how often it was the distance of an address to the one before, and how often not.
+    /// For a stride: how often it was the distance of an address to the one before, and how often not.
     pub steps: Option<(u64, u64)>,
 }
 

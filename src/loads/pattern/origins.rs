@@ -9,7 +9,7 @@ use tma::tables::Facts;
 
 /// Longest function that is analysed, in instructions: the analysis takes time by its square.
 const LONGEST: usize = 20_000;
-/// Registers that a callee keeps (System V ABI, AMD64, 3.2.1): rbx, rsp, rbp, r12 to r15.
+/// Registers that a callee preserves (System V ABI, AMD64, 3.2.1): rbx, rsp, rbp, r12 to r15.
 const KEPT: u32 = 1 << 3 | 1 << 4 | 1 << 5 | 0xf << 12;
 
 /// A basic block of a function.
@@ -21,7 +21,7 @@ pub struct Part {
     pub successors: Vec<usize>,
 }
 
-/// Where a value is kept.
+/// Location of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Register(usize),
@@ -85,7 +85,7 @@ fn word(access: &Access) -> Option<Place> {
         .then_some(Place::Word(access.base as u32, access.displacement))
 }
 
-/// What an instruction does to the state. `own` is its number if it is one of the loads.
+/// Effect of an instruction on the state. `own` is its number if it is one of the loads.
 fn execute(state: &mut State, instruction: &Instruction, effects: &Effects, own: Option<usize>) {
     if matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall) {
         let is_kept = |place: &Place| match place {
@@ -95,7 +95,7 @@ fn execute(state: &mut State, instruction: &Instruction, effects: &Effects, own:
         state.retain(|place, _| is_kept(place));
         return;
     }
-    // What is loaded: by this load, or a value that was spilled there.
+    // The loaded value: from this load, or a value that was spilled there.
     let mut loaded: BTreeSet<usize> = own.into_iter().collect();
     for access in effects.memory.iter().filter(|m| m.load) {
         loaded.extend(word(access).into_iter().flat_map(|place| of(state, place)));

@@ -19,11 +19,11 @@ pub struct Event {
     pub load: usize,
     /// Where it loads from.
     pub address: u64,
-    /// What it loads, the low bytes first; none if it was not recorded.
+    /// The loaded value, the low bytes first; none if it was not recorded.
     pub value: Option<u64>,
 }
 
-/// What is known of a load without running it.
+/// Static properties of a load.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Load {
     /// Bytes that it loads.
@@ -32,7 +32,7 @@ pub struct Load {
     pub origins: Vec<usize>,
 }
 
-/// What the addresses of a window have in common.
+/// Property shared by the addresses of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Constant,
@@ -49,7 +49,7 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
     pub kind: Kind,
-    /// What is added, if it is linear.
+    /// Bytes added, if it is linear.
     pub offset: i64,
     /// The distance of most addresses to those before them.
     pub stride: Option<i64>,
@@ -90,7 +90,7 @@ pub(super) fn windows(loads: &[Load], number: usize, burst: &[Event]) -> Vec<Win
     let mut all = Vec::new();
     for from in (0..own.len()).step_by(WINDOW) {
         let to = own.len().min(from + WINDOW);
-        // What is left of the last one is a window of its own only if it is the first.
+        // The remainder of the last one is a window of its own only if it is the first.
         if to - from == WINDOW || (from == 0 && to >= FEWEST) {
             all.push(chunk(from, to));
         }

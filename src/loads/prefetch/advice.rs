@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::OnceLock;
 
-/// A prefetch belongs into the outer loop if the trips are fewer than so many distances: it would cover less than
+/// A prefetch belongs into the outer loop if the trips are fewer than this many distances: it would cover less than
 /// 80 % of the executions (APT-GET, k = 5).
 const DISTANCES: f64 = 5.0;
 
@@ -42,7 +42,7 @@ impl Timed {
     }
 }
 
-/// What is known of a load.
+/// Known properties of a load.
 #[derive(Debug, Clone, Default)]
 pub struct Request<'a> {
     /// How its addresses are made.
@@ -55,7 +55,7 @@ pub struct Request<'a> {
     pub measured: Option<Measured>,
     /// Executions that probes timed, in place of samples and of cycles in branch stacks.
     pub probed: Option<Probed>,
-    /// What bounds the loops however far ahead prefetches are, where that is known.
+    /// Limit of the loops however far ahead prefetches are, where known.
     pub pace: Option<Pace>,
 }
 

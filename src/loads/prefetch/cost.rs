@@ -3,7 +3,7 @@
 use super::missing::Missing;
 use super::peaks::{LEAST_SHARE, Peak, peaks};
 
-/// What samples of a load say.
+/// Latency samples of a load.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sampled {
     /// Samples.
@@ -54,8 +54,8 @@ impl Measured {
     }
 }
 
-/// What a hit of the first cache takes in cycles (4 to 5 on Intel's and AMD's cores since 2008: Agner Fog,
-/// microarchitecture; InstLatx64).
+/// Cycles of a hit in the first cache (4 to 5 on Intel's and AMD's cores since 2008: Agner Fog, microarchitecture;
+/// InstLatx64).
 const FIRST_CACHE: (f64, f64) = (4.0, 5.0);
 /// Least share of hits of the first cache among the samples.
 const LEAST_HITS: f64 = 0.02;

@@ -10,7 +10,7 @@ pub enum Missing {
     NoStacks,
     /// The branch stacks have no cycles.
     NoCycles,
-    /// The same of loads that probes timed, and the block was not measured.
+    /// The branch stacks have no cycles, for loads that probes timed, and the block was not measured.
     NotMeasured,
     /// The cycles of iterations have no modes.
     NoModes,
@@ -18,7 +18,7 @@ pub enum Missing {
     NoTime,
     /// No load of the loop is sampled, by which iterations without misses are known.
     NotSampled,
-    /// No sample of the load hits the first cache; latencies below so many cycles, if any, are not sampled.
+    /// No sample of the load hits the first cache; latencies below this many cycles, if given, are not sampled.
     AllMiss(Option<u64>),
     /// No mode lies above the iterations without misses.
     NoMisses,
@@ -39,7 +39,7 @@ pub enum Missing {
     NoDistance,
     /// The trips of the loop are not known.
     NoTrips,
-    /// They are not known well enough.
+    /// The trips of the loop are not known well enough.
     VagueTrips,
 }
 

@@ -1,8 +1,8 @@
-//! How fast memory serves misses that do not wait for each other: with prefetches, no loop goes round faster.
+//! Rate at which memory serves independent misses: with prefetches, no loop goes round faster.
 //!
-//! A core keeps a limited number of misses in flight. One with m misses an iteration and room for n of them starts at
+//! A core has a limited number of misses in flight. One with m misses an iteration and room for n of them starts at
 //! most n ÷ m iterations before the oldest miss is done (Little's law), however short its iterations are: a prefetch
-//! from farther ahead waits for room, and a line that comes long before its use may be evicted.
+//! from farther ahead is delayed until there is room, and a line that comes long before its use may be evicted.
 
 use super::cost::Cost;
 use super::refusal::Refusal;
@@ -10,8 +10,7 @@ use super::taken::Taken;
 
 /// A number of misses in flight is enough if memory serves them this much slower than any number, at most.
 const ENOUGH: f64 = 1.05;
-/// An iteration must take so many times what it needs with prefetches, else there is nothing to gain: less than this is
-/// within the error of both times.
+/// Least ratio of an iteration's time to the time with prefetches for a gain: less is within the error of both times.
 const LEAST_GAIN: f64 = 1.1;
 
 /// Misses in flight at a time, as measured on this host.
@@ -62,20 +61,20 @@ impl InFlight {
 /// Misses of an iteration, of all loads.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Misses {
-    /// Those of the loads of which they are known.
+    /// Sum over the loads whose misses are known.
     pub at_least: f64,
-    /// Of some loads they are not known.
+    /// Whether it is a lower bound: some loads' misses are unknown.
     pub is_bound: bool,
 }
 
-/// What bounds the iterations of the loops around a load once their misses are prefetched.
+/// Limits of the loops around a load once their misses are prefetched.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Pace {
     /// Misses in flight; `None` where that is not known.
     pub in_flight: Option<InFlight>,
     /// Misses of an iteration by loop, the innermost first.
     pub misses: Vec<Misses>,
-    /// What an iteration of the innermost loop takes; `None` where that is not known.
+    /// Cycles of an iteration of the innermost loop; `None` where that is not known.
     pub taken: Option<Taken>,
 }
 

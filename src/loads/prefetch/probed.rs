@@ -1,4 +1,4 @@
-//! What probes show of a load without a PMU: executions that were timed one by one, between fences.
+//! Probe results for a load, without a PMU: executions that were timed one by one, between fences.
 
 use super::cost::Sampled;
 use super::missing::{Hits, Missing};
@@ -12,7 +12,7 @@ const RELEVANT: f64 = 0.05;
 /// Levels that are no miss: hits of L2 take 12 to 18 cycles (InstLatx64), which out-of-order execution overlaps with
 /// the hundreds of instructions around.
 const NEAR: [Level; 2] = [Level::L1, Level::L2];
-/// A stride goes on beyond a loop if it holds for so many times its trips.
+/// A stride goes on beyond a loop if it holds for this multiple of its trips.
 const MORE: f64 = 2.0;
 
 /// Executions of a load that were timed between fences, and the class of its recorded addresses.
@@ -22,7 +22,7 @@ pub struct Probed {
     pub executions: u64,
     /// Why none was, in the words of the document that the count was read from.
     pub untimed: Option<String>,
-    /// What served them, the fastest first.
+    /// Levels that served them, the fastest first.
     pub levels: Vec<Served>,
     /// Cycles of a hit of the first level.
     pub hit: f64,
@@ -90,7 +90,7 @@ impl Probed {
         self.slowest().is_none().then(|| self.near())
     }
 
-    /// Misses of one execution of its loop, which has so many trips.
+    /// Misses of one execution of its loop, which has `trips` trips.
     pub(super) fn misses_of_an_execution(&self, trips: TripCount) -> Option<f64> {
         Some(self.slowest()?.share * trips.least()?)
     }
@@ -100,7 +100,7 @@ impl Probed {
         Hits(near.map(|one| (one.share, one.level)).collect())
     }
 
-    /// The same as samples.
+    /// The probe results as samples.
     pub(super) fn sampled(&self) -> Sampled {
         let number = |share: f64| (share * self.executions as f64).round() as u64;
         let latencies = self.levels.iter().map(|one| (one.cycles as u64, number(one.share)));

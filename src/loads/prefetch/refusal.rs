@@ -29,11 +29,11 @@ pub enum Refusal {
     Untimed(Option<String>),
     /// No sample has its latency.
     NoLatency,
-    /// So many samples are too few to know it.
+    /// Too few samples, this many, have its latency.
     FewSamples(u64),
     /// No sample of the run is in its loop.
     NotTaken,
-    /// Too few samples are in its loop to know whether it takes longer than without misses, which takes so many cycles.
+    /// Too few samples are in its loop to know whether it takes longer than without misses: cycles of that.
     VagueGain(Taken, f64),
     /// No loop contains it.
     NoLoop,
@@ -51,7 +51,7 @@ pub enum Refusal {
     Loaded,
     /// Its address needs all iterations before, and loops within the loop.
     CopyOfLoops,
-    /// Its address needs all iterations before, by so many instructions.
+    /// Its address needs all iterations before, by this many instructions.
     LongCopy {
         /// The instructions.
         length: usize,
@@ -66,14 +66,14 @@ pub enum Refusal {
     Hits(Hits),
     /// Memory sets the pace: an iteration takes about as many cycles as its misses, however many are in flight.
     Memory {
-        /// What an iteration takes.
+        /// Cycles of an iteration.
         taken: Taken,
         /// The cycles that its misses take at least.
         least: f64,
         /// Their number.
         misses: f64,
     },
-    /// Its misses are hidden: without any an iteration takes so many cycles.
+    /// Its misses are hidden: cycles of an iteration without any.
     Hidden(Taken, f64),
     /// Its address in the loop around, which is not known ahead.
     NotAhead,

@@ -1,9 +1,9 @@
-//! What an iteration takes as the program runs.
+//! Cycles of an iteration as the program runs.
 
 /// Standard errors to each end of a 95 % interval.
 const ERRORS: f64 = 1.96;
 
-/// What the program took for an iteration, without probes.
+/// Cycles of an iteration in the program, without probes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Taken {
     /// Cycles.

@@ -210,7 +210,7 @@ fn fenced_latencies_and_counts_take_the_place_of_recordings() {
     assert_eq!((advice.refused, advice.distance), (None, Ok(79)));
     assert_eq!((advice.trips, advice.site), (TripCount::About(5000.0), Ok(Site::Inner)));
     assert!(advice.mc_source.unwrap().starts_with("fenced latency by probes: DRAM serves 60 %"));
-    // Of memory there is less than 5 %: (150 − 5) ÷ 5.
+    // Memory serves less than 5 %: (150 − 5) ÷ 5.
     request.probed = probed(0.04, Kind::Irregular);
     assert_eq!(advise(&request).distance, Ok(29));
     request.measured = None;

@@ -5,7 +5,7 @@ const ENOUGH: u64 = 10;
 /// Whole executions from which equal trips are taken to be always equal.
 const EQUAL: u64 = 20;
 
-/// What is recorded of the trips of a loop.
+/// Recorded trips of a loop.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Trips {
     /// Trips of executions seen from beginning to end, and how many had them.
@@ -25,9 +25,9 @@ pub struct Trips {
 /// How often an execution enters the head of a loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TripCount {
-    /// Always so often, as far as was seen.
+    /// Always this number, as far as was seen.
     Exactly(u64),
-    /// So often on average: entries of the head ÷ ends, both as recorded.
+    /// This number on average: entries of the head ÷ ends, both as recorded.
     About(f64),
     /// Executions are longer than what is recorded of one: at least so often on average. With at most k ends
     /// seen, the expected number is below k + 2 √k + 3 with 95 % confidence (for k = 0: Hanley and

@@ -1,5 +1,5 @@
-//! What makes a load or a branch critical: the thresholds of Litz et al., "CRISP: Critical Slice
-//! Prefetching" (ASPLOS 2022).
+//! Criteria for a critical load or branch: the thresholds of Litz et al., "CRISP: Critical Slice Prefetching" (ASPLOS
+//! 2022).
 
 /// A critical load is more than this share of all executed loads.
 pub const LEAST_EXECUTED: f64 = 0.05;
@@ -15,13 +15,13 @@ pub const HARD_BRANCH: f64 = 0.15;
 pub enum Regularity {
     /// Constant, or a constant distance from one to the next.
     Regular,
-    /// Neither.
+    /// Neither constant nor at a constant distance.
     Irregular,
     /// Not known.
     Unknown,
 }
 
-/// What is known of a load.
+/// Known properties of a load.
 #[derive(Debug, Clone, Copy)]
 pub struct Judgement {
     /// Its share of all executed loads, or of the sampled ones.
@@ -39,7 +39,7 @@ pub struct Judgement {
 pub enum Critical {
     /// As far as is known.
     Yes,
-    /// It is if its addresses are irregular, which is not known.
+    /// Only if its addresses are irregular, which is not known.
     Perhaps,
     /// No.
     No,

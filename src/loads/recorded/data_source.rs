@@ -1,9 +1,9 @@
 //! `union perf_mem_data_src` of linux/perf_event.h: where the data of a sampled access came from.
 //!
-//! The level is in two places: `mem_lvl`, a mask, and `mem_lvl_num` with `mem_remote`, which newer kernels
-//! write (some write nothing else) and which tells more kinds.
+//! The level is in two places: `mem_lvl`, a mask, and `mem_lvl_num` with `mem_remote`, which newer kernels write (some
+//! write nothing else) and which distinguishes more kinds.
 
-/// What a sampled instruction does to memory.
+/// Memory operation of a sampled instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
     /// It reads; atomic instructions that also write are marked as locked.
@@ -14,7 +14,7 @@ pub enum Operation {
     Prefetch,
 }
 
-/// What served an access.
+/// The level that served an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Level {
     /// The first cache.
@@ -68,7 +68,7 @@ impl Level {
     }
 }
 
-/// What other caches answered.
+/// Answer of the other caches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Snoop {
     /// They were not asked, it is not known, or none had the line.
@@ -91,14 +91,14 @@ pub enum Translation {
     Walk,
 }
 
-/// What the hardware says of a sampled access.
+/// Source of a sampled access, as the hardware reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataSource {
     /// The operation; `None` for an instruction that accesses no memory (IBS samples all).
     pub operation: Option<Operation>,
-    /// What served it, if it says.
+    /// The level that served it, if reported.
     pub level: Option<Level>,
-    /// What other caches answered.
+    /// Answer of the other caches.
     pub snoop: Snoop,
     /// Translation of the address, if it says.
     pub translation: Option<Translation>,

@@ -77,7 +77,7 @@ impl IbsOp {
     }
 }
 
-/// What served a miss of the second cache.
+/// The level that served a miss of the second cache.
 fn source(word: u64, long: bool) -> Option<Level> {
     let remote = word >> 4 & 1 != 0;
     let number = if long { (word >> 3 & 0x18) | (word & 7) } else { word & 7 };
@@ -114,7 +114,7 @@ mod tests {
         let far = IbsOp::of(&raw(LONG_SOURCES, 3 | 1 << 4, memory)).unwrap();
         assert_eq!((far.source.level, far.open), (Some(Level::RemoteRam), Some(6)));
         assert_eq!(far.source.translation, Some(Translation::Walk));
-        // The same number is another source without the longer field.
+        // This number means another source without the longer field.
         assert_eq!(IbsOp::of(&raw(0, 2, memory)).unwrap().source.level, Some(Level::L3));
         let near = IbsOp::of(&raw(LONG_SOURCES, 2, memory)).unwrap();
         assert_eq!(near.source.level, Some(Level::RemoteCache));

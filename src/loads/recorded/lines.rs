@@ -1,8 +1,8 @@
 //! Cache lines that several threads access, one of which writes (as `perf c2c`).
 //!
-//! Lines are found in two passes over the samples: most lines belong to one thread, and of those only a few
-//! words are kept. If two threads access the same bytes, one of them writing, the data itself is shared;
-//! otherwise they only happen to lie in one line (false sharing).
+//! Lines are found in two passes over the samples: most lines belong to one thread, and of those only a few words are
+//! stored. If two threads access the same bytes, one of them writing, the data itself is shared; otherwise they only
+//! happen to lie in one line (false sharing).
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -34,7 +34,7 @@ impl Line {
     }
 }
 
-/// Who accesses.
+/// Thread or CPU that accesses a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Actor {
     /// A thread.
@@ -48,7 +48,7 @@ pub enum Actor {
 pub struct LineAccess {
     /// Its line.
     pub line: Line,
-    /// Who accesses it.
+    /// The thread or CPU.
     pub actor: Actor,
     /// The CPU, if known.
     pub cpu: Option<u32>,
@@ -68,7 +68,7 @@ pub struct LineAccess {
     pub latency: Option<u32>,
 }
 
-/// What the first pass keeps of a line.
+/// State of a line after the first pass.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     first: Actor,
@@ -96,7 +96,7 @@ pub struct Accesses {
     pub writes: u64,
     /// Samples of lines that another core had, modified.
     pub modified: u64,
-    /// Of those, in a cache of another node.
+    /// Samples in `modified` whose line was in a cache of another node.
     pub remote: u64,
     /// Samples with a latency, and its sum.
     pub latencies: (u64, u64),

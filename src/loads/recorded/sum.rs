@@ -30,7 +30,7 @@ pub struct Sum {
     pub weight: f64,
     /// Σ latency × period of those that missed the last cache.
     pub miss_weight: f64,
-    /// Of the misses of the last cache: those that know how many others were under way, and the sum of that.
+    /// Misses of the last cache with a known number of others under way, and the sum of that number.
     pub open: (u64, u64),
     /// Latencies.
     pub latencies: Histogram,
