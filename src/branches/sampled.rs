@@ -28,7 +28,7 @@ pub struct Burst {
     pub branches: Vec<Branch>,
 }
 
-/// What the model says of a branch.
+/// Model results for a branch.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Estimate {
     /// Executions that were seen.
@@ -85,8 +85,8 @@ pub fn estimate(longest: usize, rules: &Rules, bursts: &[Burst]) -> BTreeMap<u64
     all
 }
 
-/// What one model says of all branches. Of a whole run everything is counted; of others not what the model learns from, but
-/// for branches of which nothing else was seen.
+/// Results of one model for all branches. In a whole run everything is counted; otherwise executions from which the
+/// model still learns count only for branches that have no others.
 fn of_model(predictor: &mut Predictor, rules: &Rules, bursts: &[Burst]) -> BTreeMap<u64, Estimate> {
     let all: usize = bursts.iter().map(|burst| burst.branches.len()).sum();
     let is_whole = bursts.iter().all(|burst| burst.is_first && burst.is_last);
@@ -175,12 +175,12 @@ mod tests {
     use crate::predictor::LONGEST_HISTORY;
     use tma::self_test::{MODELLED, Rate, Rule};
 
-    /// Of a processor that remembers as much as the usual model.
+    /// Rules of a processor that remembers as much as the usual model.
     fn rules(biased: Option<Biased>) -> Rules {
         Rules { biased, room: Room { least: 11, typical: 11, most: 11 }, ..Rules::default() }
     }
 
-    /// Functions that are called in turn are predicted by a history with their addresses, and by no other: where it is not
+    /// Alternately called functions are predicted by a history with their addresses, and by no other: where it is not
     /// known which the processor has, both are possible.
     #[test]
     fn calls_in_turn_are_mispredicted_by_a_history_without_them() {
@@ -230,7 +230,7 @@ mod tests {
             let found = estimate(LONGEST_HISTORY, &rules(biased), &bursts)[&0x40];
             let (from, to) = found.interval;
             assert!(from <= high && to >= low && to - from < 0.03, "{percent} %: {found:?}");
-            // Of one of which that is not known, a biased one may be mispredicted more often.
+            // For a processor whose rates are not known, a biased one may be mispredicted more often.
             let unknown = estimate(LONGEST_HISTORY, &rules(None), &bursts)[&0x40];
             assert!(unknown.interval.0 <= from + 0.01 && unknown.interval.1 >= to - 0.01);
             assert_eq!(unknown.interval.1 > 1.5 * to, percent == 10, "{unknown:?}");

@@ -10,13 +10,13 @@ use std::collections::{BTreeSet, HashMap};
 const MOST_PASSED: usize = 10_000;
 /// Calls that are followed at the same time.
 const MOST_FRAMES: usize = 256;
-/// Executions of a loop whose order is kept.
+/// Executions of a loop whose order is stored.
 const MOST_ORDERED: usize = 1 << 16;
 
 /// Bits of an address that are the same in the file and in the process.
 const IN_PAGE: u64 = 0xfff;
 
-/// What comes after a block.
+/// Successor of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// This block (its index), also after a call returns.
@@ -51,12 +51,12 @@ pub struct Shape {
     pub loops: Vec<Body>,
 }
 
-/// What was seen of a loop.
+/// Trips seen of a loop.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trips {
     /// Trips of whole executions.
     pub whole: Distribution,
-    /// The same in order of their ends, of the first of them.
+    /// Trips in order of their ends, of the first ones only.
     pub order: Vec<u64>,
     /// Executions of which the beginning or the end was not seen.
     pub truncated: u64,
@@ -78,7 +78,7 @@ pub struct Outcome {
     pub function: usize,
     /// Address of the branch.
     pub at: u64,
-    /// Of a conditional one: 1 if taken; of an indirect jump: its target, in the file or in the process.
+    /// For a conditional branch: 1 if taken; for an indirect jump: its target, in the file or in the process.
     pub value: u64,
 }
 
@@ -91,7 +91,7 @@ pub struct Stream {
     pub outcomes: Vec<Outcome>,
 }
 
-/// Adds what a stream tells to the trips of each loop of each function.
+/// Adds the trips in a stream for each loop of each function.
 pub fn add(shapes: &[Shape], stream: &Stream, trips: &mut [Vec<Trips>]) {
     let begun = match stream.is_first {
         true => (0..shapes.len()).collect(),
@@ -148,7 +148,7 @@ impl Walk<'_> {
         let is_expected = |f: &Frame| (f.function, f.block) == (outcome.function, block);
         let mut frame = match self.frames.iter().rposition(is_expected) {
             Some(found) => {
-                // What was called has come back.
+                // The called functions have returned.
                 for called in self.frames.split_off(found + 1) {
                     self.drop_frame(called);
                 }
@@ -259,7 +259,7 @@ impl Walk<'_> {
         }
     }
 
-    /// It is not known how it goes on.
+    /// Drops a frame whose further execution is unknown.
     fn drop_frame(&mut self, frame: Frame) {
         self.begun.remove(&frame.function);
         for running in frame.loops {

@@ -13,7 +13,7 @@ const PERIOD: u32 = 1 << 18;
 pub(super) struct Entry<T> {
     tag: u16,
     useful: u8,
-    /// What it predicts.
+    /// The prediction.
     pub value: T,
 }
 

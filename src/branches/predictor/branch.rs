@@ -3,11 +3,11 @@
 pub struct Branch {
     /// Where it is.
     pub address: u64,
-    /// What it is and what it did.
+    /// Its kind, and what it did.
     pub kind: Kind,
 }
 
-/// What a branch is and what it did. Direct jumps need no prediction that can fail for long.
+/// Kind of a branch, and what it did. Direct jumps need no prediction that can fail for long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A conditional jump.

@@ -24,9 +24,9 @@ pub(super) struct Direction {
 /// The predicted outcome, and which table gave it.
 struct Prediction {
     provider: Option<Place>,
-    /// What the entry with the longest history says, or the bimodal counter.
+    /// Prediction of the entry with the longest history, or of the bimodal counter.
     longest: bool,
-    /// What would be said without it.
+    /// Prediction without it.
     alternative: bool,
     /// The prediction.
     taken: bool,
@@ -88,7 +88,7 @@ impl Direction {
             let better = predicted.alternative == taken;
             towards(&mut self.trust_alternative, better, -MOST_TRUST - 1, MOST_TRUST);
         }
-        // An entry that may yet be replaced does not keep its alternative from learning.
+        // An entry that may yet be replaced does not prevent its alternative from learning.
         if self.banks.at(provider).is_new() {
             match next {
                 Some(place) => towards(&mut self.banks.at_mut(place).value, taken, LEAST, MOST),

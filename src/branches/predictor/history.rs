@@ -31,7 +31,7 @@ pub(super) struct Folded {
 }
 
 impl History {
-    /// All branches not taken. `longest`: how many are kept, at least those of two banks.
+    /// All branches not taken. `longest`: number of outcomes stored, at least those of two banks.
     pub fn new(longest: usize) -> Self {
         let lengths = sizes::lengths(longest);
         let folded = lengths.map(Folds::new);

@@ -155,7 +155,8 @@ impl Predictor {
             return self.indirect(address, target);
         }
         let predicted = self.returns[self.top];
-        // On Zen 5, of calls from p places in turn 1 − 1/p of the returns below the stack are mispredicted, whatever p is.
+        // On Zen 5, 1 − 1/p of the returns below the stack are mispredicted for calls alternating among p places,
+        // whatever p is.
         let stays = self.below == Below::Oldest && self.held == 1;
         if !stays {
             self.top = (self.top + RETURNS - 1) % RETURNS;
@@ -164,7 +165,7 @@ impl Predictor {
         predicted == target
     }
 
-    /// What comes next is of another time: which calls have not returned is not known.
+    /// Forgets open calls: the branches that follow are from another time.
     pub fn forget_calls(&mut self) {
         (self.depth, self.held) = (0, 0);
     }

@@ -1,6 +1,6 @@
 use super::branch::Kind;
 
-/// What one branch did.
+/// Executions and mispredictions of one branch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// How often it ran.

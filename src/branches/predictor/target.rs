@@ -1,11 +1,11 @@
-//! Indirect jumps and calls: ITTAGE, which keeps the most frequent of several targets; or the last one.
+//! Indirect jumps and calls: ITTAGE, which predicts the most frequent of several targets; or the last one.
 
 use super::banks::{Banks, Place};
 use super::history::{History, mix};
 use super::sizes::INDEX_BITS;
 use tma::self_test::Rule;
 
-/// Targets that are kept without history.
+/// Targets stored without history.
 const LAST: usize = 1 << 12;
 /// Most of an entry's confidence: two bits.
 const MOST: u8 = 3;

@@ -1,5 +1,5 @@
-//! What every predictor with a long history does, and what none can: expected shares follow from how the
-//! streams are made.
+//! Behaviour of every predictor with a long history, and limits of all: expected shares follow from how the streams are
+//! made.
 
 use super::*;
 use tma::self_test::{FIRST_MODELLED, MODELLED, MODELLED_REPEATING, Rule};
@@ -115,8 +115,8 @@ fn targets_in_turn_are_predicted_and_random_ones_are_not() {
     assert!((0.09..0.16).contains(&mostly), "{mostly}");
 }
 
-/// Two targets at random: ideally the most frequent one is wrong with the rarer one's share p, the last one with 2p (1 − p).
-/// The self-test tells the rules apart by these shares.
+/// Two targets at random: ideally the most frequent one is wrong with the rarer one's share p, the last one with 2p (1
+/// − p). The self-test distinguishes the rules by these shares.
 #[test]
 fn random_targets_are_mispredicted_by_the_rule() {
     let mut off = Vec::new();
@@ -136,7 +136,7 @@ fn random_targets_are_mispredicted_by_the_rule() {
     assert!(off.is_empty(), "{off:?}");
 }
 
-/// By hand: 40 nested calls, of which the stack keeps the last 32.
+/// By hand: 40 nested calls; the stack has the last 32.
 #[test]
 fn returns_are_predicted_as_deep_as_the_stack() {
     let mut predictor = Predictor::default();
@@ -153,7 +153,7 @@ fn returns_are_predicted_as_deep_as_the_stack() {
     assert_eq!((mispredicted(32), mispredicted(40)), (0, 8));
 }
 
-/// Measured on Zen 5: of 144 calls from p places in turn, 1 − 1/p of the returns of all but the innermost 32 are
+/// Measured on Zen 5: for 144 calls alternating among p places, 1 − 1/p of the returns of all but the innermost 32 are
 /// mispredicted.
 #[test]
 fn below_the_stack_one_address_is_predicted() {
@@ -220,7 +220,8 @@ fn a_tally_counts_by_address() {
     assert_eq!((all[&0x50].executions, all[&0x50].taken, all[&0x50].mispredicted), (1, 1, 1));
 }
 
-/// What [`MODELLED`] says of the model, which measured shares are compared with: the streams of the self-test's branches.
+/// [`MODELLED`], which measured shares are compared with, is as the model predicts the streams of the self-test's
+/// branches.
 #[test]
 fn the_model_s_shares_of_biased_random_branches_are_those_stated() {
     for (one_in, alone, among) in MODELLED {
@@ -241,7 +242,8 @@ fn the_model_s_shares_of_biased_random_branches_are_those_stated() {
     }
 }
 
-/// What [`MODELLED_REPEATING`] says, which measured rates of the self-test's sequences are compared with.
+/// [`MODELLED_REPEATING`], which measured rates of the self-test's sequences are compared with, is as the model
+/// predicts.
 #[test]
 fn the_model_s_shares_of_repeating_sequences_are_those_stated() {
     /// Repeats to learn in, and after them.

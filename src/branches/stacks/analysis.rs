@@ -3,8 +3,8 @@
 use super::code::Code;
 use super::distribution::Distribution;
 use super::edges::{Edge, Edges};
-use super::kept::Kept;
 use super::loops::Loops;
+use super::saved::Saved;
 use super::sums::{Growing, Sums};
 use super::walk::{LoopShape, LoopSum};
 use super::window::{Range, Window, numbered};
@@ -28,7 +28,7 @@ pub struct Analysis {
     pub loops: Vec<(LoopShape, LoopSum)>,
     /// Blocks of known functions, by module and address.
     pub blocks: Vec<BlockSum>,
-    /// What the addresses are.
+    /// Modules of the addresses.
     pub places: Places,
 }
 
@@ -49,7 +49,7 @@ pub struct BlockSum {
     pub cycles: Distribution,
 }
 
-/// What the addresses of a recording are.
+/// Code at the addresses of a recording.
 #[derive(Debug)]
 pub struct Places(Code);
 
@@ -69,7 +69,7 @@ impl Places {
         self.0.of.function(place)
     }
 
-    /// What a branch does; `None` where its code is not known.
+    /// Kind of a branch; `None` where its code is not known.
     pub fn branch(&mut self, place: ModuleAddress) -> Option<FlowControl> {
         self.0.branch(place).map(|(kind, _)| kind)
     }
@@ -89,11 +89,11 @@ pub fn analyse(
     let spaces = || AddressSpaces::of(&stream.about, search.clone());
     let is_wanted = |event: usize| wanted.is_none_or(|wanted| wanted == event);
     let mut sums = Growing::new(stream.about.events.len());
-    let (mut first, mut edges, mut kept) = (spaces(), Edges::default(), Kept::default());
+    let (mut first, mut edges, mut saved) = (spaces(), Edges::default(), Saved::default());
     let notes = numbered(stream, &mut first, &mut edges, &mut |event, window| {
         if is_wanted(event) {
             sums.add(event, window);
-            kept.add(event, window);
+            saved.add(event, window);
         }
     })?;
     let code = |sums: &Sums| {
@@ -118,7 +118,7 @@ pub fn analyse(
             loops.add(window, code);
         }
     };
-    if kept.each(&edges, &mut again).is_none() {
+    if saved.each(&edges, &mut again).is_none() {
         numbered(stream, &mut spaces(), &mut edges, &mut again)?;
     }
     let finish = |(sums, loops, mut code): (Sums, Loops, Code)| {
@@ -129,7 +129,7 @@ pub fn analyse(
     Ok((found.into_iter().map(|one| one.map(finish)).collect(), notes))
 }
 
-/// The same of counts of a program's code: without times, trips and iterations.
+/// Analysis of counts of a program's code: without times, trips and iterations.
 pub fn of_counts(counts: &Counts, program: &Program, search: &SearchPaths) -> Analysis {
     let module = Module {
         path: program.path().to_owned(),

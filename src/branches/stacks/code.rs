@@ -28,7 +28,7 @@ impl Code {
         Self { of, branches: FxHashMap::default() }
     }
 
-    /// What a branch does, and the address after it; `None` where its code is not known.
+    /// Kind of a branch, and the address after it; `None` where its code is not known.
     pub fn branch(&mut self, place: ModuleAddress) -> Option<(FlowControl, u64)> {
         *self.branches.entry(place).or_insert_with(|| {
             let instruction = self.of.instruction(place)?;

@@ -29,7 +29,7 @@ pub struct Before {
 pub struct MissedLine {
     /// Samples.
     pub samples: u64,
-    /// Those with a block at the distance.
+    /// Samples with a block at the distance.
     pub reached: u64,
     /// The blocks.
     pub before: HashMap<ModuleAddress, Before>,
@@ -69,7 +69,7 @@ impl CodeMisses {
                 before.misses += 1;
                 before.cycles += distance;
             }
-            // What came before a missing time is at an unknown distance.
+            // Anything before a missing time is at an unknown distance.
             let Some(cycles) = step.cycles else { break };
             self.has_cycles = true;
             distance += u64::from(cycles);

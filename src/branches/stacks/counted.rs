@@ -1,8 +1,8 @@
-//! What an event counts, by its name.
+//! Kinds of event, by their names.
 
 use profile::text::UNNAMED;
 
-/// What an event counts, for samples of branch stacks.
+/// Kind of a sampled event, for samples of branch stacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counts {
     /// Taken branches: what a branch stack has.
@@ -13,7 +13,7 @@ pub enum Counts {
     Cycles,
     /// Time, or cycles of another clock or of some kind.
     Time,
-    /// It is not recorded what was sampled.
+    /// The sampled event is not recorded.
     NotRecorded,
     /// Something else.
     Other,
@@ -25,7 +25,7 @@ const BEGINNINGS: [(&str, Counts); 9] = [
     ("br_inst_retired.all_taken", Counts::TakenBranches),
     ("br_inst_retired.all_branches", Counts::Branches),
     ("cpu_clk_unhalted.thread", Counts::Cycles),
-    // The same on E-cores; `core_p` counts it in a general counter.
+    // Cycles of E-cores; `core_p` counts them in a general counter.
     ("cpu_clk_unhalted.core", Counts::Cycles),
     ("cpu_clk_unhalted.", Counts::Time),
     ("cycle_activity.", Counts::Time),
@@ -55,7 +55,7 @@ const NAMES: [(&str, Counts); 16] = [
 ];
 
 impl Counts {
-    /// What the event of this name counts; modifiers (`:upp`) and PMU (`cpu_core/…/`) are left out.
+    /// Kind of the event of this name; modifiers (`:upp`) and PMU (`cpu_core/…/`) are left out.
     pub fn of(event: &str) -> Self {
         if event == UNNAMED {
             return Self::NotRecorded;

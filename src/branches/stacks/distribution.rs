@@ -11,7 +11,7 @@ const LOW: usize = 64;
 /// How often each value occurred.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Distribution {
-    /// Of the values below [`LOW`]; empty if there are none.
+    /// Counts of the values below [`LOW`]; empty if there are none.
     low: Vec<u64>,
     high: BTreeMap<u64, u64>,
 }
@@ -90,8 +90,8 @@ impl Distribution {
         })
     }
 
-    /// The values around which others gather: no neighbour is more frequent, and the value and the next
-    /// one together have at least 2 % of all.
+    /// The values around which others gather: no adjacent value is more frequent, and the value and the next one
+    /// together have at least 2 % of all.
     pub fn modes(&self) -> Vec<u64> {
         let all = self.number() as f64;
         let of = |value: u64| self.count(value);

@@ -24,7 +24,7 @@ pub struct Edges {
     now: u64,
 }
 
-/// An edge as it was resolved after so many changes of the mappings.
+/// An edge as it was resolved, and the number of mapping changes until then.
 #[derive(Debug, Clone, Copy)]
 struct Recent {
     at: u64,

@@ -55,7 +55,7 @@ impl Loops {
         let closed = window.steps.iter().filter_map(|step| self.by_edge.get(&step.edge));
         let open = self.open.iter().map(|(number, _)| *number);
         let mut seen: Vec<usize> = Vec::new();
-        // The same ones follow each other.
+        // Equal ones are adjacent.
         for number in closed.map(|number| *number as usize).chain(open) {
             if seen.last() != Some(&number) {
                 seen.push(number);

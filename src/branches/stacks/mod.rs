@@ -5,7 +5,7 @@
 //! | `window` | a sample's branches, without what the hardware got wrong |
 //! | `counted` | what a sampled event counts |
 //! | `edges` | branches with their targets, numbered |
-//! | `kept` | windows in memory |
+//! | `saved` | windows in memory |
 //! | `sums` | edges, ranges, sampled instructions |
 //! | `walk` | a loop, and the way through it: iterations, trips |
 //! | `loops` | windows → all loops |
@@ -25,8 +25,8 @@ mod code_misses;
 mod counted;
 mod distribution;
 mod edges;
-mod kept;
 mod loops;
+mod saved;
 mod shape;
 mod sums;
 mod walk;

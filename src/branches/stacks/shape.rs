@@ -39,7 +39,7 @@ impl Code {
     }
 }
 
-/// What an edge backwards in a function closes.
+/// A cycle that an edge backwards in a function closes.
 enum Cycle<'a> {
     Natural(&'a Loop),
     SeveralEntries,

@@ -7,7 +7,7 @@ use profile::address_space::ModuleAddress;
 use profile::text::Counts;
 use rustc_hash::FxHashMap;
 
-/// What was recorded of an edge.
+/// Sums over an edge.
 #[derive(Debug, Clone, Default)]
 pub struct EdgeSum {
     /// How often it was taken.
@@ -22,12 +22,12 @@ pub struct EdgeSum {
     pub cycles: Distribution,
 }
 
-/// What was recorded of a range.
+/// Sums over a range.
 #[derive(Debug, Clone, Default)]
 pub struct RangeSum {
     /// How often it was executed.
     pub count: u64,
-    /// How often it was executed in the whole run, estimated from the periods; 0 if they do not tell.
+    /// Executions in the whole run, estimated from the periods; 0 if that is not possible.
     pub executions: f64,
     /// Cycles of it, with the branch that ends it.
     pub cycles: Distribution,
@@ -42,7 +42,7 @@ pub struct Sums {
     pub is_traced: bool,
     /// Entries, skipped ones included.
     pub entries: u64,
-    /// What was skipped.
+    /// Skipped entries.
     pub skipped: Skipped,
     /// Taken branches.
     pub edges: FxHashMap<Edge, EdgeSum>,
@@ -53,7 +53,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Those of counts; the program is module 0.
+    /// Sums from counts; the program is module 0.
     pub fn of_counts(counts: &Counts) -> Self {
         let at = |address| ModuleAddress { module: 0, address };
         let mut sums = Self::default();
@@ -82,7 +82,7 @@ impl Sums {
         self.edges.values().any(|sum| sum.cycles.number() > 0)
     }
 
-    /// Whether any entry tells its prediction.
+    /// Whether any entry has a prediction.
     pub fn has_predictions(&self) -> bool {
         self.edges.values().any(|sum| sum.marked > 0)
     }
@@ -97,12 +97,12 @@ pub struct Growing {
     edges: Vec<EdgeSum>,
     ranges: Vec<((usize, Range), RangeSum)>,
     numbers: FxHashMap<(usize, Range), u32>,
-    /// Of each edge the last range that it ended: target of the branch before, and its number.
+    /// For each edge the last range that it ended: target of the branch before, and its number.
     last: Vec<Option<(ModuleAddress, u32)>>,
 }
 
 impl Growing {
-    /// Of so many events.
+    /// Sums for this number of events.
     pub fn new(events: usize) -> Self {
         Self { events: vec![Sums::default(); events], ..Self::default() }
     }

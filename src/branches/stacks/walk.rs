@@ -46,7 +46,7 @@ impl LoopShape {
     }
 }
 
-/// What was recorded of a loop.
+/// Sums over a loop.
 #[derive(Debug, Clone, Default)]
 pub struct LoopSum {
     /// How often its back edge was taken.
@@ -65,7 +65,7 @@ pub struct LoopSum {
     pub left: u64,
 }
 
-/// Tells calls and interrupts from other ways out of a loop.
+/// Distinguishes calls and interrupts from other ways out of a loop.
 pub trait Calls {
     /// Where a call or an interrupt returns to; `None` if it is neither, or not known.
     fn returns_to(&mut self, branch: ModuleAddress) -> Option<u64>;

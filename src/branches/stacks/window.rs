@@ -46,9 +46,9 @@ pub struct Step {
     pub from: Option<ModuleAddress>,
     /// Its target.
     pub to: Option<ModuleAddress>,
-    /// Whether it was mispredicted, if the hardware tells.
+    /// Whether it was mispredicted, if the hardware reports it.
     pub mispredicted: Option<bool>,
-    /// Cycles since the branch before it, if the hardware tells.
+    /// Cycles since the branch before it, if the hardware reports them.
     pub cycles: Option<u16>,
 }
 
@@ -76,9 +76,9 @@ pub struct Window {
     pub is_sample: bool,
     /// How many entries were recorded.
     pub entries: u64,
-    /// How many executions each of its branches stands for, if the sampled event tells.
+    /// How many executions each of its branches stands for, if the sampled event shows it.
     pub weight: Option<f64>,
-    /// What is left out of `steps`, and of their times.
+    /// Entries left out of `steps`, and of their times.
     pub skipped: Skipped,
 }
 

@@ -37,7 +37,7 @@ fn a_loop_with_its_test_at_the_head_has_trips_and_iterations() {
     assert_eq!((sum.entered, sum.left), (1, 1));
 }
 
-/// The same, but another branch back to the head, 6 → 4, comes between two of this one.
+/// As above, but another branch back to the head, 6 → 4, comes between two of this one.
 #[test]
 fn a_time_over_several_iterations_is_none_of_one() {
     let shape = shape();

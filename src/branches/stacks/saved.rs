@@ -3,19 +3,19 @@
 use super::edges::Edges;
 use super::window::{Step, Window};
 
-/// Branches that are kept: 48 MiB.
+/// Most branches saved: 48 MiB.
 const MOST: usize = 1 << 22;
 
 /// The windows of a recording, without places and weights.
 #[derive(Debug, Default)]
-pub struct Kept {
-    windows: Vec<KeptWindow>,
-    steps: Vec<KeptStep>,
+pub struct Saved {
+    windows: Vec<SavedWindow>,
+    steps: Vec<SavedStep>,
     is_full: bool,
 }
 
 #[derive(Debug)]
-struct KeptWindow {
+struct SavedWindow {
     event: u32,
     /// The window before ends with the branch before this one's.
     continues: bool,
@@ -25,14 +25,14 @@ struct KeptWindow {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct KeptStep {
+struct SavedStep {
     edge: u32,
     cycles: Option<u16>,
     mispredicted: Option<bool>,
 }
 
-impl Kept {
-    /// Keeps a window with branches, if there is room for it.
+impl Saved {
+    /// Saves a window with branches, if there is room for it.
     pub fn add(&mut self, event: usize, window: &Window) {
         if window.entries == 0 {
             return;
@@ -41,12 +41,12 @@ impl Kept {
             *self = Self { is_full: true, ..Self::default() };
             return;
         }
-        self.steps.extend(window.steps.iter().map(|step| KeptStep {
+        self.steps.extend(window.steps.iter().map(|step| SavedStep {
             edge: step.edge,
             cycles: step.cycles,
             mispredicted: step.mispredicted,
         }));
-        self.windows.push(KeptWindow {
+        self.windows.push(SavedWindow {
             event: event as u32,
             continues: window.previous.is_some(),
             is_sample: window.is_sample,
@@ -54,14 +54,14 @@ impl Kept {
         });
     }
 
-    /// Calls `visit` with the event and what is kept of each window; `None` if there was no room for all.
+    /// Calls `visit` with the event and the saved part of each window; `None` if there was no room for all.
     pub fn each(&self, edges: &Edges, visit: &mut dyn FnMut(usize, &Window)) -> Option<()> {
         let mut window = Window::default();
         let mut start = 0;
-        for kept in (!self.is_full).then_some(&self.windows)? {
-            let end = kept.end as usize;
-            window.previous = window.steps.last().copied().filter(|_| kept.continues);
-            window.is_sample = kept.is_sample;
+        for saved in (!self.is_full).then_some(&self.windows)? {
+            let end = saved.end as usize;
+            window.previous = window.steps.last().copied().filter(|_| saved.continues);
+            window.is_sample = saved.is_sample;
             window.steps.clear();
             window.steps.extend(self.steps[start..end].iter().map(|step| {
                 let edge = edges.get(step.edge);
@@ -74,7 +74,7 @@ impl Kept {
                 }
             }));
             start = end;
-            visit(kept.event as usize, &window);
+            visit(saved.event as usize, &window);
         }
         Some(())
     }
