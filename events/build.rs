@@ -1,5 +1,5 @@
-//! Turns the tables and texts of this folder into a form that needs no parsing at start-up:
-//! compiled tables as postcard, what chooses between them and the node texts as Rust constants.
+//! Compiles the tables and texts of this folder into a form that needs no parsing at start-up: tables as postcard, the
+//! data that chooses between them and the node texts as Rust constants.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;

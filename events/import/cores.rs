@@ -1,4 +1,4 @@
-//! What is known of each core beyond what the vendors' event files say: the `[facts]` of a table.
+//! Properties of each core beyond the vendors' event files: the `[facts]` of a table.
 
 use tma::tables::facts::{
     DataTlb, Facts, FalseDependence, FalseDependences, FusedWith, NopFusion, OpCache, Renamed,
@@ -112,7 +112,7 @@ pub fn atom() -> Facts {
     Facts { false_dependences: waits(&[FalseDependence::ShiftFlags], FOG), ..Facts::default() }
 }
 
-/// What all Zen cores share.
+/// Facts of all Zen cores.
 fn zen() -> Facts {
     use ZeroIdiom as Z;
     Facts {

@@ -12,7 +12,7 @@ use tma::tables::{PmuKind, Table};
 /// The whole file.
 ///
 /// # Errors
-/// The text does not parse back to the same table (a slip in this file), or it is not valid.
+/// The text does not parse back to the same table (a mistake in this file), or it is not valid.
 pub fn text(made: &Generated) -> Result<String> {
     let t = &made.table;
     let mut out = String::new();

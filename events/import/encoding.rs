@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tma::tables::schema::EventSpec;
 use tma::tables::{ExtraRegister, PmuKind, Ring};
 
-/// What one core's events resolve against.
+/// One core's events, counters and latencies, against which formulas' events resolve.
 pub struct Core<'a> {
     pub events: &'a Events,
     /// General counters with SMT off.

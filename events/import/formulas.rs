@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use std::collections::HashMap;
 use tma::formula::{BinOp, Expr, parse, parse_up_to};
 
-/// What the names of one vendor file stand for.
+/// Names in one vendor file.
 pub struct Names {
     /// `tma_frontend_bound` → `Frontend_Bound`.
     ids: HashMap<String, String>,
@@ -14,7 +14,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Of a file's metrics: their ids, and whether each is a percentage.
+    /// Names of a file's metrics: each with its id, and whether it is a percentage.
     pub fn new<'a>(metrics: impl Iterator<Item = (&'a str, bool)>) -> Self {
         let (mut ids, mut percent) = (HashMap::new(), Vec::new());
         for (id, is_percent) in metrics {

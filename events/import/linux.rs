@@ -146,7 +146,7 @@ fn vendor_form(expr: &str) -> String {
         text += before.strip_suffix("cpu_atom").unwrap_or(before);
         let Some(event) = parts.next() else { break };
         text += event;
-        // What follows the closing @ is a ring, if it is a letter.
+        // A letter after the closing @ is a ring.
         if let Some(after) = parts.peek() {
             match after.chars().next() {
                 Some('u') => text += ":USER",

@@ -32,14 +32,14 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// What Linux and Intel's files call it, where the title does not: `skylakex`.
+    /// Name in Linux and Intel's files, where the title does not give it: `skylakex`.
     pub fn alias(&self) -> Option<&'static str> {
         self.events.strip_suffix("x_core.json")?;
         self.events.strip_suffix("_core.json")
     }
 }
 
-/// What a family of cores has in common.
+/// Properties common to a family of cores.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub width: u32,

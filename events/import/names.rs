@@ -1,4 +1,4 @@
-//! What the vendors' names and domains mean for a reader: units and estimates, in our words.
+//! Readers' words for the vendors' names and domains: units and estimates.
 
 /// Unit of an info metric; `None` is a ratio, an empty text a plain number.
 pub fn unit(id: &str, domain: &str, percent_formula: bool) -> Option<&'static str> {

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use tma::tables::schema::MatchRule;
 
-/// What every perfmon file says of itself.
+/// Header of a perfmon file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Header {

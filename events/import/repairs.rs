@@ -1,7 +1,7 @@
 //! Known errors in the vendors' files, and what we put instead. Every change to a vendor's
 //! formula, parent or threshold is in this list; the tables' notes repeat it.
 
-/// What is put right.
+/// Kind of repair.
 #[derive(Debug, Clone, Copy)]
 pub enum Fix {
     /// Replace a piece of the base formula, everywhere in it.

@@ -171,7 +171,7 @@ impl Sheet {
                 (BinOp::Eq, Expr::Num(a), Expr::Num(b)) => Expr::Num(f64::from(u8::from(a == b))),
                 (op, a, b) => Expr::Bin(*op, Box::new(a), Box::new(b)),
             },
-            // What a column knows beforehand is decided here.
+            // A condition that is constant for a column is decided here.
             Expr::If { cond, then, other } => match again(cond)? {
                 Expr::Num(n) => again(if n == 0.0 { other } else { then })?,
                 cond => Expr::If { cond: Box::new(cond), then: boxed(then)?, other: boxed(other)? },

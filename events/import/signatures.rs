@@ -1,4 +1,4 @@
-//! What each core shows of itself in CPUID: the `[signature]` of a table, from `signatures.toml`, which has the sources.
+//! CPUID signature of each core: the `[signature]` of a table, from `signatures.toml`, which has the sources.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ enum Shows {
 }
 
 impl Core {
-    /// What it says of a feature itself.
+    /// Its own entry on a feature.
     fn shows(&self, name: &str) -> Option<Shows> {
         let all =
             [(&self.has, Shows::Always), (&self.may, Shows::Sometimes), (&self.not, Shows::Never)];

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use tma::tables::schema::MatchRule;
 
-/// What the vendor's files say of one machine.
+/// One machine in the vendor's files.
 pub struct Read<'a> {
     pub machine: &'a Machine,
     pub events: Events,
@@ -21,7 +21,7 @@ pub struct Read<'a> {
     /// Metrics in the files' order, repaired.
     pub metrics: Vec<Metric>,
     pub header: Option<Header>,
-    /// What was repaired or left out, as notes for the table.
+    /// Repairs and omissions, as notes for the table.
     pub repairs: Vec<String>,
 }
 
@@ -94,7 +94,7 @@ pub fn is_tree(id: &str) -> bool {
 }
 
 impl Read<'_> {
-    /// What its events resolve against.
+    /// Core data against which its events resolve.
     pub fn core(&self) -> Core<'_> {
         Core {
             events: &self.events,

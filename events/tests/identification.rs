@@ -1,4 +1,4 @@
-//! Which table describes a processor: dumps of CPUID, as they are and behind other models.
+//! Which table describes a processor: dumps of CPUID, as they are and under other models.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
@@ -88,7 +88,7 @@ fn models(cpuid: &Cpuid) -> &'static [u32] {
     }
 }
 
-/// How a dump can be shown: as it is, with leaves hidden, behind other models, and both.
+/// Variants of a dump: as it is, with leaves hidden, under other models, and both.
 fn views(cpuid: &Cpuid) -> Vec<Cpuid> {
     let shown = models(cpuid).iter().map(|eax| as_model(cpuid, *eax));
     let all: Vec<Cpuid> = std::iter::once(cpuid.clone()).chain(shown).collect();
@@ -165,7 +165,7 @@ fn a_granite_rapids_behind_rocket_lakes_model_says_what_contradicts() {
     }
 }
 
-/// What a hypervisor hides does not contradict the model that it shows.
+/// Features hidden by a hypervisor do not contradict the model that it shows.
 #[test]
 fn a_guest_with_hidden_features_is_believed_its_model() {
     let mut cpuid = as_guest(&of("SapphireRapids"));

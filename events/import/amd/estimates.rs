@@ -1,8 +1,7 @@
 //! Zen 1 to 3: no event counts slots, so every node is an estimate and says how it errs.
 //!
-//! What there is: ops dispatched and ops retired (their difference never retired), cycles with
-//! an empty op queue (nothing to dispatch), and cycles in which a dispatch group waited for
-//! tokens of a full resource (these overlap).
+//! Available events: ops dispatched and ops retired (their difference never retired), cycles with an empty op queue
+//! (nothing to dispatch), and cycles in which a dispatch group waited for tokens of a full resource (these overlap).
 
 use super::vendor::{Generation, Vendor};
 use anyhow::{Result, ensure};
@@ -27,7 +26,7 @@ const REST: &str = "What the other level-1 estimates leave over; takes in all th
 const SPLIT: &str =
     "Bad speculation split by retired mispredicts and resyncs, as if each cost the same.";
 
-/// Zen 1: only dispatched and retired ops and some tokens; nothing tells an idle front end.
+/// Zen 1: only dispatched and retired ops and some tokens; no event shows an idle front end.
 pub fn zen1(g: &Generation, vendor: &Vendor) -> Result<Vec<NodeSpec>> {
     let rest = "frontend_or_backend_bound";
     let mut nodes = speculation(g, "uops_dispatched");

@@ -8,7 +8,7 @@ use super::vendor::{Generation, Metric, Vendor};
 use anyhow::{Result, bail};
 use tma::tables::schema::NodeSpec;
 
-/// What the JSON does not say of a node: label, threshold, sampling events.
+/// Properties of a node that the JSON lacks: label, threshold, sampling events.
 struct Ours {
     /// The metric's name without the `by_` and `from_` that Zen 5 puts in.
     id: &'static str,

@@ -26,7 +26,7 @@ pub struct Generation {
     pub tree: fn(&Generation, &Vendor) -> Result<Vec<NodeSpec>>,
 }
 
-/// What one folder of JSON holds.
+/// Contents of one folder of JSON.
 pub struct Vendor {
     /// Core events by name.
     pub events: BTreeMap<String, EventSpec>,
