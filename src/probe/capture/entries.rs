@@ -55,7 +55,7 @@ pub fn visit<T: AsRef<Walk>>(
     };
     match (how?, entries.taken) {
         (_, Some(taken)) => Ok((taken, entries.further)),
-        (how, None) => Err(never(request, how, (entries.seen, was_mapped), exit)),
+        (how, None) => Err(never(request, how, entries.seen, was_mapped, exit)),
     }
 }
 
@@ -183,12 +183,12 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
     fn capture(&mut self, traced: &mut Traced, tid: i32, from_outside: bool) -> Result<bool> {
         let first = self.seen;
         let from_outside = from_outside || (self.is_start && first == self.number);
-        let mut stopped = Stopped::new(traced, tid, self.address, (first, from_outside))?;
+        let mut stopped = Stopped::new(traced, tid, self.address, first, from_outside)?;
         stopped.counts = self.next.is_none() || !self.is_endless();
         let taken = (self.take)(&mut stopped)?;
         let walk = taken.as_ref();
         self.seen += walk.trips.saturating_sub(1);
-        let has_left = walk.end == End::Left;
+        let has_exited = walk.end == End::Left;
         let is_late = self.is_late || self.number > 0 || self.retries >= RETRIES;
         if !is_late && !from_outside && is_cut_short(walk) {
             self.retries += 1;
@@ -196,23 +196,23 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
             return Ok(false);
         }
         if self.next.is_some() {
-            return Ok(self.further(taken, (tid, from_outside, has_left)));
+            return Ok(self.further(taken, tid, from_outside, has_exited));
         }
         self.taken = Some(taken);
         if self.number > 0 {
-            return Ok(!(self.is_start && from_outside && has_left && self.goes_on()));
+            return Ok(!(self.is_start && from_outside && has_exited && self.wants_further()));
         }
         let seen = self.seen;
         self.wanted = &self.wanted[self.wanted.partition_point(|n| *n <= seen)..];
         let mut is_last = self.wanted.is_empty() || self.is_late;
         // The first iterations of a loop without an end in sight may be unlike the others.
-        if is_last && !self.is_late && from_outside && !has_left {
+        if is_last && !self.is_late && from_outside && !has_exited {
             (is_last, self.wanted) = (false, &AUTO[AUTO.len() - 1..]);
         }
         // In the middle of a loop: once more where it starts next. The first of its executions may be
         // unlike the others.
         let is_typical = from_outside && first > 1;
-        self.left = (is_last && has_left && !is_typical).then_some(tid);
+        self.left = (is_last && has_exited && !is_typical).then_some(tid);
         if self.left.is_some() {
             self.deadline = self.deadline.min(Instant::now() + NEXT_START);
         }
@@ -221,11 +221,11 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
         }
         // Without a start nothing tells where the next one is; of a loop without an end in sight other
         // iterations are as good.
-        Ok(self.is_late || (has_left && !from_outside) || !self.goes_on())
+        Ok(self.is_late || (has_exited && !from_outside) || !self.wants_further())
     }
 
     /// Whether further executions are captured.
-    fn goes_on(&mut self) -> bool {
+    fn wants_further(&mut self) -> bool {
         if self.executions < 2 {
             return false;
         }
@@ -241,17 +241,17 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
 
     /// A capture after the one that counts: kept if it is of a whole execution, else the next start of the
     /// loop is waited for. Whether it is the last.
-    fn further(&mut self, taken: T, (tid, from_outside, has_left): (i32, bool, bool)) -> bool {
+    fn further(&mut self, taken: T, tid: i32, from_outside: bool, has_exited: bool) -> bool {
         self.left = None;
         let is_endless = self.is_endless();
         if from_outside || is_endless {
             self.further.push(taken);
             self.next = Some(spread(self.seen));
-        } else if has_left {
+        } else if has_exited {
             self.left = Some(tid);
         }
-        let goes_on = has_left || is_endless;
-        self.is_late || !goes_on || self.further.len() + 1 >= self.executions
+        let has_next = has_exited || is_endless;
+        self.is_late || !has_next || self.further.len() + 1 >= self.executions
     }
 }
 
@@ -268,12 +268,7 @@ fn spread(seen: u64) -> u64 {
 }
 
 /// The error of a command that was not captured.
-fn never(
-    request: &Request,
-    how: How,
-    (seen, was_mapped): (u64, bool),
-    exit: Option<Exit>,
-) -> Error {
+fn never(request: &Request, how: How, seen: u64, was_mapped: bool, exit: Option<Exit>) -> Error {
     let image = request.image.display();
     let limit = if seen == 0 { request.limits.first_entry } else { request.limits.time };
     let time = limit.as_secs_f64();

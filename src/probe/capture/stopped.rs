@@ -29,7 +29,8 @@ impl<'a> Stopped<'a> {
         traced: &'a mut Traced,
         tid: i32,
         address: u64,
-        (entry, from_outside): (u64, bool),
+        entry: u64,
+        from_outside: bool,
     ) -> Result<Self> {
         let gone = || Error::failed("the process has ended at the block");
         let (process, running_at) = traced.place(tid).ok_or_else(gone)?;
@@ -68,7 +69,7 @@ impl<'a> Stopped<'a> {
     /// Steps through iterations in `region` (p_vaddr); the thread is elsewhere afterwards.
     pub fn walk(&mut self, region: &[Range<u64>], limits: Limits) -> (Walk, Pages) {
         let bias = self.at.1.wrapping_sub(self.at.0);
-        let walker = Walker::new(self.traced, (self.tid, &self.memory), (region, bias), limits);
+        let walker = Walker::new(self.traced, self.tid, &self.memory, region, bias, limits);
         walker.walk(self.counts)
     }
 

@@ -48,8 +48,10 @@ impl<'a> Walker<'a> {
     /// A walk of thread `tid` in `region` (p_vaddr).
     pub fn new(
         traced: &'a mut Traced,
-        (tid, memory): (i32, &'a Memory),
-        (region, bias): (&[Range<u64>], u64),
+        tid: i32,
+        memory: &'a Memory,
+        region: &[Range<u64>],
+        bias: u64,
         limits: Limits,
     ) -> Self {
         let moved = |r: &Range<u64>| r.start.wrapping_add(bias)..r.end.wrapping_add(bias);

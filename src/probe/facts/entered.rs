@@ -34,7 +34,7 @@ impl Module {
                     absolute(bytes, ranges, &mut found);
                 }
                 for range in ranges {
-                    short(self, segment, bytes, (range, &other), &mut found);
+                    short(self, segment, bytes, range, &other, &mut found);
                 }
             }
         }
@@ -167,7 +167,8 @@ fn short(
     module: &Module,
     segment: &Segment,
     bytes: &[u8],
-    (range, other): (&Range<u64>, &[Range<u64>]),
+    range: &Range<u64>,
+    other: &[Range<u64>],
     found: &mut Vec<u64>,
 ) {
     let low = range.start.saturating_sub(SHORT + 2 * LONGEST).max(segment.memory.start);

@@ -69,7 +69,7 @@ impl Function {
             true => (first, own),
             false => flow(&observed),
         };
-        let blocks = blocks((&found, &own), &fixed, range.start);
+        let blocks = blocks(&found, &own, &fixed, range.start);
         let calls = blocks.iter().filter(|b| b.exit == Exit::MayEnd).map(|b| b.end);
         let tables = found.tables.iter().flat_map(|(_, targets)| targets).copied();
         fixed.extend(calls.chain(tables).chain(own.iter().filter_map(near_target)));
@@ -136,11 +136,11 @@ fn is_complete(blocks: &[Block]) -> bool {
 }
 
 /// The blocks of a flow graph, without their live flags.
-fn blocks((found, own): (&Flow, &[Instruction]), fixed: &Addresses, start: u64) -> Vec<Block> {
+fn blocks(flow: &Flow, all: &[Instruction], fixed: &Addresses, start: u64) -> Vec<Block> {
     let block = |block: &isa::flow::BasicBlock| {
-        let from = own.partition_point(|instruction| instruction.ip() < block.start);
-        let to = own.partition_point(|instruction| instruction.ip() < block.end);
-        let instructions = own[from..to].to_vec();
+        let from = all.partition_point(|instruction| instruction.ip() < block.start);
+        let to = all.partition_point(|instruction| instruction.ip() < block.end);
+        let instructions = all[from..to].to_vec();
         let inside = |edge: &Edge| match edge {
             Edge::Block(index) => Some(*index),
             Edge::Outside(_) => None,
@@ -168,7 +168,7 @@ fn blocks((found, own): (&Flow, &[Instruction]), fixed: &Addresses, start: u64) 
             certain: 0,
         }
     };
-    found.blocks.iter().map(block).collect()
+    flow.blocks.iter().map(block).collect()
 }
 
 /// The target of a direct jump or call.

@@ -40,7 +40,8 @@ impl Bytes {
         &mut self,
         kind: Kind,
         own: Range<u64>,
-        (room, length): (&mut Room, u64),
+        room: &mut Room,
+        length: u64,
         reaches: impl Fn(u64) -> bool,
     ) -> Option<Option<u64>> {
         if self.at(own.clone()).iter().any(|(_, used)| *used != Use::Free) {

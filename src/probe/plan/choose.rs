@@ -138,7 +138,7 @@ fn plan_of(
     for number in hot.into_iter().chain(cold) {
         if placements[number].is_none() {
             let sites = of(number).map(|one| one.site(function, number, |block| is_spare[block]));
-            place(function, number, sites, (&mut code, room), &mut placements);
+            place(function, number, sites, &mut code, room, &mut placements);
         }
     }
     let mut placements: Vec<Placement> =
@@ -172,7 +172,8 @@ fn place(
     function: &Function,
     number: usize,
     candidates: impl Iterator<Item = Site>,
-    (code, room): (&mut Bytes, &mut Room),
+    code: &mut Bytes,
+    room: &mut Room,
     placements: &mut [Option<Placement>],
 ) {
     if !function.blocks[number].is_reached {
@@ -190,7 +191,7 @@ fn place(
             continue;
         }
         let reached = |at: u64| reaches(function, site, at);
-        let taken = code.take(site.kind, site.at..site.next, (room, LONGEST), reached);
+        let taken = code.take(site.kind, site.at..site.next, room, LONGEST, reached);
         room.widen(false);
         if let Some(trampoline) = taken {
             for then in &site.then {

@@ -128,7 +128,7 @@ fn planned(
             let parts = own.iter().map(|number| ask.wishes[*number].what.parts()).sum();
             let most = length(parts, span.instructions);
             room.widen(is_wide);
-            let taken = code.take(span.kind, span.at..span.next, (room, most), |_| true);
+            let taken = code.take(span.kind, span.at..span.next, room, most, |_| true);
             room.widen(false);
             let trampoline = taken?;
             let Span { at, next, until, kind, last, .. } = *span;

@@ -35,7 +35,7 @@ pub(super) fn candidates(ask: &Ask, block: usize, open: &[Vec<usize>]) -> Vec<Sp
     let first = first.unwrap_or(own.end);
     let starts = (0..own.instructions.len()).filter(|at| own.instructions[*at].ip() <= first);
     let mut all: Vec<Span> = starts
-        .flat_map(|at| [false, true].map(|pun| span(ask, (block, at), pun, open)))
+        .flat_map(|at| [false, true].map(|pun| span(ask, block, at, pun, open)))
         .flatten()
         .filter(|span| (ask.is_allowed)(span.kind))
         .collect();
@@ -44,7 +44,7 @@ pub(super) fn candidates(ask: &Ask, block: usize, open: &[Vec<usize>]) -> Vec<Sp
 }
 
 /// The probe whose jump begins at an instruction.
-fn span(ask: &Ask, (block, first): (usize, usize), pun: bool, open: &[Vec<usize>]) -> Option<Span> {
+fn span(ask: &Ask, block: usize, first: usize, pun: bool, open: &[Vec<usize>]) -> Option<Span> {
     let Ask { function, wishes, joined, .. } = *ask;
     let start = function.blocks[block].instructions[first].ip();
     let length = function.blocks[block].instructions[first].len() as u64;

@@ -229,7 +229,7 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
                 return Some(Resume::Continue(signal));
             }
             Stop::GroupStop => return Some(Resume::Listen),
-            Stop::Created(child) => self.adopt(child, (tid, process)),
+            Stop::Created(child) => self.adopt(child, tid, process),
             Stop::Exec => self.executed(tid),
             Stop::SystemCall => self.after_call(tid, process),
             Stop::Ending => self.ending(tid, process),
@@ -251,7 +251,7 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
     }
 
     /// A new thread, or a new process with a copy of its parent's memory.
-    fn adopt(&mut self, child: i32, (creator, parent): (i32, i32)) {
+    fn adopt(&mut self, child: i32, creator: i32, parent: i32) {
         let process = process_of(child);
         self.created += 1;
         self.tasks.insert(child, process);

@@ -54,18 +54,20 @@ pub fn most(length: u64) -> usize {
 /// # Errors
 /// As [`super::inject::call`].
 pub fn map_many(
-    thread: (i32, i32),
+    tid: i32,
+    leader: i32,
     memory: &Memory,
     at: u64,
     ranges: &[Range<u64>],
 ) -> Result<usize> {
-    map_within(STEP, thread, memory, at, ranges)
+    map_within(STEP, tid, leader, memory, at, ranges)
 }
 
-/// The same in so much time.
+/// Implements [`map_many`] with a time limit of `most`.
 fn map_within(
     most: Duration,
-    (tid, leader): (i32, i32),
+    tid: i32,
+    leader: i32,
     memory: &Memory,
     at: u64,
     ranges: &[Range<u64>],
@@ -92,7 +94,7 @@ fn map_within(
     let mut stops = Vec::new();
     let result = set_mask(tid, ALL_BUT_TRAP)
         .and_then(|()| ptrace::setregs(pid, registers))
-        .and_then(|()| end((tid, leader), at, most, &mut stops));
+        .and_then(|()| end(tid, leader, at, most, &mut stops));
     // All of this also after an error.
     let restored = ptrace::setregs(pid, before);
     let unblocked = set_mask(tid, blocked);
@@ -115,7 +117,8 @@ fn is_mapped(at: u64, result: u64, pair: &Range<u64>) -> bool {
 /// Lets the thread run to the breakpoint at the end of the loop, or until it is stopped in the middle since it takes
 /// longer than `most`; its registers there. `stops` are signals that cannot be blocked, to be sent again.
 fn end(
-    (tid, leader): (i32, i32),
+    tid: i32,
+    leader: i32,
     at: u64,
     most: Duration,
     stops: &mut Vec<Signal>,
@@ -222,7 +225,7 @@ mod tests {
             calls = 0;
             while done < ranges.len() {
                 let rest = &ranges[done..];
-                done += map_within(Duration::ZERO, (tid, 0), &memory, own, rest).unwrap();
+                done += map_within(Duration::ZERO, tid, 0, &memory, own, rest).unwrap();
                 calls += 1;
                 assert_eq!(ptrace::getregs(Pid::from_raw(tid)).unwrap(), before);
                 let is_ours = |start: u64| ranges.iter().any(|range| range.start == start);

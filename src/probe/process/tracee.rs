@@ -59,7 +59,7 @@ impl Tracee {
         ranges: &[Range<u64>],
     ) -> nix::Result<usize> {
         let ranges = &ranges[..ranges.len().min(most(own.end - own.start))];
-        map_many((self.tid, self.leader), memory, own.start, ranges)
+        map_many(self.tid, self.leader, memory, own.start, ranges)
     }
 
     /// Takes ranges of ours away from it, those with nothing else between them at once; how many could not be.
