@@ -15,17 +15,22 @@ const BUDGET: u16 = 64;
 /// So long that takes, on average.
 const REFILL: Duration = Duration::from_millis(5);
 
+/// A program image that is recorded.
+pub(super) struct Image {
+    /// Its number, in order of start.
+    pub number: usize,
+    /// Its first process.
+    pub process: i32,
+    /// Whether it ran before, and runs on after the last burst.
+    pub is_live: bool,
+}
+
 /// The gate of one program image.
 pub(super) struct Gate {
     shared: Arc<Shared>,
-    /// Which image, in order of start.
-    pub image: usize,
-    /// Its first process.
-    pub process: i32,
-    /// It ran before, and runs on after the last burst.
-    is_live: bool,
-    /// Wishes that may have a budget: those with smaller numbers.
-    budgets: u32,
+    pub image: Image,
+    /// The first so many requests may have a quota.
+    quotas: u32,
     refill: Instant,
     memory: Memory,
     pace: Pace,
@@ -55,26 +60,19 @@ enum State {
 }
 
 impl Gate {
-    /// Opens the gate of an image, none of whose code has run unless it `is_live`; `budgets` of its wishes may
-    /// have one, and calls are logged or not.
-    pub fn new(
-        shared: Arc<Shared>,
-        (image, process, is_live): (usize, i32, bool),
-        pace: Pace,
-        (budgets, logs): (u32, bool),
-    ) -> Self {
+    /// Opens the gate of an image, none of whose code has run unless it is live. The first `quotas`
+    /// requests may have a quota; `logs`: calls are logged.
+    pub fn new(shared: Arc<Shared>, image: Image, pace: Pace, quotas: u32, logs: bool) -> Self {
         let mut gate = Self {
             shared,
-            image,
-            process,
-            is_live,
-            budgets,
+            quotas,
             refill: Instant::now(),
-            memory: Memory::new(process),
+            memory: Memory::new(image.process),
             pace,
             state: State::Broken,
             factor: 1.0,
-            random: Random(image as u64 + 1),
+            random: Random(image.number as u64 + 1),
+            image,
             bursts: Vec::new(),
             log: None,
             has_ended: false,
@@ -88,10 +86,10 @@ impl Gate {
 
     /// Gives every block its budget again, if it is time to.
     fn fill_up(&mut self, now: Instant) {
-        if self.budgets == 0 || now < self.refill {
+        if self.quotas == 0 || now < self.refill {
             return;
         }
-        let all: Vec<u8> = (0..self.budgets).flat_map(|_| BUDGET.to_le_bytes()).collect();
+        let all: Vec<u8> = (0..self.quotas).flat_map(|_| BUDGET.to_le_bytes()).collect();
         // If it cannot be written, there are no more records.
         let _ = self.shared.write(&all, countdown(0));
         self.refill = now + REFILL.mul_f64(self.factor * 2.0 * self.random.share());
@@ -99,11 +97,11 @@ impl Gate {
 
     /// Looks where the memory of the process is now, if addresses may be recorded.
     pub fn look(&mut self) {
-        if self.budgets > 0 {
+        if self.quotas > 0 {
             self.memory.look();
         }
         if let (Some(log), false) = (&mut self.log, self.has_ended) {
-            log.look(self.process);
+            log.look(self.image.process);
         }
     }
 
@@ -125,7 +123,7 @@ impl Gate {
     /// What memory the image was given, if that was logged and something else was recorded of it.
     pub fn heap(&mut self) -> Option<Heap> {
         let log = self.log.take().filter(|_| !self.bursts.is_empty())?;
-        Some(log.finish(self.image, &self.shared))
+        Some(log.finish(self.image.number, &self.shared))
     }
 
     /// Its process is copied.
@@ -160,7 +158,7 @@ impl Gate {
     pub fn tick(&mut self, now: Instant) {
         self.fill_up(now);
         self.read_log();
-        if self.budgets > 0 {
+        if self.quotas > 0 {
             self.memory.tick(now);
         }
         match self.state {
@@ -209,9 +207,9 @@ impl Gate {
         }
         let records: Vec<Record> = bytes.as_chunks().0.iter().rev().filter_map(record).collect();
         if !records.is_empty() {
-            let is_first = self.bursts.is_empty() && !self.is_live;
-            let is_last = wanted > 0 && !self.is_live;
-            let (image, memory) = (self.image, self.memory.take());
+            let is_first = self.bursts.is_empty() && !self.image.is_live;
+            let is_last = wanted > 0 && !self.image.is_live;
+            let (image, memory) = (self.image.number, self.memory.take());
             let logged = (self.before, self.logged());
             self.bursts.push(Burst { image, is_first, is_last, records, memory, logged });
         }

@@ -30,6 +30,6 @@ pub fn record_process(
         let recorded = observing::recorded(patcher, &followed);
         Recorded { remains, notes: notes(watched, restored), ..recorded }
     };
-    let probes = |targets: &[_]| Observing::new(targets, wishes, (pace, true));
+    let probes = |targets: &[_]| Observing::new(targets, wishes, pace, true);
     watched(window, wanted, probes, &collect, progress)
 }

@@ -48,7 +48,7 @@ pub fn record(
     signals: &Signals,
 ) -> Result<Recorded> {
     let targets = targets(wanted, &[], signals);
-    let observing = Observing::new(&targets, wishes, (pace, false));
+    let observing = Observing::new(&targets, wishes, pace, false);
     let mut patcher = Patcher::new(observing, targets);
     let followed = patcher.follow(command, signals)?;
     Ok(observing::recorded(patcher, &followed))

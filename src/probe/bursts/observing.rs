@@ -1,12 +1,13 @@
 //! Wishes as probes: an observer for every block with one.
 
-use super::gate::Gate;
+use super::gate::{Gate, Image};
 use super::heap::needs;
 use super::request::{Observed, Pace, Recorded};
 use crate::emit::{MOST_TIMED, count, countdown, most};
 use crate::facts::Function;
 use crate::patch::{
-    Code, Patcher, Probes, Shared, Target, Unprobed, Written, most_of, refusal, write_observers,
+    Code, Patcher, Probed, Probes, Shared, Target, Unprobed, Written, most_of, refusal,
+    write_observers,
 };
 use crate::plan::{Observation, Room, What, Wish, observe, observe_live};
 use crate::process::Followed;
@@ -42,7 +43,8 @@ impl Observing {
     pub fn new(
         targets: &[Target],
         wishes: &dyn Fn(usize, &Function) -> Vec<Wish>,
-        (pace, is_live): (Pace, bool),
+        pace: Pace,
+        is_live: bool,
     ) -> Self {
         let (mut observed, mut of) = (Vec::new(), BTreeMap::new());
         for (number, target) in targets.iter().enumerate() {
@@ -70,11 +72,16 @@ impl Observing {
 }
 
 impl Observing {
-    /// Wishes that may have a budget: those with smaller numbers.
-    fn budgets(&self) -> u32 {
+    /// The first requests, of which each may have a record quota.
+    fn quotas(&self) -> u32 {
         let has = |o: &Observed| matches!(o.wish.what, What::Registers { .. });
         let last = self.observed.iter().rposition(has);
         last.map_or(0, |last| u32::try_from(last + 1).unwrap_or(MOST_TIMED).min(MOST_TIMED))
+    }
+
+    /// The gate of the newest image of a process.
+    fn gate(&mut self, process: i32) -> Option<&mut Gate> {
+        self.gates.iter_mut().rev().find(|gate| gate.image.process == process)
     }
 
     /// Whether calls are logged.
@@ -97,7 +104,7 @@ impl Probes for Observing {
     type Plan = Observation;
     const IS_COMMON: bool = true;
 
-    fn needs(&self, (number, target): (usize, &Target)) -> (u64, u64) {
+    fn needs(&self, number: usize, target: &Target) -> (u64, u64) {
         let trampolines = target.functions.iter().enumerate().map(|(index, member)| {
             let wishes = self.wishes((number, index)).1;
             let parts = wishes.iter().map(|wish| wish.what.parts()).sum();
@@ -108,12 +115,8 @@ impl Probes for Observing {
         (Gate::needs(&self.pace).max(log), trampolines.sum())
     }
 
-    fn plan(
-        &self,
-        (number, _, index): (usize, &Target, usize),
-        facts: &Function,
-        room: &mut Room,
-    ) -> Observation {
+    fn plan(&self, function: Probed<'_>, room: &mut Room) -> Observation {
+        let Probed { number, index, facts, .. } = function;
         let wishes = self.wishes((number, index)).1;
         match self.is_live {
             true => observe_live(facts, &wishes, room, most),
@@ -124,11 +127,11 @@ impl Probes for Observing {
     fn write(
         &self,
         code: &Code,
-        (number, _, index): (usize, &Target, usize),
-        facts: &Function,
+        function: Probed<'_>,
         plan: &mut Observation,
         written: &mut Written,
     ) {
+        let Probed { number, index, facts, .. } = function;
         let (first, wishes) = self.wishes((number, index));
         let wish = |number: usize| (wishes[number], (first + number) as u32);
         write_observers(code, facts, plan, written, &wish);
@@ -143,29 +146,29 @@ impl Probes for Observing {
         }
         if self.gates.len() < MOST_IMAGES {
             self.start(shared);
-            let has = (self.budgets(), self.logs());
-            let image = (self.images, process, self.is_live);
+            let image = Image { number: self.images, process, is_live: self.is_live };
             self.images += 1;
-            self.gates.push(Gate::new(Arc::clone(shared), image, self.pace, has));
+            let (quotas, logs) = (self.quotas(), self.logs());
+            self.gates.push(Gate::new(Arc::clone(shared), image, self.pace, quotas, logs));
         }
     }
 
     fn forked(&mut self, process: i32) {
-        let of = self.gates.iter_mut().rev().find(|gate| gate.process == process);
-        if let Some(gate) = of {
+        if let Some(gate) = self.gate(process) {
             gate.fork();
         }
     }
 
     fn ending(&mut self, process: i32) {
-        if let Some(gate) = self.gates.iter_mut().rev().find(|gate| gate.process == process) {
+        if let Some(gate) = self.gate(process) {
             gate.end();
         }
     }
 
     fn closed(
         &mut self,
-        (number, _): (usize, &Target),
+        number: usize,
+        _: &Target,
         plans: Vec<Result<Observation, Unprobed>>,
         _: &Shared,
         probes: usize,

@@ -3,7 +3,7 @@
 use super::tally::Tally;
 use crate::emit::{Patch, emit};
 use crate::facts::Function;
-use crate::patch::{Code, Copies, Member, Probes, Shared, Target, Unprobed, Written};
+use crate::patch::{Code, Copies, Member, Probed, Probes, Shared, Target, Unprobed, Written};
 use crate::plan::NoTrampoline;
 use crate::plan::{Kind, LONGEST, PAGE, Placement, Planned, Room, Site, derive, plan, plan_live};
 use std::ops::Range;
@@ -79,7 +79,7 @@ impl Probes for Counting {
     type Plan = Planned;
     const IS_COMMON: bool = false;
 
-    fn needs(&self, (_, target): (usize, &Target)) -> (u64, u64) {
+    fn needs(&self, _: usize, target: &Target) -> (u64, u64) {
         let blocks = first(target, target.functions.len()) as u64;
         let Copies { number, stride } = self.copies;
         ((number - 1) * stride + blocks * COUNTER, blocks * LONGEST)
@@ -89,26 +89,16 @@ impl Probes for Counting {
         self.copies
     }
 
-    fn plan(
-        &self,
-        (_, target, index): (usize, &Target, usize),
-        facts: &Function,
-        room: &mut Room,
-    ) -> Planned {
+    fn plan(&self, function: Probed<'_>, room: &mut Room) -> Planned {
+        let Probed { target, index, facts, .. } = function;
         match self.is_live {
             true => plan_live(facts, room),
             false => plan(facts, room, target.functions[index].samples.as_deref()),
         }
     }
 
-    fn write(
-        &self,
-        code: &Code,
-        (_, target, index): (usize, &Target, usize),
-        facts: &Function,
-        plan: &mut Planned,
-        written: &mut Written,
-    ) {
+    fn write(&self, code: &Code, function: Probed<'_>, plan: &mut Planned, written: &mut Written) {
+        let Probed { target, index, facts, .. } = function;
         let first = code.shared + first(target, index) as u64 * COUNTER;
         let counter = |block: usize| first + block as u64 * COUNTER;
         let mut any = false;
@@ -118,8 +108,7 @@ impl Probes for Counting {
             match patch(facts, site, code.bias, counter, to) {
                 Ok(patch) => {
                     written.origins.extend(origins(facts, site, &patch, to));
-                    let bytes = (patch.trampoline, patch.jump);
-                    written.add(code, (site.trampoline, site.at), bytes, &patch.prefixes);
+                    written.add(code, site.trampoline, site.at, patch);
                 }
                 Err(why) => {
                     plan.refuse(number, &why.into());
@@ -134,7 +123,8 @@ impl Probes for Counting {
 
     fn closed(
         &mut self,
-        (number, target): (usize, &Target),
+        number: usize,
+        target: &Target,
         plans: Vec<Result<Planned, Unprobed>>,
         shared: &Shared,
         probes: usize,

@@ -5,7 +5,7 @@ use super::faults::Faults;
 use super::request::{BlockCount, BranchCount, Counts, EdgeCount, FunctionCounts, LoopCount};
 use super::uncounted::Uncounted;
 use crate::facts::{Block, Function, Loop};
-use crate::patch::{Member, Patcher, Target, Unprobed, Wanted, notes};
+use crate::patch::{Patcher, Unprobed, Wanted, notes};
 use crate::plan::{Kind, Placement, Site, Solved, solve};
 use crate::process::{Followed, Watched};
 use std::time::Duration;
@@ -56,7 +56,7 @@ pub(super) fn counts(mut patcher: Patcher<Counting>, wanted: &[Wanted], run: Run
         wanted.iter().map(|_| Err(Unprobed::NotMapped.into())).collect();
     for (number, target) in patcher.targets.iter().enumerate() {
         for (index, member) in target.functions.iter().enumerate() {
-            functions[member.number] = function(&patcher, (number, target), (index, member), &run);
+            functions[member.number] = function(&patcher, number, index, &run);
         }
     }
     let probes = patcher.probes.tallies.iter().map(|tally| tally.probes).max().unwrap_or(0);
@@ -76,16 +76,18 @@ pub(super) fn counts(mut patcher: Patcher<Counting>, wanted: &[Wanted], run: Run
     }
 }
 
+/// The counts of a function, by the indices of its target and of it in the target.
 fn function(
     patcher: &Patcher<Counting>,
-    (number, target): (usize, &Target),
-    (index, member): (usize, &Member),
+    number: usize,
+    index: usize,
     run: &Run,
 ) -> Result<FunctionCounts, Uncounted> {
+    let target = &patcher.targets[number];
     if let Err(why) = &target.opened {
         return Err(Uncounted::File(target.path.clone(), why.clone()));
     }
-    let facts = member.facts.as_ref().map_err(Clone::clone)?;
+    let facts = target.functions[index].facts.as_ref().map_err(Clone::clone)?;
     if let Some(why) = patcher.refused[number].first() {
         return Err(why.clone().into());
     }
@@ -106,7 +108,7 @@ fn function(
             })
             .collect();
         let solved = solve(facts, &counted, slack.cast_signed());
-        add(&mut result, (facts, &planned.placements, &solved), run.is_window);
+        add(&mut result, facts, &planned.placements, &solved, run.is_window);
         faults.refuse(&mut result, &planned.placements);
         any = true;
     }
@@ -220,7 +222,9 @@ fn contradictions(at: impl Fn(usize) -> u64, solved: &Solved, is_window: bool) -
 /// Adds the counts of one process image.
 fn add(
     result: &mut FunctionCounts,
-    (facts, placements, solved): (&Function, &[Placement], &Solved),
+    facts: &Function,
+    placements: &[Placement],
+    solved: &Solved,
     is_window: bool,
 ) {
     result.checked += solved.checked;

@@ -38,7 +38,8 @@ const BELOW: i64 = RED_ZONE + 48;
 /// where the number of the process is. All registers and flags are as before.
 pub(super) fn marked(
     all: &mut Labelled,
-    (argument, process): (Option<u8>, u64),
+    argument: Option<u8>,
+    process: u64,
     number: u32,
     shared: u64,
 ) -> Result<(), IcedError> {

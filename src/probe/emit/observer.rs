@@ -14,6 +14,7 @@ use super::pieces::{RED_ZONE, goes_on, jump, pop_flags, push_flags, stack};
 use super::records::take;
 use super::registers::registers;
 use super::timed::time;
+use super::trampoline::Patch;
 use super::value::value;
 use crate::plan::NoTrampoline;
 use crate::plan::{Observer, What, Wish};
@@ -21,15 +22,6 @@ use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, IcedError, Instruction,
     InstructionBlock, MemoryOperand, Register,
 };
-
-/// An observer as bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Observing {
-    /// The trampoline.
-    pub trampoline: Vec<u8>,
-    /// What replaces the first bytes of the code.
-    pub jump: Vec<u8>,
-}
 
 /// Most bytes of a trampoline of so many parts ([`What::parts`]) and instructions: those of a part were
 /// counted, an instruction has 15 or less, or is a jump with 6 instead of 2.
@@ -51,7 +43,7 @@ pub fn emit_observer(
     wishes: &[(Wish, u32)],
     shared: u64,
     trampoline: u64,
-) -> Result<Observing, NoTrampoline> {
+) -> Result<Patch, NoTrampoline> {
     let at = bias.wrapping_add(observer.at);
     let until = bias.wrapping_add(observer.until);
     let mut inside = Vec::new();
@@ -78,7 +70,7 @@ pub fn emit_observer(
             false => closed_at_once(&mut all, plain, shared)?,
         }
     }
-    observed(&mut all, &inside, until, (bias, wishes), shared)?;
+    observed(&mut all, &inside, until, bias, wishes, shared)?;
     all.extend(back);
     let block = InstructionBlock::new(&all.instructions, trampoline);
     let encoded = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE)?;
@@ -87,7 +79,7 @@ pub fn emit_observer(
         return Err(NoTrampoline::TooLong);
     }
     let jump = jump(observer.kind, at..bias.wrapping_add(observer.next), trampoline)?;
-    Ok(Observing { trampoline: encoded.code_buffer, jump })
+    Ok(Patch { trampoline: encoded.code_buffer, prefixes: Vec::new(), jump })
 }
 
 /// Whether nothing is done while the gate is closed.
@@ -142,7 +134,8 @@ fn observed(
     all: &mut Labelled,
     instructions: &[Instruction],
     until: u64,
-    (bias, wishes): (u64, &[(Wish, u32)]),
+    bias: u64,
+    wishes: &[(Wish, u32)],
     shared: u64,
 ) -> Result<(), NoTrampoline> {
     let mut seen = 0;
@@ -151,7 +144,7 @@ fn observed(
         for (wish, number) in wishes.iter().filter(|(w, _)| bias.wrapping_add(w.at) == address) {
             match wish.what {
                 What::Latency { width, bits } => {
-                    time(all, instruction, (width, bits), *number, shared)?;
+                    time(all, instruction, width, bits, *number, shared)?;
                 }
                 What::Registers { mask } => {
                     registers(all, mask, *number, shared)?;
@@ -160,7 +153,7 @@ fn observed(
                     allocated(all, call, *number, shared)?;
                 }
                 What::Marked { argument, process } => {
-                    marked(all, (argument, process), *number, shared)?;
+                    marked(all, argument, process, *number, shared)?;
                 }
                 what => {
                     let value = value(what, instruction)?;

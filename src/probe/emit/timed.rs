@@ -48,7 +48,8 @@ pub fn count(executions: u16) -> [u8; 2] {
 pub(super) fn time(
     all: &mut Labelled,
     instruction: &Instruction,
-    (width, bits): (u32, u8),
+    width: u32,
+    bits: u8,
     number: u32,
     shared: u64,
 ) -> Result<(), NoTrampoline> {
@@ -57,13 +58,14 @@ pub(super) fn time(
     }
     // Below the red zone are rcx, rax, the flags, rdx, r8 and r9.
     let address = memory(instruction, RED_ZONE + 6 * 8)?;
-    Ok(timed(all, address, (width, bits), number, shared)?)
+    Ok(timed(all, address, width, bits, number, shared)?)
 }
 
 fn timed(
     all: &mut Labelled,
     address: MemoryOperand,
-    (width, bits): (u32, u8),
+    width: u32,
+    bits: u8,
     number: u32,
     shared: u64,
 ) -> Result<(), IcedError> {

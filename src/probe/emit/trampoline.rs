@@ -20,7 +20,7 @@ const INC: [u8; 5] = [0x3e, 0x3e, 0x48, 0xff, 0x05];
 pub struct Patch {
     /// The trampoline.
     pub trampoline: Vec<u8>,
-    /// Where in it are the two prefixes of each `inc`: `0x3e`, without effect, for which `lock` and that of gs can be put.
+    /// Offsets in it of the two prefixes of each `inc`: `0x3e`, without effect; `lock` or gs can replace them.
     pub prefixes: Vec<usize>,
     /// What replaces the first bytes of the code.
     pub jump: Vec<u8>,

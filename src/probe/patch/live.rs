@@ -73,8 +73,8 @@ where
                 Err(signal) => return Ok(Err(signal)),
             }
         }
-        let Some(of) = known.take() else { break };
-        let planning = start(living, of, Arc::clone(&work));
+        let Some((probes, targets)) = known.take() else { break };
+        let planning = start(living, probes, targets, Arc::clone(&work));
         let plan = match finished(&living, planning, &work, window.signals, &mut waited)? {
             Ok(plan) => plan,
             Err(signal) => return Ok(Err(signal)),
@@ -96,11 +96,7 @@ fn read(wanted: Vec<Wanted>, work: Arc<Work>) -> JoinHandle<Vec<Target>> {
 }
 
 /// Begins to plan in another thread.
-fn start<P>(
-    living: Living,
-    (probes, targets): (P, Vec<Target>),
-    work: Arc<Work>,
-) -> JoinHandle<Plan<P>>
+fn start<P>(living: Living, probes: P, targets: Vec<Target>, work: Arc<Work>) -> JoinHandle<Plan<P>>
 where
     P: Probes + Send + 'static,
     P::Plan: Send,

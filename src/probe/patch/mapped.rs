@@ -88,14 +88,21 @@ impl Mapped {
     pub fn new(
         tracee: &Tracee,
         memory: &Memory,
-        (cells, common): (Range<u64>, Option<&Shared>),
+        cells: Range<u64>,
+        common: Option<&Shared>,
         code: impl Iterator<Item = Range<u64>>,
     ) -> Result<Self, Unprobed> {
-        let (mut ranges, before, code) = (Vec::new(), tracee.mappings(), code.collect::<Vec<_>>());
-        match map(tracee, memory, (cells.clone(), common, &code), (&mut ranges, &before)) {
+        let code = code.collect::<Vec<_>>();
+        let mut mapper = Mapper { tracee, memory, before: tracee.mappings(), ranges: Vec::new() };
+        let shared = mapper.code(&code).and_then(|()| match common {
+            Some(common) => mapper.copy(common, &cells),
+            None => mapper.create(&cells, &code),
+        });
+        let Mapper { mut ranges, before, .. } = mapper;
+        match shared {
             Ok(shared) => Ok(Self { shared, ranges }),
             Err(why) => {
-                // What a call has mapped that was not seen to its end is ours, too.
+                // Mappings of a call whose end was not seen are ours, too.
                 let now = tracee.mappings();
                 let unseen = code.into_iter().chain([cells]).filter(|at| !ranges.contains(at));
                 let unseen: Vec<_> = unseen.filter(|at| is_new(at, &before, &now)).collect();
@@ -120,66 +127,88 @@ fn is_new(at: &Range<u64>, before: &[Mapping], now: &[Mapping]) -> bool {
     is_in(now) && !is_in(before)
 }
 
-/// The shared memory. `done` is what was mapped, also if not all was; `before` what was there.
-fn map(
-    tracee: &Tracee,
-    memory: &Memory,
-    (cells, common, code): (Range<u64>, Option<&Shared>, &[Range<u64>]),
-    (done, before): (&mut Vec<Range<u64>>, &[Mapping]),
-) -> Result<Shared, Unprobed> {
-    let call =
-        |number, arguments| tracee.call(memory, number, arguments).map_err(Unprobed::Unmappable);
-    let mut placed = |got: u64, at: &Range<u64>| {
-        done.push(got..got + (at.end - at.start));
+/// Maps memory in a stopped process by its own system calls.
+struct Mapper<'a> {
+    tracee: &'a Tracee,
+    memory: &'a Memory,
+    /// Mappings before the first call.
+    before: Vec<Mapping>,
+    /// Ranges that were mapped.
+    ranges: Vec<Range<u64>>,
+}
+
+impl Mapper<'_> {
+    fn call(&self, number: libc::c_long, arguments: [u64; 6]) -> Result<u64, Unprobed> {
+        self.tracee.call(self.memory, number, arguments).map_err(Unprobed::Unmappable)
+    }
+
+    /// Calls mmap(2); the address.
+    fn mmap(&self, at: &Range<u64>, rights: i32, flags: i32, file: u64) -> Result<u64, Unprobed> {
+        let flags = (flags | libc::MAP_FIXED_NOREPLACE).cast_unsigned();
+        let (rights, length) = (rights.cast_unsigned(), at.end - at.start);
+        self.call(libc::SYS_mmap, [at.start, length, rights.into(), flags.into(), file, 0])
+    }
+
+    /// Records that `at` was asked for and `got` was mapped.
+    fn placed(&mut self, got: u64, at: &Range<u64>) -> Result<(), Unprobed> {
+        self.ranges.push(got..got + (at.end - at.start));
         // Kernels before 4.17 take the address for a hint.
         if got == at.start { Ok(()) } else { Err(Unprobed::Occupied) }
-    };
-    let mapping = |at: &Range<u64>, rights: i32, all: i32, file: u64| {
-        let flags = (all | libc::MAP_FIXED_NOREPLACE).cast_unsigned();
-        let (rights, length) = (rights.cast_unsigned(), at.end - at.start);
-        call(libc::SYS_mmap, [at.start, length, rights.into(), flags.into(), file, 0])
-    };
-    let first = code.first().map(|range| range.start);
-    let (mut mapped, mut many) = (0, MANY);
-    while let Some(range) = code.get(mapped) {
-        // Never writable for the program.
-        let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        let got = mapping(range, libc::PROT_READ | libc::PROT_EXEC, private, u64::MAX)?;
-        placed(got, range)?;
-        mapped += 1;
-        // The others at once; where that is not possible, one by one.
-        if code.len() - mapped >= many {
-            let rest = &code[mapped..];
-            let number = tracee.map_many(memory, &code[0], rest).unwrap_or_else(|_| {
-                let now = tracee.mappings();
-                rest.iter().take_while(|at| is_new(at, before, &now)).count()
-            });
-            rest[..number].iter().try_for_each(|range| placed(range.start, range))?;
-            mapped += number;
-            many = if number > 0 { MANY } else { usize::MAX };
-        }
     }
-    let length = cells.end - cells.start;
-    if let Some(common) = common {
-        // A second mapping of the same memory: an old length of 0 (mremap(2), notes).
+
+    /// Maps memory for trampolines, which the program can never write.
+    fn code(&mut self, code: &[Range<u64>]) -> Result<(), Unprobed> {
+        let (mut mapped, mut many) = (0, MANY);
+        while let Some(range) = code.get(mapped) {
+            let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let got = self.mmap(range, libc::PROT_READ | libc::PROT_EXEC, private, u64::MAX)?;
+            self.placed(got, range)?;
+            mapped += 1;
+            // The others at once; where that is not possible, one by one.
+            if code.len() - mapped >= many {
+                let rest = &code[mapped..];
+                let number =
+                    self.tracee.map_many(self.memory, &code[0], rest).unwrap_or_else(|_| {
+                        let now = self.tracee.mappings();
+                        rest.iter().take_while(|at| is_new(at, &self.before, &now)).count()
+                    });
+                rest[..number].iter().try_for_each(|range| self.placed(range.start, range))?;
+                mapped += number;
+                many = if number > 0 { MANY } else { usize::MAX };
+            }
+        }
+        Ok(())
+    }
+
+    /// Maps the shared memory of another file a second time.
+    fn copy(&mut self, common: &Shared, cells: &Range<u64>) -> Result<Shared, Unprobed> {
+        let length = cells.end - cells.start;
+        // An old length of 0 keeps the old mapping (mremap(2), notes).
         let how = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED).cast_unsigned();
         let arguments = [common.at, 0, length.min(common.length), how.into(), cells.start, 0];
-        placed(call(libc::SYS_mremap, arguments)?, &cells)?;
+        let got = self.call(libc::SYS_mremap, arguments)?;
+        self.placed(got, cells)?;
         let file = common.file.try_clone().map_err(|e| Unprobed::NoFiles(e.into()))?;
-        return Ok(Shared { at: cells.start, length, file, is_copy: true });
+        Ok(Shared { at: cells.start, length, file, is_copy: true })
     }
-    // Trampolines are written over it later.
-    let name = first.ok_or(Unprobed::NoJump)?;
-    memory.write_all(name, NAME).map_err(|e| Unprobed::Unwritten(e.into()))?;
-    let close = u64::from(libc::MFD_CLOEXEC);
-    let file = tracee.call(memory, libc::SYS_memfd_create, [name, close, 0, 0, 0, 0]);
-    let file = file.map_err(Unprobed::Unshared)?;
-    let opened = open(tracee, file, length);
-    let got = mapping(&cells, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, file);
-    let done = got.and_then(|got| placed(got, &cells));
-    call(libc::SYS_close, [file, 0, 0, 0, 0, 0])?;
-    let file = done.and(opened)?;
-    Ok(Shared { at: cells.start, length, file, is_copy: false })
+
+    /// Creates shared memory and maps it.
+    fn create(&mut self, cells: &Range<u64>, code: &[Range<u64>]) -> Result<Shared, Unprobed> {
+        let length = cells.end - cells.start;
+        // Its name is written where trampolines are written later.
+        let name = code.first().map(|range| range.start).ok_or(Unprobed::NoJump)?;
+        self.memory.write_all(name, NAME).map_err(|e| Unprobed::Unwritten(e.into()))?;
+        let close = u64::from(libc::MFD_CLOEXEC);
+        let arguments = [name, close, 0, 0, 0, 0];
+        let file = self.tracee.call(self.memory, libc::SYS_memfd_create, arguments);
+        let file = file.map_err(Unprobed::Unshared)?;
+        let opened = open(self.tracee, file, length);
+        let got = self.mmap(cells, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, file);
+        let placed = got.and_then(|got| self.placed(got, cells));
+        self.call(libc::SYS_close, [file, 0, 0, 0, 0, 0])?;
+        let file = placed.and(opened)?;
+        Ok(Shared { at: cells.start, length, file, is_copy: false })
+    }
 }
 
 /// The same file in this process, with its length.

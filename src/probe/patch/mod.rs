@@ -41,7 +41,7 @@ pub use mapped::Shared;
 pub use observed::{most_of, refusal, write_observers};
 pub use origins::Trampolines;
 pub use patcher::Patcher;
-pub use probes::Probes;
+pub use probes::{Probed, Probes};
 pub use target::{Member, Target, Wanted, targets};
 pub use tasks::Copies;
 pub use unprobed::Unprobed;

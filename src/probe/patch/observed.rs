@@ -32,9 +32,8 @@ pub fn write_observers(
         let bytes = &facts.bytes[(observer.at - facts.range.start) as usize..];
         let to = written.place(code, observer.trampoline);
         match emit_observer(&observer, bytes, code.bias, &own, code.shared, to) {
-            Ok(bytes) => {
-                let place = (observer.trampoline, observer.at);
-                written.add(code, place, (bytes.trampoline, bytes.jump), &[]);
+            Ok(patch) => {
+                written.add(code, observer.trampoline, observer.at, patch);
                 plan.observers.push(observer);
             }
             Err(why) => {

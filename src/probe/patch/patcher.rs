@@ -8,7 +8,7 @@ use super::origins::Trampolines;
 use super::patched::Condition;
 use super::prepared::Prepared;
 use super::probes::Probes;
-use super::target::Target;
+use super::target::{MappedTarget, Target};
 use super::tasks::{Mode, Tasks};
 use super::unprobed::Unprobed;
 use super::work::Work;
@@ -79,7 +79,7 @@ pub struct Patcher<P: Probes> {
     /// What was mapped in it, and cannot be used.
     pub(super) unused: Vec<Mapped>,
     /// The code of all processes is as it was: what ends from now on says nothing of its counts.
-    pub(super) has_left: bool,
+    pub(super) is_restored: bool,
     /// The analysis of what is mapped.
     work: Arc<Work>,
 }
@@ -100,7 +100,7 @@ impl<P: Probes> Patcher<P> {
             faults,
             prepared,
             restored: 0,
-            has_left: false,
+            is_restored: false,
             files: BTreeSet::new(),
             early: None,
             unused: Vec::new(),
@@ -183,9 +183,9 @@ impl<P: Probes> Patcher<P> {
         for instance in of.instances {
             let target = instance.target;
             let Ok(instance) = Rc::try_unwrap(instance) else { continue };
-            let (of, probes) = ((target, &self.targets[target]), instance.probes());
-            let closed = self.probes.closed(of, instance.plans, &instance.shared, probes);
-            if let Err(why) = closed {
+            let (file, probes) = (&self.targets[target], instance.probes());
+            let Instance { plans, shared, .. } = instance;
+            if let Err(why) = self.probes.closed(target, file, plans, &shared, probes) {
                 self.refuse(target, why);
             }
         }
@@ -216,12 +216,11 @@ impl<P: Probes> Follower for Patcher<P> {
         }
         let mappings = tracee.mappings();
         for number in 0..self.targets.len() {
-            let target = &self.targets[number];
-            let Ok(opened) = &target.opened else { continue };
             if process.found[number] {
                 continue;
             }
-            let Some(address) = opened.image.find(&mappings, opened.anchor.1) else { continue };
+            let file = MappedTarget::find(number, &self.targets[number], &mappings);
+            let Some(file) = file else { continue };
             process.found[number] = true;
             let memory = match &process.memory {
                 Some(memory) => Ok(Rc::clone(memory)),
@@ -235,16 +234,12 @@ impl<P: Probes> Follower for Patcher<P> {
                 }
             };
             let common = process.instances.first().map(|instance| &*instance.shared);
-            let how = (process.mode.prefixes(), common.filter(|_| P::IS_COMMON));
+            let (prefixes, common) = (process.mode.prefixes(), common.filter(|_| P::IS_COMMON));
             let prepared = match self.prepared.get_mut(number).and_then(Option::take) {
                 Some(prepared) => prepared,
-                None => {
-                    let (of, at) = ((tracee.tid, &**memory), (opened, address));
-                    let others = (&[][..], &*self.work);
-                    Prepared::new(&self.probes, of, (number, target), at, others)
-                }
+                None => Prepared::new(&self.probes, tracee.tid, memory, file, &[], &self.work),
             };
-            match prepared.and_then(|prepared| prepared.apply(tracee, memory, how)) {
+            match prepared.and_then(|prepared| prepared.apply(tracee, memory, prefixes, common)) {
                 Err(why) => self.refuse(number, why),
                 Ok(mut instance) => {
                     self.restored += instance.restored;
@@ -312,7 +307,7 @@ impl<P: Probes> Follower for Patcher<P> {
     }
 
     fn faulted(&mut self, process: i32, at: u64, signal: i32) {
-        let Some(of) = self.processes.get(&process).filter(|_| !self.has_left) else { return };
+        let Some(of) = self.processes.get(&process).filter(|_| !self.is_restored) else { return };
         for instance in &of.instances {
             if let Some(original) = instance.original(at, &self.trampolines) {
                 self.faults[instance.target].entry(original).or_insert((signal, 0)).1 += 1;
@@ -355,7 +350,7 @@ impl<P: Probes> Follower for Patcher<P> {
         let code = mappings.iter().filter(|m| m.is_executable() && m.path.starts_with('/'));
         self.files.extend(code.map(|mapping| PathBuf::from(&mapping.path)));
         let Some(of) = self.processes.get(&process).cloned() else { return };
-        if let (Some(memory), false) = (&of.memory, self.has_left) {
+        if let (Some(memory), false) = (&of.memory, self.is_restored) {
             for instance in &of.instances {
                 let condition = match instance.code.condition(memory) {
                     Condition::Patched if instance.code.is_writable(&mappings) => {
@@ -370,9 +365,8 @@ impl<P: Probes> Follower for Patcher<P> {
             return;
         }
         for number in 0..self.targets.len() {
-            let Ok(opened) = &self.targets[number].opened else { continue };
             let is_found = of.found.get(number).is_some_and(|found| *found);
-            if !is_found && opened.image.find(&mappings, opened.anchor.1).is_some() {
+            if !is_found && self.targets[number].address(&mappings).is_some() {
                 self.refuse(number, Unprobed::Late);
             }
         }

@@ -3,10 +3,10 @@
 
 use super::instance::Instance;
 use super::leftovers::{Leftovers, leftovers};
-use super::mapped::{Mapped, pages, permitted, ranges, without};
+use super::mapped::{Mapped, Shared, pages, permitted, ranges, without};
 use super::patched::Patched;
-use super::probes::Probes;
-use super::target::{Opened, Target};
+use super::probes::{Probed, Probes};
+use super::target::{MappedTarget, Target};
 use super::tasks::{LOCKED, Prefixes};
 use super::unprobed::Unprobed;
 use super::work::Work;
@@ -49,18 +49,20 @@ pub struct Prepared<P: Probes> {
 }
 
 impl<P: Probes> Prepared<P> {
-    /// For a file of the process of thread `tid` in which `anchor` of it is mapped at `address`.
-    /// `taken` are addresses for others.
+    /// Plans and encodes the probes of a file that is mapped in the process of thread `tid`.
+    /// `taken` are addresses for other files.
     ///
     /// # Errors
     /// The reason why it is left as it is.
     pub fn new(
         probes: &P,
-        (tid, memory): (i32, &Memory),
-        (number, target): (usize, &Target),
-        (opened, address): (&Opened, u64),
-        (taken, work): (&[Range<u64>], &Work),
+        tid: i32,
+        memory: &Memory,
+        file: MappedTarget<'_>,
+        taken: &[Range<u64>],
+        work: &Work,
     ) -> Result<Self, Unprobed> {
+        let MappedTarget { number, target, opened, address } = file;
         let bias = address.wrapping_sub(opened.anchor.0);
         let mappings = mappings(tid);
         let except = |free: Vec<Range<u64>>, all: &[Range<u64>]| {
@@ -69,7 +71,7 @@ impl<P: Probes> Prepared<P> {
         let free = except(vacant(tid, &mappings), taken);
         let extent = opened.module.extent();
         let extent = extent.start.wrapping_add(bias)..extent.end.wrapping_add(bias);
-        let (cells, room) = probes.needs((number, target));
+        let (cells, room) = probes.needs(number, target);
         let (cells, room) = (pages(cells), pages(room));
         let base = near(&free, &extent, cells + room, REACH).ok_or(Unprobed::NoAddresses)?;
         let others = without(&free, &(base..base + cells + room));
@@ -80,9 +82,9 @@ impl<P: Probes> Prepared<P> {
         let mut around =
             Room::new(inside(&others, &reached), bias).sparing(inside(&spare, &reached));
         let now = Now { memory, bias, leftovers: &leftovers, work };
-        let mut plans = plans(probes, (number, target), &now, &mut around);
+        let mut plans = plans(probes, number, target, &now, &mut around);
         let code = Code { bias, shared: base, trampolines: base + cells };
-        let mut written = written(probes, &code, (number, target), &mut plans)?;
+        let mut written = written(probes, &code, number, target, &mut plans)?;
         let own = base + cells..base + cells + pages(written.trampolines.len() as u64);
         if own.end > base + cells + room {
             return Err(Unprobed::TooLong);
@@ -136,11 +138,11 @@ impl<P: Probes> Prepared<P> {
         &mut self,
         tracee: &Tracee,
         memory: &Memory,
-        common: Option<&super::mapped::Shared>,
+        common: Option<&Shared>,
     ) -> Result<(), Unprobed> {
         permitted(tracee.tid, 0, 0)?;
         let trampolines = self.trampolines.iter().cloned();
-        self.mapped = Some(Mapped::new(tracee, memory, (self.cells.clone(), common), trampolines)?);
+        self.mapped = Some(Mapped::new(tracee, memory, self.cells.clone(), common, trampolines)?);
         Ok(())
     }
 
@@ -217,7 +219,8 @@ impl<P: Probes> Prepared<P> {
         mut self,
         tracee: &Tracee,
         memory: &Memory,
-        (prefix, common): (Option<Prefixes>, Option<&super::mapped::Shared>),
+        prefix: Option<Prefixes>,
+        common: Option<&Shared>,
     ) -> Result<Instance<P>, Unprobed> {
         if let Some(prefix) = prefix.filter(|_| self.filled == 0) {
             self.change(prefix);
@@ -276,13 +279,11 @@ pub fn prepared<P: Probes>(
     let memory = Memory::open(tid).map_err(|error| Unprobed::Unopened(error.into()));
     let mappings = mappings(tid);
     let mut prepared = |(number, target): (usize, &Target)| {
-        let opened = target.opened.as_ref().ok()?;
-        let address = opened.image.find(&mappings, opened.anchor.1)?;
-        let (of, at) = ((number, target), (opened, address));
+        let file = MappedTarget::find(number, target, &mappings)?;
         let found = memory
             .as_ref()
             .map_err(Clone::clone)
-            .and_then(|memory| Prepared::new(probes, (tid, memory), of, at, (&taken, work)))
+            .and_then(|memory| Prepared::new(probes, tid, memory, file, &taken, work))
             // It may have several threads.
             .map(|mut prepared| {
                 prepared.change(LOCKED);
@@ -298,13 +299,14 @@ pub fn prepared<P: Probes>(
 fn written<P: Probes>(
     probes: &P,
     code: &Code,
-    (number, target): (usize, &Target),
+    number: usize,
+    target: &Target,
     plans: &mut [Result<P::Plan, Unprobed>],
 ) -> Result<Written, Unprobed> {
     let mut written = Written::default();
     for (index, plan) in plans.iter_mut().enumerate() {
-        if let (Ok(plan), Ok(function)) = (plan, &target.functions[index].facts) {
-            probes.write(code, (number, target, index), function, plan, &mut written);
+        if let (Ok(plan), Ok(facts)) = (plan, &target.functions[index].facts) {
+            probes.write(code, Probed { number, target, index, facts }, plan, &mut written);
         }
     }
     match written.jumps.is_empty() {
@@ -339,15 +341,16 @@ impl Now<'_> {
 /// The plans of a target's functions.
 fn plans<P: Probes>(
     probes: &P,
-    (number, target): (usize, &Target),
+    number: usize,
+    target: &Target,
     now: &Now<'_>,
     room: &mut Room,
 ) -> Vec<Result<P::Plan, Unprobed>> {
     let plan = |(index, member): (usize, &super::target::Member)| {
         now.work.step()?;
-        let function = member.facts.as_ref().map_err(Clone::clone)?;
-        now.is_of_file(function)?;
-        Ok(probes.plan((number, target, index), function, room))
+        let facts = member.facts.as_ref().map_err(Clone::clone)?;
+        now.is_of_file(facts)?;
+        Ok(probes.plan(Probed { number, target, index, facts }, room))
     };
     target.functions.iter().enumerate().map(plan).collect()
 }

@@ -9,6 +9,17 @@ use crate::facts::Function;
 use crate::plan::Room;
 use std::sync::Arc;
 
+/// A function of a target that is to be probed.
+#[derive(Clone, Copy)]
+pub struct Probed<'a> {
+    /// Index of its target.
+    pub number: usize,
+    pub target: &'a Target,
+    /// Its index in the target.
+    pub index: usize,
+    pub facts: &'a Function,
+}
+
 /// Probes of one kind: how they are planned and encoded.
 pub trait Probes: Sized {
     /// The plan of a function.
@@ -17,24 +28,23 @@ pub trait Probes: Sized {
     /// Whether all files of a process share one memory.
     const IS_COMMON: bool;
 
-    /// Bytes of shared memory that a target (with its number) needs, and most bytes of its
+    /// Bytes of shared memory that a target (with its index) needs, and most bytes of its
     /// trampolines near the code.
-    fn needs(&self, target: (usize, &Target)) -> (u64, u64);
+    fn needs(&self, number: usize, target: &Target) -> (u64, u64);
 
     /// Copies of the shared memory for tasks that run at the same time.
     fn copies(&self) -> Copies {
         Copies::default()
     }
 
-    /// The plan of a function: its target, with its number, and the function's number in that.
-    fn plan(&self, of: (usize, &Target, usize), facts: &Function, room: &mut Room) -> Self::Plan;
+    /// Plans the probes of a function.
+    fn plan(&self, function: Probed<'_>, room: &mut Room) -> Self::Plan;
 
-    /// Encodes a plan. What cannot be encoded is refused in it.
+    /// Encodes a plan, and refuses in it each probe that cannot be encoded.
     fn write(
         &self,
         code: &Code,
-        of: (usize, &Target, usize),
-        facts: &Function,
+        function: Probed<'_>,
         plan: &mut Self::Plan,
         written: &mut Written,
     );
@@ -59,7 +69,8 @@ pub trait Probes: Sized {
     /// The reason why its target was not counted whole.
     fn closed(
         &mut self,
-        target: (usize, &Target),
+        number: usize,
+        target: &Target,
         plans: Vec<Result<Self::Plan, Unprobed>>,
         shared: &Shared,
         probes: usize,

@@ -3,7 +3,7 @@
 use super::unprobed::Unprobed;
 use super::work::Work;
 use crate::facts::{Function, Module, NoCode};
-use crate::process::Image;
+use crate::process::{Image, Mapping};
 use pmu::perf::Signals;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -46,6 +46,33 @@ pub struct Member {
     pub facts: Result<Function, Unprobed>,
     /// Samples of its blocks in an earlier run, where it was sampled.
     pub samples: Option<Vec<u64>>,
+}
+
+impl Target {
+    /// Address of its anchor among the mappings of a process.
+    pub fn address(&self, mappings: &[Mapping]) -> Option<u64> {
+        let opened = self.opened.as_ref().ok()?;
+        opened.image.find(mappings, opened.anchor.1)
+    }
+}
+
+/// A target whose file is mapped in a process.
+#[derive(Clone, Copy)]
+pub struct MappedTarget<'a> {
+    /// Its index.
+    pub number: usize,
+    pub target: &'a Target,
+    pub opened: &'a Opened,
+    /// Address of its anchor in the process.
+    pub address: u64,
+}
+
+impl<'a> MappedTarget<'a> {
+    /// Finds the target with this index among the mappings of a process.
+    pub fn find(number: usize, target: &'a Target, mappings: &[Mapping]) -> Option<Self> {
+        let (opened, address) = (target.opened.as_ref().ok()?, target.address(mappings)?);
+        Some(Self { number, target, opened, address })
+    }
 }
 
 impl Member {

@@ -20,8 +20,7 @@ impl<P: Probes> Watcher for Patcher<P> {
     fn is_current(&self, tracee: &Tracee) -> bool {
         let (mappings, memory) = (tracee.mappings(), tracee.memory());
         let is_current = |(target, prepared): (&Target, &Option<Result<Prepared<P>, Unprobed>>)| {
-            let opened = target.opened.as_ref().ok();
-            let address = opened.and_then(|of| of.image.find(&mappings, of.anchor.1));
+            let address = target.address(&mappings);
             match (prepared, address, &memory) {
                 (None, address, _) => address.is_none(),
                 (Some(Ok(prepared)), Some(address), Ok(memory)) => {
@@ -104,6 +103,6 @@ impl<P: Probes> Watcher for Patcher<P> {
                 }
             }
         }
-        self.has_left = true;
+        self.is_restored = true;
     }
 }

@@ -1,6 +1,7 @@
 //! Trampolines and jumps, before they are written into a process.
 
 use super::patched::Jump;
+use crate::emit::Patch;
 use crate::plan::PAGE;
 use std::ops::Range;
 
@@ -49,17 +50,11 @@ impl Written {
         })
     }
 
-    /// Adds a trampoline at its place, and the jump there from the p_vaddr `at`. `prefixes` are where
-    /// in it `lock` is put as soon as there are several tasks.
-    pub fn add(
-        &mut self,
-        code: &Code,
-        (far, at): (Option<u64>, u64),
-        (trampoline, jump): (Vec<u8>, Vec<u8>),
-        prefixes: &[usize],
-    ) {
+    /// Adds a trampoline at its [place](Self::place), and the jump there from the p_vaddr `at`.
+    pub fn add(&mut self, code: &Code, far: Option<u64>, at: u64, patch: Patch) {
+        let Patch { trampoline, prefixes, jump } = patch;
         let to = self.place(code, far);
-        self.prefixes.extend(prefixes.iter().map(|at| to + *at as u64));
+        self.prefixes.extend(prefixes.iter().map(|offset| to + *offset as u64));
         self.jumps.push(Jump { at: code.bias.wrapping_add(at), bytes: jump, to });
         match far {
             Some(_) => self.far.push((to, trampoline)),

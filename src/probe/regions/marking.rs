@@ -8,7 +8,7 @@ use super::tree::Tree;
 use crate::emit::most;
 use crate::facts::{Addresses, Function};
 use crate::patch::{
-    Code, Patcher, Probes, Shared, Target, Unprobed, WORD, Written, most_of, refusal,
+    Code, Patcher, Probed, Probes, Shared, Target, Unprobed, WORD, Written, most_of, refusal,
     write_observers,
 };
 use crate::plan::{Observation, Room, What, Wish, observe, observe_live};
@@ -92,29 +92,30 @@ impl Marking {
     fn read(&mut self) {
         for (image, journal) in &mut self.journals {
             let process = journal.process;
-            journal.read(&mut |entry| self.seen.see((*image, process), entry));
+            journal.read(&mut |entry| self.seen.see(*image, process, entry));
         }
     }
 }
 
 impl Seen {
-    fn see(&mut self, of: (usize, i32), entry: Entry) {
+    /// Adds an entry of the log of an image, whose first process is `first`.
+    fn see(&mut self, image: usize, first: i32, entry: Entry) {
         match entry {
-            Entry::Event(event) => self.event(of, event),
+            Entry::Event(event) => self.event(image, first, event),
             Entry::Left { process, base, tid } => {
-                if let Some(thread) = self.threads.remove(&(of.0, process, base)) {
+                if let Some(thread) = self.threads.remove(&(image, process, base)) {
                     self.tree.leave(thread, tid);
                 }
             }
             Entry::Lost(number) => {
                 self.lost += number;
-                let own = self.threads.iter().filter(|((image, ..), _)| *image == of.0);
+                let own = self.threads.iter().filter(|((of, ..), _)| *of == image);
                 self.tree.lose(own.map(|(_, thread)| *thread));
             }
         }
     }
 
-    fn event(&mut self, (image, first): (usize, i32), event: Event) {
+    fn event(&mut self, image: usize, first: i32, event: Event) {
         let Some(site) = self.sites.get(event.site as usize) else { return };
         let process = if event.process == 0 { first } else { event.process };
         let all = &mut self.tree.names;
@@ -134,7 +135,7 @@ impl Seen {
         let times = Times(event.times.0, event.times.1);
         let stack = matches!(site.label, Label::Function(_)).then_some(event.value);
         match site.edge {
-            Edge::Begin => self.tree.begin(thread, (name, stack), times),
+            Edge::Begin => self.tree.begin(thread, name, stack, times),
             Edge::End => self.tree.end(thread, name, times),
         }
     }
@@ -144,7 +145,7 @@ impl Probes for Marking {
     type Plan = Observation;
     const IS_COMMON: bool = true;
 
-    fn needs(&self, (_, target): (usize, &Target)) -> (u64, u64) {
+    fn needs(&self, _: usize, target: &Target) -> (u64, u64) {
         let trampolines = target.functions.iter().enumerate().map(|(index, member)| {
             let Ok(facts) = &member.facts else { return 0 };
             let parts = self.wishes(target, index).iter().map(|(wish, _)| wish.what.parts()).sum();
@@ -153,12 +154,8 @@ impl Probes for Marking {
         (needs(), trampolines.sum::<u64>() + WORD as u64)
     }
 
-    fn plan(
-        &self,
-        (_, target, index): (usize, &Target, usize),
-        facts: &Function,
-        room: &mut Room,
-    ) -> Observation {
+    fn plan(&self, function: Probed<'_>, room: &mut Room) -> Observation {
+        let Probed { target, index, facts, .. } = function;
         let wishes: Vec<Wish> =
             self.wishes(target, index).into_iter().map(|(wish, _)| wish).collect();
         if facts.bytes != NOP {
@@ -175,11 +172,11 @@ impl Probes for Marking {
     fn write(
         &self,
         code: &Code,
-        (_, target, index): (usize, &Target, usize),
-        facts: &Function,
+        function: Probed<'_>,
         plan: &mut Observation,
         written: &mut Written,
     ) {
+        let Probed { target, index, facts, .. } = function;
         let wishes = self.wishes(target, index);
         let process = written.process(code);
         let wish = |number: usize| {
@@ -215,7 +212,8 @@ impl Probes for Marking {
 
     fn closed(
         &mut self,
-        (number, target): (usize, &Target),
+        number: usize,
+        target: &Target,
         plans: Vec<Result<Observation, Unprobed>>,
         _: &Shared,
         _: usize,
@@ -259,7 +257,7 @@ pub(super) fn marked(mut patcher: Patcher<Marking>) -> Marked {
     }
     for (image, journal) in std::mem::take(&mut marking.journals) {
         let process = journal.process;
-        journal.finish(&mut |entry| marking.seen.see((image, process), entry));
+        journal.finish(&mut |entry| marking.seen.see(image, process, entry));
     }
     Marked {
         tree: marking.seen.tree,

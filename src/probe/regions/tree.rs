@@ -148,7 +148,7 @@ impl Tree {
     }
 
     /// A region begins; of a function, with the stack pointer.
-    pub fn begin(&mut self, thread: usize, (name, stack): (usize, Option<u64>), times: Times) {
+    pub fn begin(&mut self, thread: usize, name: usize, stack: Option<u64>, times: Times) {
         self.events += 1;
         self.ticks += times.ticks();
         if let Some(stack) = stack {
@@ -237,10 +237,10 @@ mod tests {
         let mut tree = Tree::default();
         let thread = tree.thread(7);
         let at = |time: u64| Times(time, time + 10);
-        tree.begin(thread, (0, None), at(0));
-        tree.begin(thread, (1, None), at(100));
+        tree.begin(thread, 0, None, at(0));
+        tree.begin(thread, 1, None, at(100));
         tree.end(thread, 1, at(150));
-        tree.begin(thread, (0, None), at(200));
+        tree.begin(thread, 0, None, at(200));
         tree.end(thread, 0, at(300));
         tree.end(thread, 0, at(400));
         tree.end(thread, 1, at(500));
@@ -274,10 +274,10 @@ mod tests {
     fn what_never_ends_has_entries_and_no_time() {
         let mut tree = Tree::default();
         let thread = tree.thread(7);
-        tree.begin(thread, (0, None), Times(0, 10));
-        tree.begin(thread, (1, None), Times(20, 30));
+        tree.begin(thread, 0, None, Times(0, 10));
+        tree.begin(thread, 1, None, Times(20, 30));
         tree.end(thread, 0, Times(100, 110));
-        tree.begin(thread, (1, None), Times(120, 130));
+        tree.begin(thread, 1, None, Times(120, 130));
         tree.leave(thread, 8);
         let stats = &tree.threads[thread].stats;
         assert_eq!((stats[&0].time, stats[&0].unfinished), (80, 0));
