@@ -12,11 +12,11 @@ use tma::{Error, Result};
 const LINE: u64 = 64;
 /// Bytes of the small page.
 const PAGE: u64 = 4096;
-/// Chain of pointer-chase's control: half of the smallest first-level data cache in use.
+/// Bytes of the control of pointer-chase: half of the smallest first-level data cache in use.
 const IN_L1: u64 = 16 << 10;
 /// Loads between two readings of the clock.
 const SLICE: u64 = 1 << 14;
-/// A repeat walks at least this many links, so that reading the clock is negligible for short chains.
+/// Fewest links per repeat, so that reading the clock is negligible for short chains.
 const LEAST: u64 = 1 << 16;
 
 /// `pointer-chase`: one link a line over `size` bytes; control: over 16 KiB.
@@ -76,7 +76,7 @@ impl Chain {
         (self.at as usize - self.first as usize) as u64
     }
 
-    /// Sets a repeat to `loads`, times what it takes to have enough of them.
+    /// Sets a repeat to `loads` loads, or a multiple of at least [`LEAST`].
     fn repeating(mut self, loads: u64) -> Self {
         self.per_repeat = loads.max(1) * LEAST.div_ceil(loads.max(1));
         self.left = self.per_repeat;

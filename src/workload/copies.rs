@@ -1,4 +1,4 @@
-//! Copies of a program that run at the same time, each in a thread with data of its own.
+//! Concurrent copies of a program, each in a thread with its own data.
 
 use super::{Program, Setup};
 use std::sync::Barrier;
@@ -6,10 +6,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tma::{Error, Result};
 
-/// What one copy did, or all together.
+/// Result of a copy, or of all together.
 pub(super) struct Done {
     pub iterations: u64,
-    /// Iterations of a repeat.
+    /// Iterations per repeat.
     pub per_repeat: u64,
     pub setup: Duration,
     /// Wall time of the iterations.
@@ -19,11 +19,11 @@ pub(super) struct Done {
     pub checksum: u64,
 }
 
-/// Whether a copy has done enough: after this time, with so many repeats.
+/// Whether a copy is done, by its time and repeats.
 pub(super) type IsEnough<'a> = &'a (dyn Fn(Duration, f64) -> bool + Sync);
 
-/// Runs copies of what `build` makes. They begin together, once all are set up. Times are those of the slowest;
-/// iterations, processor time and checksums are sums.
+/// Runs copies of the program of `build`, started together after their setup. Times are those of
+/// the slowest; iterations, processor time and checksums are sums.
 ///
 /// # Errors
 /// One cannot be set up.
@@ -76,7 +76,7 @@ fn one(
     let begin = Instant::now();
     let program = build(setup);
     let setup = begin.elapsed();
-    // Also where it failed: the others wait.
+    // Even if it failed, since the others wait.
     all.map(Barrier::wait);
     let mut program = program?;
     let per_repeat = program.per_repeat().max(1);

@@ -1,5 +1,5 @@
-//! Latencies of single loads from each cache and from memory, taken between fences: what the latencies of
-//! a program's loads are compared with, as the latency probe takes them in the same way.
+//! Latencies of single loads from each cache and from memory, timed between fences as in the
+//! latency probe, for comparison with the loads of a program.
 
 use super::memory::{Pages, Region};
 use super::random::cycle;
@@ -9,46 +9,47 @@ use std::fs;
 use std::time::{Duration, Instant};
 use tma::{Error, Result};
 
-/// Loads that are timed in a round.
+/// Timed loads per round.
 const LOADS: usize = 1_000;
-/// Rounds at each level.
+/// Rounds per level.
 const ROUNDS: usize = 24;
-/// Rounds that are kept: those with the least means. Other programs evict lines, and never the contrary.
+/// Rounds that count: those with the least means, since other programs only evict lines.
 const KEPT: usize = 8;
 /// Bytes of a cache line (64 on x86).
 const LINE: u64 = 64;
-/// Passes over the memory before loads are timed.
+/// Passes over the memory before the timed one.
 const PASSES: usize = 2;
-/// A cache after one of so many bytes is shared by cores (as of 2026: 256 KiB to 3 MiB against 48 KiB).
+/// Least size of a cache whose next level is shared by cores (as of 2026: 256 KiB to 3 MiB against
+/// 48 KiB).
 const SHARED: u64 = 256 << 10;
-/// The counter's rate is taken over at least so long.
+/// Least time over which the counter's rate is measured.
 const RATE: Duration = Duration::from_millis(20);
 
-/// Ticks of the time-stamp counter, one after the other.
+/// Ticks of three successive measurements.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Triple {
     /// Between the fences without a load.
     pub none: u32,
-    /// With a load of a word of the stack, which is in the first cache.
+    /// With a load from the stack, which is in the first cache.
     pub near: u32,
-    /// With a load of a certain level.
+    /// With a load from a known level.
     pub load: u32,
 }
 
 /// Latencies of loads of known levels.
 #[derive(Debug, Clone, Default)]
 pub struct Fenced {
-    /// Of each level of the caches; of memory last, with the number 0.
+    /// By level of the caches; memory is last, with the number 0.
     pub levels: Vec<(u8, Vec<Triple>)>,
-    /// Ticks of the counter in a nanosecond.
+    /// Ticks per nanosecond.
     pub ticks_per_ns: f64,
 }
 
-/// Times loads from all levels of this machine: a walk in random order over memory that a cache holds and
-/// the one before it does not, and loads of lines that were flushed.
+/// Times loads from all levels: by walks in random order over memory that a cache holds and the one
+/// before it does not, and with flushed lines.
 ///
 /// # Errors
-/// The sizes of the caches are not known, or memory cannot be mapped.
+/// The sizes of the caches are unknown, or memory cannot be mapped.
 pub fn fenced_loads() -> Result<Fenced> {
     let begin = (Instant::now(), counter());
     let caches = caches();
@@ -71,19 +72,18 @@ pub fn fenced_loads() -> Result<Fenced> {
     Ok(found)
 }
 
-/// All of the rounds with the least means.
+/// All measurements of the rounds with the least means.
 fn best(mut rounds: Vec<Vec<Triple>>) -> Vec<Triple> {
     rounds.sort_by_key(|round| round.iter().map(|one| u64::from(one.load)).sum::<u64>());
     rounds.into_iter().take(KEPT).flatten().collect()
 }
 
-/// Bytes that are walked over for a cache after one of `before` bytes: small enough for it to hold them
-/// beside others', and too many for the one before. A walk in a ring misses a cache that is twice too
-/// small for it.
+/// Bytes to walk over for a cache after one of `before` bytes: few enough for it to hold beside
+/// other data, and too many for the one before. A walk in a ring of twice its size misses a cache.
 fn walked(size: u64, before: u64) -> u64 {
     match before {
         0 => size / 3,
-        // Of a cache that others share little may be left.
+        // Other cores may use most of a shared cache.
         before if before >= SHARED => 2 * before,
         before => (2 * before).max(size / 4).min(size),
     }
@@ -131,7 +131,7 @@ impl Walk {
         self.region.start().wrapping_byte_add(self.at as usize * LINE as usize)
     }
 
-    /// Latencies of loads on the way; `flushed` ones come from memory.
+    /// Latencies of loads along the walk; `flushed` lines come from memory.
     fn rounds(mut self, flushed: bool) -> Vec<Triple> {
         (0..PASSES * self.next.len()).for_each(|_| self.pass());
         best((0..ROUNDS).map(|_| self.round(flushed)).collect())
@@ -145,8 +145,8 @@ impl Walk {
     }
 
     fn round(&mut self, flushed: bool) -> Vec<Triple> {
-        // A short ring is walked once before, as others may have evicted it; of a long one only some
-        // lines are timed, so that a round goes around it.
+        // A short ring is walked once before, as others may have evicted it; in a long one only
+        // some lines are timed, so that a round covers it.
         let others = (self.next.len() / LOADS).max(1) - 1;
         (0..self.next.len().min(LOADS)).for_each(|_| self.pass());
         let near = 0_u64;
@@ -158,7 +158,7 @@ impl Walk {
                 unsafe { asm!("clflush [{}]", "mfence", in(reg) line, options(nostack)) };
             }
             let none = empty();
-            // The first is for the code to be in the cache, as in the probe.
+            // The first one gets the code into the cache, as in the probe.
             // SAFETY: 8 bytes of a local variable, and of the line.
             unsafe {
                 timed(&raw const near);
@@ -170,8 +170,8 @@ impl Walk {
     }
 }
 
-/// Ticks of a load between fences, with those of the fences. `rdtsc` is between two of them as it waits
-/// for no load, nor a load for it.
+/// Ticks of a load with its fences. Each `rdtsc` is between two fences, since it does not wait for
+/// loads, nor loads for it.
 ///
 /// # Safety
 /// 8 bytes at `at` must be readable.

@@ -1,4 +1,4 @@
-//! `idle`: sleeps, which a top-down analysis cannot show.
+//! `idle`: sleeps, invisible to a top-down analysis.
 
 use super::{Program, Setup};
 use std::hint::black_box;

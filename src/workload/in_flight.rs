@@ -1,5 +1,6 @@
-//! How many cache misses a core keeps in flight: independent walks in random order over more memory than the caches
-//! hold, each of which prefetches its next line, so that no load holds up the instructions after it.
+//! The number of cache misses a core can have in flight: independent walks in random order over
+//! more memory than the caches hold. Each prefetches its next line, so that no load blocks later
+//! instructions.
 //!
 //! With k walks at most k misses are in flight. Time per miss falls as 1 ÷ k until the core has no room for more, or
 //! memory delivers no more.
@@ -13,33 +14,33 @@ use tma::{Error, Result};
 /// Numbers of walks. 16 to 64 miss buffers are usual (Intel's line fill buffers: 10 to 16, and 48 to 64 of the
 /// second cache; Intel's optimization manual, 2024).
 const WALKS: [usize; 18] = [1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 192];
-/// Misses of a run of all walks: some tenths of a millisecond, so that few runs are interrupted.
+/// Misses per run: some tenths of a millisecond, so that few runs are interrupted.
 const MISSES: usize = 16_000;
-/// … but a walk has no more steps than this.
+/// Most steps per walk and run.
 const STEPS: usize = 2_000;
-/// Groups of rounds; what differs between them is the error.
+/// Groups of rounds, whose difference is the error.
 const GROUPS: usize = 3;
-/// Rounds of a group, of which the fastest counts: other programs only make memory slower.
+/// Rounds per group, of which the fastest counts: other programs only slow memory down.
 const ROUNDS: usize = 20;
-/// Bytes walked over: several times the largest cache, and at least these.
+/// Least bytes walked over, and the multiple of the largest cache.
 const LEAST: u64 = 256 << 20;
 const CACHES: u64 = 4;
 /// Bytes of a cache line (64 on x86).
 const LINE: u64 = 64;
 
-/// Nanoseconds per miss by the number of misses in flight at a time, for each group of rounds.
+/// Time per miss by the number of misses in flight, for each group of rounds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct InFlight {
-    /// Bytes that were walked over.
+    /// Bytes walked over.
     pub bytes: u64,
     /// Misses in flight and nanoseconds per miss, ascending.
     pub groups: Vec<Vec<(usize, f64)>>,
-    /// The least nanoseconds per miss, on huge pages if there are some: what memory takes without walks of page tables,
-    /// which cost more the more memory a program uses.
+    /// The least nanoseconds per miss, on huge pages if available: the time of memory without walks
+    /// of page tables, whose cost grows with a program's memory.
     pub fastest: f64,
 }
 
-/// Measures them, on pages of the size that the system gives to large allocations.
+/// Measures on pages of the system's size for large allocations.
 ///
 /// # Errors
 /// There is too little memory.
@@ -58,7 +59,7 @@ pub fn misses_in_flight() -> Result<InFlight> {
     Ok(InFlight { bytes, fastest: fastest.fold(f64::INFINITY, f64::min), groups })
 }
 
-/// A ring of lines in random order, each with the number of the next, and where walks on it are.
+/// A ring of lines in random order, each with the number of the next, and the positions of walks.
 struct Walks {
     region: Region,
     lines: u32,
@@ -71,7 +72,7 @@ impl Walks {
         let lines = u32::try_from(bytes / LINE).unwrap_or(u32::MAX);
         let mut region = Region::new(u64::from(lines) * LINE, pages)?;
         let contents = region.contents();
-        // In order: the kernel fills the pages as they are touched.
+        // In order, since the kernel fills pages when they are touched.
         for (line, next) in contents.chunks_exact_mut(LINE as usize).zip(cycle(lines)?) {
             line[..4].copy_from_slice(&next.to_ne_bytes());
         }
@@ -79,7 +80,7 @@ impl Walks {
         Ok(Self { region, lines, at: [0; WALKS[WALKS.len() - 1]], random })
     }
 
-    /// The fastest of some rounds, by the number of walks, which take turns.
+    /// The fastest rounds by the number of walks, which are interleaved.
     fn group(&mut self) -> Vec<(usize, f64)> {
         let mut best = WALKS.map(|walks| (walks, f64::INFINITY));
         for _ in 0..ROUNDS {
@@ -90,9 +91,9 @@ impl Walks {
         best.to_vec()
     }
 
-    /// Nanoseconds per miss of so many walks.
+    /// Nanoseconds per miss of a number of walks.
     fn run(&mut self, walks: usize) -> f64 {
-        // Elsewhere each time: lines of the last run may still be in a cache.
+        // Other places each time: lines of the last run may still be in a cache.
         for at in &mut self.at[..walks] {
             *at = self.random.u32(..self.lines);
         }

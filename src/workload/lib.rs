@@ -8,9 +8,9 @@
 //! | `memory` | mapped regions, and how much memory a program may use |
 //! | `chase`, `stream`, `matmul`, `idle` | portable loops |
 //! | `x86` | loops in x86-64 assembly |
-//! | `fenced` | what single loads from each cache and from memory take |
-//! | `core_facts` | facts of the core by measurement |
-//! | `in_flight` | how many cache misses a core keeps in flight |
+//! | `fenced` | latencies of single loads from each cache and from memory |
+//! | `core_facts` | measured facts of the core |
+//! | `in_flight` | number of cache misses in flight |
 //! | `random`, `size` | reproducible random numbers, sizes as text |
 //! | `launch` | the command line that runs a program |
 //!
@@ -51,12 +51,12 @@ use serde::Serialize;
 use tma::Result;
 use tma::tables::{NodeId, Table};
 
-/// A built-in program, and the result that a top-down analysis should have.
+/// A built-in program, and its expected result in a top-down analysis.
 #[derive(Debug, Clone, Serialize)]
 pub struct Workload {
     /// Name on the command line.
     pub name: &'static str,
-    /// One line: what it does.
+    /// Description in one line.
     pub summary: &'static str,
     /// Ids of the nodes of its bottleneck.
     pub expected: Expected,
@@ -108,7 +108,7 @@ impl Expected {
 pub struct SizeParameter {
     /// `bytes`, or `rows` of a square matrix.
     pub unit: &'static str,
-    /// What the size is of.
+    /// Object whose size it is.
     pub meaning: &'static str,
     /// Default size.
     pub default: DefaultSize,
@@ -120,9 +120,9 @@ pub struct SizeParameter {
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "value")]
 pub enum DefaultSize {
-    /// Always this.
+    /// This size.
     Fixed(u64),
-    /// At least this, and at least four times the last-level cache; less if memory is short.
+    /// The larger of this and four times the last-level cache; less if memory is short.
     BeyondCaches(u64),
 }
 

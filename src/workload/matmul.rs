@@ -19,7 +19,7 @@ pub(super) fn naive(setup: Setup) -> Result<Box<dyn Program>> {
     Multiply::program(setup, 1, naive_rows)
 }
 
-/// The same in blocks of 8 × 8.
+/// As [`naive`], in blocks of 8 × 8.
 pub(super) fn blocked(setup: Setup) -> Result<Box<dyn Program>> {
     Multiply::program(setup, BLOCK, blocked_rows)
 }
@@ -54,7 +54,7 @@ struct Matrices<'a> {
 struct Multiply {
     region: Region,
     n: usize,
-    /// Rows that are computed together.
+    /// Rows computed together.
     step: usize,
     rows: Rows,
     /// Next row.
@@ -63,7 +63,7 @@ struct Multiply {
 }
 
 impl Multiply {
-    /// Size n × n; control: 32 × 32, as often as it takes to do the same work.
+    /// Size n × n; control: 32 × 32, repeated to do the same work.
     fn program(setup: Setup, step: usize, rows: Rows) -> Result<Box<dyn Program>> {
         let n = if setup.control { setup.size.min(IN_L1) } else { setup.size };
         let mut region = Region::new(bytes(n).unwrap_or(u64::MAX), Pages::Default)?;

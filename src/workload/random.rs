@@ -7,7 +7,7 @@ use tma::{Error, Result};
 /// # Errors
 /// The memory cannot be allocated.
 pub(super) fn cycle(n: u32) -> Result<Vec<u32>> {
-    // The same order in every run.
+    // A fixed seed: every run has the same order.
     let mut random = fastrand::Rng::with_seed(0x9E37_79B9_7F4A_7C15);
     let mut next: Vec<u32> = Vec::new();
     next.try_reserve_exact(n as usize).map_err(|e| {

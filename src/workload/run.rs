@@ -23,7 +23,7 @@ pub struct Options {
     pub size: Option<u64>,
     /// Run the same loop without the bottleneck.
     pub control: bool,
-    /// Run so many copies at the same time, each in a thread with data of its own. Without: 1.
+    /// Run this number of concurrent copies, each in a thread with its own data. Default: 1.
     pub copies: Option<u64>,
 }
 
@@ -146,7 +146,7 @@ fn hexadecimal<S: Serializer>(value: &u64, to: S) -> std::result::Result<S::Ok, 
 /// Most copies: more are a mistake.
 const MOST_COPIES: u64 = 4096;
 
-/// How many run, and when they stop; at least one of the latter two is set.
+/// Number of copies, and when they stop: by seconds, repeats, or both.
 struct Limits {
     copies: u64,
     time: Option<Duration>,

@@ -5,27 +5,29 @@ use super::times::{Times, agreed};
 use std::collections::BTreeMap;
 use tma::measured::{Fact, Kind, Known, Open};
 
-/// The last plateau is memory if it takes this share of a flushed line's time or more.
+/// Least share of a flushed line's time of a plateau that is memory.
 const MEMORY: f64 = 0.7;
-/// The walk left the last cache if its end takes this many times that cache's time or more.
+/// Least ratio of the time at the walk's end to the last cache's for a walk beyond that cache.
 const LEFT: f64 = 1.25;
-/// Sizes are a step of the walk apart, and a cache shows a step before its end, as some lines are others'.
+/// Error of sizes: a step of the walk, and a step by which caches end early, as others use some
+/// lines.
 const STEP: f64 = 0.25;
-/// A cache that ends within this ratio of where translations begin to cost may end for them.
+/// A cache that ends within this ratio of the reach of translations may only seem to end.
 const END: f64 = 1.5;
-/// Latencies within a plateau are those of loads that also hit the cache before: this much at least is the error.
+/// Least error of latencies, since loads of a plateau may also hit the cache before.
 const LATENCY: f64 = 0.05;
-/// How far repetitions may differ: sizes by two steps of the walk, latencies by this share.
+/// Permitted difference of repetitions: of sizes (two steps of the walk) and of latencies, as
+/// shares.
 const SIZES: f64 = 0.45;
 const LATENCIES: f64 = 0.15;
 
 const SIZE: [Kind; 3] = [Kind::L1Size, Kind::L2Size, Kind::L3Size];
 const TIME: [Kind; 3] = [Kind::L1Latency, Kind::L2Latency, Kind::L3Latency];
 
-/// The caches of one repetition, and what a load takes at the end of the walk, if that is in memory.
+/// The caches of one repetition, and the cycles of a load at the end of the walk, if in memory.
 struct Levels {
     caches: Vec<Plateau>,
-    /// Whether the walk went on beyond the last cache.
+    /// Whether the walk goes beyond the last cache.
     is_left: bool,
     memory: Option<f64>,
 }
@@ -45,7 +47,7 @@ fn levels(times: &Times) -> Levels {
 pub(super) fn facts(repeats: &[Times]) -> BTreeMap<Kind, Fact> {
     let mut found = BTreeMap::new();
     let all: Vec<_> = repeats.iter().filter(|times| !times.walk.is_empty()).map(levels).collect();
-    // Contention makes it less.
+    // Contention only reduces it.
     let reach = repeats.iter().map(|times| times.reach).fold(0.0, f64::max);
     let huge = reach.is_infinite();
     for level in 0..SIZE.len() {
@@ -62,14 +64,15 @@ pub(super) fn facts(repeats: &[Times]) -> BTreeMap<Kind, Fact> {
             found.insert(time, Fact::open(open));
             continue;
         }
-        // A plateau that begins beyond it may be one of translations, and one that ends there may end for them.
+        // Beyond the reach a plateau may be due to translations; one that ends there may end due to
+        // them.
         let (hidden, cut) = (at[0].from > reach, at[0].to * END > reach);
         if level > 0 && hidden {
             found.insert(size, Fact::open(Open::SmallPages));
             found.insert(time, Fact::open(Open::SmallPages));
             continue;
         }
-        // What ends where the walk ends may go on.
+        // A plateau that ends with the walk may continue.
         let ends = all.iter().any(|one| one.caches.len() > level + 1 || one.is_left);
         let fact = match (ends, cut) {
             (_, true) => Fact::open(Open::SmallPages),
@@ -86,7 +89,7 @@ pub(super) fn facts(repeats: &[Times]) -> BTreeMap<Kind, Fact> {
 fn sizes(at: &[Plateau]) -> Fact {
     let sizes: Vec<f64> = at.iter().map(|p| p.to).collect();
     match agreed(&sizes, SIZES) {
-        // Contention takes of a shared cache, and never adds.
+        // Contention only reduces a shared cache.
         Ok(same) => Fact::Known(Known {
             value: same.most,
             error: STEP * same.most + (same.most - same.least),
@@ -111,8 +114,9 @@ fn latencies(cycles: &[(f64, f64)]) -> Fact {
     }
 }
 
-/// Memory takes what flushed lines take and what the end of the walk takes: both are asked, and their difference is
-/// part of the error (a walk over much memory also misses the last cache's neighbours and more translations).
+/// Latency of memory, from flushed lines and from the end of the walk: their difference is part of
+/// the error (a walk over much memory also misses the last cache's neighbours and more
+/// translations).
 fn memory(repeats: &[Times], all: &[Levels], huge: bool) -> Fact {
     let flushed: Vec<f64> = repeats.iter().filter_map(|times| times.flushed).collect();
     let walked = all.iter().filter_map(|one| one.memory).min_by(f64::total_cmp);
@@ -137,8 +141,8 @@ fn memory(repeats: &[Times], all: &[Levels], huge: bool) -> Fact {
 mod tests {
     use super::*;
 
-    /// Cycles of a load in random order over memory, of caches of these sizes and latencies: hits of each are as many
-    /// as it holds of the whole.
+    /// Model of a walk: cycles of a load in random order with caches of these sizes and latencies,
+    /// each hit in proportion to its share of the memory.
     pub fn modelled(caches: &[(f64, f64)], memory: f64) -> Vec<(f64, f64)> {
         let sizes = (0..=64).map(|n| 4096.0 * (f64::from(n) / 4.0).exp2());
         let cycles = |bytes: f64| {

@@ -1,6 +1,6 @@
-//! Speed of straight code by its length: longer than the op cache it comes from the decoders, and longer than the
-//! instruction cache from the second cache (Agner Fog, "The microarchitecture of Intel, AMD and VIA CPUs"; uops.info
-//! and Chips and Cheese measure op caches so).
+//! Speed of straight code by its length: beyond the op cache it comes from the decoders, beyond the
+//! instruction cache from the second cache (Agner Fog, "The microarchitecture of Intel, AMD and VIA
+//! CPUs"; uops.info and Chips and Cheese measure op caches so).
 
 use super::super::memory::{Pages, Region};
 use super::curve::Curve;
@@ -11,12 +11,13 @@ use tma::Result;
 const FEWEST: f64 = 192.0;
 const MOST: f64 = 24_576.0;
 const STEPS: f64 = 6.0;
-/// Instructions of a run at least, and runs, of which the fastest counts.
+/// Least instructions per run, and runs, of which the fastest counts.
 const RUN: usize = 60_000;
 const RUNS: usize = 9;
 
-/// Four kinds that use different units, each in one slot, of four bytes; the second four of other registers, so that none
-/// waits for the one before: `ds add r8d, ecx`, `ds mov r9, [rsi]`, `ds ds xor eax, eax`, `pand xmm0, xmm4`
+/// Four instructions of four bytes and one slot on different units, and four on other registers, so
+/// that none waits for the one before: `ds add r8d, ecx`, `ds mov r9, [rsi]`, `ds ds xor eax, eax`,
+/// `pand xmm0, xmm4`
 const SHORT: [&[u8]; 8] = [
     &[0x3e, 0x41, 0x01, 0xc8],
     &[0x3e, 0x4c, 0x8b, 0x0e],
@@ -27,14 +28,14 @@ const SHORT: [&[u8]; 8] = [
     &[0x3e, 0x3e, 0x31, 0xd2],
     &[0x66, 0x0f, 0xdb, 0xcc],
 ];
-/// More of their prefixes, which mean nothing, for instructions of six bytes: without constants, of which lines of some
-/// op caches hold fewer.
+/// Additional prefixes without effect, for instructions of six bytes. No constants, of which lines
+/// of some op caches hold fewer.
 const LONGER: [u8; 2] = [0x3e; 2];
 
-/// Cycles of an instruction by the number of instructions, of short ones and of long ones.
+/// Cycles per instruction by the number of instructions, for short and for long ones.
 ///
 /// # Errors
-/// No memory, or none that runs.
+/// There is no memory, or none that is executable.
 pub(super) fn measure(clock: &Clock) -> Result<(Curve, Curve)> {
     let memory = Region::new(4096, Pages::Default)?;
     let at: *const u8 = memory.start();
@@ -56,7 +57,7 @@ pub(super) fn measure(clock: &Clock) -> Result<(Curve, Curve)> {
     Ok((curve(&[])?, curve(&LONGER)?))
 }
 
-/// Numbers of instructions, whole groups of eight.
+/// Numbers of instructions, in groups of eight.
 fn sizes() -> Vec<usize> {
     let octaves = (MOST / FEWEST).log2();
     let size = |n: usize| (FEWEST * (n as f64 / STEPS).exp2()) as usize / 8 * 8;

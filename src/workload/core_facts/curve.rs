@@ -1,9 +1,9 @@
-//! Times by a size that grows, and where they step up.
+//! Times by size, and their steps.
 
-/// A size and the cycles there, by ascending size.
+/// Sizes, ascending, and their cycles.
 pub type Curve = Vec<(f64, f64)>;
 
-/// Contention only adds: a time is no more than what a larger size takes.
+/// Bounds each time by those of larger sizes, since contention only adds.
 pub(super) fn lower_envelope(curve: &[(f64, f64)]) -> Curve {
     let mut least = f64::INFINITY;
     let mut found: Curve = curve
@@ -18,7 +18,7 @@ pub(super) fn lower_envelope(curve: &[(f64, f64)]) -> Curve {
     found
 }
 
-/// The least times of two curves.
+/// The lower of two curves at each size.
 pub(super) fn both(one: Curve, other: Curve) -> Curve {
     let mut all = one;
     all.extend(other);
@@ -33,16 +33,16 @@ pub(super) struct Plateau {
     /// The least size and the largest.
     pub from: f64,
     pub to: f64,
-    /// The time: that of its larger half, where less of the time before it is mixed in.
+    /// Its time: that of its larger half, less mixed with the time before.
     pub cycles: f64,
-    /// What its times span.
+    /// Range of its times.
     pub spread: f64,
 }
 
-/// A plateau's times are this close, as a share, over sizes of this ratio at least.
+/// Largest difference of times in a plateau, as a share, and its least ratio of sizes.
 const FLAT: f64 = 0.12;
 const LONG: f64 = 2.0;
-/// Plateaus whose times are this close are one, seen with noise between.
+/// Plateaus within this ratio of times are one, divided by noise.
 const ALIKE: f64 = 1.25;
 
 /// The plateaus of a curve, ascending.
@@ -73,8 +73,8 @@ pub(super) fn plateaus(curve: &[(f64, f64)]) -> Vec<Plateau> {
     found
 }
 
-/// Where times that grow with size step up: the least size above the middle between both sides, and how much of the
-/// lower side the step is. A step happens within a ratio of sizes of `within`.
+/// The step of times that grow with size: the least size above the middle of both sides. It happens
+/// within a ratio of sizes of `within`, by at least `at_least` of the lower side.
 pub(super) fn step(curve: &[(f64, f64)], within: f64, at_least: f64) -> Option<f64> {
     let all = lower_envelope(curve);
     let rise = |at: usize| {
@@ -83,7 +83,7 @@ pub(super) fn step(curve: &[(f64, f64)], within: f64, at_least: f64) -> Option<f
     };
     let (height, from, to) = (0..all.len()).map(rise).max_by(|a, b| a.0.total_cmp(&b.0))?;
     let low = all.first()?.1;
-    // The last size tried may be in the middle of a step, whose height is then not known.
+    // The last size may be in the middle of a step, whose height is then unknown.
     if height < at_least * low || to + 1 == all.len() {
         return None;
     }

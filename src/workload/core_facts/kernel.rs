@@ -1,11 +1,12 @@
-//! Generated loops, and the core cycles they take: a chain of additions before and after them is the clock.
+//! Generated loops and their core cycles, with a chain of additions before and after them as the
+//! clock.
 
 use super::super::memory::{Executable, Pages, Region};
 use std::arch::x86_64::{_mm_lfence, _rdtsc};
 use std::cell::Cell;
 use tma::Result;
 
-/// Bytes before the loop: it starts at a line.
+/// Bytes before the loop, which starts at a line.
 const HEAD: usize = 64;
 /// `dec rdi`, `jnz` to the loop, `ret`.
 const DECREMENT: [u8; 3] = [0x48, 0xff, 0xcf];
@@ -13,25 +14,25 @@ const JUMP: [u8; 2] = [0x0f, 0x85];
 const RETURN: u8 = 0xc3;
 /// `nop`.
 const NOP: u8 = 0x90;
-/// `add rax, rcx`: a cycle after the one before on every x86-64 core since the first (uops.info).
+/// `add rax, rcx`: a latency of one cycle on every x86-64 core (uops.info).
 const ADD: [u8; 3] = [0x48, 0x01, 0xc8];
-/// Additions of the clock's loop, and its rounds: some microseconds.
+/// Additions in the clock's loop, and its rounds: some microseconds.
 const ADDS: usize = 64;
 const ROUNDS: u64 = 200;
-/// How far the clock before a run and after it may differ, and both from the fastest seen lately, which is forgotten by
-/// this share with each run.
+/// Permitted difference of the clock before and after a run, and from the fastest recent one, which
+/// decays by this share with each run.
 const SAME_CLOCK: f64 = 0.02;
 const FORGET: f64 = 0.9999;
 
-/// A loop in memory. Its body may change `rax`, `rcx`, `rdx`, `rsi`, `r8` to `r11`, `xmm0` to `xmm15` and the flags, and
-/// begins with `rsi` and `rdx` as given.
+/// A loop in memory. Its body may change `rax`, `rcx`, `rdx`, `rsi`, `r8` to `r11`, `xmm0` to
+/// `xmm15` and the flags; `rsi` and `rdx` are parameters.
 pub(super) struct Kernel(Executable);
 
 impl Kernel {
-    /// A loop of this body.
+    /// Generates a loop.
     ///
     /// # Errors
-    /// No memory, or none that runs.
+    /// There is no memory, or none that is executable.
     pub fn new(body: &[u8]) -> Result<Self> {
         let mut code = vec![NOP; HEAD];
         code.extend(body);
@@ -48,10 +49,11 @@ impl Kernel {
     /// Ticks of `rounds` (not 0) rounds.
     ///
     /// # Safety
-    /// The body must only access memory that it may with these values of `rsi` and `rdx`.
+    /// With these values of `rsi` and `rdx`, the body must only access valid memory.
     pub unsafe fn ticks(&self, rounds: u64, rsi: *const u8, rdx: *const u8) -> u64 {
-        // SAFETY: the region holds a function of this type, written by `new`, which keeps what the convention wants
-        // kept and ends after `rounds`; that its body may access memory is the caller's promise.
+        // SAFETY: the region holds a function of this type, written by `new`, which follows the
+        // calling convention and ends after `rounds`; the caller guarantees the accesses of its
+        // body.
         unsafe {
             let run: extern "sysv64" fn(u64, *const u8, *const u8) =
                 std::mem::transmute(self.0.entry());
@@ -70,7 +72,7 @@ impl Kernel {
 /// The core's clock.
 pub(super) struct Clock {
     chain: Kernel,
-    /// The fastest that was seen lately.
+    /// The fastest recent rate.
     best: Cell<f64>,
 }
 
@@ -91,15 +93,15 @@ impl Clock {
         (ROUNDS as f64 * ADDS as f64) / ticks.min().unwrap_or(1).max(1) as f64
     }
 
-    /// The least core cycles of `rounds` runs; none where the clock changed during all of them.
+    /// The least core cycles of `rounds` runs; `None` if the clock changed during all of them.
     pub fn least(&self, rounds: usize, mut ticks: impl FnMut() -> u64) -> Option<f64> {
         let one = |_| {
             let before = self.rate();
             let ticks = ticks() as f64;
             let after = self.rate();
             let now = before.max(after);
-            // What interrupts the chain makes the core look slow, and the run fast: the clock of a core that does slow
-            // down is believed after a while.
+            // An interrupted chain makes the core seem slow, and the run fast: a slower clock is
+            // accepted only after a while.
             let best = now.max(self.best.get() * FORGET);
             self.best.set(best);
             let is_same =
@@ -114,8 +116,8 @@ impl Clock {
 mod tests {
     use super::*;
 
-    /// `add rax, rcx` on the clock of the same: a cycle; a multiplication of 64 bits takes three on Intel's cores since
-    /// Nehalem and on every Zen, and never less than two.
+    /// `add rax, rcx` takes a cycle of this clock; a 64-bit multiplication three on Intel's cores
+    /// since Nehalem and on every Zen, and never less than two.
     #[test]
     fn the_clock_tells_a_cycle_from_several() {
         let clock = Clock::new().unwrap();
@@ -125,7 +127,7 @@ mod tests {
             let run = || unsafe { kernel.ticks(500, std::ptr::null(), std::ptr::null()) };
             Some(clock.least(40, run)? / (500.0 * 64.0))
         };
-        // On a busy machine the clock may have no answer.
+        // On a busy machine the clock may give no result.
         let (Some(add), Some(multiply)) = (cycles(&ADD), cycles(&[0x48, 0x0f, 0xaf, 0xc1])) else {
             return;
         };

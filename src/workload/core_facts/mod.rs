@@ -1,18 +1,19 @@
-//! Facts of the core that this thread runs on, from the times of generated code and of walks through memory.
+//! Facts of this thread's core, from the times of generated code and of walks through memory.
 //!
 //! | file | concern |
 //! |---|---|
 //! | `kernel` | generated loops, and their core cycles |
-//! | `walks` | latency of loads by the memory they are in |
-//! | `rates` | loads, stores and forwarded pairs a cycle |
+//! | `walks` | latency of loads by the size of the memory |
+//! | `rates` | loads, stores and forwarded pairs per cycle |
 //! | `code` | speed of straight code by its length |
 //! | `window` | two cache misses with instructions between them |
 //! | `curve` | steps and plateaus of times |
-//! | `times` | the times of repetitions, and whether they agree |
-//! | `caches`, `rules` | what follows from the times |
+//! | `times` | times of repetitions, and their agreement |
+//! | `caches`, `rules` | facts from times |
 //!
-//! `measure` takes the times several times over; `rules` decides: contention only slows, so that the least times of
-//! each half of the repetitions count; where the halves do not agree a fact is open. No rule knows a processor.
+//! `measure` repeats all times; `rules` decides. Contention only adds time, so the least times of
+//! each half of the repetitions count; if the halves disagree, a fact is open. No rule knows a
+//! processor.
 
 mod caches;
 mod code;
@@ -32,13 +33,14 @@ use kernel::Clock;
 use tma::Result;
 use tma::measured::{Fact, Facts, Open};
 
-/// How often everything is measured: until both halves of the repetitions agree on all, at least and at most.
+/// Fewest and most repetitions, until both halves agree on all facts.
 const REPEATS: (usize, usize) = (4, 10);
 
-/// Measures, and reports each repetition with its number and that of all; `nops` as in [`facts`].
+/// Measures all times, and reports each repetition with its number and the total; `nops` as in
+/// [`facts`].
 ///
 /// # Errors
-/// The system does not run generated code, or gives no memory at all.
+/// Generated code cannot be run, or there is no memory at all.
 pub fn measure(nops: Option<bool>, mut progress: impl FnMut(usize, usize)) -> Result<Seen> {
     let clock = Clock::new()?;
     let mut seen = Seen::default();
@@ -65,7 +67,7 @@ pub fn measure(nops: Option<bool>, mut progress: impl FnMut(usize, usize)) -> Re
     Ok(seen)
 }
 
-/// Whether repetitions contradict each other in anything.
+/// Whether repetitions disagree on any fact.
 fn is_contradicted(facts: &Facts) -> bool {
     facts.0.values().any(|fact| matches!(fact, Fact::Open { open: Open::Disagree { .. } }))
 }

@@ -1,17 +1,17 @@
-//! Loads and stores a cycle, and pairs of a store and the load that it is forwarded to.
+//! Rates of loads, of stores, and of pairs of a store and a load that it is forwarded to.
 
 use super::super::memory::{Pages, Region};
 use super::kernel::{Clock, Kernel};
 use tma::Result;
 
-/// Instructions of a round, rounds of a run, and runs, of which the fastest counts.
+/// Instructions per round, rounds per run, and runs, of which the fastest counts.
 const BODY: usize = 48;
 const ROUNDS: u64 = 400;
 const RUNS: usize = 150;
-/// Bytes of the memory: one line is used.
+/// Bytes of the memory, of which one line is used.
 const BYTES: u64 = 4096;
 
-/// Cycles of an instruction, or of a pair.
+/// Cycles per instruction or pair.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rates {
     /// The faster of loads of 8 and of 16 bytes.
@@ -20,14 +20,14 @@ pub struct Rates {
     pub store: Option<f64>,
     /// A chain of a store and a load through the same register and displacement.
     pub slot: Option<f64>,
-    /// The same with a load of the upper half of what was stored: no core replaces it by the stored register.
+    /// As `slot`, with a load of the upper half: no core replaces it by the stored register.
     pub half: Option<f64>,
 }
 
-/// Measures them.
+/// Measures all rates.
 ///
 /// # Errors
-/// No memory, or none that runs.
+/// There is no memory, or none that is executable.
 pub(super) fn measure(clock: &Clock) -> Result<Rates> {
     let memory = Region::new(BYTES, Pages::Default)?;
     let at: *const u8 = memory.start();

@@ -1,4 +1,4 @@
-//! What follows from the times.
+//! Facts that follow from the times.
 
 use super::caches;
 use super::curve::{Curve, lower_envelope, step};
@@ -7,24 +7,24 @@ use super::times::{Same, Seen, Times, agreed, halves};
 use std::collections::BTreeMap;
 use tma::measured::{Fact, Facts, Kind, Known, Open};
 
-/// How close rates must be, lengths of code, and distances of misses, as shares.
+/// Permitted difference of rates, of lengths of code, and of distances of misses, as shares.
 const RATES: f64 = 0.05;
 const LENGTHS: f64 = 0.15;
 const DISTANCES: f64 = 0.08;
-/// Code that slows down by this share, within this ratio of lengths, comes from elsewhere.
+/// Least slowdown of code that leaves a cache, and the ratio of lengths within which it happens.
 const SLOWER: f64 = 1.12;
 const STEEP: f64 = 1.3;
-/// A step has ended at this multiple of the length where it begins: hits of what random replacement keeps are few then.
+/// End of a step, as a multiple of its begin: with random replacement few hits are left then.
 const ENDED: f64 = 2.2;
-/// Two misses one after the other instead of together add this share at least; ideally all of it.
+/// Least added share of two misses in sequence instead of together; ideally 1.
 const APART: f64 = 0.35;
-/// A step of misses happens within this ratio of distances.
+/// Ratio of distances within which a step of misses happens.
 const SHARP: f64 = 1.35;
-/// Bytes of instructions of short code and of long code.
+/// Bytes per instruction of short and of long code.
 const BYTES: (f64, f64) = (4.0, 6.0);
 
-/// The facts that the times show; `nops` is whether nops share slots by the self-test, where they do not show the reorder
-/// buffer.
+/// The facts that the times show. `nops`: whether nops share slots by the self-test, in which case
+/// they do not show the reorder buffer.
 pub fn facts(seen: &Seen, nops: Option<bool>) -> Facts {
     let all = &halves(&seen.repeats);
     let mut found: BTreeMap<Kind, Fact> = caches::facts(all);
@@ -42,7 +42,7 @@ pub fn facts(seen: &Seen, nops: Option<bool>) -> Facts {
     Facts(found)
 }
 
-/// As many a cycle as the best of repetitions that agree.
+/// The best rate per cycle of repetitions that agree.
 fn rate(all: &[Times], of: fn(&Rates) -> Option<f64>) -> Fact {
     let cycles: Vec<f64> = all.iter().filter_map(|times| of(&times.rates)).collect();
     match agreed(&cycles, RATES) {
@@ -55,7 +55,8 @@ fn rate(all: &[Times], of: fn(&Rates) -> Option<f64>) -> Fact {
     }
 }
 
-/// A store and a load of half of it; a load of all of it may be faster, where the core takes the stored register.
+/// Latency of a store and a load of half of it; a load of all of it may be faster, if the core
+/// takes the stored register.
 fn forwarding(all: &[Times]) -> Fact {
     let of = |get: fn(&Rates) -> Option<f64>| -> Vec<f64> {
         all.iter().filter_map(|times| get(&times.rates)).collect()
@@ -76,7 +77,8 @@ fn forwarding(all: &[Times]) -> Fact {
     }
 }
 
-/// Instructions before code slows down within a step, and cycles of one beyond them. A slope is no limit of a cache.
+/// Instructions before a step of slowdown, and cycles per instruction after it. A slope is no limit
+/// of a cache.
 fn fast(curve: &Curve) -> Option<(f64, f64)> {
     let all = lower_envelope(curve);
     let steps = |from: &usize| {
@@ -87,13 +89,13 @@ fn fast(curve: &Curve) -> Option<(f64, f64)> {
     let from = (0..all.len()).find(steps)?;
     let last = all.iter().rposition(|p| p.1 <= SLOWER * all[from].1)?;
     let next = all.get(last + 1)?;
-    // The speed after the step, where it has ended.
+    // The speed after the end of the step.
     let beyond = all.iter().rfind(|p| p.0 <= ENDED * all[last].0).unwrap_or(next);
     Some((all[last].0, beyond.1.max(next.1)))
 }
 
-/// The op cache by the lengths of short and of long code: it ends at a number of instructions. What ends at a number of
-/// bytes is the instruction cache.
+/// The op cache, which ends at the same number of instructions for short and long code; the
+/// instruction cache ends at the same number of bytes.
 fn code(all: &[Times]) -> (Fact, Fact) {
     let of = |get: fn(&Times) -> &Curve| -> Vec<(f64, f64)> {
         all.iter().filter_map(|times| fast(get(times))).collect()
@@ -116,7 +118,7 @@ fn code(all: &[Times]) -> (Fact, Fact) {
             if bytes < instructions {
                 return (Fact::open(Open::NoStep { up_to: short.most }), Fact::open(up_to()));
             }
-            // Lines of an op cache may have room that one of the lengths leaves empty.
+            // One of the lengths may leave room in lines of the op cache.
             let value = short.most.max(long.most);
             let how = format!(
                 "loops of instructions of 4 bytes ({:.0}) and of 6 bytes ({:.0})",
@@ -140,8 +142,8 @@ fn code(all: &[Times]) -> (Fact, Fact) {
     (cache, decoded)
 }
 
-/// The reorder buffer: the most instructions between two misses that still wait together, of any kind: each kind may
-/// also run out of what else it needs. Nops that share entries do not count.
+/// The reorder buffer: the most instructions of any kind between two misses that still overlap,
+/// since each kind may also run out of other resources. Nops that share entries do not count.
 fn buffer(all: &[Times], nops: Option<bool>) -> Fact {
     let kinds = ["nops", "additions", "additions and vector operations"];
     let skip = usize::from(nops == Some(true));
@@ -179,7 +181,8 @@ fn buffer(all: &[Times], nops: Option<bool>) -> Fact {
 mod tests {
     use super::*;
 
-    /// Two misses of 400 cycles with instructions between, of which `width` are issued a cycle, in a buffer of so many.
+    /// Two misses of 400 cycles with instructions in between, of which `width` are issued per
+    /// cycle, in a buffer of `buffer` entries.
     fn window(buffer: f64, width: f64) -> Curve {
         let sizes =
             std::iter::successors(Some(24.0_f64), |n| Some(n + (n / 32.0).floor().max(4.0)));
@@ -188,10 +191,11 @@ mod tests {
         sizes.take_while(|n| *n <= 1200.0).map(|n| (n, cycles(n))).collect()
     }
 
-    /// Cycles of an instruction by their number: `limits` are the numbers held, and instructions a cycle up to there.
+    /// Cycles per instruction by their number: `limits` are numbers held and instructions per cycle
+    /// up to them.
     fn code(limits: &[(f64, f64)]) -> Curve {
         let sizes = (0..=42).map(|n| (192.0 * (f64::from(n) / 6.0).exp2() / 8.0).floor() * 8.0);
-        // Some of a longer loop still hits, in the way of random replacement.
+        // A part of a longer loop still hits, as with random replacement.
         let rate = |n: f64| {
             limits.iter().find(|limit| n <= limit.0).or(limits.last()).map_or(1.0, |limit| limit.1)
         };

@@ -1,34 +1,35 @@
-//! The times of repetitions: the least of each half, and whether these agree.
+//! Times of repetitions: the least of each half, and their agreement.
 
 use super::curve::{Curve, both};
 use super::rates::Rates;
 use tma::measured::Open;
 
-/// What one repetition saw.
+/// Times of one repetition.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Times {
-    /// Cycles of a load by bytes walked over.
+    /// Cycles per load by bytes walked over.
     pub walk: Curve,
-    /// Cycles of a load of a flushed line.
+    /// Cycles per load of a flushed line.
     pub flushed: Option<f64>,
-    /// Bytes of pages whose translations cost nothing; infinite where translations cover many pages.
+    /// Bytes of pages whose translations cost nothing; infinite if translations cover many pages.
     pub reach: f64,
-    /// Cycles of an instruction by their number, of four bytes each and of six.
+    /// Cycles per instruction by their number, for instructions of four bytes.
     pub short_code: Curve,
-    /// See `short_code`.
+    /// As `short_code`, for six bytes.
     pub long_code: Curve,
     /// Loads, stores and pairs.
     pub rates: Rates,
-    /// Cycles of two misses by the instructions between: nops, additions, additions and vector operations.
+    /// Cycles of two misses by the number of instructions in between: nops, additions, additions
+    /// and vector operations.
     pub windows: [Curve; 3],
 }
 
-/// What all repetitions saw.
+/// Times of all repetitions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seen {
-    /// Each of them.
+    /// Times of each repetition.
     pub repeats: Vec<Times>,
-    /// Bytes walked over at most.
+    /// Most bytes walked over.
     pub walked: u64,
     /// Why there is no walk.
     pub no_memory: Option<Open>,
@@ -41,9 +42,9 @@ pub(super) struct Same {
     pub most: f64,
 }
 
-/// How many repetitions must agree.
+/// Fewest repetitions that must agree.
 const AGREE: usize = 2;
-/// The largest group of repetitions that are this close to each other, two at least.
+/// The largest group of repetitions within the share `close`, at least two.
 pub(super) fn agreed(found: &[f64], close: f64) -> Result<Same, Open> {
     let mut all: Vec<f64> = found.iter().copied().filter(|one| one.is_finite()).collect();
     all.sort_by(f64::total_cmp);
@@ -59,7 +60,8 @@ pub(super) fn agreed(found: &[f64], close: f64) -> Result<Same, Open> {
     }
 }
 
-/// Contention only adds: the least of each time, of every other repetition. What both halves show is not by chance.
+/// The least times of the even and of the odd repetitions, since contention only adds: agreement of
+/// both halves is not by chance.
 pub(super) fn halves(repeats: &[Times]) -> Vec<Times> {
     let half = |odd: usize| {
         let own = repeats.iter().skip(odd).step_by(2);
@@ -69,7 +71,7 @@ pub(super) fn halves(repeats: &[Times]) -> Vec<Times> {
 }
 
 impl Times {
-    /// The least of two repetitions.
+    /// The lower times of two repetitions.
     fn least(self, other: Self) -> Self {
         let min = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).min_by(f64::total_cmp);
         let rates = Rates {

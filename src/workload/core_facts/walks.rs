@@ -1,5 +1,6 @@
-//! Latency of loads by the memory they are in: a chain of pointers in random order, each of which waits for the one
-//! before, as lmbench does (McVoy and Staelin, "lmbench: Portable Tools for Performance Analysis", 1996).
+//! Latency of loads by the size of the memory: dependent loads along a chain of pointers in random
+//! order, as in lmbench (McVoy and Staelin, "lmbench: Portable Tools for Performance Analysis",
+//! 1996).
 
 use super::super::memory::{Pages, Region, allowance, largest_cache};
 use super::super::random::cycle;
@@ -11,27 +12,28 @@ use tma::{Error, Result};
 /// Bytes of a line and of a small page.
 const LINE: u64 = 64;
 const PAGE: u64 = 4096;
-/// Least memory walked over, and most; several times the largest cache between them.
+/// Least and most memory walked over, and the wanted multiple of the largest cache.
 const SMALLEST: u64 = 4 << 10;
 const LEAST: u64 = 256 << 20;
 const MOST: u64 = 1 << 30;
 const CACHES: u64 = 4;
-/// Sizes in an octave; above the second size fewer, as those take long.
+/// Sizes per octave; fewer above the second size, which take long.
 const STEPS: i32 = 4;
 const COARSE: u64 = 8 << 20;
-/// Loads of a round of the loop, of a run in small memory and in large.
+/// Loads per round of the loop, and per run in small and in large memory.
 const LOADS: u64 = 32;
 const RUN: u64 = 16_384;
 const LARGE_RUN: u64 = 4_096;
 /// Runs, of which the fastest counts.
 const RUNS: usize = 9;
-/// All of it is walked over before if it is at most this; beyond, no cache would keep it.
+/// Largest memory that is walked over before; no cache would hold more.
 const WARMED: u64 = 64 << 20;
-/// Pages of which a line each is walked over: all of them in a first cache, the last ones beyond a first TLB.
+/// Numbers of pages of which one line each is walked over: all lines fit a first cache, the most
+/// pages exceed a first TLB.
 const TRANSLATED: [u32; 8] = [16, 24, 32, 48, 64, 96, 128, 256];
-/// They take at most this much longer where translations cost nothing.
+/// Largest ratio of times if translations cost nothing.
 const ALIKE: f64 = 1.15;
-/// Lines that are flushed and walked over.
+/// Lines flushed and walked over.
 const FLUSHED: u32 = 2_048;
 /// `mov rsi, [rsi]`
 const LOAD: [u8; 3] = [0x48, 0x8b, 0x36];
@@ -41,15 +43,15 @@ pub(super) struct Memory {
     region: Region,
     bytes: u64,
     random: fastrand::Rng,
-    /// The links of the ring that is in it.
+    /// Links of its ring.
     links: Vec<u64>,
 }
 
 impl Memory {
-    /// Several times the largest cache.
+    /// Maps several times the largest cache.
     ///
     /// # Errors
-    /// Less memory is free than any cache needs.
+    /// There is too little free memory for any cache.
     pub fn new() -> Result<Self> {
         let wanted = (CACHES * largest_cache().unwrap_or(0)).clamp(LEAST, MOST);
         let bytes = allowance().map_or(wanted, |free| wanted.min(free / 2));
@@ -62,7 +64,7 @@ impl Memory {
         Ok(Self { region, bytes, random, links: Vec::new() })
     }
 
-    /// Bytes of it.
+    /// Its bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -81,10 +83,10 @@ impl Memory {
         Ok(())
     }
 
-    /// A ring over all of it.
+    /// Makes a ring over all lines.
     ///
     /// # Errors
-    /// No memory for its order.
+    /// There is no memory for the order.
     pub fn whole(&mut self) -> Result<()> {
         let lines = self.bytes / LINE;
         self.ring(u32::try_from(lines).unwrap_or(u32::MAX), |i| i * LINE)
@@ -97,7 +99,7 @@ impl Memory {
         self.region.start().wrapping_byte_add(at as usize)
     }
 
-    /// Cycles of a load in the ring; other links each time.
+    /// Cycles per load in the ring, from another link each time.
     fn load(&mut self, clock: &Clock, walk: &Kernel, loads: u64) -> f64 {
         let least = clock.least(RUNS, || {
             let link = self.link();
@@ -107,10 +109,10 @@ impl Memory {
         least.map_or(f64::INFINITY, |cycles| cycles / (loads / LOADS * LOADS) as f64)
     }
 
-    /// Cycles of a load by bytes that are walked over.
+    /// Cycles per load by bytes walked over.
     ///
     /// # Errors
-    /// No memory for the order, or none that runs code.
+    /// There is no memory for the order, or none that is executable.
     pub fn walk(&mut self, clock: &Clock) -> Result<Curve> {
         let walk = Kernel::new(&LOAD.repeat(LOADS as usize))?;
         let mut curve = Curve::new();
@@ -128,12 +130,12 @@ impl Memory {
         Ok(curve)
     }
 
-    /// Cycles of a load of a line that was flushed: what memory takes, whatever the caches are.
+    /// Cycles per load of a flushed line: the latency of memory, independent of caches.
     ///
     /// # Errors
     /// As [`Memory::walk`].
     pub fn flushed(&mut self, clock: &Clock) -> Result<Option<f64>> {
-        // Each in a page of its own: no prefetcher follows, and a huge page holds 512.
+        // Each in its own page: no prefetcher follows, and a huge page holds 512.
         self.ring(FLUSHED, |i| i * PAGE + i % (PAGE / LINE) * LINE)?;
         let walk = Kernel::new(&LOAD.repeat(LOADS as usize))?;
         let least = clock.least(RUNS, || {
@@ -152,9 +154,9 @@ impl Memory {
         Ok(least.map(|cycles| cycles / f64::from(FLUSHED)))
     }
 
-    /// Bytes of pages of which a line each takes no longer than as many lines next to each other: their translations
-    /// cost nothing. Infinite where that is so of the most pages that are tried, as one translation covers many then,
-    /// in the guest and in its host.
+    /// Bytes of the most pages of which one line each takes no longer than as many adjacent lines:
+    /// their translations cost nothing. Infinite if that holds for the most pages tried: then one
+    /// translation covers many, in a guest and in its host.
     ///
     /// # Errors
     /// As [`Memory::walk`].
@@ -164,7 +166,7 @@ impl Memory {
         for pages in TRANSLATED {
             self.ring(pages, |i| i * LINE)?;
             let packed = self.load(clock, &walk, RUN);
-            // At another line of each page, so that they are in different sets of the cache.
+            // At another line in each page, for different sets of the cache.
             self.ring(pages, |i| i * PAGE + i % (PAGE / LINE) * LINE)?;
             if self.load(clock, &walk, RUN) > ALIKE * packed {
                 return Ok(reach);
@@ -175,7 +177,7 @@ impl Memory {
     }
 }
 
-/// The sizes that are walked over, up to `most`.
+/// Sizes to walk over, up to `most`.
 fn sizes(most: u64) -> Vec<u64> {
     let fine = |n: i32| {
         (SMALLEST as f64 * f64::from(n).mul_add(1.0 / f64::from(STEPS), 0.0).exp2()) as u64

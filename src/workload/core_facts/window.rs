@@ -1,23 +1,25 @@
-//! Two loads that miss all caches, with instructions between them: they wait for memory together as long as the
-//! reorder buffer holds what is between (Henry Wong, "Measuring Reorder Buffer Capacity", 2013).
+//! Two loads that miss all caches, with instructions in between: the misses overlap while the
+//! reorder buffer holds these instructions (Henry Wong, "Measuring Reorder Buffer Capacity", 2013).
 
 use super::curve::Curve;
 use super::kernel::{Clock, Kernel};
 use super::walks::Memory;
 use tma::Result;
 
-/// Fewest and most instructions between: beyond every buffer (Lion Cove's: 576 entries).
+/// Fewest and most instructions in between; the most exceed every buffer (Lion Cove's: 576
+/// entries).
 const FEWEST: usize = 24;
 const MOST: usize = 1_200;
-/// Rounds of a run, of two misses each, and runs, of which the fastest counts.
+/// Rounds per run, of two misses each, and runs, of which the fastest counts.
 const ROUNDS: u64 = 150;
 const RUNS: usize = 4;
 /// `mov rsi, [rsi]`, `mov rdx, [rdx]`
 const LOADS: [[u8; 3]; 2] = [[0x48, 0x8b, 0x36], [0x48, 0x8b, 0x12]];
 
-/// What is between. Each kind is also limited by what else it needs: registers, of which a core may have fewer.
+/// Instructions in between. Each kind is also limited by its registers, of which a core may have
+/// fewer.
 pub(super) const FILLERS: [&[&[u8]]; 3] = [
-    // nop: needs no more than an entry, unless two share one
+    // nop: only needs an entry, unless two share one
     &[&[0x90]],
     // add r8d, ecx, …: general registers
     &[&[0x41, 0x01, 0xc8], &[0x41, 0x01, 0xc9], &[0x41, 0x01, 0xca], &[0x41, 0x01, 0xcb]],
@@ -30,10 +32,10 @@ pub(super) const FILLERS: [&[&[u8]]; 3] = [
     ],
 ];
 
-/// Cycles of a round of two misses by the number of instructions between them, for each kind.
+/// Cycles of two misses by the number of instructions in between, for each kind.
 ///
 /// # Errors
-/// No memory, or none that runs.
+/// There is no memory, or none that is executable.
 pub(super) fn measure(clock: &Clock, memory: &mut Memory) -> Result<[Curve; 3]> {
     memory.whole()?;
     let mut curves = [const { Curve::new() }; 3];
@@ -54,7 +56,7 @@ pub(super) fn measure(clock: &Clock, memory: &mut Memory) -> Result<[Curve; 3]> 
     Ok(curves)
 }
 
-/// Numbers of instructions between, a 32nd apart.
+/// Numbers of instructions in between, a 32nd apart.
 fn sizes() -> Vec<usize> {
     let next = |n: &usize| Some(n + (n / 32).max(4));
     std::iter::successors(Some(FEWEST), next).take_while(|n| *n <= MOST).collect()
