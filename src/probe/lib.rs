@@ -1,16 +1,16 @@
-//! A program of the user's while it runs: how often its blocks are entered, and what one of them has.
+//! Probes a running program: block entry counts and captured state.
 //!
 //! | module | concern |
 //! |---|---|
-//! | [`bursts`] | what single instructions do, execution by execution |
+//! | [`bursts`] | records of each execution of single instructions |
 //! | [`capture`] | registers, memory, trip count and path of a block at one of its entries |
 //! | [`count`] | exact entry counts, by jumps patched into the running program |
-//! | [`facts`] | what is known of the code that is patched |
-//! | [`plan`] | where each block's count goes |
-//! | [`regions`] | regions that the program marks: entries, nesting, times |
+//! | [`facts`] | analysis of the code to be patched |
+//! | [`plan`] | places of probes |
+//! | [`regions`] | marked regions: entries, nesting, times |
 //! | [`emit`] | probes as machine code |
-//! | `patch` | probes in the files that a command maps, whatever they are for |
-//! | `process` | the process side: traced threads, breakpoints, memory and mappings |
+//! | `patch` | probes in the files of a process |
+//! | `process` | traced threads, breakpoints, memory and mappings |
 //!
 //! Needs no root for one's own processes: a command is traced from its first instruction (ptrace(2)).
 

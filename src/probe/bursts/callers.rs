@@ -1,11 +1,12 @@
-//! Who called a function, by the words of the stack from its return address on and the unwind tables of the files.
+//! Callers of a function, found by its stack (from the return address on) and the files' unwind
+//! tables.
 
 use crate::facts::{Base, Frame, Frames};
 use crate::process::{Mapping, mappings};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Most callers that are looked for.
+/// Depth limit of the search.
 const DEEPEST: usize = 8;
 
 /// A call in the stack.
@@ -19,18 +20,18 @@ pub struct Caller {
 
 /// The stack at the entry of a function.
 pub(super) struct Stack<'a> {
-    /// The stack pointer, where the return address is.
+    /// The stack pointer, which points to the return address.
     pub pointer: u64,
     /// The frame pointer, rbp.
     pub frame: u64,
-    /// The words from there on.
+    /// The words from `pointer` on.
     pub words: &'a [u64],
 }
 
 impl Stack<'_> {
     fn word(&self, address: u64) -> Option<u64> {
         let index = address.checked_sub(self.pointer).filter(|bytes| bytes % 8 == 0)? / 8;
-        // What could not be read is 0.
+        // Unreadable words are 0.
         self.words.get(usize::try_from(index).ok()?).copied().filter(|word| *word != 0)
     }
 }
@@ -38,7 +39,7 @@ impl Stack<'_> {
 /// The callers of a log.
 #[derive(Default)]
 pub(super) struct Callers {
-    /// The latest last.
+    /// Oldest first.
     mappings: Vec<Mapping>,
     paths: Vec<PathBuf>,
     frames: Vec<Option<Frames>>,
@@ -50,24 +51,24 @@ pub(super) struct Callers {
 }
 
 impl Callers {
-    /// Looks where the code of a process is, if it still runs.
+    /// Updates the mappings of a process if it still runs.
     pub fn look(&mut self, process: i32) {
         let is_code = |m: &Mapping| m.is_executable() && m.path.starts_with('/');
         for mapping in mappings(process).into_iter().filter(is_code) {
             if !self.mappings.contains(&mapping) {
                 self.mappings.push(mapping);
-                // Other code may have been there.
+                // Other code may have been at these addresses.
                 self.places.clear();
             }
         }
     }
 
-    /// All callers by number, and their files.
+    /// All lists of callers, by number, and their files.
     pub fn into_parts(self) -> (Vec<Vec<Caller>>, Vec<PathBuf>) {
         (self.all, self.paths)
     }
 
-    /// The number of the callers, the innermost first.
+    /// The number of the list of callers, innermost first.
     pub fn of(&mut self, stack: &Stack<'_>) -> u32 {
         let mut found = Vec::new();
         // The stack pointer after the return.

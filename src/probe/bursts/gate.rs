@@ -1,4 +1,4 @@
-//! When records are taken: a gate in memory that is shared with the program.
+//! A gate in memory shared with the program decides when records are taken.
 
 use super::heap::{Heap, Log};
 use super::memory::Memory;
@@ -9,10 +9,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Entries of a block whose registers are recorded until its budget is filled up again: enough to see
-/// by how much a value advances.
+/// Quota: entries of a block whose registers are recorded between refills, enough to see the stride
+/// of a value.
 const BUDGET: u16 = 64;
-/// So long that takes, on average.
+/// Average refill interval.
 const REFILL: Duration = Duration::from_millis(5);
 
 /// A program image that is recorded.
@@ -29,22 +29,22 @@ pub(super) struct Image {
 pub(super) struct Gate {
     shared: Arc<Shared>,
     pub image: Image,
-    /// The first so many requests may have a quota.
+    /// The first N requests may have a record quota.
     quotas: u32,
     refill: Instant,
     memory: Memory,
     pace: Pace,
     state: State,
-    /// Pauses are this many times longer than the pace says.
+    /// Factor on the length of pauses.
     factor: f64,
     random: Random,
-    /// What was recorded.
+    /// Recorded bursts.
     pub bursts: Vec<Burst>,
-    /// Its log, if calls are logged.
+    /// Log of calls, if calls are logged.
     log: Option<Log>,
     /// Its first process has ended.
     has_ended: bool,
-    /// Calls that had been logged before a burst began.
+    /// Calls logged before the current burst.
     before: u64,
 }
 
@@ -60,8 +60,8 @@ enum State {
 }
 
 impl Gate {
-    /// Opens the gate of an image, none of whose code has run unless it is live. The first `quotas`
-    /// requests may have a quota; `logs`: calls are logged.
+    /// Opens the gate of an image, whose code has not run unless it is live. `quotas`: the first so
+    /// many requests may have a quota; `logs`: calls are logged.
     pub fn new(shared: Arc<Shared>, image: Image, pace: Pace, quotas: u32, logs: bool) -> Self {
         let mut gate = Self {
             shared,
@@ -84,18 +84,18 @@ impl Gate {
         gate
     }
 
-    /// Gives every block its budget again, if it is time to.
+    /// Refills all quotas when the refill interval is over.
     fn fill_up(&mut self, now: Instant) {
         if self.quotas == 0 || now < self.refill {
             return;
         }
         let all: Vec<u8> = (0..self.quotas).flat_map(|_| BUDGET.to_le_bytes()).collect();
-        // If it cannot be written, there are no more records.
+        // If this fails, there are no more records.
         let _ = self.shared.write(&all, countdown(0));
         self.refill = now + REFILL.mul_f64(self.factor * 2.0 * self.random.share());
     }
 
-    /// Looks where the memory of the process is now, if addresses may be recorded.
+    /// Updates the mappings of the process, for recorded addresses and logged calls.
     pub fn look(&mut self) {
         if self.quotas > 0 {
             self.memory.look();
@@ -105,12 +105,12 @@ impl Gate {
         }
     }
 
-    /// Calls that were logged until now.
+    /// Number of calls logged so far.
     fn logged(&self) -> u64 {
         self.log.as_ref().map_or(0, |_| Log::logged(&self.shared))
     }
 
-    /// Reads of the log what there is much of.
+    /// Drains the log when it is long.
     fn read_log(&mut self) {
         if self.log.as_ref().is_some_and(|log| log.is_long(&self.shared)) {
             self.look();
@@ -120,13 +120,13 @@ impl Gate {
         }
     }
 
-    /// What memory the image was given, if that was logged and something else was recorded of it.
+    /// Memory allocated by the image, if it was logged and the image has bursts.
     pub fn heap(&mut self) -> Option<Heap> {
         let log = self.log.take().filter(|_| !self.bursts.is_empty())?;
         Some(log.finish(self.image.number, &self.shared))
     }
 
-    /// Its process is copied.
+    /// Its process has forked.
     pub fn fork(&mut self) {
         if let Some(log) = &mut self.log {
             log.is_forked = true;
@@ -137,12 +137,12 @@ impl Gate {
     pub fn end(&mut self) {
         self.look();
         self.has_ended = true;
-        // Unless others go on in it.
+        // Forked processes may still use it.
         let is_idle = self.bursts.is_empty() && self.wanted().is_ok_and(|n| n == self.pace.length);
         self.log.take_if(|log| is_idle && !log.is_forked);
     }
 
-    /// Whether nothing was recorded of it, and it has ended.
+    /// Whether it has ended without a record.
     pub fn is_unused(&self) -> bool {
         self.has_ended
             && self.bursts.is_empty()
@@ -154,7 +154,7 @@ impl Gate {
         RECORDS + pace.length as u64 * RECORD
     }
 
-    /// Opens or closes it, if it is time to.
+    /// Opens or closes the gate when it is due.
     pub fn tick(&mut self, now: Instant) {
         self.fill_up(now);
         self.read_log();
@@ -173,7 +173,7 @@ impl Gate {
         }
     }
 
-    /// Takes what a burst has that the end of the program or of the window has cut off.
+    /// Takes a burst cut off by the end of the program or window.
     pub fn finish(&mut self) {
         if let (State::Open { .. }, Ok(wanted)) = (&self.state, self.wanted()) {
             self.take(wanted);
@@ -181,7 +181,7 @@ impl Gate {
         self.state = State::Broken;
     }
 
-    /// How many records are still wanted.
+    /// Records missing from the current burst.
     fn wanted(&self) -> io::Result<usize> {
         let mut word = [0; 8];
         self.shared.read(&mut word, 0)?;
@@ -198,7 +198,8 @@ impl Gate {
         self.state = if is_open { State::Open { since: Instant::now() } } else { State::Broken };
     }
 
-    /// Adds a burst of which `wanted` records are missing: if any are, the program or the window has ended.
+    /// Adds a burst without its last `wanted` records: not 0 only at the end of the program or
+    /// window.
     fn take(&mut self, wanted: usize) {
         let mut bytes = vec![0; (self.pace.length - wanted) * RECORD as usize];
         let from = RECORDS + wanted as u64 * RECORD;
@@ -229,7 +230,7 @@ impl Gate {
     }
 }
 
-/// A record as the trampolines write it; none if it is not complete.
+/// Decodes a record written by a trampoline; `None` if incomplete.
 fn record(bytes: &[u8; RECORD as usize]) -> Option<Record> {
     let word = |at: usize| bytes[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
     let value = bytes[8..].try_into().map_or(0, u64::from_le_bytes);
@@ -242,7 +243,7 @@ fn record(bytes: &[u8; RECORD as usize]) -> Option<Record> {
 struct Random(u64);
 
 impl Random {
-    /// Between 0 and 1.
+    /// Uniform between 0 and 1.
     fn share(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

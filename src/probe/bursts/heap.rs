@@ -1,4 +1,4 @@
-//! What memory a program was given, by the log of the calls that gave it.
+//! Memory allocated by a program, from the log of its allocator calls.
 
 use super::callers::{Caller, Callers, Stack};
 use crate::emit::{ENTRIES, ENTRY, LIMIT, LOG, LOGGED};
@@ -6,38 +6,38 @@ use crate::patch::Shared;
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Entries that are read at once: that takes less than a millisecond.
+/// Entries read at once, in less than a millisecond.
 const MANY: u64 = 1 << 10;
-/// From so many on they are read while the program runs.
+/// Entries from which on the log is read while the program runs.
 const LONG: u64 = ENTRIES / 2;
-/// Most calls that are kept of an image: 200 MB.
+/// Most calls stored per image: 200 MB.
 const MOST: u64 = 1 << 23;
 
-/// Memory that a call gave, or took back.
+/// Memory that a call allocated or freed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allocation {
     /// Its addresses.
     pub range: Range<u64>,
     /// The function that was called: index in [`Recorded::observed`](super::Recorded).
     pub site: u32,
-    /// Who called it: index in [`Heap::callers`].
+    /// Its callers: index in [`Heap::callers`].
     pub callers: u32,
 }
 
-/// The memory that an image was given.
+/// Memory allocated by an image.
 #[derive(Debug, Clone)]
 pub struct Heap {
-    /// Which image ([`Burst::image`](super::Burst)).
+    /// The image ([`Burst::image`](super::Burst)).
     pub image: usize,
-    /// All logged calls, in order of their ends.
+    /// All logged calls, in order of return.
     pub allocations: Vec<Allocation>,
-    /// Calls that came after the log was full.
+    /// Calls lost since the log was full.
     pub lost: u64,
-    /// Callers, the innermost first, as far as what was logged of the stack shows them.
+    /// Callers, innermost first, as far as the logged part of the stack shows them.
     pub callers: Vec<Vec<Caller>>,
     /// Files of the callers.
     pub files: Vec<PathBuf>,
-    /// Processes with copies of the memory are in the same log.
+    /// The log also has calls of forked processes, with copies of the memory.
     pub is_forked: bool,
 }
 
@@ -45,11 +45,11 @@ pub struct Heap {
 pub(super) struct Log {
     callers: Callers,
     allocations: Vec<Allocation>,
-    /// The image has made a copy of itself.
+    /// The image has forked.
     pub is_forked: bool,
 }
 
-/// Bytes of shared memory that are needed.
+/// Bytes of shared memory needed.
 pub(super) fn needs() -> u64 {
     LOG + ENTRIES * ENTRY
 }
@@ -61,28 +61,28 @@ fn number(shared: &Shared, at: u64) -> Option<u64> {
 }
 
 impl Log {
-    /// Calls that were logged until now.
+    /// Number of calls logged so far.
     pub fn logged(shared: &Shared) -> u64 {
         number(shared, LOGGED).unwrap_or(u64::MAX)
     }
 
-    /// An empty one. If its memory cannot be written, there is no room for a call.
+    /// An empty log. If its memory cannot be written, no call is logged.
     pub fn new(shared: &Shared) -> Self {
         let _ = shared.write(&ENTRIES.to_le_bytes(), LIMIT);
         Self { callers: Callers::default(), allocations: Vec::new(), is_forked: false }
     }
 
-    /// Looks where the code of the process is.
+    /// Updates the mappings of the process.
     pub fn look(&mut self, process: i32) {
         self.callers.look(process);
     }
 
-    /// Whether calls are to be read, to make room.
+    /// Whether calls must be read to make room.
     pub fn is_long(&self, shared: &Shared) -> bool {
         Self::logged(shared) >= self.allocations.len() as u64 + LONG
     }
 
-    /// Reads some of what was logged, and makes room; whether there was something.
+    /// Reads some logged calls and makes room; false if there were none.
     pub fn read(&mut self, shared: &Shared) -> bool {
         let first = self.allocations.len() as u64;
         let slot = first % ENTRIES;
@@ -93,7 +93,7 @@ impl Log {
             return false;
         }
         for (entry, call) in bytes.as_chunks::<{ ENTRY as usize }>().0.iter().zip(first..) {
-            // One that is not written yet, or never was, ends the log.
+            // An entry that is not (yet) written ends the log.
             let Some(found) = allocation(entry, call, &mut self.callers) else { break };
             self.allocations.push(found);
         }
@@ -102,7 +102,7 @@ impl Log {
         read > first
     }
 
-    /// All that was logged of an image that does not run any more.
+    /// All calls logged by an image that has ended.
     pub fn finish(mut self, image: usize, shared: &Shared) -> Heap {
         while self.read(shared) {}
         let Self { callers, allocations, is_forked } = self;
@@ -112,7 +112,7 @@ impl Log {
     }
 }
 
-/// An entry as the trampolines write it, if it is of this call.
+/// Decodes an entry written by a trampoline, if it is of this call.
 fn allocation(
     entry: &[u8; ENTRY as usize],
     call: u64,

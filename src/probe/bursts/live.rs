@@ -1,4 +1,4 @@
-//! What instructions of a live process do, for a while.
+//! Records of instructions of a live process, in a time window.
 
 use super::observing::{self, Observing};
 use super::request::{Pace, Recorded};
@@ -8,12 +8,12 @@ use crate::plan::Wish;
 use crate::process::{Followed, Watched};
 use tma::Result;
 
-/// Records what instructions of these functions do in a window of a process, and of those that it forks. Its
-/// code is as it was afterwards. `wishes` gives the instructions of a function (with its number in
-/// `wanted`). The signal that has interrupted the analysis before, if one did.
+/// Records what instructions do in a window of a process and of those that it forks, and restores
+/// its code. `wishes` gives the instructions of a function, by its index in `wanted`. `Err`: the
+/// signal that interrupted the analysis.
 ///
 /// # Errors
-/// The process cannot be traced or stopped, or has ended before.
+/// The process cannot be traced or stopped, or has ended.
 pub fn record_process(
     window: &Window<'_>,
     wanted: &[Wanted],
@@ -23,7 +23,7 @@ pub fn record_process(
 ) -> Result<std::result::Result<Recorded, i32>> {
     let collect = |patcher: Patcher<Observing>, watched: &Watched| {
         let Watched { wall, interrupted, ended, .. } = *watched;
-        // Beside the first one.
+        // Without the first one.
         let tasks = watched.tasks.saturating_sub(1);
         let (remains, restored) = (watched.remains.is_some() && !ended, patcher.restored);
         let followed = Followed { wall, exit: None, interrupted, tasks };

@@ -1,4 +1,4 @@
-//! Where the memory of a process is, looked at now and then: what is mapped for a while is seen, too.
+//! Mappings of a process, polled so that temporary ones are seen, too.
 
 use super::request::Region;
 use crate::plan::PAGE;
@@ -11,13 +11,13 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time from the first look to the second one; from then on it doubles.
+/// First poll interval; it doubles with each poll.
 const FIRST: Duration = Duration::from_millis(2);
 
-/// What was seen of the memory of a process.
+/// Mappings seen in a process.
 pub(super) struct Memory {
     process: i32,
-    /// All that was seen since the last burst, the latest last.
+    /// States since the last burst, oldest first.
     seen: Vec<Arc<Vec<Region>>>,
     /// Bytes of zeros after the data of a file (.bss).
     zeros: BTreeMap<String, u64>,
@@ -26,13 +26,12 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Nothing yet.
     pub fn new(process: i32) -> Self {
         let (seen, zeros) = (Vec::new(), BTreeMap::new());
         Self { process, seen, zeros, next: Instant::now(), pause: FIRST }
     }
 
-    /// Looks at it, if it is time to.
+    /// Polls when the poll interval is over.
     pub fn tick(&mut self, now: Instant) {
         if now >= self.next {
             self.look();
@@ -40,7 +39,7 @@ impl Memory {
         }
     }
 
-    /// Looks at it, if it still runs.
+    /// Polls the mappings, if the process still runs.
     pub fn look(&mut self) {
         let mut all: Vec<Region> = Vec::new();
         let mut data: Option<Mapping> = None;
@@ -63,7 +62,7 @@ impl Memory {
         }
     }
 
-    /// What was seen until a burst ends; the latest first.
+    /// States until the end of a burst, latest first.
     pub fn take(&mut self) -> Vec<Arc<Vec<Region>>> {
         let latest = self.seen.last().cloned();
         let mut all = std::mem::take(&mut self.seen);
@@ -74,7 +73,7 @@ impl Memory {
     }
 }
 
-/// By how many bytes of whole pages the memory of a file's last segment is longer than the file.
+/// Bytes of whole pages by which a file's last segment is longer in memory than in the file.
 fn zeros(path: &str) -> u64 {
     let Ok(file) = File::open(path) else { return 0 };
     let cache = ReadCache::new(file);

@@ -1,17 +1,16 @@
-//! What single instructions do, in bursts: records of each of their executions, in order, while a gate is
-//! open.
+//! Bursts: records of each execution of chosen instructions, in order, while a gate is open.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `request` | how much is recorded, and what was |
-//! | `observing` | the probes: an observer for every block with a wish |
+//! | `request` | limits of a recording, and its result |
+//! | `observing` | the probes: an observer for every block with a request |
 //! | `gate` | when records are taken |
 //! | `live` | a window of a live process |
-//! | `memory` | what addresses in them may point to |
-//! | `heap`, `callers` | what memory the program was given, and by whose calls |
+//! | `memory` | mappings that recorded addresses may point to |
+//! | `heap`, `callers` | allocated memory, and the callers of its allocations |
 //!
-//! Gates open at random times, so that the cost of records is bounded and bursts are a sample of the
-//! run. They are opened and read from outside, without stopping the program.
+//! Gates open at random times: bursts are a sample of the run at bounded cost. They are opened and
+//! read without stopping the program.
 
 mod callers;
 mod gate;
@@ -35,8 +34,8 @@ pub use heap::{Allocation, Heap};
 pub use live::record_process;
 pub use request::{Burst, Observed, Pace, Record, Recorded, Region};
 
-/// Runs the command once and records what instructions of these functions do, in it and in all that it
-/// starts. `wishes` gives the instructions of a function (with its number in `wanted`).
+/// Runs the command once and records what instructions do, in it and in all that it starts.
+/// `wishes` gives the instructions of a function, by its index in `wanted`.
 ///
 /// # Errors
 /// The command cannot be started or traced.

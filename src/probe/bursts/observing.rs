@@ -1,4 +1,4 @@
-//! Wishes as probes: an observer for every block with one.
+//! Probes for requests: an observer for every block with one.
 
 use super::gate::{Gate, Image};
 use super::heap::needs;
@@ -18,28 +18,29 @@ use std::time::Instant;
 /// Spreads numbers over 32 bits: 2^32 by the golden ratio (Knuth, The Art of Computer Programming, volume
 /// 3, 6.4).
 const SPREAD: u32 = 0x9e37_79b9;
-/// Most program images that are recorded.
+/// Most program images recorded.
 const MOST_IMAGES: usize = 64;
 
-/// The wishes of a run, and its gates.
+/// The requests of a run, and its gates.
 pub(super) struct Observing {
-    /// In code that has been running.
+    /// Whether the code has been running.
     is_live: bool,
     observed: Vec<Observed>,
-    /// Target and function in it → its wishes: first, and how many.
+    /// (Target, function in it) → index of its first request, and their number.
     of: BTreeMap<(usize, usize), (usize, usize)>,
     pace: Pace,
     gates: Vec<Gate>,
-    /// Images that had a gate.
+    /// Images that have had a gate.
     images: usize,
-    /// The targets that were patched.
+    /// Patched targets.
     patched: BTreeSet<usize>,
     /// Most probes in one process.
     probes: usize,
 }
 
 impl Observing {
-    /// The wishes of all functions whose code is known; `is_live`: in code that has been running.
+    /// Collects the requests of all functions whose code is known; `is_live`: the code has been
+    /// running.
     pub fn new(
         targets: &[Target],
         wishes: &dyn Fn(usize, &Function) -> Vec<Wish>,
@@ -64,7 +65,7 @@ impl Observing {
         Self { is_live, observed, of, pace, gates, images: 0, patched, probes: 0 }
     }
 
-    /// The wishes of a function, and the number of the first.
+    /// The requests of a function, and the index of the first.
     fn wishes(&self, of: (usize, usize)) -> (usize, Vec<Wish>) {
         let (first, length) = self.of.get(&of).copied().unwrap_or_default();
         (first, self.observed[first..first + length].iter().map(|o| o.wish).collect())
@@ -72,7 +73,7 @@ impl Observing {
 }
 
 impl Observing {
-    /// The first requests, of which each may have a record quota.
+    /// The first N requests may have a record quota.
     fn quotas(&self) -> u32 {
         let has = |o: &Observed| matches!(o.wish.what, What::Registers { .. });
         let last = self.observed.iter().rposition(has);
@@ -89,12 +90,12 @@ impl Observing {
         self.observed.iter().any(|o| matches!(o.wish.what, What::Allocated { .. }))
     }
 
-    /// Sets when the first execution of each load is timed.
+    /// Sets at which execution each load is first timed.
     fn start(&self, shared: &Shared) {
         for (number, observed) in (0..MOST_TIMED).zip(&self.observed) {
             let What::Latency { bits, .. } = observed.wish.what else { continue };
             let executions = (number.wrapping_mul(SPREAD) >> (32 - u32::from(bits))) as u16;
-            // If it cannot be written, it is after 16,384.
+            // If this fails, it is the 16,384th.
             let _ = shared.write(&count(executions + 1), countdown(number));
         }
     }
@@ -194,7 +195,7 @@ impl Probes for Observing {
     }
 }
 
-/// All that was recorded.
+/// Ends the recording; its result.
 pub(super) fn recorded(mut patcher: Patcher<Observing>, followed: &Followed) -> Recorded {
     patcher.finish();
     let Patcher { probes: mut observing, refused, .. } = patcher;

@@ -1,4 +1,4 @@
-//! How much is recorded, and what was.
+//! Limits of a recording, and its result.
 
 use super::heap::Heap;
 use crate::patch::Unprobed;
@@ -7,20 +7,19 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How much is recorded.
+/// How much is recorded of each process.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// Records of a burst.
+    /// Records per burst.
     pub length: usize,
-    /// Most bursts that are kept of a process. If there are more, every other one is dropped, and from
-    /// then on half as many are taken.
+    /// Most bursts per process. Above it every other burst is dropped, and the rate is halved.
     pub bursts: usize,
-    /// A gate stays closed this many times as long as the last burst took, on average.
+    /// Average pause between bursts, in lengths of the last burst.
     pub pause: f64,
 }
 
 impl Default for Pace {
-    /// At most 128 × 32,768 records of 16 bytes, 64 MiB; a fifth of the time.
+    /// At most 128 × 32,768 records of 16 bytes (64 MiB); the gate is open for a fifth of the time.
     fn default() -> Self {
         Self { length: 1 << 15, bursts: 128, pause: 4.0 }
     }
@@ -29,33 +28,32 @@ impl Default for Pace {
 /// One execution of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// Which one: index in [`Recorded::observed`].
+    /// The instruction: index in [`Recorded::observed`].
     pub site: u32,
-    /// Of several registers, which one.
+    /// Index of the register, if several are recorded.
     pub part: u8,
-    /// Number of the page of the stack, its lower 32 bits: threads have stacks of their own.
+    /// Page number of the stack (lower 32 bits), which tells threads apart.
     pub stack: u32,
-    /// The outcome (1 is taken); the address of the target, or that a load loads from, in the process; what
-    /// is loaded; the ticks that it took; or what a register holds.
+    /// The outcome (1: taken), target address, address or value of a load, its latency in ticks, or
+    /// the value of a register. Addresses are those in the process.
     pub value: u64,
 }
 
-/// Consecutive executions in one process and those forked from it.
+/// Consecutive executions in one process and its forks.
 #[derive(Debug, Clone)]
 pub struct Burst {
-    /// Which program image, in order of start.
+    /// Number of the program image, in order of start.
     pub image: usize,
-    /// Whether it begins with the first execution in that image.
+    /// Whether it has the first execution in the image.
     pub is_first: bool,
-    /// Whether it ends with the last one.
+    /// Whether it has the last execution in the image.
     pub is_last: bool,
-    /// The records, in the order of execution.
+    /// Records in order of execution.
     pub records: Vec<Record>,
-    /// Where the memory of the process was about then, each time in order of address, the latest first;
-    /// with values of registers only.
+    /// Memory maps of the process around that time, latest first, each in order of address; only
+    /// with values of registers.
     pub memory: Vec<Arc<Vec<Region>>>,
-    /// Calls that had been logged before it began, and by the time that it was over
-    /// ([`What::Allocated`](crate::plan::What)).
+    /// Number of calls logged at its begin and end ([`What::Allocated`](crate::plan::What)).
     pub logged: (u64, u64),
 }
 
@@ -68,44 +66,44 @@ pub struct Region {
     pub of: String,
 }
 
-/// A wished instruction.
+/// A requested instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observed {
-    /// Its function, in the order of the request.
+    /// Index of its function in the request.
     pub function: usize,
-    /// The instruction and what was observed of it.
+    /// The instruction and what is observed of it.
     pub wish: Wish,
-    /// Why not all of its executions were.
+    /// Why not all executions were observed.
     pub refused: Option<Unprobed>,
 }
 
-/// What one run gave.
+/// Result of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Recorded {
-    /// The wishes. Those of a function that cannot be read are missing.
+    /// The requests, without those of unreadable functions.
     pub observed: Vec<Observed>,
-    /// The bursts of each image, in order of time.
+    /// Bursts of each image, in order of time.
     pub bursts: Vec<Burst>,
-    /// The memory that was given to images with bursts, if that was wished.
+    /// Memory allocated by images with bursts, if requested.
     pub heaps: Vec<Heap>,
     /// From the start of the command or the window to its end.
     pub wall: Duration,
-    /// How it ended.
+    /// How the command ended.
     pub exit: Option<pmu::Exit>,
-    /// The signal that interrupted it.
+    /// The signal that interrupted the run.
     pub interrupted: Option<i32>,
-    /// Threads and processes, beside the first.
+    /// Threads and processes without the first.
     pub tasks: u32,
     /// Most probes in one process.
     pub probes: usize,
-    /// The code of a live process could not be put back as it was; a note says why.
+    /// The code of a live process could not be restored; a note says why.
     pub remains: bool,
-    /// What else must be known.
+    /// Further notes for the reader.
     pub notes: Vec<String>,
 }
 
 impl Recorded {
-    /// Of a run that a signal has interrupted before anything was recorded.
+    /// Result of a run that a signal interrupted before any record.
     pub fn interrupted(signal: i32) -> Self {
         Self { interrupted: Some(signal), ..Self::default() }
     }

@@ -32,8 +32,8 @@ pub fn place(path: &Path, place: Place) -> Result<(u64, u64)> {
     found.ok_or_else(|| failed().because(format!("no segment of it contains {at:#x}")))
 }
 
-/// Whether an ELF file is a program that can be started, not a shared library (which may have an
-/// interpreter, too: libc prints its version).
+/// Whether an ELF file is a program, not a shared library (which may have an interpreter, too: libc
+/// prints its version).
 pub fn is_program(data: &[u8]) -> bool {
     let Ok(file) = ElfFile64::<Endianness>::parse(data) else { return false };
     if file.kind() == ObjectKind::Executable {

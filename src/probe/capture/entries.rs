@@ -1,4 +1,4 @@
-//! Which entries of the block are captured.
+//! Choice of the entries of the block to capture.
 
 use super::elf;
 use super::request::{Afterwards, Breakpoints, Entry, Request, Stop};
@@ -12,20 +12,21 @@ use tma::{Error, Result};
 
 /// The entries captured by default: a program may end before the last of them.
 const AUTO: [u64; 4] = [1, 10, 100, 1000];
-/// So long the next start of the loop is waited for.
+/// Wait limit for the next start of the loop.
 const NEXT_START: Duration = Duration::from_secs(1);
 
-/// Where fewer iterations than this come before one with a call, later ones are captured, so often at most.
+/// A capture with fewer iterations than this before a call is repeated at a later entry, at most
+/// `RETRIES` times.
 const FEWEST: u64 = 4;
 const RETRIES: u32 = 8;
 
-/// So long further executions are captured.
+/// Time limit for further executions.
 const FURTHER: Duration = Duration::from_secs(2);
-/// Time until a capture that is to end does.
+/// Poll interval of the request to end.
 const NOTICE: Duration = Duration::from_millis(100);
 
-/// Runs the command and calls `take` at the entries to capture; the result of the one that counts, and of
-/// further executions of the loop.
+/// Runs the command and calls `take` at the entries to capture; the results of the chosen entry and
+/// of further executions of the loop.
 ///
 /// # Errors
 /// The place is not in the file; the command cannot be started or traced, ends before the entry, or `take` fails.
@@ -59,24 +60,24 @@ pub fn visit<T: AsRef<Walk>>(
     }
 }
 
-/// How the search ended.
+/// End of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
     /// The entry was captured.
     Taken,
     /// The command has ended.
     Ended,
-    /// The time was over.
+    /// The time limit was reached.
     TimedOut,
 }
 
-/// The entries so far.
+/// State of the search.
 struct Entries<'a, T, F> {
-    /// The block in its file.
+    /// Address of the block in its file.
     address: u64,
     take: F,
     taken: Option<T>,
-    /// Further executions, and how many are wanted.
+    /// Further executions, and the wanted number.
     further: Vec<T>,
     executions: usize,
     /// Entries of all threads.
@@ -84,19 +85,19 @@ struct Entries<'a, T, F> {
     /// Entries still to be captured.
     wanted: &'a [u64],
     number: u64,
-    /// It begins an execution of the loop.
+    /// The wanted entry begins an execution of the loop.
     is_start: bool,
-    /// From which entry on the next of the further executions is captured.
+    /// First entry at which the next further execution may be captured.
     next: Option<u64>,
     /// Threads that have entered the block before.
     threads: HashSet<i32>,
-    /// The thread that has left the loop in its last walk: its next entry is the start of the loop.
+    /// The thread that exited the loop in its last walk: its next entry is a start of the loop.
     left: Option<i32>,
-    /// Captures that were repeated because a call came too soon.
+    /// Captures repeated because a call came too soon.
     retries: u32,
     deadline: Instant,
     stop: &'a Stop,
-    /// Time after the first entry.
+    /// Time limit after the first entry.
     time: Duration,
     is_late: bool,
 }
@@ -146,7 +147,7 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
                 Event::TimedOut if Instant::now() < self.deadline => continue,
                 Event::Ended => return Ok(How::Ended),
                 Event::TimedOut if self.taken.is_some() => return Ok(How::Taken),
-                // Another entry than the one asked for is none.
+                // An entry that was asked for is not replaced by another.
                 Event::TimedOut if self.seen > 0 && !self.is_late && self.number == 0 => {
                     (self.is_late, self.deadline) = (true, Instant::now() + NEXT_START);
                     continue;
@@ -205,12 +206,12 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
         let seen = self.seen;
         self.wanted = &self.wanted[self.wanted.partition_point(|n| *n <= seen)..];
         let mut is_last = self.wanted.is_empty() || self.is_late;
-        // The first iterations of a loop without an end in sight may be unlike the others.
+        // The first iterations of a long loop may be unlike the others.
         if is_last && !self.is_late && from_outside && !has_exited {
             (is_last, self.wanted) = (false, &AUTO[AUTO.len() - 1..]);
         }
-        // In the middle of a loop: once more where it starts next. The first of its executions may be
-        // unlike the others.
+        // In the middle of a loop, or in its first execution, which may be unlike the others:
+        // capture the next start.
         let is_typical = from_outside && first > 1;
         self.left = (is_last && has_exited && !is_typical).then_some(tid);
         if self.left.is_some() {
@@ -219,12 +220,11 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
         if !is_last || self.left.is_some() {
             return Ok(false);
         }
-        // Without a start nothing tells where the next one is; of a loop without an end in sight other
-        // iterations are as good.
+        // Without a start the next one is unknown; of a long loop other iterations are as good.
         Ok(self.is_late || (has_exited && !from_outside) || !self.wants_further())
     }
 
-    /// Whether further executions are captured.
+    /// Begins to capture further executions, if any are wanted.
     fn wants_further(&mut self) -> bool {
         if self.executions < 2 {
             return false;
@@ -234,13 +234,13 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
         true
     }
 
-    /// Whether the capture that counts did not come to the end of the loop.
+    /// Whether the chosen capture did not reach the end of the loop.
     fn is_endless(&self) -> bool {
         self.taken.as_ref().is_some_and(|first| first.as_ref().end != End::Left)
     }
 
-    /// A capture after the one that counts: kept if it is of a whole execution, else the next start of the
-    /// loop is waited for. Whether it is the last.
+    /// Adds a capture after the chosen one if it is of a whole execution; else waits for the next
+    /// start of the loop. Whether it is the last.
     fn further(&mut self, taken: T, tid: i32, from_outside: bool, has_exited: bool) -> bool {
         self.left = None;
         let is_endless = self.is_endless();
@@ -255,19 +255,19 @@ impl<'a, T: AsRef<Walk>, F: FnMut(&mut Stopped<'_>) -> Result<T>> Entries<'a, T,
     }
 }
 
-/// Whether a call, as few iterations have one, comes too soon.
+/// Whether a call that few iterations have came too soon.
 fn is_cut_short(walk: &Walk) -> bool {
     let is_soon = walk.before_call.is_some_and(|before| before.iterations < FEWEST);
     walk.end == End::Limit && is_soon && 2 * walk.calls < walk.sequence.len() as u64
 }
 
-/// The entry from which on the next execution is captured: they lie farther and farther apart, so that
-/// few of them extend over much of a run.
+/// The first entry for the next execution: distances grow, so that few executions span much of a
+/// run.
 fn spread(seen: u64) -> u64 {
     seen + seen / 2 + 1
 }
 
-/// The error of a command that was not captured.
+/// Error of a command without a capture.
 fn never(request: &Request, how: How, seen: u64, was_mapped: bool, exit: Option<Exit>) -> Error {
     let image = request.image.display();
     let limit = if seen == 0 { request.limits.first_entry } else { request.limits.time };

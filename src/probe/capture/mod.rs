@@ -1,16 +1,15 @@
-//! A block as it is in its program: registers, memory, trip count and path at one of its entries.
+//! Captures a block in its program: registers, memory, trip count and path at one of its entries.
 //!
-//! The command runs under ptrace(2) until it enters the block for the n-th time. There its registers
-//! are read, and it is stepped through some iterations. Every page that an instruction accesses is
-//! read before the instruction executes, so pages, addresses and branch outcomes come from one pass
-//! and belong together.
+//! The command runs under ptrace(2) until its n-th entry of the block. There its registers are
+//! read, and it is stepped through some iterations. Each accessed page is read before the
+//! instruction executes, so pages, addresses and branch outcomes are of the same pass.
 //!
 //! | file | concern |
 //! |---|---|
 //! | `request` | what to capture, and the limits |
 //! | `snapshot` | the document, `tdtool.snapshot/1` |
-//! | `hexadecimal` | numbers and bytes in it |
-//! | `entries` | which entries are captured |
+//! | `hexadecimal` | numbers and bytes in the document |
+//! | `entries` | choice of the entries to capture |
 //! | `stopped` | a thread stopped at the block |
 //! | `walk` | stepping through iterations |
 //! | `operands` | addresses of memory operands |
@@ -43,7 +42,7 @@ use tma::Result;
 /// Runs a command and captures a block at one of its entries.
 ///
 /// # Errors
-/// The command cannot be started or traced, or does not enter the block: then how often it did.
+/// The command cannot be started or traced, or does not enter the block often enough.
 #[cfg(target_arch = "x86_64")]
 pub fn capture(request: &Request) -> Result<Snapshot> {
     let (mut first, others) = visit_all(request, |stopped| stopped.snapshot(request))?;
@@ -51,7 +50,7 @@ pub fn capture(request: &Request) -> Result<Snapshot> {
     Ok(first)
 }
 
-/// The same, with what `take` does of the stopped thread; the last of several is returned.
+/// As [`capture`], but returns the last result of `take`.
 ///
 /// # Errors
 /// As [`capture`], and those of `take`.
@@ -63,14 +62,14 @@ pub fn visit<T: Send + AsRef<Walk>>(
     visit_all(request, take).map(|(first, _)| first)
 }
 
-/// The same, with what `take` does at the starts of further executions.
+/// As [`visit`], with the results at the starts of further executions.
 #[cfg(target_arch = "x86_64")]
 fn visit_all<T: Send + AsRef<Walk>>(
     request: &Request,
     take: impl FnMut(&mut Stopped<'_>) -> Result<T> + Send,
 ) -> Result<(T, Vec<T>)> {
-    // The kernel kills what a thread still traces when that thread ends (PTRACE_O_EXITKILL), so that
-    // nothing stays stopped, whatever happens.
+    // When this thread ends, the kernel kills all that it still traces (PTRACE_O_EXITKILL): nothing
+    // stays stopped.
     let run = std::thread::scope(|scope| scope.spawn(|| entries::visit(request, take)).join());
     run.unwrap_or_else(|_| Err(tma::Error::failed("the tracer has ended unexpectedly")))
 }

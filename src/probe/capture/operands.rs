@@ -35,7 +35,7 @@ impl Decoded {
         matches!(self.instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall)
     }
 
-    /// Whether it goes where its bytes do not say, or to a function.
+    /// Whether it is a call, or a jump to an address that its bytes do not give.
     pub fn goes_elsewhere(&self) -> bool {
         use FlowControl as F;
         let kind = self.instruction.flow_control();
@@ -49,7 +49,7 @@ impl Decoded {
         matches!(kind, F::ConditionalBranch | F::IndirectBranch | F::UnconditionalBranch)
     }
 
-    /// Where control goes after it, if that does not depend on values: a call comes back.
+    /// Addresses that may be executed next, if they do not depend on values; a call returns.
     pub fn continues_at(&self) -> Option<Vec<u64>> {
         use FlowControl as F;
         let (next, target) = (self.instruction.next_ip(), self.instruction.near_branch_target());
@@ -72,12 +72,12 @@ impl Decoded {
         self.instruction.is_vsib()
     }
 
-    /// The addresses that it accesses; more than it does where a mask leaves lanes out, or a repeated
-    /// instruction ends early.
+    /// The accessed addresses; too many where a mask disables lanes or a repeated instruction ends
+    /// early.
     pub fn accesses(&self, registers: &Registers, vectors: Option<&Vectors>) -> Vec<Range<u64>> {
         let mut all = Vec::new();
         for memory in &self.memory {
-            // Of a repeated instruction iced-x86 leaves the size of the access open.
+            // iced-x86 does not give the size of repeated accesses.
             let size =
                 if self.repeats() { self.instruction.memory_size() } else { memory.memory_size() };
             let bytes = (size.size() as u64).max(1);
@@ -99,7 +99,7 @@ impl Decoded {
     }
 }
 
-/// Addresses that an operand has: one, or one for each lane of its index register.
+/// Number of addresses of an operand: one, or one per lane of its index register.
 fn lanes(memory: &UsedMemory) -> usize {
     match memory.vsib_size() as usize {
         0 => 1,
@@ -107,7 +107,7 @@ fn lanes(memory: &UsedMemory) -> usize {
     }
 }
 
-/// The value of a register in an address, the base of a segment register.
+/// The value of a register, or the base of a segment register, in an address.
 fn value(
     register: Register,
     registers: &Registers,

@@ -1,4 +1,4 @@
-//! What to capture, and the limits.
+//! The request of a capture, with its limits.
 
 use pmu::Command;
 use std::ops::Range;
@@ -10,30 +10,29 @@ use std::time::Duration;
 /// A block to capture, and the command that runs it.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The command; it may run the program through others.
+    /// The command; it may start the program indirectly.
     pub command: Command,
     /// The program or shared library that contains the block.
     pub image: PathBuf,
     /// The block's first instruction.
     pub place: Place,
-    /// Addresses (p_vaddr) of the block, or of all blocks of its loop: inside them it is followed.
+    /// Addresses (p_vaddr) that are stepped: the block, or all blocks of its loop.
     pub region: Vec<Range<u64>>,
     /// The entry to capture.
     pub entry: Entry,
-    /// Executions of the loop to capture with [`Entry::Auto`], where it leaves within the limits: the
-    /// further ones, at later and later entries.
+    /// Executions of the loop to capture with [`Entry::Auto`], if it exits within the limits.
     pub executions: usize,
     /// Limits.
     pub limits: Limits,
     /// How entries are found.
     pub breakpoints: Breakpoints,
-    /// What becomes of the command.
+    /// What happens to the command.
     pub afterwards: Afterwards,
     /// Ends the capture from another thread.
     pub stop: Stop,
 }
 
-/// A capture is to end: set from another thread.
+/// Request to end a capture, set from another thread.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -43,7 +42,7 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is to end.
+    /// Whether the end was requested.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -58,16 +57,16 @@ pub enum Place {
     Offset(u64),
 }
 
-/// Which entry of the block.
+/// The entry of the block to capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Entry {
-    /// The 1000th, or the last of the 1st, 10th and 100th if there are fewer. If that is in the middle
-    /// of a loop, or its first execution: where the loop starts next, if it does within the limits.
+    /// The 1000th, or the last of the 1st, 10th and 100th. In the middle or the first execution of
+    /// a loop: the next start of the loop, if it comes within the limits.
     #[default]
     Auto,
     /// This one, from 1.
     Number(u64),
-    /// This one, with which an execution of the loop begins; the further ones follow.
+    /// This one, at which an execution of the loop begins; further executions follow.
     Start(u64),
 }
 
@@ -81,13 +80,13 @@ pub enum Breakpoints {
     Int3,
 }
 
-/// What becomes of the command after the capture.
+/// What happens to the command after the capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Afterwards {
-    /// It is killed, with all that it has started.
+    /// It is killed with all its children.
     #[default]
     Kill,
-    /// It continues, and is waited for.
+    /// It continues to its end.
     Continue,
 }
 
@@ -96,15 +95,15 @@ pub enum Afterwards {
 pub struct Limits {
     /// Time until the first entry of the block.
     pub first_entry: Duration,
-    /// Time from there to the wanted entry. When it is over, the next entry is captured.
+    /// Time from the first to the wanted entry. After it the next entry is captured.
     pub time: Duration,
-    /// Time for stepping, for each capture.
+    /// Time for stepping, per capture.
     pub stepping: Duration,
-    /// Instructions that are stepped.
+    /// Most instructions stepped.
     pub steps: u64,
-    /// Iterations that are stepped.
+    /// Most iterations stepped.
     pub iterations: u64,
-    /// Pages that are read.
+    /// Most pages read.
     pub pages: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The document of a capture, from which a measurement can be repeated without the program.
+//! The document of a capture: a measurement can be repeated from it without the program.
 
 use super::hexadecimal::{arrays, digits, from_digits, number, numbers, parse};
 use serde::de::Error as _;
@@ -17,7 +17,7 @@ pub const REGISTERS: [&str; 16] = [
 /// Bytes of a page.
 const PAGE: usize = crate::plan::PAGE as usize;
 
-/// A block as it was at one entry.
+/// A block at one of its entries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// [`SCHEMA`].
@@ -29,18 +29,18 @@ pub struct Snapshot {
     /// Address of the block's first instruction in the file (p_vaddr).
     #[serde(with = "number")]
     pub address: u64,
-    /// The same in the process.
+    /// Its address in the process.
     #[serde(with = "number")]
     pub running_at: u64,
     /// Number of the entry, from 1, of all threads together.
     pub entry: u64,
-    /// Whether control came from outside the loop: then the trips are those of a whole execution of
-    /// the loop. Known for the first entry of a thread, and after its last execution was followed to
-    /// its end.
+    /// Whether control came from outside the loop, so that the trips are those of a whole
+    /// execution. Known for the first entry of a thread, and after an execution that was followed
+    /// to its end.
     pub from_outside: bool,
-    /// Other threads of the process, and whether all of them were stopped meanwhile.
+    /// Number of other threads of the process.
     pub other_threads: usize,
-    /// Whether all other threads were stopped.
+    /// Whether all other threads were stopped meanwhile.
     pub others_stopped: bool,
     /// General-purpose registers.
     pub registers: Registers,
@@ -55,13 +55,13 @@ pub struct Snapshot {
     pub gs_base: u64,
     /// Vector, mask and x87 registers.
     pub vectors: VectorRegisters,
-    /// What it did from here on.
+    /// The steps from this entry on.
     pub walk: Walk,
     /// The pages that the walk accessed, as they were at the entry.
     pub pages: Pages,
-    /// Where they were, in the same order.
+    /// Mappings of these pages, in the same order.
     pub mapped: Vec<Page>,
-    /// Why this entry was chosen, and how typical it is; or why none was.
+    /// Why this entry was chosen and how typical it is, or why none was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<String>,
     /// Further executions of the loop, in the same run.
@@ -102,7 +102,7 @@ impl<'de> Deserialize<'de> for Registers {
 pub struct VectorRegisters {
     /// MXCSR.
     pub mxcsr: u32,
-    /// zmm0 to zmm31, or as many as there are; bytes that the processor has not are 0.
+    /// zmm0 to zmm31, or as many as there are; bytes that the processor does not have are 0.
     #[serde(with = "arrays")]
     pub zmm: Vec<[u8; 64]>,
     /// Mask registers k0 to k7; empty without AVX-512.
@@ -118,9 +118,9 @@ pub struct VectorRegisters {
 /// The iterations that were stepped through.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Walk {
-    /// Times that the first instruction was executed, the entry included: trips of the loop from here
-    /// on if it ended by [`End::Left`], otherwise at least so many. Beyond the limit of iterations they
-    /// are counted by breakpoints, where the loop has at most three exits.
+    /// Executions of the first instruction, including the entry: the trips of the loop from here on
+    /// if it ended by [`End::Left`], otherwise a lower bound. Beyond the limit of iterations they
+    /// are counted by breakpoints.
     pub trips: u64,
     /// Why the walk ended.
     pub end: End,
@@ -132,34 +132,34 @@ pub struct Walk {
     pub paths: Vec<Vec<Branch>>,
     /// For each iteration, the index of its path.
     pub sequence: Vec<u32>,
-    /// Pages that were accessed and could not be read, or were beyond the limit.
+    /// Accessed pages that could not be read or exceeded the limit.
     #[serde(with = "numbers")]
     pub missing: Vec<u64>,
-    /// Pages that were captured because they are near those accessed.
+    /// Pages captured because they are near accessed ones.
     #[serde(with = "numbers", default)]
     pub nearby: Vec<u64>,
-    /// The iterations before the first with a call or an indirect jump, if one has.
+    /// The iterations before the first one with a call or an indirect jump.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_call: Option<BeforeCall>,
-    /// Cache lines of 64 bytes that were accessed before that.
+    /// Cache lines of 64 bytes accessed before the first call or indirect jump.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<u64>,
-    /// Most of these lines at the same offset within a page: they share a set of the first-level data cache.
+    /// Most of `lines` at one page offset, and thus in one set of the first-level data cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_set: Option<u64>,
-    /// General-purpose registers where it left.
+    /// General-purpose registers at the exit of the region.
     #[serde(default)]
     pub left_with: Option<Registers>,
-    /// General-purpose registers at the first instruction after the iterations of `sequence`, if it did not
-    /// leave within them.
+    /// General-purpose registers at the first instruction after the iterations of `sequence`, if
+    /// they did not leave the region.
     #[serde(default)]
     pub followed_to: Option<Registers>,
 }
 
-/// What was followed before a call or an indirect jump.
+/// State before the first call or indirect jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BeforeCall {
-    /// Iterations.
+    /// Whole iterations before it.
     pub iterations: u64,
     /// General-purpose registers at the first instruction after them.
     pub registers: Registers,
@@ -174,7 +174,7 @@ pub enum End {
     /// The limit of iterations, steps or time.
     #[default]
     Limit,
-    /// A signal, the end of the process, or an instruction that did not complete in time.
+    /// A signal, the end of the process, or an instruction over its time limit.
     Interrupted,
 }
 
@@ -184,7 +184,7 @@ pub struct Branch {
     /// Its address (p_vaddr).
     #[serde(with = "number")]
     pub at: u64,
-    /// Where it went (p_vaddr).
+    /// Target (p_vaddr).
     #[serde(with = "number")]
     pub to: u64,
     /// Whether it was taken.
@@ -222,7 +222,7 @@ impl<'de> Deserialize<'de> for Pages {
     }
 }
 
-/// Where a page was.
+/// Mapping of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
     /// Its address.

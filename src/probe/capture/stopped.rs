@@ -7,24 +7,24 @@ use crate::process::{Mapping, Memory, PAGE, Traced, mappings, registers, vectors
 use std::ops::Range;
 use tma::{Error, Result};
 
-/// A thread at the block, and its process, whose other threads are stopped, too.
+/// A thread stopped at the block, and its process, whose other threads are stopped, too.
 pub struct Stopped<'a> {
     traced: &'a mut Traced,
     tid: i32,
     memory: Memory,
     mappings: Vec<Mapping>,
-    /// Where it is, in the file and in the process.
+    /// Address of the block in the file and in the process.
     at: (u64, u64),
     entry: u64,
     from_outside: bool,
     others: (usize, bool),
-    /// Whether trips that are not stepped are counted.
+    /// Whether trips beyond the stepped ones are counted.
     pub(super) counts: bool,
 }
 
 impl<'a> Stopped<'a> {
-    /// Thread `tid` is at the block, which is at `address` (p_vaddr) in its file, for the `entry`-th
-    /// time. Stops the other threads.
+    /// Thread `tid` is at the block at `address` (p_vaddr) for the `entry`-th time. Stops the other
+    /// threads.
     pub(super) fn new(
         traced: &'a mut Traced,
         tid: i32,
@@ -73,7 +73,7 @@ impl<'a> Stopped<'a> {
         walker.walk(self.counts)
     }
 
-    /// Everything for a document; steps through iterations.
+    /// The document; steps through iterations.
     ///
     /// # Errors
     /// The process was killed.

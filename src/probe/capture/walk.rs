@@ -1,5 +1,5 @@
-//! Stepping a stopped thread through iterations of a loop: the pages that it accesses, as they were
-//! before, and the branches that it takes.
+//! Steps a stopped thread through iterations of a loop: contents of the accessed pages before the
+//! access, and branches taken.
 
 use super::operands::{Decoded, LONGEST};
 use super::request::Limits;
@@ -10,16 +10,16 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// So long one instruction or a function that is called may take.
+/// Time limit of one step or called function.
 const ONE_STEP: Duration = Duration::from_secs(1);
 
-/// As many pages are captured of a loop that was not followed to its end, those around the accessed ones
-/// included: a measurement takes those of them that the loop accesses.
+/// Most pages captured of a loop that was not followed to its end, including those near accessed
+/// pages.
 const NEARBY: usize = 512;
-/// So many times the time for stepping an iteration may take that has begun: trips are counted from a
-/// loop's start on.
+/// Factor on the time for stepping, to finish an iteration: trips are counted from the loop's start
+/// on.
 const FINISHING: u32 = 4;
-/// Most cache lines that are counted: those of the largest first-level caches several times.
+/// Most cache lines counted: several times the largest first-level caches.
 const MOST_LINES: usize = 1 << 14;
 /// Bytes of a cache line.
 const LINE: usize = 64;
@@ -73,8 +73,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Walks from where the thread is until it leaves the region, or a limit is reached; beyond that trips are
-    /// counted if `counts`.
+    /// Walks until the thread leaves the region or a limit is reached; beyond it trips are counted
+    /// if `counts`.
     pub fn walk(mut self, counts: bool) -> (Walk, Pages) {
         self.traced.disarm(self.tid);
         let begin = registers(self.tid);
@@ -100,7 +100,7 @@ impl<'a> Walker<'a> {
         (self.walk, self.pages)
     }
 
-    /// `None`: the thread did not come back from a step.
+    /// Steps through iterations; `None` if a step did not complete.
     fn iterations(&mut self) -> Option<End> {
         let begin = Instant::now();
         let mut now = registers(self.tid).ok()?;
@@ -143,7 +143,7 @@ impl<'a> Walker<'a> {
         self.code.entry(address).or_insert_with(decode).clone()
     }
 
-    /// Reads the pages that an instruction accesses, the first time.
+    /// Reads the pages that an instruction accesses, unless already read.
     fn touch(&mut self, decoded: &Decoded, now: &Registers) {
         let gathered: Option<Vectors> =
             decoded.is_gather().then(|| vectors(self.tid).ok()).flatten();
@@ -162,7 +162,7 @@ impl<'a> Walker<'a> {
                 let room = self.pages.0.len() < self.limits.pages;
                 match self.memory.page(page).filter(|_| room) {
                     Some(content) => drop(self.pages.0.insert(page, content)),
-                    // Lanes that a mask leaves out may have any address.
+                    // Masked-out lanes may have any address.
                     None if decoded.is_gather() => {}
                     None if self.missing.len() < self.limits.pages => {
                         self.missing.insert(page);
@@ -173,8 +173,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Reads the pages around those accessed so far, nearest first: what is still to come of a long loop
-    /// is usually there, and still as it was at the entry.
+    /// Reads the pages around accessed ones, nearest first: the rest of a long loop usually
+    /// accesses them, and they are still as at the entry.
     fn touch_nearby(&mut self) {
         let walked: Vec<u64> = self.pages.0.keys().copied().collect();
         for distance in 1..=NEARBY as u64 {
@@ -195,7 +195,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Executes one instruction: a repeated one to its end, a call with what it calls.
+    /// Executes one instruction: a repeated one to its end, a call until it returns.
     fn step(&mut self, decoded: &Decoded, now: &Registers) -> Option<Registers> {
         self.walk.steps += 1;
         let after = decoded.instruction.next_ip();
@@ -208,7 +208,7 @@ impl<'a> Walker<'a> {
         let mut next = self.one()?;
         if decoded.is_call() {
             self.walk.calls += 1;
-            // Where the caller's stack is again, not a recursive call's.
+            // At the caller's stack depth, not that of a recursive call.
             let returned = |r: &Registers| r.pointer == after && r.general[4] >= now.general[4];
             while !returned(&next) {
                 if !self.run_to([Some(after), None, None, None]) {
@@ -229,8 +229,8 @@ impl<'a> Walker<'a> {
         there
     }
 
-    /// Counts the remaining trips without stepping: the loop's start in a debug register, its exits in the
-    /// others, or as `int3` where there are more.
+    /// Counts the remaining trips without stepping: breakpoints at the loop's start (debug
+    /// register) and exits (the other ones, or `int3` if there are more).
     fn count(&mut self, begin: &Registers) {
         let (head, stack) = (begin.pointer, begin.general[4]);
         let Ok(now) = registers(self.tid) else { return };
@@ -246,8 +246,8 @@ impl<'a> Walker<'a> {
             let there = self.traced.run_to(self.tid, stops, ONE_STEP);
             match registers(self.tid) {
                 Ok(now) if !there && !exits.contains(&now.pointer) => break,
-                // A recursive call has another stack pointer. Where it leaves by an `int3`, the instruction
-                // under it is executed before the next stop.
+                // A recursive call has another stack pointer. If it exits by an `int3`, the
+                // instruction under it is executed before the next stop.
                 Ok(now) if now.general[4] != stack && !there => {
                     self.traced.disarm(self.tid);
                     if self.one().is_none() || !self.traced.plant(self.tid, &exits) {
@@ -266,7 +266,7 @@ impl<'a> Walker<'a> {
         self.traced.disarm(self.tid);
     }
 
-    /// Where control can leave the region to, if its instructions say.
+    /// Targets outside of the region, if its instructions give them all.
     fn exits(&mut self) -> Option<Vec<u64>> {
         let mut found = BTreeSet::new();
         for Range { start, end } in self.region.clone() {
@@ -288,7 +288,7 @@ impl<'a> Walker<'a> {
         registers(self.tid).ok()
     }
 
-    /// Steps until something holds.
+    /// Steps until `done`; `None` after the time limit.
     fn finish(&mut self, done: impl Fn(&Registers) -> bool) -> Option<()> {
         let begin = Instant::now();
         while begin.elapsed() < self.limits.stepping {

@@ -1,4 +1,4 @@
-//! Counts as probes: a counter for every block.
+//! Probes that count: a counter for every block.
 
 use super::tally::Tally;
 use crate::emit::{Patch, emit};
@@ -10,21 +10,21 @@ use std::ops::Range;
 
 /// Bytes of a counter.
 const COUNTER: u64 = 8;
-/// Most copies of the counters, and their bytes in all: they must be near the code.
+/// Limits of the copies of the counters, in number and in total bytes: they must be near the code.
 const COPIES: u64 = 65;
 const BYTES: u64 = 4 << 20;
 
 /// Counts of all blocks.
 pub(super) struct Counting {
-    /// Of code that has been running.
+    /// Whether the code has been running.
     is_live: bool,
     copies: Copies,
-    /// What those images have counted that have ended.
+    /// Counts of images that have ended.
     pub tallies: Vec<Tally>,
 }
 
 impl Counting {
-    /// Nothing counted yet; `is_live`: in code that has been running.
+    /// No counts yet; `is_live`: the code has been running.
     pub fn new(is_live: bool, targets: &[Target]) -> Self {
         let blocks = |target| first(target, target.functions.len()) as u64;
         let most = targets.iter().map(blocks).max().unwrap_or(0);
@@ -37,7 +37,7 @@ impl Counting {
     }
 }
 
-/// The number of the first counter of a function of the target.
+/// Index of the first counter of a function in its target.
 pub(super) fn first(target: &Target, index: usize) -> usize {
     target.functions[..index].iter().map(Member::blocks).sum()
 }
@@ -53,14 +53,14 @@ fn patch(
     let inside = |address: u64| (address - function.range.start) as usize;
     let bytes = &function.bytes[inside(site.at)..inside(site.next)];
     let patch = emit(site, bytes, bias, counter, to)?;
-    // What follows it may be another one.
+    // Another trampoline may follow directly.
     match patch.trampoline.len() as u64 > LONGEST * (1 + site.then.len() as u64) {
         true => Err(NoTrampoline::TooLong),
         false => Ok(patch),
     }
 }
 
-/// What the parts of a trampoline at `to` stand for: each count for what follows it.
+/// Original code of each part of a trampoline at `to`; a count belongs to the code after it.
 fn origins(function: &Function, site: &Site, patch: &Patch, to: u64) -> Vec<(Range<u64>, u64)> {
     let end = to + patch.trampoline.len() as u64;
     let starts = patch.prefixes.iter().skip(1).map(|at| to + *at as u64);

@@ -7,24 +7,24 @@ use crate::plan::Placement;
 use nix::sys::signal::Signal;
 use std::collections::BTreeMap;
 
-/// The interrupted instructions of a function: address (p_vaddr), signal, how often.
+/// The interrupted instructions of a function: address (p_vaddr), signal, number of signals.
 pub(super) struct Faults(Vec<(u64, i32, u64)>);
 
 impl Faults {
-    /// Of all that were interrupted in its file.
+    /// Selects the function's instructions from those of its file.
     pub fn of(all: &BTreeMap<u64, (i32, u64)>, function: &Function) -> Self {
         let within = |at: u64| function.blocks.iter().any(|b| (b.start..b.end).contains(&at));
         let found = all.iter().filter(|(at, _)| within(**at));
         Self(found.map(|(at, (signal, times))| (*at, *signal, *times)).collect())
     }
 
-    /// How many signals there were: so much may be missing in the sums of counts.
+    /// Number of signals, by which sums of counts may be too low.
     pub fn number(&self) -> u64 {
         self.0.iter().map(|(_, _, times)| times).sum()
     }
 
-    /// Refuses the counts that such a signal may have made wrong: of its block, if the probe comes after
-    /// the instruction, and all that are derived, edges too.
+    /// Refuses counts that a signal may have falsified: that of its block, if the probe is after
+    /// the instruction, and all derived ones, including edges.
     pub fn refuse(&self, result: &mut FunctionCounts, placements: &[Placement]) {
         if !self.0.is_empty() {
             result.edges.iter_mut().for_each(|edge| edge.count = None);

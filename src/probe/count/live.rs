@@ -1,4 +1,4 @@
-//! The blocks of a live process counted for a while.
+//! Counts of the blocks of a live process in a time window.
 
 use super::counting::Counting;
 use super::request::Counts;
@@ -11,12 +11,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use tma::Result;
 
-/// Counts the blocks of these functions in process `pid`, and in the processes that it forks, for
-/// `window`. Its code is as it was afterwards; trampolines and counters stay mapped in it if what it
-/// has interrupted may continue there. It runs on, and is not traced, until everything is planned.
+/// Counts the blocks of these functions in a process and those that it forks, and restores its
+/// code. Trampolines and counters stay mapped if an interrupted context may continue there. The
+/// process runs untraced until everything is planned.
 ///
 /// # Errors
-/// The process cannot be traced or stopped, or has ended before.
+/// The process cannot be traced or stopped, or has ended.
 pub fn count_process(
     pid: i32,
     wanted: &[Wanted],
@@ -33,7 +33,7 @@ pub fn count_process(
     Ok(found.unwrap_or_else(|signal| interrupted(wanted, signal)))
 }
 
-/// Nothing was counted.
+/// The result without any count.
 fn interrupted(wanted: &[Wanted], signal: i32) -> Counts {
     Counts {
         functions: wanted.iter().map(|_| Err(Uncounted::Interrupted)).collect(),

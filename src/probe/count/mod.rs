@@ -3,12 +3,12 @@
 //! | file | concern |
 //! |---|---|
 //! | `live` | a window of a live process |
-//! | `request` | what was found of the functions |
+//! | `request` | the result |
 //! | `counting` | the probes: a counter for every block |
-//! | `tally` | what was counted by images that have ended |
+//! | `tally` | counts of images that have ended |
 //! | `result` | counters → counts |
 //! | `uncounted` | why there is no count |
-//! | `faults` | blocks that signals of the processor may have left before their probes |
+//! | `faults` | blocks left before their probes by signals of the processor |
 
 mod counting;
 mod faults;
@@ -38,8 +38,8 @@ pub fn count(command: &Command, wanted: &[Wanted], signals: &Signals) -> Result<
     count_sampled(command, wanted, &[], signals)
 }
 
-/// As [`count`], with fewer probes: `samples` has the first addresses of blocks with samples of an
-/// earlier run, and how many, by function. Hot blocks whose counts follow from others have no probe.
+/// As [`count`], but hot blocks whose counts follow from others have no probe. `samples`: by
+/// function, first addresses of blocks and their samples in an earlier run.
 ///
 /// # Errors
 /// As [`count`].

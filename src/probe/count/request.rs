@@ -1,4 +1,4 @@
-//! What was found of the functions to count.
+//! Counts of functions: the result of a run.
 
 use super::uncounted::Uncounted;
 use crate::patch::Trampolines;
@@ -7,28 +7,28 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What one run gave.
+/// Result of a run.
 #[derive(Debug, Clone)]
 pub struct Counts {
-    /// By function, in the order of the request; or why it was not counted.
+    /// Counts of each function, in the order of the request, or why there are none.
     pub functions: Vec<Result<FunctionCounts, Uncounted>>,
     /// From the start of the command to its end.
     pub wall: Duration,
-    /// How it ended.
+    /// How the command ended.
     pub exit: Option<pmu::Exit>,
-    /// The signal that interrupted it.
+    /// The signal that interrupted the run.
     pub interrupted: Option<i32>,
-    /// It was interrupted while the code was analysed, before anything was counted; `functions` say so.
+    /// It was interrupted during the analysis, before any count.
     pub unplanned: bool,
-    /// Its code could not be put back as it was; a note says why.
+    /// The code could not be restored; a note says why.
     pub remains: bool,
     /// Most probes in one process.
     pub probes: usize,
-    /// What the trampolines of the first images stand for.
+    /// Original code of the trampolines of the first images.
     pub trampolines: Vec<Trampolines>,
-    /// Files with code in its processes, at their ends; none of a live process.
+    /// Files with code in the processes at their ends; empty for a live process.
     pub files: BTreeSet<PathBuf>,
-    /// What else must be known.
+    /// Further notes for the reader.
     pub notes: Vec<String>,
 }
 
@@ -43,11 +43,11 @@ pub struct FunctionCounts {
     pub branches: Vec<BranchCount>,
     /// Its loops, outer ones first.
     pub loops: Vec<LoopCount>,
-    /// Sums of flow conservation that were checked.
+    /// Checked sums of flow conservation.
     pub checked: usize,
     /// Sums that do not agree, and counts below 0.
     pub contradictions: Vec<String>,
-    /// Sums may differ by this: threads may have ended inside a block.
+    /// Permitted difference of sums: threads may have ended inside a block.
     pub slack: u64,
 }
 
@@ -62,7 +62,7 @@ pub struct BlockCount {
     pub instructions: usize,
     /// How often it was entered, or why that is not known.
     pub count: Result<u64, Uncounted>,
-    /// How it was counted; `None` if from its neighbours.
+    /// Kind of its probe; `None` if derived from its neighbours.
     pub kind: Option<Kind>,
 }
 
@@ -73,7 +73,7 @@ pub struct EdgeCount {
     pub from: u64,
     /// First address of the block that is entered.
     pub to: u64,
-    /// How often, if that follows from the counts of the blocks.
+    /// Its count, if it follows from those of the blocks.
     pub count: Option<u64>,
 }
 

@@ -10,22 +10,22 @@ use crate::plan::{Kind, Placement, Site, Solved, solve};
 use crate::process::{Followed, Watched};
 use std::time::Duration;
 
-/// How the run or the window went.
+/// Outcome of a run or window.
 pub(super) struct Run {
     pub wall: Duration,
     pub exit: Option<pmu::Exit>,
     pub interrupted: Option<i32>,
-    /// So many threads may have been inside a block at the end, or at the beginning of a window.
+    /// Threads that may have been inside a block at the end, or at the beginning of a window.
     pub slack: u64,
-    /// Of a process that ran before and after.
+    /// It is a window: the process ran before and after.
     pub is_window: bool,
-    /// Probes could not be taken back.
+    /// Probes could not be removed.
     pub remains: bool,
     pub notes: Vec<String>,
 }
 
 impl Run {
-    /// Of a command from its start to its end. Threads that are ended by others may be inside a block.
+    /// Run of a command. Threads that others end may be inside a block.
     pub fn of_command(followed: &Followed) -> Self {
         let Followed { wall, exit, interrupted, tasks } = *followed;
         let killed = matches!(exit, Some(pmu::Exit::Signal(_)) | None);
@@ -34,7 +34,7 @@ impl Run {
         Self { wall, exit, interrupted, slack, is_window, remains, notes }
     }
 
-    /// Of a window in the life of a process, from whose code so many old probes were `restored` before.
+    /// Window of a process, from which `restored` old probes were removed before.
     pub fn of_window(watched: &Watched, restored: usize) -> Self {
         let Watched { wall, interrupted, tasks, ended, remains, .. } = watched;
         Self {
@@ -49,7 +49,7 @@ impl Run {
     }
 }
 
-/// All that was counted.
+/// Ends the run; its counts.
 pub(super) fn counts(mut patcher: Patcher<Counting>, wanted: &[Wanted], run: Run) -> Counts {
     patcher.finish();
     let mut functions: Vec<Result<FunctionCounts, Uncounted>> =
@@ -76,7 +76,7 @@ pub(super) fn counts(mut patcher: Patcher<Counting>, wanted: &[Wanted], run: Run
     }
 }
 
-/// The counts of a function, by the indices of its target and of it in the target.
+/// Counts of a function, by the index of its target and its index in the target.
 fn function(
     patcher: &Patcher<Counting>,
     number: usize,
@@ -134,7 +134,7 @@ fn branch(result: &FunctionCounts, facts: &Function, block: &Block) -> Option<Br
         result.edges.iter().find(|e| (e.from, e.to) == (block.start, to))?.count
     };
     let (target, next) = (last.near_branch_target(), last.next_ip());
-    // To the next instruction it is one edge for both.
+    // A jump to the next instruction has one edge for both.
     let (taken, not_taken) = match target == next {
         true => (None, None),
         false => (edge(target), edge(next)),
@@ -161,9 +161,9 @@ fn loop_count(result: &FunctionCounts, facts: &Function, of: &Loop, is_window: b
     let back: Result<u64, Uncounted> = of.latches.iter().map(back).sum();
     let entries = match (&iterations, back) {
         (Err(why), _) => Err(Uncounted::Head(why.clone().into())),
-        // Which of several jumps went back may not be known, but how often none of them did.
+        // The share of each jump may be unknown, but not how often none went back.
         (Ok(all), Err(why)) => {
-            // In a whole run iterations begin with an entry, and each entry has one at least.
+            // In a whole run each entry has at least one iteration.
             let possible = from_outside(result, facts, of).map(|(least, most)| match is_window {
                 true => (least, most),
                 false => (least.max(u64::from(*all > 0)), most.min(*all)),
@@ -182,8 +182,8 @@ fn loop_count(result: &FunctionCounts, facts: &Function, of: &Loop, is_window: b
     LoopCount { head, entries: entries.ok(), iterations: iterations.ok(), reason }
 }
 
-/// How often a loop was entered, at least and at most: by the edges from outside of it, of which one without a count has
-/// at most what its block's other edges leave. Nothing if others may enter it, too.
+/// Bounds of the number of entries of a loop, from the edges into it; an edge without a count has
+/// at most what its block's other edges leave. `None` if it may be entered otherwise.
 fn from_outside(result: &FunctionCounts, facts: &Function, of: &Loop) -> Option<(u64, u64)> {
     let head = &facts.blocks[of.head];
     if !facts.is_complete || head.is_entered || !result.contradictions.is_empty() {
@@ -205,9 +205,9 @@ fn from_outside(result: &FunctionCounts, facts: &Function, of: &Loop) -> Option<
     })
 }
 
-/// What contradicts flow conservation by more than the threads that were inside blocks.
+/// Contradictions of flow conservation beyond the permitted difference.
 fn contradictions(at: impl Fn(usize) -> u64, solved: &Solved, is_window: bool) -> Vec<String> {
-    // Of a call in progress at the beginning or the end only a part was counted.
+    // Calls in progress at the beginning or the end are counted in part.
     let of = if is_window { ", as calls in progress at the beginning or the end may" } else { "" };
     let sums = solved.contradictions.iter().map(|(block, sum, count)| match is_window {
         true => format!("{:#x}: counted {count}, {sum} by its edges: they differ{of}", at(*block)),
@@ -295,7 +295,7 @@ mod tests {
         let run = contradictions(at, &solved, false);
         assert_eq!(run[0], "0x10: counted 10, its edges say 12");
         assert_eq!(run[1], "0x11: -3 executions of it or of a jump at it would follow");
-        // A window is cut by no fault of the counts.
+        // A window may cut calls.
         let window = contradictions(at, &solved, true);
         assert!(window.iter().all(|text| text.contains("as calls in progress")), "{window:?}");
         assert!(window[0].starts_with("0x10: counted 10, 12 by its edges: they differ"));

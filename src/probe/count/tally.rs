@@ -1,4 +1,4 @@
-//! What program images have counted that have ended. Images with the same plans are added up.
+//! Counters of program images that have ended, summed over images with the same plans.
 
 use crate::patch::Unprobed;
 use crate::plan::{Placement, Planned};
@@ -7,22 +7,22 @@ use crate::plan::{Placement, Planned};
 pub(super) struct Tally {
     /// Index of their target.
     pub target: usize,
-    /// By function of the target; none where it was not patched.
+    /// Plan of each function of the target, or why it was not patched.
     pub plans: Vec<Result<Planned, Unprobed>>,
     counters: Vec<u64>,
-    /// How many probes one image has.
+    /// Number of probes of one image.
     pub probes: usize,
 }
 
 impl Tally {
-    /// Of one image.
+    /// The counters of one image.
     pub fn new(
         target: usize,
         mut plans: Vec<Result<Planned, Unprobed>>,
         counters: Vec<u64>,
         probes: usize,
     ) -> Self {
-        // Where trampolines lie differs between images, and is of no more interest.
+        // The places of trampolines differ between images and are not needed any more.
         for placement in plans.iter_mut().flatten().flat_map(|planned| &mut planned.placements) {
             if let Placement::Placed(site) = placement {
                 site.trampoline = None;
@@ -31,7 +31,7 @@ impl Tally {
         Self { target, plans, counters, probes }
     }
 
-    /// The counters of a function of the target, the first of which has this number.
+    /// The counters of a function, whose first has this index.
     pub fn counts(&self, first: usize, blocks: usize) -> &[u64] {
         self.counters.get(first..first + blocks).unwrap_or_default()
     }

@@ -15,39 +15,39 @@ pub enum Uncounted {
     Unprobed(Unprobed),
     /// The analysis was interrupted, before anything was counted.
     Interrupted,
-    /// The count of a block would follow from others, which contradict one another.
+    /// A block's count would be derived from counts that contradict one another.
     Contradicted,
-    /// The same, as they may in a window.
+    /// As [`Self::Contradicted`] in a window, where counts may differ.
     Differing,
     /// Its counter cannot be read.
     Counter,
-    /// A handler of a signal may have left the block before it was counted.
+    /// A signal handler may have left the block before it was counted.
     Left {
         /// The signal, if it has a name.
         signal: Option<Signal>,
         /// The interrupted instruction.
         at: u64,
-        /// How often.
+        /// Number of signals.
         times: u64,
-        /// The block is not counted by a probe of its own.
+        /// The block's count is derived.
         is_derived: bool,
     },
-    /// The jumps back from a latch do not follow: of the latch, and of a block without a count.
+    /// The jumps back from this latch are unknown; a block without a count.
     Back(u64, Option<u64>),
-    /// The counts of the function of a loop differ.
+    /// The counts of the loop's function contradict one another.
     Function,
     /// The first block of a loop has no count.
     Head(Box<Uncounted>),
-    /// What is known of the entries of a loop without a count.
+    /// Only an upper bound of a loop's entries is known.
     AtMost {
-        /// So many entries.
+        /// Upper bound of the entries.
         most: u64,
-        /// Of so many iterations in all.
+        /// Number of iterations.
         iterations: u64,
-        /// Why no more is known.
+        /// Why there is no count.
         why: Box<Uncounted>,
     },
-    /// So many jumps back were counted, but so many iterations.
+    /// More jumps back than iterations: both numbers.
     Iterations(u64, u64),
 }
 

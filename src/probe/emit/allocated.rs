@@ -1,30 +1,30 @@
-//! The part of a trampoline at the entry of a function that gives memory: it calls the function itself, and
-//! logs what that has returned.
+//! The part of a trampoline at the entry of an allocator: it calls the function itself and logs the
+//! result.
 //!
-//! The shared memory has, far behind the records, a ring with an entry of [`ENTRY`] bytes for each call that has
-//! succeeded. Calls for which there is no room are counted only.
+//! Far behind the records the shared memory has a ring with an entry of [`ENTRY`] bytes for each
+//! successful call. Without room a call is only counted.
 //!
-//! What is above the return address is logged with it, to find the callers later. At the very top of a stack that
-//! may not be mapped: where it is on another page than the return address, the kernel is asked (rt_sigprocmask(2)
-//! reads its set before it refuses an operation that does not exist).
+//! The stack above the return address is logged, too, to find the callers later. It may be unmapped
+//! at the very top: if it is on another page than the return address, the kernel is asked
+//! (rt_sigprocmask(2) reads its set before it refuses an operation that does not exist).
 
 use super::labelled::Labelled;
 use crate::facts::Call;
 use crate::plan::PAGE;
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
-/// Where in the shared memory the number of logged calls is.
+/// Offset in the shared memory of the number of logged calls.
 pub const LOGGED: u64 = 16;
-/// Where the number of the first call is for which there is no room: entries before it were read, or are free.
+/// Offset of the number of the first call without room; entries before it are free or were read.
 pub const LIMIT: u64 = 24;
-/// Where its log begins: records are before it.
+/// Offset of the log, after the records.
 pub const LOG: u64 = 1 << 26;
-/// Bytes of an entry: number of the call + 1, address, size, the frame pointer, where the return address is, number of
-/// the wish, and as many words of the stack from the return address on as there is room for.
+/// Bytes of an entry: number of the call + 1, address, size, frame pointer, address of the return
+/// address, number of the request, and words of the stack from the return address on.
 pub const ENTRY: u64 = 200;
-/// Entries of the ring: 200 MiB, of which only those are used that are written.
+/// Entries of the ring: 200 MiB, used as far as they are written.
 pub const ENTRIES: u64 = 1 << 20;
-/// Where in an entry the words of the stack are.
+/// Offset in an entry of the words of the stack.
 const WORDS: u64 = 48;
 /// Words of the stack in an entry.
 pub const STACK: u64 = (ENTRY - WORDS) / 8;
@@ -37,14 +37,14 @@ const FAULT: i32 = -14;
 /// Lowest address that is an error of a system call (Linux, IS_ERR).
 const ERROR: i32 = -4096;
 
-/// What is on the stack where the entry is written, from the stack pointer on: rdx, rcx and rax as they were
-/// returned, the arguments rdx, rsi and rdi, the return address.
+/// The stack when the entry is written: returned rdx, rcx and rax, arguments rdx, rsi and rdi,
+/// return address.
 const THIRD: i64 = 24;
 const SECOND: i64 = 32;
 const FIRST: i64 = 40;
 const RETURN: i64 = 48;
 
-/// Adds what logs a call. The instructions that follow are those of the function.
+/// Adds the code that logs a call, to be followed by the function's instructions.
 pub(super) fn allocated(
     all: &mut Labelled,
     call: Call,
@@ -57,12 +57,12 @@ pub(super) fn allocated(
     let load = |to, from| Instruction::with2(Code::Mov_r64_rm64, to, from);
     let store = |to, from| Instruction::with2(Code::Mov_rm64_r64, to, from);
     let [body, nothing] = std::array::from_fn(|_| all.label());
-    // Three words: the stack is aligned again by the return address.
+    // Three words: with the return address the stack is aligned again.
     for register in [RDI, RSI, RDX] {
         all.add(Instruction::with1(Code::Push_r64, register)?);
     }
     all.add(Instruction::with_branch(Code::Call_rel32_64, body)?);
-    // Its caller may rely on registers that it is known not to change.
+    // The caller may know registers that the function does not change.
     for register in [RAX, RCX, RDX] {
         all.add(Instruction::with1(Code::Push_r64, register)?);
     }
@@ -107,7 +107,7 @@ pub(super) fn allocated(
         Instruction::with2(Code::Mov_rm64_imm32, at(RCX, 40), number as i32)?,
     ]);
     stack(all)?;
-    // Last: an entry with a number is complete.
+    // Last, since a number marks an entry as complete.
     all.extend([
         load(RAX, at(RSP, THIRD))?,
         Instruction::with2(Code::Lea_r64_m, RAX, at(RAX, 1))?,
@@ -143,8 +143,8 @@ fn succeeded(all: &mut Labelled, call: Call, nothing: u64) -> Result<(), IcedErr
     Ok(())
 }
 
-/// Copies the words of the stack into the entry at rcx; only the return address if the others cannot be read.
-/// Changes rax and rdx.
+/// Copies the words of the stack to the entry at rcx; only the return address if the others are
+/// unreadable. Changes rax and rdx.
 fn stack(all: &mut Labelled) -> Result<(), IcedError> {
     use Register::{EAX, EDI, EDX, R10, R10D, R11, RAX, RCX, RDI, RSI, RSP};
     let at = |base, displacement| MemoryOperand::with_base_displ(base, displacement);

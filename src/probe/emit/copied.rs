@@ -1,28 +1,28 @@
-//! Displaced instructions at their new place: their own bytes, with distances as they are from there.
-//! Without an encoder, since a module has a hundred thousand of them.
+//! Displaced instructions at their new place: their bytes with adjusted distances. No encoder,
+//! since a module has a hundred thousand of them.
 
 use crate::plan::NoTrampoline;
 use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind, Register};
 
 /// Code that will run at an address.
 pub(super) struct Copied {
-    /// Where it begins.
+    /// Its first address.
     start: u64,
     pub bytes: Vec<u8>,
 }
 
 impl Copied {
-    /// None yet.
+    /// No code yet.
     pub fn new(start: u64) -> Self {
         Self { start, bytes: Vec::with_capacity(64) }
     }
 
-    /// Adds bytes that are the same everywhere.
+    /// Adds position-independent bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
 
-    /// Adds the distance to `target` of what ends `more` bytes after it.
+    /// Adds the distance to `target` in an instruction that ends `more` bytes after it.
     ///
     /// # Errors
     /// It is more than 2 GiB.
@@ -98,7 +98,7 @@ impl Copied {
         if !is_short {
             return Err(NoTrampoline::Immovable(instruction.mnemonic()));
         }
-        // They have no long form. If they do not jump, a short jump passes the long one.
+        // loop and jrcxz have no long form: if not taken, a short jump skips a long one.
         self.add(&own[..own.len() - 1]);
         self.add(&[2, 0xeb, 5]);
         self.jump(target)

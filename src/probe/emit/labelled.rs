@@ -2,7 +2,7 @@
 
 use iced_x86::Instruction;
 
-/// Instructions, of which some can be jumped to: a label is an address that no code has.
+/// Instructions with labels, which are addresses that no code has.
 #[derive(Default)]
 pub(super) struct Labelled {
     pub instructions: Vec<Instruction>,
@@ -12,24 +12,24 @@ pub(super) struct Labelled {
 }
 
 impl Labelled {
-    /// Adds an instruction, without its old address: a jump to it goes by the patch, not by its copy.
+    /// Adds an instruction without its old address: jumps to it go to the patch, not to its copy.
     pub fn add(&mut self, mut instruction: Instruction) {
         instruction.set_ip(std::mem::take(&mut self.next));
         self.instructions.push(instruction);
     }
 
-    /// Adds instructions that have no old address.
+    /// Adds new instructions.
     pub fn extend(&mut self, all: impl IntoIterator<Item = Instruction>) {
         all.into_iter().for_each(|one| self.add(one));
     }
 
-    /// A label, which is not yet anywhere.
+    /// Creates a label, to be placed by [`Self::mark`].
     pub fn label(&mut self) -> u64 {
         self.labels += 1;
         self.labels
     }
 
-    /// Puts a label to the next instruction.
+    /// Places a label at the next instruction.
     pub fn mark(&mut self, label: u64) {
         self.next = label;
     }

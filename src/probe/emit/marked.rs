@@ -1,8 +1,8 @@
-//! The part of a trampoline that logs a marker: when, in which thread, with which argument.
+//! The part of a trampoline that logs a marker: time, thread and argument.
 //!
-//! The shared memory has a ring with an entry of [`EVENT`] bytes for each marker, as that of
-//! [`super::allocated`]. A marker waits for room while somebody reads. What the log itself takes is timed from the trampoline's first to nearly its last
-//! instruction, so that it can be subtracted.
+//! The shared memory has a ring like that of [`super::allocated`], with an entry of [`EVENT`] bytes
+//! for each marker. A marker waits for room while somebody reads. The trampoline is timed from its
+//! first to nearly its last instruction, so that its time can be subtracted.
 
 use super::allocated::{LIMIT, LOGGED};
 use super::labelled::Labelled;
@@ -11,31 +11,30 @@ use super::records::RECORDS;
 use super::registers::GENERAL;
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
-/// Where the ring begins.
+/// Offset of the ring.
 pub const EVENTS: u64 = RECORDS;
-/// Bytes of an entry: number of the event + 1; the time stamp counter at the start and at the end of its
-/// trampoline; the base of the thread's own memory (fs); the argument; number of the wish and of the process
-/// (32 bits each).
+/// Bytes of an entry: number of the event + 1; time stamp counter at the start and at the end of
+/// its trampoline; base of the thread's own memory (fs); argument; numbers of the request and of
+/// the process (32 bits each).
 pub const EVENT: u64 = 64;
 /// Entries of the ring: 64 MiB.
 pub const MOST_EVENTS: u64 = 1 << 20;
 
-/// Where in the shared memory it is how often a marker looks for room before it is lost: 0 if nobody reads.
+/// Offset of the number of polls for room before a marker is lost: 0 if nobody reads.
 pub const PATIENCE: u64 = 32;
-/// That often where somebody reads: about a second.
+/// Polls for room while somebody reads: about a second.
 pub const MOST_LOOKS: u32 = 1 << 25;
-/// Room for markers of other threads that have looked, too.
+/// Entries left for markers of other threads that have polled, too.
 const SLACK: i64 = 64;
 
-/// What is on the stack where the entry is written, from the stack pointer on: number of the event, time,
-/// flags, rdx, rcx and rax.
+/// The stack when the entry is written: number of the event, time, flags, rdx, rcx and rax.
 const TIME: i64 = 8;
 const SAVED: [(Register, i64); 3] = [(Register::RDX, 24), (Register::RCX, 32), (Register::RAX, 40)];
-/// What the stack pointer is below its value in the program there.
+/// Distance of the stack pointer below its value in the program, then.
 const BELOW: i64 = RED_ZONE + 48;
 
-/// Adds what logs a marker whose argument is in the register with this number, if it has one. `process` is
-/// where the number of the process is. All registers and flags are as before.
+/// Adds the code that logs a marker, whose argument is in the register with this number. `process`
+/// is the address of the number of the process. Preserves registers and flags.
 pub(super) fn marked(
     all: &mut Labelled,
     argument: Option<u8>,
@@ -65,7 +64,7 @@ pub(super) fn marked(
         Instruction::with2(Code::Lea_r64_m, RAX, at(RAX, SLACK))?,
         Instruction::with2(Code::Cmp_r64_rm64, RAX, near(shared + LIMIT))?,
         Instruction::with_branch(Code::Jb_rel8_64, room)?,
-        // The time of this is the probe's.
+        // Waiting counts as time of the probe.
         Instruction::with2(Code::Sub_rm32_imm8, ECX, 1)?,
         Instruction::with_branch(Code::Jb_rel8_64, given_up)?,
         Instruction::with(Code::Pause),
@@ -112,7 +111,7 @@ pub(super) fn marked(
     time(all)?;
     all.extend([
         store(at(RCX, 16), RAX)?,
-        // Last: an entry with a number is complete.
+        // Last, since a number marks an entry as complete.
         load(RAX, at(RSP, 0))?,
         Instruction::with2(Code::Lea_r64_m, RAX, at(RAX, 1))?,
         store(at(RCX, 0), RAX)?,
@@ -127,7 +126,7 @@ pub(super) fn marked(
     Ok(())
 }
 
-/// Adds what puts the time stamp counter into rax. Changes rdx and the flags.
+/// Adds the code that reads the time stamp counter into rax. Changes rdx and the flags.
 fn time(all: &mut Labelled) -> Result<(), IcedError> {
     all.extend([
         Instruction::with(Code::Rdtsc),

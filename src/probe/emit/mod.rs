@@ -2,17 +2,17 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `allocated` | the part that logs what a function that gives memory returns |
-//! | `marked` | the part that logs a marker |
-//! | `labelled` | instructions with jumps among them |
+//! | `allocated` | logs the results of an allocator |
+//! | `marked` | logs a marker |
+//! | `labelled` | instructions with labels |
 //! | `records` | records in shared memory, and the code that writes one |
 //! | `copied` | displaced instructions at their new place |
-//! | `pieces` | what all trampolines have |
-//! | `trampoline` | those of counts |
-//! | `observer` | those that record what an instruction does |
-//! | `value` | what a record has of an instruction |
-//! | `timed` | the part that times a load |
-//! | `registers` | the part that records what registers hold |
+//! | `pieces` | parts of all trampolines |
+//! | `trampoline` | trampolines of counts |
+//! | `observer` | trampolines that record what an instruction does |
+//! | `value` | the recorded value of an instruction |
+//! | `timed` | times a load |
+//! | `registers` | records the values of registers |
 
 mod allocated;
 mod copied;

@@ -1,11 +1,11 @@
-//! The trampoline of an observer: while the gate is open, a record of what an instruction is about to
-//! do; then the instructions themselves, and a jump back.
+//! The trampoline of an observer: while the gate is open, a record of what an instruction will do;
+//! then the instructions themselves and a jump back.
 //!
-//! Memory shared with this process holds a count of records that are still wanted, and the records.
-//! While it is 0, a probe only looks at it: that is the gate, which is opened from outside. A probe with
-//! several records, or where flags may change, has the instructions twice, so that it looks once while the gate is closed. Records
-//! are written from the last to the first, each by whoever has taken its number (`lock xadd`), so that
-//! they are in the order of execution, in all threads.
+//! Shared memory holds the number of records still wanted, and the records. This number is the
+//! gate: it is set from outside, and while it is 0, a probe only tests it. A probe with several
+//! records, or where flags may change, has the instructions twice to test a closed gate once.
+//! Records are written from the last to the first by the thread that takes a number (`lock xadd`):
+//! they are in the order of execution in all threads.
 
 use super::allocated::allocated;
 use super::labelled::Labelled;
@@ -23,16 +23,16 @@ use iced_x86::{
     InstructionBlock, MemoryOperand, Register,
 };
 
-/// Most bytes of a trampoline of so many parts ([`What::parts`]) and instructions: those of a part were
-/// counted, an instruction has 15 or less, or is a jump with 6 instead of 2.
+/// Most bytes of a trampoline of so many parts ([`What::parts`]) and instructions: counted bytes
+/// per part, at most 15 per instruction, or a jump with 6 instead of 2.
 pub fn most(parts: usize, instructions: usize) -> u64 {
     // Less than 64 bytes for the gate before two copies of the instructions.
     (96 + 64) * parts as u64 + 2 * (15 * instructions as u64 + 5)
 }
 
-/// The bytes of an observer in code that runs at `bias` + p_vaddr. `code` are the bytes from its first
-/// instruction on, `wishes` its wishes with their numbers in the records; `shared` and `trampoline` are
-/// addresses in the process.
+/// Encodes an observer in code that runs at `bias` + p_vaddr. `code` are the bytes from its first
+/// instruction on, `wishes` its requests with their numbers in records; `shared` and `trampoline`
+/// are addresses in the process.
 ///
 /// # Errors
 /// Something is too far away, cannot be encoded elsewhere or cannot be observed.
@@ -49,7 +49,7 @@ pub fn emit_observer(
     let mut inside = Vec::new();
     for instruction in Decoder::with_ip(64, code, at, DecoderOptions::NONE) {
         inside.push(instruction);
-        // A call stays where it is: it is seen before.
+        // A call stays where it is and is recorded before.
         if instruction.ip() >= until {
             break;
         }
@@ -82,12 +82,12 @@ pub fn emit_observer(
     Ok(Patch { trampoline: encoded.code_buffer, prefixes: Vec::new(), jump })
 }
 
-/// Whether nothing is done while the gate is closed.
+/// Whether the record depends on the gate.
 fn has_gate(what: What) -> bool {
     !matches!(what, What::Allocated { .. } | What::Marked { .. })
 }
 
-/// Adds the instructions themselves for a closed gate; what is added next is executed while it is open.
+/// Adds the instructions alone, for a closed gate; code added after it runs while the gate is open.
 fn closed_at_once(
     all: &mut Labelled,
     plain: impl Iterator<Item = Instruction>,
@@ -112,7 +112,7 @@ fn closed_at_once(
     Ok(())
 }
 
-/// The same where flags may change, in half the time.
+/// As [`closed_at_once`], in half the time, where flags may change.
 fn closed_by_flags(
     all: &mut Labelled,
     plain: impl Iterator<Item = Instruction>,
@@ -129,7 +129,7 @@ fn closed_by_flags(
     Ok(())
 }
 
-/// Adds the instructions before `until`, and before each the records that are wished of it.
+/// Adds the instructions before `until`, each after its requested records.
 fn observed(
     all: &mut Labelled,
     instructions: &[Instruction],
@@ -172,8 +172,8 @@ fn observed(
     }
 }
 
-/// Adds what records an instruction. While the gate is closed no flag changes, and while it is open
-/// they are saved: all but OF by `lahf`, OF by `seto`. A signal may come between any two instructions.
+/// Adds the code that records an instruction. A closed gate changes no flag; for an open one flags
+/// are saved: all but OF by `lahf`, OF by `seto`. A signal may come between any two instructions.
 fn record(
     all: &mut Labelled,
     value: &[Instruction],

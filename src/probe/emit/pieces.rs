@@ -1,4 +1,4 @@
-//! What all trampolines have.
+//! Parts of all trampolines.
 
 use crate::plan::Kind;
 use crate::plan::NoTrampoline;
@@ -10,7 +10,7 @@ pub(super) const RED_ZONE: i64 = 128;
 /// Makes an addition to `seto`'s 0 or 1 set the overflow flag again: 1 + 127 overflows a byte.
 const OVERFLOW: i32 = 127;
 
-/// Moves the stack pointer; flags stay.
+/// Moves the stack pointer without changing flags.
 pub(super) fn stack(distance: i64) -> Result<Instruction, IcedError> {
     let moved = MemoryOperand::with_base_displ(Register::RSP, distance);
     Instruction::with2(Code::Lea_r64_m, Register::RSP, moved)
@@ -25,7 +25,7 @@ pub(super) fn push_flags() -> Result<[Instruction; 3], IcedError> {
     ])
 }
 
-/// Takes them from the stack again. Changes rax.
+/// Pops the arithmetic flags. Changes rax.
 pub(super) fn pop_flags() -> Result<[Instruction; 3], IcedError> {
     Ok([
         Instruction::with1(Code::Pop_r64, Register::RAX)?,
@@ -34,7 +34,7 @@ pub(super) fn pop_flags() -> Result<[Instruction; 3], IcedError> {
     ])
 }
 
-/// Whether control may pass from the last of these instructions to what follows it.
+/// Whether control may pass from the last instruction to the next address.
 pub(super) fn goes_on(instructions: &[Instruction]) -> bool {
     instructions.last().is_none_or(|last| {
         !matches!(
@@ -44,7 +44,8 @@ pub(super) fn goes_on(instructions: &[Instruction]) -> bool {
     })
 }
 
-/// The jump or call to the trampoline, in place of `own`; of a pun only the bytes of its instruction.
+/// The jump or call to the trampoline that replaces `own`; for a pun cut to the length of its
+/// instruction.
 pub(super) fn jump(kind: Kind, own: Range<u64>, trampoline: u64) -> Result<Vec<u8>, NoTrampoline> {
     let distance = trampoline.wrapping_sub(own.start.wrapping_add(5)).cast_signed();
     let distance = i32::try_from(distance).map_err(|_| NoTrampoline::OutOfReach)?;
@@ -55,7 +56,8 @@ pub(super) fn jump(kind: Kind, own: Range<u64>, trampoline: u64) -> Result<Vec<u
     Ok(bytes)
 }
 
-/// The memory operand of an instruction, where the stack pointer is `below` that of the program.
+/// The memory operand of an instruction when the stack pointer is `below` bytes lower than in the
+/// program.
 pub(super) fn memory(instruction: &Instruction, below: i64) -> Result<MemoryOperand, NoTrampoline> {
     let base = instruction.memory_base();
     if matches!(base, Register::ESP | Register::EIP) {
@@ -68,7 +70,7 @@ pub(super) fn memory(instruction: &Instruction, below: i64) -> Result<MemoryOper
         instruction.memory_index(),
         instruction.memory_index_scale(),
         displacement.wrapping_add(below),
-        // The shortest that fits; the encoder needs to know that there is one.
+        // The encoder chooses the shortest displacement, but must know that there is one.
         u32::from(base != Register::None && displacement != 0 || below != 0).max(1),
         false,
         instruction.segment_prefix(),

@@ -1,21 +1,21 @@
-//! Records in memory that is shared with this process: their layout, and the code that writes one.
+//! Records in shared memory: layout, and the code that writes one.
 
 use super::labelled::Labelled;
 use crate::plan::PAGE;
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
-/// Bytes of a record: number of the wish + 1, with the number of a register in the upper bits, and page of
-/// the stack (32 bits each), and a value.
+/// Bytes of a record: number of the request + 1 with the number of a register in the upper bits,
+/// page of the stack (32 bits each), and a value.
 pub const RECORD: u64 = 16;
-/// Bits of the number of a wish + 1; above them is the register's.
+/// Bits of the number of a request + 1, below that of a register.
 pub const PART: u32 = 24;
-/// Where the first record is, after the count of those that are wanted.
+/// Offset of the first record.
 pub const RECORDS: u64 = PAGE;
 /// Bytes of a page as a power of two.
 const PAGE_BITS: u32 = 12;
 
-/// Takes a number and writes a record, with the value that is at `value` on the stack. Changes rax, rcx
-/// and the flags.
+/// Takes a number and writes a record with the value at offset `value` of the stack. Changes rax,
+/// rcx and the flags.
 pub(super) fn take(
     all: &mut Labelled,
     number: u32,
@@ -45,12 +45,12 @@ pub(super) fn take(
         Instruction::with2(Code::Mov_r64_rm64, RAX, RSP)?,
         Instruction::with2(Code::Shr_rm64_imm8, RAX, PAGE_BITS)?,
         Instruction::with2(Code::Mov_rm32_r32, at(RCX, 4), EAX)?,
-        // Last: a record with a number is complete.
+        // Last, since a number marks a record as complete.
         Instruction::with2(Code::Mov_rm32_imm32, at(RCX, 0), number + 1)?,
         Instruction::with_branch(Code::Jmp_rel8_64, done)?,
     ]);
     all.mark(full);
-    // Another thread has taken the last one.
+    // Another thread has taken the last number.
     all.add(Instruction::with2(Code::Mov_rm64_imm32, wanted, 0)?);
     all.mark(done);
     Ok(())

@@ -1,9 +1,9 @@
-//! The part of a trampoline that records what general registers hold: while records are wanted, and as often
-//! as the block's budget allows.
+//! The part of a trampoline that records the values of general registers, while records are wanted
+//! and within the block's quota.
 //!
-//! The page of memory that is shared with this process has a budget for each of these wishes, two bytes in the
-//! place of the countdown of a load ([`super::countdown`]). So a block that is entered often does not take the
-//! records of one that is entered rarely, and all records of an entry are consecutive.
+//! The shared page has a quota for each such request: two bytes in the place of the countdown of a
+//! load ([`super::countdown`]). So frequent blocks leave records to rare ones, and all records of
+//! an entry are consecutive.
 
 use super::labelled::Labelled;
 use super::pieces::{RED_ZONE, pop_flags, push_flags, stack};
@@ -12,7 +12,7 @@ use super::timed::{MOST_TIMED, countdown};
 use crate::plan::NoTrampoline;
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
-/// What is on the stack below the red zone where the values are taken: rcx, rax, the flags.
+/// Bytes on the stack below the red zone when values are read: rcx, rax, flags.
 const SAVED: i64 = 3 * 8;
 
 /// The general registers, by their numbers in encodings.
@@ -35,7 +35,7 @@ pub(super) const GENERAL: [Register; 16] = [
     Register::R15,
 ];
 
-/// Adds what records the registers of `mask`. All registers and flags are as before.
+/// Adds the code that records the registers in `mask`. Preserves registers and flags.
 pub(super) fn registers(
     all: &mut Labelled,
     mask: u16,
@@ -63,7 +63,7 @@ fn recorded(all: &mut Labelled, mask: u16, number: u32, shared: u64) -> Result<(
         Instruction::with_branch(Code::Jrcxz_rel8_64, closed)?,
         Instruction::with2(Code::Movzx_r32_rm16, ECX, left)?,
         Instruction::with_branch(Code::Jrcxz_rel8_64, closed)?,
-        // Not atomic: with several threads there are some entries more or fewer.
+        // Not atomic: with several threads the quota is approximate.
         Instruction::with2(Code::Lea_r32_m, ECX, at(RCX, -1))?,
         Instruction::with2(Code::Mov_rm16_r16, left, CX)?,
         Instruction::with1(Code::Push_r64, RAX)?,
@@ -110,7 +110,7 @@ fn recorded(all: &mut Labelled, mask: u16, number: u32, shared: u64) -> Result<(
     }
     all.add(Instruction::with_branch(Code::Jmp_rel8_64, done)?);
     all.mark(full);
-    // The rest of the records is too few.
+    // Too few records are left.
     all.add(Instruction::with2(Code::Mov_rm64_imm32, wanted, 0)?);
     all.mark(done);
     all.extend(pop_flags()?);

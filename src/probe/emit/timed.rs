@@ -1,16 +1,16 @@
-//! The part of a trampoline that times a load: between fences, for a random one in N executions.
+//! The part of a trampoline that times a load between fences, for a random one in N executions.
 //!
-//! `lfence; rdtsc; lfence; load; lfence; rdtsc`: `lfence` waits until all before it has been executed, and
-//! nothing after it begins earlier (Intel SDM vol. 2; AMD APM vol. 3 with the usual DE_CFG setting, which
-//! Linux makes). What is loaded is loaded once more by the program's own instruction.
+//! `lfence; rdtsc; lfence; load; lfence; rdtsc`: `lfence` waits until all earlier instructions are
+//! executed, and no later one begins before (Intel SDM vol. 2; AMD APM vol. 3 with the usual DE_CFG
+//! setting, which Linux makes). The program's own instruction then loads again.
 //!
-//! **Run-ahead.** A processor that does not expect an execution to be timed loads from its address, and from
-//! those of the next ones, before it knows better: the line is then in the first cache. So the last
-//! executions before one that is timed have a fence before the load, too: more than a reorder buffer holds
+//! **Run-ahead.** A processor that predicts an untimed execution loads its address, and those of
+//! the next executions, speculatively: the line is then in the first cache. So the last executions
+//! before a timed one have a fence before the load, too: more of them than a reorder buffer holds
 //! (at least 12 instructions each; 512 at most as of 2026).
 //!
-//! The page of memory that is shared with this process has, beside the count of records, a seed, and for
-//! each load how many executions it is until the next one is timed.
+//! Beside the count of records, the shared page has a seed and, for each load, the number of
+//! executions until the next timed one.
 
 use super::labelled::Labelled;
 use super::pieces::{RED_ZONE, memory, pop_flags, push_flags, stack};
@@ -18,33 +18,33 @@ use super::records::{RECORDS, take};
 use crate::plan::NoTrampoline;
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
-/// Where the seed is in the shared page.
+/// Offset of the seed in the shared page.
 const SEED: u64 = 8;
-/// Where the counts of executions are, two bytes each.
+/// Offset of the countdowns of executions, two bytes each.
 const COUNTDOWNS: u64 = 64;
-/// Numbers of loads that have one.
+/// Number of loads with a countdown.
 pub const MOST_TIMED: u32 = ((RECORDS - COUNTDOWNS) / 2) as u32;
-/// What an execution counts, so that 64 are left when the upper byte of a count is 0.
+/// Decrement per execution: 64 executions are left when the upper byte becomes 0.
 const COUNT: u16 = 4;
-/// Bits of a number of executions.
+/// Most bits of a number of executions.
 pub const MOST_BITS: u8 = 14;
 /// Multiplier and increment of a linear congruential generator of 2³²: Press and others, Numerical Recipes,
 /// 7.1.
 const GENERATOR: (i32, i32) = (1_664_525, 1_013_904_223);
 
-/// Where in the shared page the count of executions of a load is.
+/// Offset in the shared page of the countdown of a load.
 pub fn countdown(number: u32) -> u64 {
     COUNTDOWNS + 2 * u64::from(number)
 }
 
-/// That count, for so many executions.
+/// A countdown of so many executions.
 pub fn count(executions: u16) -> [u8; 2] {
     executions.wrapping_mul(COUNT).to_le_bytes()
 }
 
-/// Adds what times the load `instruction` of `width` bytes, and before it a load from the first cache,
-/// which is in the upper half of the record: while records are wanted, one in 1 to
-/// 2^`bits` executions, at random. All registers and flags are as before.
+/// Adds the code that times the load `instruction` of `width` bytes, at random one in 1 to 2^`bits`
+/// executions, while records are wanted. The upper half of the record is the time of a load from
+/// the first cache right before. Preserves registers and flags.
 pub(super) fn time(
     all: &mut Labelled,
     instruction: &Instruction,
@@ -80,7 +80,7 @@ fn timed(
         Instruction::with1(Code::Push_r64, RCX)?,
         Instruction::with2(Code::Mov_r64_rm64, RCX, wanted)?,
         Instruction::with_branch(Code::Jrcxz_rel8_64, closed)?,
-        // Of 16 bits, so that a count that another thread has taken below 0 comes back.
+        // 16 bits, so that a countdown that another thread took below 0 wraps around.
         Instruction::with2(Code::Movzx_r32_rm16, ECX, left)?,
         Instruction::with2(Code::Lea_r32_m, ECX, at(RCX, -i64::from(COUNT)))?,
         Instruction::with2(Code::Mov_rm16_r16, left, CX)?,
@@ -102,14 +102,14 @@ fn timed(
         Instruction::with1(Code::Push_r64, RDX)?,
         Instruction::with1(Code::Push_r64, R8)?,
         Instruction::with1(Code::Push_r64, R9)?,
-        // As in the program, for the address.
+        // Restored for the address.
         Instruction::with2(Code::Mov_r64_rm64, RAX, at(RSP, 32))?,
         Instruction::with2(Code::Mov_r64_rm64, RCX, at(RSP, 40))?,
         Instruction::with2(Code::Lea_r64_m, RCX, address)?,
         Instruction::with1(Code::Push_r64, RCX)?,
-        // For the last result.
+        // Room for the last result.
         Instruction::with1(Code::Push_r64, RCX)?,
-        // Twice a word of the stack: once so that the code is in the cache, once to compare with.
+        // First a word of the stack, twice: to get the code into the cache, and to compare with.
         Instruction::with2(Code::Lea_r64_m, RCX, at(RSP, 24))?,
         Instruction::with2(Code::Mov_r32_imm32, R9D, 2)?,
     ]);

@@ -6,8 +6,8 @@ use crate::plan::NoTrampoline;
 use crate::plan::{Kind, Site};
 use iced_x86::{Decoder, DecoderOptions};
 
-/// Before `inc`, to keep the flags: lea rsp,[rsp-128]; push rax; lahf; seto al. The red zone is left
-/// first; `lahf` saves all flags but OF. A signal may come between any two of them.
+/// Before `inc`, to preserve the flags: lea rsp,[rsp-128] (skips the red zone); push rax; lahf (all
+/// flags but OF); seto al. A signal may come between any two of them.
 const KEEP: [u8; 10] = [0x48, 0x8d, 0x64, 0x24, 0x80, 0x50, 0x9f, 0x0f, 0x90, 0xc0];
 /// After it: add al,127; sahf; pop rax; lea rsp,[rsp+128]. 1 + 127 overflows a byte.
 const RESTORE: [u8; 13] =
@@ -20,14 +20,15 @@ const INC: [u8; 5] = [0x3e, 0x3e, 0x48, 0xff, 0x05];
 pub struct Patch {
     /// The trampoline.
     pub trampoline: Vec<u8>,
-    /// Offsets in it of the two prefixes of each `inc`: `0x3e`, without effect; `lock` or gs can replace them.
+    /// Offsets in it of the two prefixes of each `inc`: `0x3e`, without effect; `lock` or gs may
+    /// replace them.
     pub prefixes: Vec<usize>,
-    /// What replaces the first bytes of the code.
+    /// The bytes that replace the first bytes of the code.
     pub jump: Vec<u8>,
 }
 
-/// The bytes of a probe in code that runs at `bias` + p_vaddr. `code` are the bytes of the displaced
-/// instructions, `trampoline` and what `counter` gives for a block are addresses in the process.
+/// Encodes a probe in code that runs at `bias` + p_vaddr. `code` are the bytes of the displaced
+/// instructions; `trampoline` and the result of `counter` for a block are addresses in the process.
 ///
 /// # Errors
 /// Something is too far away, or cannot be encoded elsewhere.
@@ -58,7 +59,7 @@ pub fn emit(
         let call = Decoder::with_ip(64, code, at, DecoderOptions::NONE).decode();
         copied.jump(call.near_branch_target())?;
     } else {
-        // A jump to a displaced instruction goes by the patch, not by its copy.
+        // Jumps to a displaced instruction go to the patch, not to its copy.
         let last = copied.copy(code, at, |copied, instruction| {
             let address = instruction.ip().wrapping_sub(bias);
             match site.then.iter().find(|then| then.at == address) {

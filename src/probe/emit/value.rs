@@ -1,15 +1,15 @@
-//! What a record has of an instruction, computed before it is executed.
+//! The recorded value of an instruction, computed before it executes.
 
 use super::pieces::{RED_ZONE, memory};
 use crate::plan::NoTrampoline;
 use crate::plan::What;
 use iced_x86::{Code, ConditionCode, Instruction, MemoryOperand, OpKind, Register};
 
-/// What the stack pointer is below its value in the program where a value is taken.
+/// Distance of the stack pointer below its value in the program when a value is read.
 const BELOW: i64 = RED_ZONE + 16;
 
-/// The instructions that put what is observed into rax. All other registers and the flags are those of
-/// the program, and stay, but for the stack pointer.
+/// The instructions that load the observed value into rax. They find and leave the program's other
+/// registers and flags, except for the stack pointer.
 pub(super) fn value(
     what: What,
     instruction: &Instruction,

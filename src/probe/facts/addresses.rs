@@ -7,32 +7,32 @@ use std::ops::Range;
 pub struct Addresses(Vec<u64>);
 
 impl Addresses {
-    /// Whether it has this one.
+    /// Whether it contains this address.
     pub fn contains(&self, address: &u64) -> bool {
         self.0.binary_search(address).is_ok()
     }
 
-    /// Those in a range.
+    /// Addresses in a range.
     pub fn within(&self, range: &Range<u64>) -> &[u64] {
         let from = self.0.partition_point(|address| *address < range.start);
         let rest = &self.0[from..];
         &rest[..rest.partition_point(|address| *address < range.end)]
     }
 
-    /// Whether one is in the range, other than its start.
+    /// Whether an address is inside the range, after its start.
     pub fn divide(&self, range: &Range<u64>) -> bool {
         let after = self.0.partition_point(|address| *address <= range.start);
         self.0.get(after).is_some_and(|address| *address < range.end)
     }
 
-    /// Adds all of these.
+    /// Adds addresses.
     pub fn extend(&mut self, more: impl IntoIterator<Item = u64>) {
         self.0.extend(more);
         self.0.sort_unstable();
         self.0.dedup();
     }
 
-    /// All of them.
+    /// All addresses, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
         self.0.iter().copied()
     }

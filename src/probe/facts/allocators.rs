@@ -1,11 +1,11 @@
-//! The functions of a file that give a program memory.
+//! The allocators of a file.
 
 use super::names::{contents, named};
 use object::{Object as _, ObjectSymbol as _};
 use std::ops::Range;
 use std::path::Path;
 
-/// A function that gives memory: where its arguments have the size, and where the address is afterwards.
+/// Signature of an allocator: which arguments hold the size, and where the address is returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Call {
     /// `malloc(size)`, `valloc`, `pvalloc`.
@@ -22,7 +22,7 @@ pub enum Call {
     Map,
     /// `mremap(old, old size, size, …)`.
     Remap,
-    /// `munmap(address, size)`, which takes it back.
+    /// `munmap(address, size)`, which frees memory.
     Unmap,
 }
 
@@ -43,22 +43,22 @@ impl Call {
     }
 }
 
-/// A function of a file that gives memory.
+/// An allocator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allocator {
     /// Its name, `malloc`.
     pub name: String,
-    /// How it is called.
+    /// Its signature.
     pub call: Call,
     /// Its addresses (p_vaddr).
     pub range: Range<u64>,
 }
 
-/// Those that a file defines, in order of address; none if it cannot be read.
+/// The allocators that a file defines, in order of address; none if it cannot be read.
 pub fn allocators(path: &Path) -> Vec<Allocator> {
     let Ok(data) = contents(path) else { return Vec::new() };
     let Ok(file) = object::File::parse(&*data) else { return Vec::new() };
-    // Most files have none: their unwind tables need not be read.
+    // Most files have none: skips reading their unwind tables.
     let mut symbols = file.dynamic_symbols().chain(file.symbols());
     if !symbols.any(|s| s.is_definition() && s.name().is_ok_and(|n| Call::of(n).is_some())) {
         return Vec::new();

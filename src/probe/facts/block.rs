@@ -2,7 +2,7 @@
 
 use iced_x86::Instruction;
 
-/// How control leaves a block, other than to the blocks of [`Block::successors`].
+/// How control leaves a block, apart from [`Block::successors`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// Not at all.
@@ -24,14 +24,14 @@ pub struct Block {
     pub end: u64,
     /// Its instructions, at their own addresses.
     pub instructions: Vec<Instruction>,
-    /// Arithmetic flags that are live before each of them.
+    /// Arithmetic flags live before each instruction.
     pub live: Vec<u32>,
     /// Indices of the blocks that may follow.
     pub successors: Vec<usize>,
-    /// So many of its first instructions run as often as it is entered: an unknown jump of the function may
+    /// Number of first instructions that run as often as the block is entered; an unknown jump may
     /// lead to the others.
     pub certain: usize,
-    /// How else it is left.
+    /// Its exit other than to successors.
     pub exit: Exit,
     /// Whether it may be entered other than from the blocks of the function.
     pub is_entered: bool,

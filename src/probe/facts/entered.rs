@@ -1,20 +1,20 @@
-//! Addresses of a function that may be reached from elsewhere, over-approximated: what could be a
-//! relative jump or call, an address in data, a label that code takes, a relocation, a symbol, a
-//! landing pad.
+//! Addresses of a function that may be reached from elsewhere, over-approximated: targets of
+//! possible relative jumps and calls, addresses in data or code, relocations, symbols, landing
+//! pads.
 
 use super::addresses::Addresses;
 use super::module::{Module, Segment};
 use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind};
 use std::ops::Range;
 
-/// Distance of a short jump, with its own two bytes.
+/// Distance of a short jump, including its own two bytes.
 const SHORT: u64 = 130;
 /// Longest instruction.
 const LONGEST: u64 = 15;
 
 impl Module {
-    /// The addresses inside `ranges` (ascending, disjoint) that code or data outside of the same range
-    /// may lead to. Some of them are none: bytes that look alike.
+    /// Addresses inside `ranges` (ascending, disjoint) that code or data outside of the same range
+    /// may refer to. Some are bytes that only look like addresses.
     pub fn entered(&self, ranges: &[Range<u64>]) -> Addresses {
         let mut found = Vec::new();
         for range in ranges {
@@ -23,7 +23,7 @@ impl Module {
         }
         for segment in &self.segments {
             let bytes = self.of(segment);
-            // Elsewhere an address has no relocation by which it could be one.
+            // Otherwise an address in data has a relocation.
             if self.is_fixed || segment.writable {
                 words(segment, bytes, ranges, &mut found);
             }
@@ -41,8 +41,8 @@ impl Module {
         found.into_iter().collect()
     }
 
-    /// Adds what the instructions of known functions name. What else there is in the segment: the code
-    /// between functions that is no padding, and functions in which something is no instruction.
+    /// Adds the addresses that instructions of known functions refer to. Returns the rest of the
+    /// segment: code between functions other than padding, and functions that do not decode.
     fn decoded(
         &self,
         segment: &Segment,
@@ -74,13 +74,13 @@ impl Module {
     }
 }
 
-/// The bytes of some addresses.
+/// The bytes at a range of addresses.
 fn part<'b>(segment: &Segment, bytes: &'b [u8], range: &Range<u64>) -> &'b [u8] {
     let inside = |address: u64| address.saturating_sub(segment.memory.start) as usize;
     bytes.get(inside(range.start)..inside(range.end)).unwrap_or_default()
 }
 
-/// Whether there are only instructions without effect, as between functions.
+/// Whether a gap has zeros or instructions without effect only.
 fn is_padding(segment: &Segment, bytes: &[u8], gap: &Range<u64>) -> bool {
     let code = part(segment, bytes, gap);
     let decoder = Decoder::with_ip(64, code, gap.start, DecoderOptions::NONE);
@@ -88,8 +88,8 @@ fn is_padding(segment: &Segment, bytes: &[u8], gap: &Range<u64>) -> bool {
         || decoder.into_iter().all(|i| matches!(i.mnemonic(), Mnemonic::Nop | Mnemonic::Int3))
 }
 
-/// The addresses that the instructions of a function name or jump to; `None` if something is no
-/// instruction.
+/// Addresses that the instructions of a function refer or jump to; `None` if some bytes do not
+/// decode.
 fn targets(segment: &Segment, bytes: &[u8], function: &Range<u64>) -> Option<Vec<u64>> {
     let mut found = Vec::new();
     let code = part(segment, bytes, function);
@@ -108,7 +108,7 @@ fn targets(segment: &Segment, bytes: &[u8], function: &Range<u64>) -> Option<Vec
 
 /// The range that contains `address`.
 fn within(ranges: &[Range<u64>], address: u64) -> Option<usize> {
-    // Most words are far from all of them.
+    // Fast path: most words are far from all ranges.
     let (first, last) = ranges.first().zip(ranges.last())?;
     if address < first.start || last.end <= address {
         return None;
@@ -118,7 +118,7 @@ fn within(ranges: &[Range<u64>], address: u64) -> Option<usize> {
     (address < ranges[index].end).then_some(index)
 }
 
-/// Words that are such an address.
+/// Adds words that are addresses in `ranges`.
 fn words(segment: &Segment, bytes: &[u8], ranges: &[Range<u64>], found: &mut Vec<u64>) {
     let skip = segment.memory.start.wrapping_neg() as usize & 3;
     for word in bytes.get(skip..).unwrap_or_default().windows(8).step_by(4) {
@@ -129,7 +129,7 @@ fn words(segment: &Segment, bytes: &[u8], ranges: &[Range<u64>], found: &mut Vec
     }
 }
 
-/// Displacements of 32 bits at the end of an instruction: jumps, calls, `lea`.
+/// Adds targets of 32-bit displacements at the end of an instruction: jumps, calls, `lea`.
 fn relative(
     segment: &Segment,
     bytes: &[u8],
@@ -149,7 +149,7 @@ fn relative(
     }
 }
 
-/// Immediates of 32 bits in code that is not position-independent.
+/// Adds 32-bit immediates that are addresses, in code that is not position-independent.
 fn absolute(bytes: &[u8], ranges: &[Range<u64>], found: &mut Vec<u64>) {
     for word in bytes.windows(4) {
         let target = u64::from(u32::from_le_bytes(word.try_into().unwrap_or_default()));
@@ -159,10 +159,12 @@ fn absolute(bytes: &[u8], ranges: &[Range<u64>], found: &mut Vec<u64>) {
     }
 }
 
-/// Short jumps from the code around a function that is in no known one: jcc, jmp, loop and jrcxz.
+/// Adds targets of short jumps (jcc, jmp, loop, jrcxz) from code around a function that is in no
+/// known function.
 ///
-/// Before it, instructions are decoded from each of the bytes of the first one that could reach it,
-/// so that the true ones are among them; after it, from its end; and from every symbol.
+/// Before the function, code is decoded from each byte of the first instruction that could reach
+/// it, so that the true instructions are among the results; after it, from its end; and from every
+/// symbol.
 fn short(
     module: &Module,
     segment: &Segment,

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 
 /// `DW_EH_PE_omit`.
 const OMIT: u8 = 0xff;
-/// `DW_EH_PE_pcrel`, for which the upper four bits stand.
+/// `DW_EH_PE_pcrel`, in the upper four bits.
 const RELATIVE: u8 = 0x10;
 
-/// All landing pads of a file. `bytes` gives the file's bytes from an address on.
+/// All landing pads of a file. `bytes` returns the file's bytes from an address on.
 ///
 /// # Errors
 /// A table cannot be read: a pad may be missing.

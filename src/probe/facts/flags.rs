@@ -1,4 +1,4 @@
-//! Which arithmetic flags instructions, and the code of other functions, read and replace.
+//! Arithmetic flags that instructions, and the code of other functions, read and replace.
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, RflagsBits};
 
@@ -10,7 +10,7 @@ pub const ARITHMETIC: u32 = RflagsBits::OF
     | RflagsBits::CF
     | RflagsBits::PF;
 
-/// Instructions of another function that are looked at.
+/// Most instructions of another function that are analysed.
 const MOST: usize = 24;
 
 /// The flags live before an instruction, from those live after it.
@@ -48,8 +48,8 @@ fn may_shift_by_zero(instruction: &Instruction) -> bool {
     }
 }
 
-/// The flags that the code at `address` may read before it replaces them. `code` are its bytes from
-/// there on, as many as are known.
+/// The flags that the code at `address` may read before it replaces them. `code` are its known
+/// bytes.
 pub(super) fn read_first(code: &[u8], address: u64) -> u32 {
     let (mut open, mut read) = (ARITHMETIC, 0);
     for instruction in Decoder::with_ip(64, code, address, DecoderOptions::NONE).iter().take(MOST) {
@@ -60,7 +60,7 @@ pub(super) fn read_first(code: &[u8], address: u64) -> u32 {
         }
         match instruction.flow_control() {
             FlowControl::Next => {}
-            // The end of what is passed from one function to another; a stub goes by the loader.
+            // No flag is passed beyond these; a stub goes through the loader.
             FlowControl::Return | FlowControl::Call | FlowControl::IndirectCall => return read,
             FlowControl::IndirectBranch if instruction.is_ip_rel_memory_operand() => return read,
             _ => return read | open,

@@ -1,4 +1,4 @@
-//! Where the callers of a file's functions are on the stack, from its unwind table (`.eh_frame`).
+//! Positions of callers on the stack, from a file's unwind table (`.eh_frame`).
 
 use super::names::contents;
 use super::no_code::NoCode;
@@ -16,7 +16,7 @@ use std::path::Path;
 const RBP: Register = Register(6);
 const RSP: Register = Register(7);
 
-/// What the address of a frame is counted from.
+/// Base register of the address of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
     /// The stack pointer.
@@ -25,14 +25,15 @@ pub enum Base {
     Frame,
 }
 
-/// The frame at an instruction: its canonical address (CFA) is that of the first word above the return address.
+/// The frame at an instruction. Its canonical address (CFA) is that of the word above the return
+/// address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// A register, …
+    /// Register of the canonical address.
     pub base: Base,
-    /// … and the distance from there to the canonical address.
+    /// Distance from `base` to the canonical address.
     pub distance: i64,
-    /// Where the caller's rbp is, from the canonical address; as it is, if not given.
+    /// Offset of the caller's rbp from the canonical address; `None`: rbp is unchanged.
     pub saved: Option<i64>,
 }
 
@@ -68,13 +69,13 @@ impl Frames {
         Ok(Self { table: table.into_owned(), bases, segments: segments.collect() })
     }
 
-    /// The address (p_vaddr) of what is at an offset of the file.
+    /// The address (p_vaddr) of an offset of the file.
     pub fn address(&self, offset: u64) -> Option<u64> {
         let (of, start) = self.segments.iter().find(|(range, _)| range.contains(&offset))?;
         start.checked_add(offset - of.start)
     }
 
-    /// The frame at an instruction (p_vaddr); none if it is not known, or computed otherwise.
+    /// The frame at an instruction (p_vaddr); `None` if unknown or not of this form.
     pub fn at(&self, address: u64) -> Option<Frame> {
         let mut frames = EhFrame::new(&self.table, LittleEndian);
         frames.set_address_size(8);

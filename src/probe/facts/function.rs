@@ -1,4 +1,4 @@
-//! One function: its blocks, how control passes between them, and where its code must stay as it is.
+//! One function: its blocks, the edges between them, and addresses where its code must not change.
 
 use super::addresses::Addresses;
 use super::block::{Block, Exit};
@@ -12,7 +12,7 @@ use std::ops::Range;
 
 /// Longest function that is probed.
 const LONGEST: u64 = 4 << 20;
-/// Most entries of a table of distances.
+/// Most entries of a jump table of distances.
 const MOST_ENTRIES: u64 = 4096;
 
 /// A natural loop.
@@ -35,15 +35,15 @@ pub struct Function {
     pub blocks: Vec<Block>,
     /// Its loops, outer ones first.
     pub loops: Vec<Loop>,
-    /// Addresses that may be jumped to or read: no patch may have one inside it.
+    /// Addresses that may be jumped to or read: no patch may contain one after its start.
     pub fixed: Addresses,
-    /// Whether all its jumps are known, so that several instructions may be patched together.
+    /// Whether all jumps are known, so that several instructions may be patched together.
     pub is_complete: bool,
 }
 
 impl Function {
-    /// Reads the function at `range` of `module`. `entered` are the addresses that may be reached from
-    /// elsewhere.
+    /// Analyses the function at `range` of `module`. `entered` are the addresses that may be
+    /// reached from elsewhere.
     ///
     /// # Errors
     /// The reason why it cannot be probed.
@@ -58,7 +58,7 @@ impl Function {
         own.iter().for_each(|instruction| name(instruction, module, &range, &mut fixed));
         fixed.extend(entered.within(&range));
         let mut fixed: Addresses = fixed.into_iter().collect();
-        // One that may be a tail call, too: a program can work out pointers to the inside when it runs.
+        // Also if it may be a tail call: a program can compute pointers into the function.
         if first.blocks.iter().any(|b| b.unresolved) {
             fixed.extend(tables(&own, module, &range));
         }
@@ -92,7 +92,8 @@ impl Function {
         Ok(function)
     }
 
-    /// How many bytes after a block nothing executes. 0 where control may pass there, or not all jumps are known.
+    /// Number of bytes after a block that nothing executes; 0 if control may pass there or jumps
+    /// are unknown.
     pub fn padding_after(&self, block: usize) -> u64 {
         let own = &self.blocks[block];
         if !self.is_complete || !leaves(own) {
@@ -106,13 +107,13 @@ impl Function {
         padding(self.at(own.end..next), own.end)
     }
 
-    /// The bytes of some of its addresses.
+    /// The bytes at a range of its addresses.
     fn at(&self, range: Range<u64>) -> &[u8] {
         let inside = |at: u64| at.saturating_sub(self.range.start) as usize;
         self.bytes.get(inside(range.start)..inside(range.end)).unwrap_or_default()
     }
 
-    /// Marks the blocks that lie on a known path.
+    /// Marks the blocks on known paths.
     fn mark_reached(&mut self) {
         let mut pending: Vec<usize> =
             (0..self.blocks.len()).filter(|&b| self.blocks[b].is_entered).collect();
@@ -176,12 +177,12 @@ pub(super) fn near_target(instruction: &Instruction) -> Option<u64> {
     (instruction.op0_kind() == OpKind::NearBranch64).then(|| instruction.near_branch_target())
 }
 
-/// Adds the addresses in `range` that an instruction names other than to jump there: of calls, `lea`,
-/// data between the code, and, in code that is not position-independent, immediates.
+/// Adds the addresses in `range` that an instruction refers to other than by a jump: calls, `lea`,
+/// data between the code and, in code that is not position-independent, immediates.
 fn name(instruction: &Instruction, module: &Module, range: &Range<u64>, found: &mut Vec<u64>) {
     if instruction.is_ip_rel_memory_operand() {
         let at = instruction.ip_rel_memory_address();
-        // A load's operand may have up to 64 bytes; `lea` takes one address.
+        // A load may have up to 64 bytes; `lea` refers to one address.
         let bytes = if instruction.mnemonic() == iced_x86::Mnemonic::Lea { 1 } else { 64 };
         found.extend(at.max(range.start)..at.saturating_add(bytes).min(range.end));
     }
@@ -192,8 +193,8 @@ fn name(instruction: &Instruction, module: &Module, range: &Range<u64>, found: &
     found.extend(immediates.chain(callee).filter(|target| range.contains(target)));
 }
 
-/// The targets of tables of distances (`lea` of the table, then an indirect jump), as far as they lead
-/// into the function.
+/// Targets inside the function of jump tables of distances (`lea` of the table, then an indirect
+/// jump).
 fn tables(own: &[Instruction], module: &Module, range: &Range<u64>) -> BTreeSet<u64> {
     let mut targets = BTreeSet::new();
     if !own.iter().any(|i| i.flow_control() == FlowControl::IndirectBranch) {

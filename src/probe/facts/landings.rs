@@ -1,5 +1,5 @@
-//! Where unknown jumps of a function may lead to: not where the stack is otherwise than at the jump. A place
-//! in code has one depth of the stack, in whatever way it is reached, as unwinding needs it.
+//! Possible targets of unknown jumps of a function: only places with the stack depth of the jump. A
+//! place in code has one depth on all paths, as unwinding needs it.
 
 use super::block::{Block, Exit};
 use super::function::Function;
@@ -8,7 +8,7 @@ use iced_x86::{
 };
 use std::ops::Range;
 
-/// Bytes that the function has pushed, and how many it had when `rbp` was set to the stack pointer.
+/// Bytes that the function has pushed: now, and when `rbp` was set to the stack pointer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Depth {
     stack: Option<i64>,
@@ -16,7 +16,8 @@ struct Depth {
 }
 
 impl Function {
-    /// Finds how many of the first instructions of each block run as often as the block is entered.
+    /// Finds the number of first instructions of each block that run as often as the block is
+    /// entered.
     pub(super) fn find_certain(&mut self, all_decoded: bool) {
         if self.is_complete {
             self.blocks.iter_mut().for_each(|block| block.certain = block.instructions.len());
@@ -31,7 +32,7 @@ impl Function {
             .filter(|(block, _)| is_unknown(block))
             .map(|(_, own)| own.last().copied().flatten())
             .collect();
-        // What is not decoded may jump at any depth.
+        // Undecoded code may jump at any depth.
         let jumps = jumps.filter(|_| all_decoded);
         let is_safe = |depth: &Option<i64>| {
             jumps.as_ref().zip(*depth).is_some_and(|(jumps, depth)| !jumps.contains(&depth))
@@ -45,7 +46,7 @@ impl Function {
     }
 }
 
-/// The depth before each instruction, where it is known: by a way from the start without calls.
+/// The depth before each instruction, if known by a path from the start without calls.
 fn depths(blocks: &[Block], range: &Range<u64>) -> Vec<Vec<Option<i64>>> {
     let mut factory = InstructionInfoFactory::new();
     let start = blocks.iter().position(|block| block.start == range.start);
@@ -57,7 +58,7 @@ fn depths(blocks: &[Block], range: &Range<u64>) -> Vec<Vec<Option<i64>>> {
     }
     while let Some(number) = open.pop() {
         let Some(own) = into[number] else { continue };
-        // A call that does not come back may be followed by code that is reached otherwise, at another depth.
+        // Code after a call that does not return may be reached otherwise, at another depth.
         if blocks[number].exit == Exit::MayEnd {
             continue;
         }
@@ -83,7 +84,7 @@ fn depths(blocks: &[Block], range: &Range<u64>) -> Vec<Vec<Option<i64>>> {
 }
 
 impl Depth {
-    /// What is known on both ways.
+    /// The facts known on both paths.
     fn met(self, other: Self) -> Self {
         let same = |a: Option<i64>, b| a.filter(|_| a == b);
         Self { stack: same(self.stack, other.stack), frame: same(self.frame, other.frame) }
@@ -98,7 +99,7 @@ fn after(factory: &mut InstructionInfoFactory, now: Depth, instruction: &Instruc
         .then(|| instruction.op0_register());
     let pushed = |bytes: i64| Depth { stack: stack.map(|depth| depth + bytes), frame };
     match (instruction.mnemonic(), to) {
-        // Callees leave both as they were.
+        // Callees preserve both.
         _ if is_call(instruction) => now,
         (Mnemonic::Mov, Some(RBP)) if instruction.op1_register() == RSP => {
             Depth { stack, frame: stack }

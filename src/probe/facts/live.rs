@@ -6,7 +6,7 @@ use super::function::{Function, near_target};
 use super::module::Module;
 use iced_x86::FlowControl;
 
-/// Bytes of another function that are looked at.
+/// Most bytes of another function that are analysed.
 const LOOKED_AT: u64 = 128;
 
 impl Function {
@@ -14,7 +14,7 @@ impl Function {
     pub(super) fn find_live(&mut self, module: &Module) {
         let writes = self.blocks.iter().flat_map(|b| &b.instructions).any(flags::changes);
         let out: Vec<u32> = self.blocks.iter().map(|b| self.live_out(module, b, writes)).collect();
-        // What a block reads first, and what of the flags after it is left before it.
+        // Flags that a block reads first, and those after it that are live before it.
         let through = |block: &Block, after| {
             block.instructions.iter().rev().fold(after, |live, i| flags::before(i, live))
         };
@@ -44,7 +44,7 @@ impl Function {
         }
     }
 
-    /// Flags live after a block because of code outside of the function.
+    /// Flags live after a block due to code outside of the function.
     fn live_out(&self, module: &Module, block: &Block, writes: bool) -> u32 {
         let Some(last) = block.instructions.last() else { return flags::ARITHMETIC };
         let beyond = |address: u64| {
@@ -53,12 +53,12 @@ impl Function {
         };
         let target = near_target(last).filter(|t| !self.range.contains(t));
         match last.flow_control() {
-            // A function that changes no flag may be one whose caller relies on that.
+            // The caller may know that a function changes no flag.
             FlowControl::Return if writes => 0,
             FlowControl::Return => flags::ARITHMETIC,
             FlowControl::Call => target.map_or(0, beyond),
             FlowControl::IndirectCall => 0,
-            // A table may also lead to a part of the function that lies elsewhere.
+            // A table may also lead to a part of the function elsewhere.
             FlowControl::IndirectBranch
                 if block.exit == Exit::Unknown
                     || (block.exit == Exit::Leaves && !block.successors.is_empty()) =>

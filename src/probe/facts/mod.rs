@@ -1,21 +1,21 @@
-//! What is known of the code that is to be probed, from its ELF file alone.
+//! Analysis of the code to be probed, from its ELF file alone.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `module` | an ELF file: its code, and why none of it is probed |
+//! | `module` | the code of an ELF file |
 //! | `addresses` | sets of addresses |
-//! | `allocators` | functions that give memory |
-//! | `no_code` | why a file, or a function of it, has no code that can be probed |
+//! | `allocators` | functions that allocate or free memory |
+//! | `no_code` | why a file or function has no code that can be probed |
 //! | `entered` | addresses that may be reached from elsewhere, over-approximated |
 //! | `exceptions` | landing pads of C++ and Rust exceptions |
 //! | `block` | a basic block |
 //! | `function` | one function: blocks, edges and instructions |
 //! | `names` | the functions of a file |
-//! | `padding` | bytes that nothing executes, after ways out |
-//! | `frames` | where callers are on the stack |
-//! | `flags` | which flags an instruction, or other code, reads and replaces |
-//! | `landings` | where its unknown jumps may lead to |
-//! | `live` | which flags are live before each instruction of a function |
+//! | `padding` | bytes after function exits that nothing executes |
+//! | `frames` | positions of callers on the stack |
+//! | `flags` | flags that instructions or other functions read and replace |
+//! | `landings` | possible targets of unknown jumps |
+//! | `live` | flags live before each instruction of a function |
 //! | `static_probes` | the static probes (USDT) of a file |
 
 mod addresses;

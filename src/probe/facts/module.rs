@@ -23,7 +23,7 @@ const DF_TEXTREL: u64 = 4;
 pub(super) struct Segment {
     /// Addresses of the bytes that the file has.
     pub memory: Range<u64>,
-    /// Where they are in the file.
+    /// Their offsets in the file.
     pub file: Range<usize>,
     /// Whether it is executable.
     pub executable: bool,
@@ -37,13 +37,13 @@ pub struct Module {
     /// Its memory.
     pub image: Image<Arc<Vec<u8>>>,
     pub(super) segments: Vec<Segment>,
-    /// It is loaded at its own addresses (not position-independent).
+    /// It is not position-independent: loaded at its own addresses.
     pub is_fixed: bool,
-    /// Addresses that relocations, symbols and the header name.
+    /// Addresses in relocations, symbols and the header.
     pub(super) named: Addresses,
-    /// Where exceptions continue.
+    /// Landing pads of exceptions.
     pub(super) pads: Addresses,
-    /// Addresses of its functions and stubs that are known, ascending and disjoint.
+    /// Known functions and stubs, ascending and disjoint.
     pub(super) functions: Vec<Range<u64>>,
 }
 
@@ -103,18 +103,18 @@ impl Module {
         Some(address - segment.memory.start + segment.file.start as u64)
     }
 
-    /// Its executable segments: first addresses and bytes.
+    /// First addresses and bytes of its executable segments.
     pub fn executable(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let all = self.segments.iter().filter(|segment| segment.executable);
         all.map(|segment| (segment.memory.start, self.of(segment)))
     }
 
-    /// Its bytes of code from `start` to `end`.
+    /// The bytes of code at a range of addresses.
     pub fn code(&self, range: Range<u64>) -> Option<&[u8]> {
         self.image.code(range.start, range.end)
     }
 
-    /// From its first to its last address.
+    /// All its addresses.
     pub fn extent(&self) -> Range<u64> {
         let start = self.segments.iter().map(|s| s.memory.start).min().unwrap_or(0);
         start..self.segments.iter().map(|s| s.memory.end).max().unwrap_or(start)
@@ -165,7 +165,7 @@ fn refuse_text_relocations(
     Ok(())
 }
 
-/// Addresses that the loader writes into data: tables of labels and functions.
+/// Addresses that the loader writes into data, as in tables of labels and functions.
 fn relocated(elf: &ElfFile64<'_, Endianness>) -> Vec<u64> {
     let all = elf.dynamic_relocations().into_iter().flatten();
     let absolute = all.filter_map(|(_, relocation)| match relocation.target() {

@@ -14,19 +14,18 @@ const LONGEST: u64 = 1 << 30;
 /// A function of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
-    /// Its name in the symbol table; of several the one that a profile shows, too.
+    /// Its name in the symbol table: the one that profiles show.
     pub name: Option<String>,
-    /// The others.
+    /// Its other names.
     pub aliases: Vec<String>,
     /// Its addresses (p_vaddr).
     pub range: Range<u64>,
 }
 
-/// The functions of a file, in order of address, without overlap and without stubs that call other
-/// files.
+/// The functions of a file in order of address, without overlaps and without stubs to other files.
 ///
 /// # Errors
-/// The reason why it has none.
+/// It has no functions.
 pub fn functions(path: &Path) -> Result<Vec<Named>, NoCode> {
     let data = contents(path)?;
     if let Some(why) = foreign(&data) {
@@ -40,7 +39,7 @@ pub fn functions(path: &Path) -> Result<Vec<Named>, NoCode> {
     }
 }
 
-/// As [`functions`]; none if there are none.
+/// As [`functions`]; empty instead of an error.
 pub(super) fn named(file: &object::File<'_>) -> Vec<Named> {
     let mut names: BTreeMap<u64, (Vec<String>, u64)> = BTreeMap::new();
     let is_function =
@@ -77,13 +76,13 @@ pub(super) fn named(file: &object::File<'_>) -> Vec<Named> {
     found
 }
 
-/// The sections of stubs that call other files.
+/// Sections of stubs to other files.
 pub(super) fn stubs(file: &object::File<'_>) -> Vec<Range<u64>> {
     let sections = file.sections().filter(|s| s.name().is_ok_and(|name| name.starts_with(".plt")));
     sections.map(|s| s.address()..s.address().saturating_add(s.size())).collect()
 }
 
-/// Start and end of all functions in the unwind table; fewer if it is damaged.
+/// Start and end of functions in the unwind table, as far as it is readable.
 fn unwind_table(file: &object::File<'_>) -> Vec<(u64, u64)> {
     let Some(section) = file.section_by_name(".eh_frame") else { return Vec::new() };
     let Ok(data) = section.uncompressed_data() else { return Vec::new() };
@@ -102,10 +101,10 @@ fn unwind_table(file: &object::File<'_>) -> Vec<(u64, u64)> {
     found
 }
 
-/// What is in a file of bounded length: a device has no end.
+/// Contents of a file of bounded length.
 ///
 /// # Errors
-/// It is no regular file, too long, or cannot be read.
+/// It is too long, no regular file (devices have no end), or unreadable.
 pub(super) fn contents(path: &Path) -> Result<Vec<u8>, NoCode> {
     Ok(tma::files::read(path, LONGEST)?)
 }

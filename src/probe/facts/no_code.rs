@@ -1,4 +1,4 @@
-//! Why a file, or a function of it, has no code that can be probed.
+//! Why a file or function has no code that can be probed.
 
 use isa::flow::NoImage;
 use nix::errno::Errno;
@@ -6,14 +6,14 @@ use object::elf::{ELFCLASS64, ELFDATA2LSB, EM_X86_64, ET_CORE, ET_REL};
 use std::{fmt, io};
 use tma::Cause;
 
-/// Why a file, or a function of it, has no code that can be probed.
+/// Why a file or function has no code that can be probed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoCode {
     /// It cannot be read.
     Unread(Cause<io::Error>),
-    /// A script, and the line that says what runs it.
+    /// A script, with its first line, which names the interpreter.
     Script(String),
-    /// No ELF file.
+    /// It is no ELF file.
     NoElf,
     /// An ELF file that cannot be parsed.
     Damaged(object::Error),
@@ -27,7 +27,7 @@ pub enum NoCode {
     Unlinked,
     /// A core dump.
     CoreDump,
-    /// Its memory is not known.
+    /// Its memory image is unknown.
     Image(NoImage),
     /// It has neither symbols nor an unwind table.
     NoFunctions,
@@ -43,13 +43,13 @@ pub enum NoCode {
     Section(object::Error),
     /// Its notes cannot be read.
     Notes(object::Error),
-    /// An exception table is somewhere that the file does not say.
+    /// The place of an exception table is not in the file.
     IndirectExceptions,
     /// The exception table at this address cannot be read.
     Exceptions(u64),
-    /// The length of a function is not known, or it is too long.
+    /// The length of a function is unknown or too long.
     Length,
-    /// The lengths of none of the functions are known.
+    /// No function has a known length.
     Lengths,
     /// A function is in no executable segment.
     Outside,
@@ -58,7 +58,7 @@ pub enum NoCode {
 }
 
 impl NoCode {
-    /// Whether this user may not read it.
+    /// Whether this user lacks the permission to read it.
     pub fn is_denied(&self) -> bool {
         let number = |error: &Cause<io::Error>| error.raw_os_error();
         matches!(self, Self::Unread(error) if number(error) == Some(Errno::EACCES as i32))
@@ -115,7 +115,7 @@ impl From<NoImage> for NoCode {
     }
 }
 
-/// Why a file with this content has no code that can be probed: from its first bytes alone.
+/// Why a file has no code that can be probed, from its first bytes.
 pub(super) fn foreign(content: &[u8]) -> Option<NoCode> {
     if let Some(rest) = content.strip_prefix(b"#!") {
         let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Bytes after a way out that nothing executes: compilers fill up to the next function or jump target.
+//! Padding that nothing executes: compilers fill up to the next function or jump target.
 
 use super::block::Block;
 use super::module::Module;
@@ -8,7 +8,8 @@ use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic
 const ALIGNMENT: u64 = 16;
 
 impl Module {
-    /// The end of the padding after a function that ends at `end`: where something may begin, or is aligned.
+    /// The end of the padding after a function that ends at `end`: the next known or aligned
+    /// address.
     pub(super) fn padding_end(&self, end: u64) -> u64 {
         let range = end..end.next_multiple_of(ALIGNMENT);
         let next = self.functions.partition_point(|function| function.start < end);
@@ -18,7 +19,7 @@ impl Module {
     }
 }
 
-/// Whether nothing after a block is executed next.
+/// Whether control never passes to the address after a block.
 pub(super) fn leaves(block: &Block) -> bool {
     let last = block.instructions.last().map(Instruction::flow_control);
     matches!(
@@ -27,7 +28,7 @@ pub(super) fn leaves(block: &Block) -> bool {
     )
 }
 
-/// How many of the first bytes of `code`, at `start`, are padding.
+/// The number of first bytes of `code`, at `start`, that are padding.
 pub(super) fn padding(code: &[u8], start: u64) -> u64 {
     let decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
     let all = decoder.into_iter().take_while(is_padding);

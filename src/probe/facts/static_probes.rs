@@ -1,5 +1,5 @@
-//! The static probes of a file: its notes in the format of SystemTap's sys/sdt.h (USDT). `tdtool`'s markers
-//! are such probes.
+//! The static probes (USDT) of a file: notes in the format of SystemTap's sys/sdt.h, as `tdtool`'s
+//! markers have.
 
 use super::names::contents;
 use super::no_code::{NoCode, foreign};
@@ -15,11 +15,11 @@ const TYPE: u32 = 3;
 pub struct StaticProbe {
     /// Its address (p_vaddr).
     pub at: u64,
-    /// Who defines it, `tdtool`.
+    /// Its provider, such as `tdtool`.
     pub provider: String,
-    /// Its name, `begin`.
+    /// Its name, such as `begin`.
     pub name: String,
-    /// Where its arguments are, `8@%rdi`.
+    /// Locations of its arguments, such as `8@%rdi`.
     pub arguments: String,
 }
 
@@ -36,7 +36,7 @@ impl StaticProbe {
     }
 }
 
-/// Those of a file, in order of address; none if it has no such notes.
+/// The static probes of a file in order of address; empty if it has none.
 ///
 /// # Errors
 /// It cannot be read, or is not an ELF file of x86-64.
@@ -51,7 +51,7 @@ pub fn static_probes(path: &Path) -> Result<Vec<StaticProbe>, NoCode> {
     let notes = section.uncompressed_data().map_err(NoCode::Notes)?;
     let mut all: Vec<StaticProbe> = Notes(&notes).filter_map(|note| probe(note, base)).collect();
     all.sort_by_key(|probe| probe.at);
-    // Code that was inlined into nothing, or dropped by the linker, leaves notes without an address.
+    // Code that is dropped by the compiler or linker leaves notes without an address.
     let is_code = |probe: &StaticProbe| {
         file.sections().any(|section| {
             section.kind() == object::SectionKind::Text
@@ -64,7 +64,7 @@ pub fn static_probes(path: &Path) -> Result<Vec<StaticProbe>, NoCode> {
     Ok(all)
 }
 
-/// The descriptions of the notes with our owner and type; it ends where a note is damaged.
+/// Iterates over descriptions of notes with our owner and type, up to a damaged note.
 struct Notes<'a>(&'a [u8]);
 
 impl<'a> Iterator for Notes<'a> {
@@ -89,8 +89,9 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-/// The probe of a description: three addresses, three texts. `base` is where the section that the second
-/// address names lies now: if that has moved since the note was written, so has the probe.
+/// Decodes a description: three addresses, three texts. `base` is the current address of the
+/// section that the second address refers to; if it has moved since the note was written, so has
+/// the probe.
 fn probe(description: &[u8], base: Option<u64>) -> Option<StaticProbe> {
     let (addresses, texts) = description.split_at_checked(24)?;
     let address = |number: usize| {

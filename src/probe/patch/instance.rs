@@ -1,4 +1,4 @@
-//! One file in one process: where its shared memory and trampolines are, and what was patched.
+//! One patched file in one process: its shared memory, trampolines and code.
 
 use super::mapped::Shared;
 use super::origins::Trampolines;
@@ -15,46 +15,47 @@ use std::sync::Arc;
 pub struct Instance<P: Probes> {
     /// Index of its target.
     pub target: usize,
-    /// By function of the target; none where it was not patched.
+    /// Plan of each function of the target, or why it was not patched.
     pub plans: Vec<Result<P::Plan, Unprobed>>,
-    /// What its addresses are more than those in the file.
+    /// Added to a p_vaddr.
     pub bias: u64,
-    /// What its trampolines write.
+    /// Memory that its trampolines write.
     pub shared: Arc<Shared>,
-    /// All memory of ours.
+    /// All our mappings.
     pub(super) ranges: Vec<Range<u64>>,
     /// Addresses of the prefixes of all counts.
     pub(super) prefixes: Vec<u64>,
     /// Address of the number of the process.
     pub(super) process: Option<u64>,
-    /// Its code.
+    /// Its patched code.
     pub code: Patched,
-    /// What the parts of trampolines stand for, until they are asked for.
+    /// Addresses in trampolines → original p_vaddr, until they are taken.
     pub origins: Vec<(Range<u64>, u64)>,
-    /// How many probes of an earlier run were taken back.
+    /// Number of probes of an earlier run that were removed.
     pub restored: usize,
 }
 
 impl<P: Probes> Instance<P> {
-    /// Changes the prefixes of all counts: another thread, or a process with the same counters, is to run.
+    /// Changes the prefixes of all counts, before another thread or process with the same counters
+    /// runs.
     ///
     /// # Errors
-    /// Some are as before.
+    /// Some could not be changed.
     pub(super) fn change(&self, memory: &Memory, prefix: Prefixes) -> Result<(), Unprobed> {
         change(memory, &self.prefixes, prefix).map_err(|e| Unprobed::Prefixes(e.into()))
     }
 
-    /// Tells the trampolines in a copy of a process which one it is.
+    /// Tells the trampolines in a forked process its number.
     ///
     /// # Errors
-    /// They do not know it.
+    /// The number cannot be written.
     pub fn number(&self, memory: &Memory, process: i32) -> Result<(), Unprobed> {
         let write = |at| memory.write_alive(at, &process.to_le_bytes());
         self.process.map_or(Ok(()), write).map_err(|e| Unprobed::Number(e.into()))
     }
 
-    /// The address in the file of an instruction that is executed at this one, if it is of this file: in its code, or in
-    /// a trampoline for it.
+    /// The p_vaddr of the instruction executed at an address, in this file's code or in a
+    /// trampoline for it.
     pub(super) fn original(&self, address: u64, trampolines: &[Trampolines]) -> Option<u64> {
         if self.ranges.iter().any(|range| range.contains(&address)) {
             return trampolines.iter().find_map(|of| of.original(address));
@@ -62,7 +63,7 @@ impl<P: Probes> Instance<P> {
         self.code.has(address).then(|| address.wrapping_sub(self.bias))
     }
 
-    /// How many probes it has.
+    /// Number of its probes.
     pub fn probes(&self) -> usize {
         self.code.jumps().len()
     }
@@ -74,7 +75,7 @@ fn change(memory: &Memory, prefixes: &[u64], to: Prefixes) -> std::io::Result<()
         let (start, end) = (run[0], run[run.len() - 1] + to.len() as u64);
         let mut bytes = memory.read(start, (end - start) as usize);
         if bytes.is_empty() {
-            // The process may have ended; else the error of this.
+            // No error if the process has ended.
             memory.write_alive(start, &to)?;
             continue;
         }

@@ -1,8 +1,8 @@
-//! Probes of an earlier run that was killed before it could take them back.
+//! Probes of an earlier run that was killed before it could remove them.
 //!
-//! The code is the file's but for jumps into executable memory without a file, in which an instruction
-//! refers to memory with the name of our counters. As at the end of a window, such jumps can be taken
-//! back wherever threads are: the trampolines stay.
+//! They are jumps, not in the file, to anonymous executable memory in which an instruction refers
+//! to memory with the name of our counters. They can be removed wherever threads are, since the
+//! trampolines stay.
 
 use super::mapped::is_counters;
 use crate::facts::Module;
@@ -13,12 +13,13 @@ use std::ops::Range;
 
 /// Bytes of a jump or a call.
 const JUMP: usize = 5;
-/// First bytes of those.
+/// First byte of a call and of a jump.
 const CODES: [u8; 2] = [0xe8, 0xe9];
-/// Bytes of a trampoline in which a counter is looked for: one that records may execute a block before.
+/// Bytes of a trampoline that are searched for a counter: a trampoline that records may execute a
+/// block before.
 const TRAMPOLINE: usize = 1024;
 
-/// A jump that was left.
+/// A jump of an earlier run.
 #[derive(Debug, PartialEq, Eq)]
 struct Leftover {
     at: u64,
@@ -26,28 +27,28 @@ struct Leftover {
     file: [u8; JUMP],
 }
 
-/// What an earlier run has left in the code of a file.
+/// The jumps of an earlier run in the code of a file.
 #[derive(Debug, Default)]
 pub struct Leftovers {
-    /// In order of address.
+    /// Jumps in order of address.
     all: Vec<Leftover>,
     /// The process has counters of an earlier run.
     pub are_possible: bool,
 }
 
 impl Leftovers {
-    /// How many.
+    /// Number of jumps.
     pub fn number(&self) -> usize {
         self.all.len()
     }
 
-    /// The code from `start` on as it was without them.
+    /// The code from `start` on without these jumps.
     pub fn read(&self, memory: &Memory, start: u64, length: usize) -> Vec<u8> {
         let mut bytes = memory.read(start, length);
         let end = start + length as u64;
         let from = self.all.partition_point(|of| of.at + JUMP as u64 <= start);
         for of in self.all[from..].iter().take_while(|of| of.at < end) {
-            // Parts of it: a jump over the last instruction may go on into the next function.
+            // Byte by byte: a jump may extend into the next function.
             for (number, (now, file)) in of.now.iter().zip(of.file).enumerate() {
                 let at = (of.at + number as u64).checked_sub(start).map(|at| at as usize);
                 let byte = at.and_then(|at| bytes.get_mut(at));
@@ -59,7 +60,7 @@ impl Leftovers {
         bytes
     }
 
-    /// Takes them back in a stopped process.
+    /// Removes the jumps in a stopped process.
     ///
     /// # Errors
     /// The code cannot be written.
@@ -69,7 +70,7 @@ impl Leftovers {
     }
 }
 
-/// What is left in the code of a file that is mapped at `bias`.
+/// Finds jumps of an earlier run in a file that is mapped at `bias`.
 pub fn leftovers(memory: &Memory, mappings: &[Mapping], module: &Module, bias: u64) -> Leftovers {
     let range = |m: &Mapping| m.start..m.end;
     let counters: Vec<Range<u64>> = mappings.iter().filter(|m| is_counters(m)).map(range).collect();
@@ -88,7 +89,7 @@ pub fn leftovers(memory: &Memory, mappings: &[Mapping], module: &Module, bias: u
     Leftovers { all, are_possible: true }
 }
 
-/// The jumps by which code differs from the file's, of those that lead where `is_ours` says.
+/// The jumps in memory, not in the file, that lead to addresses for which `is_ours` holds.
 fn differences(
     start: u64,
     now: &[u8],
@@ -107,7 +108,7 @@ fn differences(
             let to = (own + JUMP as u64).wrapping_add_signed(distance.into());
             (CODES.contains(&now[0]) && is_ours(to)).then_some(Leftover { at: own, now, file })
         };
-        // One whose first byte is not changed is before the first difference.
+        // A jump with an unchanged first byte begins before the first difference.
         let jump = (differs.saturating_sub(JUMP - 1).max(at)..=differs).find_map(jump);
         at = jump.as_ref().map_or(differs + 1, |of| (of.at - start) as usize + JUMP);
         found.extend(jump);
@@ -115,11 +116,11 @@ fn differences(
     found
 }
 
-/// Memory that an earlier run has mapped.
+/// Memory that an earlier run mapped.
 struct Ours<'a> {
     memory: &'a Memory,
     counters: Vec<Range<u64>>,
-    /// Executable, without a file.
+    /// Anonymous executable ranges.
     code: Vec<Range<u64>>,
 }
 

@@ -1,4 +1,5 @@
-//! Probes in a live process for a while: analysed as it runs, then stopped and patched.
+//! Probes in a live process in a time window: it is analysed while it runs, then stopped and
+//! patched.
 
 use super::patcher::Patcher;
 use super::prepared::{Prepared, prepared};
@@ -13,40 +14,40 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tma::{Error, Result};
 
-/// How often it is planned anew because the process has changed meanwhile.
+/// Most plans, if the process changes meanwhile.
 const MOST_PLANS: usize = 5;
-/// Time between two looks at the analysis.
+/// Poll interval of the analysis.
 const POLL: Duration = Duration::from_millis(2);
-/// So often progress is shown, and it is looked whether the process is still there.
+/// Interval at which progress is shown and the process checked.
 const SHOWN: Duration = Duration::from_millis(50);
 
-/// Steps of the analysis before a live process is stopped: those done, and all.
+/// Shows the progress of the analysis before a process is stopped: steps done, all steps.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize);
 
-/// A part of the life of a process.
+/// A time window of a process.
 #[derive(Clone, Copy)]
 pub struct Window<'a> {
     /// The process.
     pub pid: i32,
-    /// From when its code is patched.
+    /// Length, from when the code is patched.
     pub length: Duration,
-    /// What ends it before.
+    /// Signals that end it early.
     pub signals: &'a Signals,
 }
 
-/// What is known before the process is stopped.
+/// Analysis and plans, made before the process is stopped.
 struct Plan<P: Probes> {
     targets: Vec<Target>,
     probes: P,
     prepared: Vec<Option<std::result::Result<Prepared<P>, Unprobed>>>,
 }
 
-/// What the probes find in the code of a process, and in that of processes that it forks: `probes` makes them
-/// when the code is known, `collect` reads what they have found. The code is as it was afterwards. The process
-/// runs on, and is not traced, until everything is planned. The signal that interrupted that, if one did.
+/// Probes a process, and those that it forks, for a window, and restores its code: `probes` makes
+/// the probes when the code is known, `collect` reads their results. The process runs untraced
+/// until everything is planned. `Err`: the signal that interrupted this.
 ///
 /// # Errors
-/// The process cannot be traced or stopped, or has ended before.
+/// The process cannot be traced or stopped, or has ended.
 pub fn watched<P, R>(
     window: &Window<'_>,
     wanted: &[Wanted],
@@ -90,12 +91,12 @@ where
         .hint("try again, or count from its start: `tdtool count -- COMMAND`"))
 }
 
-/// Begins to read the files in another thread.
+/// Starts reading the files in another thread.
 fn read(wanted: Vec<Wanted>, work: Arc<Work>) -> JoinHandle<Vec<Target>> {
     std::thread::spawn(move || targets_with(&wanted, &[], &work))
 }
 
-/// Begins to plan in another thread.
+/// Starts planning in another thread.
 fn start<P>(living: Living, probes: P, targets: Vec<Target>, work: Arc<Work>) -> JoinHandle<Plan<P>>
 where
     P: Probes + Send + 'static,
@@ -110,7 +111,7 @@ where
     })
 }
 
-/// Waits for a part of the analysis; the signal that interrupted it, if one did.
+/// Waits for a part of the analysis; `Err`: the signal that interrupted it.
 fn finished<T>(
     living: &Living,
     part: JoinHandle<T>,
@@ -142,7 +143,8 @@ fn finished<T>(
     }
 }
 
-/// Runs the window; what it was planned from if nothing was done since the process is not as it was.
+/// Runs the window; `Err` returns probes and targets, unused, if the process has changed since the
+/// analysis.
 fn traced<P, R>(
     living: &Living,
     plan: Plan<P>,
@@ -161,13 +163,13 @@ where
             Some(watched) => Ok(collect(patcher, &watched)),
         })
     };
-    // A tracer's end detaches from all that is still traced (ptrace(2)).
+    // The end of this thread detaches from all that it still traces (ptrace(2)).
     let found = std::thread::scope(|scope| scope.spawn(probe).join());
     living.settle();
     found.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// What a reader must know of a window, before which so many probes of an earlier run were `restored`.
+/// Notes on a window, before which `restored` probes of an earlier run were removed.
 pub fn notes(watched: &Watched, restored: usize) -> Vec<String> {
     let Watched { wall, stopped, executed, ended, remains, kept, .. } = watched;
     let mut notes = Vec::new();

@@ -1,4 +1,4 @@
-//! Memory of the program's own for results and trampolines.
+//! Memory that `tdtool` maps in a process for results and trampolines.
 
 use super::unprobed::Unprobed;
 use crate::plan::PAGE;
@@ -17,16 +17,16 @@ pub fn is_counters(mapping: &Mapping) -> bool {
     name.is_some_and(|name| name.starts_with(&NAME[..NAME.len() - 1]))
 }
 
-/// Bytes of whole pages.
+/// Rounds bytes up to whole pages.
 pub fn pages(bytes: u64) -> u64 {
     bytes.div_ceil(PAGE) * PAGE
 }
 
-/// Refuses a process whose system calls are filtered, as ours could end it, and one that would have too
-/// many mappings with `more` of them.
+/// Refuses a process whose system calls are filtered, since ours could end it, or that would have
+/// too many mappings with `more` of them.
 ///
 /// # Errors
-/// The reason for that, or why its status cannot be read.
+/// The reason, or why its status cannot be read.
 pub fn permitted(tid: i32, mappings: usize, more: usize) -> Result<(), Unprobed> {
     let mode = seccomp(tid).map_err(|e| Unprobed::Status(e.into()))?;
     if mode != 0 {
@@ -40,21 +40,21 @@ pub fn permitted(tid: i32, mappings: usize, more: usize) -> Result<(), Unprobed>
     }
 }
 
-/// So many mappings are made at once.
+/// Fewest mappings that are made in one stop.
 const MANY: usize = 4;
 
 /// Memory that a process and its forked children share with this process.
 pub struct Shared {
-    /// Where it is in the process.
+    /// Its address in the process.
     at: u64,
     length: u64,
     file: File,
-    /// Whether it is the memory of another file in the process.
+    /// Whether it is also the memory of another file in the process.
     pub is_copy: bool,
 }
 
 impl Shared {
-    /// Fills `bytes` from this offset on.
+    /// Reads from offset `at` on.
     ///
     /// # Errors
     /// It cannot be read.
@@ -62,7 +62,7 @@ impl Shared {
         self.file.read_exact_at(bytes, at)
     }
 
-    /// Writes to this offset.
+    /// Writes at offset `at`.
     ///
     /// # Errors
     /// It cannot be written.
@@ -71,12 +71,11 @@ impl Shared {
     }
 }
 
-/// Memory of the program's own.
+/// Memory that `tdtool` has mapped in a process.
 pub struct Mapped {
-    /// What its trampolines write. Children that the process forks share it, too, and it is read here
-    /// after they have ended.
+    /// Memory that trampolines write; forked children share it. It is read after all have ended.
     pub shared: Shared,
-    /// All of it.
+    /// All mapped ranges.
     pub ranges: Vec<Range<u64>>,
 }
 
@@ -102,7 +101,7 @@ impl Mapped {
         match shared {
             Ok(shared) => Ok(Self { shared, ranges }),
             Err(why) => {
-                // Mappings of a call whose end was not seen are ours, too.
+                // Mappings of calls whose end was not seen are ours, too.
                 let now = tracee.mappings();
                 let unseen = code.into_iter().chain([cells]).filter(|at| !ranges.contains(at));
                 let unseen: Vec<_> = unseen.filter(|at| is_new(at, &before, &now)).collect();
@@ -115,13 +114,13 @@ impl Mapped {
         }
     }
 
-    /// Takes it away from a process that has not used it; how many ranges remain.
+    /// Unmaps it from a process that has not used it; the number of ranges that remain.
     pub fn unmap(self, tracee: &Tracee, memory: &Memory) -> usize {
         tracee.unmap(memory, &tracee.mappings(), &self.ranges)
     }
 }
 
-/// Whether something is mapped there now where nothing was: by this process, as all threads of that one are stopped.
+/// Whether a range was mapped since `before`: by us, as all threads of the process are stopped.
 fn is_new(at: &Range<u64>, before: &[Mapping], now: &[Mapping]) -> bool {
     let is_in = |all: &[Mapping]| all.iter().any(|m| m.start < at.end && at.start < m.end);
     is_in(now) && !is_in(before)
@@ -195,7 +194,7 @@ impl Mapper<'_> {
     /// Creates shared memory and maps it.
     fn create(&mut self, cells: &Range<u64>, code: &[Range<u64>]) -> Result<Shared, Unprobed> {
         let length = cells.end - cells.start;
-        // Its name is written where trampolines are written later.
+        // The name is stored where trampolines are written later.
         let name = code.first().map(|range| range.start).ok_or(Unprobed::NoJump)?;
         self.memory.write_all(name, NAME).map_err(|e| Unprobed::Unwritten(e.into()))?;
         let close = u64::from(libc::MFD_CLOEXEC);
@@ -211,7 +210,7 @@ impl Mapper<'_> {
     }
 }
 
-/// The same file in this process, with its length.
+/// Opens the process's file here and sets its length.
 fn open(tracee: &Tracee, file: u64, length: u64) -> Result<File, Unprobed> {
     let failed = |e: io::Error| Unprobed::UnopenedShared(e.into());
     let opened = tracee.open(file).map_err(failed)?;
@@ -219,7 +218,7 @@ fn open(tracee: &Tracee, file: u64, length: u64) -> Result<File, Unprobed> {
     Ok(opened)
 }
 
-/// Whole free pages without `taken`.
+/// The whole pages of `free` without `taken`.
 pub fn without(free: &[Range<u64>], taken: &Range<u64>) -> Vec<Range<u64>> {
     let parts = free.iter().flat_map(|range| {
         [range.start..range.end.min(taken.start), range.start.max(taken.end)..range.end]
@@ -228,10 +227,11 @@ pub fn without(free: &[Range<u64>], taken: &Range<u64>) -> Vec<Range<u64>> {
     whole.filter(|part| part.start < part.end).collect()
 }
 
-/// Free pages between two with trampolines that are mapped with them: a system call and a mapping less.
+/// Longest gap between pages of trampolines that is mapped with them, to save a system call and a
+/// mapping.
 const BETWEEN: u64 = 4 << 20;
 
-/// Pages as ranges; what lies between them is in one with them if it is `free` and not long.
+/// Joins pages to ranges, over `free` gaps of at most [`BETWEEN`].
 pub fn ranges(all: impl Iterator<Item = u64>, free: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut sorted: Vec<u64> = all.collect();
     sorted.sort_unstable();

@@ -1,23 +1,23 @@
-//! Probes in the files that a running command or a live process maps, whatever they are for.
+//! Probes of any kind in the files that a command or a live process maps.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `target` | the files of the wanted functions, and their facts |
-//! | `probes` | what differs between kinds of runs |
-//! | `prepared` | what is to be put into one file of one process |
-//! | `work` | how far that is |
+//! | `target` | files with wanted functions, and their analysis |
+//! | `probes` | a kind of probe: planning, encoding, events |
+//! | `prepared` | probes for one file of one process, ready to be written |
+//! | `work` | progress of the analysis |
 //! | `unprobed` | why something is not probed |
 //! | `leftovers` | probes of a run that was killed |
 //! | `tasks` | copies of the counters for tasks that run at the same time |
 //! | `instance` | one file in one process: mapped, patched, its shared memory |
-//! | `mapped` | memory of the program's own for results and trampolines |
+//! | `mapped` | memory mapped in a process for results and trampolines |
 //! | `written` | trampolines and jumps before they are written |
-//! | `observed` | observers as such trampolines and jumps |
-//! | `patched` | the code of that process: written over, checked, put back |
-//! | `origins` | from trampolines to the original code |
-//! | `patcher` | what is done at the events of the command |
-//! | `watching` | what is done to a live process before and after |
-//! | `live` | all that in a window of a live process |
+//! | `observed` | observers as trampolines and jumps |
+//! | `patched` | the code of a process: patched, checked, restored |
+//! | `origins` | addresses in trampolines → original code |
+//! | `patcher` | reactions to the events of a command |
+//! | `watching` | changes of a live process before and after a window |
+//! | `live` | probes in a window of a live process |
 
 mod instance;
 mod leftovers;

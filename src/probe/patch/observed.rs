@@ -1,4 +1,4 @@
-//! Planned observers as trampolines and jumps, and what runs with observers say of files without any.
+//! Planned observers as trampolines and jumps, and why a file has none.
 
 use super::unprobed::Unprobed;
 use super::written::{Code, Written};
@@ -6,20 +6,20 @@ use crate::emit::{emit_observer, most};
 use crate::facts::Function;
 use crate::plan::{NoPlace, Observation, Wish};
 
-/// Why nothing is known of the functions of a file: `refused` by a process with it, or never patched.
+/// Why a file was not observed: `refused` in a process, or never patched.
 pub fn refusal(refused: &[Unprobed], is_patched: bool) -> Option<Unprobed> {
     refused.first().cloned().or((!is_patched).then_some(Unprobed::NotMapped))
 }
 
-/// Most bytes of the trampolines of a function with wishes of so many parts in all.
+/// Most bytes of the trampolines of a function whose requests have so many parts in all.
 pub fn most_of(facts: &Function, parts: usize) -> u64 {
     let instructions: usize = facts.blocks.iter().map(|b| b.instructions.len()).sum();
-    // An instruction may be executed for its own block and for the one before.
+    // An instruction may be copied for its own block and for the one before.
     most(parts, 2 * instructions)
 }
 
-/// Encodes the observers of a plan. `wish` gives the wish with a number in the plan, and its number in the records.
-/// What cannot be encoded is refused in the plan.
+/// Encodes the observers of a plan, and refuses in it those that cannot be encoded. `wish` gives a
+/// request by its number in the plan, with its number in records.
 pub fn write_observers(
     code: &Code,
     facts: &Function,

@@ -1,13 +1,13 @@
-//! From addresses in trampolines back to the code that they stand for.
+//! Addresses in trampolines → original code.
 
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// The trampolines of one file in one process: what a sample, a saved context or a signal handler finds
-/// there is of the original code.
+/// The trampolines of one file in one process, to attribute samples, saved contexts and signals in
+/// them to the original code.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trampolines {
-    /// The process that was patched first; those that it forked have the same.
+    /// The process that was patched first; its forks have the same trampolines.
     pub process: i32,
     /// The file.
     pub path: PathBuf,
@@ -21,15 +21,15 @@ impl Trampolines {
         Self { process, path, pieces }
     }
 
-    /// The original instruction (p_vaddr) that is executed at an address of a trampoline, or the first of
-    /// those that are; for a call that was led through one, its target.
+    /// The (first) original instruction (p_vaddr) that is executed at an address of a trampoline;
+    /// for a redirected call, its target.
     pub fn original(&self, address: u64) -> Option<u64> {
         let index = self.pieces.partition_point(|(range, _)| range.start <= address);
         let (range, original) = self.pieces.get(index.checked_sub(1)?)?;
         range.contains(&address).then_some(*original)
     }
 
-    /// All trampolines and what they stand for, in order of address.
+    /// All parts of trampolines and their original instructions, in order of address.
     pub fn all(&self) -> impl Iterator<Item = (&Range<u64>, u64)> {
         self.pieces.iter().map(|(range, original)| (range, *original))
     }

@@ -1,11 +1,11 @@
-//! What is written over the code of a process, and how it is taken back.
+//! Jumps written over the code of a process, and their removal.
 
 use super::unprobed::Unprobed;
 use crate::plan::PAGE;
 use crate::process::{Mapping, Memory};
 use std::ops::Range;
 
-/// Bytes between functions that are read and written with them: they lie on pages of the functions.
+/// Longest gap between functions that is read and written with them.
 const NEAR: u64 = 64;
 
 /// One jump.
@@ -13,18 +13,18 @@ const NEAR: u64 = 64;
 pub struct Jump {
     pub at: u64,
     pub bytes: Vec<u8>,
-    /// Where it leads.
+    /// Its target.
     pub to: u64,
 }
 
-/// How the code of a process is.
+/// Condition of the code of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     /// As it was patched.
     Patched,
     /// The program has changed it.
     Changed,
-    /// The program has made it writable: it may have changed it where no jump is.
+    /// The program has made it writable: it may have changed it between the jumps.
     Writable,
     /// It is not mapped any more.
     Unmapped,
@@ -35,17 +35,17 @@ pub enum Condition {
 /// Code with jumps written over it.
 #[derive(Debug)]
 pub struct Patched {
-    /// In order of address.
+    /// Jumps in order of address.
     jumps: Vec<Jump>,
-    /// The functions as they were, in order of address.
+    /// Original bytes of the functions, in order of address.
     before: Vec<(u64, Vec<u8>)>,
 }
 
 impl Patched {
-    /// Of functions that are `before` so, by address.
+    /// Jumps in functions with the original bytes `before`, by address.
     ///
     /// # Errors
-    /// A jump lies elsewhere.
+    /// A jump is outside of the functions.
     pub fn new(mut before: Vec<(u64, Vec<u8>)>, mut jumps: Vec<Jump>) -> Result<Self, Unprobed> {
         before.sort_by_key(|(start, _)| *start);
         jumps.sort_by_key(|jump| jump.at);
@@ -56,7 +56,7 @@ impl Patched {
         }
     }
 
-    /// Whether one of the functions can be written in a process with these mappings.
+    /// Whether one of the functions is writable in these mappings.
     pub fn is_writable(&self, mappings: &[Mapping]) -> bool {
         mappings.iter().filter(|mapping| mapping.is_writable()).any(|mapping| {
             let mut all = self.before.iter();
@@ -73,7 +73,7 @@ impl Patched {
         last.is_some_and(|(start, code)| address - start < code.len() as u64)
     }
 
-    /// Whether the code is as it was, by a function that reads so many bytes from an address on.
+    /// Whether the code is unchanged, with `read` giving so many bytes from an address on.
     pub fn is_before(&self, read: impl Fn(u64, usize) -> Vec<u8>) -> bool {
         self.spans().all(|span| {
             let now = read(span.start, span.length());
@@ -85,7 +85,7 @@ impl Patched {
         })
     }
 
-    /// The functions in runs with little between them: one read or write for many.
+    /// Groups of close functions, for one read or write each.
     fn spans(&self) -> impl Iterator<Item = Span<'_>> {
         let is_near = |one: &(u64, Vec<u8>), next: &(u64, Vec<u8>)| {
             next.0.saturating_sub(one.0 + one.1.len() as u64) < NEAR
@@ -101,7 +101,7 @@ impl Patched {
         Span { start, end, functions, jumps: &self.jumps[from..to] }
     }
 
-    /// Whether an address is inside an instruction that is replaced by a jump, and not its first byte.
+    /// Whether an address is inside an instruction replaced by a jump, after its first byte.
     pub fn is_inside(&self, address: u64) -> bool {
         let index = self.jumps.partition_point(|jump| jump.at < address).wrapping_sub(1);
         let jump = self.jumps.get(index);
@@ -113,7 +113,7 @@ impl Patched {
         &self.jumps
     }
 
-    /// What was in the place of a jump.
+    /// The original bytes in the place of a jump.
     fn original(&self, jump: &Jump) -> Option<&[u8]> {
         let index = self.before.partition_point(|(start, _)| *start <= jump.at).wrapping_sub(1);
         let (start, bytes) = self.before.get(index)?;
@@ -121,10 +121,10 @@ impl Patched {
         bytes.get(at..at + jump.bytes.len())
     }
 
-    /// Patches the code; takes that back if not every jump leads where it is to.
+    /// Patches the code; restores it if a jump does not lead to its trampoline.
     ///
     /// # Errors
-    /// The reason why the code is as it was.
+    /// The reason why the code is unchanged.
     pub fn write(&self, memory: &Memory) -> Result<(), Unprobed> {
         let mut failed = None;
         for span in self.spans().filter(|span| !span.jumps.is_empty()) {
@@ -150,7 +150,7 @@ impl Patched {
         })
     }
 
-    /// Whether every jump leads to its trampoline, as the bytes in memory say.
+    /// Whether every jump in memory leads to its trampoline.
     fn leads(&self, memory: &Memory) -> bool {
         self.spans().filter(|span| !span.jumps.is_empty()).all(|span| {
             let now = memory.read(span.start, span.length());
@@ -164,13 +164,12 @@ impl Patched {
         })
     }
 
-    /// How the code is.
+    /// Condition of the code.
     pub fn condition(&self, memory: &Memory) -> Condition {
         self.each(memory, &mut |_, _| ())
     }
 
-    /// Puts the code back as it was wherever a jump still is; how it was before that. The process is
-    /// stopped.
+    /// Restores the code wherever a jump still is, in a stopped process; the condition before.
     pub fn restore(&self, memory: &Memory) -> Condition {
         self.each(memory, &mut |span, now| {
             let mut after = now.to_vec();
@@ -188,7 +187,7 @@ impl Patched {
         })
     }
 
-    /// Whether none of the jumps is there any more.
+    /// Whether all jumps are gone.
     pub fn is_gone(&self, memory: &Memory) -> bool {
         let mut is_gone = true;
         self.each(memory, &mut |span, now| {
@@ -198,8 +197,8 @@ impl Patched {
         is_gone
     }
 
-    /// Calls a function with all code that has jumps, as it is now. How it is: of the first that is not as it was
-    /// patched.
+    /// Calls `with` for all code with jumps, as it is now; the condition of the first part that is
+    /// not as patched.
     fn each(&self, memory: &Memory, with: &mut dyn FnMut(&Span<'_>, &[u8])) -> Condition {
         let mut found = Condition::Patched;
         let read = |span: &Span<'_>| memory.read(span.start, span.length());
@@ -215,7 +214,7 @@ impl Patched {
                 one(&span, &now);
                 continue;
             }
-            // A part is not mapped any more.
+            // A part is unmapped.
             let alone = span.functions.chunks(1).map(|function| self.span(function));
             alone.filter(|f| !f.jumps.is_empty()).for_each(|f| one(&f, &read(&f)));
         }
@@ -223,7 +222,7 @@ impl Patched {
     }
 }
 
-/// Functions one after another, with the jumps in them.
+/// Close functions, with the jumps in them.
 struct Span<'a> {
     start: u64,
     end: u64,
@@ -236,13 +235,13 @@ impl Span<'_> {
         (self.end - self.start) as usize
     }
 
-    /// Where the bytes of a jump are among those of the span.
+    /// Offsets of a jump in the span.
     fn inside(&self, jump: &Jump) -> Range<usize> {
         let at = (jump.at - self.start) as usize;
         at..at + jump.bytes.len()
     }
 
-    /// Writes its bytes, but for pages without a jump, which the process may share with others.
+    /// Writes its bytes, except for pages without a jump, which the process may share with others.
     fn write(&self, memory: &Memory, bytes: &[u8]) -> std::io::Result<()> {
         let is_near = |one: &Jump, next: &Jump| next.at / PAGE <= one.at / PAGE + 1;
         self.jumps.chunk_by(is_near).try_for_each(|run| {
@@ -255,7 +254,7 @@ impl Span<'_> {
         })
     }
 
-    /// How its code is, if it is `now` so.
+    /// Condition of its code with the bytes `now`.
     fn condition(&self, memory: &Memory, now: &[u8]) -> Condition {
         if now.len() != self.length() {
             return match memory.holds(self.start, self.length()) {

@@ -1,6 +1,6 @@
-//! What is done at the events of the command: files are patched as they are mapped, counts are kept apart
-//! or become atomic when there are several tasks, the code is looked at before a process ends, counters are read
-//! after its end.
+//! Reactions to the events of a command: files are patched when mapped, counts are separated or
+//! made atomic when there are several tasks, code is checked before a process ends, counters are
+//! read after its end.
 
 use super::instance::Instance;
 use super::mapped::Mapped;
@@ -24,15 +24,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tma::Result;
 
-/// Images whose trampolines are reported.
+/// Most images whose trampolines are reported.
 const MOST_MAPS: usize = 16;
 
 /// A process of the command.
 pub(super) struct Process<P: Probes> {
-    /// By target: whether it was found, patched or not.
+    /// By target: whether its mapping was found, patched or not.
     found: Vec<bool>,
     pub instances: Vec<Rc<Instance<P>>>,
-    /// Its memory, opened before its id could be another's.
+    /// Its memory, opened before its id could be reused.
     pub memory: Option<Rc<Memory>>,
     mode: Mode,
     tasks: Tasks,
@@ -55,37 +55,38 @@ impl<P: Probes> Clone for Process<P> {
 
 /// The patched processes of a command.
 pub struct Patcher<P: Probes> {
-    /// What is put into the code.
+    /// The kind of probes.
     pub probes: P,
     /// The files.
     pub targets: Vec<Target>,
     pub(super) processes: BTreeMap<i32, Process<P>>,
-    /// Tasks that have not run yet → their bases of gs.
+    /// Tasks that have not run yet → base of gs.
     bases: BTreeMap<i32, u64>,
-    /// Of the first images.
+    /// Trampolines of the first images.
     pub trampolines: Vec<Trampolines>,
-    /// By target: why a process with it was not counted whole.
+    /// By target: why a process was not fully probed.
     pub refused: Vec<Vec<Unprobed>>,
-    /// By target: instructions (p_vaddr) that the processor has interrupted by a signal, which one, and how often.
+    /// By target: instructions (p_vaddr) interrupted by a signal of the processor → signal, number
+    /// of times.
     pub faults: Vec<BTreeMap<u64, (i32, u64)>>,
-    /// What is to be put into a live process, by target.
+    /// By target: probes prepared for a live process.
     pub(super) prepared: Vec<Option<std::result::Result<Prepared<P>, Unprobed>>>,
-    /// Probes of earlier runs that were taken back.
+    /// Removed probes of earlier runs.
     pub restored: usize,
     /// Files with code in processes that have ended.
     pub files: BTreeSet<PathBuf>,
-    /// A live process whose code is not patched yet, and its memory.
+    /// A live process whose code is not patched yet, with its memory.
     pub(super) early: Option<(i32, Memory)>,
-    /// What was mapped in it, and cannot be used.
+    /// Mappings in it that cannot be used.
     pub(super) unused: Vec<Mapped>,
-    /// The code of all processes is as it was: what ends from now on says nothing of its counts.
+    /// The code of all processes is restored: it is not checked any more.
     pub(super) is_restored: bool,
-    /// The analysis of what is mapped.
+    /// The analysis of mapped files.
     work: Arc<Work>,
 }
 
 impl<P: Probes> Patcher<P> {
-    /// Nothing is patched yet.
+    /// A patcher without processes.
     pub fn new(probes: P, targets: Vec<Target>) -> Self {
         let refused = targets.iter().map(|_| Vec::new()).collect();
         let faults = targets.iter().map(|_| BTreeMap::new()).collect();
@@ -108,8 +109,8 @@ impl<P: Probes> Patcher<P> {
         }
     }
 
-    /// Patches the command from its start and follows it to its end. A signal ends an analysis, too, while which the
-    /// command stands still.
+    /// Patches the command from its start and follows it to its end. A signal also ends the
+    /// analysis, during which the command is stopped.
     ///
     /// # Errors
     /// The command cannot be started or traced.
@@ -117,7 +118,7 @@ impl<P: Probes> Patcher<P> {
         self.follow_after(command, signals, &mut |_| Ok(()))
     }
 
-    /// The same; `before` gets the process while it waits for its start.
+    /// As [`Patcher::follow`]; `before` is called with the process before it starts.
     ///
     /// # Errors
     /// As [`Patcher::follow`], and those of `before`.
@@ -131,7 +132,7 @@ impl<P: Probes> Patcher<P> {
         signals.during(|| work.cancel(), || follow(command, self, signals, before))
     }
 
-    /// The same for a live process, with what is to be put into it, by target.
+    /// A patcher for a live process, with the probes prepared by target.
     pub fn live(
         probes: P,
         targets: Vec<Target>,
@@ -153,7 +154,7 @@ impl<P: Probes> Patcher<P> {
         targets.into_iter().for_each(|target| self.refuse(target, why.clone()));
     }
 
-    /// Changes how all processes with these tasks count, each in its own memory.
+    /// Changes the mode of counting in all processes with these tasks.
     fn change(&mut self, tasks: &Tasks, mode: Mode) {
         let Some(prefixes) = mode.prefixes() else { return };
         let mut refused = Vec::new();
@@ -167,7 +168,7 @@ impl<P: Probes> Patcher<P> {
         refused.into_iter().for_each(|(target, why)| self.refuse(target, why));
     }
 
-    /// Refuses what the code of an image says of its counts.
+    /// Refuses a target if the condition of its code falsifies counts.
     pub(super) fn judge(&mut self, target: usize, condition: Condition) {
         match condition {
             Condition::Patched | Condition::Gone => {}
@@ -177,7 +178,7 @@ impl<P: Probes> Patcher<P> {
         }
     }
 
-    /// A process does not use its shared memory any more: it is read with the last of them.
+    /// A process does not use its shared memory any more; with the last process it is read.
     fn forget(&mut self, process: i32) {
         let Some(of) = self.processes.remove(&process) else { return };
         for instance in of.instances {
@@ -191,7 +192,7 @@ impl<P: Probes> Patcher<P> {
         }
     }
 
-    /// Reads the shared memory of all that still runs.
+    /// Reads the shared memory of all processes that still run.
     pub fn finish(&mut self) {
         for process in self.processes.keys().copied().collect::<Vec<_>>() {
             self.forget(process);
@@ -295,7 +296,7 @@ impl<P: Probes> Follower for Patcher<P> {
         }
         let mut refused = Vec::new();
         if let (true, Some(memory)) = (is_copy, &copy.memory) {
-            // Its code is as that of its parent was when it was copied.
+            // Its code is a copy of its parent's at the fork.
             for instance in &copy.instances {
                 let changed = mode.prefixes().map_or(Ok(()), |to| instance.change(memory, to));
                 let numbered = changed.and_then(|()| instance.number(memory, process));

@@ -1,5 +1,5 @@
-//! What is to be put into one file of one process: worked out from the file and the mappings, without
-//! a stop of the process.
+//! Probes for one file of one process, prepared from the file and the mappings without stopping the
+//! process.
 
 use super::instance::Instance;
 use super::leftovers::{Leftovers, leftovers};
@@ -18,15 +18,15 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Distances of 32 bits, less what shared memory and trampolines take.
+/// Reach of 32-bit distances, less room for shared memory and trampolines.
 const REACH: u64 = (1 << 31) - (1 << 24);
 
-/// What is to be put into a file that is mapped in a process.
+/// Probes for a file that is mapped in a process.
 pub struct Prepared<P: Probes> {
     target: usize,
-    /// Where its anchor is.
+    /// Address of its anchor.
     address: u64,
-    /// What addresses in the process are more than those in the file.
+    /// Added to a p_vaddr.
     bias: u64,
     plans: Vec<Result<P::Plan, Unprobed>>,
     /// Trampolines, by address.
@@ -37,14 +37,14 @@ pub struct Prepared<P: Probes> {
     process: Option<u64>,
     origins: Vec<(Range<u64>, u64)>,
     code: Patched,
-    /// What an earlier run has left.
+    /// Probes of an earlier run.
     leftovers: Leftovers,
     cells: Range<u64>,
-    /// Trampolines: next to the cells if there are some, then those of puns.
+    /// Ranges of trampolines: next to the cells, if any, then those of puns.
     trampolines: Vec<Range<u64>>,
-    /// What was mapped before the code is patched.
+    /// Memory mapped before the code is patched.
     mapped: Option<Mapped>,
-    /// Pieces that were written there.
+    /// Pieces already written there.
     filled: usize,
 }
 
@@ -53,7 +53,7 @@ impl<P: Probes> Prepared<P> {
     /// `taken` are addresses for other files.
     ///
     /// # Errors
-    /// The reason why it is left as it is.
+    /// The reason why the file is not probed.
     pub fn new(
         probes: &P,
         tid: i32,
@@ -89,7 +89,7 @@ impl<P: Probes> Prepared<P> {
         if own.end > base + cells + room {
             return Err(Unprobed::TooLong);
         }
-        // All may be those of puns.
+        // All trampolines may be those of puns.
         let own = Some(own).filter(|own| !own.is_empty());
         let far = ranges(around.pages(), &others);
         let trampolines: Vec<Range<u64>> = own.into_iter().chain(far).collect();
@@ -104,7 +104,7 @@ impl<P: Probes> Prepared<P> {
         let (mut prefixes, mut origins) = (written.prefixes, written.origins);
         let process = written.process;
         prefixes.sort_unstable();
-        // Here, and not while the process stands still.
+        // Sorted here, not while the process is stopped.
         origins.sort_by_key(|(range, _)| range.start);
         let cells = base..base + cells;
         Ok(Self {
@@ -125,15 +125,15 @@ impl<P: Probes> Prepared<P> {
         })
     }
 
-    /// How many pages with trampolines are to be written.
+    /// Number of pages with trampolines to write.
     pub fn pages(&self) -> usize {
         self.pieces.len()
     }
 
-    /// Maps its memory in the stopped process, which may run on before its code is patched.
+    /// Maps its memory in a stopped process, which may run before its code is patched.
     ///
     /// # Errors
-    /// The reason why it is left as it was.
+    /// The reason why the process is unchanged.
     pub fn map(
         &mut self,
         tracee: &Tracee,
@@ -146,7 +146,7 @@ impl<P: Probes> Prepared<P> {
         Ok(())
     }
 
-    /// Writes trampolines into the memory that was mapped, to which nothing leads yet, until `end`; whether
+    /// Writes trampolines to the mapped memory, which is not reachable yet, until `end`; whether
     /// all are written.
     ///
     /// # Errors
@@ -162,18 +162,18 @@ impl<P: Probes> Prepared<P> {
         Ok(true)
     }
 
-    /// What was mapped, if it was.
+    /// Takes back the mapped memory, unused.
     pub fn unused(&mut self) -> Option<Mapped> {
         self.filled = 0;
         self.mapped.take()
     }
 
-    /// Gives all counts this prefix.
+    /// Changes the prefixes of all counts.
     fn change(&mut self, to: Prefixes) {
         let mut prefixes = self.prefixes.iter().peekable();
         for (start, bytes) in &mut self.pieces {
             let end = *start + bytes.len() as u64;
-            // The two bytes of one may be in two pieces.
+            // A pair of prefixes may span two pieces.
             while let Some(prefix) = prefixes.peek().map(|prefix| **prefix).filter(|at| *at < end) {
                 for (at, to) in (prefix..).zip(to) {
                     let at = at.checked_sub(*start).map(|at| at as usize);
@@ -189,13 +189,13 @@ impl<P: Probes> Prepared<P> {
         }
     }
 
-    /// The addresses that it takes.
+    /// All ranges that it maps.
     pub fn taken(&self) -> impl Iterator<Item = &Range<u64>> {
         self.trampolines.iter().chain([&self.cells])
     }
 
-    /// Whether the process is as it was: the file is mapped at `address`, its code is the same, and what
-    /// is to be taken is free.
+    /// Whether the process is unchanged: the file is mapped at `address`, its code is the same, and
+    /// the ranges to map are free.
     pub fn is_current(&self, address: u64, mappings: &[Mapping], memory: &Memory) -> bool {
         let is_free = |range: &Range<u64>| {
             mappings.iter().all(|m| m.end <= range.start || range.end <= m.start)
@@ -205,16 +205,16 @@ impl<P: Probes> Prepared<P> {
             && self.code.is_before(|start, length| self.leftovers.read(memory, start, length))
     }
 
-    /// Whether an address is inside an instruction that is to be replaced, and not its first byte.
+    /// Whether an address is inside an instruction to be replaced, after its first byte.
     pub fn is_inside(&self, address: u64) -> bool {
         self.code.is_inside(address)
     }
 
-    /// Puts it into the stopped process, with this prefix of counts, if one is given. `common` is the memory of
-    /// another file in the process, if this one is to share it.
+    /// Writes the probes into a stopped process, with these prefixes of counts, if given. `common`
+    /// is the memory of another file in the process, if it is to be shared.
     ///
     /// # Errors
-    /// The reason why it is left as it was.
+    /// The reason why the process is unchanged.
     pub fn apply(
         mut self,
         tracee: &Tracee,
@@ -261,14 +261,13 @@ fn unwritten(error: std::io::Error) -> Unprobed {
     Unprobed::Unwritten(error.into())
 }
 
-/// The parts of ranges from which everything in between can be reached.
+/// The parts of `ranges` inside `reached`.
 fn inside(ranges: &[Range<u64>], reached: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
     let part = |range: &Range<u64>| range.start.max(reached.start)..range.end.min(reached.end);
     ranges.iter().map(part).filter(|part| part.start < part.end)
 }
 
-/// What is to be put into the files of a process that runs, by target; nothing for those that are not
-/// mapped.
+/// Prepares probes for the files of a running process, by target; `None` if not mapped.
 pub fn prepared<P: Probes>(
     probes: &P,
     targets: &[Target],
@@ -284,7 +283,7 @@ pub fn prepared<P: Probes>(
             .as_ref()
             .map_err(Clone::clone)
             .and_then(|memory| Prepared::new(probes, tid, memory, file, &taken, work))
-            // It may have several threads.
+            // There may be several threads.
             .map(|mut prepared| {
                 prepared.change(LOCKED);
                 prepared
@@ -295,7 +294,7 @@ pub fn prepared<P: Probes>(
     targets.iter().enumerate().map(&mut prepared).collect()
 }
 
-/// The trampolines and jumps of all plans. What cannot be encoded is refused in its plan.
+/// Encodes all plans, and refuses in them probes that cannot be encoded.
 fn written<P: Probes>(
     probes: &P,
     code: &Code,
@@ -315,7 +314,7 @@ fn written<P: Probes>(
     }
 }
 
-/// The code as it is now.
+/// The code in memory.
 struct Now<'a> {
     memory: &'a Memory,
     bias: u64,
@@ -324,7 +323,7 @@ struct Now<'a> {
 }
 
 impl Now<'_> {
-    /// Whether it is that of the file, but for what an earlier run has left.
+    /// Checks that it is that of the file, except for probes of an earlier run.
     ///
     /// # Errors
     /// It is not.

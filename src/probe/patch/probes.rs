@@ -1,4 +1,4 @@
-//! What a kind of run puts into the code of files.
+//! A kind of probe, as code of a file.
 
 use super::mapped::Shared;
 use super::target::Target;
@@ -28,11 +28,11 @@ pub trait Probes: Sized {
     /// Whether all files of a process share one memory.
     const IS_COMMON: bool;
 
-    /// Bytes of shared memory that a target (with its index) needs, and most bytes of its
-    /// trampolines near the code.
+    /// Bytes of shared memory for a target (with its index), and most bytes of its trampolines near
+    /// the code.
     fn needs(&self, number: usize, target: &Target) -> (u64, u64);
 
-    /// Copies of the shared memory for tasks that run at the same time.
+    /// Copies of the shared memory for concurrent tasks.
     fn copies(&self) -> Copies {
         Copies::default()
     }
@@ -49,24 +49,24 @@ pub trait Probes: Sized {
         written: &mut Written,
     );
 
-    /// Called when a file was patched in a process, before any of its code runs; with what its trampolines
-    /// write.
+    /// Called when a file was patched in a process, before its code runs, with the memory that its
+    /// trampolines write.
     fn patched(&mut self, _process: i32, _shared: &Arc<Shared>) {}
 
-    /// Called when a process has made another one with a copy of its memory.
+    /// Called when a process has forked, with a copy of its memory.
     fn forked(&mut self, _process: i32) {}
 
     /// Called when a thread is about to end, with the base of its own memory (fs).
     fn left(&mut self, _process: i32, _tid: i32, _base: u64) {}
 
-    /// Called when all threads of a process are about to end, and its memory is still there.
+    /// Called when all threads of a process are about to end, while its memory still exists.
     fn ending(&mut self, _process: i32) {}
 
-    /// Called when all processes with a patched file have ended, or at the end: its shared memory is
-    /// to be read now. With the plans of its functions, and how many probes they became.
+    /// Called to read the shared memory of a file when all processes with it have ended, or at the
+    /// end, with the plans of its functions and the number of its probes.
     ///
     /// # Errors
-    /// The reason why its target was not counted whole.
+    /// The reason why the target was not fully probed.
     fn closed(
         &mut self,
         number: usize,
@@ -76,6 +76,6 @@ pub trait Probes: Sized {
         probes: usize,
     ) -> Result<(), Unprobed>;
 
-    /// Called again and again while the command runs.
+    /// Called repeatedly while the command runs.
     fn tick(&mut self) {}
 }

@@ -1,4 +1,4 @@
-//! The files of the wanted functions, and the facts of each.
+//! Files with wanted functions, and their analysis.
 
 use super::unprobed::Unprobed;
 use super::work::Work;
@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Functions that a thread takes at once.
+/// Functions per batch of a thread.
 const FEW: usize = 64;
 
 /// A function of a file.
@@ -34,7 +34,7 @@ pub struct Target {
 pub struct Opened {
     pub module: Module,
     pub image: Image,
-    /// Offset of some code, by which its mapping is found.
+    /// P_vaddr and file offset of some code, by which its mapping is found.
     pub anchor: (u64, u64),
 }
 
@@ -44,7 +44,7 @@ pub struct Member {
     pub number: usize,
     /// Its facts, or why it cannot be probed.
     pub facts: Result<Function, Unprobed>,
-    /// Samples of its blocks in an earlier run, where it was sampled.
+    /// Samples of its blocks in an earlier run, if sampled.
     pub samples: Option<Vec<u64>>,
 }
 
@@ -76,20 +76,20 @@ impl<'a> MappedTarget<'a> {
 }
 
 impl Member {
-    /// How many blocks it has.
+    /// Number of its blocks.
     pub fn blocks(&self) -> usize {
         self.facts.as_ref().map_or(0, |facts| facts.blocks.len())
     }
 }
 
-/// The files, with their functions, as far as they are analysed when a signal comes. `samples` are those of blocks,
-/// by function; none if not sampled.
+/// Analyses the files of the wanted functions, until a signal comes. `samples`: by function,
+/// addresses of blocks and their samples; empty if not sampled.
 pub fn targets(wanted: &[Wanted], samples: &[Vec<(u64, u64)>], signals: &Signals) -> Vec<Target> {
     let work = Work::default();
     signals.during(|| work.cancel(), || targets_with(wanted, samples, &work))
 }
 
-/// The same as a part of some work.
+/// As [`targets`], as a part of `work`.
 pub fn targets_with(wanted: &[Wanted], samples: &[Vec<(u64, u64)>], work: &Work) -> Vec<Target> {
     let mut paths: Vec<&PathBuf> = wanted.iter().map(|w| &w.path).collect();
     paths.sort();
@@ -142,12 +142,12 @@ fn of_blocks(samples: &[(u64, u64)], function: &Function) -> Vec<u64> {
     function.blocks.iter().map(inside).collect()
 }
 
-/// The same as `all.iter().map(of)`, by all processors.
+/// `all.iter().map(of)` on all processors.
 fn in_parallel<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let parts: Vec<&[T]> = all.chunks(FEW).collect();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicUsize::new(0);
-    // Each takes the next part: one may have a function as long as many others.
+    // Dynamic batches, since functions differ much in length.
     let work = || {
         let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
         let own = numbers.map_while(|number| Some((number, parts.get(number)?)));

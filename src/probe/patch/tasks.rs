@@ -1,30 +1,31 @@
-//! How the tasks of a command that share counters are kept apart: each has a copy of its own, which its base of gs leads to;
-//! if there are more tasks at once than copies, the others share the last one, and counts are atomic from then on.
+//! Separate counters for tasks of a command: each has its own copy, addressed by its base of gs. If
+//! there are more tasks at once than copies, the others share the last one, and counts become
+//! atomic.
 //!
-//! A count is `inc [rip+x]` with two prefixes without effect, for which others can be put: with that of gs the base of
-//! gs is added to the address, and with `lock` the count is atomic (Intel SDM vol. 2, 2.1.1). Compilers and C libraries
-//! do not use gs on x86-64 Linux (System V ABI, AMD64 supplement, 3.4.6); where a task has a base before another one is
-//! created, all count atomically in one copy.
+//! A count is `inc [rip+x]` with two prefixes without effect that can be replaced: gs adds its base
+//! to the address, `lock` makes the count atomic (Intel SDM vol. 2, 2.1.1). Compilers and C
+//! libraries do not use gs on x86-64 Linux (System V ABI, AMD64 supplement, 3.4.6); if a task
+//! already has a base when another one is created, all count atomically in one copy.
 
 use super::unprobed::Unprobed;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What stands before a count.
+/// The two prefixes of a count.
 pub(super) type Prefixes = [u8; 2];
 
-/// Without effect: ds.
+/// ds, without effect.
 const NONE: u8 = 0x3e;
 const LOCK: u8 = 0xf0;
 const GS: u8 = 0x65;
-/// The prefixes with which a count is atomic.
+/// The prefixes of an atomic count.
 pub(super) const LOCKED: Prefixes = [LOCK, NONE];
 
 /// Copies of the counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Copies {
-    /// How many there are; with fewer than two, counts of several tasks are atomic in one.
+    /// Number of copies; with fewer than two, several tasks count atomically in one.
     pub number: u64,
     /// Bytes from one to the next.
     pub stride: u64,
@@ -38,14 +39,14 @@ pub(super) enum Mode {
     Alone,
     /// Each has a copy of the counters.
     Apart,
-    /// The same, but for some that share one, by atomic instructions.
+    /// As [`Self::Apart`], but some share one, and counts are atomic.
     Full,
-    /// All have the same, by atomic instructions.
+    /// All count atomically in one copy.
     Atomic,
 }
 
 impl Mode {
-    /// The prefixes of all counts, if they are not as at first.
+    /// The prefixes of all counts; `None` for the initial ones.
     pub fn prefixes(self) -> Option<Prefixes> {
         match self {
             Self::Alone => None,
@@ -56,26 +57,27 @@ impl Mode {
     }
 }
 
-/// The tasks with the same counters: threads, and processes that were forked from one.
+/// Tasks with the same counters: threads and forked processes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tasks(Rc<RefCell<Numbers>>);
 
 #[derive(Debug, Default)]
 struct Numbers {
-    /// The copies of tasks, by thread; the first task has copy 0.
+    /// Threads → numbers of their copies; the first task has copy 0.
     of: BTreeMap<i32, u64>,
-    /// How many were given, without that.
+    /// Copies used so far, without copy 0.
     given: u64,
     free: Vec<u64>,
-    /// Some share the last copy.
+    /// Whether tasks share the last copy.
     is_full: bool,
 }
 
 impl Tasks {
-    /// How the task `tid`, created by one whose base of gs is `base`, and those before it count; and its own base of gs.
+    /// Adds the task `tid`, created by one with the base of gs `base`; the mode of all tasks, and
+    /// its own base of gs.
     ///
     /// # Errors
-    /// The program has set a base of its own while its tasks were kept apart.
+    /// The program has set its own base while tasks were separate.
     pub fn create(&self, copies: Copies, tid: i32, base: u64) -> Result<(Mode, u64), Unprobed> {
         let mut numbers = self.0.borrow_mut();
         let last = copies.number.saturating_sub(1);
@@ -102,7 +104,7 @@ impl Tasks {
         Ok((mode, number.min(last) * copies.stride))
     }
 
-    /// A task does not count any more.
+    /// A task has ended: its copy is free.
     pub fn end(&self, tid: i32) {
         let mut numbers = self.0.borrow_mut();
         if let Some(number) = numbers.of.remove(&tid) {
@@ -127,7 +129,7 @@ mod tests {
         assert_eq!(tasks.create(copies, 12, 4096), Ok((Mode::Apart, 8192)));
         tasks.end(11);
         assert_eq!(tasks.create(copies, 13, 0), Ok((Mode::Apart, 4096)), "of one that has ended");
-        // The last is for all others, by atomic instructions, also while another one is free again.
+        // All others share the last copy atomically, even when another one becomes free.
         assert_eq!(tasks.create(copies, 14, 0), Ok((Mode::Full, 12288)));
         assert_eq!(tasks.create(copies, 15, 0), Ok((Mode::Full, 12288)));
         tasks.end(13);

@@ -14,64 +14,64 @@ pub enum Unprobed {
     Code(NoCode),
     /// There is no place for a probe.
     Place(NoPlace),
-    /// The function overlaps another one that is wanted.
+    /// The function overlaps another wanted one.
     Overlaps,
     /// The analysis was interrupted.
     Cancelled,
-    /// The analysis of a live process was interrupted, before anything was probed.
+    /// The analysis of a live process was interrupted before any probe.
     Interrupted,
     /// No process has mapped its file.
     NotMapped,
-    /// Its file was mapped when system calls were not traced any more.
+    /// Its file was mapped after the tracing of system calls ended.
     Late,
-    /// The code in memory is not that of the file.
+    /// The code in memory differs from that of the file.
     Differs {
         /// The process has counters of an earlier run.
         is_left: bool,
     },
     /// No addresses near its code are free.
     NoAddresses,
-    /// Its trampolines are longer than was reserved for them.
+    /// Its trampolines exceed the reserved room.
     TooLong,
-    /// No jump lies in it.
+    /// It has no jump.
     NoJump,
     /// A jump would lie outside of its function.
     Outside,
-    /// Nothing is known of how its system calls are filtered.
+    /// It is unknown whether its system calls are filtered.
     Status(Cause<io::Error>),
     /// Its system calls are filtered: one of ours could end it.
     Filtered,
-    /// So many mappings of so many possible ones are there.
+    /// It has too many mappings: their number, and the limit.
     Mappings(usize, usize),
-    /// It may not map memory.
+    /// It cannot map memory.
     Unmappable(Errno),
-    /// The addresses for that are taken.
+    /// The planned addresses are taken.
     Occupied,
-    /// It may not open shared memory.
+    /// It cannot open shared memory.
     Unshared(Errno),
     /// The shared memory cannot be opened by this process.
     UnopenedShared(Cause<io::Error>),
     /// The descriptor of shared memory cannot be copied.
     NoFiles(Cause<io::Error>),
-    /// Nothing was mapped before its code was to be changed.
+    /// No memory was mapped for its trampolines.
     Unmapped,
     /// The memory of the process cannot be opened.
     Unopened(Cause<io::Error>),
-    /// The memory of ours in it cannot be written.
+    /// Our memory in it cannot be written.
     Unwritten(Cause<io::Error>),
     /// Its code cannot be written.
     UnwrittenCode(Cause<io::Error>),
     /// A jump does not lead to its trampoline.
     Astray,
-    /// Another reason, and so many mappings of ours could not be taken away.
+    /// Another reason, and the number of our mappings that could not be removed.
     Left(Box<Unprobed>, usize),
-    /// Its counts cannot be made atomic, or kept apart.
+    /// Its counts cannot be made atomic or separate.
     Prefixes(Cause<io::Error>),
     /// The trampolines in a forked process cannot be told its number.
     Number(Cause<io::Error>),
     /// The memory of a forked process cannot be opened.
     Child(Cause<io::Error>),
-    /// The program uses the base of gs, by which counts are kept apart.
+    /// The program uses the base of gs, which separates counts.
     GsBase,
     /// The base of gs of a thread cannot be set.
     Apart(Errno),

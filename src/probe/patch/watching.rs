@@ -1,4 +1,4 @@
-//! What is done to a live process at the beginning and at the end of a window.
+//! Changes of a live process at the beginning and the end of a window.
 
 use super::instance::Instance;
 use super::mapped::Mapped;
@@ -13,7 +13,8 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Pages with trampolines that are written while a live process stands still: so many take a millisecond.
+/// Most pages with trampolines that are written while a live process is stopped: about a
+/// millisecond.
 const FEW: usize = 200;
 
 impl<P: Probes> Watcher for Patcher<P> {
@@ -89,7 +90,7 @@ impl<P: Probes> Watcher for Patcher<P> {
     }
 
     fn leave(&mut self) {
-        // A child of vfork(2) has the memory of its parent, whose code is then as it was already.
+        // A child of vfork(2) has the memory of its parent, whose code is already restored.
         let mut restored: Vec<*const Instance<P>> = Vec::new();
         let all: Vec<Process<P>> = self.processes.values().cloned().collect();
         for process in all {

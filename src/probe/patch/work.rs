@@ -1,9 +1,9 @@
-//! How far a long analysis is, as another thread sees it.
+//! Progress of an analysis, visible to other threads.
 
 use super::unprobed::Unprobed;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// An analysis of functions, each of which is looked at once for its facts, and once for its plan.
+/// An analysis of functions, with two steps each: facts and plan.
 #[derive(Debug, Default)]
 pub struct Work {
     done: AtomicUsize,
@@ -11,10 +11,10 @@ pub struct Work {
 }
 
 impl Work {
-    /// A function is done.
+    /// Adds a step.
     ///
     /// # Errors
-    /// The rest is not wanted any more.
+    /// The analysis was cancelled.
     pub fn step(&self) -> Result<(), Unprobed> {
         self.done.fetch_add(1, Ordering::Relaxed);
         match self.is_cancelled.load(Ordering::Relaxed) {
@@ -28,7 +28,7 @@ impl Work {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// The rest is not wanted any more.
+    /// Cancels the analysis.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }

@@ -5,43 +5,43 @@ use crate::emit::Patch;
 use crate::plan::PAGE;
 use std::ops::Range;
 
-/// Bytes of the number of a process, with what follows it aligned.
+/// Bytes for the number of a process, aligned.
 pub const WORD: usize = 16;
 
-/// Where the code of a process and its shared memory are.
+/// Addresses of a file's code and memory in a process.
 pub struct Code {
     /// Added to a p_vaddr.
     pub bias: u64,
-    /// The shared memory.
+    /// Address of the shared memory.
     pub shared: u64,
-    /// Trampolines near the code.
+    /// Address of the trampolines near the code.
     pub(super) trampolines: u64,
 }
 
-/// All that is to be written.
+/// Trampolines and jumps to write.
 #[derive(Default)]
 pub struct Written {
-    /// Those next to the shared memory.
+    /// Trampolines next to the shared memory.
     pub(super) trampolines: Vec<u8>,
-    /// Those of puns, with their addresses.
+    /// Addresses and bytes of the trampolines of puns.
     pub(super) far: Vec<(u64, Vec<u8>)>,
     pub(super) prefixes: Vec<u64>,
-    /// Where the number of the process is.
+    /// Address of the number of the process.
     pub(super) process: Option<u64>,
     pub(super) jumps: Vec<Jump>,
-    /// What the parts of trampolines stand for: addresses in the process → p_vaddr.
+    /// Parts of trampolines, in the process → original p_vaddr.
     pub origins: Vec<(Range<u64>, u64)>,
 }
 
 impl Written {
-    /// Where a trampoline lies, if it may lie anywhere, or at the p_vaddr `far`.
+    /// The address of the next trampoline: that of the p_vaddr `far`, or anywhere if not given.
     pub fn place(&self, code: &Code, far: Option<u64>) -> u64 {
         let next = code.trampolines + self.trampolines.len() as u64;
         far.map_or(next, |at| code.bias.wrapping_add(at))
     }
 
-    /// Where the trampolines find the number of their process, of 4 bytes: 0, but in a process that is forked. It is
-    /// to be asked for before there are any.
+    /// Address of the number of the process (4 bytes; 0 unless it was forked). To be called before
+    /// any trampoline is added.
     pub fn process(&mut self, code: &Code) -> u64 {
         *self.process.get_or_insert_with(|| {
             let at = code.trampolines + self.trampolines.len() as u64;
@@ -62,7 +62,7 @@ impl Written {
         }
     }
 
-    /// All trampolines by address, those of a page in one: few writes while a process stands still.
+    /// All trampolines by address, joined per page: few writes while a process is stopped.
     pub(super) fn pieces(&mut self, code: &Code) -> Vec<(u64, Vec<u8>)> {
         let near = (code.trampolines, std::mem::take(&mut self.trampolines));
         let mut all = std::mem::take(&mut self.far);

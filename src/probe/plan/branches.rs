@@ -1,9 +1,9 @@
-//! The branches of a function, as wishes.
+//! Requests for the branches of a function.
 
 use super::wish::{What, Wish};
 use crate::facts::{Block, Function};
 
-/// The branches of a function whose outcome or target is not always the same.
+/// Requests for the branches of a function whose outcome or target may vary.
 pub fn branches(function: &Function) -> Vec<Wish> {
     let wish = |block: &Block| {
         let last = block.instructions.last()?;

@@ -1,15 +1,15 @@
-//! The bytes of a function: which of them probes have taken.
+//! Use of the bytes of a function by probes.
 
 use super::room::Room;
 use super::site::{JUMP, Kind};
 use crate::facts::Function;
 use std::ops::Range;
 
-/// What a byte of code is used for.
+/// Use of a byte of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     Free,
-    /// The end of the displacement of a pun: it must stay as it is.
+    /// End of the displacement of a pun: must not change.
     Kept,
     /// Written, or executed elsewhere.
     Moved,
@@ -22,7 +22,7 @@ pub(super) struct Bytes {
 }
 
 impl Bytes {
-    /// All of them free.
+    /// All bytes free.
     pub fn new(function: &Function) -> Self {
         let bytes = function.bytes.iter().map(|byte| (*byte, Use::Free)).collect();
         Self { start: function.range.start, bytes }
@@ -34,8 +34,8 @@ impl Bytes {
         &mut self.bytes[range]
     }
 
-    /// Takes the bytes of a probe over these instructions, if all of them can be had; where the
-    /// trampoline of a pun lies, which may have `length` bytes and `reaches` what it must from there.
+    /// Takes the bytes of a probe over these instructions, if all are free; the address of the
+    /// trampoline of a pun, for `length` bytes at an address for which `reaches` holds.
     pub fn take(
         &mut self,
         kind: Kind,
@@ -63,7 +63,7 @@ impl Bytes {
     }
 }
 
-/// Where the trampoline of a pun can lie. `tail` are the bytes after its instruction.
+/// A possible address for the trampoline of a pun. `tail` are the bytes after its instruction.
 fn pun(own: &Range<u64>, tail: &[u8], room: &mut Room, length: u64) -> Option<u64> {
     let own_length = (own.end - own.start) as usize;
     let (mut low, mut high) = ([0; 4], [0xff; 4]);
@@ -71,7 +71,7 @@ fn pun(own: &Range<u64>, tail: &[u8], room: &mut Room, length: u64) -> Option<u6
         low[at - 1] = *tail.get(at - own_length)?;
         high[at - 1] = low[at - 1];
     }
-    // The sign is in the last byte, which is never free.
+    // The last byte has the sign, and is never free.
     let base = own.start + JUMP;
     let (low, high) = (i32::from_le_bytes(low), i32::from_le_bytes(high));
     let most = u64::from(high.abs_diff(low)) + 1;

@@ -1,15 +1,15 @@
-//! The instructions of a block that can be patched.
+//! Instructions of a block that can be patched.
 
 use super::site::{JUMP, Kind, Site, Then};
 use crate::facts::{Block, Function};
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic, RflagsBits};
 use std::ops::Range;
 
-/// What `inc` changes.
+/// Flags that `inc` changes.
 const CHANGED: u32 =
     RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::PF;
 
-/// A place of a count in a block. In order, the cheapest is the first.
+/// A place for the count of a block; the cheapest sorts first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Candidate {
     keeps_flags: bool,
@@ -21,7 +21,7 @@ pub(super) struct Candidate {
     first: usize,
 }
 
-/// Adds all places of a count in a block, the cheapest first.
+/// Adds all places for the count of a block, the cheapest first.
 pub(super) fn candidates(function: &Function, number: usize, all: &mut Vec<Candidate>) {
     let before = all.len();
     for first in 0..function.blocks[number].certain {
@@ -39,7 +39,7 @@ impl Candidate {
         Self { keeps_flags, kind, then: 0, length, first }
     }
 
-    /// The same as a site, without counts for the blocks that are `spare`.
+    /// The candidate as a site, without counts for `spare` blocks.
     pub fn site(&self, function: &Function, number: usize, spare: impl Fn(usize) -> bool) -> Site {
         let at = function.blocks[number].instructions[self.first].ip();
         let following = (number + 1..=number + self.then).filter(|block| !spare(*block));
@@ -60,7 +60,7 @@ impl Candidate {
     }
 }
 
-/// A `call rel32` that is changed to go through the trampoline.
+/// A `call rel32` redirected through the trampoline.
 fn retarget(function: &Function, number: usize, at: usize) -> Option<Candidate> {
     let block = &function.blocks[number];
     let call = &block.instructions[at];
@@ -69,8 +69,8 @@ fn retarget(function: &Function, number: usize, at: usize) -> Option<Candidate> 
     (is_plain && stays).then(|| Candidate::new(block, at, Kind::Retarget))
 }
 
-/// One or more instructions from `first` on that are executed in the trampoline; also those of the
-/// blocks after it, if they are entered only from there.
+/// Instructions from `first` on that are executed in the trampoline, including those of following
+/// blocks that are entered only from there.
 fn displaced(function: &Function, number: usize, first: usize) -> Option<Candidate> {
     let block = &function.blocks[number];
     let start = block.instructions[first].ip();
@@ -102,7 +102,7 @@ fn displaced(function: &Function, number: usize, first: usize) -> Option<Candida
     }
 }
 
-/// A short instruction whose jump ends in the bytes that follow.
+/// A short instruction, whose jump ends in the bytes after it.
 fn pun(function: &Function, number: usize, at: usize) -> Option<Candidate> {
     let block = &function.blocks[number];
     let one = &block.instructions[at];
@@ -111,14 +111,14 @@ fn pun(function: &Function, number: usize, at: usize) -> Option<Candidate> {
         .then(|| Candidate::new(block, at, Kind::Pun))
 }
 
-/// Whether nothing leads or refers to these bytes after the first.
+/// Whether nothing jumps or refers to these bytes, except the first.
 pub(super) fn is_free(function: &Function, range: Range<u64>) -> bool {
     !function.fixed.divide(&range)
 }
 
-/// Whether an instruction does the same elsewhere. A call would leave another return address; a
-/// landing place of indirect jumps, a system call and an instruction that raises an exception are
-/// where others look for them.
+/// Whether an instruction has the same effect at another address. Not a call (its return address
+/// differs), nor targets of indirect jumps, system calls and instructions that raise an exception,
+/// whose addresses are seen by others.
 pub(super) fn can_move(instruction: &Instruction) -> bool {
     match instruction.flow_control() {
         FlowControl::Next => {

@@ -1,4 +1,4 @@
-//! Blocks → places of their counts.
+//! Places for the counts of blocks.
 
 use super::bytes::Bytes;
 use super::candidates::{Candidate, candidates};
@@ -9,7 +9,7 @@ use super::site::{Kind, Site};
 use super::spare::spare;
 use crate::facts::Function;
 
-/// Bytes that the trampoline of a count may have.
+/// Most bytes of the trampoline of a count.
 pub const LONGEST: u64 = 96;
 
 /// How a block is counted.
@@ -21,7 +21,7 @@ pub enum Placement {
     Within,
     /// From the counts of its neighbours.
     Derived,
-    /// Not, for this reason.
+    /// Not counted.
     Refused(NoPlace),
 }
 
@@ -31,9 +31,9 @@ impl Placement {
         matches!(self, Placement::Placed(_) | Placement::Within)
     }
 
-    /// What its probe costs each time, in plain counts.
+    /// Cost of its probe per execution, in plain counts.
     fn cost(&self) -> Option<f64> {
-        /// One that keeps the flags or whose trampoline is far away, roughly.
+        /// Rough cost of a probe that saves flags or has a distant trampoline.
         const DEAR: f64 = 3.0;
         match self {
             Placement::Placed(site) if site.keeps_flags || site.trampoline.is_some() => Some(DEAR),
@@ -45,12 +45,12 @@ impl Placement {
 /// The plan of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
-    /// By block.
+    /// Placement of each block.
     pub placements: Vec<Placement>,
 }
 
 impl Planned {
-    /// Takes back the probe of a block.
+    /// Removes the probe of a block.
     pub fn refuse(&mut self, block: usize, why: &NoPlace) {
         let refused = || Placement::Refused(why.clone());
         let old = std::mem::replace(&mut self.placements[block], refused());
@@ -68,8 +68,8 @@ impl Planned {
     }
 }
 
-/// Plans a count for every block of a function. Trampolines of puns are taken from `room`. With `samples`
-/// of the blocks, hot ones have no probe if their counts follow from those of others.
+/// Plans a count for every block of a function, with trampolines of puns in `room`. With `samples`
+/// of the blocks, hot blocks whose counts follow from others have no probe.
 pub fn plan(function: &Function, room: &mut Room, samples: Option<&[u64]>) -> Planned {
     let every = |_: Kind| true;
     let Some(samples) = samples else { return plan_of(function, room, &[], every) };
@@ -84,7 +84,7 @@ pub fn plan(function: &Function, room: &mut Room, samples: Option<&[u64]>) -> Pl
     let fewer = plan_of(function, &mut again, &spare, every);
     let refused =
         |p: &Planned| p.placements.iter().filter(|p| matches!(p, Placement::Refused(_))).count();
-    // Others may have taken the bytes of a block that could be counted before.
+    // Another choice may take the bytes of a block that could be counted before.
     if refused(&fewer) > refused(&all) {
         return all;
     }
@@ -92,14 +92,14 @@ pub fn plan(function: &Function, room: &mut Room, samples: Option<&[u64]>) -> Pl
     fewer
 }
 
-/// The same for code that has been running: every probe replaces one instruction, so that what was
-/// interrupted or called before comes back to the beginning of an instruction or of a jump.
+/// As [`plan`], for code that has been running: every probe replaces one instruction, so that
+/// interrupted or calling code continues at the start of an instruction or jump.
 pub fn plan_live(function: &Function, room: &mut Room) -> Planned {
     plan_of(function, room, &[], |kind| kind != Kind::Multi)
 }
 
-/// A plan of these sites, without probes for the `spare` blocks. Blocks that need the instructions of the
-/// next one come first.
+/// A plan with allowed kinds of probes, and none for `spare` blocks. Blocks that need instructions
+/// of the next block come first.
 fn plan_of(
     function: &Function,
     room: &mut Room,
@@ -114,7 +114,7 @@ fn plan_of(
         placements[*block] = Some(none());
         is_spare[*block] = true;
     }
-    // Those of each block end where those of the next one begin.
+    // Candidates of a block end where those of the next block begin.
     let (mut all, mut ends) = (Vec::new(), vec![0]);
     for number in 0..placements.len() {
         candidates(function, number, &mut all);
@@ -131,7 +131,7 @@ fn plan_of(
         !of(*number).any(is_alone)
     };
     let (first, rest): (Vec<usize>, Vec<usize>) = (0..is_spare.len()).rev().partition(needs_next);
-    // Those of loops before others, which might take the bytes of the next ones.
+    // Blocks in loops first, since others might take their bytes.
     let in_loop = in_loops(function);
     let (hot, cold): (Vec<usize>, Vec<usize>) =
         first.into_iter().chain(rest).partition(|block| in_loop[*block]);
@@ -147,7 +147,7 @@ fn plan_of(
     Planned { placements }
 }
 
-/// Whether each block is in a natural loop: it reaches a latch without the head.
+/// Whether each block is in a natural loop: reaches a latch without passing the head.
 fn in_loops(function: &Function) -> Vec<bool> {
     let mut into = vec![Vec::new(); function.blocks.len()];
     for (from, block) in function.blocks.iter().enumerate() {
@@ -213,9 +213,9 @@ fn place(
     }));
 }
 
-/// Whether the instruction of a pun reaches its operand from the trampoline, too.
+/// Whether the instruction of a pun also reaches its operand from the trampoline.
 fn reaches(function: &Function, site: &Site, trampoline: u64) -> bool {
-    /// Distances of 32 bits, less a trampoline.
+    /// Reach of 32-bit distances, less a trampoline.
     const REACH: u64 = (1 << 31) - LONGEST;
     let mut all = function.blocks[site.block].instructions.iter();
     all.find(|instruction| instruction.ip() == site.at).is_none_or(|instruction| {
@@ -226,7 +226,7 @@ fn reaches(function: &Function, site: &Site, trampoline: u64) -> bool {
     })
 }
 
-/// Marks blocks without a place whose counts follow from the others.
+/// Marks blocks without a place whose counts follow from others.
 pub fn derive(function: &Function, placements: &mut [Placement]) {
     let known = |p: &Placement| p.is_counted().then_some(0);
     let counted: Vec<Option<i64>> = placements.iter().map(known).collect();

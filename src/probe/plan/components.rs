@@ -1,22 +1,23 @@
-//! A function's flow without its inner edges: what is joined by edges is one component, and each block
-//! leads from one component to another. What enters a component leaves it, which is all that the counts
-//! of the blocks say about one another (Knuth and Stevenson, BIT 13, 1973).
+//! Flow of a function without its edges: block ends joined by edges form a component, and each
+//! block leads from one component to another. As much flow enters a component as leaves it; the
+//! counts of blocks have no other relation (Knuth and Stevenson, BIT 13, 1973).
 
 use crate::facts::{Exit, Function};
 
-/// An edge: from and to which block; none is outside.
+/// An edge between two blocks; `None` is outside.
 pub(super) type Edge = (Option<usize>, Option<usize>);
 
 /// The components at both ends of every block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Components {
-    /// By block: from which it is entered.
+    /// Component at the start of each block.
     pub into: Vec<usize>,
-    /// By block: to which it leads.
+    /// Component at the end of each block.
     pub out: Vec<usize>,
-    /// The one outside of the function. It has no sum: calls that do not return, and other functions.
+    /// The component outside of the function. It has no sum, due to other functions and calls that
+    /// do not return.
     pub outside: usize,
-    /// Numbers are below this.
+    /// Number of components.
     pub number: usize,
 }
 
@@ -38,7 +39,7 @@ pub(super) fn edges(function: &Function) -> Vec<Edge> {
 /// The components of a function.
 pub(super) fn components(function: &Function) -> Components {
     let blocks = function.blocks.len();
-    // Ends: where blocks begin, where they end, and what is outside.
+    // Starts of blocks, ends of blocks, and the outside.
     let mut joined = Joined::new(2 * blocks + 1);
     for (from, to) in edges(function) {
         let from = from.map_or(2 * blocks, |block| blocks + block);
@@ -53,12 +54,12 @@ pub(super) fn components(function: &Function) -> Components {
 pub(super) struct Joined(Vec<usize>);
 
 impl Joined {
-    /// As many sets as numbers.
+    /// One set per number.
     pub fn new(number: usize) -> Self {
         Self((0..number).collect())
     }
 
-    /// The number that stands for its set.
+    /// The representative of a number's set.
     pub fn find(&mut self, mut of: usize) -> usize {
         while self.0[of] != of {
             self.0[of] = self.0[self.0[of]];
@@ -67,7 +68,7 @@ impl Joined {
         of
     }
 
-    /// Makes one set of two; whether they were two.
+    /// Joins two sets; false if they were one.
     pub fn join(&mut self, one: usize, other: usize) -> bool {
         let (one, other) = (self.find(one), self.find(other));
         self.0[other] = one;

@@ -1,32 +1,32 @@
-//! Flow conservation: a block is entered as often as its incoming edges are taken, and left as often.
-//! From that follow counts of blocks without a probe, of edges, and whether all counts agree.
+//! Flow conservation: a block is entered as often as its incoming edges are taken, and left as
+//! often. This gives counts of edges and of blocks without a probe, and checks all counts.
 
 use super::components::{Edge, components, edges};
 use crate::facts::{Block, Exit, Function};
 
-/// Counts of a function that follow from those of some blocks.
+/// Counts of a function derived from those of some blocks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Solved {
-    /// Of the blocks, where they follow.
+    /// Counts of blocks, if they follow.
     pub blocks: Vec<Option<i64>>,
-    /// Of the edges between blocks, where they follow.
+    /// Edges between blocks, with their counts, if they follow.
     pub edges: Vec<(usize, usize, Option<i64>)>,
-    /// Sums that are checked: those that no count was derived from.
+    /// Checked sums: those from which no count was derived.
     pub checked: usize,
-    /// The blocks whose sums do not agree, with what entered or left them and what they counted.
+    /// Blocks whose sums disagree: block, sum of edges, own count.
     pub contradictions: Vec<(usize, i64, i64)>,
-    /// The blocks with a count below 0, of their own or of one of their edges.
+    /// Blocks with a negative count, of their own or of an edge.
     pub negative: Vec<(usize, i64)>,
 }
 
 impl Solved {
-    /// Whether nothing contradicts anything.
+    /// Whether there is no contradiction.
     pub fn is_consistent(&self) -> bool {
         self.contradictions.is_empty() && self.negative.is_empty()
     }
 }
 
-/// The counts of blocks that follow from the `counted` ones, and these.
+/// Counts of blocks: the `counted` ones and those that follow from them.
 pub(super) fn derived(function: &Function, counted: &[Option<i64>]) -> Vec<Option<i64>> {
     let mut solved = Solved { blocks: counted.to_vec(), ..Solved::default() };
     if counted.iter().any(Option::is_none) {
@@ -35,8 +35,8 @@ pub(super) fn derived(function: &Function, counted: &[Option<i64>]) -> Vec<Optio
     solved.blocks
 }
 
-/// Derives what follows from the `counted` blocks. Sums may differ by `slack`: what was inside a
-/// block when a thread ended.
+/// Derives counts from the `counted` blocks. Sums may differ by `slack`, since threads may end
+/// inside a block.
 pub fn solve(function: &Function, counted: &[Option<i64>], slack: i64) -> Solved {
     let mut solved = Solved { blocks: counted.to_vec(), ..Solved::default() };
     solved.blocks.resize(function.blocks.len(), None);
@@ -74,11 +74,10 @@ pub fn solve(function: &Function, counted: &[Option<i64>], slack: i64) -> Solved
     solved
 }
 
-/// Derives the counts of blocks from the sums of what enters and leaves each component, and checks the
-/// other sums.
+/// Derives the counts of blocks from the flow through each component, and checks the other sums.
 fn sums(function: &Function, slack: i64, solved: &mut Solved) {
     let components = components(function);
-    // By component: the blocks that lead there (1) and those that are entered from there (-1).
+    // By component: blocks that lead there (1) and blocks entered from there (-1).
     let mut of: Vec<Vec<(usize, i64)>> = vec![Vec::new(); components.number];
     for block in 0..function.blocks.len() {
         let (from, to) = (components.into[block], components.out[block]);
@@ -113,13 +112,13 @@ fn sums(function: &Function, slack: i64, solved: &mut Solved) {
     }
 }
 
-/// What enters a component more than leaves it, of the blocks whose counts are known.
+/// Flow into a component minus flow out of it, over blocks with known counts.
 fn total(sum: &[(usize, i64)], blocks: &[Option<i64>]) -> i64 {
     sum.iter().filter_map(|(block, sign)| Some(sign * blocks[*block]?)).sum()
 }
 
-/// The incoming and the outgoing edges of every block; only the incoming ones if an unknown jump may lead into it,
-/// since it is left more often than entered then.
+/// The incoming and the outgoing edges of every block; only the incoming ones if an unknown jump
+/// may lead into it, since it is then left more often than entered.
 fn sides(edges: &[Edge], blocks: &[Block]) -> Vec<(usize, Vec<usize>)> {
     let mut into = vec![Vec::new(); blocks.len()];
     let mut out = vec![Vec::new(); blocks.len()];

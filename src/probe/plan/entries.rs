@@ -1,52 +1,52 @@
-//! General registers that hold something at a block's entry that the function reads later, and where they
-//! can be recorded.
+//! General registers live at a block's entry, and where they can be recorded.
 //!
-//! Registers are live in four parts each (bits 0–7, 8–15, 16–31, 32–63), so that a value of 32 bits is told
-//! from one of 64. A called function is taken to read none and to overwrite those that the System V ABI lets
-//! it (AMD64, 3.2.1). What only passes to it, or is only saved for the caller, is not live.
+//! Registers are live in four parts each (bits 0–7, 8–15, 16–31, 32–63), which tells 32-bit values
+//! from 64-bit ones. Callees are assumed to read no register and to overwrite the caller-saved ones
+//! of the System V ABI (AMD64, 3.2.1): registers only passed to a callee or saved for the caller
+//! are not live.
 
 use super::wish::{What, Wish};
 use crate::facts::{Block, Function};
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 
-/// Bits of the parts of a register.
+/// The parts of a whole register.
 const WHOLE: u64 = 0xf;
-/// Numbers of the registers that a called function may overwrite: rax, rcx, rdx, rsi, rdi, r8 to r11.
+/// Numbers of caller-saved registers: rax, rcx, rdx, rsi, rdi, r8 to r11.
 const OVERWRITTEN: [u32; 9] = [0, 1, 2, 6, 7, 8, 9, 10, 11];
-/// Numbers of those that it must keep: rbx, rbp, r12 to r15.
+/// Numbers of callee-saved registers: rbx, rbp, r12 to r15.
 const KEPT: [u32; 6] = [3, 5, 12, 13, 14, 15];
-/// rax, in which a value is returned.
+/// rax, the return value.
 const RESULT: u64 = WHOLE;
 
-/// A register with something that is read later.
+/// A live register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveRegister {
     /// Its number in encodings.
     pub number: u8,
-    /// Lower bits that are read: 8, 16, 32 or 64.
+    /// Lower bits read later: 8, 16, 32 or 64.
     pub bits: u32,
 }
 
-/// The registers of a block's entry.
+/// Live registers at a block's entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AtEntry {
     /// First address of the block.
     pub start: u64,
-    /// The last instruction before which all of them are as at the entry.
+    /// The last instruction before which they still have their values of the entry.
     pub at: u64,
     /// The registers, by number; without the stack pointer.
     pub registers: Vec<LiveRegister>,
 }
 
 impl AtEntry {
-    /// The wish to record them; none if there are none.
+    /// The request to record them; `None` if there are none.
     pub fn wish(&self) -> Option<Wish> {
         let mask = self.registers.iter().fold(0, |mask, r| mask | 1 << r.number);
         (mask != 0).then_some(Wish { at: self.at, what: What::Registers { mask } })
     }
 }
 
-/// The registers at the entries of all blocks.
+/// Live registers at the entries of all blocks.
 pub fn at_entries(function: &Function) -> Vec<AtEntry> {
     let mut factory = InstructionInfoFactory::new();
     let effects: Vec<Vec<Effect>> = function
@@ -72,7 +72,7 @@ pub fn at_entries(function: &Function) -> Vec<AtEntry> {
         }
     }
     let of = |(number, block): (usize, &Block)| {
-        // No argument is there, whatever a path returns.
+        // rax is no argument, even if a path returns it.
         let is_start = block.start == function.range.start;
         let live = if is_start { live[number] & !RESULT } else { live[number] };
         let registers: Vec<LiveRegister> = (0..16).filter_map(|n| register(live, n)).collect();
@@ -85,7 +85,7 @@ pub fn at_entries(function: &Function) -> Vec<AtEntry> {
     function.blocks.iter().enumerate().map(of).collect()
 }
 
-/// A register that is live, but for the stack pointer.
+/// A register, if it is live and not the stack pointer.
 fn register(live: u64, number: u8) -> Option<LiveRegister> {
     let parts = live >> (4 * number) & WHOLE;
     let bits = match parts {
@@ -98,7 +98,7 @@ fn register(live: u64, number: u8) -> Option<LiveRegister> {
     (number != 4).then_some(LiveRegister { number, bits })
 }
 
-/// What an instruction reads, and what it overwrites whatever it is.
+/// Parts of registers that an instruction reads, and those it always overwrites.
 #[derive(Debug, Clone, Copy, Default)]
 struct Effect {
     reads: u64,
@@ -134,7 +134,7 @@ fn number(register: Register) -> u32 {
     register.full_register().number() as u32
 }
 
-/// The parts of a general register; none of another.
+/// The parts of a general register; 0 for others.
 fn parts(register: Register) -> u64 {
     use Register::{AH, BH, CH, DH};
     let own = match register {

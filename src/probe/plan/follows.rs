@@ -1,10 +1,10 @@
-//! Blocks that no jump fits into: whether the one before can be used, and what is in the way.
+//! Blocks too short for a jump: whether the block before can be used, and why there is no probe.
 
 use super::no_place::NoPlace;
 use super::site::JUMP;
 use crate::facts::Function;
 
-/// Whether a block is entered from the end of the one before it only, without a jump.
+/// Whether a block is entered only by falling through from the one before it.
 pub(super) fn follows(function: &Function, block: usize) -> bool {
     let Some(before) = block.checked_sub(1) else { return false };
     let (own, of) = (&function.blocks[block], &function.blocks[before]);

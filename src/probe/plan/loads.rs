@@ -1,4 +1,4 @@
-//! The loads of a function, and what can be recorded of each.
+//! The loads and stores of a function that can be recorded.
 
 use crate::facts::{Block, Function};
 use iced_x86::{Instruction, Register};
@@ -13,7 +13,7 @@ pub struct Load {
     pub at: u64,
     /// Bytes that it loads.
     pub width: u32,
-    /// Why it cannot be timed in isolation, if so.
+    /// Why it cannot be timed in isolation.
     pub untimed: Option<Unrecorded>,
 }
 
@@ -24,7 +24,7 @@ pub enum Unrecorded {
     Repeated,
     /// It is a gather.
     Gather,
-    /// It has several addresses otherwise.
+    /// It has several addresses for another reason.
     SeveralAddresses,
     /// Its address is relative to a segment.
     Segment,
@@ -34,7 +34,7 @@ pub enum Unrecorded {
     OtherInputs,
     /// It is atomic: it can be observed, but not timed.
     Atomic,
-    /// It is a store: the same.
+    /// It is a store: it can be observed, but not timed.
     Store,
 }
 
@@ -56,14 +56,14 @@ impl fmt::Display for Unrecorded {
 impl std::error::Error for Unrecorded {}
 
 impl Load {
-    /// Whether what it loads fits a record.
+    /// Whether its value fits a record.
     pub fn has_value(&self) -> bool {
         matches!(self.width, 1 | 2 | 4 | 8)
     }
 }
 
-/// The loads of the blocks that are certain to be code, in order of address, and those that cannot be
-/// observed, with the reason. What a stack instruction loads is none.
+/// The loads in blocks that are certainly code, in order of address, and those that cannot be
+/// observed, with the reason. Stack instructions are no loads.
 pub fn loads(function: &Function) -> (Vec<Load>, Vec<(u64, Unrecorded)>) {
     let mut finder = Finder::new(&Facts::default());
     let (mut found, mut refused) = (Vec::new(), Vec::new());
@@ -84,8 +84,8 @@ pub fn loads(function: &Function) -> (Vec<Load>, Vec<(u64, Unrecorded)>) {
     (found, refused)
 }
 
-/// The stores of the blocks that are certain to be code whose addresses can be recorded, in order of address. Those
-/// that also load are loads; what a stack instruction stores is none.
+/// The stores in blocks that are certainly code whose addresses can be recorded, in order of
+/// address. Instructions that also load, and stack instructions, are no stores.
 pub fn stores(function: &Function) -> Vec<Load> {
     let mut finder = Finder::new(&Facts::default());
     let mut found = Vec::new();
@@ -114,7 +114,7 @@ fn load(instruction: &Instruction, effects: &Effects) -> Result<Load, Unrecorded
     }
     let [access] = &effects.memory[..] else { return Err(Unrecorded::SeveralAddresses) };
     refusal(access).map_or(Ok(()), Err)?;
-    // Of an instruction that also stores, only a load from its address is timed, before it.
+    // For an instruction that also stores, a load from its address is timed before it.
     let untimed = instruction.has_lock_prefix().then_some(Unrecorded::Atomic);
     Ok(Load { at: instruction.ip(), width: access.bytes, untimed })
 }

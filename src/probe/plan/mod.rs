@@ -1,23 +1,23 @@
-//! Where to put probes in a function: pure, from its facts and the room around its module.
+//! Chooses places for probes in a function: pure, from its analysis and the room around its module.
 //!
 //! | file | concern |
 //! |---|---|
 //! | `site` | one count as data |
-//! | `bytes` | which bytes of the code are taken |
-//! | `candidates` | the instructions of a block that can be patched, and how |
+//! | `bytes` | use of the bytes of a function |
+//! | `candidates` | instructions of a block that can be patched |
 //! | `room` | free addresses, from which trampolines take theirs |
-//! | `components` | what the edges of a function join |
-//! | `conservation` | what enters a block leaves it: derived counts, and the check of all |
+//! | `components` | block ends joined by edges |
+//! | `conservation` | flow conservation: derived counts, and checks |
 //! | `spare` | hot blocks that need no probe |
 //! | `no_place` | why there is no probe |
 //! | `no_trampoline` | why an instruction has no trampoline |
-//! | `choose` | blocks → [`Placement`] of their counts |
-//! | `wish` | what is to be seen of an instruction |
-//! | `branches`, `loads` | the branches, loads and stores of a function |
-//! | `entries` | registers that are live at the entries of blocks |
-//! | `follows` | blocks that no jump fits into |
-//! | `spans` | the ways to observe the wishes of a block |
-//! | `observe` | [`Wish`]es → [`Observer`]s of single instructions |
+//! | `choose` | [`Placement`]s of the counts of blocks |
+//! | `wish` | a request: an instruction, and what to observe of it |
+//! | `branches`, `loads` | branches, loads and stores of a function |
+//! | `entries` | registers live at the entries of blocks |
+//! | `follows` | blocks too short for a jump |
+//! | `spans` | possible probes for the requests of a block |
+//! | `observe` | requests → [`Observer`]s |
 
 mod branches;
 mod bytes;

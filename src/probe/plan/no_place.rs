@@ -6,27 +6,28 @@ use std::fmt;
 /// Why there is no probe for a block or an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoPlace {
-    /// No jump fits at the start of the block, and an unknown jump of the function may lead to the rest.
+    /// No jump fits at the start of the block, and an unknown jump may lead to the rest.
     Hidden,
-    /// Its instructions are shorter than a jump, and no free address is where such a jump could lead.
+    /// Its instructions are shorter than a jump, and no reachable address is free.
     NoRoom,
-    /// Its instructions are long enough, but other probes have their bytes.
+    /// Other probes have the bytes of its instructions.
     Taken,
-    /// It was left without a probe, or has no place, and its count does not follow from others.
+    /// It has no probe, and its count does not follow from others.
     Underived,
     /// No known jump leads to it.
     Unreached,
     /// None of its instructions may be moved.
     Immovable,
-    /// Its count follows from others, for which there is no place.
+    /// Its count would follow from others that have no probe.
     Around,
-    /// No known instruction is there.
+    /// There is no known instruction at the address.
     Nowhere,
-    /// Not all jumps of its function are known, so that a probe may replace one instruction only, and none is long enough.
+    /// The function has unknown jumps, so that a probe may replace only one instruction, and none
+    /// is long enough.
     OneAtATime,
-    /// Something may lead to this address, in the bytes that a jump would replace.
+    /// Something may lead to this address, in bytes that a jump would replace.
     MayLead(u64),
-    /// A call or another block follows too early.
+    /// A call or another block follows too closely.
     Follows,
     /// There is no trampoline.
     Trampoline(NoTrampoline),

@@ -8,33 +8,33 @@ use tma::Cause;
 /// Why there is no trampoline for an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoTrampoline {
-    /// What the instructions refer to is out of reach from there.
+    /// An operand is out of reach from the trampoline.
     TooFar,
-    /// An instruction refers to an address of 32 bits, relative to itself.
+    /// An instruction has a 32-bit address relative to itself.
     Narrow,
-    /// An instruction has no form for another place.
+    /// An instruction cannot be encoded at another address.
     Immovable(Mnemonic),
     /// The encoder refuses the instructions.
     Unencoded(Cause<IcedError>),
     /// No jump reaches the trampoline.
     OutOfReach,
-    /// It is longer than was planned.
+    /// It is longer than planned.
     TooLong,
     /// The address of a load or a jump has 32 bits.
     NarrowAddress,
-    /// The outcome is wished of what is no conditional jump on flags.
+    /// The outcome is requested of an instruction that is no conditional jump on flags.
     Unconditional,
-    /// The target is wished of what is no indirect jump or call within a segment.
+    /// The target is requested of an instruction that is no indirect jump or call within a segment.
     Direct,
     /// It jumps to the stack.
     ToStack,
-    /// The wish has a record of its own, not a value.
+    /// The request has a record of its own, not a value.
     NoValue,
-    /// More loads are timed than have a place for that.
+    /// Too many loads are timed.
     ManyTimed,
-    /// More blocks are recorded than have a place for that.
+    /// Too many blocks are recorded.
     ManyRecorded,
-    /// The instructions are not those that the plan is for.
+    /// The instructions differ from those of the plan.
     OtherCode,
 }
 

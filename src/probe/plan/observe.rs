@@ -1,8 +1,8 @@
-//! Wishes → probes that see certain instructions: pure, from a function's facts and the room around its
-//! module.
+//! Requests → probes that observe instructions: pure, from a function's analysis and the room
+//! around its module.
 //!
-//! A probe's jump may lie before the instruction that it is for: its trampoline executes everything from
-//! there up to that instruction. So one probe serves all wishes of a block.
+//! A probe's jump may be before the observed instruction: its trampoline executes everything in
+//! between. So one probe serves all requests of a block.
 
 use super::bytes::Bytes;
 use super::follows::{follows, refusal};
@@ -21,15 +21,15 @@ pub struct Observer {
     pub at: u64,
     /// Address after the last one.
     pub next: u64,
-    /// Where the code goes on after the trampoline, which executes everything before that.
+    /// Address at which the code continues after the trampoline, which executes everything before.
     pub until: u64,
     /// How it is patched.
     pub kind: Kind,
-    /// Whether no flag that is set before it is read after it.
+    /// Whether no flag is live before it.
     pub may_change_flags: bool,
-    /// Its wishes, by number, in order of address.
+    /// Indices of its requests, in order of address.
     pub wishes: Vec<usize>,
-    /// Where its trampoline must lie (p_vaddr); anywhere near if not given.
+    /// Address of its trampoline (p_vaddr); anywhere near if not given.
     pub trampoline: Option<u64>,
 }
 
@@ -38,11 +38,11 @@ pub struct Observer {
 pub struct Observation {
     /// Its probes.
     pub observers: Vec<Observer>,
-    /// Wishes that are not granted, and why.
+    /// Requests without a probe, and why.
     pub refused: Vec<(usize, NoPlace)>,
 }
 
-/// Plans probes for all wishes. `length` bounds the bytes of a trampoline of so many parts
+/// Plans probes for all requests. `length` gives the most bytes of a trampoline of so many parts
 /// ([`super::What::parts`]) and instructions.
 pub fn observe(
     function: &Function,
@@ -53,8 +53,8 @@ pub fn observe(
     observe_with(function, wishes, room, length, &|_| true)
 }
 
-/// The same for code that has been running: every probe replaces one instruction, so that what was
-/// interrupted or called before comes back to the beginning of an instruction or of a jump.
+/// As [`observe`], for code that has been running: every probe replaces one instruction, so that
+/// interrupted or calling code continues at the start of an instruction or jump.
 pub fn observe_live(
     function: &Function,
     wishes: &[Wish],
@@ -86,7 +86,8 @@ fn observe_with(
     };
     let mut own = room.clone();
     let (mut found, failed) = plan(&[], &mut own);
-    // What no jump fits into may be executed after the block before, if nothing else leads there.
+    // Blocks too short for a jump may be executed after the block before, if nothing else leads
+    // there.
     let joined: Vec<usize> =
         failed.iter().copied().filter(|block| follows(function, *block)).collect();
     if !joined.is_empty() {
@@ -101,7 +102,7 @@ fn observe_with(
     found
 }
 
-/// Probes for the wishes of each block, and the blocks that none fits into.
+/// Probes for the requests of each block, and the blocks without a place for one.
 fn planned(
     ask: &Ask,
     mut open: Vec<Vec<usize>>,
@@ -111,7 +112,7 @@ fn planned(
     let mut code = Bytes::new(ask.function);
     let (mut found, mut failed) = (Observation::default(), Vec::new());
     let spans = |block: usize, open: &[Vec<usize>]| candidates(ask, block, open);
-    // Blocks that need the instructions of the next one come first.
+    // Blocks that need instructions of the next block come first.
     let needs_next = |block: &usize| spans(*block, &open).iter().all(|span| span.last > *block);
     let has_wish = |block: &usize| !open[*block].is_empty() || ask.joined.contains(&(block + 1));
     let (first, rest): (Vec<usize>, Vec<usize>) =
@@ -154,7 +155,7 @@ fn planned(
     (found, failed)
 }
 
-/// Whether nothing reads the flags that an instruction finds.
+/// Whether no flag is live before an instruction.
 fn may_change_flags(function: &Function, at: u64) -> bool {
     let block = block_of(function, at).map(|number| &function.blocks[number]);
     let live = block.and_then(|block| {
@@ -164,7 +165,7 @@ fn may_change_flags(function: &Function, at: u64) -> bool {
     live.is_some_and(|live| *live == 0)
 }
 
-/// The block with an instruction at this address, if it is certain to be code.
+/// The block with an instruction at this address, if it is certainly code.
 fn block_of(function: &Function, at: u64) -> Option<usize> {
     let block = function.blocks.partition_point(|b| b.start <= at).checked_sub(1)?;
     let found = &function.blocks[block];

@@ -1,11 +1,11 @@
-//! Free addresses around a module, from which trampolines take theirs.
+//! Free addresses around a module, for trampolines.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
-/// Pages with trampolines that are looked at before a new one is taken.
+/// Most pages with trampolines that are tried before a new page is taken.
 const LOOKED_AT: usize = 16;
 
 /// Free addresses of a process.
@@ -15,34 +15,34 @@ pub struct Room {
     bias: u64,
     /// Unmapped ranges: start → end.
     free: BTreeMap<u64, u64>,
-    /// Those that are left free as long as others will do.
+    /// Ranges taken only if no other will do: start → end.
     spare: BTreeMap<u64, u64>,
-    /// Others will not do.
+    /// Whether spare ranges may be taken.
     is_wide: bool,
-    /// Pages that trampolines lie in: start → the address after the last trampoline in it.
+    /// Pages with trampolines: start → end of the last trampoline.
     pages: BTreeMap<u64, u64>,
 }
 
 impl Room {
-    /// The room in these unmapped ranges for a module that is mapped at `bias` + p_vaddr.
+    /// Room in unmapped ranges for a module that is mapped at `bias` + p_vaddr.
     pub fn new(free: impl IntoIterator<Item = Range<u64>>, bias: u64) -> Self {
         let free = free.into_iter().map(|range| (range.start, range.end)).collect();
         Self { bias, free, ..Self::default() }
     }
 
-    /// The same, with ranges that are left free as long as others will do.
+    /// Adds spare ranges, taken only if no other will do.
     #[must_use]
     pub fn sparing(mut self, spare: impl IntoIterator<Item = Range<u64>>) -> Self {
         self.spare = spare.into_iter().map(|range| (range.start, range.end)).collect();
         self
     }
 
-    /// Whether those are taken, too.
+    /// Sets whether spare ranges may be taken.
     pub fn widen(&mut self, is_wide: bool) {
         self.is_wide = is_wide;
     }
 
-    /// Takes `length` bytes that begin among the `most` from `start` (p_vaddr) on.
+    /// Takes `length` bytes that begin in the `most` bytes from `start` (p_vaddr) on.
     pub fn take(&mut self, start: u64, most: u64, length: u64) -> Option<u64> {
         let start = start.wrapping_add(self.bias);
         let found = self.take_at(start..start.checked_add(most)?, length)?;
@@ -89,7 +89,7 @@ impl Room {
         of(&self.free).into_iter().chain(spare).min()
     }
 
-    /// The pages that trampolines lie in, in the process.
+    /// Addresses in the process of the pages with trampolines.
     pub fn pages(&self) -> impl Iterator<Item = u64> {
         self.pages.keys().copied()
     }
@@ -118,7 +118,7 @@ mod tests {
             Some(0x1000_u64.wrapping_neg())
         );
         assert_eq!(below.pages().collect::<Vec<_>>(), [0x7000]);
-        // What is left free for a heap is taken if nothing else will do.
+        // Spare ranges are taken if nothing else will do.
         let mut room =
             Room::new(std::iter::once(0x1000..0x2000), 0).sparing(std::iter::once(0x5000..0x6000));
         assert_eq!(room.take(0x5000, 0x100, LONGEST), None);

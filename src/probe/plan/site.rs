@@ -1,9 +1,9 @@
-//! One probe as data.
+//! A probe for counts as data.
 
 /// Bytes of `jmp rel32` and `call rel32`.
 pub const JUMP: u64 = 5;
 
-/// How a probe is put into the code.
+/// Kind of patch of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// The target of a `call rel32` is changed.
@@ -12,18 +12,18 @@ pub enum Kind {
     Single,
     /// A jump over several instructions.
     Multi,
-    /// A jump over one shorter instruction, whose displacement ends in the bytes that follow.
+    /// A jump over one shorter instruction, whose displacement ends in the bytes after it.
     Pun,
 }
 
-/// The count of a block that is entered only from the one before it, in the same trampoline.
+/// The count, in the same trampoline, of a block that is entered only from the one before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Then {
     /// Index of the block.
     pub block: usize,
     /// Its first address.
     pub at: u64,
-    /// Whether the count must keep the flags.
+    /// Whether the count must preserve the flags.
     pub keeps_flags: bool,
 }
 
@@ -38,10 +38,10 @@ pub struct Site {
     pub next: u64,
     /// How it is patched.
     pub kind: Kind,
-    /// Whether the count must keep the flags.
+    /// Whether the count must preserve the flags.
     pub keeps_flags: bool,
     /// Blocks that begin among the patched instructions after the first.
     pub then: Vec<Then>,
-    /// Where its trampoline must lie (p_vaddr); anywhere near if not given.
+    /// Address of its trampoline (p_vaddr); anywhere near if not given.
     pub trampoline: Option<u64>,
 }

@@ -1,34 +1,34 @@
-//! The ways to observe the wishes of a block: which instruction becomes the jump to the trampoline, and how far that
-//! executes the code.
+//! Possible probes for the requests of a block: the instruction replaced by a jump, and the code
+//! that the trampoline executes.
 
 use super::candidates::{can_move, is_free};
 use super::site::{JUMP, Kind};
 use super::wish::Wish;
 use crate::facts::{Block, Function};
 
-/// What is to be planned.
+/// Input of a plan.
 pub(super) struct Ask<'a> {
     pub function: &'a Function,
     pub wishes: &'a [Wish],
-    /// Blocks that are executed after the one before.
+    /// Blocks executed in the trampoline of the one before.
     pub joined: &'a [usize],
-    /// Kinds of probes that may be taken.
+    /// Whether a kind of probe is allowed.
     pub is_allowed: &'a dyn Fn(Kind) -> bool,
 }
 
-/// A way to observe a block.
+/// A possible probe for a block.
 pub(super) struct Span {
     pub at: u64,
     pub next: u64,
     pub until: u64,
     pub kind: Kind,
-    /// The last block of which something is executed in the trampoline.
+    /// The last block with instructions in the trampoline.
     pub last: usize,
-    /// How many instructions are.
+    /// Number of instructions in the trampoline.
     pub instructions: usize,
 }
 
-/// All ways to observe a block's wishes, the best first.
+/// All possible probes for a block's requests, the best first.
 pub(super) fn candidates(ask: &Ask, block: usize, open: &[Vec<usize>]) -> Vec<Span> {
     let first = open[block].first().map(|number| ask.wishes[*number].at);
     let Some(own) = ask.function.blocks.get(block) else { return Vec::new() };
@@ -96,7 +96,7 @@ fn span(ask: &Ask, block: usize, first: usize, pun: bool, open: &[Vec<usize>]) -
             None => {
                 let following = function.blocks.get(last + 1)?;
                 let falls = of.successors.contains(&(last + 1)) && following.start == of.end;
-                // Its own probe would never be reached.
+                // Its own probe would be bypassed.
                 let is_taken =
                     wishes.iter().any(|w| (following.start..following.end).contains(&w.at))
                         && open[last + 1].is_empty();
@@ -109,8 +109,8 @@ fn span(ask: &Ask, block: usize, first: usize, pun: bool, open: &[Vec<usize>]) -
     }
 }
 
-/// Where the trampoline may end, if it may end before instruction `at`: after the last wish of the
-/// block and what is written over. A call is not executed in the trampoline: it is seen before.
+/// The end of the trampoline, if it may end before instruction `at`: after the last request and all
+/// replaced bytes. A call is not executed in the trampoline but observed before.
 fn end(block: &Block, at: usize, wish: Option<Wish>, next: Option<u64>) -> Option<u64> {
     next?;
     let address = block.instructions.get(at).map_or(block.end, |i| i.ip());

@@ -1,18 +1,18 @@
-//! Hot blocks that need no probe, since their counts follow from those of others.
+//! Hot blocks that need no probe, since their counts follow from others.
 //!
-//! The blocks without a probe may form no circle between the components of the function: as many as a
-//! spanning tree has. Those that run most often are taken (Knuth and Stevenson, 1973; Ball and Larus,
-//! TOPLAS 16, 1994). Blocks that hardly run keep their probes: they cost nothing, and the sums that no
-//! count is derived from are the check of all.
+//! Blocks without a probe may form no cycle between the components of the function: a maximum
+//! spanning tree by executions (Knuth and Stevenson, 1973; Ball and Larus, TOPLAS 16, 1994). Blocks
+//! that hardly run have a probe: it costs nothing, and sums from which no count is derived check
+//! all counts.
 
 use super::components::{Joined, components};
 use crate::facts::Function;
 
-/// Blocks without samples that are passed through between two that have some.
+/// Most blocks without samples between two with samples that count as run.
 const PASSED: usize = 8;
 
-/// The blocks that need no probe. `samples` are those of each block, `costs` what its probe costs each time
-/// it runs; blocks that cannot have one have no cost.
+/// The blocks that need no probe. `samples` and `costs` (of its probe per execution) are by block;
+/// blocks that cannot have a probe have no cost.
 pub(super) fn spare(function: &Function, costs: &[Option<f64>], samples: &[u64]) -> Vec<usize> {
     let components = components(function);
     let mut joined = Joined::new(components.number);
@@ -30,8 +30,8 @@ pub(super) fn spare(function: &Function, costs: &[Option<f64>], samples: &[u64])
     hot
 }
 
-/// How often each block runs, roughly: samples for each instruction. One without samples between two that
-/// have some runs, too.
+/// Rough frequency of each block: samples per instruction. A block without samples between two with
+/// samples runs, too.
 fn runs(function: &Function, samples: &[u64]) -> Vec<f64> {
     let blocks = &function.blocks;
     let each = |(samples, block): (&u64, &crate::facts::Block)| {

@@ -131,7 +131,7 @@ fn a_hot_block_needs_no_probe_where_another_runs_as_often() {
     assert_eq!(placed, [false, true, true], "{fewer:?}");
     assert_eq!(fewer.placements[0], Placement::Derived);
     assert_eq!(solve(&wide, &[None, Some(4), Some(10)], 0).blocks[0], Some(10));
-    // What does not run keeps its probe.
+    // A block that does not run has a probe.
     assert_eq!(plan(&wide, &mut Room::default(), Some(&[0, 0, 0])).sites().count(), 3);
 }
 
@@ -183,7 +183,7 @@ fn live_flags_are_kept() {
     assert_eq!((count(0x9f), count(0x9e)), (2, 2), "{:x?}", patch.trampoline);
 }
 
-/// A wish for the outcome of the jump in [`BRANCH`].
+/// A request for the outcome of the jump in [`BRANCH`].
 const OUTCOME: Wish = Wish { at: 0x1002, what: What::Outcome };
 
 #[test]

@@ -1,10 +1,9 @@
-//! A live process, watched for a while: its threads are stopped together at the beginning and at the
-//! end, and run freely between.
+//! Watches a live process in a time window: all threads are stopped at its beginning and end, and
+//! run freely in between.
 //!
-//! Every thread is stopped where the kernel looks for signals (PTRACE_INTERRUPT), never before the
-//! delivery of one, so that no signal is held or lost; one that is stopped at something else is
-//! resumed and asked again. What is done at the end needs no thread: bytes are written by
-//! `/proc/PID/mem`.
+//! Each thread is stopped where the kernel checks for signals (PTRACE_INTERRUPT), never before the
+//! delivery of one, so that no signal is held or lost; after any other stop it is resumed and
+//! interrupted again. The code is restored without a thread, by `/proc/PID/mem`.
 
 use super::followed::{Following, rest};
 use super::halting::{Halting, Watcher};
@@ -19,41 +18,41 @@ use pmu::perf::{Resume, Signals};
 use std::time::{Duration, Instant};
 use tma::{Error, Result};
 
-/// So long all threads may take to stop at the beginning.
+/// Time limit for all threads to stop at the beginning.
 const STOPPING: Duration = Duration::from_secs(2);
-/// So long what was in the way at the beginning may be there again and again.
+/// Time limit for tries at the beginning.
 const TRYING: Duration = Duration::from_secs(2);
-/// So long it is tried to take away memory of ours at the end.
+/// Time limit for tries to unmap our memory at the end.
 const VACATING: Duration = Duration::from_millis(50);
-/// So long what needs no stop is done between two looks at the threads.
+/// Time for filling memory between two polls of the threads.
 const SLICE: Duration = Duration::from_millis(1);
 
-/// How the time went.
+/// Outcome of a window.
 #[derive(Debug, Clone)]
 pub struct Watched {
-    /// From when all threads ran until they were stopped again.
+    /// Time for which all threads ran.
     pub wall: Duration,
-    /// How long they were stopped at the beginning and at the end.
+    /// Time for which they were stopped at the beginning and the end.
     pub stopped: Duration,
-    /// The signal that interrupted it.
+    /// The signal that ended the window early.
     pub interrupted: Option<i32>,
-    /// Threads, at most.
+    /// Upper bound of the number of threads.
     pub tasks: u32,
-    /// Programs that it executed meanwhile.
+    /// Programs that the process executed meanwhile.
     pub executed: u32,
-    /// It has ended meanwhile.
+    /// The process has ended meanwhile.
     pub ended: bool,
-    /// Why it is not as it was.
+    /// Why its code was not restored.
     pub remains: Option<Obstacle>,
-    /// Why memory of ours stays in it.
+    /// Why our memory stays mapped in it.
     pub kept: Option<Obstacle>,
 }
 
-/// Watches a process for `window`; `None` if it is not as it was looked at, and nothing was done. What
-/// still waits in the kernel at the end is traced until this thread ends.
+/// Watches a process for `window`; `None`, without any change, if it has changed since its
+/// analysis. Threads that still wait in the kernel at the end are traced until this thread ends.
 ///
 /// # Errors
-/// It cannot be traced or stopped; nothing of it is changed then.
+/// It cannot be traced or stopped; it is unchanged then.
 pub fn watch(
     living: &Living,
     watcher: &mut dyn Watcher,
@@ -112,7 +111,7 @@ pub fn watch(
     Ok(Some(Watched { wall, stopped, interrupted, tasks, executed, ended, remains, kept }))
 }
 
-/// Which stopped thread has which memory of its own, for what they have logged.
+/// Reports each stopped thread with the base of its own memory, which identifies it in logs.
 fn named(halting: &mut Halting<'_>) {
     let following = &mut halting.following;
     for (tid, process) in &following.tasks {
@@ -122,8 +121,9 @@ fn named(halting: &mut Halting<'_>) {
     }
 }
 
-/// Takes away memory of ours after the code is as it was; why some of it stays. What was interrupted in it may
-/// come back soon, as from the handler of a signal: the process runs on for moments, `ran` in all.
+/// Unmaps our memory after the code was restored; why some of it stays. Contexts interrupted in it
+/// may end soon, as that of a signal handler: the process runs for short times in between, `ran` in
+/// all.
 fn vacated(halting: &mut Halting<'_>, ran: &mut Duration) -> Option<Obstacle> {
     let first = Instant::now();
     let mut pauses = Pauses::default();
@@ -145,8 +145,8 @@ fn vacated(halting: &mut Halting<'_>, ran: &mut Duration) -> Option<Obstacle> {
     }
 }
 
-/// Takes away what was mapped for code that will not be changed, by a thread that is stopped where it can make
-/// system calls; why something is left.
+/// Unmaps memory for code that will not be changed, with a thread that can make system calls; why
+/// some of it stays.
 fn release(halting: &mut Halting<'_>, pid: i32) -> Option<Obstacle> {
     let first = Instant::now();
     let mut pauses = Pauses::default();
@@ -161,13 +161,13 @@ fn release(halting: &mut Halting<'_>, pid: i32) -> Option<Obstacle> {
         let pause = pauses.next(first.elapsed());
         let begin = Instant::now();
         run(halting, || begin.elapsed() < pause);
-        // Some of them are enough.
+        // One thread is enough.
         let _ = halting.halt(STOPPING);
     }
     None
 }
 
-/// Lets all threads run as long as `more`, or until they have ended.
+/// Lets all threads run while `more` holds, or until they have ended.
 fn run(halting: &mut Halting<'_>, mut more: impl FnMut() -> bool) {
     halting.go();
     let mut last = Instant::now();
@@ -180,8 +180,8 @@ fn run(halting: &mut Halting<'_>, mut more: impl FnMut() -> bool) {
     }
 }
 
-/// Stops a process and has it changed; tries again what may be in the way by chance: a child of
-/// vfork(2), say. False if it is not as it was looked at; why nothing could be done.
+/// Stops a process and has it changed; tries again after temporary obstacles, such as a child of
+/// vfork(2). False if it has changed since its analysis; `Err`: the obstacle.
 fn ready(
     halting: &mut Halting<'_>,
     pid: i32,
@@ -216,18 +216,18 @@ fn ready(
     }
 }
 
-/// What was done to a stopped process.
+/// Change of a stopped process.
 enum Changed {
-    /// It is not as it was looked at.
+    /// None: it differs from its analysis.
     Not,
-    /// What is to be filled is mapped.
+    /// Memory to be filled is mapped.
     Mapped,
-    /// Its code.
+    /// Its code is patched.
     All,
 }
 
-/// Has a stopped process changed, if it is as it was looked at: in two steps, if much is to be written to which
-/// nothing leads yet.
+/// Has a stopped process changed, if it is as analysed: in two steps, if much memory is to be
+/// filled first.
 fn change(
     halting: &mut Halting<'_>,
     pid: i32,

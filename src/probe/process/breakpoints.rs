@@ -1,8 +1,8 @@
-//! Breakpoints: in the debug registers of each thread, or as `int3` in the memory of each process
-//! where the kernel or a virtual machine refuses debug registers.
+//! Breakpoints in the debug registers of each thread, or as `int3` in the memory of each process
+//! where debug registers are refused by the kernel or a virtual machine.
 //!
-//! A debug register stops one thread before the instruction and leaves the code as it is; passing it
-//! costs one stop. An `int3` must be taken out while the thread that hit it executes the instruction,
+//! A debug register stops one thread before the instruction, without changing code; passing it
+//! costs one stop. An `int3` must be removed while the thread that hit it executes the instruction,
 //! during which the other threads of its process are stopped.
 
 use super::memory::Memory;
@@ -11,7 +11,7 @@ use super::thread;
 use nix::Result;
 use nix::errno::Errno;
 
-/// How the block is found to be entered.
+/// Kind of breakpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Kind {
     /// Debug registers.
@@ -36,7 +36,7 @@ pub fn set(tid: i32, task: &mut Task, slots: [Option<u64>; 4]) -> Result<()> {
     Ok(())
 }
 
-/// Puts `int3` where a process is to stop, and removes it elsewhere.
+/// Writes `int3` at the wanted addresses of a process, and removes it elsewhere.
 ///
 /// # Errors
 /// `EIO`: its memory cannot be opened or written.

@@ -1,11 +1,12 @@
-//! How long the system calls of a process are traced for files that it maps: each costs some ten microseconds.
+//! Limits for tracing the system calls of a process, to see files that it maps: each costs some ten
+//! microseconds.
 
-/// All that are traced, …
+/// Most system calls traced.
 pub const MOST_CALLS: u32 = 20_000;
-/// … as long as one of the last so many has mapped code: loaders make few others between two.
+/// Most system calls traced without a mapping of code: loaders make few between two mappings.
 pub const MOST_APART: u32 = 4_000;
 
-/// System calls that are still traced: of all, and until one maps code.
+/// System calls still to be traced: in all, and until one maps code.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Calls {
     all: u32,
@@ -13,17 +14,17 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Of a program that begins.
+    /// Limits for a new program.
     pub const FIRST: Self = Self { all: MOST_CALLS, until_next: MOST_APART };
-    /// No more.
+    /// No tracing.
     pub const NONE: Self = Self { all: 0, until_next: 0 };
 
-    /// Whether the next one is traced.
+    /// Whether the next call is traced.
     pub fn are_left(self) -> bool {
         self.all > 0 && self.until_next > 0
     }
 
-    /// After one that has mapped code, or another.
+    /// Limits after a call.
     pub fn after(self, maps_code: bool) -> Self {
         let until_next = if maps_code { MOST_APART } else { self.until_next.saturating_sub(1) };
         Self { all: self.all.saturating_sub(1), until_next }

@@ -9,7 +9,7 @@ use pmu::Exit;
 use pmu::perf::{Resume, Stop, stop};
 use std::time::{Duration, Instant};
 
-/// So long killed processes may take to end.
+/// Time limit for killed processes to end.
 const ENDING: Duration = Duration::from_secs(2);
 
 impl Traced {
@@ -55,7 +55,7 @@ impl Traced {
         self.exit()
     }
 
-    /// How the command ended.
+    /// Exit of the command.
     pub fn exit(mut self) -> Option<Exit> {
         self.child.reap().map(|(exit, _)| exit)
     }

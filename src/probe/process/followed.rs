@@ -1,6 +1,6 @@
-//! A command followed through all its threads and children: who executes what, maps files, creates
-//! tasks and ends. Nothing of it is stopped longer than that takes, and it goes on untraced if this
-//! process dies.
+//! Follows a command through all its threads and children: executed programs, mapped files, created
+//! tasks, ends. Tasks are stopped only as long as that takes, and continue untraced if this process
+//! dies.
 
 use super::calls::Calls;
 use super::restart::restart;
@@ -15,30 +15,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use tma::Result;
 
-/// So long after a stop the next one is waited for without sleeping.
+/// Time after a stop in which the next one is awaited without sleeping.
 const AWAKE: Duration = Duration::from_millis(5);
-/// Time between polls after that.
+/// Poll interval after it.
 const POLL: Duration = Duration::from_micros(100);
 /// Signals that stop a process (signal(7)).
 const STOPPING: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 /// Signals by which the processor interrupts an instruction (signal(7)).
 const FAULTS: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
-/// What is done at the events of a followed command.
+/// Reactions to the events of a followed command.
 pub trait Follower {
-    /// A process may have mapped files. Whether it is of interest which other ones it maps.
+    /// A process may have mapped files. Whether further mappings are of interest.
     fn mapped(&mut self, tracee: &Tracee) -> bool;
     /// A task has created another one, of the same process or of a new one; both are stopped.
     fn created(&mut self, created: &Created);
     /// A task has stopped before its first instruction, or when it began to be traced.
     fn started(&mut self, _process: i32, _tid: i32) {}
-    /// A process executes another program: nothing of the old one is left.
+    /// A process executes another program, which replaces the old one.
     fn executed(&mut self, process: i32);
-    /// The processor has interrupted a thread by a signal, such as SIGFPE, at this instruction.
+    /// The processor has raised a signal, such as SIGFPE, at this instruction.
     fn faulted(&mut self, _process: i32, _at: u64, _signal: i32) {}
-    /// A thread is about to end; the base of its own memory is in fs.
+    /// A thread is about to end; `base` (fs) is that of its own memory.
     fn left(&mut self, _process: i32, _tid: i32, _base: u64) {}
-    /// All threads of a process are about to end; its memory is still there.
+    /// All threads of a process are about to end; its memory still exists.
     fn ending(&mut self, process: i32);
     /// Called every 100 µs or more often.
     fn tick(&mut self) {}
@@ -49,50 +49,51 @@ pub trait Follower {
 /// A new task.
 #[derive(Debug, Clone, Copy)]
 pub struct Created {
-    /// The process that has created it.
+    /// The process that created it.
     pub parent: i32,
-    /// Its own.
+    /// Its process.
     pub process: i32,
     /// Its number.
     pub tid: i32,
-    /// The base of gs, which it has from the task that has created it.
+    /// The base of gs, inherited from its creator.
     pub gs_base: u64,
 }
 
-/// How the command went.
+/// Outcome of a command.
 #[derive(Debug, Clone, Copy)]
 pub struct Followed {
     /// From its start to its end.
     pub wall: Duration,
-    /// How it ended.
+    /// Exit of the command.
     pub exit: Option<pmu::Exit>,
     /// The signal that interrupted it.
     pub interrupted: Option<i32>,
-    /// Threads and processes, beside the first.
+    /// Threads and processes without the first.
     pub tasks: u32,
 }
 
-/// All that is followed.
+/// Followed tasks and processes.
 pub(super) struct Following<'a, F: Follower + ?Sized = dyn Follower + 'a> {
-    /// The process whose end its owner waits for; 0 if there is none.
+    /// The process whose end is awaited by its owner; 0 if there is none.
     pub leader: i32,
     /// Threads → their processes.
     pub tasks: BTreeMap<i32, i32>,
-    /// Threads that do not come back to their code.
+    /// Threads that will not return to their code.
     pub ending: BTreeSet<i32>,
-    /// System calls of each process that are still traced.
+    /// System calls of each process still to be traced.
     pub calls: BTreeMap<i32, Calls>,
     /// Whether programs that are executed are of interest.
     pub into_exec: bool,
     pub follower: &'a mut F,
-    /// How many tasks were created.
+    /// Number of created tasks.
     pub created: u32,
 }
 
-/// What is traced: all tasks that are created, what they execute, their ends.
+/// Traced events: created tasks, executed programs, ends.
 pub(super) const OPTIONS: Options = TASKS.union(Options::PTRACE_O_TRACEEXIT);
 
-/// Runs a command to its end; `before` gets the process while it waits for its start. After a signal it is not started.
+/// Runs a command to its end; `before` is called with the process before it starts. It is not
+/// started after a signal.
 ///
 /// # Errors
 /// It cannot be started or traced; those of `before`.
@@ -151,17 +152,17 @@ pub fn set_gs_base(tid: i32, base: u64) -> nix::Result<()> {
     ptrace::setregs(pid, registers)
 }
 
-/// The instruction at which a thread has stopped for a signal that the processor raised, not another
-/// process.
+/// The instruction of a stopped thread, if the processor, not another process, raised the signal.
 fn fault(tid: i32, signal: i32) -> Option<u64> {
     let pid = Pid::from_raw(tid);
-    // Codes of signals that a process has sent are not above 0 (sigaction(2)).
+    // Signals sent by a process have codes of at most 0 (sigaction(2)).
     let is_raised = || ptrace::getsiginfo(pid).is_ok_and(|info| info.si_code > 0);
     let is_fault = FAULTS.contains(&signal) && is_raised();
     is_fault.then(|| ptrace::getregs(pid).ok().map(|registers| registers.rip)).flatten()
 }
 
-/// Whether these arguments of mmap(2) are of code in a file: protection is the third, a descriptor or -1 the fifth.
+/// Whether these arguments of mmap(2) map code of a file: the third is the protection, the fifth a
+/// descriptor or -1.
 fn maps_code(registers: &libc::user_regs_struct) -> bool {
     let executes = registers.rdx & libc::PROT_EXEC.cast_unsigned() as u64 != 0;
     executes && (registers.r8 as i32) >= 0
@@ -177,18 +178,18 @@ pub(super) fn rest(last: Instant) {
 }
 
 impl<'a, F: Follower + ?Sized> Following<'a, F> {
-    /// Follows these tasks.
+    /// Starts following tasks.
     pub fn new(leader: i32, tasks: BTreeMap<i32, i32>, follower: &'a mut F) -> Self {
         let (ending, calls) = (BTreeSet::new(), BTreeMap::new());
         Self { leader, tasks, ending, calls, into_exec: leader != 0, follower, created: 0 }
     }
 
-    /// Handles the stops of all threads; whether there were any.
+    /// Handles stops of all threads; false if there were none.
     pub fn poll(&mut self) -> bool {
         let mut any = false;
         for tid in self.tasks.keys().copied().collect::<Vec<_>>() {
             let Some(stop) = stop(tid, self.leader) else { continue };
-            // Its end while threads are left: one of them may execute a program under its id.
+            // Not the end while threads are left: one of them may execute a program under its id.
             if stop == Stop::Ended && tid == self.leader && self.has_threads(tid) {
                 continue;
             }
@@ -198,7 +199,7 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
         any
     }
 
-    /// Whether there are other threads of a process than its first.
+    /// Whether a process has other threads than its first.
     fn has_threads(&self, process: i32) -> bool {
         self.tasks.iter().any(|(tid, of)| *of == process && *tid != process)
     }
@@ -213,13 +214,13 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
         }
     }
 
-    /// Handles a stop and leaves the thread stopped; how it continues, or `None` if it has ended.
+    /// Handles a stop and leaves the thread stopped; how to resume it, or `None` if it has ended.
     pub fn handled(&mut self, tid: i32, stop: Stop) -> Option<Resume> {
         let process = self.tasks.get(&tid).copied().unwrap_or(tid);
         match stop {
-            // With its own siginfo, which the kernel keeps for the same number.
+            // The kernel preserves its siginfo if the number is the same.
             Stop::Signal(signal) => {
-                // A stop by such a signal interrupts without a tracer, too.
+                // Stopping signals also interrupt without a tracer.
                 if !STOPPING.contains(&signal) {
                     restart(tid);
                 }
@@ -258,7 +259,7 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
         if let Some(calls) = self.calls.get(&parent).copied() {
             self.calls.entry(process).or_insert(calls);
         }
-        // Of one that has ended nothing is left to be counted.
+        // 0 if the creator has ended, and counts no more.
         let gs_base = ptrace::getregs(Pid::from_raw(creator)).map_or(0, |r| r.gs_base);
         self.follower.created(&Created { parent, process, tid: child, gs_base });
     }
@@ -295,7 +296,7 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
     }
 
     fn after_call(&mut self, tid: i32, process: i32) {
-        // At its start the result is ENOSYS.
+        // At the start of a call its result is ENOSYS.
         let start = libc::c_long::from(-libc::ENOSYS).cast_unsigned();
         let ended = ptrace::getregs(Pid::from_raw(tid)).ok().filter(|r| r.rax != start);
         let Some(registers) = ended else { return };
@@ -308,7 +309,7 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
         }
     }
 
-    /// Lets what the command has left behind go on untraced.
+    /// Lets remaining tasks continue untraced.
     fn leave(&mut self) {
         for tid in self.tasks.keys().copied().filter(|tid| *tid != self.leader) {
             pmu::perf::release(tid);

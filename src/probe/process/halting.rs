@@ -1,4 +1,4 @@
-//! All threads of a live process stopped together, and let go.
+//! Stops and resumes all threads of a live process together.
 
 use super::followed::{Follower, Following, rest};
 use super::living::{has_ended, pointer, state};
@@ -13,57 +13,57 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// So long a thread that waits in the kernel may take to stop, if all others have.
+/// Time limit for a thread that waits in the kernel to stop after all others.
 const GRACE: Duration = Duration::from_millis(10);
 
-/// What is done to a watched process, beside what is done at its events.
+/// Changes of a watched process, in addition to reactions to its events.
 pub trait Watcher: Follower {
-    /// All of it is stopped for the first time: whether it is as it was looked at.
+    /// All threads are stopped for the first time: whether the process is as analysed.
     fn is_current(&self, tracee: &Tracee) -> bool;
-    /// All of it is stopped, and as it was looked at: maps what is needed and can be filled while it runs;
-    /// false if that is little.
+    /// All threads are stopped: maps memory that can be filled while the process runs; false if it
+    /// is little.
     fn reserve(&mut self, tracee: &Tracee) -> bool;
-    /// Fills that, for so long at most; whether all is done.
+    /// Fills reserved memory for at most `most`; whether it is complete.
     fn fill(&mut self, most: Duration) -> bool;
-    /// Whether code may be changed while a thread in the kernel is to come back to this address.
+    /// Whether code may be changed while a thread in the kernel will return to this address.
     fn may_return(&self, address: u64) -> bool;
-    /// A thread is stopped, and the code will not be changed: takes away what was mapped for that; how much of it
-    /// could not be.
+    /// A thread is stopped, and the code will not be changed: unmaps reserved memory; the number of
+    /// mappings that remain.
     fn release(&mut self, tracee: &Tracee) -> usize;
-    /// All of it is stopped for the last time: its code is to be as it was.
+    /// All threads are stopped for the last time: restores the code.
     fn leave(&mut self);
-    /// The memory of ours in a process whose code was left; `None` if it may still lead there.
+    /// Our memory in a process with restored code; `None` if the code may still lead there.
     fn unused(&self, process: i32) -> Option<Vec<Range<u64>>>;
 }
 
-/// Followed tasks, and those of them that are stopped.
+/// Followed tasks, with the stopped ones.
 pub struct Halting<'a> {
     pub following: Following<'a, dyn Watcher + 'a>,
-    /// How the stopped threads continue.
+    /// Stopped threads → how they continue.
     pub halted: BTreeMap<i32, Resume>,
-    /// Programs that were executed.
+    /// Number of executed programs.
     pub executed: u32,
 }
 
 impl<'a> Halting<'a> {
-    /// All of them run.
+    /// All tasks run.
     pub fn new(following: Following<'a, dyn Watcher + 'a>) -> Self {
         Self { following, halted: BTreeMap::new(), executed: 0 }
     }
 
-    /// Whether all have ended.
+    /// Whether all tasks have ended.
     pub fn is_over(&self) -> bool {
         self.following.tasks.is_empty()
     }
 
-    /// The followed processes, each with a thread that has not ended.
+    /// Followed processes → a thread that has not ended.
     pub fn processes(&self) -> BTreeMap<i32, i32> {
         let following = &self.following;
         let all = following.tasks.iter().filter(|(tid, _)| !following.ending.contains(tid));
         all.filter(|(tid, _)| !has_ended(**tid)).map(|(tid, process)| (*process, *tid)).collect()
     }
 
-    /// A stopped thread of a process that can make system calls.
+    /// A stopped thread of a process in which system calls can be made.
     pub fn fit(&self, process: i32) -> Option<Tracee> {
         let is_fit = |tid: &i32| Memory::open(*tid).is_ok_and(|memory| !may_restart(*tid, &memory));
         let of = |tid: &i32| self.following.tasks.get(tid) == Some(&process);
@@ -71,7 +71,7 @@ impl<'a> Halting<'a> {
         Some(Tracee { tid, leader: 0, process, is_live: true })
     }
 
-    /// Handles the stops of running threads; whether there were any.
+    /// Handles stops of running threads; false if there were none.
     pub fn poll(&mut self) -> bool {
         let mut any = false;
         for tid in self.following.tasks.keys().copied().collect::<Vec<_>>() {
@@ -90,11 +90,11 @@ impl<'a> Halting<'a> {
         self.following.handled(tid, event)
     }
 
-    /// Stops all threads; why not all of them could be. One that waits in the kernel where nothing wakes it
-    /// (a parent in vfork(2)) stops before it comes back to its code, and is not waited for.
+    /// Stops all threads. Threads that nothing wakes in the kernel (a parent in vfork(2)) stop
+    /// before they return to their code, and are not awaited.
     ///
     /// # Errors
-    /// Not all have stopped after `most`, or one cannot be stopped.
+    /// The obstacle: not all have stopped after `most`, or one cannot be stopped.
     pub fn halt(&mut self, most: Duration) -> Result<(), Obstacle> {
         let begin = Instant::now();
         let (mut asked, mut last) = (BTreeSet::new(), begin);
@@ -103,7 +103,7 @@ impl<'a> Halting<'a> {
             let is_running =
                 |tid: &i32| !self.halted.contains_key(tid) && !following.ending.contains(tid);
             let all: Vec<i32> = following.tasks.keys().copied().collect();
-            // Ends are awaited by nobody: such a thread does not come back to its code.
+            // Ending threads are not awaited: they do not return to their code.
             let running: Vec<i32> = all.iter().copied().filter(is_running).collect();
             let waits = |tid: &i32| asked.contains(tid) && self.waits(*tid);
             if running.is_empty() || (last.elapsed() > GRACE && running.iter().all(waits)) {
@@ -124,14 +124,13 @@ impl<'a> Halting<'a> {
         }
     }
 
-    /// Whether a thread that was asked to stop waits in the kernel, and may come back with changed code.
+    /// Whether an interrupted thread waits in the kernel, and may return to changed code.
     fn waits(&self, tid: i32) -> bool {
         state(tid) == Some('D')
             && pointer(tid).is_some_and(|at| self.following.follower.may_return(at))
     }
 
-    /// Asks a thread to stop, if it has not been, and looks whether it has; whether it had stopped at
-    /// anything.
+    /// Interrupts a thread, unless done before, and handles its stop; false if it has not stopped.
     fn ask(&mut self, tid: i32, asked: &mut BTreeSet<i32>) -> bool {
         if !asked.contains(&tid) && ptrace::interrupt(Pid::from_raw(tid)).is_ok() {
             asked.insert(tid);
@@ -141,7 +140,7 @@ impl<'a> Halting<'a> {
         match event {
             Stop::Attached | Stop::GroupStop => drop(self.halted.insert(tid, how)),
             _ => {
-                // Any stop takes the request back (Linux, ptrace_stop).
+                // Any stop cancels the interruption (Linux, ptrace_stop).
                 let _ = ptrace::interrupt(Pid::from_raw(tid));
                 resume(tid, how);
             }
@@ -149,7 +148,7 @@ impl<'a> Halting<'a> {
         true
     }
 
-    /// Lets all threads run.
+    /// Resumes all threads.
     pub fn go(&mut self) {
         for (tid, how) in std::mem::take(&mut self.halted) {
             resume(tid, how);

@@ -1,6 +1,6 @@
-//! Whether anything in the memory of a stopped process is an address of ours: contexts are saved as words, by the
-//! kernel for signal handlers, and by programs that switch between contexts. As conservative garbage collectors do,
-//! every word is taken for an address.
+//! Searches the memory of a stopped process for addresses in our memory: the kernel (for signal
+//! handlers) and programs that switch contexts save them as words. As in conservative garbage
+//! collectors, every word may be an address.
 
 use super::maps::Mapping;
 use super::memory::{Memory, PAGE};
@@ -9,18 +9,18 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
-/// Most bytes of memory that are looked at: a process stands still for about as many milliseconds.
+/// Most bytes searched: a process is stopped for about a millisecond per MiB.
 const MOST: u64 = 64 << 20;
-/// Most addresses of which it is asked whether there is memory.
+/// Most bytes of addresses checked for memory.
 const MOST_ADDRESSES: u64 = 8 << 30;
 /// Bytes below a stack pointer that are in use (System V ABI, AMD64, 3.2.2).
 const RED_ZONE: u64 = 128;
-/// Pages that are read at once.
+/// Pages read at once.
 const AT_ONCE: usize = 256;
-/// A page is in memory, or was swapped out (Linux, Documentation/admin-guide/mm/pagemap.rst).
+/// Bits of a page in memory or swapped out (Linux, Documentation/admin-guide/mm/pagemap.rst).
 const IS_THERE: u64 = 0b11 << 62;
 
-/// Where the stack of a thread ends.
+/// The stack of a thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Stack {
     /// Its stack pointer.
@@ -30,7 +30,8 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Whether a mapping is that stack: the first thread's, or one with a guard below and the control block above.
+    /// Whether a mapping is this stack: that of the first thread, or one with a guard below and the
+    /// control block above.
     fn is_in(&self, mapping: &Mapping, all: &[Mapping]) -> bool {
         let range = mapping.start..mapping.end;
         let is_guard = |m: &Mapping| m.end == mapping.start && m.rights.starts_with("---");
@@ -41,11 +42,11 @@ impl Stack {
     }
 }
 
-/// Where a word in memory is an address in one of these ranges. What is below a stack pointer in the thread's own
-/// stack, but for the red zone, is of calls and signals that are over.
+/// The address of a word that is an address in one of these ranges. Stack below the red zone of a
+/// thread's stack pointer is unused and skipped.
 ///
 /// # Errors
-/// Why that is not known.
+/// Why this is unknown.
 pub fn holds(
     tid: i32,
     memory: &Memory,
@@ -70,7 +71,7 @@ pub fn holds(
         while page < end {
             let mut states = vec![0; 8 * AT_ONCE.min((end - page) as usize)];
             map.read_exact_at(&mut states, page * 8).map_err(unknown)?;
-            // Memory that is shared may be there although this process has not used it lately.
+            // Shared memory may exist although this process has not used it lately.
             let is_shared = mapping.rights.ends_with('s');
             let states = states.as_chunks().0.iter().map(|state| u64::from_le_bytes(*state));
             let there: Vec<bool> = states.map(|s| is_shared || s & IS_THERE != 0).collect();
@@ -82,7 +83,7 @@ pub fn holds(
                 if bytes.len() < length * PAGE {
                     return Err(Obstacle::Unread);
                 }
-                // The first page has what is over, too.
+                // The first page begins with unused stack.
                 let skipped = lowest.map_or(0, |sp| sp.saturating_sub(start) as usize / 8);
                 let words = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
                 let is_ours = |word: u64| ranges.iter().any(|range| range.contains(&word));
@@ -97,7 +98,7 @@ pub fn holds(
     Ok(None)
 }
 
-/// Whether something may have been saved there: not in what the kernel gives, in files that are only read, and in
+/// Whether contexts may be saved in a mapping: not in the kernel's own, in read-only files, and in
 /// devices.
 fn may_save(mapping: &Mapping) -> bool {
     let path = mapping.path.as_str();
@@ -108,7 +109,7 @@ fn may_save(mapping: &Mapping) -> bool {
     is_readable && !is_kernel && !is_device && (is_written || !path.starts_with('/'))
 }
 
-/// The runs of what is there.
+/// Runs of existing pages.
 fn runs(there: &[bool]) -> Vec<Range<usize>> {
     let mut all: Vec<Range<usize>> = Vec::new();
     for at in (0..there.len()).filter(|at| there[*at]) {
@@ -130,9 +131,9 @@ mod tests {
         let pid = std::process::id().cast_signed();
         let address = 0x1234_5670_0000_u64;
         let memory = Memory::open(pid).unwrap();
-        // On the heap; made here, so that nothing else of the program has it.
+        // On the heap, computed here, so that no other word of the program has this value.
         let kept = Box::new(std::hint::black_box(address) + 0x123);
-        // The mappings around it alone: a test runner has a lot.
+        // Only the mappings around it: a test runner has many.
         let at = std::ptr::from_ref(&*kept).addr() as u64;
         let mut all = mappings(pid);
         all.retain(|m| (m.start..m.end).contains(&at));

@@ -1,9 +1,9 @@
-//! System calls in a stopped thread, as if its program had made them.
+//! Makes system calls in a stopped thread, as if by its program.
 //!
-//! The thread is single-stepped over a `syscall` and given back all of its registers. If it was stopped
-//! inside a system call of its own, that one is restarted by the kernel as after any stop: result and
-//! number of the call are among the registers (`rax`, `orig_rax`), and the last stop is again one at
-//! which the kernel looks for signals. Vector registers are not touched by system calls.
+//! The thread is single-stepped over a `syscall`, and its registers are restored. A system call in
+//! which it was stopped is restarted by the kernel as after any stop: its result and number are in
+//! registers (`rax`, `orig_rax`), and the last stop is again one at which the kernel checks for
+//! signals. System calls do not change vector registers.
 
 use super::maps::mappings;
 use super::memory::Memory;
@@ -18,25 +18,25 @@ use std::time::{Duration, Instant};
 
 /// `syscall`.
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
-/// Longest vdso that is searched.
+/// Most bytes of the vdso searched.
 const LONGEST_VDSO: usize = 64 << 10;
-/// Steps that one call may take: the end of the call it is stopped in, and itself.
+/// Most steps of one call, including the end of the call in which the thread was stopped.
 const MOST_STEPS: usize = 16;
-/// So long a step may take before the thread is asked to stop.
+/// Time limit of a step, after which the thread is interrupted.
 pub(super) const STEP: Duration = Duration::from_secs(2);
-/// So long it may take to stop then.
+/// Time limit for the interrupted thread to stop.
 const STOPPING: Duration = Duration::from_secs(20);
-/// Results from here on are errors (Linux, `MAX_ERRNO`).
+/// Lowest result that is an error (Linux, `MAX_ERRNO`).
 const ERRORS: u64 = 4095_u64.wrapping_neg();
-/// Signals come later, but for the one of the step.
+/// Blocked signals: all but that of the step.
 pub(super) const ALL_BUT_TRAP: u64 = !(1 << (libc::SIGTRAP - 1));
 /// Code segment of 64-bit code (Linux, `__USER_CS`).
 pub(super) const LONG_MODE: u64 = 0x33;
 
-/// Makes a system call in a stopped thread, and leaves its registers and blocked signals as they were.
+/// Makes a system call in a stopped thread, and restores its registers and blocked signals.
 ///
 /// # Errors
-/// That of the call; `EIO` if it could not be made; `ENOSYS` in 32-bit code.
+/// The error of the call; `EIO` if it could not be made; `ENOSYS` in 32-bit code.
 pub fn call(
     tid: i32,
     leader: i32,
@@ -53,7 +53,7 @@ pub fn call(
     let mut registers = before;
     registers.rip = place.address;
     registers.rax = number;
-    // No call to be restarted.
+    // No call is restarted.
     registers.orig_rax = u64::MAX;
     [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] =
         arguments;
@@ -61,7 +61,7 @@ pub fn call(
     let mut stops = Vec::new();
     let result =
         set_mask(tid, ALL_BUT_TRAP).and_then(|()| step(tid, leader, registers, &mut stops));
-    // All of this also after an error.
+    // All this also after an error.
     let code = place.restore(memory);
     let restored = ptrace::setregs(pid, before);
     let unblocked = set_mask(tid, blocked);
@@ -79,12 +79,13 @@ pub fn call(
 /// A `syscall` instruction.
 struct Place {
     address: u64,
-    /// What was there before.
+    /// The replaced bytes.
     replaced: Option<Vec<u8>>,
 }
 
 impl Place {
-    /// The thread's own, if it is after one; one of the vdso; else one in the place of what comes next.
+    /// The instruction before the thread's next one, one of the vdso, or else a replacement of the
+    /// next one.
     fn find(tid: i32, memory: &Memory, pointer: u64) -> Result<Self> {
         let own = pointer.wrapping_sub(SYSCALL.len() as u64);
         if memory.read(own, SYSCALL.len()) == SYSCALL {
@@ -110,8 +111,8 @@ impl Place {
     }
 }
 
-/// Steps over the `syscall` at which the registers point; its result, after the SIGTRAP of the step.
-/// `stops` are signals that cannot be blocked, to be sent again.
+/// Steps over the `syscall` to which the registers point; its result, after the SIGTRAP of the
+/// step. `stops` gets signals that cannot be blocked, to be sent again.
 fn step(
     tid: i32,
     leader: i32,
@@ -121,19 +122,19 @@ fn step(
     let pid = Pid::from_raw(tid);
     let (mut next, mut result) = (registers, None);
     for _ in 0..MOST_STEPS {
-        // Again after the first step: the end of exec puts its own result into rax.
+        // Again after the first step: the end of execve(2) changes rax.
         ptrace::setregs(pid, next)?;
         ptrace::step(pid, None)?;
         let stopped = stopped(tid, leader, STEP)?;
         let now = ptrace::getregs(pid)?;
         if result.is_none() && now.rip == registers.rip + SYSCALL.len() as u64 {
             result = Some(now.rax);
-            // Until the SIGTRAP has come, which would end the program: a call without effect.
+            // Until the SIGTRAP, which would end the program, has come: a call without effect.
             next.rax = libc::SYS_getpid.cast_unsigned();
         }
         match stopped {
             Stop::Signal(libc::SIGTRAP) if result.is_some() => return result.ok_or(Errno::EIO),
-            // System calls of this place go to a handler (PR_SET_SYSCALL_USER_DISPATCH).
+            // System calls from here are sent to a handler (PR_SET_SYSCALL_USER_DISPATCH).
             Stop::Signal(libc::SIGSYS) => return Err(Errno::EPERM),
             Stop::Signal(libc::SIGSEGV | libc::SIGBUS | libc::SIGILL) => return Err(Errno::EIO),
             Stop::Signal(signal) if signal != libc::SIGTRAP => {
@@ -145,8 +146,8 @@ fn step(
     Err(Errno::EIO)
 }
 
-/// The next stop of a thread that runs: one that it is asked for if there is none for so long, since only of a
-/// stopped thread registers can be put back.
+/// The next stop of a running thread, by interruption after `most`, since registers can be restored
+/// only of a stopped thread.
 pub(super) fn stopped(tid: i32, leader: i32, most: Duration) -> Result<Stop> {
     let begin = Instant::now();
     let mut is_asked = false;

@@ -1,4 +1,4 @@
-//! A live process seen from outside, before it is traced.
+//! A live process before it is traced.
 
 use super::memory::Memory;
 use super::seize::{other_tracer, refused};
@@ -11,12 +11,12 @@ use tma::{Error, Result};
 pub struct Living {
     /// Its number.
     pub pid: i32,
-    /// When it was started: the number may become another's.
+    /// Start time: the number may be reused.
     started: u64,
 }
 
 impl Living {
-    /// The process with this number, if it may be traced.
+    /// Finds the process with this number, if it may be traced.
     ///
     /// # Errors
     /// There is none, or it may not be traced.
@@ -28,7 +28,7 @@ impl Living {
         if other_tracer(tid).is_some() {
             return Err(refused(Errno::EPERM));
         }
-        // Its memory is protected in the same way as tracing it (proc_pid_mem(5)).
+        // Access to its memory needs the same permission as tracing (proc_pid_mem(5)).
         match Memory::open(tid).map_err(|e| Errno::from_raw(e.raw_os_error().unwrap_or(0))) {
             Err(errno @ (Errno::EPERM | Errno::EACCES)) => Err(refused(errno)),
             Err(_) => Err(none()),
@@ -36,7 +36,7 @@ impl Living {
         }
     }
 
-    /// A thread of it that has not ended, as its first one may have.
+    /// A thread that has not ended; the first may have.
     pub fn thread(&self) -> Option<i32> {
         if started(self.pid) != Some(self.started) {
             return None;
@@ -44,14 +44,14 @@ impl Living {
         threads(self.pid).into_iter().find(|tid| !has_ended(*tid))
     }
 
-    /// Waits until a thread of ours that traced it has left it.
+    /// Waits until our tracing thread has left it.
     pub fn settle(&self) {
         for tid in threads(self.pid) {
             other_tracer(tid);
         }
     }
 
-    /// What is said when it has ended meanwhile.
+    /// The error when it has ended meanwhile.
     pub fn ended(&self, meanwhile: &str) -> Error {
         Error::failed(format!("process {} has ended {meanwhile}", self.pid))
             .because("nothing of it was counted")
@@ -70,7 +70,7 @@ fn stat(tid: i32) -> Option<String> {
     Some(stat.rsplit_once(')')?.1.trim_start().to_owned())
 }
 
-/// Field 22: when it was started.
+/// Field 22: start time.
 fn started(pid: i32) -> Option<u64> {
     stat(pid)?.split_whitespace().nth(22 - 3)?.parse().ok()
 }
@@ -80,12 +80,12 @@ pub fn state(tid: i32) -> Option<char> {
     stat(tid)?.chars().next()
 }
 
-/// Whether a thread is not there any more, or waits for its parent only.
+/// Whether a thread is gone or a zombie.
 pub fn has_ended(tid: i32) -> bool {
     matches!(state(tid), None | Some('Z' | 'X'))
 }
 
-/// Where a thread that waits in the kernel will come back to (proc_pid_syscall(5)).
+/// The address to which a thread that waits in the kernel will return (proc_pid_syscall(5)).
 pub fn pointer(tid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{tid}/syscall")).ok()?;
     u64::from_str_radix(text.split_whitespace().last()?.strip_prefix("0x")?, 16).ok()

@@ -1,16 +1,16 @@
-//! Where the dynamic loader announces that it has mapped a file: `_dl_debug_state`, the function
-//! whose address it gives debuggers in `r_debug.r_brk` (<link.h>); glibc and musl both have it.
+//! The hook by which the dynamic loader announces a mapped file: `_dl_debug_state`, the function
+//! that `r_debug.r_brk` (<link.h>) gives debuggers; glibc and musl both have it.
 
 use super::maps::Mapping;
 use object::{Object as _, ObjectSymbol as _};
 use std::fs;
 
-/// Longest loader that is read, in bytes.
+/// Most bytes of a loader that is read.
 const LONGEST: u64 = 64 << 20;
 /// Address of the loader in the auxiliary vector (<elf.h>).
 const AT_BASE: u64 = 7;
 
-/// The address of that function in process `pid`; `None` if it has no loader, or one without it.
+/// The address of the hook in process `pid`; `None` if it has no loader, or one without it.
 pub fn hook(pid: i32, mappings: &[Mapping]) -> Option<u64> {
     let base = base(&fs::read(format!("/proc/{pid}/auxv")).ok()?)?;
     let path = &mappings.iter().find(|m| m.start == base)?.path;

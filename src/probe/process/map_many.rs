@@ -1,5 +1,5 @@
-//! Many mappings in one stop: a loop over mmap(2) that the stopped thread executes. Each system call of its own
-//! would take two switches to it and back.
+//! Many mappings in one stop: the stopped thread executes a loop over mmap(2), since each injected
+//! call takes two switches to it and back.
 
 use super::inject::{ALL_BUT_TRAP, LONG_MODE, STEP, stopped};
 use super::memory::Memory;
@@ -13,8 +13,8 @@ use pmu::perf::{Resume, Stop, resume};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Private memory to be executed, at a free address: for each pair of words from rbx to r12, address and length.
-/// Ends at the first that fails, with rbx at it.
+/// Maps private executable memory at free addresses: (address, length) pairs of words from rbx to
+/// r12. Ends at the first failure, with rbx at its pair.
 const LOOP: [u8; 52] = [
     0x4c, 0x39, 0xe3, // cmp rbx, r12
     0x74, 0x2e, // je end
@@ -33,23 +33,23 @@ const LOOP: [u8; 52] = [
     0xeb, 0xcd, // jmp to the beginning
     0xcc, // end: int3
 ];
-/// Where in it, after the call, rbx still points to the pair that is mapped.
+/// Offsets in the loop, after the call, at which rbx still points to the mapped pair.
 const MAPPED: Range<u64> = 40..46;
-/// Where the pairs begin after it.
+/// Offset of the pairs, after the loop.
 const PAIRS: u64 = 64;
 /// Bytes of a pair.
 const PAIR: u64 = 16;
-/// Stops that are none of ours, at most.
+/// Most unrelated stops.
 const MOST_STOPS: usize = 16;
 
-/// How many mappings fit into so many bytes.
+/// Number of mappings that fit into `length` bytes.
 pub fn most(length: u64) -> usize {
     (length.saturating_sub(PAIRS) / PAIR) as usize
 }
 
-/// Maps memory at these addresses in a stopped thread, and leaves its registers and blocked signals as they were;
-/// how many there are: fewer where one is refused, or the thread takes too long. The loop is written to `at`,
-/// where memory of ours is that may be executed.
+/// Maps memory at these addresses with a stopped thread, and restores its registers and blocked
+/// signals. Returns the number of mappings: fewer if one is refused or the thread takes too long.
+/// The loop is written to `at`, in our executable memory.
 ///
 /// # Errors
 /// As [`super::inject::call`].
@@ -88,14 +88,14 @@ fn map_within(
     registers.rip = at;
     registers.rbx = at + PAIRS;
     registers.r12 = at + code.len() as u64;
-    // No call to be restarted.
+    // No call is restarted.
     registers.orig_rax = u64::MAX;
     let blocked = mask(tid)?;
     let mut stops = Vec::new();
     let result = set_mask(tid, ALL_BUT_TRAP)
         .and_then(|()| ptrace::setregs(pid, registers))
         .and_then(|()| end(tid, leader, at, most, &mut stops));
-    // All of this also after an error.
+    // All this also after an error.
     let restored = ptrace::setregs(pid, before);
     let unblocked = set_mask(tid, blocked);
     for signal in stops {
@@ -109,13 +109,13 @@ fn map_within(
     Ok(pairs as usize + usize::from(is_mapped))
 }
 
-/// Whether a thread that was stopped there has mapped the pair that rbx points to.
+/// Whether a thread stopped at offset `at` has mapped the pair that rbx points to.
 fn is_mapped(at: u64, result: u64, pair: &Range<u64>) -> bool {
     MAPPED.contains(&at) && result == pair.start
 }
 
-/// Lets the thread run to the breakpoint at the end of the loop, or until it is stopped in the middle since it takes
-/// longer than `most`; its registers there. `stops` are signals that cannot be blocked, to be sent again.
+/// Runs the thread to the breakpoint at the end of the loop, or interrupts it after `most`; its
+/// registers there. `stops` gets signals that cannot be blocked, to be sent again.
 fn end(
     tid: i32,
     leader: i32,
@@ -131,7 +131,7 @@ fn end(
         match stopped {
             Stop::Signal(libc::SIGTRAP) if now.rip == at + LOOP.len() as u64 => return Ok(now),
             Stop::Attached if begin.elapsed() > most => return Ok(now),
-            // System calls of this place go to a handler (PR_SET_SYSCALL_USER_DISPATCH).
+            // System calls from here are sent to a handler (PR_SET_SYSCALL_USER_DISPATCH).
             Stop::Signal(libc::SIGSYS) => return Err(Errno::EPERM),
             Stop::Signal(libc::SIGTRAP | libc::SIGSEGV | libc::SIGBUS | libc::SIGILL) => {
                 return Err(Errno::EIO);
@@ -215,8 +215,8 @@ mod tests {
         assert_eq!(got, Ok(own));
         let before = ptrace::getregs(Pid::from_raw(tid)).unwrap();
         let at = |n: u64| own + (16 + 2 * n) * page;
-        // How many calls it takes is the scheduler's: on a busy machine the thread may have finished
-        // before it is interrupted, so one more row of ranges is mapped until it was not.
+        // On a busy machine the thread may have finished before it is interrupted, so one more row
+        // of ranges is mapped until it has not.
         let mut calls = 0;
         for row in 0..64 {
             let ranges: Vec<Range<u64>> =

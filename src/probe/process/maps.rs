@@ -1,4 +1,4 @@
-//! The mappings of a process, by `/proc/PID/maps` (proc_pid_maps(5)).
+//! The mappings of a process, from `/proc/PID/maps` (proc_pid_maps(5)).
 
 use nix::sys::stat::{major, minor};
 use std::fs;
@@ -12,7 +12,7 @@ pub struct Mapping {
     pub start: u64,
     /// Address after the last one.
     pub end: u64,
-    /// `r`, `w`, `x`, and `p` for private or `s` for shared; `-` instead of those it has not.
+    /// `r`, `w`, `x` (`-` if missing), and `p` for private or `s` for shared.
     pub rights: String,
     /// Offset of its start in the file.
     pub offset: u64,
@@ -53,7 +53,7 @@ pub fn mappings(pid: i32) -> Vec<Mapping> {
     String::from_utf8_lossy(&maps).lines().filter_map(Mapping::parse).collect()
 }
 
-/// A file that is mapped.
+/// A file to be found among mappings.
 #[derive(Debug, Clone)]
 pub struct Image {
     path: PathBuf,
@@ -65,7 +65,7 @@ impl Image {
     /// The file at `path`.
     ///
     /// # Errors
-    /// There is no such file, or it may not be looked at.
+    /// There is no such file, or it is not accessible.
     pub fn new(path: &Path) -> std::io::Result<Self> {
         let path = tma::files::resolved(path)?;
         let metadata = path.metadata()?;

@@ -28,7 +28,7 @@ impl Memory {
         Some(page)
     }
 
-    /// As many bytes from `address` on as can be read, at most `most`.
+    /// Up to `most` bytes from `address` on, as far as they are readable.
     pub fn read(&self, address: u64, most: usize) -> Vec<u8> {
         let mut bytes = vec![0; most];
         let got = self.0.read_at(&mut bytes, address).unwrap_or(0);
@@ -36,10 +36,10 @@ impl Memory {
         bytes
     }
 
-    /// Whether these addresses can be read, wholly; `None` if the process has ended.
+    /// Whether all these addresses are readable; `None` if the process has ended.
     pub fn holds(&self, address: u64, length: usize) -> Option<bool> {
         match self.0.read_at(&mut vec![0; length], address) {
-            // No user of the memory is left (Linux, mem_rw).
+            // No task uses the memory any more (Linux, mem_rw).
             Ok(0) if length > 0 => None,
             got => Some(got.is_ok_and(|got| got == length)),
         }
@@ -53,7 +53,7 @@ impl Memory {
         self.0.write_all_at(bytes, address)
     }
 
-    /// The same, and nothing if the process has ended.
+    /// As [`Self::write_all`], without an error if the process has ended.
     ///
     /// # Errors
     /// It is not mapped.

@@ -1,32 +1,32 @@
-//! The process side: a command under ptrace(2).
+//! Commands and live processes under ptrace(2).
 //!
 //! | file | concern |
 //! |---|---|
 //! | `traced` | a traced command: its processes and threads, their stops, hits of the breakpoint |
-//! | `stepping` | stopping all threads, moving one of them on |
+//! | `stepping` | stopping all threads, stepping one of them |
 //! | `ending` | killing the command, or letting it continue |
 //! | `resuming` | breakpoints and signals of a thread that continues |
-//! | `calls` | how long system calls are traced for files that are mapped |
+//! | `calls` | limits for tracing system calls |
 //! | `followed` | a command followed through all its threads and children, without breakpoints |
 //! | `living` | a live process before it is traced |
-//! | `attached` | a live process, watched for a while |
-//! | `threads` | all its threads, and of what has the same memory: traced, stopped, let go |
-//! | `halting`, `pauses` | its threads stopped together, and let go; for how long |
-//! | `vacating`, `held` | memory of ours taken away, unless something may come back there |
-//! | `obstacle` | what is in the way of all that |
-//! | `restart` | system calls that a stop has interrupted |
+//! | `attached` | a live process, watched in a time window |
+//! | `threads` | all threads of a process, and tasks that share its memory: traced, stopped, detached |
+//! | `halting`, `pauses` | stopping and resuming all threads; pauses between tries |
+//! | `vacating`, `held` | unmapping our memory, unless contexts may return to it |
+//! | `obstacle` | reasons why a live process cannot be stopped or changed |
+//! | `restart` | restarting system calls that a stop interrupted |
 //! | `seize` | the beginning of tracing, and why it is refused |
 //! | `sharing` | processes with the same memory (`unsafe`) |
 //! | `tracee` | a process that makes system calls for us |
 //! | `inject`, `map_many` | system calls in a stopped thread, many mappings at once |
-//! | `signals` | its blocked signals (`unsafe`) |
-//! | `vacant` | addresses at which nothing is mapped |
+//! | `signals` | blocked signals of a stopped thread (`unsafe`) |
+//! | `vacant` | unmapped addresses |
 //! | `task` | traced processes and threads as data |
-//! | `breakpoints` | breakpoints in debug registers, or as `int3` where those are refused |
+//! | `breakpoints` | breakpoints in debug registers or as `int3` |
 //! | `thread` | one stopped thread: registers, steps, debug registers |
 //! | `xstate` | vector, mask and x87 registers (`unsafe`) |
 //! | `memory`, `maps` | memory and mappings of a process |
-//! | `loader` | where the dynamic loader announces that it has mapped a file |
+//! | `loader` | the hook of the dynamic loader for mapped files |
 
 mod attached;
 mod breakpoints;

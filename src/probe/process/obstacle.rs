@@ -1,59 +1,59 @@
-//! What is in the way of stopping or changing a live process, or of leaving it as it was.
+//! Why a live process cannot be stopped, changed or restored.
 
 use nix::errno::Errno;
 use std::{fmt, io};
 use tma::{Cause, Error};
 
-/// What is in the way of stopping or changing a live process, or of leaving it as it was.
+/// Why a live process cannot be stopped, changed or restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Obstacle {
-    /// This thread does not stop; its state (proc_pid_stat(5)).
+    /// This thread does not stop: its state (proc_pid_stat(5)).
     Runs(i32, char),
     /// It is stopped by a signal: its number.
     Stopped(i32),
-    /// This process has the same memory, and is not traced.
+    /// This process shares its memory, and is not traced.
     Shared(i32),
-    /// None of its threads can make system calls: before its code is changed, or after.
+    /// None of its threads can make system calls.
     NoCalls {
-        /// It is after.
+        /// After its code was changed, not before.
         is_after: bool,
     },
-    /// Threads of it cannot be traced.
+    /// Some of its threads cannot be traced.
     Untraced(Cause<Error>),
-    /// The same of this thread.
+    /// This thread cannot be traced.
     UntracedThread(i32, Errno),
     /// Threads are started faster than they are found.
     Threads,
-    /// Its code still leads to memory of ours.
+    /// Its code still leads to our memory.
     Leads,
     /// Its memory cannot be opened.
     Unopened(Cause<io::Error>),
-    /// Whether something in its memory leads to that of ours cannot be seen.
+    /// Its memory cannot be searched for addresses of ours.
     Unseen(Cause<io::Error>),
-    /// A part of its memory cannot be read for that.
+    /// A part of its memory cannot be read in the search.
     Unread,
-    /// It has too many addresses for that.
+    /// It has too many addresses for the search.
     Addresses,
-    /// It has more memory than so many MiB for that.
+    /// It has more memory than the limit of the search, in MiB.
     Memory(u64),
     /// The registers of a thread cannot be read.
     Registers(Errno),
-    /// A thread executes memory of ours.
+    /// A thread is executing our memory.
     Inside,
-    /// Where a thread comes back to that waits in the kernel is not known.
+    /// The return address of a thread that waits in the kernel is unknown.
     Waits,
-    /// The word at this address leads there.
+    /// The word at this address is an address in our memory.
     Held(u64),
-    /// So many ranges of memory could not be unmapped.
+    /// This number of ranges could not be unmapped.
     Mapped(usize),
-    /// So many of those that were mapped before its code was to be changed could not be.
+    /// This number of ranges mapped for unchanged code could not be unmapped.
     Left(usize),
-    /// The same, as no thread could make the system call.
+    /// No thread could unmap the ranges mapped for unchanged code.
     LeftAll,
 }
 
 impl Obstacle {
-    /// Whether it will be no better soon.
+    /// Whether it is unlikely to end soon.
     pub fn lasts(&self) -> bool {
         !matches!(
             self,

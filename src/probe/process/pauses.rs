@@ -1,21 +1,21 @@
-//! How long a process runs between two tries to stop it where it can be changed.
+//! Pauses between tries to stop a process where it can be changed.
 
 use std::time::Duration;
 
-/// Most pauses.
+/// Length of a short pause.
 const SHORT: Duration = Duration::from_millis(1);
 /// Short pauses before each long one.
 const RUN: u32 = 8;
 
-/// Mostly short, since what is in the way may be there most of the time; and long ones, half of the time: the
-/// timeout of some system calls begins anew with every stop (epoll_wait, say), and must end once.
+/// Mostly short pauses, since an obstacle may be frequent, but long ones for half of the time: some
+/// timeouts (epoll_wait, say) restart with every stop, and must expire once.
 #[derive(Debug, Default)]
 pub struct Pauses {
     number: u32,
 }
 
 impl Pauses {
-    /// The next one, so long after the first try.
+    /// The next pause, `since` after the first try.
     pub fn next(&mut self, since: Duration) -> Duration {
         self.number += 1;
         if self.number.is_multiple_of(RUN + 1) { since.max(SHORT) } else { SHORT }
@@ -26,7 +26,8 @@ impl Pauses {
 mod tests {
     use super::*;
 
-    /// By hand: 8 tries of 1 ms and their pauses, 16 as long; each round doubles what was and adds 17 ms.
+    /// By hand: 8 tries of 1 ms and their pauses, 16 as long; each round doubles the time and adds
+    /// 17 ms.
     #[test]
     fn a_timeout_ends_within_a_few_times_as_long() {
         let (mut pauses, mut since) = (Pauses::default(), Duration::ZERO);

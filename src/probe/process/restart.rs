@@ -1,10 +1,10 @@
-//! System calls that a stop has interrupted, restarted.
+//! Restarts system calls that a stop interrupted.
 //!
-//! The kernel restarts most of them. Some return EINTR whatever has interrupted them, also for
-//! a stop by ptrace and a signal that is ignored (signal(7), "Interruption of system calls and library
-//! functions by stop signals"). While a thread is stopped in the search for signals, the result is still
-//! to be judged: with ERESTARTNOHAND in its place the kernel makes the call again, unless a handler runs,
-//! and gives EINTR then.
+//! The kernel restarts most of them. Some return EINTR after any interruption, even a stop by
+//! ptrace or an ignored signal (signal(7), "Interruption of system calls and library functions by
+//! stop signals"). While a thread is stopped in the check for signals, the kernel has not yet
+//! evaluated the result: with ERESTARTNOHAND in its place it makes the call again, unless a handler
+//! runs: then it returns EINTR.
 
 use nix::sys::ptrace;
 use nix::unistd::Pid;
@@ -12,10 +12,10 @@ use nix::unistd::Pid;
 /// `ERESTARTNOHAND` (linux/errno.h).
 const RESTART: i64 = 514;
 
-/// `io_pgetevents`, which libc has not (asm/unistd_64.h).
+/// `io_pgetevents`, missing in libc (asm/unistd_64.h).
 const IO_PGETEVENTS: libc::c_long = 333;
 
-/// The calls that return EINTR without having done anything, and may be made again.
+/// Calls that return EINTR without any effect and may be made again.
 const CALLS: [libc::c_long; 23] = [
     libc::SYS_epoll_wait,
     libc::SYS_epoll_pwait,
@@ -43,19 +43,19 @@ const CALLS: [libc::c_long; 23] = [
     libc::SYS_sendfile,
 ];
 
-/// Whether a call with these `rax` and `orig_rax` is to be made again.
+/// Whether to restart a call with these `rax` and `orig_rax`.
 fn is_interrupted(result: u64, call: u64) -> bool {
-    // Outside of system calls the second one is -1.
+    // Outside of system calls `orig_rax` is -1.
     result.cast_signed() == i64::from(-libc::EINTR) && CALLS.contains(&call.cast_signed())
 }
 
-/// Has the kernel restart the system call that a thread was stopped in.
+/// Has the kernel restart the system call in which a thread was stopped.
 pub fn restart(tid: i32) {
     let pid = Pid::from_raw(tid);
     let Ok(mut registers) = ptrace::getregs(pid) else { return };
     if is_interrupted(registers.rax, registers.orig_rax) {
         registers.rax = (-RESTART).cast_unsigned();
-        // Killed meanwhile, or as the kernel has it.
+        // If this fails, the thread was killed.
         let _ = ptrace::setregs(pid, registers);
     }
 }

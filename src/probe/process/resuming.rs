@@ -1,4 +1,4 @@
-//! How a traced thread continues: with its breakpoints, and with the signal that waits for it.
+//! Resumes traced threads with their breakpoints and deferred signals.
 
 use super::breakpoints::{self, Kind};
 use super::traced::Traced;
@@ -25,7 +25,7 @@ impl Traced {
         let how = match (task.deferred.take(), how) {
             (Some(signal), Resume::Continue(0)) => Resume::Continue(signal),
             (Some(signal), _) => {
-                // Only one signal can be delivered as it is.
+                // Only one signal can be delivered unchanged.
                 if let Ok(signal) = Signal::try_from(signal) {
                     let _ = kill(Pid::from_raw(task.process), signal);
                 }
@@ -53,13 +53,13 @@ impl Traced {
                 Err(_) => self.kind = Kind::Int3,
             }
         }
-        // A process that cannot be written is not counted: its block is then never reached.
+        // In a process that cannot be written, the block is never reached.
         let _ =
             breakpoints::patch(task.process, process, &Vec::from_iter(stops.into_iter().flatten()));
     }
 
-    /// Puts `int3` at these addresses of a stopped process, whose threads are all stopped, until
-    /// [`Traced::disarm`]. Where one is reached, [`Traced::run_to`] ends there and is false.
+    /// Writes `int3` at these addresses of a process, whose threads are all stopped, until
+    /// [`Traced::disarm`]. When one is reached, [`Traced::run_to`] returns false.
     pub fn plant(&mut self, tid: i32, addresses: &[u64]) -> bool {
         let Some(task) = self.tasks.get(&tid) else { return false };
         let Some(process) = self.processes.get_mut(&task.process) else { return false };

@@ -1,4 +1,4 @@
-//! The beginning of tracing, and why it is refused.
+//! Begins tracing, and explains refusals.
 
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
@@ -8,18 +8,18 @@ use std::path::Path;
 use std::time::Duration;
 use tma::Error;
 
-/// Looks at a thread that ends, and the time between two.
+/// Most polls of an ending thread, and poll interval.
 const MOST_POLLS: usize = 200;
 const POLL: Duration = Duration::from_millis(1);
 
-/// Stops that every tracer asks for: new tasks, other programs, system calls.
+/// Stops requested by every tracer: new tasks, executed programs, system calls.
 pub const TASKS: Options = Options::PTRACE_O_TRACEEXEC
     .union(Options::PTRACE_O_TRACECLONE)
     .union(Options::PTRACE_O_TRACEFORK)
     .union(Options::PTRACE_O_TRACEVFORK)
     .union(Options::PTRACE_O_TRACESYSGOOD);
 
-/// Begins to trace a thread, which goes on running.
+/// Begins to trace a thread without stopping it.
 ///
 /// # Errors
 /// As of ptrace(2): it has ended, is traced by another, or may not be traced.
@@ -27,7 +27,7 @@ pub fn seize(tid: i32, options: Options) -> nix::Result<()> {
     ptrace::seize(Pid::from_raw(tid), options)
 }
 
-/// Why `what` is not traced.
+/// The error that `what` cannot be traced.
 pub fn refused(what: &str, tid: i32, errno: Errno) -> Error {
     let error = Error::not_possible(format!("cannot trace {what}")).because(errno.desc());
     if let Some(tracer) = tracer(tid) {
@@ -41,14 +41,14 @@ pub fn refused(what: &str, tid: i32, errno: Errno) -> Error {
     }
 }
 
-/// The thread that traces a thread.
+/// The tracer of a thread.
 pub fn tracer(tid: i32) -> Option<i32> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
     tracer.trim().parse().ok().filter(|pid| *pid != 0)
 }
 
-/// The same; a thread of our own that is about to end is waited for, as it leaves what it traces then.
+/// The tracer of a thread, after waiting for ending threads of our own, which then detach.
 pub fn other_tracer(tid: i32) -> Option<i32> {
     let is_own = |tracer: &i32| Path::new(&format!("/proc/self/task/{tracer}")).exists();
     for _ in 0..MOST_POLLS {
@@ -60,7 +60,7 @@ pub fn other_tracer(tid: i32) -> Option<i32> {
     tracer(tid)
 }
 
-/// What permits ptrace(2) here (ptrace(2), "/proc/sys/kernel/yama/ptrace_scope").
+/// How to permit ptrace(2) here (ptrace(2), "/proc/sys/kernel/yama/ptrace_scope").
 fn remedy() -> &'static str {
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     match scope.trim() {

@@ -1,5 +1,5 @@
-//! The blocked signals of a stopped thread, and its restartable sequence (`unsafe`: ptrace requests that
-//! nix has not).
+//! Blocked signals and the restartable sequence of a stopped thread (`unsafe`: ptrace requests
+//! missing in nix).
 
 use super::memory::Memory;
 use nix::Result;
@@ -12,7 +12,7 @@ const GET_RSEQ: libc::c_uint = 0x420f;
 /// Offset of `rseq_cs` in `struct rseq` (linux/rseq.h).
 const SEQUENCE: u64 = 8;
 
-/// The signals that a stopped thread has blocked; in sigsuspend(2) and the like those it blocks otherwise.
+/// The blocked signals of a stopped thread; in sigsuspend(2) and the like those blocked otherwise.
 ///
 /// # Errors
 /// `ESRCH`: it is not stopped, or has ended.
@@ -33,8 +33,8 @@ pub fn set_mask(tid: i32, mask: u64) -> Result<()> {
     Errno::result(got).map(drop)
 }
 
-/// Whether a stopped thread may be inside a restartable sequence (rseq(2)): moved away from there and
-/// back, it would go on where it had to begin anew.
+/// Whether a stopped thread may be inside a restartable sequence (rseq(2)): moved away and back, it
+/// would continue where it must restart.
 pub fn may_restart(tid: i32, memory: &Memory) -> bool {
     // struct ptrace_rseq_configuration: address of struct rseq, its size, and more.
     let mut configuration = [0_u64; 3];
@@ -42,7 +42,7 @@ pub fn may_restart(tid: i32, memory: &Memory) -> bool {
     // SAFETY: the kernel writes at most as many bytes as the third argument says to the array.
     let got = unsafe { libc::ptrace(GET_RSEQ, tid, length, configuration.as_mut_ptr()) };
     if got < 0 || configuration[0] == 0 {
-        // Not registered; or a kernel before 5.13, on which only a few allocators use it.
+        // Not registered, or a kernel before 5.13, on which few allocators use it.
         return false;
     }
     memory.read(configuration[0] + SEQUENCE, 8) != [0; 8]

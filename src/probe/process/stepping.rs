@@ -1,4 +1,4 @@
-//! Stopping the other threads of a process, and moving one stopped thread on.
+//! Stops the other threads of a process, and steps one stopped thread.
 
 use super::breakpoints::{self, Kind};
 use super::thread::{self, Trap};
@@ -8,16 +8,16 @@ use nix::unistd::Pid;
 use pmu::perf::{Resume, Stop, resume, stop};
 use std::time::{Duration, Instant};
 
-/// So long a thread may take to stop; one in vfork(2) does not before its child executes.
+/// Time limit for a thread to stop; in vfork(2) it does not before its child executes a program.
 const STOPPING: Duration = Duration::from_millis(100);
-/// So many other stops a step may be interrupted by.
+/// Most other stops during a step.
 const MOST_RETRIES: u32 = 8;
 
-/// How a step or a run to an address went.
+/// Outcome of a step or a run to an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stepped {
     Done,
-    /// Something else stopped it first.
+    /// Another stop came first.
     Retry,
     Failed,
 }
@@ -45,7 +45,7 @@ impl Traced {
         self.unhalt(tid);
     }
 
-    /// Stops the other threads of the process of `tid`; how many there are, and whether all stopped.
+    /// Stops the other threads of the process of `tid`; their number, and whether all stopped.
     pub fn halt(&mut self, tid: i32) -> (usize, bool) {
         let Some(id) = self.tasks.get(&tid).map(|task| task.process) else { return (0, true) };
         let begin = Instant::now();
@@ -67,7 +67,7 @@ impl Traced {
         }
     }
 
-    /// Resumes the threads of the process of `tid` except itself and those at the block.
+    /// Resumes the other threads of the process of `tid`, except those at the block.
     pub fn unhalt(&mut self, tid: i32) {
         let Some(id) = self.tasks.get(&tid).map(|task| task.process) else { return };
         let mut resumed = Vec::new();
@@ -79,7 +79,7 @@ impl Traced {
     }
 
     /// Executes one instruction of a stopped thread without breakpoints; false if it has ended or
-    /// has not come back within `most`. A signal waits until the thread continues.
+    /// takes longer than `most`. Signals are deferred until the thread continues.
     pub fn step(&mut self, tid: i32, most: Duration) -> bool {
         for _ in 0..MOST_RETRIES {
             if ptrace::step(Pid::from_raw(tid), None).is_err() {
@@ -94,8 +94,8 @@ impl Traced {
         false
     }
 
-    /// Continues a thread that has no breakpoints to one of these addresses; whether it stopped there
-    /// within `most`. Not possible without debug registers.
+    /// Runs a thread without breakpoints to one of these addresses; whether it stopped there within
+    /// `most`. Needs debug registers.
     pub fn run_to(&mut self, tid: i32, addresses: [Option<u64>; 4], most: Duration) -> bool {
         let Some(task) = self.tasks.get_mut(&tid) else { return false };
         if self.kind == Kind::Int3 || breakpoints::set(tid, task, addresses).is_err() {
@@ -117,7 +117,7 @@ impl Traced {
         done == Stepped::Done && is_there()
     }
 
-    /// Waits until a thread that was stepped or continued stops.
+    /// Waits for the stop of a stepped or resumed thread.
     fn stepped(&mut self, tid: i32, most: Duration) -> Stepped {
         let (begin, mut interrupted) = (Instant::now(), false);
         let stop = loop {

@@ -12,9 +12,9 @@ pub struct Task {
     pub stopped: Option<Resume>,
     /// Its debug registers.
     pub slots: [Option<u64>; 4],
-    /// It is to be stopped: PTRACE_INTERRUPT was sent.
+    /// Whether PTRACE_INTERRUPT was sent.
     pub interrupted: bool,
-    /// A signal that came while it was stepped.
+    /// A signal that came during a step.
     pub deferred: Option<i32>,
 }
 
@@ -28,24 +28,24 @@ impl Task {
 /// A traced process.
 #[derive(Debug, Clone, Default)]
 pub struct Process {
-    /// Where the block is, once its file is mapped.
+    /// Address of the block, once its file is mapped.
     pub block: Option<u64>,
-    /// Where its loader announces newly mapped files, until the block is found.
+    /// Address of the loader's hook for mapped files, until the block is found.
     pub hook: Option<u64>,
-    /// System calls that are still traced because it has no such place.
+    /// System calls still to be traced if it has no hook.
     pub calls: u32,
-    /// Addresses at which there is an `int3`, with the byte that it replaced.
+    /// Addresses with an `int3`, and the replaced bytes.
     pub patched: Vec<(u64, u8)>,
 }
 
 impl Process {
-    /// Where it is to stop.
+    /// Addresses of its breakpoints.
     pub fn stops(&self) -> [Option<u64>; 4] {
         [self.block, self.hook.filter(|_| self.block.is_none()), None, None]
     }
 }
 
-/// The process of a thread; the thread itself if that is unknown.
+/// The process of a thread; the thread itself if unknown.
 pub fn process_of(tid: i32) -> i32 {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
     let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"));

@@ -1,10 +1,10 @@
-//! One stopped thread: its registers, and its debug registers.
+//! Registers and debug registers of a stopped thread.
 
 use nix::Result;
 use nix::sys::ptrace;
 use nix::unistd::Pid;
 
-/// The registers of a stopped thread without those of vectors and x87.
+/// The registers of a stopped thread, without vector and x87 registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Registers {
     /// General-purpose registers in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8 … r15.
@@ -19,7 +19,7 @@ pub struct Registers {
     pub gs_base: u64,
 }
 
-/// RF and TF of rflags (Intel SDM vol. 3, 2.3): set by debugging, not by the program.
+/// RF and TF of rflags, set by debugging, not by the program (Intel SDM vol. 3, 2.3).
 const DEBUG_FLAGS: u64 = 1 << 16 | 1 << 8;
 
 /// The registers of a thread.
@@ -61,7 +61,7 @@ pub fn skip_breakpoint(tid: i32) -> Result<()> {
     ptrace::setregs(Pid::from_raw(tid), registers)
 }
 
-/// What a SIGTRAP of a stopped thread is for.
+/// Cause of a SIGTRAP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trap {
     /// A debug register or a single step.
@@ -86,7 +86,8 @@ pub fn trap(tid: i32) -> Trap {
 /// Sets the execution breakpoints of a thread in its debug registers 0 to 3.
 ///
 /// # Errors
-/// `ESRCH`: it is not stopped, or has ended; else as the hardware refuses them: all are in use, say.
+/// `ESRCH`: it is not stopped, or has ended; others if the hardware refuses, as when all are in
+/// use.
 pub fn set_debug_registers(tid: i32, addresses: [Option<u64>; 4]) -> Result<()> {
     let write = |register: usize, value: u64| {
         let offset = std::mem::offset_of!(libc::user, u_debugreg) + register * 8;

@@ -1,4 +1,4 @@
-//! All threads of a live process, and of what has the same memory: traced, stopped together, let go.
+//! Traces, stops and detaches all threads of a live process, and tasks that share its memory.
 
 use super::followed::{Following, OPTIONS};
 use super::halting::{Halting, Watcher};
@@ -16,17 +16,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use tma::Result;
 
-/// Searches for new threads until none is found.
+/// Most searches for new threads.
 const MOST_SEARCHES: usize = 100;
-/// The same at the end, before probes are left where they are.
+/// Time limit for all threads to stop at the end, after which probes remain.
 const LEAVING: Duration = Duration::from_secs(10);
-/// So long a thread that waits in the kernel may take to be left at the end.
+/// Time limit for detaching from threads that wait in the kernel.
 const PARTING: Duration = Duration::from_millis(100);
 
 /// Traces all threads of a process that have not ended.
 ///
 /// # Errors
-/// One of them may not be traced: none is then.
+/// One of them may not be traced: then none is.
 pub fn seize_all(pid: i32) -> Result<BTreeMap<i32, i32>> {
     let mut tasks = BTreeMap::new();
     for _ in 0..MOST_SEARCHES {
@@ -60,14 +60,13 @@ fn seized(tid: i32) -> nix::Result<bool> {
         Err(Errno::ESRCH) => Ok(false),
         // The first thread may have ended before the others.
         Err(_) if has_ended(tid) => Ok(false),
-        // Traced since its creation.
+        // We have traced it since its creation.
         Err(_) if tracer(tid) == Some(gettid().as_raw()) => Ok(true),
         Err(errno) => Err(errno),
     }
 }
 
-/// What has the memory of thread `tid` of `process`, and is not traced: threads of it, and other
-/// processes.
+/// Untraced threads and processes that share the memory of thread `tid` of `process`.
 pub fn untraced(following: &Following<'_, dyn Watcher + '_>, tid: i32, process: i32) -> Vec<i32> {
     let is_new = |tid: &i32| !following.tasks.contains_key(tid) && !has_ended(*tid);
     let own: BTreeSet<i32> = following.tasks.values().copied().collect();
@@ -75,11 +74,11 @@ pub fn untraced(following: &Following<'_, dyn Watcher + '_>, tid: i32, process: 
     threads(process).into_iter().filter(is_new).chain(others).collect()
 }
 
-/// Stops all that has the memory of the followed processes, also what was created untraced
-/// (CLONE_UNTRACED); why not all of it could be.
+/// Stops all tasks that share the memory of the followed processes, also untraced ones
+/// (CLONE_UNTRACED).
 ///
 /// # Errors
-/// The reason.
+/// The obstacle.
 pub fn halt_all(halting: &mut Halting<'_>) -> std::result::Result<(), Obstacle> {
     for _ in 0..MOST_SEARCHES {
         halting.halt(LEAVING)?;
@@ -106,8 +105,8 @@ pub fn halt_all(halting: &mut Halting<'_>) -> std::result::Result<(), Obstacle> 
     Err(Obstacle::Threads)
 }
 
-/// Ends tracing of stopped threads, then of those that still run or wait in the kernel. What does not
-/// stop soon is traced until this thread ends.
+/// Detaches from stopped threads, then from those that run or wait in the kernel. Threads that do
+/// not stop soon are traced until this thread ends.
 pub fn detach(halting: &Halting<'_>) {
     let is_halted = |tid: &&i32| halting.halted.contains_key(tid);
     let tasks = &halting.following.tasks;

@@ -1,4 +1,4 @@
-//! A traced command: its processes and threads, and when one of them enters the block.
+//! A traced command: its processes and threads, and their entries of the block.
 
 use super::breakpoints::Kind;
 use super::loader;
@@ -13,21 +13,21 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 use tma::Result;
 
-/// System calls of a process without a known loader that are traced until the file is mapped.
+/// Most system calls traced in a process without a known loader, until the file is mapped.
 const MOST_CALLS: u32 = 10_000;
-/// Polls for a stop before the tracer sleeps between them: some milliseconds.
+/// Polls for a stop without sleeping in between: some milliseconds.
 const BUSY_POLLS: u32 = 2_000;
-/// Time between polls after that.
+/// Poll interval after them.
 const POLL: Duration = Duration::from_micros(100);
 
-/// What happened next.
+/// An event of a traced command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// This thread has stopped before the first instruction of the block.
     Hit(i32),
-    /// The command has ended, and all that it started.
+    /// The command and all that it started have ended.
     Ended,
-    /// The time is over.
+    /// The deadline has passed.
     TimedOut,
 }
 
@@ -43,7 +43,7 @@ pub struct Traced {
     was_mapped: bool,
 }
 
-/// What becomes of a thread after one of its stops.
+/// How to treat a thread after a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Handled {
     /// It continues.
@@ -83,7 +83,7 @@ impl Traced {
         self.was_mapped
     }
 
-    /// The process of a thread, and where the block is in it.
+    /// The process of a thread, and the address of the block in it.
     pub fn place(&self, tid: i32) -> Option<(i32, u64)> {
         let id = self.tasks.get(&tid)?.process;
         Some((id, self.processes.get(&id)?.block?))
@@ -121,12 +121,12 @@ impl Traced {
         }
     }
 
-    /// Handles the stops of all running threads; whether there were any.
+    /// Handles stops of all running threads; false if there were none.
     fn poll(&mut self) -> bool {
         let mut any = false;
         for tid in self.running(|_| true) {
             let Some(stop) = stop(tid, self.child.pid) else { continue };
-            // A thread that is left may still execute a program under its id.
+            // Another thread may still execute a program under its id.
             if stop == Stop::Ended && tid == self.child.pid {
                 continue;
             }
@@ -201,7 +201,7 @@ impl Traced {
                 self.step_over(tid);
             }
         }
-        // Otherwise a breakpoint that was removed meanwhile.
+        // Otherwise a breakpoint that was just removed.
         Handled::Resume(Resume::Continue(0))
     }
 
@@ -215,7 +215,7 @@ impl Traced {
         self.tasks.entry(tid).or_insert_with(|| Task::new(id));
     }
 
-    /// A process executes another program: nothing of the old one is left.
+    /// A process executes another program, which replaces the old one.
     fn executed(&mut self, tid: i32) {
         let id = process_of(tid);
         self.tasks.retain(|other, task| *other == tid || task.process != id);
@@ -240,7 +240,7 @@ impl Traced {
         }
     }
 
-    /// Looks for the block in a process, and has its other threads stop there, too.
+    /// Finds the block in a process, and has all its threads stop there.
     fn locate(&mut self, id: i32) {
         let found = self.image.find(&mappings(id), self.offset);
         let Some(process) = self.processes.get_mut(&id) else { return };

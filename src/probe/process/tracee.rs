@@ -1,4 +1,4 @@
-//! A traced process with one thread stopped where it can make system calls for us.
+//! A traced process with a stopped thread in which system calls can be made.
 
 use super::inject;
 use super::map_many::{map_many, most};
@@ -8,19 +8,19 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::ops::Range;
 
-/// So often it is tried to take memory away.
+/// Most tries to unmap memory.
 const TRIES: usize = 3;
 
-/// A process with one thread stopped where it can make system calls for us.
+/// A process with a stopped thread in which system calls can be made.
 #[derive(Debug, Clone, Copy)]
 pub struct Tracee {
     /// The thread.
     pub tid: i32,
-    /// The process whose end another one waits for; 0 if there is none.
+    /// The process whose end is awaited by its owner; 0 if there is none.
     pub(super) leader: i32,
     /// The process.
     pub process: i32,
-    /// Its code has been running: a thread may be, or return to, anywhere in it.
+    /// Its code has been running: threads may be anywhere in it, or return there.
     pub is_live: bool,
 }
 
@@ -38,20 +38,20 @@ impl Tracee {
         Memory::open(self.tid)
     }
 
-    /// A file that it has open, for reading and writing. Its first thread may have ended.
+    /// Opens one of its descriptors here, for reading and writing. Its first thread may have ended.
     ///
     /// # Errors
-    /// It has no such file, or one that cannot be opened again.
+    /// It has no such descriptor, or one that cannot be opened again.
     pub fn open(&self, descriptor: u64) -> io::Result<File> {
         let path = format!("/proc/{}/fd/{descriptor}", self.tid);
         OpenOptions::new().read(true).write(true).open(path)
     }
 
-    /// Maps code of ours in it at these addresses, as many as can be; how many. `own` is such code, which is
-    /// written over.
+    /// Maps executable memory at these addresses; the number of mappings made. `own` is such memory
+    /// and overwritten.
     ///
     /// # Errors
-    /// It was not seen to its end: some of the first of them may be mapped.
+    /// Its end was not seen: some of the first mappings may exist.
     pub fn map_many(
         &self,
         memory: &Memory,
@@ -62,7 +62,8 @@ impl Tracee {
         map_many(self.tid, self.leader, memory, own.start, ranges)
     }
 
-    /// Takes ranges of ours away from it, those with nothing else between them at once; how many could not be.
+    /// Unmaps our ranges, with one call if nothing else is between them; the number of ranges that
+    /// remain.
     pub fn unmap(&self, memory: &Memory, mappings: &[Mapping], ranges: &[Range<u64>]) -> usize {
         let is_other = |from: u64, to: u64| mappings.iter().any(|m| m.start < to && from < m.end);
         let mut sorted = ranges.to_vec();
@@ -78,7 +79,7 @@ impl Tracee {
         }
         let remains = |range: &&Range<u64>| {
             let arguments = [range.start, range.end - range.start, 0, 0, 0, 0];
-            // A signal that cannot be blocked may be in the way of one.
+            // A signal that cannot be blocked may prevent a call.
             (0..TRIES).all(|_| self.call(memory, libc::SYS_munmap, arguments).is_err())
         };
         all.iter().filter(remains).count()
@@ -87,7 +88,7 @@ impl Tracee {
     /// Makes a system call in it.
     ///
     /// # Errors
-    /// That of the system call, or of ptrace(2).
+    /// The error of the system call or of ptrace(2).
     pub fn call(
         &self,
         memory: &Memory,
@@ -98,13 +99,13 @@ impl Tracee {
     }
 }
 
-/// How the system calls of a thread are filtered: 0 if not (proc_pid_status(5)).
+/// Seccomp mode of a thread: 0 if its system calls are not filtered (proc_pid_status(5)).
 ///
 /// # Errors
 /// The thread has ended.
 pub fn seccomp(tid: i32) -> io::Result<u32> {
     let status = fs::read_to_string(format!("/proc/{tid}/status"))?;
     let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
-    // A kernel without it shows none.
+    // A kernel without seccomp shows no mode.
     Ok(mode.and_then(|mode| mode.trim().parse().ok()).unwrap_or(0))
 }

@@ -1,32 +1,31 @@
-//! Addresses at which nothing is mapped.
+//! Unmapped addresses of a process.
 
 use super::maps::Mapping;
 use std::fs;
 use std::ops::Range;
 
-/// First address after those of user space (x86-64, four-level paging), less a page.
+/// End of user space (x86-64, four-level paging), less a page.
 const END: u64 = 0x7fff_ffff_f000;
-/// Lowest address that may be mapped, if the system does not say.
+/// Default of the lowest address that may be mapped.
 const LOWEST: u64 = 64 << 10;
-/// Distance to the module that is kept where there is room.
+/// Preferred distance to the module.
 const DISTANCE: u64 = 16 << 20;
-/// What is left free for a heap and a stack to grow.
+/// Bytes left free for growth of heap and stack.
 const GROWTH: u64 = 256 << 20;
-/// What is always left free for a heap: where it cannot grow on, malloc(3) maps memory elsewhere.
+/// Bytes always left free for a heap: if it cannot grow, malloc(3) maps memory elsewhere.
 const LEAST: u64 = 64 << 20;
 
-/// The ranges of a process in which nothing is mapped, and into which heap and stack do not soon grow,
-/// in order.
+/// Unmapped ranges, in order, without room for growth of heap and stack.
 pub fn vacant(pid: i32, mappings: &[Mapping]) -> Vec<Range<u64>> {
     vacant_but(pid, mappings, GROWTH)
 }
 
-/// The same with those into which a heap grows later.
+/// Unmapped ranges, including those into which the heap grows later.
 pub fn vacant_yet(pid: i32, mappings: &[Mapping]) -> Vec<Range<u64>> {
     vacant_but(pid, mappings, LEAST)
 }
 
-/// The same, with so much for a heap.
+/// Unmapped ranges without `growth` bytes for a heap.
 fn vacant_but(pid: i32, mappings: &[Mapping], growth: u64) -> Vec<Range<u64>> {
     let lowest = fs::read_to_string("/proc/sys/vm/mmap_min_addr");
     let lowest = lowest.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0).max(LOWEST);
@@ -36,7 +35,7 @@ fn vacant_but(pid: i32, mappings: &[Mapping], growth: u64) -> Vec<Range<u64>> {
     let end = mappings.iter().find(|m| m.path == "[heap]").map_or(0, |m| m.end);
     let grown = |start: u64| start..(start + growth).max(end + growth.min(LEAST));
     taken.extend(heap(pid).map(grown));
-    // Also before the page of vsyscall, at the end of the address space.
+    // Also below the page of vsyscall, at the end of the address space.
     taken.push(END..u64::MAX);
     taken.sort_by_key(|range| range.start);
     let (mut free, mut end) = (Vec::new(), lowest);
@@ -49,22 +48,22 @@ fn vacant_but(pid: i32, mappings: &[Mapping], growth: u64) -> Vec<Range<u64>> {
     free
 }
 
-/// Where the heap of a process begins, which may not be mapped yet: field 47 of proc_pid_stat(5).
+/// Start of the heap, which may not be mapped yet: field 47 of proc_pid_stat(5).
 fn heap(pid: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field, a name in parentheses, may have spaces.
     stat.rsplit_once(')')?.1.split_whitespace().nth(47 - 3)?.parse().ok()
 }
 
-/// An address for `length` bytes near `module`, so that all distances to it and from it are below
-/// `reach`: in the widest range, below the module rather than above, and away from what grows.
+/// An address for `length` bytes with all distances to `module` below `reach`: in the widest range,
+/// rather below the module than above, and away from growing memory.
 pub fn near(vacant: &[Range<u64>], module: &Range<u64>, length: u64, reach: u64) -> Option<u64> {
     let low = module.end.saturating_sub(reach);
     let high = module.start.saturating_add(reach);
     let fits = |range: &Range<u64>| {
         let (start, end) = (range.start.max(low), range.end.min(high));
         let room = end.checked_sub(start)?.checked_sub(length)?;
-        // Close to the module, but not so that the heap after it runs into it.
+        // Close to the module, but out of the way of the heap after it.
         let above = range.start >= module.end;
         let away = DISTANCE.min(room / 2);
         let at = if above { start + away.max(room / 2) } else { end - length - away };

@@ -1,7 +1,7 @@
-//! Memory of ours taken away from processes whose code is as it was, if nothing comes back there.
+//! Unmaps our memory from processes with restored code, if no context returns to it.
 //!
-//! While a thread is in a trampoline, or where a signal or the program itself has saved an address in one, the memory
-//! stays. (Threads are not stepped out: a signal that stops one meanwhile can leave the SIGTRAP of a step pending, which
+//! While a thread is in a trampoline, or a saved context has an address in one, the memory stays.
+//! (Threads are not stepped out: a signal in between can leave the SIGTRAP of a step pending, which
 //! ends the program.)
 
 use super::halting::Halting;
@@ -14,7 +14,7 @@ use nix::sys::ptrace;
 use nix::unistd::Pid;
 use std::ops::Range;
 
-/// Takes it away; why some of it stays. All threads are stopped.
+/// Unmaps it, with all threads stopped; why some of it stays.
 pub fn vacate(halting: &mut Halting<'_>) -> Option<Obstacle> {
     let all: Vec<i32> = halting.processes().into_keys().collect();
     all.into_iter().find_map(|process| of_process(halting, process).err())
@@ -28,7 +28,7 @@ fn of_process(halting: &mut Halting<'_>, process: i32) -> Result<(), Obstacle> {
     let none = Obstacle::NoCalls { is_after: true };
     let memory = Memory::open(halting.fit(process).ok_or(none.clone())?.tid)
         .map_err(|e| Obstacle::Unopened(e.into()))?;
-    // Of all processes: one in vfork(2) has the memory of its parent.
+    // Threads of all processes: one in vfork(2) has the memory of its parent.
     for tid in halting.following.tasks.keys().copied().collect::<Vec<_>>() {
         if halting.following.ending.contains(&tid) {
             continue;

@@ -1,5 +1,5 @@
-//! Vector, mask and x87 registers of a stopped thread: the XSAVE area that the kernel copies out
-//! (PTRACE_GETREGSET with NT_X86_XSTATE), in its standard format (Intel SDM vol. 1, chapter 13).
+//! Vector, mask and x87 registers of a stopped thread, from the XSAVE area (PTRACE_GETREGSET with
+//! NT_X86_XSTATE) in standard format (Intel SDM vol. 1, chapter 13).
 
 use nix::errno::Errno;
 use raw_cpuid::CpuId;
@@ -19,7 +19,7 @@ const UPPER_REGISTERS: u32 = 7;
 /// Vector, mask and x87 registers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vectors {
-    /// zmm0 to zmm31, or as many as there are; bytes that the processor has not are 0.
+    /// zmm0 to zmm31, or as many as there are; bytes that the processor does not have are 0.
     pub vectors: Vec<[u8; 64]>,
     /// Mask registers k0 to k7; empty without AVX-512.
     pub masks: Vec<u64>,
@@ -31,7 +31,7 @@ pub struct Vectors {
     pub x87: Vec<[u8; 10]>,
 }
 
-/// Those of a stopped thread.
+/// Reads the vector, mask and x87 registers of a stopped thread.
 ///
 /// # Errors
 /// `ESRCH`: it is not stopped, or has ended.

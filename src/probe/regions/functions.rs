@@ -1,4 +1,4 @@
-//! Functions as regions: from their first instruction to each way out.
+//! Functions as regions: from their first instruction to each exit.
 
 use super::request::{Edge, Label, Site};
 use crate::facts::{Exit, Function, Module, NoCode};
@@ -6,20 +6,20 @@ use crate::patch::Wanted;
 use iced_x86::{Code, FlowControl};
 use std::fmt;
 
-/// Why it is not known where a function begins or ends.
+/// Why the begin or the ends of a function are unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoEnds {
     /// It has no code that can be probed.
     Code(NoCode),
-    /// An indirect jump of it leads anywhere.
+    /// It has an indirect jump with unknown targets.
     UnknownJump,
     /// It never returns.
     Endless,
     /// No block begins at its start.
     NoStart,
-    /// A loop leads to its start, which is executed more often than the function is entered.
+    /// A loop leads to its start, which runs more often than the function is entered.
     LoopToStart,
-    /// The first instruction that may be moved is not at its start.
+    /// Its first movable instruction is not at its start.
     JumpToStart,
 }
 
@@ -44,10 +44,10 @@ impl From<NoCode> for NoEnds {
     }
 }
 
-/// Where the function at `wanted` begins and ends, as a region with this name.
+/// Sites of the begin and ends of a function, as a region with this name.
 ///
 /// # Errors
-/// Its ends are not known.
+/// Its begin or ends are unknown.
 pub fn function_sites(wanted: &Wanted, name: &str) -> Result<Vec<Site>, NoEnds> {
     let module = Module::read(&wanted.path)?;
     let entered = module.entered(std::slice::from_ref(&wanted.range));
@@ -61,7 +61,7 @@ pub fn function_sites(wanted: &Wanted, name: &str) -> Result<Vec<Site>, NoEnds> 
         let Some(last) = block.instructions.last() else { continue };
         match (block.exit, last.flow_control()) {
             (Exit::Unknown, _) => return Err(NoEnds::UnknownJump),
-            // A conditional jump out leads to its cold part, which comes back or does not return.
+            // A conditional jump out leads to its cold part, which jumps back or does not return.
             (
                 Exit::Leaves,
                 FlowControl::Return
@@ -77,7 +77,7 @@ pub fn function_sites(wanted: &Wanted, name: &str) -> Result<Vec<Site>, NoEnds> 
     }
 }
 
-/// The first instruction that may be moved, executed once for each entry.
+/// The first movable instruction, if executed once per entry.
 fn begin(function: &Function) -> Result<u64, NoEnds> {
     let start = function.range.start;
     let entry = function.blocks.iter().position(|block| block.start == start);

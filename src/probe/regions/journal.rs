@@ -1,4 +1,4 @@
-//! The log of an image: a ring in memory that is shared with the program, read while it runs.
+//! The log of an image: a ring in shared memory, read while the program runs.
 
 use crate::emit::{EVENT, EVENTS, LIMIT, LOGGED, MOST_EVENTS, MOST_LOOKS, PATIENCE};
 use crate::patch::Shared;
@@ -6,31 +6,31 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Events that are read at once.
+/// Events read at once.
 const MANY: u64 = 1 << 12;
 
-/// A marker that was executed.
+/// An executed marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// Number of its site.
     pub site: u32,
-    /// The process, if it was forked; else 0.
+    /// The process if it was forked, else 0.
     pub process: i32,
     /// The base of the thread's own memory.
     pub base: u64,
-    /// When its probe began, and ended.
+    /// Begin and end of its probe.
     pub times: (u64, u64),
     /// The argument.
     pub value: u64,
 }
 
-/// What is in the log, in order.
+/// An entry of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
     Event(Event),
-    /// So many events are missing.
+    /// This number of events is missing.
     Lost(u64),
-    /// A thread of a process has ended: the base of its own memory may be another's from now on.
+    /// A thread has ended: the base of its own memory may be reused.
     Left {
         process: i32,
         base: u64,
@@ -41,32 +41,32 @@ pub enum Entry {
 /// The log of one image.
 pub struct Journal {
     shared: Arc<Shared>,
-    /// The process whose image it is; those that it forks write here, too.
+    /// The process of the image; its forks write here, too.
     pub process: i32,
-    /// Events that were read.
+    /// Number of events read.
     read: u64,
-    /// Threads that have ended, each after so many events.
+    /// Ended threads, with the number of events before.
     left: VecDeque<(u64, Entry)>,
-    /// Events from here on have no room.
+    /// First event without room.
     limit: u64,
-    /// Events that had none, in order.
+    /// Ranges of events that had no room, in order.
     gaps: VecDeque<Range<u64>>,
 }
 
-/// Bytes of shared memory that are needed.
+/// Bytes of shared memory needed.
 pub fn needs() -> u64 {
     EVENTS + MOST_EVENTS * EVENT
 }
 
 impl Journal {
-    /// An empty one. If its memory cannot be written, there is no room for an event, and all are lost.
+    /// An empty log. If its memory cannot be written, all events are lost.
     pub fn new(shared: Arc<Shared>, process: i32) -> Self {
         permit(&shared, MOST_EVENTS);
         let (left, gaps) = (VecDeque::new(), VecDeque::new());
         Self { shared, process, read: 0, left, limit: MOST_EVENTS, gaps }
     }
 
-    /// Markers that were executed until now.
+    /// Number of markers executed so far.
     fn logged(&self) -> u64 {
         let mut word = [0; 8];
         self.shared.read(&mut word, LOGGED).map_or(0, |()| u64::from_le_bytes(word))
@@ -78,7 +78,7 @@ impl Journal {
         self.left.push_back((self.logged(), entry));
     }
 
-    /// Reads all that is complete, in order.
+    /// Reads all complete entries, in order.
     pub fn read(&mut self, see: &mut dyn FnMut(Entry)) {
         loop {
             while let Some((after, entry)) = self.left.front().copied()
@@ -87,7 +87,7 @@ impl Journal {
                 self.left.pop_front();
                 see(entry);
             }
-            // Those that have ended before it.
+            // Events before the next end of a thread.
             let until = self.left.front().map_or(u64::MAX, |(after, _)| *after);
             if self.some(until, see) == 0 && !self.skip(see) {
                 return;
@@ -95,7 +95,7 @@ impl Journal {
         }
     }
 
-    /// Reads some events of those before `until`; how many.
+    /// Reads some events before `until`; their number.
     fn some(&mut self, until: u64, see: &mut dyn FnMut(Entry)) -> u64 {
         let slot = self.read % MOST_EVENTS;
         let next_gap = self.gaps.front().map_or(u64::MAX, |gap| gap.start);
@@ -107,7 +107,7 @@ impl Journal {
         }
         let before = self.read;
         for bytes in bytes.as_chunks::<{ EVENT as usize }>().0 {
-            // One that is not written yet ends it.
+            // An unwritten event ends the log.
             let Some(event) = event(bytes, self.read) else { break };
             see(Entry::Event(event));
             self.read += 1;
@@ -116,7 +116,7 @@ impl Journal {
         self.read - before
     }
 
-    /// Permits as many events as the ring has free entries. Those that came before this, and had no room, are lost.
+    /// Permits as many events as the ring has free entries. Earlier events without room are lost.
     fn make_room(&mut self) {
         let logged = self.logged();
         if logged > self.limit {
@@ -126,7 +126,7 @@ impl Journal {
         permit(&self.shared, self.limit);
     }
 
-    /// Goes on after events that had no room, if those are next.
+    /// Skips events without room, if they are next.
     fn skip(&mut self, see: &mut dyn FnMut(Entry)) -> bool {
         let Some(gap) = self.gaps.front().filter(|gap| gap.start <= self.read).cloned() else {
             return false;
@@ -140,7 +140,7 @@ impl Journal {
         true
     }
 
-    /// Reads the rest of an image that does not run any more.
+    /// Reads the rest of an image that has ended.
     pub fn finish(mut self, see: &mut dyn FnMut(Entry)) {
         self.make_room();
         let logged = self.logged();
@@ -149,20 +149,20 @@ impl Journal {
             if self.read >= logged {
                 return;
             }
-            // Its thread was killed before it was complete.
+            // Its thread was killed before the event was complete.
             see(Entry::Lost(1));
             self.read += 1;
         }
     }
 }
 
-/// Permits events with lower numbers; others wait for room from now on.
+/// Permits events with lower numbers; others wait for room.
 fn permit(shared: &Shared, limit: u64) {
     let _ = shared.write(&limit.to_le_bytes(), LIMIT);
     let _ = shared.write(&MOST_LOOKS.to_le_bytes(), PATIENCE);
 }
 
-/// An entry as the trampolines write it, if it is of this event.
+/// Decodes an entry written by a trampoline, if it is of this event.
 fn event(bytes: &[u8; EVENT as usize], number: u64) -> Option<Event> {
     let mut words = [0; EVENT as usize / 8];
     for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {

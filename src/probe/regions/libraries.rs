@@ -1,4 +1,4 @@
-//! The libraries that a program is linked with.
+//! Libraries that a program is linked with.
 
 use object::read::elf::{ElfFile64, ProgramHeader as _};
 use object::{Endianness, ReadCache};
@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Files that its loader maps at its start (`ld.so --list`, as ldd(1) does); none if it has no loader.
+/// Files that the loader maps at its start (`ld.so --list`, as ldd(1) does); empty without a
+/// loader.
 pub fn libraries(program: &Path) -> Vec<PathBuf> {
     let Some(loader) = loader(program) else { return Vec::new() };
     let listed = Command::new(loader)

@@ -1,4 +1,4 @@
-//! Sites as probes, and the events that they log.
+//! Probes at the sites of markers, and the events that they log.
 
 use super::journal::{Entry, Event, Journal, needs};
 use super::names::Names;
@@ -18,26 +18,26 @@ use std::sync::Arc;
 /// The instruction of `tdtool`'s own markers (src/markers).
 const NOP: [u8; 5] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
 
-/// The number of rsp in encodings.
+/// Number of rsp in encodings.
 const STACK: u8 = 4;
 
-/// The sites of a run, and what they have logged.
+/// The sites of a run, and their logs.
 pub(super) struct Marking {
     sites: Arc<[Site]>,
-    /// Of each site, the number of its code in the request.
+    /// Index of each site's code in the request.
     of: Vec<usize>,
     refused: Vec<Option<Unprobed>>,
-    /// Targets that were patched.
+    /// Patched targets.
     patched: BTreeSet<usize>,
     journals: Vec<(usize, Journal)>,
-    /// Images that had a log.
+    /// Images that have had a log.
     images: usize,
     seen: Seen,
-    /// The process runs already.
+    /// Whether the process has been running.
     is_live: bool,
 }
 
-/// What was read of the logs.
+/// The contents of the logs so far.
 struct Seen {
     sites: Arc<[Site]>,
     names: Names,
@@ -63,7 +63,7 @@ impl Marking {
         }
     }
 
-    /// The wishes of a member of a target, with the numbers of their sites.
+    /// The requests of a function of a target, with the numbers of their sites.
     fn wishes(&self, target: &Target, index: usize) -> Vec<(Wish, u32)> {
         let member = target.functions[index].number;
         let own = (0..).zip(&*self.sites).zip(&self.of).filter(|(_, of)| **of == member);
@@ -78,11 +78,11 @@ impl Marking {
         .collect()
     }
 
-    /// The log of a process, its own or that of the one that it was forked from.
+    /// The log of a process, or that of the process that it was forked from.
     fn journal(&mut self, process: i32) -> Option<&mut Journal> {
         let own = self.journals.iter().rposition(|(_, journal)| journal.process == process);
         let image = own.or_else(|| {
-            // That of the last event of this process.
+            // The log with the last event of this process.
             let of = self.seen.threads.keys().rev().find(|(_, other, _)| *other == process)?.0;
             self.journals.iter().position(|(image, _)| *image == of)
         });
@@ -164,7 +164,7 @@ impl Probes for Marking {
                 false => observe(facts, &wishes, room, most),
             };
         }
-        // Nothing leads into our own nop, whatever looks like an address in it.
+        // Nothing leads into our own nop, even if some bytes look like an address in it.
         let facts = Function { fixed: Addresses::default(), ..facts.clone() };
         observe(&facts, &wishes, room, most)
     }
@@ -206,7 +206,7 @@ impl Probes for Marking {
     }
 
     fn ending(&mut self, _process: i32) {
-        // Names are still there.
+        // The memory with the names still exists.
         self.read();
     }
 
@@ -244,7 +244,7 @@ impl Marking {
     }
 }
 
-/// All that was marked; how the run went is for the caller.
+/// Ends the run; its regions. The caller adds the outcome of the run.
 pub(super) fn marked(mut patcher: Patcher<Marking>) -> Marked {
     patcher.finish();
     let Patcher { probes: mut marking, refused, targets, .. } = patcher;

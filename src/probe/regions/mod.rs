@@ -1,19 +1,19 @@
-//! Regions that a program marks: how often each is entered, inside which others, and for how long.
+//! Regions that a program marks: entries, nesting and times.
 //!
 //! | file | concern |
 //! |---|---|
-//! | `request` | where regions begin and end |
-//! | `marking` | the probes: each logs when it is executed |
-//! | `functions` | where a function begins and ends |
-//! | `libraries` | the libraries of a program, which may have markers, too |
+//! | `request` | begins and ends of regions, and the result of a run |
+//! | `marking` | probes, which log each execution |
+//! | `functions` | begin and ends of a function |
+//! | `libraries` | libraries of a program, which may have markers, too |
 //! | `journal` | the log of an image, read while it runs |
 //! | `names` | names in the memory of the program |
-//! | `times` | when a marker was executed |
-//! | `spans` | when a thread was in which region |
+//! | `times` | begin and end of a marker's probe |
+//! | `spans` | times of a thread in regions |
 //! | `tree` | events, in order → regions inside one another |
 //!
-//! All events of an image are in one log, in order. A thread is known by the base of its own memory (fs), a
-//! forked process by a number that is written into its copy of the code.
+//! All events of an image are in one log, in order. A thread is identified by the base of its own
+//! memory (fs), a forked process by a number written into its copy of the code.
 
 mod functions;
 mod journal;
@@ -44,11 +44,12 @@ pub use tree::{Node, Stats, Thread, Tree};
 const FSGSBASE: u64 = 2;
 const AT_HWCAP2: u64 = 26;
 
-/// Runs the command once and follows the regions of these sites, in it and in all that it starts. `before` gets the
-/// process while it waits for its start.
+/// Runs the command once and follows the regions of these sites, in it and in all that it starts.
+/// `before` is called with the process before it starts.
 ///
 /// # Errors
-/// The command cannot be started or traced; a program cannot see which thread it is; those of `before`.
+/// The command cannot be started or traced; programs cannot identify their threads; those of
+/// `before`.
 pub fn mark(
     command: &Command,
     sites: &[Site],
@@ -64,11 +65,11 @@ pub fn mark(
     Ok(Marked { wall, exit, interrupted, ..marking::marked(patcher) })
 }
 
-/// Follows the regions of these sites in a process that runs already, for a window of its life, and in the processes
-/// that it forks meanwhile. Its code is as it was afterwards.
+/// Follows the regions of these sites in a window of a live process, and of those that it forks,
+/// and restores its code.
 ///
 /// # Errors
-/// The process cannot be traced or stopped, or has ended before; it cannot see which thread it is.
+/// The process cannot be traced or stopped, has ended, or cannot identify its threads.
 pub fn mark_process(window: &Window<'_>, sites: &[Site], progress: Progress<'_>) -> Result<Marked> {
     can_read_base()?;
     let (code, of) = code(sites);
@@ -88,7 +89,7 @@ pub fn mark_process(window: &Window<'_>, sites: &[Site], progress: Progress<'_>)
     }))
 }
 
-/// The code of the sites, and of each site its number there: several may be of one function.
+/// The functions of the sites, and for each site the index of its function.
 fn code(sites: &[Site]) -> (Vec<Wanted>, Vec<usize>) {
     let (mut code, mut known): (Vec<Wanted>, _) = (Vec::new(), BTreeMap::new());
     let of = sites.iter().map(|site| {
@@ -102,7 +103,7 @@ fn code(sites: &[Site]) -> (Vec<Wanted>, Vec<usize>) {
     (code, of)
 }
 
-/// Refuses where programs may not execute `rdfsbase`.
+/// An error if programs may not execute `rdfsbase`.
 fn can_read_base() -> Result<()> {
     let auxiliary = std::fs::read("/proc/self/auxv").unwrap_or_default();
     let mut entries = auxiliary.as_chunks::<8>().0.chunks_exact(2);

@@ -1,9 +1,9 @@
-//! Names in the memory of a program: each is read once.
+//! Names in the memory of a program, each read once.
 
 use crate::process::Memory;
 use std::collections::BTreeMap;
 
-/// Longest name in bytes; the rest is left out.
+/// Longest name in bytes; the rest is cut off.
 const LONGEST: usize = 256;
 /// Most names.
 const MOST: usize = 10_000;
@@ -25,7 +25,7 @@ impl Names {
         if all.len() < MOST {
             return self.add(name, all);
         }
-        // One more than may be, for all others.
+        // One name more than the limit, for all others.
         match self.numbers.get(OTHERS) {
             Some(others) => *others,
             None => self.add(OTHERS, all),
@@ -49,7 +49,7 @@ impl Names {
             Some(name) => self.number(&name, all),
             None => self.number(&format!("(unreadable name at {address:#x})"), all),
         };
-        // Those of a program that makes them up are read each time.
+        // Beyond the limit, names are read each time.
         if self.known.len() < MOST {
             self.known.insert((process, address), number);
         }
@@ -62,7 +62,7 @@ impl Names {
         self.known.retain(|(of, _), _| *of != process);
     }
 
-    /// Opens the memory of a process before its number could be another's.
+    /// Opens the memory of a process before its number could be reused.
     pub fn open(&mut self, process: i32) {
         self.memories.entry(process).or_insert_with(|| Memory::open(process).ok());
     }
@@ -71,11 +71,11 @@ impl Names {
 /// The name of regions beyond [`MOST`].
 const OTHERS: &str = "(other names)";
 
-/// A text that ends with 0.
+/// Reads a text that ends with 0.
 fn read(memory: &Memory, address: u64) -> Option<String> {
     let mut bytes = memory.read(address, LONGEST);
     let end = bytes.iter().position(|byte| *byte == 0);
-    // It may lie right before memory that is not mapped.
+    // It may end right before unmapped memory.
     bytes.truncate(end.unwrap_or(bytes.len()));
     (end.is_some() || !bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }

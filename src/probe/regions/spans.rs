@@ -1,27 +1,27 @@
-//! When a thread was in which region: what samples of the same run belong to.
+//! Times of a thread in regions, to attribute samples of the same run.
 
 use super::times::Times;
 
-/// Most spans of all threads; what comes later has no samples.
+/// Most spans of all threads; later samples are not attributed.
 const MOST: usize = 1 << 22;
 
-/// A time that a thread spent in a region, outside of the regions inside it and of probes. Times are ticks of the time
+/// A time that a thread spent in a region, without inner regions and probes, in ticks of the time
 /// stamp counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// From.
+    /// Begin.
     pub from: u64,
-    /// To.
+    /// End.
     pub to: u64,
     /// The innermost region: index in [`Tree::nodes`](super::Tree::nodes).
     pub node: u32,
 }
 
-/// Room for spans.
+/// Spans of all threads, against their limit.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Kept {
     number: usize,
-    /// When the first span began that had no room.
+    /// Begin of the first span without room.
     pub cut: Option<u64>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Spans {
 }
 
 impl Spans {
-    /// A marker was executed: from then on the thread is in this region, or in none.
+    /// After a marker the thread is in this region, or in none.
     pub fn enter(&mut self, node: Option<usize>, times: Times, kept: &mut Kept) {
         if let Some((from, node)) = self.open.take().filter(|(from, _)| *from < times.0) {
             if kept.number < MOST {
@@ -46,7 +46,7 @@ impl Spans {
         self.open = node.map(|node| (times.1, node as u32));
     }
 
-    /// It is not known where the thread is.
+    /// The region of the thread is unknown.
     pub fn lose(&mut self) {
         self.open = None;
     }

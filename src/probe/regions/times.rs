@@ -1,11 +1,11 @@
-//! When a marker was executed.
+//! Begin and end of a marker's probe.
 
-/// When a marker was executed, from and to.
+/// Begin and end of a marker's probe, in ticks.
 #[derive(Debug, Clone, Copy)]
 pub struct Times(pub u64, pub u64);
 
 impl Times {
-    /// From its beginning to its end.
+    /// Its length.
     pub fn ticks(self) -> u64 {
         self.1.saturating_sub(self.0)
     }

@@ -1,13 +1,13 @@
-//! Events of threads, in order → regions inside one another.
+//! Events of threads, in order → nested regions.
 //!
-//! A region that is entered again inside itself is the same region: its entries count, its time does not count
-//! twice. The time of the probes inside a region is subtracted from its own.
+//! A region entered again inside itself is the same region: it counts an entry, but no time twice.
+//! The time of probes inside a region is subtracted.
 
 use super::spans::{Kept, Span, Spans};
 use super::times::Times;
 use std::collections::BTreeMap;
 
-/// Most regions; what is entered beyond them counts for the region around it.
+/// Most regions; further ones count for the region around them.
 const MOST: usize = 20_000;
 /// Deepest stack of open regions of a thread.
 const DEEPEST: usize = 1 << 20;
@@ -21,34 +21,34 @@ pub struct Node {
     pub parent: Option<usize>,
 }
 
-/// What a thread did in a region. Times are ticks of the time stamp counter.
+/// Statistics of a thread in a region. Times are ticks of the time stamp counter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// How often it was entered.
+    /// Number of entries.
     pub entries: u64,
-    /// Of them, inside itself.
+    /// Entries inside itself.
     pub recursive: u64,
     /// Entries that never ended.
     pub unfinished: u64,
-    /// From begin to end, without probes, of those that ended and were not inside itself.
+    /// Time from begin to end, without probes, of ended entries not inside itself.
     pub time: u64,
-    /// The shortest of them.
+    /// The shortest of these times.
     pub shortest: u64,
-    /// The longest.
+    /// The longest of these times.
     pub longest: u64,
-    /// In the probes at its begins and ends, outside of `time`.
+    /// Time of the probes at its begins and ends, not in `time`.
     pub edges: u64,
-    /// In the probes of other markers inside it, which was subtracted.
+    /// Time of other probes inside it, subtracted from `time`.
     pub inside: u64,
 }
 
 impl Stats {
-    /// Entries with a time.
+    /// Number of entries with a time.
     pub fn timed(&self) -> u64 {
         self.entries.saturating_sub(self.recursive).saturating_sub(self.unfinished)
     }
 
-    /// Adds those of another thread.
+    /// Adds the statistics of another thread.
     pub fn add(&mut self, other: &Self) {
         let shortest = match (self.timed(), other.timed()) {
             (0, _) => other.shortest,
@@ -71,35 +71,35 @@ impl Stats {
 pub struct Thread {
     /// Its process.
     pub process: i32,
-    /// Its number, if its end was seen.
+    /// Its id, if its end was seen.
     pub tid: Option<i32>,
-    /// By region.
+    /// Statistics by region.
     pub stats: BTreeMap<usize, Stats>,
     open: Vec<Open>,
     spans: Spans,
-    /// Ends that had no begin, by name.
+    /// Ends without a begin, by name.
     pub stray: BTreeMap<usize, u64>,
 }
 
 impl Thread {
-    /// When it was in which region, in order; not those that never ended.
+    /// Its times in regions, in order, without unfinished ones.
     pub fn spans(&self) -> &[Span] {
         &self.spans.all
     }
 }
 
-/// A region that was entered.
+/// An entered region.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     node: usize,
     name: usize,
     /// The stack pointer at the entry of a function.
     stack: Option<u64>,
-    /// When it began.
+    /// Its begin.
     since: u64,
-    /// In its first probe.
+    /// Time in its first probe.
     edge: u64,
-    /// In probes inside it.
+    /// Time in probes inside it.
     inside: u64,
     is_recursive: bool,
 }
@@ -107,30 +107,30 @@ struct Open {
 /// All regions.
 #[derive(Debug, Clone, Default)]
 pub struct Tree {
-    /// Their names.
+    /// Names of regions.
     pub names: Vec<String>,
-    /// Each after the one around it.
+    /// Regions, each after the one around it.
     pub nodes: Vec<Node>,
-    /// In order of their first event.
+    /// Threads in order of their first event.
     pub threads: Vec<Thread>,
     known: BTreeMap<(Option<usize>, usize), usize>,
     /// Executed markers.
     pub events: u64,
-    /// Ticks in their probes.
+    /// Ticks in probes of markers.
     pub ticks: u64,
-    /// Begins that were left out, because there were too many regions.
+    /// Begins ignored since there were too many regions.
     pub left_out: u64,
     kept: Kept,
 }
 
 impl Tree {
-    /// A new thread; its number.
+    /// Adds a thread; its index.
     pub fn thread(&mut self, process: i32) -> usize {
         self.threads.push(Thread { process, ..Thread::default() });
         self.threads.len() - 1
     }
 
-    /// When the first span began that was not kept, as there are too many.
+    /// Begin of the first span beyond the limit.
     pub fn cut(&self) -> Option<u64> {
         self.kept.cut
     }
@@ -147,12 +147,12 @@ impl Tree {
         Some(self.nodes.len() - 1)
     }
 
-    /// A region begins; of a function, with the stack pointer.
+    /// A region begins; for a function, with the stack pointer.
     pub fn begin(&mut self, thread: usize, name: usize, stack: Option<u64>, times: Times) {
         self.events += 1;
         self.ticks += times.ticks();
         if let Some(stack) = stack {
-            // Functions that were left by an exception or longjmp(3).
+            // Functions left by an exception or longjmp(3).
             let open = &mut self.threads[thread].open;
             while open.pop_if(|last| last.stack.is_some_and(|own| own <= stack)).is_some() {}
         }
@@ -184,7 +184,7 @@ impl Tree {
         let thread = &mut self.threads[thread];
         let Some(at) = thread.open.iter().rposition(|open| open.name == name) else {
             *thread.stray.entry(name).or_default() += 1;
-            // What is around it has this probe inside.
+            // The region around it contains this probe.
             thread.open.iter_mut().rev().take(1).for_each(|open| open.inside += times.ticks());
             return;
         };
@@ -211,7 +211,7 @@ impl Tree {
         stats.inside += inside;
     }
 
-    /// Events are missing: what is open in these threads may have ended.
+    /// Events are missing: open regions of these threads may have ended.
     pub fn lose(&mut self, threads: impl Iterator<Item = usize>) {
         threads.for_each(|thread| {
             self.threads[thread].open.clear();
