@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tma::{Error, Result};
 
 /// Result of a copy, or of all together.
-pub(super) struct Done {
+pub(super) struct CopyResult {
     pub iterations: u64,
     /// Iterations per repeat.
     pub per_repeat: u64,
@@ -32,18 +32,18 @@ pub(super) fn run(
     build: fn(Setup) -> Result<Box<dyn Program>>,
     setup: Setup,
     is_enough: IsEnough,
-) -> Result<Done> {
+) -> Result<CopyResult> {
     if copies == 1 {
         return one(build, setup, is_enough, None);
     }
     let all = Barrier::new(usize::try_from(copies).unwrap_or(usize::MAX));
     let copy = || one(build, setup, is_enough, Some(&all));
-    let done: Vec<Result<Done>> = thread::scope(|scope| {
+    let done: Vec<Result<CopyResult>> = thread::scope(|scope| {
         let threads: Vec<_> = (0..copies).map(|_| scope.spawn(copy)).collect();
         let panicked = |_| Err(Error::failed("a copy of the program has panicked"));
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).collect()
     });
-    let mut sum: Option<Done> = None;
+    let mut sum: Option<CopyResult> = None;
     for one in done {
         let one = one?;
         sum = Some(match sum {
@@ -54,7 +54,7 @@ pub(super) fn run(
     sum.ok_or_else(|| Error::usage("--copies must not be 0").hint("--copies takes 1 or more"))
 }
 
-impl Done {
+impl CopyResult {
     fn with(self, other: &Self) -> Self {
         Self {
             iterations: self.iterations.saturating_add(other.iterations),
@@ -72,7 +72,7 @@ fn one(
     setup: Setup,
     is_enough: IsEnough,
     all: Option<&Barrier>,
-) -> Result<Done> {
+) -> Result<CopyResult> {
     let begin = Instant::now();
     let program = build(setup);
     let setup = begin.elapsed();
@@ -90,7 +90,7 @@ fn one(
         }
     };
     let cpu = thread_time()?.saturating_sub(cpu_begin);
-    Ok(Done { iterations, per_repeat, setup, elapsed, cpu, checksum: program.checksum() })
+    Ok(CopyResult { iterations, per_repeat, setup, elapsed, cpu, checksum: program.checksum() })
 }
 
 /// CPU time of this thread.

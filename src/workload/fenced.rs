@@ -14,7 +14,7 @@ const LOADS: usize = 1_000;
 /// Rounds per level.
 const ROUNDS: usize = 24;
 /// Rounds that count: those with the least means, since other programs only evict lines.
-const KEPT: usize = 8;
+const BEST_ROUNDS: usize = 8;
 /// Bytes of a cache line (64 on x86).
 const LINE: u64 = 64;
 /// Passes over the memory before the timed one.
@@ -75,7 +75,7 @@ pub fn fenced_loads() -> Result<Fenced> {
 /// All measurements of the rounds with the least means.
 fn best(mut rounds: Vec<Vec<Triple>>) -> Vec<Triple> {
     rounds.sort_by_key(|round| round.iter().map(|one| u64::from(one.load)).sum::<u64>());
-    rounds.into_iter().take(KEPT).flatten().collect()
+    rounds.into_iter().take(BEST_ROUNDS).flatten().collect()
 }
 
 /// Bytes to walk over for a cache after one of `before` bytes: few enough for it to hold beside

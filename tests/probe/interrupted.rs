@@ -49,7 +49,7 @@ fn a_block_that_a_signal_leaves_before_its_probe_has_no_count() {
     match &divide.blocks[0].count {
         Ok(count) => assert_eq!(*count, 100),
         Err(why) => assert!(
-            matches!(why, Uncounted::Left { signal: Some(Signal::SIGFPE), times: 50, .. }),
+            matches!(why, Uncounted::Signalled { signal: Some(Signal::SIGFPE), times: 50, .. }),
             "{why}"
         ),
     }

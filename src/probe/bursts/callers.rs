@@ -52,7 +52,7 @@ pub(super) struct Callers {
 
 impl Callers {
     /// Updates the mappings of a process if it still runs.
-    pub fn look(&mut self, process: i32) {
+    pub fn refresh(&mut self, process: i32) {
         let is_code = |m: &Mapping| m.is_executable() && m.path.starts_with('/');
         for mapping in mappings(process).into_iter().filter(is_code) {
             if !self.mappings.contains(&mapping) {

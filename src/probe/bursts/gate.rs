@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Quota: entries of a block whose registers are recorded between refills, enough to see the stride
 /// of a value.
-const BUDGET: u16 = 64;
+const QUOTA: u16 = 64;
 /// Average refill interval.
 const REFILL: Duration = Duration::from_millis(5);
 
@@ -79,29 +79,29 @@ impl Gate {
             before: 0,
         };
         gate.log = logs.then(|| Log::new(&gate.shared));
-        gate.fill_up(gate.refill);
+        gate.refill_quotas(gate.refill);
         gate.open();
         gate
     }
 
     /// Refills all quotas when the refill interval is over.
-    fn fill_up(&mut self, now: Instant) {
+    fn refill_quotas(&mut self, now: Instant) {
         if self.quotas == 0 || now < self.refill {
             return;
         }
-        let all: Vec<u8> = (0..self.quotas).flat_map(|_| BUDGET.to_le_bytes()).collect();
+        let all: Vec<u8> = (0..self.quotas).flat_map(|_| QUOTA.to_le_bytes()).collect();
         // If this fails, there are no more records.
         let _ = self.shared.write(&all, countdown(0));
         self.refill = now + REFILL.mul_f64(self.factor * 2.0 * self.random.share());
     }
 
     /// Updates the mappings of the process, for recorded addresses and logged calls.
-    pub fn look(&mut self) {
+    pub fn refresh(&mut self) {
         if self.quotas > 0 {
-            self.memory.look();
+            self.memory.poll();
         }
         if let (Some(log), false) = (&mut self.log, self.has_ended) {
-            log.look(self.image.process);
+            log.refresh(self.image.process);
         }
     }
 
@@ -113,7 +113,7 @@ impl Gate {
     /// Drains the log when it is long.
     fn read_log(&mut self) {
         if self.log.as_ref().is_some_and(|log| log.is_long(&self.shared)) {
-            self.look();
+            self.refresh();
             if let Some(log) = &mut self.log {
                 log.read(&self.shared);
             }
@@ -135,7 +135,7 @@ impl Gate {
 
     /// Its first process is about to end.
     pub fn end(&mut self) {
-        self.look();
+        self.refresh();
         self.has_ended = true;
         // Forked processes may still use it.
         let is_idle = self.bursts.is_empty() && self.wanted().is_ok_and(|n| n == self.pace.length);
@@ -156,7 +156,7 @@ impl Gate {
 
     /// Opens or closes the gate when it is due.
     pub fn tick(&mut self, now: Instant) {
-        self.fill_up(now);
+        self.refill_quotas(now);
         self.read_log();
         if self.quotas > 0 {
             self.memory.tick(now);
@@ -165,7 +165,7 @@ impl Gate {
             State::Closed { until } if now >= until => self.open(),
             State::Open { since } if self.wanted().is_ok_and(|wanted| wanted == 0) => {
                 let took = now - since;
-                self.look();
+                self.refresh();
                 self.take(0);
                 self.pause(now, took);
             }

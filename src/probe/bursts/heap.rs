@@ -73,8 +73,8 @@ impl Log {
     }
 
     /// Updates the mappings of the process.
-    pub fn look(&mut self, process: i32) {
-        self.callers.look(process);
+    pub fn refresh(&mut self, process: i32) {
+        self.callers.refresh(process);
     }
 
     /// Whether calls must be read to make room.

@@ -34,22 +34,23 @@ impl Memory {
     /// Polls when the poll interval is over.
     pub fn tick(&mut self, now: Instant) {
         if now >= self.next {
-            self.look();
+            self.poll();
             (self.next, self.pause) = (now + self.pause, self.pause * 2);
         }
     }
 
     /// Polls the mappings, if the process still runs.
-    pub fn look(&mut self) {
+    pub fn poll(&mut self) {
         let mut all: Vec<Region> = Vec::new();
         let mut data: Option<Mapping> = None;
         for mapping in mappings(self.process) {
             let (mut start, end) = (mapping.start, mapping.end);
-            let of = data.take().filter(|d| mapping.path.is_empty() && d.end == start);
-            if let Some(of) = of {
-                let zeros = *self.zeros.entry(of.path.clone()).or_insert_with(|| zeros(&of.path));
+            let file = data.take().filter(|d| mapping.path.is_empty() && d.end == start);
+            if let Some(file) = file {
+                let zeros =
+                    *self.zeros.entry(file.path.clone()).or_insert_with(|| zeros(&file.path));
                 let split = start.saturating_add(zeros).min(end);
-                all.push(Region { range: start..split, of: of.path });
+                all.push(Region { range: start..split, of: file.path });
                 start = split;
             }
             all.push(Region { range: start..end, of: mapping.path.clone() });

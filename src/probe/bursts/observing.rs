@@ -27,7 +27,7 @@ pub(super) struct Observing {
     is_live: bool,
     observed: Vec<Observed>,
     /// (Target, function in it) → index of its first request, and their number.
-    of: BTreeMap<(usize, usize), (usize, usize)>,
+    ranges: BTreeMap<(usize, usize), (usize, usize)>,
     pace: Pace,
     gates: Vec<Gate>,
     /// Images that have had a gate.
@@ -47,12 +47,12 @@ impl Observing {
         pace: Pace,
         is_live: bool,
     ) -> Self {
-        let (mut observed, mut of) = (Vec::new(), BTreeMap::new());
+        let (mut observed, mut ranges) = (Vec::new(), BTreeMap::new());
         for (number, target) in targets.iter().enumerate() {
             for (index, member) in target.functions.iter().enumerate() {
                 let Ok(facts) = &member.facts else { continue };
                 let own = wishes(member.number, facts);
-                of.insert((number, index), (observed.len(), own.len()));
+                ranges.insert((number, index), (observed.len(), own.len()));
                 let function = member.number;
                 observed.extend(own.into_iter().map(|wish| Observed {
                     function,
@@ -62,12 +62,12 @@ impl Observing {
             }
         }
         let (gates, patched) = (Vec::new(), BTreeSet::new());
-        Self { is_live, observed, of, pace, gates, images: 0, patched, probes: 0 }
+        Self { is_live, observed, ranges, pace, gates, images: 0, patched, probes: 0 }
     }
 
     /// The requests of a function, and the index of the first.
-    fn wishes(&self, of: (usize, usize)) -> (usize, Vec<Wish>) {
-        let (first, length) = self.of.get(&of).copied().unwrap_or_default();
+    fn wishes(&self, function: (usize, usize)) -> (usize, Vec<Wish>) {
+        let (first, length) = self.ranges.get(&function).copied().unwrap_or_default();
         (first, self.observed[first..first + length].iter().map(|o| o.wish).collect())
     }
 }
@@ -160,7 +160,7 @@ impl Probes for Observing {
         }
     }
 
-    fn ending(&mut self, process: i32) {
+    fn process_ending(&mut self, process: i32) {
         if let Some(gate) = self.gate(process) {
             gate.end();
         }
@@ -177,7 +177,7 @@ impl Probes for Observing {
         self.patched.insert(number);
         self.probes = self.probes.max(probes);
         for (index, plan) in plans.into_iter().enumerate() {
-            let Some((first, length)) = self.of.get(&(number, index)) else { continue };
+            let Some((first, length)) = self.ranges.get(&(number, index)) else { continue };
             let own = &mut self.observed[*first..*first + *length];
             match plan {
                 Err(why) => own.iter_mut().for_each(|o| o.refused = Some(why.clone())),
@@ -199,10 +199,10 @@ impl Probes for Observing {
 pub(super) fn recorded(mut patcher: Patcher<Observing>, followed: &Followed) -> Recorded {
     patcher.finish();
     let Patcher { probes: mut observing, refused, .. } = patcher;
-    for (of, (first, length)) in &observing.of {
+    for ((target, _), (first, length)) in &observing.ranges {
         let own = &mut observing.observed[*first..*first + *length];
-        let is_patched = observing.patched.contains(&of.0);
-        if let Some(why) = refusal(&refused[of.0], is_patched) {
+        let is_patched = observing.patched.contains(target);
+        if let Some(why) = refusal(&refused[*target], is_patched) {
             own.iter_mut().for_each(|o| o.refused = Some(why.clone()));
         }
     }

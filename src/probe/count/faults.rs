@@ -39,7 +39,7 @@ impl Faults {
                 continue;
             };
             if block.count.is_ok() {
-                block.count = Err(Uncounted::Left {
+                block.count = Err(Uncounted::Signalled {
                     signal: Signal::try_from(*signal).ok(),
                     at: *at,
                     times: *times,

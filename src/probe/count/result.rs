@@ -144,9 +144,14 @@ fn branch(result: &FunctionCounts, facts: &Function, block: &Block) -> Option<Br
     Some(BranchCount { address: last.ip(), taken, not_taken })
 }
 
-fn loop_count(result: &FunctionCounts, facts: &Function, of: &Loop, is_window: bool) -> LoopCount {
-    let head = facts.blocks[of.head].start;
-    let iterations = result.blocks[of.head].count.clone();
+fn loop_count(
+    result: &FunctionCounts,
+    facts: &Function,
+    natural_loop: &Loop,
+    is_window: bool,
+) -> LoopCount {
+    let head = facts.blocks[natural_loop.head].start;
+    let iterations = result.blocks[natural_loop.head].count.clone();
     let back = |latch: &usize| {
         let from = facts.blocks[*latch].start;
         let edge = result.edges.iter().find(|e| (e.from, e.to) == (from, head));
@@ -158,16 +163,17 @@ fn loop_count(result: &FunctionCounts, facts: &Function, of: &Loop, is_window: b
             false => Uncounted::Function,
         })
     };
-    let back: Result<u64, Uncounted> = of.latches.iter().map(back).sum();
+    let back: Result<u64, Uncounted> = natural_loop.latches.iter().map(back).sum();
     let entries = match (&iterations, back) {
         (Err(why), _) => Err(Uncounted::Head(why.clone().into())),
         // The share of each jump may be unknown, but not how often none went back.
         (Ok(all), Err(why)) => {
             // In a whole run each entry has at least one iteration.
-            let possible = from_outside(result, facts, of).map(|(least, most)| match is_window {
-                true => (least, most),
-                false => (least.max(u64::from(*all > 0)), most.min(*all)),
-            });
+            let possible =
+                from_outside(result, facts, natural_loop).map(|(least, most)| match is_window {
+                    true => (least, most),
+                    false => (least.max(u64::from(*all > 0)), most.min(*all)),
+                });
             match possible {
                 Some((least, most)) if least == most => Ok(most),
                 Some((_, most)) if most > 0 && !is_window => {
@@ -184,12 +190,17 @@ fn loop_count(result: &FunctionCounts, facts: &Function, of: &Loop, is_window: b
 
 /// Bounds of the number of entries of a loop, from the edges into it; an edge without a count has
 /// at most what its block's other edges leave. `None` if it may be entered otherwise.
-fn from_outside(result: &FunctionCounts, facts: &Function, of: &Loop) -> Option<(u64, u64)> {
-    let head = &facts.blocks[of.head];
+fn from_outside(
+    result: &FunctionCounts,
+    facts: &Function,
+    natural_loop: &Loop,
+) -> Option<(u64, u64)> {
+    let head = &facts.blocks[natural_loop.head];
     if !facts.is_complete || head.is_entered || !result.contradictions.is_empty() {
         return None;
     }
-    let is_latch = |from: u64| of.latches.iter().any(|latch| facts.blocks[*latch].start == from);
+    let is_latch =
+        |from: u64| natural_loop.latches.iter().any(|latch| facts.blocks[*latch].start == from);
     let most = |edge: &EdgeCount| {
         let own =
             result.blocks.iter().find(|block| block.start == edge.from)?.count.clone().ok()?;
@@ -208,13 +219,16 @@ fn from_outside(result: &FunctionCounts, facts: &Function, of: &Loop) -> Option<
 /// Contradictions of flow conservation beyond the permitted difference.
 fn contradictions(at: impl Fn(usize) -> u64, solved: &Solved, is_window: bool) -> Vec<String> {
     // Calls in progress at the beginning or the end are counted in part.
-    let of = if is_window { ", as calls in progress at the beginning or the end may" } else { "" };
+    let suffix =
+        if is_window { ", as calls in progress at the beginning or the end may" } else { "" };
     let sums = solved.contradictions.iter().map(|(block, sum, count)| match is_window {
-        true => format!("{:#x}: counted {count}, {sum} by its edges: they differ{of}", at(*block)),
+        true => {
+            format!("{:#x}: counted {count}, {sum} by its edges: they differ{suffix}", at(*block))
+        }
         false => format!("{:#x}: counted {count}, its edges say {sum}", at(*block)),
     });
     let negative = solved.negative.iter().map(|(block, n)| {
-        format!("{:#x}: {n} executions of it or of a jump at it would follow{of}", at(*block))
+        format!("{:#x}: {n} executions of it or of a jump at it would follow{suffix}", at(*block))
     });
     sums.chain(negative).collect()
 }

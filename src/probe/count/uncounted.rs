@@ -22,7 +22,7 @@ pub enum Uncounted {
     /// Its counter cannot be read.
     Counter,
     /// A signal handler may have left the block before it was counted.
-    Left {
+    Signalled {
         /// The signal, if it has a name.
         signal: Option<Signal>,
         /// The interrupted instruction.
@@ -60,7 +60,7 @@ impl fmt::Display for Uncounted {
             Self::Contradicted => f.write_str("the counts of its function contradict one another"),
             Self::Differing => f.write_str("it would follow from counts that differ"),
             Self::Counter => f.write_str("its counter cannot be read"),
-            Self::Left { signal, at, times, is_derived } => {
+            Self::Signalled { signal, at, times, is_derived } => {
                 let name = signal.map_or("a signal", Signal::as_str);
                 let what = match is_derived {
                     true => "the counts that it follows from may differ",
@@ -110,7 +110,7 @@ mod tests {
                  bytes that one would replace",
             ),
             (
-                Unprobed::Left(Unprobed::Unmappable(Errno::EPERM).into(), 2).into(),
+                Unprobed::Unremoved(Unprobed::Unmappable(Errno::EPERM).into(), 2).into(),
                 "the process may not map memory: Operation not permitted; 2 mappings of ours remain in it",
             ),
             (

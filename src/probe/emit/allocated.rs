@@ -149,17 +149,17 @@ fn stack(all: &mut Labelled) -> Result<(), IcedError> {
     use Register::{EAX, EDI, EDX, R10, R10D, R11, RAX, RCX, RDI, RSI, RSP};
     let at = |base, displacement| MemoryOperand::with_base_displ(base, displacement);
     let [whole, one] = std::array::from_fn(|_| all.label());
-    let kept = [RCX, RSI, RDI, R10, R11];
+    let saved = [RCX, RSI, RDI, R10, R11];
     let last = RETURN + 8 * (STACK as i64 - 1);
     all.extend([
         Instruction::with2(Code::And_EAX_imm32, EAX, PAGE as i32 - 1)?,
         Instruction::with2(Code::Cmp_EAX_imm32, EAX, (PAGE - 8 * STACK) as i32)?,
         Instruction::with_branch(Code::Jbe_rel32_64, whole)?,
     ]);
-    for register in kept {
+    for register in saved {
         all.add(Instruction::with1(Code::Push_r64, register)?);
     }
-    let pushed = 8 * kept.len() as i64;
+    let pushed = 8 * saved.len() as i64;
     all.extend([
         Instruction::with2(Code::Lea_r64_m, RSI, at(RSP, pushed + last))?,
         Instruction::with2(Code::Mov_r32_imm32, EDI, -1)?,
@@ -168,7 +168,7 @@ fn stack(all: &mut Labelled) -> Result<(), IcedError> {
         Instruction::with2(Code::Mov_r32_imm32, EAX, SIGPROCMASK)?,
         Instruction::with(Code::Syscall),
     ]);
-    for register in kept.into_iter().rev() {
+    for register in saved.into_iter().rev() {
         all.add(Instruction::with1(Code::Pop_r64, register)?);
     }
     all.extend([

@@ -21,9 +21,9 @@ pub const EVENT: u64 = 64;
 pub const MOST_EVENTS: u64 = 1 << 20;
 
 /// Offset of the number of polls for room before a marker is lost: 0 if nobody reads.
-pub const PATIENCE: u64 = 32;
+pub const POLLS: u64 = 32;
 /// Polls for room while somebody reads: about a second.
-pub const MOST_LOOKS: u32 = 1 << 25;
+pub const MOST_POLLS: u32 = 1 << 25;
 /// Entries left for markers of other threads that have polled, too.
 const SLACK: i64 = 64;
 
@@ -47,7 +47,7 @@ pub(super) fn marked(
     let at = |base, displacement| MemoryOperand::with_base_displ(base, displacement);
     let load = |to, from| Instruction::with2(Code::Mov_r64_rm64, to, from);
     let store = |to, from| Instruction::with2(Code::Mov_rm64_r64, to, from);
-    let [full, look, given_up, room] = std::array::from_fn(|_| all.label());
+    let [full, poll, given_up, room] = std::array::from_fn(|_| all.label());
     all.add(stack(-RED_ZONE)?);
     for register in [RAX, RCX, RDX] {
         all.add(Instruction::with1(Code::Push_r64, register)?);
@@ -56,9 +56,9 @@ pub(super) fn marked(
     time(all)?;
     all.extend([
         Instruction::with1(Code::Push_r64, RAX)?,
-        Instruction::with2(Code::Mov_r32_rm32, ECX, near(shared + PATIENCE))?,
+        Instruction::with2(Code::Mov_r32_rm32, ECX, near(shared + POLLS))?,
     ]);
-    all.mark(look);
+    all.mark(poll);
     all.extend([
         load(RAX, near(shared + LOGGED))?,
         Instruction::with2(Code::Lea_r64_m, RAX, at(RAX, SLACK))?,
@@ -68,10 +68,10 @@ pub(super) fn marked(
         Instruction::with2(Code::Sub_rm32_imm8, ECX, 1)?,
         Instruction::with_branch(Code::Jb_rel8_64, given_up)?,
         Instruction::with(Code::Pause),
-        Instruction::with_branch(Code::Jmp_rel8_64, look)?,
+        Instruction::with_branch(Code::Jmp_rel8_64, poll)?,
     ]);
     all.mark(given_up);
-    all.add(Instruction::with2(Code::Mov_rm32_imm32, near(shared + PATIENCE), 0)?);
+    all.add(Instruction::with2(Code::Mov_rm32_imm32, near(shared + POLLS), 0)?);
     all.mark(room);
     all.extend([
         Instruction::with2(Code::Mov_r32_imm32, EAX, 1)?,

@@ -27,7 +27,7 @@ mod trampoline;
 mod value;
 
 pub use allocated::{ENTRIES, ENTRY, LIMIT, LOG, LOGGED};
-pub use marked::{EVENT, EVENTS, MOST_EVENTS, MOST_LOOKS, PATIENCE};
+pub use marked::{EVENT, EVENTS, MOST_EVENTS, MOST_POLLS, POLLS};
 pub use observer::{emit_observer, most};
 pub use records::{PART, RECORD, RECORDS};
 pub use timed::{MOST_BITS, MOST_TIMED, count, countdown};

@@ -10,7 +10,7 @@
 use super::allocated::allocated;
 use super::labelled::Labelled;
 use super::marked::marked;
-use super::pieces::{RED_ZONE, goes_on, jump, pop_flags, push_flags, stack};
+use super::pieces::{RED_ZONE, falls_through, jump, pop_flags, push_flags, stack};
 use super::records::take;
 use super::registers::registers;
 use super::timed::time;
@@ -56,7 +56,7 @@ pub fn emit_observer(
     }
     let displaced: Vec<Instruction> =
         inside.iter().copied().take_while(|one| one.ip() < until).collect();
-    let back = match goes_on(&displaced) {
+    let back = match falls_through(&displaced) {
         true => Some(Instruction::with_branch(Code::Jmp_rel32_64, until)?),
         false => None,
     };

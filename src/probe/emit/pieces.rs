@@ -35,7 +35,7 @@ pub(super) fn pop_flags() -> Result<[Instruction; 3], IcedError> {
 }
 
 /// Whether control may pass from the last instruction to the next address.
-pub(super) fn goes_on(instructions: &[Instruction]) -> bool {
+pub(super) fn falls_through(instructions: &[Instruction]) -> bool {
     instructions.last().is_none_or(|last| {
         !matches!(
             last.flow_control(),

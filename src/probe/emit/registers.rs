@@ -84,15 +84,14 @@ fn recorded(all: &mut Labelled, mask: u16, number: u32, shared: u64) -> Result<(
     ]);
     let place = |index: usize, field: i64| at(RCX, field - (index as u64 * RECORD).cast_signed());
     for (index, register) in wishes.iter().enumerate() {
-        let of = GENERAL[*register as usize];
-        let (value, before) = match of {
+        let (value, before) = match GENERAL[*register as usize] {
             RAX => (RAX, Some(Instruction::with2(Code::Mov_r64_rm64, RAX, at(RSP, 8))?)),
             RCX => (RAX, Some(Instruction::with2(Code::Mov_r64_rm64, RAX, at(RSP, 16))?)),
             RSP => {
                 let program = at(RSP, RED_ZONE + SAVED);
                 (RAX, Some(Instruction::with2(Code::Lea_r64_m, RAX, program)?))
             }
-            of => (of, None),
+            other => (other, None),
         };
         all.extend(before);
         all.add(Instruction::with2(Code::Mov_rm64_r64, place(index, 8), value)?);

@@ -1,7 +1,7 @@
 //! The trampoline of a count: `inc`, the displaced instructions, a jump back.
 
 use super::copied::Copied;
-use super::pieces::{goes_on, jump};
+use super::pieces::{falls_through, jump};
 use crate::plan::NoTrampoline;
 use crate::plan::{Kind, Site};
 use iced_x86::{Decoder, DecoderOptions};
@@ -67,7 +67,7 @@ pub fn emit(
                 None => Ok(()),
             }
         })?;
-        if goes_on(last.as_slice()) {
+        if falls_through(last.as_slice()) {
             copied.jump(bias.wrapping_add(site.next))?;
         }
     }

@@ -71,8 +71,8 @@ impl Frames {
 
     /// The address (p_vaddr) of an offset of the file.
     pub fn address(&self, offset: u64) -> Option<u64> {
-        let (of, start) = self.segments.iter().find(|(range, _)| range.contains(&offset))?;
-        start.checked_add(offset - of.start)
+        let (range, start) = self.segments.iter().find(|(range, _)| range.contains(&offset))?;
+        start.checked_add(offset - range.start)
     }
 
     /// The frame at an instruction (p_vaddr); `None` if unknown or not of this form.

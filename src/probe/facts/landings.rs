@@ -71,7 +71,7 @@ fn depths(blocks: &[Block], range: &Range<u64>) -> Vec<Vec<Option<i64>>> {
             }
         }
     }
-    let of = |(block, own): (&Block, Option<Depth>)| {
+    let depths_in = |(block, own): (&Block, Option<Depth>)| {
         let mut now = own.unwrap_or_default();
         let each = block.instructions.iter().map(|instruction| {
             let before = now.stack;
@@ -80,7 +80,7 @@ fn depths(blocks: &[Block], range: &Range<u64>) -> Vec<Vec<Option<i64>>> {
         });
         each.collect()
     };
-    blocks.iter().zip(into).map(of).collect()
+    blocks.iter().zip(into).map(depths_in).collect()
 }
 
 impl Depth {

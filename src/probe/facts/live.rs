@@ -7,7 +7,7 @@ use super::module::Module;
 use iced_x86::FlowControl;
 
 /// Most bytes of another function that are analysed.
-const LOOKED_AT: u64 = 128;
+const MOST_BYTES: u64 = 128;
 
 impl Function {
     /// Finds the live flags of all blocks.
@@ -48,7 +48,7 @@ impl Function {
     fn live_out(&self, module: &Module, block: &Block, writes: bool) -> u32 {
         let Some(last) = block.instructions.last() else { return flags::ARITHMETIC };
         let beyond = |address: u64| {
-            let most = (1..=LOOKED_AT).rev().find_map(|n| module.code(address..address + n));
+            let most = (1..=MOST_BYTES).rev().find_map(|n| module.code(address..address + n));
             flags::read_first(most.unwrap_or_default(), address)
         };
         let target = near_target(last).filter(|t| !self.range.contains(t));

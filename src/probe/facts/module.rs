@@ -69,8 +69,8 @@ impl Module {
             return Err(NoCode::Restartable);
         }
         let bytes = |address: u64| {
-            let of = segments.iter().find(|s| s.memory.contains(&address));
-            let rest = of.and_then(|s| {
+            let segment = segments.iter().find(|s| s.memory.contains(&address));
+            let rest = segment.and_then(|s| {
                 let skipped = usize::try_from(address - s.memory.start).ok()?;
                 data.get(s.file.start + skipped..s.file.end)
             });

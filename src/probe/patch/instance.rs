@@ -58,7 +58,7 @@ impl<P: Probes> Instance<P> {
     /// trampoline for it.
     pub(super) fn original(&self, address: u64, trampolines: &[Trampolines]) -> Option<u64> {
         if self.ranges.iter().any(|range| range.contains(&address)) {
-            return trampolines.iter().find_map(|of| of.original(address));
+            return trampolines.iter().find_map(|one| one.original(address));
         }
         self.code.has(address).then(|| address.wrapping_sub(self.bias))
     }

@@ -46,11 +46,11 @@ impl Leftovers {
     pub fn read(&self, memory: &Memory, start: u64, length: usize) -> Vec<u8> {
         let mut bytes = memory.read(start, length);
         let end = start + length as u64;
-        let from = self.all.partition_point(|of| of.at + JUMP as u64 <= start);
-        for of in self.all[from..].iter().take_while(|of| of.at < end) {
+        let from = self.all.partition_point(|jump| jump.at + JUMP as u64 <= start);
+        for jump in self.all[from..].iter().take_while(|jump| jump.at < end) {
             // Byte by byte: a jump may extend into the next function.
-            for (number, (now, file)) in of.now.iter().zip(of.file).enumerate() {
-                let at = (of.at + number as u64).checked_sub(start).map(|at| at as usize);
+            for (number, (now, file)) in jump.now.iter().zip(jump.file).enumerate() {
+                let at = (jump.at + number as u64).checked_sub(start).map(|at| at as usize);
                 let byte = at.and_then(|at| bytes.get_mut(at));
                 if let Some(byte) = byte.filter(|byte| *byte == now) {
                     *byte = file;
@@ -65,8 +65,8 @@ impl Leftovers {
     /// # Errors
     /// The code cannot be written.
     pub fn restore(&self, memory: &Memory) -> io::Result<()> {
-        let is_there = |of: &&Leftover| memory.read(of.at, JUMP) == of.now;
-        self.all.iter().filter(is_there).try_for_each(|of| memory.write_all(of.at, &of.file))
+        let is_there = |jump: &&Leftover| memory.read(jump.at, JUMP) == jump.now;
+        self.all.iter().filter(is_there).try_for_each(|jump| memory.write_all(jump.at, &jump.file))
     }
 }
 
@@ -101,8 +101,8 @@ fn differences(
     while let Some(more) = now[at..].iter().zip(&file[at..]).position(|(now, file)| now != file) {
         let differs = at + more;
         let jump = |first: usize| {
-            let of = |bytes: &[u8]| bytes.get(first..first + JUMP)?.try_into().ok();
-            let (now, file): ([u8; JUMP], [u8; JUMP]) = (of(now)?, of(file)?);
+            let bytes_of = |bytes: &[u8]| bytes.get(first..first + JUMP)?.try_into().ok();
+            let (now, file): ([u8; JUMP], [u8; JUMP]) = (bytes_of(now)?, bytes_of(file)?);
             let distance = i32::from_le_bytes(now[1..].try_into().ok()?);
             let own = start + first as u64;
             let to = (own + JUMP as u64).wrapping_add_signed(distance.into());
@@ -110,7 +110,7 @@ fn differences(
         };
         // A jump with an unchanged first byte begins before the first difference.
         let jump = (differs.saturating_sub(JUMP - 1).max(at)..=differs).find_map(jump);
-        at = jump.as_ref().map_or(differs + 1, |of| (of.at - start) as usize + JUMP);
+        at = jump.as_ref().map_or(differs + 1, |jump| (jump.at - start) as usize + JUMP);
         found.extend(jump);
     }
     found

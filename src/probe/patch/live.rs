@@ -171,7 +171,7 @@ where
 
 /// Notes on a window, before which `restored` probes of an earlier run were removed.
 pub fn notes(watched: &Watched, restored: usize) -> Vec<String> {
-    let Watched { wall, stopped, executed, ended, remains, kept, .. } = watched;
+    let Watched { wall, stopped, executed, ended, remains, still_mapped, .. } = watched;
     let mut notes = Vec::new();
     if restored > 0 {
         notes.push(format!(
@@ -179,7 +179,7 @@ pub fn notes(watched: &Watched, restored: usize) -> Vec<String> {
         ));
     }
     let stood = format!("the process was stopped for {:.0} ms", stopped.as_secs_f64() * 1e3);
-    notes.push(match (remains, kept) {
+    notes.push(match (remains, still_mapped) {
         _ if *ended => format!("the process has ended, after {:.2} s", wall.as_secs_f64()),
         (None, None) => format!("{stood}; its code and its mappings are as they were"),
         (None, Some(why)) => format!(

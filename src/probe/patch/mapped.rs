@@ -108,7 +108,7 @@ impl Mapped {
                 ranges.extend(unseen);
                 match tracee.unmap(memory, &now, &ranges) {
                     0 => Err(why),
-                    left => Err(Unprobed::Left(why.into(), left)),
+                    left => Err(Unprobed::Unremoved(why.into(), left)),
                 }
             }
         }
@@ -236,8 +236,8 @@ pub fn ranges(all: impl Iterator<Item = u64>, free: &[Range<u64>]) -> Vec<Range<
     let mut sorted: Vec<u64> = all.collect();
     sorted.sort_unstable();
     let is_free = |from: u64, to: u64| {
-        let of = free.partition_point(|range| range.start <= from).checked_sub(1);
-        of.is_some_and(|index| to <= free[index].end)
+        let range = free.partition_point(|range| range.start <= from).checked_sub(1);
+        range.is_some_and(|index| to <= free[index].end)
     };
     let mut found: Vec<Range<u64>> = Vec::new();
     for page in sorted {

@@ -149,8 +149,8 @@ impl<P: Probes> Patcher<P> {
 
     /// Refuses all files that were patched in a process.
     fn refuse_all(&mut self, process: i32, why: &Unprobed) {
-        let Some(of) = self.processes.get(&process) else { return };
-        let targets: Vec<usize> = of.instances.iter().map(|one| one.target).collect();
+        let Some(state) = self.processes.get(&process) else { return };
+        let targets: Vec<usize> = state.instances.iter().map(|one| one.target).collect();
         targets.into_iter().for_each(|target| self.refuse(target, why.clone()));
     }
 
@@ -158,9 +158,9 @@ impl<P: Probes> Patcher<P> {
     fn change(&mut self, tasks: &Tasks, mode: Mode) {
         let Some(prefixes) = mode.prefixes() else { return };
         let mut refused = Vec::new();
-        for of in self.processes.values_mut().filter(|of| of.tasks.are(tasks)) {
-            of.mode = mode;
-            for (instance, memory) in of.instances.iter().zip(of.memory.iter().cycle()) {
+        for state in self.processes.values_mut().filter(|state| state.tasks.are(tasks)) {
+            state.mode = mode;
+            for (instance, memory) in state.instances.iter().zip(state.memory.iter().cycle()) {
                 let why = instance.change(memory, prefixes).err();
                 refused.extend(why.map(|why| (instance.target, why)));
             }
@@ -180,8 +180,8 @@ impl<P: Probes> Patcher<P> {
 
     /// A process does not use its shared memory any more; with the last process it is read.
     fn forget(&mut self, process: i32) {
-        let Some(of) = self.processes.remove(&process) else { return };
-        for instance in of.instances {
+        let Some(state) = self.processes.remove(&process) else { return };
+        for instance in state.instances {
             let target = instance.target;
             let Ok(instance) = Rc::try_unwrap(instance) else { continue };
             let (file, probes) = (&self.targets[target], instance.probes());
@@ -266,8 +266,8 @@ impl<P: Probes> Follower for Patcher<P> {
         if is_copy {
             self.probes.forked(parent);
         }
-        let Some(of) = self.processes.get(&parent) else { return };
-        let (before, tasks) = (of.mode, of.tasks.clone());
+        let Some(state) = self.processes.get(&parent) else { return };
+        let (before, tasks) = (state.mode, state.tasks.clone());
         let mut mode = before;
         if before != Mode::Atomic {
             match tasks.create(self.probes.copies(), created.tid, created.gs_base) {
@@ -283,8 +283,8 @@ impl<P: Probes> Follower for Patcher<P> {
         if mode != before {
             self.change(&tasks, mode);
         }
-        let Some(of) = self.processes.get(&parent) else { return };
-        let mut copy = of.clone();
+        let Some(state) = self.processes.get(&parent) else { return };
+        let mut copy = state.clone();
         if process != parent && !copy.instances.is_empty() {
             match Memory::open(process).map(Rc::new) {
                 Ok(memory) => copy.memory = Some(memory),
@@ -308,8 +308,10 @@ impl<P: Probes> Follower for Patcher<P> {
     }
 
     fn faulted(&mut self, process: i32, at: u64, signal: i32) {
-        let Some(of) = self.processes.get(&process).filter(|_| !self.is_restored) else { return };
-        for instance in &of.instances {
+        let Some(state) = self.processes.get(&process).filter(|_| !self.is_restored) else {
+            return;
+        };
+        for instance in &state.instances {
             if let Some(original) = instance.original(at, &self.trampolines) {
                 self.faults[instance.target].entry(original).or_insert((signal, 0)).1 += 1;
             }
@@ -325,34 +327,34 @@ impl<P: Probes> Follower for Patcher<P> {
         }
     }
 
-    fn left(&mut self, process: i32, tid: i32, base: u64) {
+    fn thread_ending(&mut self, process: i32, tid: i32, base: u64) {
         self.bases.remove(&tid);
-        if let Some(of) = self.processes.get(&process) {
-            of.tasks.end(tid);
+        if let Some(state) = self.processes.get(&process) {
+            state.tasks.end(tid);
         }
-        self.probes.left(process, tid, base);
+        self.probes.thread_ending(process, tid, base);
     }
 
     fn executed(&mut self, process: i32) {
         if self.early.as_ref().is_some_and(|(early, _)| *early == process) {
             self.early = None;
             self.unused.clear();
-            self.prepared.iter_mut().flatten().flatten().for_each(|of| drop(of.unused()));
+            self.prepared.iter_mut().flatten().flatten().for_each(|one| drop(one.unused()));
         }
-        if let Some(of) = self.processes.get(&process) {
-            of.tasks.end(process);
+        if let Some(state) = self.processes.get(&process) {
+            state.tasks.end(process);
         }
         self.forget(process);
     }
 
-    fn ending(&mut self, process: i32) {
-        self.probes.ending(process);
+    fn process_ending(&mut self, process: i32) {
+        self.probes.process_ending(process);
         let mappings = mappings(process);
         let code = mappings.iter().filter(|m| m.is_executable() && m.path.starts_with('/'));
         self.files.extend(code.map(|mapping| PathBuf::from(&mapping.path)));
-        let Some(of) = self.processes.get(&process).cloned() else { return };
-        if let (Some(memory), false) = (&of.memory, self.is_restored) {
-            for instance in &of.instances {
+        let Some(state) = self.processes.get(&process).cloned() else { return };
+        if let (Some(memory), false) = (&state.memory, self.is_restored) {
+            for instance in &state.instances {
                 let condition = match instance.code.condition(memory) {
                     Condition::Patched if instance.code.is_writable(&mappings) => {
                         Condition::Writable
@@ -362,11 +364,11 @@ impl<P: Probes> Follower for Patcher<P> {
                 self.judge(instance.target, condition);
             }
         }
-        if of.found.iter().all(|found| *found) {
+        if state.found.iter().all(|found| *found) {
             return;
         }
         for number in 0..self.targets.len() {
-            let is_found = of.found.get(number).is_some_and(|found| *found);
+            let is_found = state.found.get(number).is_some_and(|found| *found);
             if !is_found && self.targets[number].address(&mappings).is_some() {
                 self.refuse(number, Unprobed::Late);
             }

@@ -94,11 +94,11 @@ impl<P: Probes> Prepared<P> {
         let far = ranges(around.pages(), &others);
         let trampolines: Vec<Range<u64>> = own.into_iter().chain(far).collect();
         permitted(tid, mappings.len(), trampolines.len() + 1)?;
-        let of = |(member, plan): (&super::target::Member, &Result<P::Plan, Unprobed>)| {
+        let original = |(member, plan): (&super::target::Member, &Result<P::Plan, Unprobed>)| {
             let facts = member.facts.as_ref().ok().filter(|_| plan.is_ok())?;
             Some((facts.range.start.wrapping_add(bias), facts.bytes.clone()))
         };
-        let before = target.functions.iter().zip(&plans).filter_map(of).collect();
+        let before = target.functions.iter().zip(&plans).filter_map(original).collect();
         let pieces = written.pieces(&code);
         let code = Patched::new(before, written.jumps)?;
         let (mut prefixes, mut origins) = (written.prefixes, written.origins);
@@ -237,7 +237,7 @@ impl<P: Probes> Prepared<P> {
         if let Err(why) = written {
             return match mapped.unmap(tracee, memory) {
                 0 => Err(why),
-                left => Err(Unprobed::Left(why.into(), left)),
+                left => Err(Unprobed::Unremoved(why.into(), left)),
             };
         }
         let Mapped { shared, ranges } = mapped;

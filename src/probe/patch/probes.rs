@@ -57,10 +57,10 @@ pub trait Probes: Sized {
     fn forked(&mut self, _process: i32) {}
 
     /// Called when a thread is about to end, with the base of its own memory (fs).
-    fn left(&mut self, _process: i32, _tid: i32, _base: u64) {}
+    fn thread_ending(&mut self, _process: i32, _tid: i32, _base: u64) {}
 
     /// Called when all threads of a process are about to end, while its memory still exists.
-    fn ending(&mut self, _process: i32) {}
+    fn process_ending(&mut self, _process: i32) {}
 
     /// Called to read the shared memory of a file when all processes with it have ended, or at the
     /// end, with the plans of its functions and the number of its probes.

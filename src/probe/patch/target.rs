@@ -127,7 +127,7 @@ fn target(path: &PathBuf, wanted: &[Wanted], samples: &[Vec<(u64, u64)>], work: 
     let member = |(number, range, is_new): &(usize, Range<u64>, bool)| {
         let facts = facts(range.clone(), *is_new);
         let samples = samples.get(*number).zip(facts.as_ref().ok());
-        let samples = samples.map(|(of, function)| of_blocks(of, function));
+        let samples = samples.map(|(samples, function)| of_blocks(samples, function));
         Member { number: *number, facts, samples }
     };
     let functions = in_parallel(&chosen, member);
@@ -142,8 +142,8 @@ fn of_blocks(samples: &[(u64, u64)], function: &Function) -> Vec<u64> {
     function.blocks.iter().map(inside).collect()
 }
 
-/// `all.iter().map(of)` on all processors.
-fn in_parallel<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
+/// `all.iter().map(with)` on all processors.
+fn in_parallel<T: Sync, R: Send>(all: &[T], with: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let parts: Vec<&[T]> = all.chunks(FEW).collect();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicUsize::new(0);
@@ -151,7 +151,7 @@ fn in_parallel<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<
     let work = || {
         let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
         let own = numbers.map_while(|number| Some((number, parts.get(number)?)));
-        own.map(|(number, part)| (number, part.iter().map(&of).collect())).collect()
+        own.map(|(number, part)| (number, part.iter().map(&with).collect())).collect()
     };
     let mut found: Vec<(usize, Vec<R>)> = std::thread::scope(|scope| {
         let others: Vec<_> = (1..processors.min(parts.len())).map(|_| scope.spawn(work)).collect();

@@ -64,7 +64,7 @@ pub(super) struct Tasks(Rc<RefCell<Numbers>>);
 #[derive(Debug, Default)]
 struct Numbers {
     /// Threads → numbers of their copies; the first task has copy 0.
-    of: BTreeMap<i32, u64>,
+    copies: BTreeMap<i32, u64>,
     /// Copies used so far, without copy 0.
     given: u64,
     free: Vec<u64>,
@@ -98,7 +98,7 @@ impl Tasks {
         if number >= last {
             numbers.is_full = true;
         } else {
-            numbers.of.insert(tid, number);
+            numbers.copies.insert(tid, number);
         }
         let mode = if numbers.is_full { Mode::Full } else { Mode::Apart };
         Ok((mode, number.min(last) * copies.stride))
@@ -107,7 +107,7 @@ impl Tasks {
     /// A task has ended: its copy is free.
     pub fn end(&self, tid: i32) {
         let mut numbers = self.0.borrow_mut();
-        if let Some(number) = numbers.of.remove(&tid) {
+        if let Some(number) = numbers.copies.remove(&tid) {
             numbers.free.push(number);
         }
     }

@@ -64,7 +64,7 @@ pub enum Unprobed {
     /// A jump does not lead to its trampoline.
     Astray,
     /// Another reason, and the number of our mappings that could not be removed.
-    Left(Box<Unprobed>, usize),
+    Unremoved(Box<Unprobed>, usize),
     /// Its counts cannot be made atomic or separate.
     Prefixes(Cause<io::Error>),
     /// The trampolines in a forked process cannot be told its number.
@@ -90,7 +90,7 @@ impl fmt::Display for Unprobed {
         f.write_str(match self {
             Self::Code(why) => return why.fmt(f),
             Self::Place(why) => return why.fmt(f),
-            Self::Left(why, left) => return write!(f, "{why}; {left} mappings of ours remain in it"),
+            Self::Unremoved(why, left) => return write!(f, "{why}; {left} mappings of ours remain in it"),
             Self::Late => {
                 return write!(
                     f,

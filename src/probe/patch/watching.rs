@@ -39,7 +39,7 @@ impl<P: Probes> Watcher for Patcher<P> {
             return false;
         };
         for prepared in self.prepared.iter_mut().flatten() {
-            if let Ok(Err(why)) = prepared.as_mut().map(|of| of.map(tracee, &memory, None)) {
+            if let Ok(Err(why)) = prepared.as_mut().map(|one| one.map(tracee, &memory, None)) {
                 *prepared = Err(why);
             }
         }
@@ -51,7 +51,7 @@ impl<P: Probes> Watcher for Patcher<P> {
         let end = Some(Instant::now() + most);
         let Some((_, memory)) = &self.early else { return true };
         for prepared in self.prepared.iter_mut().flatten() {
-            match prepared.as_mut().map(|of| of.fill(memory, end)) {
+            match prepared.as_mut().map(|one| one.fill(memory, end)) {
                 Ok(Ok(true)) | Err(_) => {}
                 Ok(Ok(false)) => return false,
                 Ok(Err(why)) => {

@@ -10,7 +10,7 @@ use std::ops::Range;
 enum Use {
     Free,
     /// End of the displacement of a pun: must not change.
-    Kept,
+    Fixed,
     /// Written, or executed elsewhere.
     Moved,
 }
@@ -56,7 +56,7 @@ impl Bytes {
             }
             let tail: Vec<u8> = tail.iter().map(|(byte, _)| *byte).collect();
             far = Some(pun(&own, &tail, room, length).filter(|at| reaches(*at))?);
-            self.at(rest).iter_mut().for_each(|byte| byte.1 = Use::Kept);
+            self.at(rest).iter_mut().for_each(|byte| byte.1 = Use::Fixed);
         }
         self.at(own).iter_mut().for_each(|byte| byte.1 = Use::Moved);
         Some(far)

@@ -44,9 +44,9 @@ impl Candidate {
         let at = function.blocks[number].instructions[self.first].ip();
         let following = (number + 1..=number + self.then).filter(|block| !spare(*block));
         let then = following.map(|block| {
-            let of = &function.blocks[block];
-            let keeps_flags = of.live.first().is_none_or(|live| live & CHANGED != 0);
-            Then { block, at: of.start, keeps_flags }
+            let own = &function.blocks[block];
+            let keeps_flags = own.live.first().is_none_or(|live| live & CHANGED != 0);
+            Then { block, at: own.start, keeps_flags }
         });
         Site {
             block: number,
@@ -74,30 +74,30 @@ fn retarget(function: &Function, number: usize, at: usize) -> Option<Candidate> 
 fn displaced(function: &Function, number: usize, first: usize) -> Option<Candidate> {
     let block = &function.blocks[number];
     let start = block.instructions[first].ip();
-    let (mut of, mut at) = (number, first);
+    let (mut last, mut at) = (number, first);
     loop {
-        let block = &function.blocks[of];
+        let block = &function.blocks[last];
         let instruction = &block.instructions[at];
         if !can_move(instruction) {
             return None;
         }
         let end = instruction.next_ip();
         if end - start >= JUMP {
-            let kind = if (of, at) == (number, first) { Kind::Single } else { Kind::Multi };
+            let kind = if (last, at) == (number, first) { Kind::Single } else { Kind::Multi };
             let is_sure = kind == Kind::Single || function.is_complete;
             let found = is_sure && is_free(function, start..start + JUMP);
             let one = Candidate::new(&function.blocks[number], first, kind);
-            let (then, length) = (of - number, end - start);
+            let (then, length) = (last - number, end - start);
             return found.then_some(Candidate { then, length, ..one });
         }
         at += 1;
         if at == block.instructions.len() {
-            let next = function.blocks.get(of + 1)?;
-            let falls = block.successors.contains(&(of + 1)) && next.start == block.end;
+            let next = function.blocks.get(last + 1)?;
+            let falls = block.successors.contains(&(last + 1)) && next.start == block.end;
             if !falls || next.instructions.is_empty() || function.fixed.contains(&next.start) {
                 return None;
             }
-            (of, at) = (of + 1, 0);
+            (last, at) = (last + 1, 0);
         }
     }
 }

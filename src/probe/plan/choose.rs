@@ -120,7 +120,7 @@ fn plan_of(
         candidates(function, number, &mut all);
         ends.push(all.len());
     }
-    let of = |number: usize| {
+    let candidates_of = |number: usize| {
         all[ends[number]..ends[number + 1]].iter().filter(|candidate| is_allowed(candidate.kind))
     };
     let needs_next = |number: &usize| {
@@ -128,7 +128,7 @@ fn plan_of(
             let following = number + 1..=number + candidate.then;
             candidate.kind != Kind::Pun && following.into_iter().all(|block| is_spare[block])
         };
-        !of(*number).any(is_alone)
+        !candidates_of(*number).any(is_alone)
     };
     let (first, rest): (Vec<usize>, Vec<usize>) = (0..is_spare.len()).rev().partition(needs_next);
     // Blocks in loops first, since others might take their bytes.
@@ -137,7 +137,8 @@ fn plan_of(
         first.into_iter().chain(rest).partition(|block| in_loop[*block]);
     for number in hot.into_iter().chain(cold) {
         if placements[number].is_none() {
-            let sites = of(number).map(|one| one.site(function, number, |block| is_spare[block]));
+            let sites = candidates_of(number)
+                .map(|one| one.site(function, number, |block| is_spare[block]));
             place(function, number, sites, &mut code, room, &mut placements);
         }
     }

@@ -60,12 +60,12 @@ impl Joined {
     }
 
     /// The representative of a number's set.
-    pub fn find(&mut self, mut of: usize) -> usize {
-        while self.0[of] != of {
-            self.0[of] = self.0[self.0[of]];
-            of = self.0[of];
+    pub fn find(&mut self, mut number: usize) -> usize {
+        while self.0[number] != number {
+            self.0[number] = self.0[self.0[number]];
+            number = self.0[number];
         }
-        of
+        number
     }
 
     /// Joins two sets; false if they were one.

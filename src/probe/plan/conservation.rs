@@ -78,21 +78,21 @@ pub fn solve(function: &Function, counted: &[Option<i64>], slack: i64) -> Solved
 fn sums(function: &Function, slack: i64, solved: &mut Solved) {
     let components = components(function);
     // By component: blocks that lead there (1) and blocks entered from there (-1).
-    let mut of: Vec<Vec<(usize, i64)>> = vec![Vec::new(); components.number];
+    let mut sums: Vec<Vec<(usize, i64)>> = vec![Vec::new(); components.number];
     for block in 0..function.blocks.len() {
         let (from, to) = (components.into[block], components.out[block]);
         if from != to {
-            of[to].push((block, 1));
-            of[from].push((block, -1));
+            sums[to].push((block, 1));
+            sums[from].push((block, -1));
         }
     }
-    of[components.outside].clear();
-    of.retain(|sum| !sum.is_empty());
+    sums[components.outside].clear();
+    sums.retain(|sum| !sum.is_empty());
     let mut derived = 0;
     let mut changed = true;
     while changed {
         changed = false;
-        for sum in &of {
+        for sum in &sums {
             let mut unknown = sum.iter().filter(|(block, _)| solved.blocks[*block].is_none());
             let (Some((block, sign)), None) = (unknown.next(), unknown.next()) else { continue };
             solved.blocks[*block] = Some(-sign * total(sum, &solved.blocks));
@@ -101,7 +101,7 @@ fn sums(function: &Function, slack: i64, solved: &mut Solved) {
         }
     }
     let known = |sum: &&Vec<(usize, i64)>| sum.iter().all(|(b, _)| solved.blocks[*b].is_some());
-    let known: Vec<_> = of.iter().filter(known).collect();
+    let known: Vec<_> = sums.iter().filter(known).collect();
     solved.checked = known.len().saturating_sub(derived);
     for sum in known {
         let (more, (first, sign)) = (total(sum, &solved.blocks), sum[0]);

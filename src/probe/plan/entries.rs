@@ -12,9 +12,9 @@ use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAcc
 /// The parts of a whole register.
 const WHOLE: u64 = 0xf;
 /// Numbers of caller-saved registers: rax, rcx, rdx, rsi, rdi, r8 to r11.
-const OVERWRITTEN: [u32; 9] = [0, 1, 2, 6, 7, 8, 9, 10, 11];
+const CALLER_SAVED: [u32; 9] = [0, 1, 2, 6, 7, 8, 9, 10, 11];
 /// Numbers of callee-saved registers: rbx, rbp, r12 to r15.
-const KEPT: [u32; 6] = [3, 5, 12, 13, 14, 15];
+const CALLEE_SAVED: [u32; 6] = [3, 5, 12, 13, 14, 15];
 /// rax, the return value.
 const RESULT: u64 = WHOLE;
 
@@ -71,7 +71,7 @@ pub fn at_entries(function: &Function) -> Vec<AtEntry> {
             live[number] = own;
         }
     }
-    let of = |(number, block): (usize, &Block)| {
+    let at_entry = |(number, block): (usize, &Block)| {
         // rax is no argument, even if a path returns it.
         let is_start = block.start == function.range.start;
         let live = if is_start { live[number] & !RESULT } else { live[number] };
@@ -82,7 +82,7 @@ pub fn at_entries(function: &Function) -> Vec<AtEntry> {
         let at = block.instructions.get(changes.unwrap_or(last)).map_or(block.start, |i| i.ip());
         AtEntry { start: block.start, at, registers }
     };
-    function.blocks.iter().enumerate().map(of).collect()
+    function.blocks.iter().enumerate().map(at_entry).collect()
 }
 
 /// A register, if it is live and not the stack pointer.
@@ -111,9 +111,10 @@ fn effect(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> Ef
     let saves = instruction.mnemonic() == Mnemonic::Push;
     for used in factory.info(instruction).used_registers() {
         let parts = parts(used.register());
-        let is_kept = used.register().is_gpr64() && KEPT.contains(&number(used.register()));
+        let is_callee_saved =
+            used.register().is_gpr64() && CALLEE_SAVED.contains(&number(used.register()));
         match used.access() {
-            OpAccess::Read if saves && is_kept => {}
+            OpAccess::Read if saves && is_callee_saved => {}
             OpAccess::Read | OpAccess::CondRead | OpAccess::ReadCondWrite => all.reads |= parts,
             OpAccess::ReadWrite => {
                 all.reads |= parts;
@@ -125,7 +126,7 @@ fn effect(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> Ef
     }
     if matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall) {
         all.is_call = true;
-        all.writes |= OVERWRITTEN.iter().fold(0, |of, n| of | WHOLE << (4 * n));
+        all.writes |= CALLER_SAVED.iter().fold(0, |all, n| all | WHOLE << (4 * n));
     }
     all
 }

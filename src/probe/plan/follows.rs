@@ -6,15 +6,15 @@ use crate::facts::Function;
 
 /// Whether a block is entered only by falling through from the one before it.
 pub(super) fn follows(function: &Function, block: usize) -> bool {
-    let Some(before) = block.checked_sub(1) else { return false };
-    let (own, of) = (&function.blocks[block], &function.blocks[before]);
+    let Some(previous) = block.checked_sub(1) else { return false };
+    let (own, before) = (&function.blocks[block], &function.blocks[previous]);
     let mut leading =
         (0..function.blocks.len()).filter(|b| function.blocks[*b].successors.contains(&block));
     function.is_complete
         && !own.is_entered
         && !function.fixed.contains(&own.start)
-        && of.end == own.start
-        && leading.next() == Some(before)
+        && before.end == own.start
+        && leading.next() == Some(previous)
         && leading.next().is_none()
 }
 

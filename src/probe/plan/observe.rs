@@ -9,7 +9,7 @@ use super::follows::{follows, refusal};
 use super::no_place::NoPlace;
 use super::room::Room;
 use super::site::Kind;
-use super::spans::{Ask, Span, candidates};
+use super::spans::{Planning, Span, candidates};
 use super::wish::Wish;
 use crate::facts::Function;
 use std::ops::Range;
@@ -81,8 +81,8 @@ fn observe_with(
     }
     open.iter_mut().for_each(|own| own.sort_by_key(|number| wishes[*number].at));
     let plan = |joined: &[usize], room: &mut Room| {
-        let ask = Ask { function, wishes, joined, is_allowed };
-        planned(&ask, open.clone(), room, &length)
+        let planning = Planning { function, wishes, joined, is_allowed };
+        planned(&planning, open.clone(), room, &length)
     };
     let mut own = room.clone();
     let (mut found, failed) = plan(&[], &mut own);
@@ -104,21 +104,22 @@ fn observe_with(
 
 /// Probes for the requests of each block, and the blocks without a place for one.
 fn planned(
-    ask: &Ask,
+    planning: &Planning,
     mut open: Vec<Vec<usize>>,
     room: &mut Room,
     length: &impl Fn(usize, usize) -> u64,
 ) -> (Observation, Vec<usize>) {
-    let mut code = Bytes::new(ask.function);
+    let mut code = Bytes::new(planning.function);
     let (mut found, mut failed) = (Observation::default(), Vec::new());
-    let spans = |block: usize, open: &[Vec<usize>]| candidates(ask, block, open);
+    let spans = |block: usize, open: &[Vec<usize>]| candidates(planning, block, open);
     // Blocks that need instructions of the next block come first.
     let needs_next = |block: &usize| spans(*block, &open).iter().all(|span| span.last > *block);
-    let has_wish = |block: &usize| !open[*block].is_empty() || ask.joined.contains(&(block + 1));
+    let has_wish =
+        |block: &usize| !open[*block].is_empty() || planning.joined.contains(&(block + 1));
     let (first, rest): (Vec<usize>, Vec<usize>) =
         (0..open.len()).filter(has_wish).partition(needs_next);
     for block in first.into_iter().chain(rest) {
-        if open[block].is_empty() && !ask.joined.contains(&(block + 1)) {
+        if open[block].is_empty() && !planning.joined.contains(&(block + 1)) {
             continue;
         }
         let all = spans(block, &open);
@@ -126,14 +127,14 @@ fn planned(
             [false, true].into_iter().flat_map(|is_wide| all.iter().map(move |s| (is_wide, s)));
         let taken = all.into_iter().find_map(|(is_wide, span)| {
             let own: Vec<usize> = open[block..=span.last].concat();
-            let parts = own.iter().map(|number| ask.wishes[*number].what.parts()).sum();
+            let parts = own.iter().map(|number| planning.wishes[*number].what.parts()).sum();
             let most = length(parts, span.instructions);
             room.widen(is_wide);
             let taken = code.take(span.kind, span.at..span.next, room, most, |_| true);
             room.widen(false);
             let trampoline = taken?;
             let Span { at, next, until, kind, last, .. } = *span;
-            let may_change_flags = may_change_flags(ask.function, at);
+            let may_change_flags = may_change_flags(planning.function, at);
             Some((
                 last,
                 Observer { at, next, until, kind, may_change_flags, wishes: own, trampoline },
@@ -147,7 +148,7 @@ fn planned(
             None if open[block].is_empty() => {}
             None => {
                 failed.push(block);
-                let why = refusal(ask.function, block, ask.wishes[open[block][0]].at);
+                let why = refusal(planning.function, block, planning.wishes[open[block][0]].at);
                 found.refused.extend(open[block].drain(..).map(|n| (n, why.clone())));
             }
         }

@@ -6,7 +6,7 @@ use std::ops::Range;
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
 /// Most pages with trampolines that are tried before a new page is taken.
-const LOOKED_AT: usize = 16;
+const MOST_TRIED: usize = 16;
 
 /// Free addresses of a process.
 #[derive(Debug, Clone, Default)]
@@ -51,7 +51,7 @@ impl Room {
 
     fn take_at(&mut self, window: Range<u64>, length: u64) -> Option<u64> {
         let first = window.start & !(PAGE - 1);
-        let used = self.pages.range(first..window.end).rev().take(LOOKED_AT);
+        let used = self.pages.range(first..window.end).rev().take(MOST_TRIED);
         for (page, used) in used.map(|(page, used)| (*page, *used)) {
             let at = used.max(window.start);
             if at < window.end && at + length <= page + PAGE {
@@ -78,15 +78,15 @@ impl Room {
 
     /// The first free page from `page` on.
     fn free_from(&self, page: u64) -> Option<u64> {
-        let of = |free: &BTreeMap<u64, u64>| {
+        let first_in = |free: &BTreeMap<u64, u64>| {
             let range = free.range(..=page).next_back();
             if range.is_some_and(|(_, end)| page + PAGE <= *end) {
                 return Some(page);
             }
             free.range(page..).next().map(|(start, _)| *start)
         };
-        let spare = of(&self.spare).filter(|_| self.is_wide);
-        of(&self.free).into_iter().chain(spare).min()
+        let spare = first_in(&self.spare).filter(|_| self.is_wide);
+        first_in(&self.free).into_iter().chain(spare).min()
     }
 
     /// Addresses in the process of the pages with trampolines.

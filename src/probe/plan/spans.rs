@@ -7,7 +7,7 @@ use super::wish::Wish;
 use crate::facts::{Block, Function};
 
 /// Input of a plan.
-pub(super) struct Ask<'a> {
+pub(super) struct Planning<'a> {
     pub function: &'a Function,
     pub wishes: &'a [Wish],
     /// Blocks executed in the trampoline of the one before.
@@ -29,23 +29,29 @@ pub(super) struct Span {
 }
 
 /// All possible probes for a block's requests, the best first.
-pub(super) fn candidates(ask: &Ask, block: usize, open: &[Vec<usize>]) -> Vec<Span> {
-    let first = open[block].first().map(|number| ask.wishes[*number].at);
-    let Some(own) = ask.function.blocks.get(block) else { return Vec::new() };
+pub(super) fn candidates(planning: &Planning, block: usize, open: &[Vec<usize>]) -> Vec<Span> {
+    let first = open[block].first().map(|number| planning.wishes[*number].at);
+    let Some(own) = planning.function.blocks.get(block) else { return Vec::new() };
     let first = first.unwrap_or(own.end);
     let starts = (0..own.instructions.len()).filter(|at| own.instructions[*at].ip() <= first);
     let mut all: Vec<Span> = starts
-        .flat_map(|at| [false, true].map(|pun| span(ask, block, at, pun, open)))
+        .flat_map(|at| [false, true].map(|pun| span(planning, block, at, pun, open)))
         .flatten()
-        .filter(|span| (ask.is_allowed)(span.kind))
+        .filter(|span| (planning.is_allowed)(span.kind))
         .collect();
     all.sort_by_key(|span| (span.last, span.kind, span.instructions));
     all
 }
 
 /// The probe whose jump begins at an instruction.
-fn span(ask: &Ask, block: usize, first: usize, pun: bool, open: &[Vec<usize>]) -> Option<Span> {
-    let Ask { function, wishes, joined, .. } = *ask;
+fn span(
+    planning: &Planning,
+    block: usize,
+    first: usize,
+    pun: bool,
+    open: &[Vec<usize>],
+) -> Option<Span> {
+    let Planning { function, wishes, joined, .. } = *planning;
     let start = function.blocks[block].instructions[first].ip();
     let length = function.blocks[block].instructions[first].len() as u64;
     let kind = match (pun, length < JUMP) {
@@ -60,10 +66,10 @@ fn span(ask: &Ask, block: usize, first: usize, pun: bool, open: &[Vec<usize>]) -
     let mut next = None;
     let (mut last, mut at, mut instructions) = (block, first, 0);
     loop {
-        let of = &function.blocks[last];
+        let current = &function.blocks[last];
         let wish = open[last].last().map(|number| wishes[*number]);
-        let goes_on = joined.contains(&(last + 1)) && !open[last + 1].is_empty();
-        if let Some(until) = end(of, at, wish, next).filter(|_| !goes_on) {
+        let continues = joined.contains(&(last + 1)) && !open[last + 1].is_empty();
+        if let Some(until) = end(current, at, wish, next).filter(|_| !continues) {
             let next = next?;
             let written = start..if kind == Kind::Pun { next } else { start + JUMP };
             let kind = if kind == Kind::Multi && instructions == 1 { Kind::Single } else { kind };
@@ -76,7 +82,7 @@ fn span(ask: &Ask, block: usize, first: usize, pun: bool, open: &[Vec<usize>]) -
                 instructions,
             });
         }
-        match of.instructions.get(at) {
+        match current.instructions.get(at) {
             Some(instruction) if can_move(instruction) => {
                 at += 1;
                 instructions += 1;
@@ -88,14 +94,15 @@ fn span(ask: &Ask, block: usize, first: usize, pun: bool, open: &[Vec<usize>]) -
             Some(_) => return None,
             None if next.is_none()
                 && kind == Kind::Multi
-                && of.end + function.padding_after(last) >= start + JUMP =>
+                && current.end + function.padding_after(last) >= start + JUMP =>
             {
                 // The jump ends in bytes that nothing executes.
                 next = Some(start + JUMP);
             }
             None => {
                 let following = function.blocks.get(last + 1)?;
-                let falls = of.successors.contains(&(last + 1)) && following.start == of.end;
+                let falls =
+                    current.successors.contains(&(last + 1)) && following.start == current.end;
                 // Its own probe would be bypassed.
                 let is_taken =
                     wishes.iter().any(|w| (following.start..following.end).contains(&w.at))

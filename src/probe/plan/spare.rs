@@ -43,7 +43,7 @@ fn runs(function: &Function, samples: &[u64]) -> Vec<f64> {
         block.successors.iter().for_each(|to| before[*to].push(number));
     }
     for _ in 0..PASSED {
-        let most = |of: &[usize]| of.iter().map(|b| runs[*b]).fold(0.0, f64::max);
+        let most = |all: &[usize]| all.iter().map(|b| runs[*b]).fold(0.0, f64::max);
         let passed = |number: usize| {
             let block = &blocks[number];
             let from = if block.is_entered { f64::INFINITY } else { most(&before[number]) };

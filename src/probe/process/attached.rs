@@ -45,7 +45,7 @@ pub struct Watched {
     /// Why its code was not restored.
     pub remains: Option<Obstacle>,
     /// Why our memory stays mapped in it.
-    pub kept: Option<Obstacle>,
+    pub still_mapped: Option<Obstacle>,
 }
 
 /// Watches a process for `window`; `None`, without any change, if it has changed since its
@@ -98,17 +98,17 @@ pub fn watch(
     let (wall, ended) = (begin.elapsed(), halting.is_over());
     let begin = Instant::now();
     let remains = halt_all(&mut halting).err();
-    let (mut kept, mut ran) = (None, Duration::ZERO);
+    let (mut still_mapped, mut ran) = (None, Duration::ZERO);
     if remains.is_none() {
         named(&mut halting);
         halting.following.follower.leave();
-        kept = vacated(&mut halting, &mut ran);
+        still_mapped = vacated(&mut halting, &mut ran);
     }
     detach(&halting);
     stopped += begin.elapsed().saturating_sub(ran);
     let tasks = halting.following.tasks.len() as u32 + halting.following.created;
     let executed = halting.executed;
-    Ok(Some(Watched { wall, stopped, interrupted, tasks, executed, ended, remains, kept }))
+    Ok(Some(Watched { wall, stopped, interrupted, tasks, executed, ended, remains, still_mapped }))
 }
 
 /// Reports each stopped thread with the base of its own memory, which identifies it in logs.
@@ -116,7 +116,7 @@ fn named(halting: &mut Halting<'_>) {
     let following = &mut halting.following;
     for (tid, process) in &following.tasks {
         if let Ok(registers) = ptrace::getregs(Pid::from_raw(*tid)) {
-            following.follower.left(*process, *tid, registers.fs_base);
+            following.follower.thread_ending(*process, *tid, registers.fs_base);
         }
     }
 }
@@ -153,10 +153,10 @@ fn release(halting: &mut Halting<'_>, pid: i32) -> Option<Obstacle> {
     while !halting.is_over() {
         if let Some(tracee) = halting.fit(pid) {
             let left = halting.following.follower.release(&tracee);
-            return (left > 0).then_some(Obstacle::Left(left));
+            return (left > 0).then_some(Obstacle::Unremoved(left));
         }
         if first.elapsed() > TRYING {
-            return Some(Obstacle::LeftAll);
+            return Some(Obstacle::NoneRemoved);
         }
         let pause = pauses.next(first.elapsed());
         let begin = Instant::now();

@@ -37,9 +37,9 @@ pub trait Follower {
     /// The processor has raised a signal, such as SIGFPE, at this instruction.
     fn faulted(&mut self, _process: i32, _at: u64, _signal: i32) {}
     /// A thread is about to end; `base` (fs) is that of its own memory.
-    fn left(&mut self, _process: i32, _tid: i32, _base: u64) {}
+    fn thread_ending(&mut self, _process: i32, _tid: i32, _base: u64) {}
     /// All threads of a process are about to end; its memory still exists.
-    fn ending(&mut self, process: i32);
+    fn process_ending(&mut self, process: i32);
     /// Called every 100 µs or more often.
     fn tick(&mut self) {}
     /// A process has ended.
@@ -201,7 +201,7 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
 
     /// Whether a process has other threads than its first.
     fn has_threads(&self, process: i32) -> bool {
-        self.tasks.iter().any(|(tid, of)| *of == process && *tid != process)
+        self.tasks.iter().any(|(tid, owner)| *owner == process && *tid != process)
     }
 
     fn handle(&mut self, tid: i32, stop: Stop) {
@@ -241,7 +241,7 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
             Stop::Ended => {
                 self.tasks.remove(&tid);
                 self.ending.remove(&tid);
-                if !self.tasks.values().any(|of| *of == process) {
+                if !self.tasks.values().any(|owner| *owner == process) {
                     self.calls.remove(&process);
                     self.follower.ended(process);
                 }
@@ -266,7 +266,7 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
 
     fn executed(&mut self, tid: i32) {
         let process = process_of(tid);
-        self.tasks.retain(|other, of| *of != process || *other == tid);
+        self.tasks.retain(|other, owner| *owner != process || *other == tid);
         self.tasks.insert(tid, process);
         let tasks = &self.tasks;
         self.ending.retain(|other| tasks.contains_key(other) && *other != tid);
@@ -280,11 +280,11 @@ impl<'a, F: Follower + ?Sized> Following<'a, F> {
     fn ending(&mut self, tid: i32, process: i32) {
         self.ending.insert(tid);
         if let Ok(registers) = ptrace::getregs(Pid::from_raw(tid)) {
-            self.follower.left(process, tid, registers.fs_base);
+            self.follower.thread_ending(process, tid, registers.fs_base);
         }
-        let mut of = self.tasks.iter().filter(|(_, of)| **of == process);
-        if of.all(|(tid, _)| self.ending.contains(tid)) {
-            self.follower.ending(process);
+        let mut own = self.tasks.iter().filter(|(_, owner)| **owner == process);
+        if own.all(|(tid, _)| self.ending.contains(tid)) {
+            self.follower.process_ending(process);
         }
     }
 

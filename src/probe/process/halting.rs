@@ -66,8 +66,8 @@ impl<'a> Halting<'a> {
     /// A stopped thread of a process in which system calls can be made.
     pub fn fit(&self, process: i32) -> Option<Tracee> {
         let is_fit = |tid: &i32| Memory::open(*tid).is_ok_and(|memory| !may_restart(*tid, &memory));
-        let of = |tid: &i32| self.following.tasks.get(tid) == Some(&process);
-        let tid = self.halted.keys().copied().find(|tid| of(tid) && is_fit(tid))?;
+        let is_own = |tid: &i32| self.following.tasks.get(tid) == Some(&process);
+        let tid = self.halted.keys().copied().find(|tid| is_own(tid) && is_fit(tid))?;
         Some(Tracee { tid, leader: 0, process, is_live: true })
     }
 

@@ -63,8 +63,11 @@ pub fn holds(
     let map = File::open(format!("/proc/{tid}/pagemap")).map_err(unknown)?;
     let mut left = MOST / PAGE as u64;
     for mapping in all {
-        let lowest =
-            stacks.iter().filter(|of| of.is_in(mapping, mappings)).map(|of| of.pointer).min();
+        let lowest = stacks
+            .iter()
+            .filter(|stack| stack.is_in(mapping, mappings))
+            .map(|stack| stack.pointer)
+            .min();
         let lowest = lowest.map(|pointer| pointer.saturating_sub(RED_ZONE));
         let mut page = lowest.unwrap_or(0).max(mapping.start) / PAGE as u64;
         let end = mapping.end / PAGE as u64;
@@ -132,13 +135,13 @@ mod tests {
         let address = 0x1234_5670_0000_u64;
         let memory = Memory::open(pid).unwrap();
         // On the heap, computed here, so that no other word of the program has this value.
-        let kept = Box::new(std::hint::black_box(address) + 0x123);
+        let held = Box::new(std::hint::black_box(address) + 0x123);
         // Only the mappings around it: a test runner has many.
-        let at = std::ptr::from_ref(&*kept).addr() as u64;
+        let at = std::ptr::from_ref(&*held).addr() as u64;
         let mut all = mappings(pid);
         all.retain(|m| (m.start..m.end).contains(&at));
         let found = |range: Range<u64>| holds(pid, &memory, &all, &[range], &[]);
-        assert_eq!(found(*kept..*kept + 1), Ok(Some(at)));
+        assert_eq!(found(*held..*held + 1), Ok(Some(at)));
         assert_eq!(all.len(), 1);
         assert_eq!(runs(&[true, true, false, true]), [0..2, 3..4]);
     }

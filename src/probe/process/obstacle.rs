@@ -47,9 +47,9 @@ pub enum Obstacle {
     /// This number of ranges could not be unmapped.
     Mapped(usize),
     /// This number of ranges mapped for unchanged code could not be unmapped.
-    Left(usize),
+    Unremoved(usize),
     /// No thread could unmap the ranges mapped for unchanged code.
-    LeftAll,
+    NoneRemoved,
 }
 
 impl Obstacle {
@@ -102,8 +102,8 @@ impl fmt::Display for Obstacle {
             Self::Waits => f.write_str("where a thread of it waits is not known"),
             Self::Held(at) => write!(f, "what was interrupted there may come back, by {at:#x}"),
             Self::Mapped(left) => write!(f, "{left} ranges could not be unmapped"),
-            Self::Left(left) => write!(f, "{left} mappings of ours remain in it"),
-            Self::LeftAll => f.write_str(
+            Self::Unremoved(left) => write!(f, "{left} mappings of ours remain in it"),
+            Self::NoneRemoved => f.write_str(
                 "what was mapped for its probes remains: none of its threads could take it away",
             ),
         }

@@ -1,6 +1,6 @@
 //! The log of an image: a ring in shared memory, read while the program runs.
 
-use crate::emit::{EVENT, EVENTS, LIMIT, LOGGED, MOST_EVENTS, MOST_LOOKS, PATIENCE};
+use crate::emit::{EVENT, EVENTS, LIMIT, LOGGED, MOST_EVENTS, MOST_POLLS, POLLS};
 use crate::patch::Shared;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -31,7 +31,7 @@ pub enum Entry {
     /// This number of events is missing.
     Lost(u64),
     /// A thread has ended: the base of its own memory may be reused.
-    Left {
+    ThreadEnded {
         process: i32,
         base: u64,
         tid: i32,
@@ -46,7 +46,7 @@ pub struct Journal {
     /// Number of events read.
     read: u64,
     /// Ended threads, with the number of events before.
-    left: VecDeque<(u64, Entry)>,
+    ended: VecDeque<(u64, Entry)>,
     /// First event without room.
     limit: u64,
     /// Ranges of events that had no room, in order.
@@ -62,8 +62,8 @@ impl Journal {
     /// An empty log. If its memory cannot be written, all events are lost.
     pub fn new(shared: Arc<Shared>, process: i32) -> Self {
         permit(&shared, MOST_EVENTS);
-        let (left, gaps) = (VecDeque::new(), VecDeque::new());
-        Self { shared, process, read: 0, left, limit: MOST_EVENTS, gaps }
+        let (ended, gaps) = (VecDeque::new(), VecDeque::new());
+        Self { shared, process, read: 0, ended, limit: MOST_EVENTS, gaps }
     }
 
     /// Number of markers executed so far.
@@ -74,21 +74,21 @@ impl Journal {
 
     /// A thread of a process is about to end.
     pub fn leave(&mut self, process: i32, base: u64, tid: i32) {
-        let entry = Entry::Left { process, base, tid };
-        self.left.push_back((self.logged(), entry));
+        let entry = Entry::ThreadEnded { process, base, tid };
+        self.ended.push_back((self.logged(), entry));
     }
 
     /// Reads all complete entries, in order.
     pub fn read(&mut self, see: &mut dyn FnMut(Entry)) {
         loop {
-            while let Some((after, entry)) = self.left.front().copied()
+            while let Some((after, entry)) = self.ended.front().copied()
                 && after <= self.read
             {
-                self.left.pop_front();
+                self.ended.pop_front();
                 see(entry);
             }
             // Events before the next end of a thread.
-            let until = self.left.front().map_or(u64::MAX, |(after, _)| *after);
+            let until = self.ended.front().map_or(u64::MAX, |(after, _)| *after);
             if self.some(until, see) == 0 && !self.skip(see) {
                 return;
             }
@@ -159,7 +159,7 @@ impl Journal {
 /// Permits events with lower numbers; others wait for room.
 fn permit(shared: &Shared, limit: u64) {
     let _ = shared.write(&limit.to_le_bytes(), LIMIT);
-    let _ = shared.write(&MOST_LOOKS.to_le_bytes(), PATIENCE);
+    let _ = shared.write(&MOST_POLLS.to_le_bytes(), POLLS);
 }
 
 /// Decodes an entry written by a trampoline, if it is of this event.
@@ -168,8 +168,8 @@ fn event(bytes: &[u8; EVENT as usize], number: u64) -> Option<Event> {
     for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
         *word = u64::from_le_bytes(*bytes);
     }
-    let [head, begin, end, base, value, of, ..] = words;
-    let (site, process) = (of as u32, (of >> 32) as i32);
+    let [head, begin, end, base, value, numbers, ..] = words;
+    let (site, process) = (numbers as u32, (numbers >> 32) as i32);
     let event = Event { site, process, base, times: (begin, end), value };
     (head == number + 1).then_some(event)
 }

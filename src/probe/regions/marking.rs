@@ -25,20 +25,20 @@ const STACK: u8 = 4;
 pub(super) struct Marking {
     sites: Arc<[Site]>,
     /// Index of each site's code in the request.
-    of: Vec<usize>,
+    functions: Vec<usize>,
     refused: Vec<Option<Unprobed>>,
     /// Patched targets.
     patched: BTreeSet<usize>,
     journals: Vec<(usize, Journal)>,
     /// Images that have had a log.
     images: usize,
-    seen: Seen,
+    reader: Reader,
     /// Whether the process has been running.
     is_live: bool,
 }
 
 /// The contents of the logs so far.
-struct Seen {
+struct Reader {
     sites: Arc<[Site]>,
     names: Names,
     tree: Tree,
@@ -48,16 +48,16 @@ struct Seen {
 }
 
 impl Marking {
-    pub fn new(sites: &[Site], of: Vec<usize>, is_live: bool) -> Self {
+    pub fn new(sites: &[Site], functions: Vec<usize>, is_live: bool) -> Self {
         let sites: Arc<[Site]> = sites.into();
         let (names, tree, threads) = (Names::default(), Tree::default(), BTreeMap::new());
         Self {
-            of,
+            functions,
             refused: vec![None; sites.len()],
             patched: BTreeSet::new(),
             journals: Vec::new(),
             images: 0,
-            seen: Seen { sites: Arc::clone(&sites), names, tree, threads, lost: 0 },
+            reader: Reader { sites: Arc::clone(&sites), names, tree, threads, lost: 0 },
             sites,
             is_live,
         }
@@ -66,7 +66,10 @@ impl Marking {
     /// The requests of a function of a target, with the numbers of their sites.
     fn wishes(&self, target: &Target, index: usize) -> Vec<(Wish, u32)> {
         let member = target.functions[index].number;
-        let own = (0..).zip(&*self.sites).zip(&self.of).filter(|(_, of)| **of == member);
+        let own = (0..)
+            .zip(&*self.sites)
+            .zip(&self.functions)
+            .filter(|(_, function)| **function == member);
         own.map(|((number, site), _)| {
             let argument = match site.label {
                 Label::Register(register) => Some(register),
@@ -83,8 +86,8 @@ impl Marking {
         let own = self.journals.iter().rposition(|(_, journal)| journal.process == process);
         let image = own.or_else(|| {
             // The log with the last event of this process.
-            let of = self.seen.threads.keys().rev().find(|(_, other, _)| *other == process)?.0;
-            self.journals.iter().position(|(image, _)| *image == of)
+            let last = self.reader.threads.keys().rev().find(|(_, other, _)| *other == process)?.0;
+            self.journals.iter().position(|(image, _)| *image == last)
         });
         image.and_then(|at| self.journals.get_mut(at)).map(|(_, journal)| journal)
     }
@@ -92,24 +95,24 @@ impl Marking {
     fn read(&mut self) {
         for (image, journal) in &mut self.journals {
             let process = journal.process;
-            journal.read(&mut |entry| self.seen.see(*image, process, entry));
+            journal.read(&mut |entry| self.reader.add(*image, process, entry));
         }
     }
 }
 
-impl Seen {
+impl Reader {
     /// Adds an entry of the log of an image, whose first process is `first`.
-    fn see(&mut self, image: usize, first: i32, entry: Entry) {
+    fn add(&mut self, image: usize, first: i32, entry: Entry) {
         match entry {
             Entry::Event(event) => self.event(image, first, event),
-            Entry::Left { process, base, tid } => {
+            Entry::ThreadEnded { process, base, tid } => {
                 if let Some(thread) = self.threads.remove(&(image, process, base)) {
                     self.tree.leave(thread, tid);
                 }
             }
             Entry::Lost(number) => {
                 self.lost += number;
-                let own = self.threads.iter().filter(|((of, ..), _)| *of == image);
+                let own = self.threads.iter().filter(|((own, ..), _)| *own == image);
                 self.tree.lose(own.map(|(_, thread)| *thread));
             }
         }
@@ -191,21 +194,21 @@ impl Probes for Marking {
 
     fn patched(&mut self, process: i32, shared: &Arc<Shared>) {
         if !shared.is_copy {
-            self.seen.names.forget(process);
-            self.seen.names.open(process);
+            self.reader.names.forget(process);
+            self.reader.names.open(process);
             self.journals.push((self.images, Journal::new(Arc::clone(shared), process)));
             self.images += 1;
         }
     }
 
-    fn left(&mut self, process: i32, tid: i32, base: u64) {
+    fn thread_ending(&mut self, process: i32, tid: i32, base: u64) {
         self.read();
         if let Some(journal) = self.journal(process) {
             journal.leave(process, base, tid);
         }
     }
 
-    fn ending(&mut self, _process: i32) {
+    fn process_ending(&mut self, _process: i32) {
         // The memory with the names still exists.
         self.read();
     }
@@ -257,12 +260,12 @@ pub(super) fn marked(mut patcher: Patcher<Marking>) -> Marked {
     }
     for (image, journal) in std::mem::take(&mut marking.journals) {
         let process = journal.process;
-        journal.finish(&mut |entry| marking.seen.see(image, process, entry));
+        journal.finish(&mut |entry| marking.reader.add(image, process, entry));
     }
     Marked {
-        tree: marking.seen.tree,
+        tree: marking.reader.tree,
         refused: marking.refused,
-        lost: marking.seen.lost,
+        lost: marking.reader.lost,
         ..Marked::default()
     }
 }

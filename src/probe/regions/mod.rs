@@ -57,9 +57,9 @@ pub fn mark(
     before: &mut dyn FnMut(i32) -> Result<()>,
 ) -> Result<Marked> {
     can_read_base()?;
-    let (code, of) = code(sites);
+    let (code, functions) = code(sites);
     let targets = targets(&code, &[], signals);
-    let mut patcher = Patcher::new(Marking::new(sites, of, false), targets);
+    let mut patcher = Patcher::new(Marking::new(sites, functions, false), targets);
     let followed = patcher.follow_after(command, signals, before)?;
     let Followed { wall, exit, interrupted, .. } = followed;
     Ok(Marked { wall, exit, interrupted, ..marking::marked(patcher) })
@@ -72,7 +72,7 @@ pub fn mark(
 /// The process cannot be traced or stopped, has ended, or cannot identify its threads.
 pub fn mark_process(window: &Window<'_>, sites: &[Site], progress: Progress<'_>) -> Result<Marked> {
     can_read_base()?;
-    let (code, of) = code(sites);
+    let (code, functions) = code(sites);
     let collect = |patcher: Patcher<Marking>, watched: &Watched| Marked {
         wall: watched.wall,
         interrupted: watched.interrupted,
@@ -80,7 +80,7 @@ pub fn mark_process(window: &Window<'_>, sites: &[Site], progress: Progress<'_>)
         remains: watched.remains.is_some() && !watched.ended,
         ..marking::marked(patcher)
     };
-    let make = |_: &[Target]| Marking::new(sites, of, true);
+    let make = |_: &[Target]| Marking::new(sites, functions, true);
     let found = watched(window, &code, make, &collect, progress)?;
     Ok(found.unwrap_or_else(|signal| Marked {
         interrupted: Some(signal),
@@ -92,15 +92,15 @@ pub fn mark_process(window: &Window<'_>, sites: &[Site], progress: Progress<'_>)
 /// The functions of the sites, and for each site the index of its function.
 fn code(sites: &[Site]) -> (Vec<Wanted>, Vec<usize>) {
     let (mut code, mut known): (Vec<Wanted>, _) = (Vec::new(), BTreeMap::new());
-    let of = sites.iter().map(|site| {
+    let functions = sites.iter().map(|site| {
         let Wanted { path, range } = &site.code;
         *known.entry((path, range.start, range.end)).or_insert_with(|| {
             code.push(site.code.clone());
             code.len() - 1
         })
     });
-    let of = of.collect();
-    (code, of)
+    let functions = functions.collect();
+    (code, functions)
 }
 
 /// An error if programs may not execute `rdfsbase`.

@@ -59,7 +59,7 @@ impl Names {
     /// A process has ended, or executes another program.
     pub fn forget(&mut self, process: i32) {
         self.memories.remove(&process);
-        self.known.retain(|(of, _), _| *of != process);
+        self.known.retain(|(owner, _), _| *owner != process);
     }
 
     /// Opens the memory of a process before its number could be reused.

@@ -19,7 +19,7 @@ pub struct Span {
 
 /// Spans of all threads, against their limit.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Kept {
+pub(super) struct SpanCount {
     number: usize,
     /// Begin of the first span without room.
     pub cut: Option<u64>,
@@ -34,13 +34,13 @@ pub(super) struct Spans {
 
 impl Spans {
     /// After a marker the thread is in this region, or in none.
-    pub fn enter(&mut self, node: Option<usize>, times: Times, kept: &mut Kept) {
+    pub fn enter(&mut self, node: Option<usize>, times: Times, count: &mut SpanCount) {
         if let Some((from, node)) = self.open.take().filter(|(from, _)| *from < times.0) {
-            if kept.number < MOST {
-                kept.number += 1;
+            if count.number < MOST {
+                count.number += 1;
                 self.all.push(Span { from, to: times.0, node });
             } else {
-                kept.cut = kept.cut.or(Some(from));
+                count.cut = count.cut.or(Some(from));
             }
         }
         self.open = node.map(|node| (times.1, node as u32));

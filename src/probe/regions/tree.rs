@@ -3,7 +3,7 @@
 //! A region entered again inside itself is the same region: it counts an entry, but no time twice.
 //! The time of probes inside a region is subtracted.
 
-use super::spans::{Kept, Span, Spans};
+use super::spans::{Span, SpanCount, Spans};
 use super::times::Times;
 use std::collections::BTreeMap;
 
@@ -120,7 +120,7 @@ pub struct Tree {
     pub ticks: u64,
     /// Begins ignored since there were too many regions.
     pub left_out: u64,
-    kept: Kept,
+    span_count: SpanCount,
 }
 
 impl Tree {
@@ -132,7 +132,7 @@ impl Tree {
 
     /// Begin of the first span beyond the limit.
     pub fn cut(&self) -> Option<u64> {
-        self.kept.cut
+        self.span_count.cut
     }
 
     fn node(&mut self, parent: Option<usize>, name: usize) -> Option<usize> {
@@ -174,7 +174,7 @@ impl Tree {
         stats.unfinished += u64::from(!is_recursive);
         let (since, edge) = (times.1, times.ticks());
         thread.open.push(Open { node, name, stack, since, edge, inside: 0, is_recursive });
-        thread.spans.enter(Some(node), times, &mut self.kept);
+        thread.spans.enter(Some(node), times, &mut self.span_count);
     }
 
     /// The innermost region with this name ends; those inside it never did.
@@ -192,7 +192,7 @@ impl Tree {
         thread.open.truncate(at + 1);
         let Some(open) = thread.open.pop() else { return };
         let around = thread.open.last().map(|around| around.node);
-        thread.spans.enter(around, times, &mut self.kept);
+        thread.spans.enter(around, times, &mut self.span_count);
         let inside = open.inside + cut;
         let edges = open.edge + times.ticks();
         if let Some(around) = thread.open.last_mut() {

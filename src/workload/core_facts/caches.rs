@@ -8,7 +8,7 @@ use tma::measured::{Fact, Kind, Known, Open};
 /// Least share of a flushed line's time of a plateau that is memory.
 const MEMORY: f64 = 0.7;
 /// Least ratio of the time at the walk's end to the last cache's for a walk beyond that cache.
-const LEFT: f64 = 1.25;
+const BEYOND: f64 = 1.25;
 /// Error of sizes: a step of the walk, and a step by which caches end early, as others use some
 /// lines.
 const STEP: f64 = 0.25;
@@ -28,7 +28,7 @@ const TIME: [Kind; 3] = [Kind::L1Latency, Kind::L2Latency, Kind::L3Latency];
 struct Levels {
     caches: Vec<Plateau>,
     /// Whether the walk goes beyond the last cache.
-    is_left: bool,
+    goes_beyond: bool,
     memory: Option<f64>,
 }
 
@@ -39,8 +39,8 @@ fn levels(times: &Times) -> Levels {
     if caches.len() > 1 && caches.last().is_some_and(|last| is_memory(last.cycles)) {
         caches.pop();
     }
-    let is_left = caches.last().is_some_and(|last| end >= LEFT * last.cycles);
-    Levels { caches, is_left, memory: Some(end).filter(|end| is_memory(*end)) }
+    let goes_beyond = caches.last().is_some_and(|last| end >= BEYOND * last.cycles);
+    Levels { caches, goes_beyond, memory: Some(end).filter(|end| is_memory(*end)) }
 }
 
 /// The facts of caches and memory.
@@ -73,7 +73,7 @@ pub(super) fn facts(repeats: &[Times]) -> BTreeMap<Kind, Fact> {
             continue;
         }
         // A plateau that ends with the walk may continue.
-        let ends = all.iter().any(|one| one.caches.len() > level + 1 || one.is_left);
+        let ends = all.iter().any(|one| one.caches.len() > level + 1 || one.goes_beyond);
         let fact = match (ends, cut) {
             (_, true) => Fact::open(Open::SmallPages),
             (false, _) => Fact::open(Open::NoStep { up_to: at[0].to }),

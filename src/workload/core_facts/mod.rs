@@ -27,7 +27,7 @@ mod window;
 
 pub use curve::Curve;
 pub use rules::facts;
-pub use times::{Seen, Times};
+pub use times::{Repetitions, Times};
 
 use kernel::Clock;
 use tma::Result;
@@ -41,12 +41,12 @@ const REPEATS: (usize, usize) = (4, 10);
 ///
 /// # Errors
 /// Generated code cannot be run, or there is no memory at all.
-pub fn measure(nops: Option<bool>, mut progress: impl FnMut(usize, usize)) -> Result<Seen> {
+pub fn measure(nops: Option<bool>, mut progress: impl FnMut(usize, usize)) -> Result<Repetitions> {
     let clock = Clock::new()?;
-    let mut seen = Seen::default();
+    let mut repetitions = Repetitions::default();
     let mut memory = walks::Memory::new();
     for repeat in 0..REPEATS.1 {
-        if repeat >= REPEATS.0 && repeat % 2 == 0 && !is_contradicted(&facts(&seen, nops)) {
+        if repeat >= REPEATS.0 && repeat % 2 == 0 && !is_contradicted(&facts(&repetitions, nops)) {
             break;
         }
         progress(repeat, REPEATS.1);
@@ -59,12 +59,12 @@ pub fn measure(nops: Option<bool>, mut progress: impl FnMut(usize, usize)) -> Re
                 times.reach = memory.reach(&clock)?;
                 times.windows = window::measure(&clock, memory)?;
             }
-            Err(_) => seen.no_memory = Some(Open::NoMemory),
+            Err(_) => repetitions.no_memory = Some(Open::NoMemory),
         }
-        seen.repeats.push(times);
+        repetitions.repeats.push(times);
     }
-    seen.walked = memory.as_ref().map_or(0, walks::Memory::bytes);
-    Ok(seen)
+    repetitions.walked = memory.as_ref().map_or(0, walks::Memory::bytes);
+    Ok(repetitions)
 }
 
 /// Whether repetitions disagree on any fact.

@@ -3,7 +3,7 @@
 use super::caches;
 use super::curve::{Curve, lower_envelope, step};
 use super::rates::Rates;
-use super::times::{Same, Seen, Times, agreed, halves};
+use super::times::{Repetitions, Same, Times, agreed, halves};
 use std::collections::BTreeMap;
 use tma::measured::{Fact, Facts, Kind, Known, Open};
 
@@ -25,8 +25,8 @@ const BYTES: (f64, f64) = (4.0, 6.0);
 
 /// The facts that the times show. `nops`: whether nops share slots by the self-test, in which case
 /// they do not show the reorder buffer.
-pub fn facts(seen: &Seen, nops: Option<bool>) -> Facts {
-    let all = &halves(&seen.repeats);
+pub fn facts(repetitions: &Repetitions, nops: Option<bool>) -> Facts {
+    let all = &halves(&repetitions.repeats);
     let mut found: BTreeMap<Kind, Fact> = caches::facts(all);
     found.insert(Kind::Loads, rate(all, |rates| rates.load));
     found.insert(Kind::Stores, rate(all, |rates| rates.store));
@@ -35,7 +35,7 @@ pub fn facts(seen: &Seen, nops: Option<bool>) -> Facts {
     found.insert(Kind::OpCache, cache);
     found.insert(Kind::Decoded, decoded);
     found.insert(Kind::ReorderBuffer, buffer(all, nops));
-    if let Some(open) = &seen.no_memory {
+    if let Some(open) = &repetitions.no_memory {
         let fact = || Fact::open(open.clone());
         found.insert(Kind::ReorderBuffer, fact());
     }
@@ -58,11 +58,11 @@ fn rate(all: &[Times], of: fn(&Rates) -> Option<f64>) -> Fact {
 /// Latency of a store and a load of half of it; a load of all of it may be faster, if the core
 /// takes the stored register.
 fn forwarding(all: &[Times]) -> Fact {
-    let of = |get: fn(&Rates) -> Option<f64>| -> Vec<f64> {
+    let rates_of = |get: fn(&Rates) -> Option<f64>| -> Vec<f64> {
         all.iter().filter_map(|times| get(&times.rates)).collect()
     };
-    let named = agreed(&of(|rates| rates.slot), RATES);
-    match agreed(&of(|rates| rates.half), 2.0 * RATES) {
+    let named = agreed(&rates_of(|rates| rates.slot), RATES);
+    match agreed(&rates_of(|rates| rates.half), 2.0 * RATES) {
         Ok(same) => {
             let how = match named {
                 Ok(named) => {
@@ -97,11 +97,11 @@ fn fast(curve: &Curve) -> Option<(f64, f64)> {
 /// The op cache, which ends at the same number of instructions for short and long code; the
 /// instruction cache ends at the same number of bytes.
 fn code(all: &[Times]) -> (Fact, Fact) {
-    let of = |get: fn(&Times) -> &Curve| -> Vec<(f64, f64)> {
+    let fast_code = |get: fn(&Times) -> &Curve| -> Vec<(f64, f64)> {
         all.iter().filter_map(|times| fast(get(times))).collect()
     };
-    let (short, long) = (of(|times| &times.short_code), of(|times| &times.long_code));
-    let lengths = |of: &[(f64, f64)]| of.iter().map(|one| one.0).collect::<Vec<_>>();
+    let (short, long) = (fast_code(|times| &times.short_code), fast_code(|times| &times.long_code));
+    let lengths = |all: &[(f64, f64)]| all.iter().map(|one| one.0).collect::<Vec<_>>();
     let up_to = || {
         let last = all.iter().filter_map(|times| times.short_code.last()).map(|p| p.0);
         Open::NoStep { up_to: last.fold(0.0, f64::max) }
@@ -203,7 +203,7 @@ mod tests {
     }
 
     fn of(times: Times, nops: Option<bool>) -> Facts {
-        facts(&Seen { repeats: vec![times; 4], ..Seen::default() }, nops)
+        facts(&Repetitions { repeats: vec![times; 4], ..Repetitions::default() }, nops)
     }
 
     fn value(facts: &Facts, kind: Kind) -> Option<f64> {
@@ -241,7 +241,7 @@ mod tests {
         };
         let of = |all: [f64; 4]| {
             let repeats = all.map(times).to_vec();
-            facts(&Seen { repeats, ..Seen::default() }, Some(false))
+            facts(&Repetitions { repeats, ..Repetitions::default() }, Some(false))
         };
         let some = of([256.0, 512.0, 512.0, 256.0]);
         assert!((value(&some, Kind::ReorderBuffer).unwrap() / 512.0 - 1.0).abs() < 0.06);
@@ -293,7 +293,7 @@ mod tests {
                 ..Times::default()
             };
             let repeats = all.iter().map(times).collect();
-            facts(&Seen { repeats, ..Seen::default() }, None)
+            facts(&Repetitions { repeats, ..Repetitions::default() }, None)
         };
         let best = of(&[0.3476, 0.5243, 0.5243, 0.3359]);
         assert!((value(&best, Kind::Loads).unwrap() - 1.0 / 0.3359).abs() < 0.01);

@@ -26,7 +26,7 @@ pub struct Times {
 
 /// Times of all repetitions.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Seen {
+pub struct Repetitions {
     /// Times of each repetition.
     pub repeats: Vec<Times>,
     /// Most bytes walked over.
