@@ -14,7 +14,7 @@ use iced_x86::FlowControl;
 use probe::bursts::{Burst, Observed, Pace, Record, Recorded};
 use probe::count::Wanted;
 use probe::facts::Function;
-use probe::plan::{What, Wish, branches};
+use probe::plan::{Request, What, branches};
 use report::documents::Purpose;
 use report::documents::count::{BranchKind, BranchRow, Count, Modelled, ModelledSource, by_place};
 use std::cell::RefCell;
@@ -50,7 +50,7 @@ pub fn enter(
     let calls = RefCell::new(BTreeSet::new());
     let rare = if rarest > 0.0 { rare(document, rarest) } else { BTreeMap::new() };
     let all = |number: usize, function: &Function| {
-        let is_rare = |wish: &Wish| {
+        let is_rare = |wish: &Request| {
             rare.get(wanted[number].path.as_path()).is_some_and(|own| own.contains(&wish.at))
         };
         let last = |b: &probe::facts::Block| Some((number, b.instructions.last()?.ip()));
@@ -72,7 +72,7 @@ pub fn enter(
     let (calls, executions) = (calls.into_inner(), executions(document));
     let runs = |one: &Observed| {
         let module = wanted[one.function].path.display().to_string();
-        executions.get(&module).and_then(|all| within(all, one.wish.at))
+        executions.get(&module).and_then(|all| within(all, one.request.at))
     };
     let executed = executed(recorded.observed.iter().filter(|one| runs(one) > Some(0)), &calls);
     let rules = predicting::enter(document, tested::answers(core).ok().flatten(), executed);
@@ -91,18 +91,18 @@ pub fn enter(
     let mut rows = by_place(&document.branches, |row| (&row.module, row.address));
     for (number, observed) in recorded.observed.iter().enumerate() {
         let (name, of) = functions[observed.function];
-        let at = observed.wish.at;
+        let at = observed.request.at;
         let runs = runs(observed);
         let estimate = found.get(&addresses[number]);
         let waits_for = loads.get(&(observed.function, at)).copied().unwrap_or(0);
-        let cycles = costs.one(&observed.wish.what, waits_for);
+        let cycles = costs.one(&observed.request.what, waits_for);
         let mispredicted = runs.and_then(|runs| modelled_of(runs, estimate, cycles));
         let reason = mispredicted.is_none().then(|| match (&observed.refused, runs) {
             (Some(why), _) => format!("not recorded: {why}"),
             (None, None) => "its block has no count".to_owned(),
             _ => "not executed while branches were recorded".to_owned(),
         });
-        let is_entry = observed.wish.what == What::Entered;
+        let is_entry = observed.request.what == What::Entered;
         let address = Address(if is_entry { of.range.start } else { at });
         let place = (of.path.display().to_string(), address);
         let row = match rows.get(&place) {
@@ -150,9 +150,9 @@ fn executed<'a>(
 ) -> Executed {
     let mut found = Executed::default();
     for one in all {
-        found.targets |= one.wish.what == What::Target;
-        found.calls |= calls.contains(&(one.function, one.wish.at));
-        found.returns |= one.wish.what == What::Entered;
+        found.targets |= one.request.what == What::Target;
+        found.calls |= calls.contains(&(one.function, one.request.at));
+        found.returns |= one.request.what == What::Entered;
     }
     found
 }
@@ -217,8 +217,8 @@ fn addresses(recorded: &Recorded, wanted: &[Wanted]) -> Vec<u64> {
     }
     let address = |observed: &Observed| {
         let file = files[wanted[observed.function].path.as_path()];
-        let returns = if observed.wish.what == What::Entered { RETURNS } else { 0 };
-        observed.wish.at | returns | file << ADDRESS
+        let returns = if observed.request.what == What::Entered { RETURNS } else { 0 };
+        observed.request.at | returns | file << ADDRESS
     };
     recorded.observed.iter().map(address).collect()
 }
@@ -230,13 +230,16 @@ fn modelled(
     calls: &BTreeSet<(usize, u64)>,
     rules: &Rules,
 ) -> BTreeMap<u64, Estimate> {
-    let is_call: Vec<bool> =
-        recorded.observed.iter().map(|one| calls.contains(&(one.function, one.wish.at))).collect();
+    let is_call: Vec<bool> = recorded
+        .observed
+        .iter()
+        .map(|one| calls.contains(&(one.function, one.request.at)))
+        .collect();
     let branches = |records: &[Record]| {
         let (mut nesting, mut all) = (Nesting::default(), Vec::with_capacity(records.len()));
         for Record { site, value, .. } in records {
             let address = addresses[*site as usize];
-            let kind = match recorded.observed[*site as usize].wish.what {
+            let kind = match recorded.observed[*site as usize].request.what {
                 What::Outcome => Kind::Conditional { taken: *value != 0 },
                 What::Entered => {
                     nesting.enter(address, *value, &mut all);

@@ -4,7 +4,7 @@
 use branches::predictor::{Branch, Kind};
 use iced_x86::Mnemonic;
 use probe::facts::Function;
-use probe::plan::{What, Wish};
+use probe::plan::{Request, What};
 
 /// The address of all calls for the model, which has no row for them.
 const CALLS: u64 = 0;
@@ -36,11 +36,11 @@ impl Nesting {
 }
 
 /// The wish to record entries of a function.
-pub fn entered(function: &Function) -> Option<Wish> {
+pub fn entered(function: &Function) -> Option<Request> {
     let first = function.blocks.first().filter(|block| block.start == function.range.start)?;
     let mut all = first.instructions.iter();
     let at = all.find(|i| i.mnemonic() != Mnemonic::Endbr64)?.ip();
-    Some(Wish { at, what: What::Entered })
+    Some(Request { at, what: What::Entered })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use pmu::perf::Signals;
 use probe::bursts::{Pace, Recorded, Window, record, record_process};
 use probe::count::{Progress, Wanted};
 use probe::facts::Function;
-use probe::plan::Wish;
+use probe::plan::Request;
 use report::documents::count::Cost;
 use report::documents::{Exit, Purpose};
 use std::time::Duration;
@@ -34,7 +34,7 @@ impl Subject<'_> {
     pub fn record(
         &mut self,
         wanted: &[Wanted],
-        wishes: &dyn Fn(usize, &Function) -> Vec<Wish>,
+        wishes: &dyn Fn(usize, &Function) -> Vec<Request>,
         pace: Pace,
     ) -> Result<Recorded> {
         let Some((pid, length)) = self.process else {

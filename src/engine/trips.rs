@@ -105,11 +105,11 @@ pub fn enter(
         shapes.iter().map(|shape| vec![Trips::default(); shape.loops.len()]).collect();
     let outcome = |record: &Record| {
         let observed = &recorded.observed[record.site as usize];
-        Outcome { function: observed.function, at: observed.wish.at, value: record.value }
+        Outcome { function: observed.function, at: observed.request.at, value: record.value }
     };
     for (is_first, records) in threads {
         let is_branch = |record: &&Record| {
-            let what = recorded.observed[record.site as usize].wish.what;
+            let what = recorded.observed[record.site as usize].request.what;
             matches!(what, What::Outcome | What::Target)
         };
         let outcomes = records.iter().filter(is_branch).map(outcome).collect();

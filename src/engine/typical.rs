@@ -159,7 +159,7 @@ fn seen(
     let shapes = [followed.shape.clone()];
     let of = |burst: &Burst| {
         let outcome = |record: &probe::bursts::Record| {
-            let at = recorded.observed[record.site as usize].wish.at;
+            let at = recorded.observed[record.site as usize].request.at;
             Outcome { function: 0, at, value: record.value }
         };
         let outcomes = burst.records.iter().map(outcome).collect();

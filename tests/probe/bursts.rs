@@ -8,7 +8,7 @@ use crate::support::quiet::busy;
 use crate::support::tools::gcc;
 use probe::bursts::{Burst, Observed, Pace, Record, Recorded, record};
 use probe::count::Wanted;
-use probe::plan::{What, Wish, branches};
+use probe::plan::{Request, What, branches};
 use std::path::Path;
 
 /// A random branch of two bytes after an instruction of two (`branch`), one of three indirect calls,
@@ -70,9 +70,9 @@ const ALL: Pace = Pace { length: 1 << 20, bursts: 4, pause: 1.0 };
 fn of<'a>(
     all: &'a Recorded,
     records: &'a [Record],
-    is: impl Fn(&Wish) -> bool + 'a,
+    is: impl Fn(&Request) -> bool + 'a,
 ) -> impl Iterator<Item = &'a Record> {
-    records.iter().filter(move |record| is(&all.observed[record.site as usize].wish))
+    records.iter().filter(move |record| is(&all.observed[record.site as usize].request))
 }
 
 /// Compares the records with what the program has written down.
@@ -84,8 +84,8 @@ fn check(program: &Path, all: &Recorded, records: &[Record], log: &[u8]) {
     assert!(outcomes == expected, "outcomes in order");
     let functions = ["f0", "f1", "f2"].map(|name| symbol(program, name));
     let called = |byte: &u8| functions[usize::from(byte >> 1 & 3)];
-    let indirect = |o: &&Observed| o.wish.what == What::Target;
-    let places: Vec<u64> = all.observed.iter().filter(indirect).map(|o| o.wish.at).collect();
+    let indirect = |o: &&Observed| o.request.what == What::Target;
+    let places: Vec<u64> = all.observed.iter().filter(indirect).map(|o| o.request.at).collect();
     let targets =
         |at: u64| -> Vec<u64> { of(all, records, |w| w.at == at).map(|r| r.value).collect() };
     let calls = places.iter().map(|at| targets(*at)).find(|all| all.len() == log.len());

@@ -10,7 +10,7 @@ use crate::support::tools::gcc;
 use crate::support::trial::{assert_holds, claim};
 use probe::bursts::{Pace, Recorded, record};
 use probe::count::Wanted;
-use probe::plan::{What, Wish, loads};
+use probe::plan::{Request, What, loads};
 use serde_json::Value;
 use std::path::Path;
 
@@ -60,7 +60,7 @@ fn recorded(program: &Path, log: &str, whats: &dyn Fn(u32) -> Vec<What>) -> Opti
     let wishes = |_: usize, function: &probe::facts::Function| {
         let all = loads(function).0.into_iter().filter(probe::plan::Load::has_value);
         let wishes = |load: probe::plan::Load| {
-            whats(load.width).into_iter().map(move |what| Wish { at: load.at, what })
+            whats(load.width).into_iter().map(move |what| Request { at: load.at, what })
         };
         all.flat_map(wishes).collect()
     };

@@ -8,7 +8,7 @@ use loads::pattern::{Classified, Event, Load, classify};
 use probe::bursts::{Pace, Recorded};
 use probe::count::Wanted;
 use probe::facts::Function;
-use probe::plan::{What, Wish};
+use probe::plan::{Request, What};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use tma::Result;
@@ -29,13 +29,13 @@ pub(super) fn run(
     is_short: bool,
 ) -> Result<(Vec<Option<Classified>>, Found, Recorded)> {
     let allocators = Allocators::new(files, wanted);
-    let wishes = |number: usize, function: &Function| -> Vec<Wish> {
+    let wishes = |number: usize, function: &Function| -> Vec<Request> {
         let own = sites.add(number, function).into_iter();
         let loads = own.flat_map(|(load, is_store)| {
             let value = What::Value { width: load.width };
             let is_read = !is_store && load.has_value();
-            let value = is_read.then_some(Wish { at: load.at, what: value });
-            [Some(Wish { at: load.at, what: What::Address }), value].into_iter().flatten()
+            let value = is_read.then_some(Request { at: load.at, what: value });
+            [Some(Request { at: load.at, what: What::Address }), value].into_iter().flatten()
         });
         allocators.wish(number).into_iter().chain(loads).collect()
     };
@@ -44,10 +44,13 @@ pub(super) fn run(
     let all = sites.all();
     let number: BTreeMap<(usize, u64), usize> =
         all.iter().enumerate().map(|(n, site)| ((site.function, site.load.at), n)).collect();
-    let of: Vec<Option<usize>> =
-        recorded.observed.iter().map(|o| number.get(&(o.function, o.wish.at)).copied()).collect();
+    let of: Vec<Option<usize>> = recorded
+        .observed
+        .iter()
+        .map(|o| number.get(&(o.function, o.request.at)).copied())
+        .collect();
     for (observed, site) in recorded.observed.iter().zip(&of) {
-        let is_load = !matches!(observed.wish.what, What::Allocated { .. });
+        let is_load = !matches!(observed.request.what, What::Allocated { .. });
         if let (Some(why), Some(site), true) = (&observed.refused, site, is_load) {
             all[*site].refused = Some(why.to_string());
         }
@@ -73,7 +76,7 @@ fn events(recorded: &Recorded, of: &[Option<usize>]) -> Vec<Vec<Event>> {
                 continue;
             };
             let events = own.entry((record.stack >> STACK, observed.function)).or_default();
-            match observed.wish.what {
+            match observed.request.what {
                 What::Address => {
                     events.push(Event { load: *load, address: record.value, value: None });
                 }

@@ -7,7 +7,7 @@ use probe::bursts::{Pace, Recorded};
 use probe::count::Wanted;
 use probe::emit::{MOST_BITS, MOST_TIMED};
 use probe::facts::Function;
-use probe::plan::{What, Wish};
+use probe::plan::{Request, What};
 use std::collections::BTreeMap;
 use std::fmt;
 use tma::{Error, Result};
@@ -96,12 +96,12 @@ pub(super) fn run(
     let pace = pace(expected, inside);
     let number: BTreeMap<(usize, u64), usize> =
         chosen.iter().map(|n| ((all[*n].function, all[*n].load.at), *n)).collect();
-    let wishes = |function: usize, _: &Function| -> Vec<Wish> {
+    let wishes = |function: usize, _: &Function| -> Vec<Request> {
         let own = number.range((function, 0)..=(function, u64::MAX));
         own.map(|(_, site)| {
             let Site { load, executions, .. } = &all[*site];
             let what = What::Latency { width: load.width, bits: bits(*executions) };
-            Wish { at: load.at, what }
+            Request { at: load.at, what }
         })
         .collect()
     };
@@ -121,7 +121,7 @@ pub(super) fn run(
     let mut ticks: BTreeMap<usize, Vec<(u32, u32)>> = BTreeMap::new();
     let site = |index: usize| {
         let observed = recorded.observed.get(index)?;
-        number.get(&(observed.function, observed.wish.at)).copied()
+        number.get(&(observed.function, observed.request.at)).copied()
     };
     for record in recorded.bursts.iter().flat_map(|burst| &burst.records) {
         if let Some(site) = site(record.site as usize) {

@@ -12,7 +12,7 @@ use crate::subject::{self, Subject};
 use probe::bursts::{Pace, Recorded};
 use probe::count::{Counts, Wanted};
 use probe::facts::Function;
-use probe::plan::{AtEntry, LiveRegister, Wish, at_entries};
+use probe::plan::{AtEntry, LiveRegister, Request, at_entries};
 use report::documents::Purpose;
 use report::documents::count::Count;
 use report::documents::values::{ValueRow, ValuesAt};
@@ -72,12 +72,12 @@ pub(crate) fn enter(
     let wanted: Vec<Wanted> = functions.iter().map(|(_, wanted)| (*wanted).clone()).collect();
     let (chosen, left_out) = chosen(counts, &wanted, at);
     let chosen = RefCell::new(chosen);
-    let wishes = |number: usize, function: &Function| -> Vec<Wish> {
+    let wishes = |number: usize, function: &Function| -> Vec<Request> {
         let mut chosen = chosen.borrow_mut();
         let all = at_entries(function).into_iter();
         all.filter_map(|found| {
             let of = chosen.get_mut(&(number, found.start))?;
-            of.found.insert(found).wish()
+            of.found.insert(found).request()
         })
         .collect()
     };
@@ -162,8 +162,8 @@ fn row(place: Place, of: &Chosen, recorded: &Recorded, samples: &Samples<'_>) ->
         row.reason = Some("its function could not be read".to_owned());
         return row;
     };
-    let wish = found.wish();
-    let is_it = |o: &probe::bursts::Observed| o.function == place.0 && Some(o.wish) == wish;
+    let wish = found.request();
+    let is_it = |o: &probe::bursts::Observed| o.function == place.0 && Some(o.request) == wish;
     let site = recorded.observed.iter().position(is_it);
     let refused = site.and_then(|site| recorded.observed[site].refused.as_ref());
     row.reason = match (wish, site) {

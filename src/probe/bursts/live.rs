@@ -4,12 +4,12 @@ use super::observing::{self, Observing};
 use super::request::{Pace, Recorded};
 use crate::facts::Function;
 use crate::patch::{Patcher, Progress, Wanted, Window, notes, watched};
-use crate::plan::Wish;
+use crate::plan::Request;
 use crate::process::{Followed, Watched};
 use tma::Result;
 
 /// Records what instructions do in a window of a process and of those that it forks, and restores
-/// its code. `wishes` gives the instructions of a function, by its index in `wanted`. `Err`: the
+/// its code. `requests` gives the instructions of a function, by its index in `wanted`. `Err`: the
 /// signal that interrupted the analysis.
 ///
 /// # Errors
@@ -17,7 +17,7 @@ use tma::Result;
 pub fn record_process(
     window: &Window<'_>,
     wanted: &[Wanted],
-    wishes: &dyn Fn(usize, &Function) -> Vec<Wish>,
+    requests: &dyn Fn(usize, &Function) -> Vec<Request>,
     pace: Pace,
     progress: Progress<'_>,
 ) -> Result<std::result::Result<Recorded, i32>> {
@@ -30,6 +30,6 @@ pub fn record_process(
         let recorded = observing::recorded(patcher, &followed);
         Recorded { remains, notes: notes(watched, restored), ..recorded }
     };
-    let probes = |targets: &[_]| Observing::new(targets, wishes, pace, true);
+    let probes = |targets: &[_]| Observing::new(targets, requests, pace, true);
     watched(window, wanted, probes, &collect, progress)
 }

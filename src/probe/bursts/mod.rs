@@ -22,7 +22,7 @@ mod request;
 
 use crate::facts::Function;
 use crate::patch::{Patcher, Wanted, targets};
-use crate::plan::Wish;
+use crate::plan::Request;
 use observing::Observing;
 use pmu::Command;
 use pmu::perf::Signals;
@@ -35,19 +35,19 @@ pub use live::record_process;
 pub use request::{Burst, Observed, Pace, Record, Recorded, Region};
 
 /// Runs the command once and records what instructions do, in it and in all that it starts.
-/// `wishes` gives the instructions of a function, by its index in `wanted`.
+/// `requests` gives the instructions of a function, by its index in `wanted`.
 ///
 /// # Errors
 /// The command cannot be started or traced.
 pub fn record(
     command: &Command,
     wanted: &[Wanted],
-    wishes: &dyn Fn(usize, &Function) -> Vec<Wish>,
+    requests: &dyn Fn(usize, &Function) -> Vec<Request>,
     pace: Pace,
     signals: &Signals,
 ) -> Result<Recorded> {
     let targets = targets(wanted, &[], signals);
-    let observing = Observing::new(&targets, wishes, pace, false);
+    let observing = Observing::new(&targets, requests, pace, false);
     let mut patcher = Patcher::new(observing, targets);
     let followed = patcher.follow(command, signals)?;
     Ok(observing::recorded(patcher, &followed))

@@ -9,7 +9,7 @@ use crate::patch::{
     Code, Patcher, Probed, Probes, Shared, Target, Unprobed, Written, most_of, refusal,
     write_observers,
 };
-use crate::plan::{Observation, Room, What, Wish, observe, observe_live};
+use crate::plan::{Observation, Request, Room, What, observe, observe_live};
 use crate::process::Followed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Observing {
     /// running.
     pub fn new(
         targets: &[Target],
-        wishes: &dyn Fn(usize, &Function) -> Vec<Wish>,
+        requests: &dyn Fn(usize, &Function) -> Vec<Request>,
         pace: Pace,
         is_live: bool,
     ) -> Self {
@@ -51,12 +51,12 @@ impl Observing {
         for (number, target) in targets.iter().enumerate() {
             for (index, member) in target.functions.iter().enumerate() {
                 let Ok(facts) = &member.facts else { continue };
-                let own = wishes(member.number, facts);
+                let own = requests(member.number, facts);
                 ranges.insert((number, index), (observed.len(), own.len()));
                 let function = member.number;
-                observed.extend(own.into_iter().map(|wish| Observed {
+                observed.extend(own.into_iter().map(|request| Observed {
                     function,
-                    wish,
+                    request,
                     refused: None,
                 }));
             }
@@ -66,16 +66,16 @@ impl Observing {
     }
 
     /// The requests of a function, and the index of the first.
-    fn wishes(&self, function: (usize, usize)) -> (usize, Vec<Wish>) {
+    fn requests(&self, function: (usize, usize)) -> (usize, Vec<Request>) {
         let (first, length) = self.ranges.get(&function).copied().unwrap_or_default();
-        (first, self.observed[first..first + length].iter().map(|o| o.wish).collect())
+        (first, self.observed[first..first + length].iter().map(|o| o.request).collect())
     }
 }
 
 impl Observing {
     /// The first N requests may have a record quota.
     fn quotas(&self) -> u32 {
-        let has = |o: &Observed| matches!(o.wish.what, What::Registers { .. });
+        let has = |o: &Observed| matches!(o.request.what, What::Registers { .. });
         let last = self.observed.iter().rposition(has);
         last.map_or(0, |last| u32::try_from(last + 1).unwrap_or(MOST_TIMED).min(MOST_TIMED))
     }
@@ -87,13 +87,13 @@ impl Observing {
 
     /// Whether calls are logged.
     fn logs(&self) -> bool {
-        self.observed.iter().any(|o| matches!(o.wish.what, What::Allocated { .. }))
+        self.observed.iter().any(|o| matches!(o.request.what, What::Allocated { .. }))
     }
 
     /// Sets at which execution each load is first timed.
     fn start(&self, shared: &Shared) {
         for (number, observed) in (0..MOST_TIMED).zip(&self.observed) {
-            let What::Latency { bits, .. } = observed.wish.what else { continue };
+            let What::Latency { bits, .. } = observed.request.what else { continue };
             let executions = (number.wrapping_mul(SPREAD) >> (32 - u32::from(bits))) as u16;
             // If this fails, it is the 16,384th.
             let _ = shared.write(&count(executions + 1), countdown(number));
@@ -107,10 +107,10 @@ impl Probes for Observing {
 
     fn needs(&self, number: usize, target: &Target) -> (u64, u64) {
         let trampolines = target.functions.iter().enumerate().map(|(index, member)| {
-            let wishes = self.wishes((number, index)).1;
-            let parts = wishes.iter().map(|wish| wish.what.parts()).sum();
+            let requests = self.requests((number, index)).1;
+            let parts = requests.iter().map(|request| request.what.parts()).sum();
             let facts = member.facts.as_ref().ok().filter(|_| parts > 0);
-            facts.map_or(most(0, 0), |facts| most_of(facts, parts)) + 5 * wishes.len() as u64
+            facts.map_or(most(0, 0), |facts| most_of(facts, parts)) + 5 * requests.len() as u64
         });
         let log = if self.logs() { needs() } else { 0 };
         (Gate::needs(&self.pace).max(log), trampolines.sum())
@@ -118,10 +118,10 @@ impl Probes for Observing {
 
     fn plan(&self, function: Probed<'_>, room: &mut Room) -> Observation {
         let Probed { number, index, facts, .. } = function;
-        let wishes = self.wishes((number, index)).1;
+        let requests = self.requests((number, index)).1;
         match self.is_live {
-            true => observe_live(facts, &wishes, room, most),
-            false => observe(facts, &wishes, room, most),
+            true => observe_live(facts, &requests, room, most),
+            false => observe(facts, &requests, room, most),
         }
     }
 
@@ -133,9 +133,9 @@ impl Probes for Observing {
         written: &mut Written,
     ) {
         let Probed { number, index, facts, .. } = function;
-        let (first, wishes) = self.wishes((number, index));
-        let wish = |number: usize| (wishes[number], (first + number) as u32);
-        write_observers(code, facts, plan, written, &wish);
+        let (first, requests) = self.requests((number, index));
+        let request = |number: usize| (requests[number], (first + number) as u32);
+        write_observers(code, facts, plan, written, &request);
     }
 
     fn patched(&mut self, process: i32, shared: &Arc<Shared>) {

@@ -2,7 +2,7 @@
 
 use super::heap::Heap;
 use crate::patch::Unprobed;
-use crate::plan::Wish;
+use crate::plan::Request;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,7 +72,7 @@ pub struct Observed {
     /// Index of its function in the request.
     pub function: usize,
     /// The instruction and what is observed of it.
-    pub wish: Wish,
+    pub request: Request,
     /// Why not all executions were observed.
     pub refused: Option<Unprobed>,
 }

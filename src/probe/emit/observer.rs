@@ -17,7 +17,7 @@ use super::timed::time;
 use super::trampoline::Patch;
 use super::value::value;
 use crate::plan::NoTrampoline;
-use crate::plan::{Observer, What, Wish};
+use crate::plan::{Observer, Request, What};
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, IcedError, Instruction,
     InstructionBlock, MemoryOperand, Register,
@@ -31,7 +31,7 @@ pub fn most(parts: usize, instructions: usize) -> u64 {
 }
 
 /// Encodes an observer in code that runs at `bias` + p_vaddr. `code` are the bytes from its first
-/// instruction on, `wishes` its requests with their numbers in records; `shared` and `trampoline`
+/// instruction on, `requests` its requests with their numbers in records; `shared` and `trampoline`
 /// are addresses in the process.
 ///
 /// # Errors
@@ -40,7 +40,7 @@ pub fn emit_observer(
     observer: &Observer,
     code: &[u8],
     bias: u64,
-    wishes: &[(Wish, u32)],
+    requests: &[(Request, u32)],
     shared: u64,
     trampoline: u64,
 ) -> Result<Patch, NoTrampoline> {
@@ -62,19 +62,19 @@ pub fn emit_observer(
     };
     let mut all = Labelled::default();
     let may_change_flags = observer.may_change_flags;
-    let is_worth_it = wishes.len() > 1 || may_change_flags;
-    if is_worth_it && wishes.iter().all(|(wish, _)| has_gate(wish.what)) {
+    let is_worth_it = requests.len() > 1 || may_change_flags;
+    if is_worth_it && requests.iter().all(|(request, _)| has_gate(request.what)) {
         let plain = displaced.iter().copied().chain(back);
         match may_change_flags {
             true => closed_by_flags(&mut all, plain, shared)?,
             false => closed_at_once(&mut all, plain, shared)?,
         }
     }
-    observed(&mut all, &inside, until, bias, wishes, shared)?;
+    observed(&mut all, &inside, until, bias, requests, shared)?;
     all.extend(back);
     let block = InstructionBlock::new(&all.instructions, trampoline);
     let encoded = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE)?;
-    let parts = wishes.iter().map(|(wish, _)| wish.what.parts()).sum();
+    let parts = requests.iter().map(|(request, _)| request.what.parts()).sum();
     if encoded.code_buffer.len() as u64 > most(parts, displaced.len()) {
         return Err(NoTrampoline::TooLong);
     }
@@ -135,14 +135,15 @@ fn observed(
     instructions: &[Instruction],
     until: u64,
     bias: u64,
-    wishes: &[(Wish, u32)],
+    requests: &[(Request, u32)],
     shared: u64,
 ) -> Result<(), NoTrampoline> {
     let mut seen = 0;
     for instruction in instructions {
         let address = instruction.ip();
-        for (wish, number) in wishes.iter().filter(|(w, _)| bias.wrapping_add(w.at) == address) {
-            match wish.what {
+        for (request, number) in requests.iter().filter(|(w, _)| bias.wrapping_add(w.at) == address)
+        {
+            match request.what {
                 What::Latency { width, bits } => {
                     time(all, instruction, width, bits, *number, shared)?;
                 }
@@ -166,7 +167,7 @@ fn observed(
             all.add(*instruction);
         }
     }
-    match seen == wishes.len() {
+    match seen == requests.len() {
         true => Ok(()),
         false => Err(NoTrampoline::OtherCode),
     }

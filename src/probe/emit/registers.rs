@@ -53,8 +53,8 @@ fn recorded(all: &mut Labelled, mask: u16, number: u32, shared: u64) -> Result<(
     let near = |offset: u64| MemoryOperand::with_base_displ(RIP, (shared + offset).cast_signed());
     let at = |base, displacement| MemoryOperand::with_base_displ(base, displacement);
     let (wanted, left) = (near(0), near(countdown(number)));
-    let wishes: Vec<u32> = (0..16).filter(|n| mask >> n & 1 != 0).collect();
-    let several = wishes.len() as i32;
+    let numbers: Vec<u32> = (0..16).filter(|n| mask >> n & 1 != 0).collect();
+    let several = numbers.len() as i32;
     let [full, done, closed] = std::array::from_fn(|_| all.label());
     all.extend([
         stack(-RED_ZONE)?,
@@ -83,7 +83,7 @@ fn recorded(all: &mut Labelled, mask: u16, number: u32, shared: u64) -> Result<(
         Instruction::with2(Code::Add_r64_rm64, RCX, RAX)?,
     ]);
     let place = |index: usize, field: i64| at(RCX, field - (index as u64 * RECORD).cast_signed());
-    for (index, register) in wishes.iter().enumerate() {
+    for (index, register) in numbers.iter().enumerate() {
         let (value, before) = match GENERAL[*register as usize] {
             RAX => (RAX, Some(Instruction::with2(Code::Mov_r64_rm64, RAX, at(RSP, 8))?)),
             RCX => (RAX, Some(Instruction::with2(Code::Mov_r64_rm64, RAX, at(RSP, 16))?)),
@@ -100,10 +100,10 @@ fn recorded(all: &mut Labelled, mask: u16, number: u32, shared: u64) -> Result<(
         Instruction::with2(Code::Mov_r64_rm64, RAX, RSP)?,
         Instruction::with2(Code::Shr_rm64_imm8, RAX, crate::plan::PAGE.ilog2())?,
     ]);
-    for index in 0..wishes.len() {
+    for index in 0..numbers.len() {
         all.add(Instruction::with2(Code::Mov_rm32_r32, place(index, 4), EAX)?);
     }
-    for (index, register) in wishes.iter().enumerate() {
+    for (index, register) in numbers.iter().enumerate() {
         let head = (number + 1) | (register << PART);
         all.add(Instruction::with2(Code::Mov_rm32_imm32, place(index, 0), head)?);
     }

@@ -4,7 +4,7 @@ use super::unprobed::Unprobed;
 use super::written::{Code, Written};
 use crate::emit::{emit_observer, most};
 use crate::facts::Function;
-use crate::plan::{NoPlace, Observation, Wish};
+use crate::plan::{NoPlace, Observation, Request};
 
 /// Why a file was not observed: `refused` in a process, or never patched.
 pub fn refusal(refused: &[Unprobed], is_patched: bool) -> Option<Unprobed> {
@@ -18,17 +18,18 @@ pub fn most_of(facts: &Function, parts: usize) -> u64 {
     most(parts, 2 * instructions)
 }
 
-/// Encodes the observers of a plan, and refuses in it those that cannot be encoded. `wish` gives a
+/// Encodes the observers of a plan, and refuses in it those that cannot be encoded. `request` gives a
 /// request by its number in the plan, with its number in records.
 pub fn write_observers(
     code: &Code,
     facts: &Function,
     plan: &mut Observation,
     written: &mut Written,
-    wish: &dyn Fn(usize) -> (Wish, u32),
+    request: &dyn Fn(usize) -> (Request, u32),
 ) {
     for observer in std::mem::take(&mut plan.observers) {
-        let own: Vec<(Wish, u32)> = observer.wishes.iter().map(|number| wish(*number)).collect();
+        let own: Vec<(Request, u32)> =
+            observer.requests.iter().map(|number| request(*number)).collect();
         let bytes = &facts.bytes[(observer.at - facts.range.start) as usize..];
         let to = written.place(code, observer.trampoline);
         match emit_observer(&observer, bytes, code.bias, &own, code.shared, to) {
@@ -38,7 +39,7 @@ pub fn write_observers(
             }
             Err(why) => {
                 let why = NoPlace::from(why);
-                plan.refused.extend(observer.wishes.iter().map(|n| (*n, why.clone())));
+                plan.refused.extend(observer.requests.iter().map(|n| (*n, why.clone())));
             }
         }
     }

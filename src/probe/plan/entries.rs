@@ -5,7 +5,7 @@
 //! of the System V ABI (AMD64, 3.2.1): registers only passed to a callee or saved for the caller
 //! are not live.
 
-use super::wish::{What, Wish};
+use super::request::{Request, What};
 use crate::facts::{Block, Function};
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 
@@ -40,9 +40,9 @@ pub struct AtEntry {
 
 impl AtEntry {
     /// The request to record them; `None` if there are none.
-    pub fn wish(&self) -> Option<Wish> {
+    pub fn request(&self) -> Option<Request> {
         let mask = self.registers.iter().fold(0, |mask, r| mask | 1 << r.number);
-        (mask != 0).then_some(Wish { at: self.at, what: What::Registers { mask } })
+        (mask != 0).then_some(Request { at: self.at, what: What::Registers { mask } })
     }
 }
 

@@ -19,9 +19,9 @@ pub(super) fn follows(function: &Function, block: usize) -> bool {
 }
 
 /// Why no probe fits before an instruction of a block.
-pub(super) fn refusal(function: &Function, block: usize, wish: u64) -> NoPlace {
+pub(super) fn refusal(function: &Function, block: usize, request: u64) -> NoPlace {
     let own = &function.blocks[block];
-    let before = own.instructions.iter().filter(|i| i.ip() <= wish);
+    let before = own.instructions.iter().filter(|i| i.ip() <= request);
     let inside = |start: u64| function.fixed.within(&(start + 1..start + JUMP)).first().copied();
     match before.filter_map(|i| inside(i.ip())).next_back() {
         _ if !function.is_complete => NoPlace::OneAtATime,

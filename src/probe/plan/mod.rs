@@ -12,7 +12,7 @@
 //! | `no_place` | why there is no probe |
 //! | `no_trampoline` | why an instruction has no trampoline |
 //! | `choose` | [`Placement`]s of the counts of blocks |
-//! | `wish` | a request: an instruction, and what to observe of it |
+//! | `request` | a request: an instruction, and what to observe of it |
 //! | `branches`, `loads` | branches, loads and stores of a function |
 //! | `entries` | registers live at the entries of blocks |
 //! | `follows` | blocks too short for a jump |
@@ -31,13 +31,13 @@ mod loads;
 mod no_place;
 mod no_trampoline;
 mod observe;
+mod request;
 mod room;
 mod site;
 mod spans;
 mod spare;
 #[cfg(test)]
 mod tests;
-mod wish;
 
 pub use branches::branches;
 pub use choose::{LONGEST, Placement, Planned, derive, plan, plan_live};
@@ -47,6 +47,6 @@ pub use loads::{Load, Unrecorded, loads, stores};
 pub use no_place::NoPlace;
 pub use no_trampoline::NoTrampoline;
 pub use observe::{Observation, Observer, observe, observe_live};
+pub use request::{Request, What};
 pub use room::{PAGE, Room};
 pub use site::{Kind, Site, Then};
-pub use wish::{What, Wish};

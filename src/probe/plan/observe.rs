@@ -7,10 +7,10 @@
 use super::bytes::Bytes;
 use super::follows::{follows, refusal};
 use super::no_place::NoPlace;
+use super::request::Request;
 use super::room::Room;
 use super::site::Kind;
 use super::spans::{Planning, Span, candidates};
-use super::wish::Wish;
 use crate::facts::Function;
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ pub struct Observer {
     /// Whether no flag is live before it.
     pub may_change_flags: bool,
     /// Indices of its requests, in order of address.
-    pub wishes: Vec<usize>,
+    pub requests: Vec<usize>,
     /// Address of its trampoline (p_vaddr); anywhere near if not given.
     pub trampoline: Option<u64>,
 }
@@ -46,42 +46,42 @@ pub struct Observation {
 /// ([`super::What::parts`]) and instructions.
 pub fn observe(
     function: &Function,
-    wishes: &[Wish],
+    requests: &[Request],
     room: &mut Room,
     length: impl Fn(usize, usize) -> u64,
 ) -> Observation {
-    observe_with(function, wishes, room, length, &|_| true)
+    observe_with(function, requests, room, length, &|_| true)
 }
 
 /// As [`observe`], for code that has been running: every probe replaces one instruction, so that
 /// interrupted or calling code continues at the start of an instruction or jump.
 pub fn observe_live(
     function: &Function,
-    wishes: &[Wish],
+    requests: &[Request],
     room: &mut Room,
     length: impl Fn(usize, usize) -> u64,
 ) -> Observation {
-    observe_with(function, wishes, room, length, &|kind| kind != Kind::Multi)
+    observe_with(function, requests, room, length, &|kind| kind != Kind::Multi)
 }
 
 fn observe_with(
     function: &Function,
-    wishes: &[Wish],
+    requests: &[Request],
     room: &mut Room,
     length: impl Fn(usize, usize) -> u64,
     is_allowed: &dyn Fn(Kind) -> bool,
 ) -> Observation {
     let mut open: Vec<Vec<usize>> = vec![Vec::new(); function.blocks.len()];
     let mut nowhere = Vec::new();
-    for (number, wish) in wishes.iter().enumerate() {
-        match block_of(function, wish.at) {
+    for (number, request) in requests.iter().enumerate() {
+        match block_of(function, request.at) {
             Some(block) => open[block].push(number),
             None => nowhere.push((number, NoPlace::Nowhere)),
         }
     }
-    open.iter_mut().for_each(|own| own.sort_by_key(|number| wishes[*number].at));
+    open.iter_mut().for_each(|own| own.sort_by_key(|number| requests[*number].at));
     let plan = |joined: &[usize], room: &mut Room| {
-        let planning = Planning { function, wishes, joined, is_allowed };
+        let planning = Planning { function, requests, joined, is_allowed };
         planned(&planning, open.clone(), room, &length)
     };
     let mut own = room.clone();
@@ -114,10 +114,10 @@ fn planned(
     let spans = |block: usize, open: &[Vec<usize>]| candidates(planning, block, open);
     // Blocks that need instructions of the next block come first.
     let needs_next = |block: &usize| spans(*block, &open).iter().all(|span| span.last > *block);
-    let has_wish =
+    let has_request =
         |block: &usize| !open[*block].is_empty() || planning.joined.contains(&(block + 1));
     let (first, rest): (Vec<usize>, Vec<usize>) =
-        (0..open.len()).filter(has_wish).partition(needs_next);
+        (0..open.len()).filter(has_request).partition(needs_next);
     for block in first.into_iter().chain(rest) {
         if open[block].is_empty() && !planning.joined.contains(&(block + 1)) {
             continue;
@@ -127,7 +127,7 @@ fn planned(
             [false, true].into_iter().flat_map(|is_wide| all.iter().map(move |s| (is_wide, s)));
         let taken = all.into_iter().find_map(|(is_wide, span)| {
             let own: Vec<usize> = open[block..=span.last].concat();
-            let parts = own.iter().map(|number| planning.wishes[*number].what.parts()).sum();
+            let parts = own.iter().map(|number| planning.requests[*number].what.parts()).sum();
             let most = length(parts, span.instructions);
             room.widen(is_wide);
             let taken = code.take(span.kind, span.at..span.next, room, most, |_| true);
@@ -137,7 +137,7 @@ fn planned(
             let may_change_flags = may_change_flags(planning.function, at);
             Some((
                 last,
-                Observer { at, next, until, kind, may_change_flags, wishes: own, trampoline },
+                Observer { at, next, until, kind, may_change_flags, requests: own, trampoline },
             ))
         });
         match taken {
@@ -148,7 +148,7 @@ fn planned(
             None if open[block].is_empty() => {}
             None => {
                 failed.push(block);
-                let why = refusal(planning.function, block, planning.wishes[open[block][0]].at);
+                let why = refusal(planning.function, block, planning.requests[open[block][0]].at);
                 found.refused.extend(open[block].drain(..).map(|n| (n, why.clone())));
             }
         }

@@ -2,14 +2,14 @@
 //! that the trampoline executes.
 
 use super::candidates::{can_move, is_free};
+use super::request::Request;
 use super::site::{JUMP, Kind};
-use super::wish::Wish;
 use crate::facts::{Block, Function};
 
 /// Input of a plan.
 pub(super) struct Planning<'a> {
     pub function: &'a Function,
-    pub wishes: &'a [Wish],
+    pub requests: &'a [Request],
     /// Blocks executed in the trampoline of the one before.
     pub joined: &'a [usize],
     /// Whether a kind of probe is allowed.
@@ -30,7 +30,7 @@ pub(super) struct Span {
 
 /// All possible probes for a block's requests, the best first.
 pub(super) fn candidates(planning: &Planning, block: usize, open: &[Vec<usize>]) -> Vec<Span> {
-    let first = open[block].first().map(|number| planning.wishes[*number].at);
+    let first = open[block].first().map(|number| planning.requests[*number].at);
     let Some(own) = planning.function.blocks.get(block) else { return Vec::new() };
     let first = first.unwrap_or(own.end);
     let starts = (0..own.instructions.len()).filter(|at| own.instructions[*at].ip() <= first);
@@ -51,7 +51,7 @@ fn span(
     pun: bool,
     open: &[Vec<usize>],
 ) -> Option<Span> {
-    let Planning { function, wishes, joined, .. } = *planning;
+    let Planning { function, requests, joined, .. } = *planning;
     let start = function.blocks[block].instructions[first].ip();
     let length = function.blocks[block].instructions[first].len() as u64;
     let kind = match (pun, length < JUMP) {
@@ -67,9 +67,9 @@ fn span(
     let (mut last, mut at, mut instructions) = (block, first, 0);
     loop {
         let current = &function.blocks[last];
-        let wish = open[last].last().map(|number| wishes[*number]);
+        let request = open[last].last().map(|number| requests[*number]);
         let continues = joined.contains(&(last + 1)) && !open[last + 1].is_empty();
-        if let Some(until) = end(current, at, wish, next).filter(|_| !continues) {
+        if let Some(until) = end(current, at, request, next).filter(|_| !continues) {
             let next = next?;
             let written = start..if kind == Kind::Pun { next } else { start + JUMP };
             let kind = if kind == Kind::Multi && instructions == 1 { Kind::Single } else { kind };
@@ -105,7 +105,7 @@ fn span(
                     current.successors.contains(&(last + 1)) && following.start == current.end;
                 // Its own probe would be bypassed.
                 let is_taken =
-                    wishes.iter().any(|w| (following.start..following.end).contains(&w.at))
+                    requests.iter().any(|w| (following.start..following.end).contains(&w.at))
                         && open[last + 1].is_empty();
                 if !falls || is_taken || function.fixed.contains(&following.start) {
                     return None;
@@ -118,11 +118,12 @@ fn span(
 
 /// The end of the trampoline, if it may end before instruction `at`: after the last request and all
 /// replaced bytes. A call is not executed in the trampoline but observed before.
-fn end(block: &Block, at: usize, wish: Option<Wish>, next: Option<u64>) -> Option<u64> {
+fn end(block: &Block, at: usize, request: Option<Request>, next: Option<u64>) -> Option<u64> {
     next?;
     let address = block.instructions.get(at).map_or(block.end, |i| i.ip());
-    let Some(wish) = wish else { return Some(address) };
+    let Some(request) = request else { return Some(address) };
     let is_call = block.instructions.get(at).is_some_and(|i| i.is_call_near_indirect());
-    let is_seen = wish.at < address || (wish.at == address && (is_call || wish.what.is_before()));
+    let is_seen =
+        request.at < address || (request.at == address && (is_call || request.what.is_before()));
     is_seen.then_some(address)
 }

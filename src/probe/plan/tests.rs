@@ -1,6 +1,6 @@
 //! Plans of small functions, by hand, and their counts.
 
-use super::{Kind, NoPlace, Placement, Room, What, Wish, observe, plan, solve};
+use super::{Kind, NoPlace, Placement, Request, Room, What, observe, plan, solve};
 use crate::emit::{emit, emit_observer, most};
 use crate::facts::{Block, Exit, Function, Loop};
 use iced_x86::{Decoder, DecoderOptions, Instruction, RflagsBits};
@@ -184,7 +184,7 @@ fn live_flags_are_kept() {
 }
 
 /// A request for the outcome of the jump in [`BRANCH`].
-const OUTCOME: Wish = Wish { at: 0x1002, what: What::Outcome };
+const OUTCOME: Request = Request { at: 0x1002, what: What::Outcome };
 
 #[test]
 fn a_jump_is_observed_by_a_probe_before_it() {
@@ -202,23 +202,23 @@ fn a_jump_is_observed_by_a_probe_before_it() {
     // 1000: mov eax,1; test edi,edi; je 1000: the first instruction has room for the jump, the others
     // stay where they are, and the trampoline executes all.
     let long = function(&[("b8 01 00 00 00 85 ff 74 f7", &[0])], &[]);
-    let wish = Wish { at: 0x1007, what: What::Outcome };
-    let found = observe(&long, &[wish], &mut Room::default(), most);
+    let request = Request { at: 0x1007, what: What::Outcome };
+    let found = observe(&long, &[request], &mut Room::default(), most);
     let [observer] = &found.observers[..] else { panic!("{found:?}") };
     assert_eq!((observer.kind, observer.next, observer.until), (Kind::Single, 0x1005, 0x1009));
-    let nowhere = Wish { at: 0x1001, ..wish };
+    let nowhere = Request { at: 0x1001, ..request };
     assert_eq!(observe(&long, &[nowhere], &mut Room::default(), most).refused.len(), 1);
 }
 
 /// 1000: test edi,edi; je 1009 / 1004: mov eax,1 / 1009: ret, then three bytes of `nop` and one of `int3`
 #[test]
 fn a_way_out_of_one_byte_has_room_in_the_padding_after_it() {
-    let wish = Wish { at: 0x1009, what: What::Marked { argument: None, process: 0 } };
+    let request = Request { at: 0x1009, what: What::Marked { argument: None, process: 0 } };
     let observed = |padding: &str, more: &[u64]| {
         let mut padded = function(&BRANCH, &[]);
         padded.bytes.extend(parse_hex(padding).unwrap());
         padded.fixed.extend(more.iter().copied());
-        observe(&padded, &[wish], &mut Room::default(), most).observers
+        observe(&padded, &[request], &mut Room::default(), most).observers
     };
     let [observer] = &observed("0f 1f 00, cc", &[])[..] else { panic!("no probe") };
     assert_eq!((observer.kind, observer.at, observer.until), (Kind::Single, 0x1009, 0x100a));
@@ -243,10 +243,10 @@ fn a_block_that_no_jump_fits_into_is_observed_after_the_one_before() {
         &[],
     );
     leaves.fixed.extend([0x101f]);
-    let address = |at| Wish { at, what: What::Address };
-    let observed = |leaves: &Function, wishes: &[Wish]| {
-        let found = observe(leaves, wishes, &mut Room::default(), most);
-        let probes = found.observers.iter().map(|one| (one.at, one.until, one.wishes.clone()));
+    let address = |at| Request { at, what: What::Address };
+    let observed = |leaves: &Function, requests: &[Request]| {
+        let found = observe(leaves, requests, &mut Room::default(), most);
+        let probes = found.observers.iter().map(|one| (one.at, one.until, one.requests.clone()));
         let mut probes: Vec<_> = probes.collect();
         probes.sort();
         (probes, found.refused)
@@ -297,13 +297,13 @@ fn two_loads(change: impl Fn(&mut Function)) -> Vec<String> {
     // 1000: mov rax,[rdi]; 1003: mov rcx,[rsi]; 1006: ret
     let mut loads = function(&[("48 8b 07, 48 8b 0e, c3", &[])], &[]);
     change(&mut loads);
-    let all = [0x1000, 0x1003].map(|at| Wish { at, what: What::Address });
+    let all = [0x1000, 0x1003].map(|at| Request { at, what: What::Address });
     let found = observe(&loads, &all, &mut Room::default(), most);
     let observer = &found.observers[0];
-    let wishes: Vec<(Wish, u32)> = all.into_iter().zip([0, 1]).collect();
+    let requests: Vec<(Request, u32)> = all.into_iter().zip([0, 1]).collect();
     let (shared, at) = (0x5555_0080_0000, 0x5555_0090_0000);
     let bytes =
-        emit_observer(observer, &loads.bytes, 0x5555_0000_0000, &wishes, shared, at).unwrap();
+        emit_observer(observer, &loads.bytes, 0x5555_0000_0000, &requests, shared, at).unwrap();
     let decoder = Decoder::with_ip(64, &bytes.trampoline, at, DecoderOptions::NONE);
     assert!(bytes.trampoline.len() as u64 <= most(2, 2));
     decoder.into_iter().map(|one| isa::code::text(&one)).collect()

@@ -11,7 +11,7 @@ use crate::patch::{
     Code, Patcher, Probed, Probes, Shared, Target, Unprobed, WORD, Written, most_of, refusal,
     write_observers,
 };
-use crate::plan::{Observation, Room, What, Wish, observe, observe_live};
+use crate::plan::{Observation, Request, Room, What, observe, observe_live};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ impl Marking {
     }
 
     /// The requests of a function of a target, with the numbers of their sites.
-    fn wishes(&self, target: &Target, index: usize) -> Vec<(Wish, u32)> {
+    fn requests(&self, target: &Target, index: usize) -> Vec<(Request, u32)> {
         let member = target.functions[index].number;
         let own = (0..)
             .zip(&*self.sites)
@@ -76,7 +76,7 @@ impl Marking {
                 Label::Fixed(_) => None,
                 Label::Function(_) => Some(STACK),
             };
-            (Wish { at: site.at, what: What::Marked { argument, process: 0 } }, number)
+            (Request { at: site.at, what: What::Marked { argument, process: 0 } }, number)
         })
         .collect()
     }
@@ -151,7 +151,8 @@ impl Probes for Marking {
     fn needs(&self, _: usize, target: &Target) -> (u64, u64) {
         let trampolines = target.functions.iter().enumerate().map(|(index, member)| {
             let Ok(facts) = &member.facts else { return 0 };
-            let parts = self.wishes(target, index).iter().map(|(wish, _)| wish.what.parts()).sum();
+            let parts =
+                self.requests(target, index).iter().map(|(request, _)| request.what.parts()).sum();
             most_of(facts, parts)
         });
         (needs(), trampolines.sum::<u64>() + WORD as u64)
@@ -159,17 +160,17 @@ impl Probes for Marking {
 
     fn plan(&self, function: Probed<'_>, room: &mut Room) -> Observation {
         let Probed { target, index, facts, .. } = function;
-        let wishes: Vec<Wish> =
-            self.wishes(target, index).into_iter().map(|(wish, _)| wish).collect();
+        let requests: Vec<Request> =
+            self.requests(target, index).into_iter().map(|(request, _)| request).collect();
         if facts.bytes != NOP {
             return match self.is_live {
-                true => observe_live(facts, &wishes, room, most),
-                false => observe(facts, &wishes, room, most),
+                true => observe_live(facts, &requests, room, most),
+                false => observe(facts, &requests, room, most),
             };
         }
         // Nothing leads into our own nop, even if some bytes look like an address in it.
         let facts = Function { fixed: Addresses::default(), ..facts.clone() };
-        observe(&facts, &wishes, room, most)
+        observe(&facts, &requests, room, most)
     }
 
     fn write(
@@ -180,16 +181,16 @@ impl Probes for Marking {
         written: &mut Written,
     ) {
         let Probed { target, index, facts, .. } = function;
-        let wishes = self.wishes(target, index);
+        let requests = self.requests(target, index);
         let process = written.process(code);
-        let wish = |number: usize| {
-            let (mut wish, number) = wishes[number];
-            if let What::Marked { argument, .. } = wish.what {
-                wish.what = What::Marked { argument, process };
+        let request = |number: usize| {
+            let (mut request, number) = requests[number];
+            if let What::Marked { argument, .. } = request.what {
+                request.what = What::Marked { argument, process };
             }
-            (wish, number)
+            (request, number)
         };
-        write_observers(code, facts, plan, written, &wish);
+        write_observers(code, facts, plan, written, &request);
     }
 
     fn patched(&mut self, process: i32, shared: &Arc<Shared>) {
@@ -224,7 +225,7 @@ impl Probes for Marking {
         self.patched.insert(number);
         self.read();
         for (index, plan) in plans.into_iter().enumerate() {
-            let own: Vec<u32> = self.wishes(target, index).into_iter().map(|(_, n)| n).collect();
+            let own: Vec<u32> = self.requests(target, index).into_iter().map(|(_, n)| n).collect();
             match plan {
                 Err(why) => own.iter().for_each(|n| self.refuse(*n, why.clone())),
                 Ok(plan) => {
@@ -255,7 +256,10 @@ pub(super) fn marked(mut patcher: Patcher<Marking>) -> Marked {
         let is_patched = marking.patched.contains(&number);
         let Some(why) = refusal(&refused[number], is_patched) else { continue };
         for index in 0..target.functions.len() {
-            marking.wishes(target, index).iter().for_each(|(_, n)| marking.refuse(*n, why.clone()));
+            marking
+                .requests(target, index)
+                .iter()
+                .for_each(|(_, n)| marking.refuse(*n, why.clone()));
         }
     }
     for (image, journal) in std::mem::take(&mut marking.journals) {

@@ -3,7 +3,7 @@
 use probe::bursts::Recorded;
 use probe::count::Wanted;
 use probe::facts::{Allocator, Call, allocators};
-use probe::plan::{What, Wish};
+use probe::plan::{Request, What};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -40,9 +40,9 @@ impl Allocators {
     }
 
     /// The wish for a function, if it is one of them.
-    pub fn wish(&self, number: usize) -> Option<Wish> {
+    pub fn wish(&self, number: usize) -> Option<Request> {
         let found = self.of.get(&number)?;
-        Some(Wish { at: found.range.start, what: What::Allocated { call: found.call } })
+        Some(Request { at: found.range.start, what: What::Allocated { call: found.call } })
     }
 
     /// Their files.
@@ -66,7 +66,7 @@ impl Allocators {
         let refused = recorded.observed.iter().filter_map(|observed| {
             let name = &self.of.get(&observed.function)?.name;
             let why = observed.refused.as_ref()?;
-            let is_one = matches!(observed.wish.what, What::Allocated { .. });
+            let is_one = matches!(observed.request.what, What::Allocated { .. });
             is_one.then(|| {
                 format!("calls of {name} are not logged ({why}): what it gave has no site, or an older one")
             })

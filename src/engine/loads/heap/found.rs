@@ -48,7 +48,7 @@ pub(in super::super) fn found(
             for record in &burst.records {
                 let site = record.site as usize;
                 let is_address =
-                    recorded.observed.get(site).is_some_and(|o| o.wish.what == What::Address);
+                    recorded.observed.get(site).is_some_and(|o| o.request.what == What::Address);
                 if let (true, Some(Some(load))) = (is_address, of.get(site)) {
                     let own = sums.entry(*load).or_default();
                     *own.entry(replay.at(record.value)).or_default() += 1;

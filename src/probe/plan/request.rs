@@ -71,7 +71,7 @@ impl What {
 
 /// An instruction, and what to observe of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Wish {
+pub struct Request {
     /// Its address (p_vaddr).
     pub at: u64,
     /// The observation.
