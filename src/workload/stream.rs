@@ -1,4 +1,4 @@
-//! `stream`: the triad of McCalpin's STREAM, a[i] = b[i] + s × c[i], over arrays larger than the
+//! `stream`: the triad of McCalpin's STREAM, `a[i] = b[i] + s × c[i]`, over arrays larger than the
 //! caches: bound by bandwidth.
 
 use super::memory::{Pages, Region};
