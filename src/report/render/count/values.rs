@@ -1,8 +1,8 @@
 //! Registers at the entries of blocks as text.
 
-use super::width::{Page, Subject, Worth};
 use crate::documents::count::Count;
 use crate::documents::values::{RegisterRow, ValueKind, ValueRow, ValuesAt};
+use crate::render::width::{Page, Subject, Worth};
 use profile::symbols::demangle::demangle_short;
 use std::fmt::Write as _;
 

@@ -1,9 +1,9 @@
 //! Loads as text.
 
 use super::allocations::sites;
-use super::fit::elided;
-use super::width::{Cell, Page, Subject, Worth};
 use crate::documents::count::{Count, Level, LoadClass, LoadRow};
+use crate::render::fit::elided;
+use crate::render::width::{Cell, Page, Subject, Worth};
 use profile::symbols::demangle::demangle_short;
 use std::fmt::Write as _;
 

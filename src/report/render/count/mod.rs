@@ -1,17 +1,22 @@
 //! Exact counts as text and in callgrind's format.
 
-use super::callgrind;
-use super::loads::loads;
-use super::mispredicted::{FEW, branches};
-use super::values::values;
-use super::width::{Page, Subject, Worth};
+mod allocations;
+mod loads;
+mod mispredicted;
+mod values;
+
 use crate::documents::callgrind::{Costs, FunctionCosts, FunctionId, LineCosts};
 use crate::documents::count::{
     BlockRow, Count, How, LoopRow, ProbeKind, Refused, Trips, TripsSource,
 };
+use crate::render::callgrind;
+use crate::render::width::{Page, Subject, Worth};
+use loads::loads;
+use mispredicted::{FEW, branches};
 use profile::symbols::demangle::demangle_short;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use values::values;
 
 /// Rows of blocks and loops in text.
 const MOST: usize = 40;

@@ -1,7 +1,7 @@
 //! Modelled mispredictions as text.
 
-use super::width::{Cell, Page, Subject, Worth};
 use crate::documents::count::{BranchRow, Count};
+use crate::render::width::{Cell, Page, Subject, Worth};
 use profile::symbols::demangle::demangle_short;
 use std::cmp::Reverse;
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 //! A table of the calls that allocated the memory that loads read.
 
-use super::width::{Page, Subject, Worth};
 use crate::documents::count::{AllocationSite, Count};
+use crate::render::width::{Page, Subject, Worth};
 use std::fmt::Write as _;
 
 /// Rows of the table of sites.
