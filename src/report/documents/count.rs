@@ -16,8 +16,8 @@ use tma::error::{Error, Result};
 pub use ::loads::class::Kind;
 pub use ::loads::latency::Level;
 pub use branches::{
-    BranchKind, BranchRow, LoopRow, Modelled, ModelledSource, PredictedReturn, PredictedTarget,
-    Trips, TripsSource,
+    BranchKind, BranchRow, LoopRow, Mispredictions, Modelled, ModelledSource, PredictedReturn,
+    PredictedTarget, Trips, TripsSource,
 };
 pub use loads::{
     AllocatedAt, AllocationSite, LevelMean, LevelShare, LoadClass, LoadLatency, LoadMemory,

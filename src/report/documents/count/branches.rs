@@ -156,3 +156,31 @@ pub struct Modelled {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_learning: bool,
 }
+
+/// Modelled mispredictions of all branches.
+#[derive(Debug, Clone, Copy)]
+pub struct Mispredictions<'a> {
+    /// How many.
+    pub value: f64,
+    /// Executions of the modelled branches.
+    pub executions: u64,
+    /// Cost in cycles, where it is known.
+    pub cycles: Option<f64>,
+    /// The branch with most of them, and its own.
+    pub most: Option<(&'a BranchRow, f64)>,
+}
+
+impl<'a> Mispredictions<'a> {
+    /// The modelled mispredictions of these branches.
+    pub fn of(branches: &'a [BranchRow]) -> Self {
+        let modelled = || branches.iter().filter_map(|row| Some((row, row.mispredicted.as_ref()?)));
+        let with =
+            modelled().map(|(row, found)| (row, found.value)).filter(|(_, value)| *value > 0.0);
+        Self {
+            value: modelled().map(|(_, found)| found.value).sum(),
+            executions: modelled().filter_map(|(row, _)| row.executions).sum(),
+            cycles: modelled().filter_map(|(_, found)| found.cycles).reduce(|a, b| a + b),
+            most: with.max_by(|a, b| a.1.total_cmp(&b.1)),
+        }
+    }
+}

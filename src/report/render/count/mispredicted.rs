@@ -1,6 +1,8 @@
 //! Modelled mispredictions as text.
 
-use crate::documents::count::{BranchRow, Count};
+use super::values::percent;
+use crate::documents::count::{BranchRow, Count, Mispredictions};
+use crate::format::{count, number};
 use crate::render::width::{Cell, Page, Subject, Worth};
 use profile::symbols::demangle::demangle_short;
 use std::cmp::Reverse;
@@ -32,20 +34,22 @@ pub(super) fn branches(document: &Count, page: Page, verbose: bool, out: &mut St
     let value = |row: &BranchRow| row.mispredicted.as_ref().map_or(0.0, |m| m.value);
     rows.sort_by(|a, b| value(b).total_cmp(&value(a)).then(a.address.cmp(&b.address)));
     unknown.sort_by_key(|row| (Reverse(row.executions), row.address));
-    out.push('\n');
+    answer(document, out);
     let head = Subject { after: "branch", ..Subject::default() };
-    page.row(out, &cells("mispredicted", "95 %", "cycles", "executions"), head);
+    page.row(out, &cells("rate", ["mispredicted", "(95 %)"], "cycles", "executions"), head);
     for row in rows.iter().take(MOST) {
         let Some(found) = &row.mispredicted else { continue };
-        let interval = format!("{:.0} … {:.0}", found.low, found.high);
-        let cycles = found.cycles.map_or("?".to_owned(), in_short);
+        let rate = row.executions.map_or("?".to_owned(), |runs| rate(found.value, runs));
+        let interval = format!("({:.0} … {:.0})", found.low, found.high);
+        let cycles = found.cycles.map_or("?".to_owned(), number);
         let learning = if found.is_learning { ": seen only while the model learnt" } else { "" };
         let value = format!("{:.0}", found.value);
-        branch(row, page, &cells(&value, &interval, &cycles, &executions(row)), learning, out);
+        let cells = cells(&rate, [&value, &interval], &cycles, &executions(row));
+        branch(row, page, &cells, learning, out);
     }
     for row in unknown.iter().take(MOST) {
         let reason = format!(": {}", row.reason.as_deref().unwrap_or_default());
-        branch(row, page, &cells("?", "?", "?", &executions(row)), &reason, out);
+        branch(row, page, &cells("?", ["?", ""], "?", &executions(row)), &reason, out);
     }
     let more = [rows.len(), unknown.len()].map(|n| n.saturating_sub(MOST)).iter().sum::<usize>();
     if more > 0 {
@@ -59,18 +63,34 @@ pub(super) fn branches(document: &Count, page: Page, verbose: bool, out: &mut St
 /// Fewer executions say nothing of what usually happens: such rows are left to `verbose`.
 pub(super) const FEW: u64 = 100;
 
-fn cells(mispredicted: &str, interval: &str, cycles: &str, executions: &str) -> [Cell; 4] {
+/// How many, their share of the executions and their cycles, and the branch with most of them.
+fn answer(document: &Count, out: &mut String) {
+    let all = Mispredictions::of(&document.branches);
+    let share = rate(all.value, all.executions);
+    let _ = write!(out, "\nmispredictions: {}, modelled, {share} of executions", count(all.value));
+    if let Some(cycles) = all.cycles {
+        let _ = write!(out, ", about {} cycles", number(cycles));
+    }
+    if let Some((row, value)) = all.most {
+        let (name, part) = (demangle_short(&row.function), percent(value / all.value));
+        let _ = write!(out, "; most in {name}, at {}: {part} of them", row.address);
+    }
+    out.push('\n');
+}
+
+/// The share of executions mispredicted.
+fn rate(mispredicted: f64, executions: u64) -> String {
+    percent(mispredicted / executions.max(1) as f64)
+}
+
+fn cells(rate: &str, [value, interval]: [&str; 2], cycles: &str, executions: &str) -> [Cell; 5] {
     [
-        (Worth::All, format!("{mispredicted:>14}")),
-        (Worth::Little, format!("  {interval:>22}")),
+        (Worth::Some, format!("{rate:>8}")),
+        (Worth::All, format!("  {value:>12}")),
+        (Worth::Little, format!(" {interval:<22}")),
         (Worth::Some, format!("  {cycles:>10}")),
         (Worth::Little, format!("  {executions:>14}")),
     ]
-}
-
-/// Three digits and the power of ten; nothing but 0 of none.
-fn in_short(cycles: f64) -> String {
-    if cycles > 0.0 { format!("{cycles:.3e}") } else { "0".to_owned() }
 }
 
 fn executions(row: &BranchRow) -> String {
@@ -82,4 +102,46 @@ fn branch(row: &BranchRow, page: Page, cells: &[Cell], note: &str, out: &mut Str
     let mark = if row.extents.is_some() { " *" } else { "" };
     let (name, after) = (demangle_short(&row.function), format!(", {}{mark}{note}", row.kind));
     page.row(out, cells, Subject { place: &row.address.to_string(), name: &name, after: &after });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documents::count::Modelled;
+
+    /// Half of 200,000, and 10 of 200,000 at 20 cycles each.
+    #[test]
+    fn the_answer_is_before_the_rates() {
+        let branch = |address: u64, value: f64| BranchRow {
+            function: "run".to_owned(),
+            address: address.into(),
+            executions: Some(200_000),
+            mispredicted: Some(Modelled {
+                value,
+                low: 0.9 * value,
+                high: 1.1 * value,
+                cycles: Some(20.0 * value),
+                ..Modelled::default()
+            }),
+            ..BranchRow::default()
+        };
+        let branches = vec![branch(0x20, 10.0), branch(0x10, 100_000.0)];
+        let document = Count { branches, ..Count::default() };
+        let text = |columns| {
+            let mut text = String::new();
+            super::branches(&document, Page::of(columns), false, &mut text);
+            text
+        };
+        let wide = "\nmispredictions: 100,010, modelled, 25 % of executions, about 2.00 M cycles; \
+                    most in run, at 0x10: 100 % of them
+    rate  mispredicted (95 %)                      cycles      executions  branch
+    50 %        100000 (90000 … 110000)            2.00 M          200000  0x10 run, conditional
+  <0.1 %            10 (9 … 11)                       200          200000  0x20 run, conditional
+";
+        assert_eq!(text(None), wide);
+        assert!(
+            text(Some(80)).contains("    50 %        100000      2.00 M  0x10 run, conditional")
+        );
+        assert!(text(Some(40)).contains("\n        100000  0x10 run, conditional"));
+    }
 }

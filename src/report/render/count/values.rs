@@ -101,7 +101,8 @@ fn number(value: i64, is_address: bool) -> String {
     }
 }
 
-fn percent(share: f64) -> String {
+/// A share in per cent, with a decimal below 1.
+pub(super) fn percent(share: f64) -> String {
     match 100.0 * share {
         tiny if tiny < 0.05 => "<0.1 %".to_owned(),
         small if small < 0.95 => format!("{small:.1} %"),
