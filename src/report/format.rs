@@ -77,6 +77,11 @@ pub fn count(value: f64) -> String {
     if value < 0.0 { format!("-{text}") } else { text }
 }
 
+/// Cycles: `64.00`, and from 1,000 on whole ones: `9,799`.
+pub fn cycles(value: f64) -> String {
+    if value < 999.995 { format!("{value:.2}") } else { count(value) }
+}
+
 /// The text with every character outside ASCII replaced by what ASCII has for it.
 pub fn ascii(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -154,6 +159,7 @@ mod tests {
         assert_eq!(share(None, None), "not measured");
         assert_eq!(count(61_729_721_447.0), "61,729,721,447");
         assert_eq!(count(999.0), "999");
+        assert_eq!([64.0, 999.999, 9799.13].map(cycles), ["64.00", "1,000", "9,799"]);
         assert_eq!(number(0.0), "0");
         assert_eq!(number(1.234), "1.23");
         assert_eq!(number(2_812_000_000.0), "2.81 G");

@@ -109,7 +109,7 @@ fn an_interrupted_measurement_says_what_there_is_and_nothing_of_what_there_is_no
         return;
     };
     assert!(shown.contains("core cycles per iteration"), "{shown}");
-    assert!(shown.contains("explanation: no verdict: interrupted"), "{shown}");
+    assert!(shown.contains("evidence: no verdict: interrupted"), "{shown}");
     assert!(!shown.contains("bound by") && !shown.contains("<-"), "{shown}");
     assert!(shown.contains("every change: not measured: interrupted"), "{shown}");
     assert!(report.notes[0].contains("not in this number"), "{:?}", report.notes);

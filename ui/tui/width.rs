@@ -1,6 +1,7 @@
 //! Text in columns of the screen: measured, cut off, padded, wrapped.
 
 use ratatui::text::Span;
+use report::format;
 use std::borrow::Cow;
 
 /// Columns that `text` takes.
@@ -59,6 +60,14 @@ pub fn fit_middle(text: &str, columns: usize) -> String {
 pub fn fit_right(text: &str, columns: usize) -> String {
     let long = width(text);
     if long > columns { fit(text, columns) } else { " ".repeat(columns - long) + text }
+}
+
+/// A number aligned to the right: `text`, or three digits of it where `text` has no room.
+pub fn fit_number(text: &str, value: f64, columns: usize) -> String {
+    match width(text) <= columns {
+        true => fit_right(text, columns),
+        false => fit_right(&format::number(value), columns),
+    }
 }
 
 /// `text` broken at blanks into lines of at most `columns` columns; longer words are broken too.

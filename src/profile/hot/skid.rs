@@ -32,11 +32,7 @@ impl Skid {
     pub fn explain(self) -> &'static str {
         match self {
             Self::None => "samples are on the instruction itself",
-            Self::Some => "samples skid: the instruction is the one named or one a few before it",
-            Self::Timer => {
-                "samples are where the timer interrupt was taken: often the instruction after the \
-                 stalled one"
-            }
+            Self::Some | Self::Timer => "skid: usually the instruction after the stalled one",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What intervals show over time: the shares of level 1, or software counts.
 
 use super::report::Report;
+use super::software_name;
 
 /// CPUs that were used, of all time.
 const CPUS: &str = "cpus_used";
@@ -60,7 +61,7 @@ pub fn software(reports: &[Report]) -> Vec<Series> {
     let value = |report: &Report, name: &str| report.software.get(name).copied().flatten();
     let is_shown = |name: &&str| reports.iter().any(|r| value(r, name).is_some_and(|v| v > 0.0));
     let of = |name: &str| {
-        let title = name.replace('_', " ");
+        let title = software_name::label(name);
         let labels = vec![title.clone()];
         let is_count = name != CPUS;
         let shape = Series { title, labels, is_count, ..Series::default() };

@@ -5,6 +5,9 @@ const MILLISECONDS: &str = "_ms";
 
 /// What a software count is: `task clock` of `task_clock_ms`.
 pub fn label(name: &str) -> String {
+    if name == "cpus_used" {
+        return "CPUs busy".to_owned();
+    }
     name.trim_end_matches(MILLISECONDS).replace('_', " ")
 }
 

@@ -29,7 +29,7 @@ fn from_the_program_to_the_instructions_and_a_measured_block() {
         "1,234,567",
         "1,000 iterations of an entry",
         "not known: branches were not recorded",
-        "4.0 cycles of an iteration",
+        "4.00 cycles of an iteration",
         "share Re Sp Fe Be ?    instruction",
         "  2.00 %          █▋    ● 1140  mov rax,qword ptr [rax]    L3 20 %, DRAM 80 %",
     ] {

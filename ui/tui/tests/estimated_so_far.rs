@@ -35,7 +35,7 @@ fn without_a_pmu_one_key_estimates_and_the_estimate_becomes_the_first_screen() {
         "37 to 44 %",
         "measured in isolation",
         "[kernel]",
-        "is not divided",
+        "is not analysed",
     ] {
         assert!(screen.contains(text), "{text} in {screen}");
     }

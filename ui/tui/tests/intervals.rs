@@ -95,7 +95,7 @@ fn software_counts_have_a_chart_each() {
     }
     types(&mut state, "i");
     let screen = picture(&state);
-    for text in ["cpus used, up to 1", "page faults per interval, up to 4001", "page faults 10.5"] {
+    for text in ["CPUs busy, up to 1", "page faults per interval, up to 4001", "page faults 10.5"] {
         assert!(screen.contains(text), "{text} in {screen}");
     }
     assert_eq!(marks(&screen), "1".repeat(40) + &"2".repeat(40), "{screen}");
@@ -115,7 +115,7 @@ fn few_intervals_are_bars_of_their_own() {
     types(&mut state, "i");
     let screen = picture(&state);
     assert!(screen.contains("3 intervals only; more of them: `tdtool record -I 100`"), "{screen}");
-    let bars = screen.lines().filter(|line| line.starts_with('█') && !line.contains("cpus"));
+    let bars = screen.lines().filter(|line| line.starts_with('█') && !line.contains("CPUs"));
     let counts: Vec<usize> = bars.map(|line| line.split_whitespace().count()).collect();
     assert!(!counts.is_empty() && counts.iter().all(|count| *count == 3), "{screen}");
 }

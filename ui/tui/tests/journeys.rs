@@ -268,7 +268,7 @@ fn without_a_pmu_nodes_have_the_reason_and_software_counts_are_shown() {
     bare.software.insert("cpus_used".into(), Some(0.5));
     arrives(&mut state, BackgroundResult::Report(Box::new(bare)));
     let screen = picture(&state);
-    assert!(screen.contains("cpus used 0.500"), "{screen}");
+    assert!(screen.contains("CPUs busy 0.500"), "{screen}");
     assert!(screen.contains("no core PMU in this virtual machine"), "{screen}");
     assert!(!screen.contains(" 0.0 %"), "not measured is never 0: {screen}");
     arrives(&mut state, BackgroundResult::Functions(Searchable::boxed(hot())));

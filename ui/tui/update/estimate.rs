@@ -7,6 +7,7 @@ use crate::tui::state::{EstimateJob, Piece, Searchable, ShownBlock, State};
 use crate::tui::view::{SEVERAL_PATHS, estimate_lines, layout};
 use engine::block::{Notes, assumed};
 use report::documents::estimate::Estimate;
+use report::format;
 
 /// There is no PMU: the samples are the first screen. What is estimated is a command that has ended.
 pub fn not_counted(state: &mut State, is_command: bool) {
@@ -182,7 +183,8 @@ fn measure_piece(state: &mut State, effects: &mut Vec<Effect>) {
     let title = format!("block {}", row.start.unwrap_or_default());
     let is_loop = matches!(state.estimate.piece, Some(Piece::Loop(_)));
     let each = if is_loop { "an iteration" } else { "an entry" };
-    let time = row.cycles_per_entry.map(|c| format!("{c:.2} cycles of {each} in the program"));
+    let time = row.cycles_per_entry.map(format::cycles);
+    let time = time.map(|cycles| format!("{cycles} cycles of {each} in the program"));
     let notes = Notes { of_time: assumed(&bytes, time.as_deref()), ..Notes::default() };
     state.path.push(Screen::Block);
     measure::show(state, ShownBlock { title, bytes, code, notes }, effects);

@@ -8,7 +8,7 @@ use crate::tui::state::{
     BlockCounts, BlockRow, Each, Load, LoadSamples, Loads, Mispredicted, State,
 };
 use crate::tui::tone::Tone;
-use crate::tui::width::{fit, fit_right, width};
+use crate::tui::width::{fit, fit_number, fit_right, width};
 use profile::hot::{AnnotatedBlock, AnnotatedLine, HotFunction};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -65,7 +65,7 @@ fn rows(state: &State, buffer: &mut Buffer, area: Rect) {
 fn value(state: &State, samples: u64, share: f64) -> String {
     let text = match (samples, state.blocks.samples) {
         (0, _) => String::new(),
-        (n, true) => format::count(n as f64),
+        (n, true) => return fit_number(&format::count(n as f64), n as f64, 8),
         (_, false) => format!("{:.2} %", 100.0 * share),
     };
     fit_right(&text, 8)

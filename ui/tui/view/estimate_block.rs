@@ -66,12 +66,13 @@ fn unknown(row: &Row, name: &str) -> String {
 
 fn numbers(out: &mut Paragraphs, row: &Row, is_loop: bool) {
     let each = if is_loop { "an iteration" } else { "an entry" };
-    let cycles = row.cycles_per_entry.map(|c| format!("{c:.2} of {each} in the program"));
-    let cycles =
-        cycles.unwrap_or_else(|| "not known in the program: it was not counted".to_owned());
+    let cycles = row.cycles_per_entry.map(format::cycles);
+    let cycles = cycles
+        .map(|cycles| format!("{cycles} of {each} in the program"))
+        .unwrap_or_else(|| "not known in the program: it was not counted".to_owned());
     let bound = row.bound.as_ref().map(|bound| format!(", bound by {bound}")).unwrap_or_default();
     let isolated = match row.isolated {
-        Some(one) => format!("{one:.2} in isolation{bound}"),
+        Some(one) => format!("{} in isolation{bound}", format::cycles(one)),
         None => "not known in isolation: not measured, or not measurable".to_owned(),
     };
     labelled(out, "cycles", &format!("{cycles}; {isolated}"));
@@ -91,7 +92,8 @@ fn numbers(out: &mut Paragraphs, row: &Row, is_loop: bool) {
         labelled(out, "loads", &unknown(row, "loads"));
     }
     let critical = row.critical_cycles.map(|cycles| {
-        format!("{cycles:.1} cycles of an iteration, by the latencies of the instructions marked ●")
+        let cycles = format::cycles(cycles);
+        format!("{cycles} cycles of an iteration, by the latencies of the instructions marked ●")
     });
     labelled(out, "critical path", &critical.unwrap_or_else(|| unknown(row, "critical_cycles")));
 }

@@ -5,7 +5,7 @@ use super::put::heat;
 use crate::tui::look::Look;
 use crate::tui::state::Piece;
 use crate::tui::tone::Tone;
-use crate::tui::width::{fit, fit_middle, fit_right, width};
+use crate::tui::width::{fit, fit_middle, fit_number, fit_right, width};
 use ratatui::text::{Line, Span};
 use report::documents::estimate::{Bottleneck, Node, Parts, Row};
 use report::format::{self, percent_bounds};
@@ -98,13 +98,14 @@ impl Columns {
             spans.push(look.span(fit(&bottleneck(row), self.bottleneck) + " ", tone));
         }
         if self.cycles > 0 {
-            let number = |value: Option<f64>, columns| {
-                fit_right(&value.map_or("-".to_owned(), |v| format!("{v:.2}")), columns)
+            let number = |value: Option<f64>, columns, words: fn(f64) -> String| match value {
+                Some(value) => fit_number(&words(value), value, columns),
+                None => fit_right("-", columns),
             };
-            let mut text = number(row.cycles_per_entry, 7) + &number(row.isolated, 9);
+            let in_program = number(row.cycles_per_entry, 7, format::cycles);
+            let mut text = format!("{in_program} {}", number(row.isolated, 8, format::cycles));
             if self.cycles > 16 {
-                let entries = row.entries.map_or("-".to_owned(), format::count);
-                text += &fit_right(&entries, 12);
+                text += &format!(" {}", number(row.entries, 11, format::count));
             }
             spans.push(look.span(text + " ", Tone::Plain));
         }

@@ -6,7 +6,7 @@ use super::put::{heat, put_prose, put_row};
 use super::{head, headline, info, names};
 use crate::tui::state::{Load, State};
 use crate::tui::tone::Tone;
-use crate::tui::width::{fit, fit_middle, fit_right};
+use crate::tui::width::{fit, fit_middle, fit_number, fit_right};
 use profile::hot::{HotFunction, Summary};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -66,10 +66,10 @@ fn line(state: &State, f: &HotFunction, event: &str, columns: &Columns) -> Line<
     let look = state.look;
     let tone = heat(f.share);
     let value = match state.functions.samples {
-        true => format::count(f.samples as f64),
-        false => format!("{:.2} %", 100.0 * f.share),
+        true => fit_number(&format::count(f.samples as f64), f.samples as f64, 8),
+        false => fit_right(&format!("{:.2} %", 100.0 * f.share), 8),
     };
-    let mut spans = vec![look.span(fit_right(&value, 8) + " ", tone)];
+    let mut spans = vec![look.span(value + " ", tone)];
     if columns.bar > 0 {
         spans.push(look.span(look.bar(f.share, columns.bar) + " ", tone));
     }

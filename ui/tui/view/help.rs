@@ -61,8 +61,8 @@ fn marks(screen: Screen) -> &'static str {
              105 %. ± (+-): half the width of the 95 % confidence interval."
         }
         Screen::Functions => {
-            "Shares are of all samples that the line at the top describes. With skid, a sample may \
-             belong to an earlier instruction."
+            "Shares are of all samples that the line at the top describes; skid: usually the \
+             instruction after the stalled one."
         }
         Screen::Blocks => {
             "↺ (@): head of a loop; the line to its left leads down to the jump back. ↑ (^): jump \

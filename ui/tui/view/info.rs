@@ -3,7 +3,6 @@
 use crate::keymap::Command;
 use crate::tui::state::{EstimateJob, Order, State, WITH_LINES};
 use engine::estimate::Step;
-use profile::hot::Skid;
 use report::format;
 
 /// The samples that the functions are of.
@@ -33,7 +32,7 @@ pub fn functions(state: &State) -> String {
     if let Some(module) = &functions.module {
         parts.push(format!("only {module}"));
     }
-    parts.push(skid(hot.skid).to_owned());
+    parts.push(hot.skid.explain().to_owned());
     parts.extend(hot.notes.iter().cloned());
     parts.join(" · ")
 }
@@ -61,15 +60,6 @@ pub fn estimate_job(state: &State) -> Option<String> {
 pub fn step(step: &Step) -> String {
     let left = step.seconds_left.map(|s| format!(", about {:.0} s left", s.ceil()));
     format!("step {} of {}{}", step.number, step.of, left.unwrap_or_default())
-}
-
-/// How exact the addresses of samples are.
-fn skid(skid: Skid) -> &'static str {
-    match skid {
-        Skid::None => "exact addresses",
-        Skid::Some => "skid: addresses may be a few instructions late",
-        Skid::Timer => "timer skid: usually the instruction after the stalled one",
-    }
 }
 
 /// The function whose blocks are shown, and its samples.

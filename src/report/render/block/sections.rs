@@ -40,10 +40,7 @@ pub fn evidence(rows: &mut Rows, report: &Measurement) {
     // The answer has named the bound.
     let after_name =
         report.hierarchy.bound.and_then(|b| verdict.strip_prefix(b.name())?.strip_prefix(": "));
-    match after_name {
-        Some(why) => rows.plain("evidence: ", why),
-        None => rows.plain("explanation: ", verdict),
-    }
+    rows.plain("evidence: ", after_name.unwrap_or(verdict));
 }
 
 /// Both forms side by side, and what it means if they disagree.

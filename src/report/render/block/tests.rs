@@ -82,7 +82,7 @@ fn a_clean_report_in_full() {
     let expected = "\
 4.000 core cycles per iteration (3.990 to 4.010), 2 instructions, IPC 0.50, clock tsc
 
-explanation: not measured: no PMU counts here
+evidence: not measured: no PMU counts here
 
    0    0x0  4801d8    add rax,rbx
    1    0x3  480fafc3  imul rax,rbx

@@ -163,7 +163,8 @@ pub fn sentence(row: &CodeRow) -> String {
     if let ([Some(a), Some(b)], [of_a, of_b]) = (row.cycles_per_entry, row.entries) {
         let entries = |entries: Option<f64>| entries.map_or("?".to_owned(), format::count);
         let (of_a, of_b) = (entries(of_a), entries(of_b));
-        text += &format!(" Cycles an entry: {a:.2} and {b:.2}; entries: {of_a} and {of_b}.");
+        let [a, b] = [a, b].map(format::cycles);
+        text += &format!(" Cycles an entry: {a} and {b}; entries: {of_a} and {of_b}.");
     }
     text
 }

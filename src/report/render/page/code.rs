@@ -4,6 +4,7 @@ use super::pieces::{bar, section, share, share_with_error, stacked, xml};
 use super::shown::{code as named, short};
 use crate::documents::report::Report;
 use crate::documents::report_code::{BlockRow, CodeRow, FunctionRow, LoopRow};
+use crate::format;
 use profile::hot::CallNode;
 use std::fmt::Write as _;
 
@@ -127,9 +128,12 @@ fn blocks(report: &Report) -> String {
         };
         let place = code.file.as_ref().map(|file| at(file, code.line));
         let inlined = code.inlined.as_ref().map(|name| format!("inlined {}", short(name, "")));
-        let cycles = row.cycles_per_entry.map(|cycles| format!("{cycles:.2} cycles per entry"));
+        let cycles = row
+            .cycles_per_entry
+            .map(|cycles| format!("{} cycles per entry", format::cycles(cycles)));
         let isolated = row.measured.as_ref().and_then(|m| m.cycles);
-        let isolated = isolated.map(|cycles| format!("{cycles:.2} cycles in isolation"));
+        let isolated =
+            isolated.map(|cycles| format!("{} cycles in isolation", format::cycles(cycles)));
         let about = [Some(code.module.clone()), depth, place, inlined, cycles, isolated];
         let about: Vec<String> =
             about.into_iter().flatten().chain([samples(code.samples)]).collect();

@@ -101,8 +101,8 @@ fn row(of: &Row, is_function: bool, has_command: bool) -> String {
         false => format!("{} ", of.place()),
     };
     let head = of.head.map(|head| format!("head {head}"));
-    let cycles = of.cycles_per_entry.map(|cycles| format!("{cycles:.2} cycles"));
-    let isolated = of.isolated.map(|cycles| format!("{cycles:.2} in isolation"));
+    let cycles = of.cycles_per_entry.map(|cycles| format!("{} cycles", format::cycles(cycles)));
+    let isolated = of.isolated.map(|cycles| format!("{} in isolation", format::cycles(cycles)));
     let trips = of.trips.map(|trips| format!("{trips:.1} iterations an entry"));
     let about: Vec<String> = [head, cycles, isolated, trips].into_iter().flatten().collect();
     let line = format!(

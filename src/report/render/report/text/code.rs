@@ -6,6 +6,7 @@ use crate::documents::report::Report;
 use crate::documents::report_code::{
     BlockRow, Clean, CodeRow, EventFunction, EventRow, LoopRow, WithValues,
 };
+use crate::format;
 use crate::render::fit::elided;
 use bench::Status;
 use profile::hot::CallNode;
@@ -181,7 +182,7 @@ fn entered(row: &BlockRow) -> Option<String> {
     };
     let each_is = if row.entries_error.is_some() { "each" } else { "each at most" };
     let mut text = format!("{entries:.0}{error} entries ({how})");
-    let cycles = row.cycles_per_entry.map(|cycles| format!("{cycles:.2} cycles"));
+    let cycles = row.cycles_per_entry.map(|cycles| format!("{} cycles", format::cycles(cycles)));
     let time = row.ns_per_entry.map(|ns| format!("{ns:.2} ns"));
     let each: Vec<String> = cycles.into_iter().chain(time).collect();
     if !each.is_empty() {
@@ -199,7 +200,8 @@ fn isolated(clean: &Clean) -> String {
     let mut text = match (clean.cycles, clean.range) {
         (Some(cycles), Some((low, high))) => {
             let clock = clean.clock.as_deref().unwrap_or("?");
-            format!("{cycles:.2} cycles ({low:.2} to {high:.2}, {clock})")
+            let [cycles, low, high] = [cycles, low, high].map(format::cycles);
+            format!("{cycles} cycles ({low} to {high}, {clock})")
         }
         _ => "no number".to_owned(),
     };
@@ -207,7 +209,7 @@ fn isolated(clean: &Clean) -> String {
         text += &format!(", bound by {bound}");
     }
     if let Some(looped) = clean.looped {
-        text += &format!(", as a loop {looped:.2}");
+        text += &format!(", as a loop {}", format::cycles(looped));
     }
     if clean.status != Status::Ok {
         text += &format!("; {}", clean.status.word());
@@ -228,10 +230,11 @@ fn with_values(of: &WithValues) -> String {
     let (Some(cycles), Some((low, high))) = (of.cycles, of.range) else {
         return format!("not measured: {why}");
     };
+    let [cycles, low, high] = [cycles, low, high].map(format::cycles);
     let (clock, entry) = (of.clock.as_deref().unwrap_or("?"), of.entry.unwrap_or(0));
     let plural = if of.blocks == 1 { "" } else { "s" };
     let mut text = format!(
-        "{cycles:.2} cycles ({low:.2} to {high:.2}, {clock}) per iteration of its loop from {}, {} \
+        "{cycles} cycles ({low} to {high}, {clock}) per iteration of its loop from {}, {} \
          block{plural}; {} iterations from entry {entry}",
         of.head.unwrap_or_default(),
         of.blocks,

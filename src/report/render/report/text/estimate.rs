@@ -120,7 +120,7 @@ impl Renderer<'_> {
                 true => "an iteration",
                 false => "an entry",
             };
-            said.push(format!("{cycles:.2} cycles {of}{isolated}"));
+            said.push(format!("{} cycles {of}{isolated}", format::cycles(cycles)));
         }
         self.paragraph("          ", &format!("{}.", said.join("; ")))?;
         match row.next.is_empty() || !self.style.verbose {
@@ -139,7 +139,7 @@ fn isolated(row: &Row, cycles: f64) -> String {
         }
         Some(Values::MadeUp(None)) | None => String::new(),
     };
-    format!(", {cycles:.2} in isolation{with}")
+    format!(", {} in isolation{with}", format::cycles(cycles))
 }
 
 /// The largest part, in short, where it is certain which one that is.
