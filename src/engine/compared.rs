@@ -71,7 +71,7 @@ pub fn files(library: &Library, ask: &CompareAsk, [a, b]: [&[PathBuf]; 2]) -> Re
         files.iter().map(|file| Ok(named(report(library, ask, file)?, file))).collect()
     };
     let (of_a, of_b) = (read(a)?, read(b)?);
-    let mut compared = diff((&names(a), &*mean(&of_a)?), (&names(b), &*mean(&of_b)?));
+    let mut compared = diff(&names(a), &*mean(&of_a)?, &names(b), &*mean(&of_b)?);
     compared.code = code(&of_a, &of_b);
     let runs = |reports: &[Report]| match reports {
         [one] => one.repeats as usize,

@@ -95,9 +95,9 @@ pub fn run(global: &Global, args: &BenchArgs) -> Result<ExitCode> {
     // They are named by their commands.
     a.subject.clear();
     b.subject.clear();
-    let mut compared = diff((&names[0], &a), (&names[1], &b));
+    let mut compared = diff(&names[0], &a, &names[1], &b);
     control(&mut compared, [a.repeats as usize, b.repeats as usize]);
-    let judged = args.form.show(compared, &conditions, (global.ascii, false))?;
+    let judged = args.form.show(compared, &conditions, global.ascii, false)?;
     Ok(match runs.interrupted {
         Some(signal) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)),
         None => judged,

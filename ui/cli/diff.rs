@@ -100,7 +100,7 @@ pub fn run(global: &Global, args: DiffArgs) -> Result<ExitCode> {
         write_flame_graph(&flame_graph(&ask, [files_a, files_b])?, path)?;
     }
     let compared = files(settings.library, &ask, [files_a, files_b])?;
-    args.form.show(compared, &conditions, (global.ascii, args.verbose))
+    args.form.show(compared, &conditions, global.ascii, args.verbose)
 }
 
 /// Refuses commands in place of files: words with `--` between them, or two programs.
@@ -157,7 +157,8 @@ impl FormArgs {
         &self,
         mut compared: Diff,
         conditions: &[Condition],
-        (ascii, verbose): (bool, bool),
+        ascii: bool,
+        verbose: bool,
     ) -> Result<ExitCode> {
         judge(&mut compared, conditions)?;
         if matches!(self.format, Format::Csv | Format::Junit) {

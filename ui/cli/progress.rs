@@ -100,7 +100,7 @@ pub fn left(elapsed: Duration, done: usize, all: usize) -> String {
 }
 
 /// As [`left`], of what ends at a limit at the latest.
-pub fn until(elapsed: Duration, (done, all): (usize, usize), limit: Duration) -> String {
+pub fn until(elapsed: Duration, done: usize, all: usize, limit: Duration) -> String {
     let (known, limit) = (elapsed >= TICK && done > 0, limit.as_secs_f64());
     let left = elapsed.as_secs_f64() * all.saturating_sub(done) as f64 / done.max(1) as f64;
     match known && left < limit {
@@ -224,9 +224,9 @@ mod tests {
         assert_eq!(clock(seconds(12), Some(seconds(10))), "0 s left");
         assert_eq!(clock(seconds(12), None), "12 s");
         let limit = seconds(600);
-        assert_eq!(until(seconds(0), (0, 348), limit), ", at most 10 min left");
-        assert_eq!(until(seconds(90), (9, 348), limit), ", at most 10 min left");
-        assert_eq!(until(seconds(90), (90, 140), limit), ", 50 s left");
+        assert_eq!(until(seconds(0), 0, 348, limit), ", at most 10 min left");
+        assert_eq!(until(seconds(90), 9, 348, limit), ", at most 10 min left");
+        assert_eq!(until(seconds(90), 90, 140, limit), ", 50 s left");
         assert_eq!([119.0, 600.0, 7200.0].map(time), ["119 s", "10 min", "2 h"]);
     }
 

@@ -135,7 +135,7 @@ impl Located {
             functions: profile
                 .by_event(event, LISTED)
                 .into_iter()
-                .map(EventFunction::from)
+                .map(|(function, of)| EventFunction::new(function, of))
                 .collect(),
         };
         profile.event_samples().into_iter().enumerate().map(row).collect()

@@ -82,8 +82,9 @@ impl From<EventShare> for EventPart {
     }
 }
 
-impl From<(&HotFunction, EventShare)> for EventFunction {
-    fn from((function, of): (&HotFunction, EventShare)) -> Self {
+impl EventFunction {
+    /// A function, and its share of the event.
+    pub fn new(function: &HotFunction, of: EventShare) -> Self {
         Self {
             name: function.name.clone(),
             short: function.short.clone(),

@@ -19,7 +19,7 @@ pub fn text(document: &Prefetch, most: usize, ascii: bool, page: Page) -> String
     let several = document.events.iter().filter(|event| event.loads > 0).count() > 1;
     for one in advised.iter().take(most) {
         out.push('\n');
-        load(one, several, (ascii, page), &mut out);
+        load(one, several, ascii, page, &mut out);
     }
     let mut is_cut = advised.len() > most;
     for (title, undecided) in [("not decided", true), ("no prefetch", false)] {
@@ -109,7 +109,7 @@ fn event(one: &AdviceRow, several: bool) -> String {
     event.map_or(String::new(), |number| format!(" (event {number})"))
 }
 
-fn load(one: &AdviceRow, several: bool, (ascii, page): (bool, Page), out: &mut String) {
+fn load(one: &AdviceRow, several: bool, ascii: bool, page: Page, out: &mut String) {
     let event = event(one, several);
     let after = format!("{}, {} of the latency of all loads{event}", line(one), share(one));
     let name = one.function.as_deref().unwrap_or_default();

@@ -15,6 +15,13 @@ pub struct Page {
     width: Option<usize>,
 }
 
+/// Rows of a table: at most so many, on this page.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rows {
+    pub most: usize,
+    pub page: Page,
+}
+
 /// How much a cell of a row is worth: on a narrow page the least worth are left out first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Worth {

@@ -48,7 +48,7 @@ pub fn calibrate(settings: &Settings, args: &MicrobenchArgs) -> Result<ExitCode>
                 if at.done == 0 {
                     first = Some(Instant::now());
                 }
-                let left = until(begun.unwrap_or_default(), (at.done, at.all), of_limit);
+                let left = until(begun.unwrap_or_default(), at.done, at.all, of_limit);
                 write!(err, "\r{} of {}{left}: {:.40}\x1b[K", at.done, at.all, at.form)
             }
             false if at.done % 32 == 0 => writeln!(err, "{}/{} {}", at.done, at.all, at.form),

@@ -19,7 +19,6 @@ use engine::record::{SampleAsk, record};
 use engine::topdown::{LiveAsk, Outcome, Update, live};
 use nix::sys::pthread::pthread_kill;
 use nix::sys::signal::Signal;
-use pmu::machine::Machine;
 use pmu::{Command, Target};
 use profile::recording::Stream;
 use report::documents::explanations::explain;
@@ -76,7 +75,7 @@ pub fn start(
     let for_estimate = switched.clone();
     let thread = std::thread::spawn(move || {
         let measured = interruptible(&at_work, || {
-            measure(&what, &samples, requests, (&settings, &for_estimate), &queue)
+            measure(&what, &samples, requests, &settings, &for_estimate, &queue)
         });
         let (why, status) = match measured {
             Ok(Ok((outcome, recording, requests))) => {
@@ -178,10 +177,10 @@ fn measure(
     what: &What,
     samples: &Samples,
     requests: Receiver<Request>,
-    (settings, switched): (&Settings, &AtomicBool),
+    settings: &Settings,
+    switched: &AtomicBool,
     queue: &Queue,
 ) -> tma::Result<Measured> {
-    let machine = settings.machine();
     let ask = ask(what, settings)?;
     let why = match what {
         What::Command(_) | What::Process(_) => "Sampling; the first functions come in a moment.",
@@ -217,12 +216,14 @@ fn measure(
         Update::Runs(_) => {}
     };
     let measured = match what {
-        What::System => (live(machine, settings.library, &ask, on_update)?, None, requests),
+        What::System => {
+            (live(settings.machine(), settings.library, &ask, on_update)?, None, requests)
+        }
         _ => {
             let file = Temporary::new()?;
             let path = file.path();
             let watch = watch(path.to_owned(), samples.clone(), requests, queue.clone());
-            let sampled = sample((machine, settings), &ask, path, queue, on_update);
+            let sampled = sample(settings, &ask, path, queue, on_update);
             let requests = watch.end();
             let (outcome, recording) = sampled.map_err(|error| file.explained(error))?;
             (outcome, recording, requests)
@@ -234,7 +235,7 @@ fn measure(
 
 /// Measures and samples, into a temporary file.
 fn sample(
-    (machine, settings): (&Machine, &Settings),
+    settings: &Settings,
     ask: &LiveAsk,
     path: &Path,
     queue: &Queue,
@@ -245,7 +246,8 @@ fn sample(
         programs: folders::programs(),
         ..SampleAsk::default()
     };
-    let recorded = record(machine, settings.library, ask, Some(&sample), path, on_update)?;
+    let recorded =
+        record(settings.machine(), settings.library, ask, Some(&sample), path, on_update)?;
     let recording = recording::stream(path, true)?;
     if recording.is_none() {
         let mut why = "No samples were taken.".to_owned();

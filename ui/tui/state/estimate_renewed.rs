@@ -33,7 +33,7 @@ impl Estimated {
         self.function = opened.and_then(|wanted| self.function_of(&wanted));
         self.code.shown.clear();
         self.rebuild_code();
-        if let Some(row) = at.and_then(|at| self.row_of(at)) {
+        if let Some(row) = at.and_then(|(piece, place)| self.row_of(piece, &place)) {
             self.code.list.refill(self.code.shown.len(), Some(row));
         }
         self.piece = shown.and_then(|(piece, wanted)| self.piece_of(piece, &wanted));
@@ -82,8 +82,8 @@ impl Estimated {
         }
     }
 
-    fn row_of(&self, (piece, wanted): (Piece, Place)) -> Option<usize> {
-        let now = self.piece_of(piece, &wanted)?;
+    fn row_of(&self, piece: Piece, wanted: &Place) -> Option<usize> {
+        let now = self.piece_of(piece, wanted)?;
         self.code.shown.iter().position(|one| *one == now)
     }
 }

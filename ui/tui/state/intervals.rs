@@ -5,6 +5,7 @@ use engine::phases;
 use report::documents::Report;
 use report::documents::phases::Phase;
 use report::documents::series::{Interval, Series};
+use std::ops::Range;
 
 /// Intervals that are kept; of a longer measurement the last ones.
 const MOST: usize = 4096;
@@ -21,8 +22,8 @@ pub struct Intervals {
     pub phases: Vec<Phase>,
     /// The phases.
     pub list: List,
-    /// Seconds in view, from and to; `None`: all.
-    window: Option<(f64, f64)>,
+    /// Seconds in view; `None`: all.
+    window: Option<Range<f64>>,
     /// Intervals from which the phases are looked for again.
     next: usize,
 }
@@ -65,16 +66,16 @@ impl Intervals {
     }
 
     /// All seconds.
-    fn all(&self) -> Option<(f64, f64)> {
-        Some((self.phases.first()?.from, self.phases.last()?.to))
+    fn all(&self) -> Option<Range<f64>> {
+        Some(self.phases.first()?.from..self.phases.last()?.to)
     }
 
     /// The seconds in view.
-    pub fn view(&self) -> Option<(f64, f64)> {
+    pub fn view(&self) -> Option<Range<f64>> {
         let all = self.all()?;
-        let (from, to) = self.window.unwrap_or(all);
-        let window = (from.max(all.0), to.min(all.1));
-        Some(if window.0 < window.1 { window } else { all })
+        let Range { start, end } = self.window.clone().unwrap_or(all.clone());
+        let window = start.max(all.start)..end.min(all.end);
+        Some(if window.is_empty() { all } else { window })
     }
 
     /// The mean length of an interval.
@@ -86,31 +87,38 @@ impl Intervals {
 
     /// Shows the phase at the cursor only, or half of what is in view.
     pub fn zoom_in(&mut self) {
-        let (Some((from, to)), Some(phase)) = (self.view(), self.phase()) else { return };
+        let (Some(Range { start: from, end: to }), Some(phase)) = (self.view(), self.phase())
+        else {
+            return;
+        };
         let (begin, end) = (phase.from, phase.to);
         let is_wider = from < begin && begin < to || from < end && end < to;
         let half = (to - from).max(4.0 * self.step()) / 4.0;
         let middle = f64::midpoint(from, to);
         let is_outside = end <= from || to <= begin;
         self.window = Some(match is_wider || is_outside {
-            true => (begin, end),
-            false => (middle - half, middle + half),
+            true => begin..end,
+            false => middle - half..middle + half,
         });
     }
 
     /// Shows twice as much.
     pub fn zoom_out(&mut self) {
-        let (Some((from, to)), Some(all)) = (self.view(), self.all()) else { return };
+        let (Some(Range { start: from, end: to }), Some(all)) = (self.view(), self.all()) else {
+            return;
+        };
         let more = (to - from) / 2.0;
-        let window = ((from - more).max(all.0), (to + more).min(all.1));
+        let window = (from - more).max(all.start)..(to + more).min(all.end);
         self.window = Some(window).filter(|window| *window != all);
     }
 
     /// Shows what is this share of the view later.
     pub fn shift(&mut self, share: f64) {
-        let (Some((from, to)), Some(all)) = (self.view(), self.all()) else { return };
-        let by = (share * (to - from)).clamp(all.0 - from, all.1 - to);
-        self.window = self.window.map(|_| (from + by, to + by));
+        let (Some(Range { start: from, end: to }), Some(all)) = (self.view(), self.all()) else {
+            return;
+        };
+        let by = (share * (to - from)).clamp(all.start - from, all.end - to);
+        self.window = self.window.as_ref().map(|_| from + by..to + by);
     }
 
     /// The text of a row, for search.
@@ -121,17 +129,17 @@ impl Intervals {
 }
 
 /// The mean of a value over some seconds, by the time that intervals have in them; `None`: not measured.
-pub fn mean(intervals: &[Interval], label: usize, (from, to): (f64, f64)) -> Option<f64> {
-    let first = intervals.partition_point(|interval| interval.span.1 <= from);
-    let (mut sum, mut time) = (0.0, 0.0);
-    for interval in intervals[first..].iter().take_while(|interval| interval.span.0 < to) {
-        let own = interval.span.1.min(to) - interval.span.0.max(from);
+pub fn mean(intervals: &[Interval], label: usize, time: &Range<f64>) -> Option<f64> {
+    let first = intervals.partition_point(|interval| interval.span.1 <= time.start);
+    let (mut sum, mut seconds) = (0.0, 0.0);
+    for interval in intervals[first..].iter().take_while(|interval| interval.span.0 < time.end) {
+        let own = interval.span.1.min(time.end) - interval.span.0.max(time.start);
         if let Some(value) = interval.values.get(label).copied().flatten() {
             sum += value * own;
-            time += own;
+            seconds += own;
         }
     }
-    (time > 0.0).then(|| sum / time)
+    (seconds > 0.0).then(|| sum / seconds)
 }
 
 #[cfg(test)]
@@ -143,8 +151,8 @@ mod tests {
     fn a_column_is_the_mean_of_its_time() {
         let of = |from, value| Interval { span: (from, from + 1.0), values: vec![value] };
         let all = [of(0.0, Some(0.2)), of(1.0, Some(0.8)), of(2.0, None)];
-        assert!((mean(&all, 0, (0.5, 2.0)).unwrap() - 0.6).abs() < 1e-12);
-        assert_eq!(mean(&all, 0, (2.0, 3.0)), None);
-        assert_eq!(mean(&all, 0, (5.0, 6.0)), None);
+        assert!((mean(&all, 0, &(0.5..2.0)).unwrap() - 0.6).abs() < 1e-12);
+        assert_eq!(mean(&all, 0, &(2.0..3.0)), None);
+        assert_eq!(mean(&all, 0, &(5.0..6.0)), None);
     }
 }

@@ -48,7 +48,7 @@ fn row(name: &str, a: Option<f64>, b: Option<f64>) -> CodeRow {
 /// `chase` lost 400 ms; `divide` is the same; `new` is only in B. Loops of `chase`, and of `divide`.
 fn compared() -> Diff {
     let report = Report::new(Source::NoPmu);
-    let mut all = diff(("old.json", &report), ("new.json", &report));
+    let mut all = diff("old.json", &report, "new.json", &report);
     let inner = |of: usize, name: &str, a, b, start: [u64; 2]| CodeRow {
         function: Some(of),
         start: start.map(|at| Some(Address(at))),

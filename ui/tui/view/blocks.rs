@@ -51,7 +51,7 @@ fn rows(state: &State, buffer: &mut Buffer, area: Rect) {
         let Some(block) = blocks.block(row) else { continue };
         let line = match *kind {
             BlockRow::Block(_) => block_line(state, block, row, columns),
-            BlockRow::Source(_, i) => source_line(state, block, (row, i), columns),
+            BlockRow::Source(_, i) => source_line(state, block.lines.get(i), row, columns),
             BlockRow::Line(_, i) => match block.lines.get(i) {
                 Some(line) => instruction(state, line, row, columns),
                 None => continue,
@@ -230,12 +230,12 @@ fn instruction(state: &State, line: &AnnotatedLine, row: usize, columns: usize) 
 
 fn source_line(
     state: &State,
-    block: &AnnotatedBlock,
-    (row, i): (usize, usize),
+    line: Option<&AnnotatedLine>,
+    row: usize,
     columns: usize,
 ) -> Line<'static> {
     let look = state.look;
-    let Some((file, line)) = block.lines.get(i).and_then(|l| l.source.as_ref()) else {
+    let Some((file, line)) = line.and_then(|line| line.source.as_ref()) else {
         return Line::default();
     };
     let text = state.blocks.texts.get(&(file.clone(), *line));

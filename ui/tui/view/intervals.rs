@@ -13,6 +13,7 @@ use report::documents::phases::Phase;
 use report::documents::series::{Interval, Series};
 use report::format;
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// What the parts of a stack are drawn with, from below; the same in ASCII.
 const MARKS: [char; 6] = ['█', '░', '▒', '▓', '▚', '▞'];
@@ -24,7 +25,7 @@ const TONES: [Tone; 6] = [Tone::Plain, Tone::Dim, Tone::Warm, Tone::Hot, Tone::P
 /// Draws the screen.
 pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     if let Some(view) = state.intervals.view() {
-        charts(state, buffer, layout.head, view);
+        charts(state, buffer, layout.head, &view);
     }
     let list = state.list();
     for (y, row) in list.shown(usize::from(layout.list.height)).enumerate() {
@@ -35,7 +36,7 @@ pub fn draw(state: &State, buffer: &mut Buffer, layout: &Layout) {
     }
 }
 
-fn charts(state: &State, buffer: &mut Buffer, area: Rect, view: (f64, f64)) {
+fn charts(state: &State, buffer: &mut Buffer, area: Rect, view: &Range<f64>) {
     let series = &state.intervals.series;
     let number = u16::try_from(series.len()).unwrap_or(1).max(1);
     if area.height < 5 {
@@ -44,7 +45,7 @@ fn charts(state: &State, buffer: &mut Buffer, area: Rect, view: (f64, f64)) {
     let each = (area.height - 2) / number;
     for (y, one) in (area.y..).step_by(usize::from(each.max(1))).zip(series) {
         if each >= 2 && y + each <= area.bottom() {
-            chart(state.look, buffer, Rect { y, height: each, ..area }, (one, view));
+            chart(state.look, buffer, Rect { y, height: each, ..area }, one, view);
         }
     }
     marks(state, buffer, Rect { y: area.bottom() - 2, height: 1, ..area }, view);
@@ -55,10 +56,10 @@ fn charts(state: &State, buffer: &mut Buffer, area: Rect, view: (f64, f64)) {
 }
 
 /// The ends of the time that is shown, and how many intervals are in it.
-fn axis(series: Option<&Series>, view: (f64, f64), columns: usize) -> String {
+fn axis(series: Option<&Series>, view: &Range<f64>, columns: usize) -> String {
     let number = series.map_or(0, |series| seen(series, view));
     let more = if number < FEW { " only; more of them: `tdtool record -I 100`" } else { "" };
-    let (from, to) = (format!("{:.2} s", view.0), format!("{:.2} s", view.1));
+    let (from, to) = (format!("{:.2} s", view.start), format!("{:.2} s", view.end));
     let room = columns.saturating_sub(from.len() + to.len() + 2);
     let middle = [format!("{number} intervals{more}"), format!("{number} intervals")];
     let middle = middle.into_iter().find(|text| text.len() <= room).unwrap_or_default();
@@ -66,32 +67,32 @@ fn axis(series: Option<&Series>, view: (f64, f64), columns: usize) -> String {
 }
 
 /// How many intervals are in the time that is shown.
-fn seen(series: &Series, (from, to): (f64, f64)) -> usize {
-    let is_seen = |one: &&Interval| one.span.1 > from && one.span.0 < to;
+fn seen(series: &Series, view: &Range<f64>) -> usize {
+    let is_seen = |one: &&Interval| one.span.1 > view.start && one.span.0 < view.end;
     series.intervals.iter().filter(is_seen).count()
 }
 
 /// Whether an interval ends between the middle of this column and that of the next.
-fn is_last_of_interval(x: u16, area: Rect, series: &Series, view: (f64, f64)) -> bool {
+fn is_last_of_interval(x: u16, area: Rect, series: &Series, view: &Range<f64>) -> bool {
     let middle = |x: u16| {
-        let (from, to) = column(x, area, view);
-        f64::midpoint(from, to)
+        let column = column(x, area, view);
+        f64::midpoint(column.start, column.end)
     };
     let (here, next) = (middle(x), middle(x.saturating_add(1)));
     series.intervals.iter().any(|one| one.span.1 > here && one.span.1 <= next)
 }
 
 /// The seconds of a column.
-fn column(x: u16, area: Rect, (from, to): (f64, f64)) -> (f64, f64) {
-    let wide = (to - from) / f64::from(area.width.max(1));
-    let begin = from + f64::from(x) * wide;
-    (begin, begin + wide)
+fn column(x: u16, area: Rect, view: &Range<f64>) -> Range<f64> {
+    let wide = (view.end - view.start) / f64::from(area.width.max(1));
+    let begin = view.start + f64::from(x) * wide;
+    begin..begin + wide
 }
 
 /// A legend, and the values over time below it.
-fn chart(look: Look, buffer: &mut Buffer, area: Rect, (series, view): (&Series, (f64, f64))) {
+fn chart(look: Look, buffer: &mut Buffer, area: Rect, series: &Series, view: &Range<f64>) {
     let mark = |label: usize| if look.ascii { ASCII[label % 6] } else { MARKS[label % 6] };
-    let of = |x: u16, label: usize| mean(&series.intervals, label, column(x, area, view));
+    let of = |x: u16, label: usize| mean(&series.intervals, label, &column(x, area, view));
     let labels = 0..series.labels.len();
     let most = match series.is_share {
         true => 1.0,
@@ -130,11 +131,11 @@ fn chart(look: Look, buffer: &mut Buffer, area: Rect, (series, view): (&Series, 
 }
 
 /// The phase of each column, by the last digit of its number; the one at the cursor reversed.
-fn marks(state: &State, buffer: &mut Buffer, area: Rect, view: (f64, f64)) {
+fn marks(state: &State, buffer: &mut Buffer, area: Rect, view: &Range<f64>) {
     let phases = &state.intervals.phases;
     for x in 0..area.width {
-        let (from, to) = column(x, area, view);
-        let middle = f64::midpoint(from, to);
+        let column = column(x, area, view);
+        let middle = f64::midpoint(column.start, column.end);
         let found = phases.partition_point(|phase| phase.to <= middle);
         if found < phases.len() {
             let style = match found == state.list().at {

@@ -43,7 +43,7 @@ pub fn layout(state: &State) -> Layout {
         (Screen::Block | Screen::EstimatedBlock, _) => ([0; 3], 0),
         (Screen::Intervals, h) => ([0; 3], chart_rows(state, h)),
         (screen, h) if h >= SENTENCES => {
-            (texts(state, screen, (width, h)), u16::from(screen != Screen::Blocks))
+            (texts(state, screen, body), u16::from(screen != Screen::Blocks))
         }
         (_, h) => ([0; 3], u16::from(h >= 5)),
     };
@@ -65,7 +65,8 @@ fn chart_rows(state: &State, rows: u16) -> u16 {
 }
 
 /// Rows of the texts above the titles.
-fn texts(state: &State, screen: Screen, (width, height): (u16, u16)) -> [u16; 3] {
+fn texts(state: &State, screen: Screen, body: Rect) -> [u16; 3] {
+    let Rect { width, height, .. } = body;
     let of = |text: &str, most| text_height(text, width, if height >= 16 { most } else { 1 });
     let about = |text: &str| if height >= 9 { of(text, 4) } else { 0 };
     let sentence = of(&headline::headline(state), 2);

@@ -19,15 +19,15 @@ pub fn code(a: &[Report], b: &[Report]) -> Option<CodeDiff> {
     let (mut of_a, mut of_b) = (of_a, of_b);
     [of_a.functions, of_b.functions] = clones::joined([of_a.functions, of_b.functions]);
     let found = matched::functions(&of_a.functions, &of_b.functions);
-    let mut functions = compared(&found, (&of_a.functions, &of_b.functions), unit);
+    let mut functions = compared(&found, &of_a.functions, &of_b.functions, unit);
     let numbers = by_change(&mut functions);
-    let own = Numbers::of(&found, &numbers, (of_a.functions.len(), of_b.functions.len()));
+    let own = Numbers::of(&found, &numbers, of_a.functions.len(), of_b.functions.len());
     let [in_a, in_b] = [
         own.of_pieces(&own.a, &of_a.functions, &of_a.pieces),
         own.of_pieces(&own.b, &of_b.functions, &of_b.pieces),
     ];
-    let found = matched::pieces((&of_a.pieces, &in_a), (&of_b.pieces, &in_b));
-    let mut pieces = compared(&found, (&of_a.pieces, &of_b.pieces), unit);
+    let found = matched::pieces(&of_a.pieces, &in_a, &of_b.pieces, &in_b);
+    let mut pieces = compared(&found, &of_a.pieces, &of_b.pieces, unit);
     for ((row, _), (a, b, _)) in pieces.iter_mut().zip(found.all()) {
         row.function = a.and_then(|a| in_a[a]).or(b.and_then(|b| in_b[b]));
     }
@@ -38,7 +38,7 @@ pub fn code(a: &[Report], b: &[Report]) -> Option<CodeDiff> {
     let program = of_a.program.as_ref().zip(of_b.program.as_ref());
     let program = program.map(|(a, b)| CodeRow {
         time: DiffRow { id: "program".into(), label: "estimated part".into(), ..time(a, b, unit) },
-        ..row((Some(a), Some(b), Matched::Name), unit)
+        ..row(Some(a), Some(b), Matched::Name, unit)
     });
     let is_single = a.len().min(b.len()) < 2;
     let (functions, loops, blocks) = (plain(functions), plain(loops), plain(blocks));
@@ -74,7 +74,7 @@ struct Numbers {
 
 impl Numbers {
     /// `numbers` has where each pair is now.
-    fn of(found: &Pairs, numbers: &[usize], (a, b): (usize, usize)) -> Self {
+    fn of(found: &Pairs, numbers: &[usize], a: usize, b: usize) -> Self {
         let mut all = Self { a: vec![None; a], b: vec![None; b] };
         for (pair, (a, b, _)) in found.all().into_iter().enumerate() {
             if let Some(a) = a {
@@ -110,11 +110,11 @@ impl Numbers {
     }
 }
 
-fn compared(found: &Pairs, (a, b): (&[Timed], &[Timed]), unit: &str) -> Vec<(CodeRow, Kind)> {
+fn compared(found: &Pairs, a: &[Timed], b: &[Timed], unit: &str) -> Vec<(CodeRow, Kind)> {
     let of = |(in_a, in_b, how): (Option<usize>, Option<usize>, Matched)| {
         let (one, other) = (in_a.map(|i| &a[i]), in_b.map(|i| &b[i]));
         let kind = one.or(other).map_or(Kind::Block, |row| row.kind);
-        (row((one, other, how), unit), kind)
+        (row(one, other, how, unit), kind)
     };
     found.all().into_iter().map(of).collect()
 }
@@ -149,7 +149,7 @@ fn time(a: &Timed, b: &Timed, unit: &str) -> DiffRow {
     DiffRow::of(&a, Some(&a), Some(&b))
 }
 
-fn row((a, b, matched): (Option<&Timed>, Option<&Timed>, Matched), unit: &str) -> CodeRow {
+fn row(a: Option<&Timed>, b: Option<&Timed>, matched: Matched, unit: &str) -> CodeRow {
     let both = [a, b];
     let (of_a, of_b) = (a.map(|a| side(a, unit)), b.map(|b| side(b, unit)));
     let named = of_a.as_ref().or(of_b.as_ref());

@@ -156,7 +156,7 @@ mod tests {
 
     fn rows(differences: &[f64]) -> Diff {
         let mut all =
-            diff::diff(("a", &Report::new(Source::NoPmu)), ("b", &Report::new(Source::NoPmu)));
+            diff::diff("a", &Report::new(Source::NoPmu), "b", &Report::new(Source::NoPmu));
         let side = |value: f64| Side { value: Some(value), error: Some(Z95), ..Side::default() };
         let row =
             |z: &f64| DiffRow::of(&side(0.0), Some(&side(0.0)), Some(&side(z * 2.0_f64.sqrt())));

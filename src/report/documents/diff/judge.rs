@@ -121,7 +121,7 @@ mod tests {
         };
         let [mut a, mut b] = [of(100.0, error, 0.40), of(wall, error, share)];
         [a.repeats, b.repeats] = [runs; 2];
-        diff(("a", &a), ("b", &b))
+        diff("a", &a, "b", &b)
     }
 
     fn judged(diff: &Diff, text: &str) -> Gate {

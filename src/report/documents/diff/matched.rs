@@ -25,7 +25,8 @@ impl Pairs {
     /// Pairs what is left and has the same key, in order of address.
     fn by<K: Ord>(
         &mut self,
-        (a, b): (&[Timed], &[Timed]),
+        a: &[Timed],
+        b: &[Timed],
         how: Matched,
         key: impl Fn(bool, usize, &Timed) -> Option<K>,
     ) {
@@ -66,36 +67,38 @@ impl Pairs {
 /// Functions by name: in the same module, in any, without parameters; by the name in the source.
 pub(super) fn functions(a: &[Timed], b: &[Timed]) -> Pairs {
     let mut pairs = Pairs::new(a.len(), b.len());
-    pairs.by((a, b), Matched::Name, |_, _, row| Some((row.name.clone(), row.module.clone())));
-    pairs.by((a, b), Matched::Name, |_, _, row| Some(row.name.clone()));
-    pairs.by((a, b), Matched::Name, |_, _, row| Some(row.short.clone()));
-    pairs.by((a, b), Matched::Copies, |_, _, row| Some((plain(&row.name), row.module.clone())));
-    pairs.by((a, b), Matched::Copies, |_, _, row| Some(plain(&row.name)));
+    pairs.by(a, b, Matched::Name, |_, _, row| Some((row.name.clone(), row.module.clone())));
+    pairs.by(a, b, Matched::Name, |_, _, row| Some(row.name.clone()));
+    pairs.by(a, b, Matched::Name, |_, _, row| Some(row.short.clone()));
+    pairs.by(a, b, Matched::Copies, |_, _, row| Some((plain(&row.name), row.module.clone())));
+    pairs.by(a, b, Matched::Copies, |_, _, row| Some(plain(&row.name)));
     pairs
 }
 
 /// Loops and blocks, whose functions have these numbers on each side: within a function by their instructions, by
 /// their mnemonics, and by their source line; long ones in another function, too.
 pub(super) fn pieces(
-    (a, functions_a): (&[Timed], &[Option<usize>]),
-    (b, functions_b): (&[Timed], &[Option<usize>]),
+    a: &[Timed],
+    functions_a: &[Option<usize>],
+    b: &[Timed],
+    functions_b: &[Option<usize>],
 ) -> Pairs {
     let mut pairs = Pairs::new(a.len(), b.len());
     let function = |is_b: bool, i: usize| if is_b { functions_b[i] } else { functions_a[i] };
     let own = |is_b, i, row: &Timed| Some((row.kind, function(is_b, i)?));
     type Own = (Kind, usize);
-    pairs.by((a, b), Matched::Shape, |is_b, i, row| -> Option<(Own, String)> {
+    pairs.by(a, b, Matched::Shape, |is_b, i, row| -> Option<(Own, String)> {
         Some((own(is_b, i, row)?, row.shape.clone()?))
     });
-    pairs.by((a, b), Matched::Mnemonics, |is_b, i, row| {
+    pairs.by(a, b, Matched::Mnemonics, |is_b, i, row| {
         Some((own(is_b, i, row)?, mnemonics(row.shape.as_ref()?)))
     });
-    pairs.by((a, b), Matched::Line, |is_b, i, row| {
+    pairs.by(a, b, Matched::Line, |is_b, i, row| {
         let (file, line) = row.line.as_ref()?;
         let file = file.rsplit('/').next().unwrap_or(file).to_owned();
         Some((own(is_b, i, row)?, file, *line))
     });
-    pairs.by((a, b), Matched::Shape, |_, _, row| {
+    pairs.by(a, b, Matched::Shape, |_, _, row| {
         let shape = row.shape.as_ref().filter(|shape| shape.split("; ").count() >= LONG)?;
         Some((row.kind, shape.clone()))
     });

@@ -96,7 +96,7 @@ fn title(file: &str, report: &Report) -> String {
 }
 
 /// Compares `a` with `b`, which are in these files.
-pub fn diff((file_a, a): (&str, &Report), (file_b, b): (&str, &Report)) -> Diff {
+pub fn diff(file_a: &str, a: &Report, file_b: &str, b: &Report) -> Diff {
     let mut notes = Vec::new();
     // Samples alone have no table.
     if a.uarch != b.uarch && !a.uarch.is_empty() && !b.uarch.is_empty() {

@@ -148,13 +148,15 @@ fn estimated(kind: Kind, row: &Row) -> Timed {
     let hottest = row.code.iter().max_by_key(|one| one.samples);
     let is_divided = row.start.is_some() || kind == Kind::Program;
     Timed {
+        start: row.start,
+        end: row.end,
         shape: (!row.code.is_empty()).then(|| shape(row.code.iter().map(|one| one.text.as_str()))),
         line: hottest.and_then(|one| one.source.clone()),
         level1: is_divided.then(|| row.parts.level1()),
         bottleneck: is_divided.then_some(row.bottleneck),
         cycles_per_entry: row.cycles_per_entry,
         entries: row.entries,
-        ..Timed::named(kind, &row.name, None, (&row.module, row.start, row.end))
+        ..Timed::named(kind, &row.name, None, &row.module)
     }
 }
 
@@ -175,27 +177,25 @@ fn parts(row: &Row, of: &Timed) -> Vec<(&'static str, &'static str, [f64; 3])> {
 
 fn sampled(row: &FunctionRow) -> Timed {
     let short = (!row.short.is_empty()).then_some(row.short.as_str());
-    Timed::named(Kind::Function, &row.name, short, (&row.module, None, None))
+    Timed::named(Kind::Function, &row.name, short, &row.module)
 }
 
 fn block(row: &BlockRow) -> Timed {
     let code = &row.code;
     let short = (!code.function_short.is_empty()).then_some(code.function_short.as_str());
-    let place = (code.module.as_str(), Some(code.start), Some(code.end));
     Timed {
+        start: Some(code.start),
+        end: Some(code.end),
         shape: row.shape.clone(),
         line: code.file.clone().zip(code.line),
         cycles_per_entry: row.cycles_per_entry,
         entries: row.entries,
-        ..Timed::named(Kind::Block, &code.function, short, place)
+        ..Timed::named(Kind::Block, &code.function, short, &code.module)
     }
 }
 
-/// Module, first address and the one after the last.
-type Place<'a> = (&'a str, Option<Address>, Option<Address>);
-
 impl Timed {
-    fn named(kind: Kind, name: &str, short: Option<&str>, (module, start, end): Place) -> Self {
+    fn named(kind: Kind, name: &str, short: Option<&str>, module: &str) -> Self {
         let plain = name.split_once('(').map_or(name, |(before, _)| before);
         let plain = if plain.is_empty() { name } else { plain };
         Self {
@@ -203,8 +203,8 @@ impl Timed {
             name: name.to_owned(),
             short: short.unwrap_or(plain).to_owned(),
             module: module.rsplit('/').next().unwrap_or(module).to_owned(),
-            start,
-            end,
+            start: None,
+            end: None,
             shape: None,
             line: None,
             value: None,

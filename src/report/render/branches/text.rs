@@ -1,7 +1,7 @@
 //! Recorded branches as text.
 
 use crate::documents::branches::{Branches, EdgeRow, EventRow, TripsRow};
-use crate::render::width::{Cell, Page, Subject, Worth};
+use crate::render::width::{Cell, Page, Rows, Subject, Worth};
 use std::fmt::Write as _;
 use tma::Address;
 
@@ -10,17 +10,17 @@ const MOST_HARD: usize = 50;
 
 /// The document as text: of each event `most` edges, blocks and loops, and hard branches.
 pub fn text(document: &Branches, most: usize, page: Page) -> String {
-    let mut out = String::new();
+    let (mut out, rows) = (String::new(), Rows { most, page });
     for (number, event) in document.events.iter().enumerate() {
         if number > 0 {
             out.push('\n');
         }
         head(event, document.events.len() > 1, &mut out);
-        edges(document, event, (most, page), &mut out);
-        blocks(document, event, (most, page), &mut out);
-        loops(document, event, (most, page), &mut out);
-        calls(document, event, (most, page), &mut out);
-        indirect(document, event, (most, page), &mut out);
+        edges(document, event, rows, &mut out);
+        blocks(document, event, rows, &mut out);
+        loops(document, event, rows, &mut out);
+        calls(document, event, rows, &mut out);
+        indirect(document, event, rows, &mut out);
     }
     for note in &document.notes {
         let _ = writeln!(out, "note: {note}");
@@ -140,7 +140,7 @@ fn edge_cells(share: &str, count: &str, wrong: &str, cycles: &str) -> [Cell; 4] 
     ]
 }
 
-fn edges(document: &Branches, event: &EventRow, (most, page): (usize, Page), out: &mut String) {
+fn edges(document: &Branches, event: &EventRow, Rows { most, page }: Rows, out: &mut String) {
     let all: Vec<_> = document.edges.iter().filter(|e| e.event == event.event).collect();
     heading(out, page, &edge_cells("share", "count", "mispredicted", "cycles"), "taken branch");
     let (frequent, rest) = all.split_at(most.min(all.len()));
@@ -190,7 +190,7 @@ fn more(all: usize, most: usize, out: &mut String) {
     }
 }
 
-fn blocks(document: &Branches, event: &EventRow, (most, page): (usize, Page), out: &mut String) {
+fn blocks(document: &Branches, event: &EventRow, Rows { most, page }: Rows, out: &mut String) {
     let all: Vec<_> = document.blocks.iter().filter(|b| b.event == event.event).collect();
     if all.is_empty() {
         return;
@@ -212,7 +212,7 @@ fn blocks(document: &Branches, event: &EventRow, (most, page): (usize, Page), ou
     more(all.len(), most, out);
 }
 
-fn loops(document: &Branches, event: &EventRow, (most, page): (usize, Page), out: &mut String) {
+fn loops(document: &Branches, event: &EventRow, Rows { most, page }: Rows, out: &mut String) {
     let all: Vec<_> = document.loops.iter().filter(|l| l.event == event.event).collect();
     if all.is_empty() {
         return;
@@ -259,7 +259,7 @@ fn loops(document: &Branches, event: &EventRow, (most, page): (usize, Page), out
     more(all.len(), most, out);
 }
 
-fn calls(document: &Branches, event: &EventRow, (most, page): (usize, Page), out: &mut String) {
+fn calls(document: &Branches, event: &EventRow, Rows { most, page }: Rows, out: &mut String) {
     let all: Vec<_> = document.calls.iter().filter(|c| c.event == event.event).collect();
     if all.is_empty() {
         return;
@@ -276,7 +276,7 @@ fn calls(document: &Branches, event: &EventRow, (most, page): (usize, Page), out
     more(all.len(), most, out);
 }
 
-fn indirect(document: &Branches, event: &EventRow, (most, page): (usize, Page), out: &mut String) {
+fn indirect(document: &Branches, event: &EventRow, Rows { most, page }: Rows, out: &mut String) {
     let all: Vec<_> = document.indirect.iter().filter(|i| i.event == event.event).collect();
     if all.is_empty() {
         return;

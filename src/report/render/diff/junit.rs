@@ -21,17 +21,17 @@ pub fn render(diff: &Diff) -> String {
         let name = xml(&gate.condition);
         let text = xml(&gates::sentence(gate, false));
         let of = xml(&diff.reports.join(" → "));
+        let case = format!("  <testcase classname=\"{of}\" name=\"{name}\"");
         let _ = match gate.crossing {
-            Crossing::Held => writeln!(out, "  <testcase classname=\"{of}\" name=\"{name}\"/>"),
-            Crossing::Crossed => failed(&mut out, (&of, &name), "failure", &text),
-            Crossing::Undecided => failed(&mut out, (&of, &name), "error", &text),
+            Crossing::Held => writeln!(out, "{case}/>"),
+            Crossing::Crossed => failed(&mut out, &case, "failure", &text),
+            Crossing::Undecided => failed(&mut out, &case, "error", &text),
         };
     }
     out.push_str("</testsuite>\n");
     out
 }
 
-fn failed(out: &mut String, (of, name): (&str, &str), what: &str, text: &str) -> std::fmt::Result {
-    writeln!(out, "  <testcase classname=\"{of}\" name=\"{name}\">")?;
-    writeln!(out, "    <{what} message=\"{text}\"/>\n  </testcase>")
+fn failed(out: &mut String, case: &str, what: &str, text: &str) -> std::fmt::Result {
+    writeln!(out, "{case}>\n    <{what} message=\"{text}\"/>\n  </testcase>")
 }

@@ -2,14 +2,14 @@
 
 use super::cells::{columns, cycles, heading, level_cells, more, shortened, source};
 use crate::documents::loads::{EventRow, LoadRow};
-use crate::render::width::{Cell, Page, Subject, Worth};
+use crate::render::width::{Cell, Rows, Subject, Worth};
 use std::fmt::Write as _;
 
 pub(super) fn accesses(
     what: &str,
     event: &EventRow,
     all: &[LoadRow],
-    (most, page): (usize, Page),
+    Rows { most, page }: Rows,
     out: &mut String,
 ) {
     let all: Vec<&LoadRow> = all.iter().filter(|row| row.event == event.event).collect();

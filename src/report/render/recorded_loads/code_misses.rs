@@ -2,10 +2,10 @@
 
 use super::cells::{heading, more};
 use crate::documents::loads::Loads;
-use crate::render::width::{Page, Subject, Worth};
+use crate::render::width::{Rows, Subject, Worth};
 use std::fmt::Write as _;
 
-pub(super) fn code_misses(document: &Loads, (most, page): (usize, Page), out: &mut String) {
+pub(super) fn code_misses(document: &Loads, Rows { most, page }: Rows, out: &mut String) {
     let all = &document.code_misses;
     if all.is_empty() {
         return;

@@ -2,10 +2,10 @@
 
 use super::cells::{heading, more, shortened};
 use crate::documents::loads::{BranchRow, CriticalRow, Loads, ParallelOf, PathRow, ShareOf};
-use crate::render::width::{Page, Subject, Worth};
+use crate::render::width::{Rows, Subject, Worth};
 use std::fmt::Write as _;
 
-pub(super) fn critical(document: &Loads, (most, page): (usize, Page), out: &mut String) {
+pub(super) fn critical(document: &Loads, Rows { most, page }: Rows, out: &mut String) {
     if document.critical.is_empty() {
         return;
     }
@@ -62,7 +62,7 @@ fn critical_notes(one: &CriticalRow) -> String {
     format!(": {}", notes.join("; "))
 }
 
-pub(super) fn hard_branches(document: &Loads, (most, page): (usize, Page), out: &mut String) {
+pub(super) fn hard_branches(document: &Loads, Rows { most, page }: Rows, out: &mut String) {
     if document.hard_branches.is_empty() {
         return;
     }

@@ -2,7 +2,7 @@
 
 use super::cells::{columns, cycles, heading, level_cells, more};
 use crate::documents::loads::{EventRow, FieldRow, VariableKind, VariableRow};
-use crate::render::width::{Cell, Page, Subject, Worth};
+use crate::render::width::{Cell, Page, Rows, Subject, Worth};
 use std::fmt::Write as _;
 
 /// The cells of a row; of its heading those that it is given.
@@ -27,7 +27,7 @@ fn numbers(share: f64, loads: u64, stores: u64) -> [String; 3] {
 pub(super) fn variables(
     event: &EventRow,
     all: &[VariableRow],
-    (most, page): (usize, Page),
+    Rows { most, page }: Rows,
     out: &mut String,
 ) {
     let all: Vec<&VariableRow> = all.iter().filter(|row| row.event == event.event).collect();
@@ -54,13 +54,13 @@ pub(super) fn variables(
             let _ =
                 writeln!(out, "{:below$}- which allocation is not known: a recording has none", "");
         }
-        members(one, (page, below), out);
+        members(one, page, below, out);
     }
     more(all.len(), most, out);
 }
 
 /// The members of a variable, if it has any.
-fn members(of: &VariableRow, (page, below): (Page, usize), out: &mut String) {
+fn members(of: &VariableRow, page: Page, below: usize, out: &mut String) {
     let all = of.members.iter().filter(|member| member.name != of.name);
     for one in all.clone().take(MOST_MEMBERS) {
         let [share, loads, stores] = numbers(one.share, one.loads, one.stores);
@@ -84,7 +84,7 @@ const MOST_MEMBERS: usize = 6;
 pub(super) fn fields(
     event: &EventRow,
     all: &[FieldRow],
-    (most, page): (usize, Page),
+    Rows { most, page }: Rows,
     out: &mut String,
 ) {
     let all: Vec<&FieldRow> = all.iter().filter(|row| row.event == event.event).collect();

@@ -2,12 +2,12 @@
 
 use super::cells::{cycles, heading, more, source};
 use crate::documents::loads::{LineAccessRow, LineRow, Loads};
-use crate::render::width::{Cell, Page, Subject, Worth};
+use crate::render::width::{Cell, Page, Rows, Subject, Worth};
 use loads::recorded::Sharing;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-pub(super) fn lines(document: &Loads, (most, page): (usize, Page), out: &mut String) {
+pub(super) fn lines(document: &Loads, Rows { most, page }: Rows, out: &mut String) {
     if document.lines.is_empty() {
         return;
     }

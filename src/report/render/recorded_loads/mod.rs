@@ -20,27 +20,27 @@ mod lines;
 
 pub use csv::csv;
 
-use super::width::Page;
+use super::width::{Page, Rows};
 use crate::documents::loads::{EventRow, Loads, Shares};
 use std::fmt::Write as _;
 
 /// The document as text: of each table `most` rows.
 pub fn text(document: &Loads, most: usize, page: Page) -> String {
-    let mut out = String::new();
+    let (mut out, rows) = (String::new(), Rows { most, page });
     for (number, event) in document.events.iter().enumerate() {
         if number > 0 {
             out.push('\n');
         }
         head(event, &mut out);
-        accesses::accesses("load", event, &document.loads, (most, page), &mut out);
-        accesses::accesses("store", event, &document.stores, (most, page), &mut out);
-        data::variables(event, &document.variables, (most, page), &mut out);
-        data::fields(event, &document.fields, (most, page), &mut out);
+        accesses::accesses("load", event, &document.loads, rows, &mut out);
+        accesses::accesses("store", event, &document.stores, rows, &mut out);
+        data::variables(event, &document.variables, rows, &mut out);
+        data::fields(event, &document.fields, rows, &mut out);
     }
-    lines::lines(document, (most, page), &mut out);
-    critical::critical(document, (most, page), &mut out);
-    critical::hard_branches(document, (most, page), &mut out);
-    code_misses::code_misses(document, (most, page), &mut out);
+    lines::lines(document, rows, &mut out);
+    critical::critical(document, rows, &mut out);
+    critical::hard_branches(document, rows, &mut out);
+    code_misses::code_misses(document, rows, &mut out);
     for note in &document.notes {
         let _ = writeln!(out, "note: {note}");
     }
