@@ -1,4 +1,4 @@
-//! What the options of every command amount to.
+//! Settings by the options of every command.
 
 use crate::{message, terminal};
 use engine::compared::CompareAsk;
@@ -33,7 +33,7 @@ pub struct Settings {
     pub ascii: bool,
     /// The config file of `--config`.
     pub config: Option<PathBuf>,
-    /// What CPUID answers, by the file of `--cpuid`, instead of this processor.
+    /// CPUID by the file of `--cpuid`, instead of this processor's.
     pub cpuid: Option<Vec<Dump>>,
     /// The user's cache folder, which holds calibrations.
     pub cache: Option<PathBuf>,
@@ -84,7 +84,7 @@ impl Settings {
         }
     }
 
-    /// What two measurements are compared with.
+    /// Request for a comparison of two measurements.
     pub fn comparison(&self, search: SearchPaths) -> CompareAsk {
         let import =
             ImportAsk { uarch: self.uarch.clone(), here: Some(this_cpu), ..ImportAsk::default() };

@@ -1,4 +1,4 @@
-//! What the drill-down is opened on.
+//! Subject of the drill-down.
 
 use bench::Options;
 use engine::block::Notes;
@@ -7,7 +7,7 @@ use report::documents::count::Count;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What is measured or read.
+/// Measured command or process, or a file.
 #[derive(Debug, Clone)]
 pub enum Subject {
     /// A command, measured and sampled while it runs.

@@ -1,4 +1,4 @@
-//! What the terminal can do: its width, whether it takes keys, progress and colours; and what is wanted on it.
+//! Abilities of the terminal: its width, keys, progress and colours; and what is wanted on it.
 
 use std::fs::File;
 use std::io::IsTerminal;

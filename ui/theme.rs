@@ -26,7 +26,7 @@ impl Theme {
         }
     }
 
-    /// What its colours are like.
+    /// Description of its colours.
     pub fn help(self) -> &'static str {
         match self {
             Theme::Default => "red and magenta, for dark and light backgrounds",

@@ -51,7 +51,7 @@ pub struct DiffArgs {
     form: FormArgs,
 }
 
-/// What a comparison is judged by, and its form.
+/// Conditions and form of a comparison.
 #[derive(Args)]
 pub struct FormArgs {
     /// Exit with 4 if a change crosses a line ('ipc < -2%'), 3 if that is not known

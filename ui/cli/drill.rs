@@ -7,7 +7,7 @@ use report::documents::count::Count;
 use std::path::Path;
 use tma::{Error, Result};
 
-/// What the drill-down is to be opened on.
+/// Subject that the drill-down opens on.
 ///
 /// # Errors
 /// Both a file and a command are given; the file cannot be opened.

@@ -55,7 +55,7 @@ pub fn dumps(file: &Path) -> Result<Vec<Dump>> {
 const LONGEST_DUMP: u64 = 64 << 20;
 
 impl Global {
-    /// What the options amount to.
+    /// Settings by the options.
     ///
     /// # Errors
     /// The tables in the folder of `--tables`, or the file of `--self-test-from`, cannot be read.

@@ -1,11 +1,11 @@
-//! What is wrong with a value of an option. The words include the remedy: they follow the option in one message.
+//! Errors of an option's value. The words include the remedy: they follow the option in one message.
 
 use super::quoted::quoted;
 use std::error;
 use std::fmt;
 use tma::Error;
 
-/// What is wrong with a value of an option.
+/// An error of an option's value.
 #[derive(Debug)]
 pub enum Invalid {
     /// No time in seconds.

@@ -1,10 +1,10 @@
-//! What is left to do once a command line has been carried out.
+//! Step of `main` after a command line has been carried out.
 
 use crate::settings::Settings;
 use crate::subject::Subject;
 use std::process::ExitCode;
 
-/// What `main` does next.
+/// Next step of `main`.
 pub enum Next {
     /// End with this status.
     Exit(ExitCode),

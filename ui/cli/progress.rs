@@ -68,7 +68,7 @@ impl Progress {
     /// A run begins that takes about so many seconds.
     fn run(&mut self, seconds: f64) {
         if std::io::stdout().is_terminal() {
-            // What the command writes comes below.
+            // The command's output comes below.
             return message::plain(&format!("{}, {} left\n", self.what, time(seconds)));
         }
         let expected = Some(Duration::from_secs_f64(seconds));
@@ -130,7 +130,7 @@ pub fn step(step: &Step) -> bool {
     drop(shown.take());
     let (step, columns) = (step.clone(), columns());
     if step.runs && std::io::stdout().is_terminal() {
-        // What the command writes comes below.
+        // The command's output comes below.
         message::plain(&format!("{}\n", line(&step, Duration::ZERO, columns)));
     } else if !step.what.is_empty() {
         *shown = Some(Clock::of(move |elapsed| line(&step, elapsed, columns)));

@@ -169,7 +169,7 @@ pub fn run(global: &Global, args: RecordArgs) -> Result<ExitCode> {
     ask.core.warning().iter().for_each(|text| note(text));
     note_blocked(&outcome);
     note_unused(&args.measure, &outcome.report);
-    // That there is no PMU is said once.
+    // A missing PMU is reported once.
     let says_no_pmu = outcome.blocked.as_ref().is_some_and(|found| found.no_pmu);
     let is_new = |note: &&Note| !says_no_pmu || **note != Note::NoPmu;
     recorded.notes.iter().filter(is_new).for_each(|new| note(&new.to_string()));

@@ -66,8 +66,7 @@ fn plain(value: &ContextValue) -> Option<ContextValue> {
     }
 }
 
-/// What is wrong with an argument that clap does not know, and what to do; `None` where clap says it
-/// as well.
+/// Cause and remedy of an argument that clap does not know; `None` where clap says it as well.
 fn unknown(error: &clap::Error) -> Option<(String, String)> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;

@@ -64,7 +64,7 @@ impl Keymap {
         Ok(())
     }
 
-    /// What a key means on a screen.
+    /// Command of a key on a screen.
     pub fn command(&self, event: KeyEvent, screen: Screen) -> Option<Command> {
         let pressed = Key::of(event)?;
         self.on(screen).find(|b| b.keys.contains(&pressed)).map(|b| b.binding.command)

@@ -1,4 +1,4 @@
-//! What a key can mean.
+//! Commands of keys.
 
 use serde::Serialize;
 use std::fmt;

@@ -14,7 +14,7 @@ pub enum Edit {
     Abort,
 }
 
-/// What a key means in a prompt.
+/// Edit by a key in a prompt.
 pub fn edit(event: KeyEvent) -> Option<Edit> {
     let pressed = Key::of(event)?;
     Some(match (pressed.code, pressed.ctrl) {

@@ -9,7 +9,7 @@ pub const INTERVALS: &[Screen] = &[Screen::Intervals];
 pub const BLOCK: &[Screen] = &[Screen::Block];
 pub const CODE: &[Screen] = &[Screen::Functions, Screen::Blocks];
 pub const SORTED: &[Screen] = &[Screen::Tree, Screen::Functions];
-/// Those whose numbers change while it is measured.
+/// Screens whose numbers change during a measurement.
 pub const LIVE: &[Screen] = SORTED;
 pub const DETAILED: &[Screen] = &[Screen::Tree, Screen::Block];
 pub const FOLDED: &[Screen] = &[Screen::Tree, Screen::Blocks, Screen::EstimatedSource];
@@ -20,7 +20,7 @@ pub const FILTERED: &[Screen] = &joined::<7>(&[COMPARED, MEASURED, ESTIMATED_COD
 pub const HOT: &[Screen] = &joined::<8>(&[COMPARED, MEASURED, &[Screen::Estimate], ESTIMATED_CODE]);
 /// A measurement and its estimate.
 pub const ESTIMATED: &[Screen] = &joined::<8>(&[MEASURED, ESTIMATE]);
-/// Those with a level below the selected row.
+/// Screens with a level below the selected row.
 pub const DOWNWARD: &[Screen] =
     &joined::<11>(&[ESTIMATED, INTERVALS, &[Screen::Comparison, Screen::Calls]]);
 pub const ALL: &[Screen] =

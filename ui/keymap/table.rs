@@ -9,7 +9,7 @@ use super::screens::{
 };
 use crossterm::event::KeyCode;
 
-/// What some keys do on some screens.
+/// Command of some keys on some screens.
 #[derive(Debug)]
 pub struct Binding {
     pub command: Command,
@@ -17,7 +17,7 @@ pub struct Binding {
     pub screens: &'static [Screen],
     /// The word in the footer; empty: not shown there.
     pub hint: &'static str,
-    /// What it does.
+    /// Text in the help.
     pub help: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What can happen to the state, and what has to be done in return.
+//! Actions on the state, and their effects.
 
 use super::failure::Failure;
 use super::state::{Counts, Loads, SampleFilter, Searchable, SourceLines};
@@ -29,16 +29,16 @@ pub enum Action {
     Background(BackgroundResult),
 }
 
-/// What arrives from the background.
+/// Results of background threads.
 #[derive(Debug, Clone)]
 pub enum BackgroundResult {
-    /// What the tables have on the nodes.
+    /// Explanations of the nodes by the tables.
     Explained(Arc<Explanations>),
     /// The report of one interval of a live measurement.
     Interval(Box<Report>),
     /// The report of a file, or of a whole measurement.
     Report(Box<Report>),
-    /// There is no report, for this reason.
+    /// No report, for this reason.
     NoReport(String),
     /// A live measurement has started.
     Measuring,
@@ -46,7 +46,7 @@ pub enum BackgroundResult {
     Functions(Box<Searchable<Summary>>),
     /// Its threads with samples.
     Threads(Vec<Thread>),
-    /// There are none, for this reason.
+    /// No functions, for this reason.
     NoFunctions(String),
     /// Counts from the branch stacks of its events, by number of the event.
     Counts(Vec<(usize, Counts)>),
@@ -72,9 +72,9 @@ pub enum BackgroundResult {
     EstimatedSoFar(Box<Searchable<Estimate>>),
     /// The estimate.
     Estimated(Box<Searchable<Estimate>>),
-    /// What the estimate is computed from, as JSON.
+    /// Evidence of the estimate, as JSON.
     Evidence(String),
-    /// There is no estimate, for this reason.
+    /// No estimate, for this reason.
     NotEstimated(String),
     /// Two measurements compared; or why they are not.
     Compared(Result<Box<Searchable<Diff>>, Failure>),
@@ -84,7 +84,7 @@ pub enum BackgroundResult {
     Saved(PathBuf, Result<(), Failure>),
 }
 
-/// What has to be done outside the state.
+/// Work outside the state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     Quit,

@@ -72,7 +72,7 @@ pub fn read_terminal(to: Sender<Message>) {
 /// Rows of a notch of the wheel.
 const NOTCH: isize = 3;
 
-/// What an event means in this state, if anything.
+/// Action of an event in this state, if any.
 pub fn action(event: &Event, state: &State) -> Option<Action> {
     match *event {
         Event::Resize(columns, rows) => Some(Action::Resize(columns, rows)),

@@ -8,9 +8,9 @@ use tma::{Cause, Error};
 /// Why work in the background has no result.
 #[derive(Debug, Clone)]
 pub enum Failure {
-    /// It failed.
+    /// An error.
     Error(Error),
-    /// It panicked, with this message if there was one.
+    /// A panic, with its message if there was one.
     Panic(Option<String>),
     /// The samples cannot be read before there are more.
     NotYet,
@@ -18,7 +18,7 @@ pub enum Failure {
     NoChains,
     /// The thread that had the samples has ended.
     NoSamples,
-    /// The same of the one that measures blocks.
+    /// The thread that measures blocks has ended.
     NoProfiler,
     /// A file of this name is there.
     Exists,
@@ -59,7 +59,7 @@ pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
     })
 }
 
-/// What failed, why, and what to do, in one paragraph.
+/// An error, its cause and remedy, in one paragraph.
 pub fn paragraph(error: &Error) -> String {
     match error.remedy() {
         Some(remedy) => format!("{error}. Try: {remedy}"),

@@ -1,5 +1,5 @@
-//! What the measured command writes while the screens have the terminal: caught in a pipe, shown in a pane, and
-//! printed on leaving.
+//! Output of the measured command while the screens have the terminal: caught in a pipe, shown in a pane, and printed
+//! on leaving.
 
 use super::action::{Action, BackgroundResult};
 use super::events::Message;

@@ -56,7 +56,7 @@ pub fn fit_middle(text: &str, columns: usize) -> String {
     format!("{head}{tail}{blank}")
 }
 
-/// The same, aligned to the right.
+/// `text` in exactly `columns` columns, as [`fit`], aligned to the right.
 pub fn fit_right(text: &str, columns: usize) -> String {
     let long = width(text);
     if long > columns { fit(text, columns) } else { " ".repeat(columns - long) + text }

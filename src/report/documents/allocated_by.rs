@@ -7,8 +7,7 @@ const MOST: usize = 4;
 /// Smaller shares are not shown.
 const LEAST: f64 = 0.005;
 
-/// What the addresses of a load are of: `97 % malloc in build, list.c:14; 3 % other`. None if nothing of it was
-/// allocated.
+/// Allocations that a load reads: `97 % malloc in build, list.c:14; 3 % other`. None if nothing of it was allocated.
 pub fn memory(all: &[AllocationSite], of: &LoadMemory) -> Option<String> {
     if of.sites.is_empty() && of.unknown <= 0.0 {
         return None;

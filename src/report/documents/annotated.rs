@@ -45,7 +45,7 @@ pub struct SourceLine {
     pub samples: u64,
     /// Whether no line has more.
     pub hottest: bool,
-    /// Of several sampled events, the share of all samples of each: as in functions and blocks.
+    /// Share of the samples of each event, where several were sampled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventPart>,
     /// Its instructions, in order of address.

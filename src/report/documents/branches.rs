@@ -7,7 +7,7 @@ use tma::Address;
 /// Schema of the document.
 pub const SCHEMA: &str = "tdtool.branches/1";
 
-/// What the branch stacks of a recording tell; `event` in rows is the number of the event.
+/// Branch stacks of a recording; `event` in rows is the number of the event.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Branches {
     /// [`SCHEMA`].
@@ -49,9 +49,9 @@ pub struct EventRow {
     pub samples: Option<u64>,
     /// Recorded branches, skipped ones included.
     pub entries: u64,
-    /// What of them is not used.
+    /// Entries that are not used.
     pub skipped: Skipped,
-    /// Those with a known end, by module, that with most first.
+    /// Entries with a known end, by module, most first.
     #[serde(default)]
     pub modules: Vec<ModuleEntries>,
     /// Whether entries have cycles.
@@ -71,7 +71,7 @@ pub struct ModuleEntries {
     pub entries: u64,
 }
 
-/// What a branch is.
+/// Kind of a branch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BranchKind {
@@ -156,7 +156,7 @@ pub struct EdgeRow {
     pub hard: bool,
     /// Cycles since the branch before: mean.
     pub cycles_mean: Option<f64>,
-    /// The same: median.
+    /// Median of these cycles.
     pub cycles_median: Option<f64>,
 }
 
@@ -175,7 +175,7 @@ pub struct RangeRow {
     pub count: u64,
     /// Cycles of one execution: mean.
     pub cycles_mean: Option<f64>,
-    /// The same: median.
+    /// Median of these cycles.
     pub cycles_median: Option<f64>,
 }
 
@@ -198,7 +198,7 @@ pub struct BlockRow {
     pub timed: u64,
     /// Cycles of those: mean.
     pub cycles_mean: Option<f64>,
-    /// The same: median.
+    /// Median of these cycles.
     pub cycles_median: Option<f64>,
     /// Cycles and how many of those executions took them.
     pub histogram: Vec<(u64, u64)>,
@@ -293,7 +293,7 @@ pub struct CallRow {
     pub module: String,
     /// The caller.
     pub from: String,
-    /// What it calls or jumps to.
+    /// Function called or jumped to.
     pub to: String,
     /// Module of that, where it is another.
     pub to_module: Option<String>,

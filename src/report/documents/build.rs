@@ -51,7 +51,7 @@ pub struct Part {
     pub bottlenecks: Vec<InfoRow>,
     /// Info metrics; those without a value only where nothing was counted.
     pub info: Vec<InfoRow>,
-    /// What it means.
+    /// Findings of the nodes.
     pub findings: Vec<Finding>,
 }
 

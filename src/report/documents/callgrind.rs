@@ -7,9 +7,9 @@ pub struct Costs {
     pub command: String,
     /// Remarks, one line each.
     pub remarks: Vec<String>,
-    /// What positions are: `instr` (an address) or `line`.
+    /// Kind of positions: `instr` (an address) or `line`.
     pub positions: &'static str,
-    /// What is counted.
+    /// Names of the counts.
     pub events: Vec<String>,
     /// Sums over all functions.
     pub summary: Vec<u64>,
@@ -28,10 +28,10 @@ pub struct FunctionId {
     pub name: String,
 }
 
-/// What a function costs.
+/// Costs of a function.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FunctionCosts {
-    /// Which.
+    /// Identity of the function.
     pub id: FunctionId,
     /// Its own costs.
     pub lines: Vec<LineCosts>,

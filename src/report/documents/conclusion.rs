@@ -1,4 +1,4 @@
-//! What a report comes to.
+//! Conclusion of a report.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 pub struct Conclusion {
     /// One or two sentences, with the number; empty where nothing was measured.
     pub verdict: String,
-    /// What shows more, the most useful first.
+    /// Commands that show more, the most useful first.
     pub next: Vec<Step>,
 }
 
 /// A command that shows more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// What it shows.
+    /// Purpose of the command.
     pub why: String,
     /// The command, as a shell takes it.
     pub command: String,

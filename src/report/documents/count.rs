@@ -59,35 +59,35 @@ pub struct Count {
     /// Stores, if loads were asked for: addresses only, without levels and latencies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stores: Vec<LoadRow>,
-    /// What registers hold at the entries of functions and loops, if that was asked for.
+    /// Registers at the entries of functions and loops, if asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueRow>,
-    /// What the latencies of loads were compared with.
+    /// Timer and cache hits that latencies of loads were compared with.
     #[serde(default)]
     pub timer: Option<TimerRow>,
     /// Cycles that a misprediction costs here, by the self-test; with mispredictions only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misprediction_cycles: Option<f64>,
-    /// The same of a return below the stack of return addresses.
+    /// Cycles of a mispredicted return below the stack of return addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub return_misprediction_cycles: Option<f64>,
-    /// The same of a return where that is not known, and of a branch with no load in its block that it waits for.
+    /// Cycles of a mispredicted return where that is not known, and of a branch that waits for no load of its block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready_misprediction_cycles: Option<f64>,
-    /// The same of an indirect jump or call.
+    /// Cycles of a mispredicted indirect jump or call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub indirect_misprediction_cycles: Option<f64>,
-    /// What each load more adds to these that the branch waits for: after the first one, of an indirect jump or
-    /// call after the second.
+    /// Cycles that each further load adds which the branch waits for: from the second load on, of an indirect jump or
+    /// call from the third.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_misprediction_cycles: Option<f64>,
     /// Which of several targets is taken to be predicted, and why; with mispredictions only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted_target: Option<PredictedTarget>,
-    /// The same of returns of deeply nested calls.
+    /// Prediction of returns of deeply nested calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted_return: Option<PredictedReturn>,
-    /// What the model of branch predictors takes from the self-test, a sentence each; with mispredictions only.
+    /// Facts of the self-test in the model of branch predictors, a sentence each; with mispredictions only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model: Vec<String>,
     /// Functions and blocks without a count, and why.
@@ -99,7 +99,7 @@ pub struct Count {
     /// How the functions were chosen, if by samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hot: Option<HotFunctions>,
-    /// What the runs took.
+    /// Costs of the runs.
     pub cost: Vec<Cost>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
@@ -152,7 +152,7 @@ pub enum How {
     Derived,
 }
 
-/// As in documents.
+/// Word in documents.
 impl fmt::Display for How {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
@@ -173,7 +173,7 @@ pub enum ProbeKind {
     Pun,
 }
 
-/// As in documents.
+/// Word in documents.
 impl fmt::Display for ProbeKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
@@ -259,10 +259,10 @@ pub struct HotRow {
     pub reason: Option<String>,
 }
 
-/// What a run took.
+/// Cost of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// What the run was for.
+    /// Purpose of the run.
     pub run: Purpose,
     /// Wall time.
     pub seconds: f64,

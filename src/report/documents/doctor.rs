@@ -1,4 +1,4 @@
-//! What this machine can measure, what blocks the rest, and the remedy: `tdtool.doctor/1`.
+//! Abilities of this machine, causes and remedies of the rest: `tdtool.doctor/1`.
 
 use super::facts::Row;
 use super::identity;
@@ -45,11 +45,11 @@ pub struct Document {
     pub seccomp: SeccompMode,
     /// Whether the NMI watchdog is on.
     pub nmi_watchdog: Option<bool>,
-    /// What the processor answered about itself; none where blocks cannot be measured.
+    /// Answers of the self-test; none where blocks cannot be measured.
     pub self_test: Option<Answers>,
     /// Facts of the core that were measured, now or earlier, beside what is stated of it; none were where it is empty.
     pub measured: Vec<Row>,
-    /// What can be measured, and what cannot, with cause and remedy.
+    /// Possible and impossible measurements, with cause and remedy.
     pub findings: Vec<Finding>,
 }
 
@@ -84,7 +84,7 @@ pub struct PmuInfo {
 }
 
 impl Document {
-    /// What `machine` is, with its tables and findings.
+    /// Document of `machine`, with its tables and findings.
     pub fn new(
         machine: &Machine,
         tables: Vec<TableInfo>,

@@ -14,7 +14,7 @@ use tma::Address;
 pub use super::estimate_parts::{Bottleneck, Node, Parts, Share, ShareSource};
 pub use estimate::Part;
 
-/// What a piece was measured with in isolation.
+/// Values that a piece was measured with in isolation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(into = "String", from = "String")]
 pub enum Values {
@@ -40,7 +40,7 @@ impl From<Values> for String {
     }
 }
 
-/// As in documents.
+/// Word in documents.
 impl fmt::Display for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -72,7 +72,7 @@ pub struct Estimate {
     pub deterministic: Option<bool>,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
-    /// What was taken to be so, for whoever checks it.
+    /// Assumptions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,
     /// Marked regions with samples, by region and thread (absent: all threads).
@@ -89,7 +89,7 @@ impl Estimate {
     }
 }
 
-/// What the time in a marked region divides into.
+/// Parts of the time in a marked region.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RegionParts {
     /// The region, by number.
@@ -109,7 +109,7 @@ pub struct RegionParts {
 /// A run of the command.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// What it was for.
+    /// Purpose.
     pub run: Purpose,
     /// Wall time.
     pub seconds: f64,
@@ -128,7 +128,7 @@ pub struct Row {
     /// Address after its last instruction.
     #[serde(with = "super::or_empty")]
     pub end: Option<Address>,
-    /// Of a loop that is entered elsewhere than at its first address: where.
+    /// Entry of a loop that is entered elsewhere than at its first address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Address>,
     /// Share of all samples.
@@ -146,7 +146,7 @@ pub struct Row {
     /// With which values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolated_with: Option<Values>,
-    /// What bounds it there, as in `tdtool.block/2`.
+    /// Bound in isolation, as in `tdtool.block/2`.
     pub bound: Option<Class>,
     /// Its loads and stores that can cost most, with their pattern and cache levels.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -23,31 +23,31 @@ pub struct Instruction {
     /// Source file and line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<(String, u32)>,
-    /// Of a branch: the share of its executions that were mispredicted, *modelled*.
+    /// Share of a branch's executions mispredicted, *modelled*.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mispredicted: Option<f64>,
-    /// Of a load: where its data came from.
+    /// Sources of a load's data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<LevelShare>,
-    /// What of the parts of its loop or block goes to it.
+    /// Its shares of the parts of its loop or block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub causes: Option<Causes>,
 }
 
-/// What of the parts of a loop's or block's time goes to one of its instructions: shares of that time; those of all its
-/// instructions sum to the parts. Retiring by µops, Bad Speculation by mispredictions, Core Bound to the critical path,
-/// Memory Bound by what loads take beyond the first cache; what has no such evidence by samples.
+/// Shares of a loop's or block's time that one of its instructions causes; those of all its instructions sum to the
+/// parts. Retiring by µops, Bad Speculation by mispredictions, Core Bound to the critical path, Memory Bound by what
+/// loads take beyond the first cache; what has no such evidence by samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Causes {
-    /// Of Retiring.
+    /// Share of Retiring.
     pub retiring: f64,
-    /// Of Bad Speculation.
+    /// Share of Bad Speculation.
     pub bad_speculation: f64,
-    /// Of Fetch Latency and Fetch Bandwidth.
+    /// Share of Fetch Latency and Fetch Bandwidth.
     pub frontend_bound: f64,
-    /// Of Core Bound and Memory Bound.
+    /// Share of Core Bound and Memory Bound.
     pub backend_bound: f64,
-    /// Of what is unexplained.
+    /// Share of the unexplained time.
     pub unexplained: f64,
 }
 

@@ -16,7 +16,7 @@ pub struct SourceLine {
     pub text: Option<String>,
     /// Share of all samples.
     pub share: f64,
-    /// That of its loops and blocks, or `undecided` where they differ.
+    /// Bottleneck of its loops and blocks, or `undecided` where they differ.
     pub bottleneck: Bottleneck,
     /// The mean parts of its loops and blocks.
     pub parts: Parts,

@@ -63,7 +63,7 @@ pub struct Parts {
     pub core_bound: Share,
     /// Loads and stores beyond the first cache.
     pub memory_bound: Share,
-    /// What none of them covers.
+    /// Time that none of them covers.
     pub unexplained: Share,
 }
 
@@ -78,7 +78,7 @@ pub struct Share {
     pub high: f64,
     /// Where it comes from.
     pub source: ShareSource,
-    /// What it may be instead, or why it is missing.
+    /// Other possible parts, or why it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -94,9 +94,9 @@ pub enum ShareSource {
     /// Loops and blocks in isolation.
     #[serde(rename = "measured in isolation")]
     Isolated,
-    /// What is left, as far as loads or code can account for it. Older documents have `residual` for it.
+    /// Rest, as far as loads or code can account for it. Older documents have `residual` for it.
     Inferred,
-    /// What is left of all: what is unexplained.
+    /// Unexplained rest.
     Residual,
     /// Nothing is there that could take time.
     #[default]
@@ -105,10 +105,10 @@ pub enum ShareSource {
     /// Not known, at most the upper end. Older documents have `no evidence` for it.
     #[serde(alias = "no evidence")]
     Bounded,
-    /// Of Frontend and Backend Bound.
+    /// Sum, for Frontend and Backend Bound.
     #[serde(rename = "sum of its parts")]
     Sum,
-    /// Of a source line whose blocks have different ones.
+    /// Several sources, of a line whose blocks differ.
     #[serde(rename = "of several blocks")]
     Several,
 }
@@ -127,7 +127,7 @@ impl From<Option<Source>> for ShareSource {
     }
 }
 
-/// As in documents.
+/// Word in documents.
 impl fmt::Display for ShareSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
@@ -159,7 +159,7 @@ impl Parts {
 pub struct Node {
     /// The name of its part in `bottleneck`; of Frontend and Backend Bound their own.
     pub id: &'static str,
-    /// What we show.
+    /// Shown name.
     pub label: &'static str,
     /// 0, or 1 for a part of Frontend or Backend Bound.
     pub depth: usize,
@@ -235,7 +235,7 @@ mod tests {
     use super::*;
     use serde_json::{from_value, to_value};
 
-    /// What may be anything up to a bound is not shown as 0.
+    /// A value known only to be below a bound is not shown as 0.
     #[test]
     fn what_is_bounded_has_no_value() {
         let of = |value, source| Share { value, source, ..Share::default() };

@@ -29,7 +29,7 @@ pub struct Evidence {
     pub report: Option<Box<Report>>,
     /// The command; empty of a live process.
     pub command: Vec<String>,
-    /// What the program is called.
+    /// Name of the program.
     pub name: String,
     /// Whether a live process was estimated, in windows.
     pub process: bool,
@@ -43,7 +43,7 @@ pub struct Evidence {
     pub count: Count,
     /// Code measured in isolation.
     pub isolated: Vec<Alone>,
-    /// What was recorded.
+    /// Recorded data.
     pub recorded: Records,
     /// Runs of the command.
     pub runs: Vec<Run>,
@@ -71,9 +71,9 @@ pub struct CoreUsed {
     /// The least and most that it may be, where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub widths: Option<(f64, f64)>,
-    /// Ways and sets of its first-level caches of code and data.
+    /// Ways and sets of its first-level code cache.
     pub l1_code: Option<(usize, usize)>,
-    /// The same of data.
+    /// Ways and sets of its first-level data cache.
     pub l1_data: Option<(usize, usize)>,
     /// The clock in GHz, its relative error, and why it was not measured.
     pub clock: (f64, f64, Option<String>),
@@ -95,7 +95,7 @@ pub struct Sampled {
     pub seconds: f64,
     /// Share of the kernel.
     pub kernel: f64,
-    /// Those that were looked at, hottest first.
+    /// Analysed functions, hottest first.
     pub functions: Vec<HotCode>,
 }
 
@@ -168,7 +168,7 @@ pub enum To {
 pub struct Around {
     /// Its first block.
     pub head: usize,
-    /// Those that jump back.
+    /// Blocks that jump back.
     pub back: Vec<usize>,
     /// All.
     pub blocks: Vec<usize>,
@@ -194,7 +194,7 @@ pub struct Alone {
     pub blocks: Vec<usize>,
     /// Cycles of an entry (value, low, high), or why they are not known.
     pub cycles: Result<(f64, f64, f64), Why>,
-    /// What bounds it; empty where cycles are not known.
+    /// Bound; empty where cycles are not known.
     #[serde(with = "super::or_empty")]
     pub kind: Option<Bound>,
     /// As in `tdtool.block/2`.
@@ -207,7 +207,7 @@ pub struct Alone {
     pub made_up: Option<String>,
 }
 
-/// What was recorded beside counts, and wanted.
+/// Records beside counts, as far as wanted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Records {
     /// Branches: wanted, and recorded.

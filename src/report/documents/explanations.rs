@@ -1,17 +1,17 @@
-//! What the tables have on the nodes of a report: texts, formula and threshold.
+//! Explanations of a report's nodes by the tables: texts, formula and threshold.
 
 use super::report::Report;
 use std::collections::HashMap;
 use tma::tables::Library;
 
-/// What a table has on one node.
+/// Explanation of one node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Explanation {
-    /// What the node measures.
+    /// Meaning of the node.
     pub meaning: Option<String>,
-    /// What usually causes a high value.
+    /// Usual causes of a high value.
     pub causes: Option<String>,
-    /// What to do next.
+    /// Next step.
     pub next: Option<String>,
     /// Its formula.
     pub formula: String,

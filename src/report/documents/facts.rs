@@ -11,7 +11,7 @@ pub enum Agreement {
     OnlyMeasured,
     /// Not measured.
     Open,
-    /// What is stated was measured, too (`doctor --toml`): that both agree says nothing.
+    /// The stated value was measured, too (`doctor --toml`): agreement says nothing.
     SameOrigin,
     /// Within the error.
     Agrees,
@@ -19,26 +19,26 @@ pub enum Agreement {
     Less,
     /// The measured one is taken.
     Measured,
-    /// They differ, and nothing uses the measured one: other guests or a hypervisor may take part of a cache.
+    /// The values differ, and nothing uses the measured one: other guests or a hypervisor may take part of a cache.
     Differs,
 }
 
 /// A fact in a report.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// Which.
+    /// Kind of the fact.
     pub kind: Kind,
     /// Its name, and the unit of its numbers.
     pub name: &'static str,
     /// See `name`.
     pub unit: &'static str,
-    /// What was measured, or why not.
+    /// Measured value, or why there is none.
     #[serde(flatten)]
     pub fact: Fact,
     /// The stated value and its source.
     pub stated: Option<(f64, String)>,
-    /// Both together.
+    /// Agreement of both.
     pub agreement: Agreement,
-    /// What uses the measured one in place of what is stated.
+    /// Users of the measured value in place of the stated one.
     pub wins_for: Vec<&'static str>,
 }

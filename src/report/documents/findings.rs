@@ -28,7 +28,7 @@ pub(super) fn findings(
     found
 }
 
-/// What a finding's text is made of.
+/// Words of a finding's text.
 struct Words<'a> {
     table: &'a Table,
     evaluation: &'a Evaluation,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A flame graph.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlameGraph {
-    /// What was sampled: a command or file.
+    /// Sampled command or file.
     pub title: String,
     /// Event whose samples the widths are shares of.
     pub event: String,
@@ -22,7 +22,7 @@ pub struct FlameGraph {
     pub omitted: usize,
     /// Limits that a reader must know.
     pub notes: Vec<String>,
-    /// What it is compared with; absent where it is of one side.
+    /// Other side of the comparison, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compared: Option<Compared>,
 }
@@ -73,7 +73,7 @@ pub struct Frame {
     pub samples: u64,
     /// Share of all samples in the function itself, in whatever frame.
     pub own: f64,
-    /// What its time goes to: number in `nodes`, and share of its time, the largest first.
+    /// Nodes of its time: number in `nodes`, and share of its time, the largest first.
     pub parts: Vec<(usize, f64)>,
     /// How it changed; absent where the graph is of one side.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,14 +87,14 @@ pub struct Change {
     pub own: [f64; 2],
     /// Margin of its difference.
     pub own_margin: f64,
-    /// The same with callees.
+    /// Time with callees.
     pub all: [f64; 2],
     /// Margin of its difference.
     pub all_margin: f64,
 }
 
 impl Change {
-    /// What the function itself gained, or lost if negative; 0 within the margin.
+    /// Time that the function itself gained, or lost if negative; 0 within the margin.
     pub fn own_beyond_margin(&self) -> f64 {
         let change = self.own[1] - self.own[0];
         if change.abs() > self.own_margin { change } else { 0.0 }

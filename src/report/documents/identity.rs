@@ -25,7 +25,7 @@ pub struct Document {
 pub struct KindOfCore {
     /// Its CPUs; empty where a dump of CPUID does not name them.
     pub cpus: Vec<u32>,
-    /// What it is.
+    /// Identity.
     #[serde(flatten)]
     pub identity: Identity,
     /// Its features, caches and brand.

@@ -1,4 +1,4 @@
-//! What a load or store accesses, in words.
+//! Data of a load or store, in words.
 
 use super::allocated_by::memory;
 use super::count::{self, Count};

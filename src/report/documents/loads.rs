@@ -28,7 +28,7 @@ pub use lines::{LineAccessRow, LineRow};
 /// Schema of the document.
 pub const SCHEMA: &str = "tdtool.loads/1";
 
-/// What the load samples of recordings tell; `event` in rows is the event's number in `events`.
+/// Load samples of recordings; `event` in rows is the event's number in `events`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Loads {
     /// [`SCHEMA`].
@@ -53,7 +53,7 @@ pub struct Loads {
     pub critical: Vec<CriticalRow>,
     /// Branches that are mispredicted often.
     pub hard_branches: Vec<BranchRow>,
-    /// What executions and trips are from, if a recording has branch stacks.
+    /// Branch stacks that executions and trips are from, if recorded.
     pub branches: Vec<BranchesRow>,
     /// Lines of code that missed the instruction cache, by recordings of such misses with branch stacks.
     pub code_misses: Vec<CodeMissRow>,
@@ -61,7 +61,7 @@ pub struct Loads {
     pub notes: Vec<String>,
 }
 
-/// What the shares of an event's rows are of.
+/// Base of the shares of an event's rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shares {
@@ -91,7 +91,7 @@ pub struct EventRow {
     pub least_latency: Option<u64>,
     /// Which part of the loads is sampled, and what that distorts.
     pub bias: Vec<String>,
-    /// What shares are of.
+    /// Base of the shares.
     pub shares: Shares,
     /// Samples whose address may be that of a later instruction.
     pub inexact: u64,

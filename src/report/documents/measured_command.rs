@@ -20,7 +20,7 @@ const OTHER_TARGETS: [&str; 12] = [
     "-G",
     "--cgroup",
 ];
-/// Those whose value is the next word (perf-record(1), perf 6.12).
+/// Options whose value is the next word (perf-record(1), perf 6.12).
 const WITH_VALUE: [&str; 26] = [
     "-e",
     "--event",
@@ -56,7 +56,7 @@ pub fn measured(report: &Report) -> &[String] {
     if report.target.is_some() { command } else { recorded(command) }
 }
 
-/// Of perf's own command line what it ran.
+/// Command that perf ran, by its own command line.
 fn recorded(command: &[String]) -> &[String] {
     let [perf, record, rest @ ..] = command else { return command };
     if perf.rsplit('/').next() != Some("perf") || record != "record" {

@@ -6,12 +6,12 @@ use tma::Core;
 /// A result of a microbenchmark.
 #[derive(Debug, Clone, Serialize)]
 pub struct Document<T> {
-    /// What was measured.
+    /// Measurement.
     #[serde(flatten)]
     pub result: T,
     /// Table of the microarchitecture.
     pub uarch: Option<String>,
-    /// What the reader should know.
+    /// Limits that a reader must know.
     pub notes: Vec<String>,
 }
 

@@ -18,7 +18,7 @@ pub struct ModelErrors {
     pub not_predicted: usize,
     /// All blocks with both.
     pub overall: Accuracy,
-    /// The same by class of block.
+    /// Accuracy by class of block.
     pub classes: Vec<ClassAccuracy>,
     /// The blocks with the largest errors.
     pub worst: Vec<Judged>,

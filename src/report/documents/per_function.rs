@@ -26,7 +26,7 @@ pub struct PerFunction {
 pub struct FunctionTree {
     /// Demangled name.
     pub name: String,
-    /// The same without parameters and return type of C++.
+    /// Name without parameters and return type of C++.
     pub short: String,
     /// File name of its module.
     pub module: String,
@@ -49,13 +49,13 @@ pub struct FunctionTree {
 pub struct FunctionNode {
     /// The vendor's name.
     pub id: String,
-    /// What we show.
+    /// Shown name.
     pub label: String,
     /// The share, as a ratio.
     pub value: Option<f64>,
     /// Half width of its 95 % interval: sampling, over readings.
     pub error: Option<f64>,
-    /// What attribution to the later function changes: the difference to readings that began and ended in it.
+    /// Change by attribution to the later function: the difference to readings that began and ended in it.
     pub bias: Option<f64>,
     /// Why there is no value.
     pub missing: Option<String>,

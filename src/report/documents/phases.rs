@@ -11,7 +11,7 @@ pub struct Phase {
     pub to: f64,
     /// Intervals in it.
     pub intervals: usize,
-    /// What was measured, and its mean over the intervals: shares of level 1, else software counts.
+    /// Means over the intervals: shares of level 1, else software counts.
     pub values: Vec<PhaseValue>,
     /// The functions with most samples in it; none without samples.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

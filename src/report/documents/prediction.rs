@@ -1,4 +1,4 @@
-//! What published tables predict for a block on a core. Nothing in it is measured.
+//! Prediction of published tables for a block on a core. Nothing in it is measured.
 
 use serde::Serialize;
 use std::fmt;
@@ -15,7 +15,7 @@ pub enum PredictedBound {
     Recurrence,
 }
 
-/// As in documents.
+/// Word in documents.
 impl fmt::Display for PredictedBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)

@@ -9,7 +9,7 @@ use tma::Address;
 /// Schema of the document.
 pub const SCHEMA: &str = "tdtool.prefetch/1";
 
-/// What advice rests on, other than recordings.
+/// Bases of advice other than recordings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Grounds {
@@ -24,7 +24,7 @@ pub struct Prefetch {
     pub schema: String,
     /// The recordings, or the command.
     pub sources: Vec<String>,
-    /// What advice rests on; absent of recordings.
+    /// Basis of the advice; absent of recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Grounds>,
     /// Misses that a core of this host keeps in flight, with probes only.
@@ -96,7 +96,7 @@ pub struct AdviceRow {
     pub source: Option<SourceRow>,
     /// How its addresses are made in the innermost loop.
     pub class: Option<Kind>,
-    /// The same in words, with other loads.
+    /// Pattern in words, with other loads.
     pub pattern: Option<String>,
     /// Who allocated the memory that it reads, by probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,7 +108,7 @@ pub struct AdviceRow {
     /// The class in the loop around that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outer_class: Option<Kind>,
-    /// The same in words.
+    /// Pattern in words.
     pub outer_pattern: Option<String>,
     /// Share of the paths through an iteration that give the class.
     pub paths_agree: Option<f64>,
@@ -119,10 +119,10 @@ pub struct AdviceRow {
     pub inner: Option<LoopRow>,
     /// Why no prefetch is advised.
     pub refused: Option<String>,
-    /// That is as too little is known, not as none can help.
+    /// Too little is known; else none can help.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undecided: bool,
-    /// That is as its code is not known.
+    /// Its code is not known.
     #[serde(skip)]
     pub without_code: bool,
     /// How a later address can be known, a copy being one of the instructions of `slice`; absent if not at all, or not
@@ -147,7 +147,7 @@ pub struct AdviceRow {
     /// Misses of an iteration of the loop of `site`, of all its loads; absent if not known of some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misses: Option<f64>,
-    /// Of those of which they are known, if not of all.
+    /// Misses of the loads where they are known, if not of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misses_at_least: Option<f64>,
     /// Cycles of such an iteration once its misses are prefetched, if more than `ic`: `misses` × `mc` ÷ misses in flight.
@@ -179,7 +179,7 @@ pub struct AdviceRow {
     pub site_loop: Option<Address>,
     /// Least share of the executions that the prefetch covers.
     pub coverage: Option<f64>,
-    /// What is not known, with the reason.
+    /// Unknown values, with the reason.
     pub unknown: Vec<String>,
     /// Samples of the load.
     pub evidence: Evidence,
@@ -196,7 +196,7 @@ pub struct SourceRow {
     pub discriminator: u64,
 }
 
-/// What is recorded of the innermost loop.
+/// Records of the innermost loop.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoopRow {
     /// First address of its first block.

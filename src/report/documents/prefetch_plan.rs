@@ -38,7 +38,7 @@ pub struct PlanRow {
     pub distance: u64,
     /// How the load's addresses are made in that loop.
     pub class: Option<Kind>,
-    /// The same in words.
+    /// Pattern in words.
     pub pattern: Option<String>,
     /// Instructions of that loop that compute the address.
     pub slice: Vec<Address>,
@@ -51,11 +51,11 @@ pub struct PlanRow {
     pub coverage: Option<f64>,
     /// The load in the source, as sample profiles name it.
     pub source: Option<SourceRow>,
-    /// What the advice rests on.
+    /// Basis of the advice.
     pub evidence: PlanEvidence,
 }
 
-/// What the advice rests on.
+/// Basis of the advice.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanEvidence {
     /// Cycles of an iteration without misses, and where they are from.

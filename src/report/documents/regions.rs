@@ -30,13 +30,13 @@ pub struct Regions {
     pub markers: u64,
     /// Markers that were executed and not logged: all numbers are too low then.
     pub lost: u64,
-    /// What a pair of markers took with its probes, on average, in seconds.
+    /// Mean cost of a pair of markers with its probes, in seconds.
     pub pair_cost: Option<f64>,
     /// Regions, each after the one around it.
     pub regions: Vec<Region>,
     /// Markers that were found, or asked for, and not probed.
     pub not_probed: Vec<NotProbed>,
-    /// What samples of the run say of regions; absent if it was not sampled.
+    /// Samples of the run; absent if it was not sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled: Option<RegionsSampled>,
     /// Remarks.
@@ -65,7 +65,7 @@ pub enum TreeSource {
     Counted,
     /// An estimate.
     Estimated,
-    /// There is none.
+    /// No tree.
     #[default]
     None,
 }
@@ -77,7 +77,7 @@ pub struct RegionTree {
     pub source: TreeSource,
     /// Samples in it.
     pub samples: u64,
-    /// Of all samples.
+    /// Share of all samples.
     pub share: f64,
     /// Level 1, *counted*: what came in between two samples of a thread, attributed to the region of the later one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -88,7 +88,7 @@ pub struct RegionTree {
     /// The largest part of an estimate, or `undecided`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<Bottleneck>,
-    /// Of an estimate, the share of its samples in loops and blocks that run elsewhere, too; intervals allow for it.
+    /// Share of an estimate's samples in loops and blocks that run elsewhere, too; intervals allow for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<f64>,
     /// Why it has no tree, or none to trust.
@@ -104,7 +104,7 @@ pub struct RegionFunction {
     pub name: String,
     /// File name of its module.
     pub module: String,
-    /// Of the samples of the region.
+    /// Share of the samples of the region.
     pub share: f64,
 }
 
@@ -115,13 +115,13 @@ pub struct Region {
     pub name: String,
     /// The names around it, the outermost first.
     pub inside: Vec<String>,
-    /// What it has in all threads.
+    /// Entries and times in all threads.
     #[serde(flatten)]
     pub all: Times,
-    /// What its time goes to, in all threads.
+    /// Tree of its time in all threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<RegionTree>,
-    /// What it has in each, in the order of their first markers.
+    /// Threads, in the order of their first markers.
     pub threads: Vec<ThreadRow>,
 }
 
@@ -130,13 +130,13 @@ pub struct Region {
 pub struct Times {
     /// How often it began.
     pub entries: u64,
-    /// Of them, inside itself: they have no times of their own.
+    /// Entries inside itself: they have no times of their own.
     pub recursive: u64,
     /// Entries that never ended: they have none either.
     pub unfinished: u64,
     /// Seconds from begin to end, all together; null if `reason` says why.
     pub time: Option<f64>,
-    /// Of one entry.
+    /// Mean seconds of an entry.
     pub mean: Option<f64>,
     /// The shortest.
     pub min: Option<f64>,
@@ -160,10 +160,10 @@ pub struct ThreadRow {
     pub thread: Option<i32>,
     /// Its number among threads with markers, from 0.
     pub number: usize,
-    /// What it has there.
+    /// Entries and times in this thread.
     #[serde(flatten)]
     pub of: Times,
-    /// What its time goes to there, if there are several threads.
+    /// Tree of its time in this thread, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<RegionTree>,
 }

@@ -62,7 +62,7 @@ pub struct Report {
     pub subject: Vec<String>,
     /// The command, where there was one: it was measured, or only timed the measurement of another target.
     pub command: Option<Vec<String>>,
-    /// What was measured, where that is known; older documents have none.
+    /// Measured command or file, where known; older documents have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
     /// How it ended.
@@ -135,7 +135,7 @@ pub struct Report {
     /// Estimated top-down, if asked for; never of counted nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
-    /// What it comes to, and what to do next; absent of intervals, and in older documents.
+    /// Verdict and next steps; absent of intervals, and in older documents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conclusion: Option<Conclusion>,
     /// Conclusions, with the next step.
@@ -155,7 +155,7 @@ pub struct Unread {
     pub line: usize,
     /// Its text, shortened.
     pub text: String,
-    /// What is wrong with it.
+    /// Defect.
     pub why: String,
 }
 
@@ -171,7 +171,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// What a heading calls it; empty for all of the measurement.
+    /// Name in a heading; empty for all of the measurement.
     pub fn title(&self) -> String {
         let interval = self.interval.map(|(a, b)| format!("{a:.3} s to {b:.3} s"));
         let core = self.core.as_ref().map(|c| format!("core kind {c}"));
@@ -198,7 +198,7 @@ pub struct CountRow {
 pub struct NodeRow {
     /// The vendor's name.
     pub id: SmolStr,
-    /// What we show.
+    /// Shown name.
     pub label: SmolStr,
     /// Parent's id.
     pub parent: Option<SmolStr>,
@@ -229,7 +229,7 @@ pub struct NodeRow {
     pub no_pmu: bool,
     /// Why it is an estimate.
     pub estimate: Option<SmolStr>,
-    /// What it is a share of.
+    /// Base of the share.
     pub domain: Option<SmolStr>,
     /// Nodes that the vendor links to this one when both stand out.
     pub related: Vec<SmolStr>,
@@ -237,7 +237,7 @@ pub struct NodeRow {
     pub locate: Vec<String>,
     /// The counts it uses.
     pub counts: Vec<CountRow>,
-    /// Which part of the measurement.
+    /// Part of the measurement.
     #[serde(flatten)]
     pub place: Place,
 }
@@ -247,7 +247,7 @@ pub struct NodeRow {
 pub struct InfoRow {
     /// The vendor's name.
     pub id: SmolStr,
-    /// What we show.
+    /// Shown name.
     pub label: SmolStr,
     /// Value in `unit`.
     pub value: Option<f64>,
@@ -261,12 +261,12 @@ pub struct InfoRow {
     pub over: Option<bool>,
     /// Why there is no value.
     pub missing: Option<String>,
-    /// Which part of the measurement.
+    /// Part of the measurement.
     #[serde(flatten)]
     pub place: Place,
 }
 
-/// What kind of finding.
+/// Kind of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
@@ -285,19 +285,19 @@ pub enum FindingKind {
 /// A finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Which kind.
+    /// Kind.
     pub kind: FindingKind,
     /// The node it is about.
     pub node: Option<SmolStr>,
     /// One sentence.
     pub text: String,
-    /// What the node means.
+    /// Meaning of the node.
     pub meaning: Option<String>,
     /// Usual causes.
     pub causes: Option<String>,
-    /// What to do next.
+    /// Next step.
     pub next: Option<String>,
-    /// Which part of the measurement.
+    /// Part of the measurement.
     #[serde(flatten)]
     pub place: Place,
 }
@@ -385,7 +385,7 @@ impl Report {
 }
 
 impl Place {
-    /// The same for equal places, and hashable.
+    /// Hashable key, the same for equal places.
     pub fn key(&self) -> (Option<&str>, Option<&str>, Option<(u64, u64)>) {
         let interval = self.interval.map(|(a, b)| (a.to_bits(), b.to_bits()));
         (self.core.as_deref(), self.scope.as_deref(), interval)

@@ -7,7 +7,7 @@ use profile::hot::{
 use serde::{Deserialize, Serialize};
 use tma::Address;
 
-/// What the samples are, and what must be known to read them.
+/// Samples of a report, and what must be known to read them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sampled {
     /// Event, as perf names it.
@@ -18,7 +18,7 @@ pub struct Sampled {
     pub samples: u64,
     /// Records lost because a ring was full.
     pub lost: u64,
-    /// What else must be known.
+    /// Limits that a reader must know.
     pub notes: Vec<String>,
     /// Functions with samples; 0 in older documents.
     #[serde(default)]
@@ -51,7 +51,7 @@ pub struct EventRow {
 pub struct EventFunction {
     /// Demangled name.
     pub name: String,
-    /// The same without parameters and return type of C++.
+    /// Name without parameters and return type of C++.
     pub short: String,
     /// File name of its module.
     pub module: String,
@@ -101,7 +101,7 @@ impl EventFunction {
 pub struct FunctionRow {
     /// Demangled name.
     pub name: String,
-    /// The same without parameters and return type of C++; older documents have none.
+    /// Name without parameters and return type of C++; older documents have none.
     #[serde(default)]
     pub short: String,
     /// File name of its module.
@@ -119,7 +119,7 @@ pub struct FunctionRow {
     pub hottest: Option<HotLine>,
     /// Why its code cannot be shown.
     pub gap: Option<String>,
-    /// Of several sampled events, the share of each.
+    /// Share of each event, where several were sampled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventPart>,
 }
@@ -129,7 +129,7 @@ pub struct FunctionRow {
 pub struct CodeRow {
     /// Its function.
     pub function: String,
-    /// The same without parameters and return type of C++; older documents have none.
+    /// Name without parameters and return type of C++; older documents have none.
     #[serde(default)]
     pub function_short: String,
     /// File name of its module.
@@ -180,7 +180,7 @@ pub struct BlockRow {
     /// Where it is, and how hot.
     #[serde(flatten)]
     pub code: CodeRow,
-    /// Of several sampled events, the share of each.
+    /// Share of each event, where several were sampled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventPart>,
     /// Its instructions without addresses, for comparisons; absent where its code is not here.
@@ -216,7 +216,7 @@ pub struct BlockRow {
     /// least.
     #[serde(default)]
     pub ns_per_entry: Option<f64>,
-    /// The same in core cycles, where those are known or can be estimated.
+    /// Core cycles of an entry, where they are known or can be estimated.
     #[serde(default)]
     pub cycles_per_entry: Option<f64>,
 }
@@ -258,7 +258,7 @@ pub struct Clean {
     pub clock: Option<String>,
     /// Names of the assumptions that were violated.
     pub violated: Vec<String>,
-    /// What was left out: a call or return at its end.
+    /// Instruction left out: a call or return at its end.
     pub without: Option<String>,
     /// The bound that explains the cycles, as in `tdtool.block/2`; absent where that was not found.
     #[serde(default)]
@@ -331,6 +331,6 @@ pub struct Callers {
 pub struct Callees {
     /// Function asked for.
     pub function: String,
-    /// What it calls, what that calls, and its own code.
+    /// Callees, theirs, and its own code.
     pub tree: Vec<CallNode>,
 }

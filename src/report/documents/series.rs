@@ -1,4 +1,4 @@
-//! What intervals show over time: the shares of level 1, or software counts.
+//! Series over time: the shares of level 1, or software counts.
 
 use super::report::Report;
 use super::software_name;
@@ -11,9 +11,9 @@ const SOFTWARE: [&str; 3] = [CPUS, "page_faults", "context_switches"];
 /// Values over time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Series {
-    /// What they are.
+    /// Title.
     pub title: String,
-    /// What each value of an interval is.
+    /// Labels of an interval's values.
     pub labels: Vec<String>,
     /// Whether they are shares of a whole, 0 to 1.
     pub is_share: bool,

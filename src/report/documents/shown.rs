@@ -10,7 +10,7 @@ use profile::hot::{Annotated, Summary};
 pub struct Functions<'a> {
     /// All of them.
     pub all: &'a Summary,
-    /// Those on the screen.
+    /// Indices on the screen.
     pub shown: &'a [usize],
 }
 

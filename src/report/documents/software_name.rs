@@ -3,7 +3,7 @@
 /// How the name of a time ends.
 const MILLISECONDS: &str = "_ms";
 
-/// What a software count is: `task clock` of `task_clock_ms`.
+/// Name of a software count in texts: `task clock` of `task_clock_ms`.
 pub fn label(name: &str) -> String {
     if name == "cpus_used" {
         return "CPUs busy".to_owned();

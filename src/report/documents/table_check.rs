@@ -11,7 +11,7 @@ use tma::tables::validate::{Finding, Severity, report};
 pub struct Checked {
     /// Its name.
     pub name: String,
-    /// What is wrong, worst first.
+    /// Defects, worst first.
     pub findings: Vec<Finding>,
     /// Tree nodes, bottlenecks, info metrics and events.
     pub counts: [usize; 4],

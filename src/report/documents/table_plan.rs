@@ -6,7 +6,7 @@ use tma::tables::select::select_from;
 use tma::tables::{NodeId, NodeKind, Table};
 use tma::{Error, Result};
 
-/// What to plan, and for which counters.
+/// Nodes to plan, and the counters.
 #[derive(Debug, Clone, Default)]
 pub struct PlanAsk {
     /// Deepest level of the tree; none: all.

@@ -11,7 +11,7 @@ pub struct Timeline {
     pub taken: Taken,
     /// Nodes that time goes to.
     pub nodes: Vec<String>,
-    /// Of each sample the number of its node, where one is known: those of a function are divided among its nodes.
+    /// Number of each sample's node, where one is known: the samples of a function are divided among its nodes.
     pub node_of: Vec<Option<usize>>,
     /// Where the nodes come from.
     pub source: Option<String>,

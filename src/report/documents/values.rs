@@ -1,4 +1,4 @@
-//! What registers hold at the entries of blocks, in [`super::count::Count`].
+//! Registers at the entries of blocks, in [`super::count::Count`].
 
 use serde::{Deserialize, Serialize};
 use tma::Address;
@@ -16,7 +16,7 @@ pub enum ValuesAt {
     Block,
 }
 
-/// What the values of a register are like.
+/// Kind of a register's values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ValueKind {
@@ -44,7 +44,7 @@ pub struct ValueRow {
     pub function: String,
     /// First address of the block.
     pub block: Address,
-    /// Which kind of block it is.
+    /// Kind of the block.
     pub of: ValuesAt,
     /// How often it was entered in the counted run; absent where that is not known.
     pub entries: Option<u64>,
@@ -67,12 +67,12 @@ pub struct RegisterRow {
     pub register: String,
     /// Lower bits that are read.
     pub bits: u32,
-    /// What they are like.
+    /// Kind of the values.
     pub kind: ValueKind,
-    /// Of `constant`: the value.
+    /// Value of `constant`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<i64>,
-    /// Of `few`: all values that were seen, the most frequent first.
+    /// Values of `few`, the most frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueShare>,
     /// By how much most entries differ from the one before.
@@ -81,13 +81,13 @@ pub struct RegisterRow {
     /// Their share, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stride_share: Option<f64>,
-    /// Of a pointer: the largest power of two that divides all its values.
+    /// Alignment of a pointer: the largest power of two that divides all its values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alignment: Option<u64>,
-    /// Of a pointer: where it points to.
+    /// Memory that a pointer points to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<RegionShare>,
-    /// Of `range` and `spread`: the lowest value that was seen.
+    /// Lowest value seen of `range` and `spread`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<i64>,
     /// The median.

@@ -19,7 +19,7 @@ impl<'a> Catalog<'a> {
     }
 }
 
-/// What one run did.
+/// Result of one run.
 #[derive(Debug, Serialize)]
 pub struct Run<'a> {
     schema: &'static str,

@@ -1,4 +1,4 @@
-//! What the time of each function goes to.
+//! Nodes of the time of each function.
 
 use crate::documents::flame::FlameGraph;
 use std::collections::HashMap;

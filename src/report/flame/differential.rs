@@ -33,7 +33,7 @@ struct Sum {
     samples: u64,
 }
 
-/// What a weight is in the document.
+/// Scale of a weight in the document.
 struct Scale {
     /// By side.
     per_weight: [f64; 2],
@@ -159,7 +159,7 @@ fn draw(sums: &[Sum], scale: &Scale, drawn: &mut FlameGraph) {
     while let Some((at, depth, from)) = open.pop() {
         let sum = &sums[at];
         if sum.all[1] / total < FlameGraph::NARROWEST {
-            // What only A has is in a note.
+            // A note counts the functions that only A has.
             drawn.omitted += usize::from(sum.all[1] > 0.0);
             continue;
         }

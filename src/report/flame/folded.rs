@@ -60,7 +60,7 @@ impl Divided {
     }
 }
 
-/// Of each stack its samples by node; nothing where no node is known.
+/// Samples of each stack by node; nothing where no node is known.
 pub(super) fn divided<'a>(
     stacks: impl IntoIterator<Item = &'a CallStack>,
     breakdown: &Breakdown,

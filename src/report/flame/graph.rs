@@ -5,7 +5,7 @@ use crate::documents::flame::{FlameGraph, FlameNode, Frame};
 use profile::hot::{CallStack, StackFrame};
 use std::collections::{BTreeMap, HashMap};
 
-/// What a graph is of.
+/// Subject of a graph.
 #[derive(Debug, Clone, Default)]
 pub struct About {
     /// A command or file.
@@ -80,7 +80,7 @@ impl Merged {
         }
     }
 
-    /// What the time of a function goes to, by number of the node.
+    /// Parts of a function's time, by number of the node.
     fn parts(&mut self, leaf: &StackFrame, breakdown: &Breakdown) -> Vec<(usize, f64)> {
         if let Some(known) = self.known.get(leaf) {
             return known.clone();

@@ -1,4 +1,4 @@
-//! What this machine can measure, as text: facts first, then the findings.
+//! Abilities of this machine as text: facts first, then the findings.
 
 use super::identity;
 use crate::documents::doctor::{Document, TableInfo};
@@ -110,7 +110,7 @@ fn topology(d: &Document) -> String {
     format!("{sockets}, {cores} each, {}, SMT {smt}", count(d.cpus, "CPU"))
 }
 
-/// What is around the kernel: a hypervisor, a container.
+/// Surroundings of the kernel: a hypervisor, a container.
 fn guest(d: &Document) -> String {
     let vm = d.virtual_machine.as_ref().map(|name| format!(", virtual machine ({name})"));
     let container = d.container.as_ref().map(|name| format!(", container ({name})"));

@@ -132,7 +132,7 @@ fn colour(label: &str) -> Option<(CategoryColor, GraphColor)> {
     COLOURS.iter().find(|(word, ..)| lower.contains(word)).map(|(_, of, graph)| (*of, *graph))
 }
 
-/// What is shown over a time: an interval or a phase.
+/// Shown time: an interval or a phase.
 struct Span {
     kind: MarkerTypeHandle,
     name: StringHandle,

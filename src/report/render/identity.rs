@@ -60,7 +60,7 @@ pub fn answer(identity: &Identity) -> String {
     }
 }
 
-/// What family and model say.
+/// Claim of family and model.
 pub fn claim(identity: &Identity) -> String {
     let claimed = &identity.claimed;
     let tables = match &claimed.tables[..] {

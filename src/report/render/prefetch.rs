@@ -78,7 +78,7 @@ fn share(one: &AdviceRow) -> String {
     }
 }
 
-/// What a core keeps in flight.
+/// Misses that a core keeps in flight.
 fn in_flight(host: &InFlightRow) -> String {
     let (fewest, most) = host.range;
     let (fast, slow) = host.ns_range;
@@ -153,7 +153,7 @@ fn load(one: &AdviceRow, several: bool, ascii: bool, page: Page, out: &mut Strin
     }
 }
 
-/// What to do.
+/// Advice in a sentence.
 fn answer(one: &AdviceRow) -> String {
     let mut text = match (&one.site, one.distance) {
         (Some(site), Some(distance)) => {
@@ -175,7 +175,7 @@ fn answer(one: &AdviceRow) -> String {
     text
 }
 
-/// What an iteration takes in the program; with few samples also how certain that is.
+/// Cycles of an iteration in the program; of few samples with their range.
 fn taken(one: &AdviceRow) -> Option<String> {
     let range = match (one.taken_range, one.taken_samples) {
         (Some((low, high)), Some(samples)) if samples < SURE => {
@@ -186,7 +186,7 @@ fn taken(one: &AdviceRow) -> Option<String> {
     Some(format!("{:.0}{range} as the program runs", one.taken?))
 }
 
-/// Where the distance is from.
+/// Source of the distance.
 fn cycles(one: &AdviceRow, out: &mut String) {
     if let (Some(ic), Some(source)) = (one.ic, &one.ic_source) {
         let range = one.ic_range.filter(|(low, high)| high - low >= 0.1);

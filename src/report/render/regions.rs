@@ -78,7 +78,7 @@ fn numbers(of: &Times) -> String {
     )
 }
 
-/// What the numbers do not say.
+/// Limits of the numbers.
 fn more(of: &Times) -> String {
     let mut words = Vec::new();
     if of.recursive > 0 {

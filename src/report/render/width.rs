@@ -36,14 +36,14 @@ pub enum Worth {
 /// A cell: its worth, and its text with the gap before it, as wide in all rows of a table.
 pub type Cell = (Worth, String);
 
-/// What follows the cells of a row.
+/// Text after the cells of a row.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Subject<'a> {
     /// Address or range.
     pub place: &'a str,
     /// Name; its middle may be left out.
     pub name: &'a str,
-    /// What is known of it.
+    /// Remark after the name.
     pub after: &'a str,
 }
 
@@ -90,7 +90,7 @@ impl Page {
             })
         };
         let wanted = columns(name) + columns(after);
-        // Of a range the beginning is enough to find it.
+        // The beginning of a range is enough to find it.
         let short = place.split_once("..").map_or(place, |(start, _)| start);
         let has_room = |place: &&str| room(place).is_none_or(|room| room >= wanted.min(NAME));
         let place = [place, short].into_iter().find(has_room).unwrap_or(short);

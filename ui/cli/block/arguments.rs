@@ -17,7 +17,7 @@ const EFFORT: &str = "Effort";
 const VALUES: &str = "Initial values and pages";
 const OUTPUT: &str = "Output";
 
-/// What names no block of a program, or other values for it.
+/// Options that name no block of a program, or give it other values.
 const NOT_CAPTURED: [&str; 6] = ["asm", "asm_file", "repeat", "batch", "list", "registers"];
 
 #[derive(Clone, Args)]
@@ -140,7 +140,7 @@ impl BlockArgs {
         }
     }
 
-    /// The same for another block of a program, whose values are not saved.
+    /// Arguments for another block of a program, whose values are not saved.
     pub fn of_other(&self, block: &str) -> Self {
         let block = Some(block.to_owned());
         let (against, asm_file, save_values) = (None, None, None);

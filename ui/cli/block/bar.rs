@@ -23,7 +23,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of `all` rows, an earlier run wrote `before`.
+    /// A bar of `all` rows, `before` of them written by an earlier run.
     pub fn new(all: usize, before: usize, ascii: bool) -> Self {
         let now = Instant::now();
         let terminal = terminal::shows_progress();

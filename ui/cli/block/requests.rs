@@ -79,7 +79,7 @@ fn request(mut located: Located, args: &BlockArgs, options: &Options) -> Result<
     })
 }
 
-/// That the block at an address, or of this number, is one of several of a loop, and how to measure that.
+/// Note that the block at an address, or of this number, is one of several of a loop, and how to measure the loop.
 fn of_loop(file: &Path, located: &Located, args: &BlockArgs) -> Result<Option<String>> {
     let place = args.block.as_deref().and_then(Location::parse).map(|(_, place)| place);
     if !matches!(place, Some(Location::At(_) | Location::Function(..))) {

@@ -20,7 +20,7 @@ pub struct RowsFile {
     limit: u64,
 }
 
-/// What happens to a file that has rows already.
+/// Treatment of a file that has rows already.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
     Refuse,

@@ -68,8 +68,8 @@ fn is_captured(text: &str) -> bool {
     text.trim_start().starts_with('{')
 }
 
-/// The same for a block in the sandbox, whose memory holds one value, and a note on their source. Of
-/// several samples the middle one is used.
+/// Initial values of a block in the sandbox, whose memory holds one value, and a note on their source: the middle
+/// sample of several.
 pub fn for_sandbox(named: Option<&str>, place: &Place) -> Result<(SandboxValues, Option<String>)> {
     let (mut all, sources) = registers(named, place)?;
     let count = all.len();

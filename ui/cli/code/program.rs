@@ -32,7 +32,7 @@ fn known(file: &str) -> Vec<Known> {
     known_functions::known(Path::new(file), &search)
 }
 
-/// What `read` finds at `location` of `file`, whose function may be named as people write it.
+/// Code that `read` finds at `location` of `file`, whose function may be named as people write it.
 fn named<T>(
     file: &str,
     known: &[Known],

@@ -1,4 +1,4 @@
-//! What advice without recordings rests on: counts by probes, and measurements of this host.
+//! Basis of advice without recordings: counts by probes, and measurements of this host.
 
 use crate::cli::count::live;
 use crate::cli::progress::{self, Progress};
@@ -59,7 +59,7 @@ pub fn known_counts(files: &[PathBuf]) -> Result<Option<Count>> {
     }
 }
 
-/// What the advice takes from this host.
+/// Measurements of this host for the advice.
 pub fn host(settings: &Settings, measurer: &mut BlockMeasurer, counts: &Count) -> Result<Host> {
     let cpu = &settings.core_model()?.core.cpu;
     let in_flight = misses_in_flight(cpu, settings.cache.as_deref());

@@ -155,7 +155,7 @@ impl PrefetchArgs {
     }
 }
 
-/// What measures blocks, and the name of this processor.
+/// A measurer of blocks, and the name of this processor.
 fn measurer(settings: &Settings) -> Result<(BlockMeasurer, String)> {
     let core = settings.core_model()?.core.clone();
     let mut here = core.cpu.name.clone();

@@ -263,7 +263,7 @@ impl ReportArgs {
         Ok(())
     }
 
-    /// What is wrong where a program is given in place of a recording.
+    /// Error where a program is given in place of a recording.
     fn not_a_recording(&self) -> Option<Error> {
         let file = self.file.as_ref().filter(|file| is_command(file))?;
         let what = format!("{}: this is a program, not a recording", file.display());

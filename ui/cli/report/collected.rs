@@ -12,7 +12,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use tma::{Error, Result};
 
-/// What a file is.
+/// Kind of a file.
 #[derive(Clone, Copy)]
 enum Kind {
     Page,

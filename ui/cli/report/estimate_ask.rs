@@ -1,4 +1,4 @@
-//! What `--estimate` asks for.
+//! Request of `--estimate`.
 
 use crate::cli::progress;
 use crate::cli::quoted::quoted;
@@ -20,7 +20,7 @@ use tma::{Error, Result};
 /// Seconds that a process is sampled, and counted in each window, without `--duration`.
 pub(super) const WINDOW: f64 = 1.0;
 
-/// What to estimate: a command, or a process in windows as long as it is sampled.
+/// Subject of the estimate: a command, or a process in windows as long as it is sampled.
 pub(super) fn estimate_ask(settings: &Settings, of: &Followed) -> Result<EstimateAsk> {
     let (command, process) = match of {
         Followed::Command(command) => (command.clone(), None),
@@ -31,7 +31,7 @@ pub(super) fn estimate_ask(settings: &Settings, of: &Followed) -> Result<Estimat
     Ok(EstimateAsk { command, process, model, progress, so_far: None, keep: None, since })
 }
 
-/// What a live measurement is of, if it can be estimated.
+/// Subject of a live measurement, if it can be estimated.
 pub(super) fn estimated(ask: &LiveAsk) -> Result<Followed> {
     match (&ask.target, &ask.command, ask.duration) {
         (Target::Command, Some(command), _) => Ok(Followed::Command(command.clone())),

@@ -40,7 +40,7 @@ enum Smt {
 }
 
 impl PlanArgs {
-    /// What they ask for.
+    /// The plan asked for.
     pub(super) fn ask(&self) -> PlanAsk {
         PlanAsk {
             level: self.level,

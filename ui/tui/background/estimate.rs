@@ -35,13 +35,13 @@ pub struct Sampled {
 /// Each window of a live process.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// What an estimate of a live process costs.
+/// Cost of an estimate of a live process.
 pub fn cost_of_process() -> String {
     engine::steps::cost_of_process(WINDOW)
 }
 
 impl Sampled {
-    /// What its estimate costs; `None` where the tree was counted.
+    /// Cost of its estimate; `None` where the tree was counted.
     pub fn cost(&self) -> Option<String> {
         let cost = || match self.process {
             Some(_) => cost_of_process(),

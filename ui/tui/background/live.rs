@@ -40,7 +40,7 @@ const GRACE: Duration = Duration::from_millis(700);
 /// A measurement that runs, or has ended.
 pub struct Live {
     thread: JoinHandle<Option<u8>>,
-    /// Asks for an estimate; the thread waits for that after the measurement.
+    /// Requests for an estimate, which the thread waits for after the measurement.
     estimates: Sender<()>,
     /// Whether it measures or estimates.
     works: Arc<AtomicBool>,
@@ -49,7 +49,7 @@ pub struct Live {
     is_process: bool,
 }
 
-/// What is measured.
+/// Measured command, process or system.
 #[derive(Debug, Clone)]
 pub enum What {
     /// A command, which is also sampled.
@@ -138,8 +138,8 @@ fn interruptible<T>(works: &AtomicBool, work: impl FnOnce() -> T) -> Result<T, F
 }
 
 impl Live {
-    /// Asks for an estimate; whether somebody is there to make it. The measurement of a process ends before: two
-    /// cannot catch signals at once, and samples of code with probes are not of the program's time.
+    /// Asks for an estimate; `false` if the thread has ended. The measurement of a process ends first: only one can
+    /// catch signals, and probes distort samples.
     pub fn estimate(&self) -> bool {
         let measures = self.is_process && self.works.load(Ordering::SeqCst);
         let is_sent = self.estimates.send(()).is_ok();
@@ -170,7 +170,7 @@ impl Live {
     }
 }
 
-/// What was measured, and the samples taken.
+/// Outcome of the measurement, its samples, and the requests left.
 type Measured = (Outcome, Option<Stream>, Receiver<Request>);
 
 fn measure(
@@ -210,7 +210,7 @@ fn measure(
             explain_first(&mut explained, &report);
             queue.send(BackgroundResult::Interval(report));
         }
-        // It ends for an estimate, not because somebody wants to leave.
+        // The signal ended it for an estimate, not to leave.
         Update::Interrupted(_) if switched.load(Ordering::SeqCst) => {}
         Update::Interrupted(signal) => queue.message(Message::Signal(signal)),
         Update::Runs(_) => {}

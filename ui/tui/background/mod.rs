@@ -1,4 +1,4 @@
-//! What runs in the background: measuring, reading, profiling. Results come back through the queue.
+//! Background threads: measuring, reading, profiling. Results come back through the queue.
 //!
 //! | file | concern |
 //! |---|---|

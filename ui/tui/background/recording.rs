@@ -99,7 +99,7 @@ fn answer(recording: &Stream, samples: &Samples, requests: &Receiver<Request>, q
     let mut profile = attribute(&all);
     let mut chains: Option<Profile> = None;
     while let Ok(first) = requests.recv() {
-        // Of several waiting requests only the last one counts.
+        // Only the last of several waiting requests counts.
         let (mut code, mut functions, mut calls) = (None, None, None);
         for one in std::iter::once(first).chain(requests.try_iter()) {
             match one {

@@ -1,4 +1,4 @@
-//! What is asked of the thread that has the samples.
+//! Requests to the thread that has the samples.
 
 use crate::tui::state::SampleFilter;
 

@@ -46,7 +46,7 @@ pub fn watch(path: PathBuf, samples: Samples, requests: Receiver<Request>, queue
             }
             if Instant::now() >= next {
                 let start = Instant::now();
-                // What cannot be read now may be at the next look.
+                // A failed read may succeed at the next look.
                 let _ = catch_panic(|| watched.look());
                 next = Instant::now() + PAUSE.max(start.elapsed() * REST);
             }

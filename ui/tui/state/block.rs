@@ -16,13 +16,13 @@ pub enum Job {
     /// None was started.
     #[default]
     Idle,
-    /// It runs: seconds, and passes timed.
+    /// Running: seconds, and passes timed.
     Running(f64, u32),
-    /// It has ended.
+    /// Ended.
     Done(Box<Measurement>),
     /// The user cancelled it.
     Cancelled,
-    /// It failed, for this reason.
+    /// Failed, for this reason.
     Failed(String),
 }
 

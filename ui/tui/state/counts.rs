@@ -13,10 +13,9 @@ pub struct BlockCounts {
     pub entries: Option<u64>,
     /// Share of its entries that left it for each successor, 0 to 1.
     pub edges: Vec<Option<f64>>,
-    /// Of a loop that begins here: how often it was entered, and its iterations each time.
+    /// Entries of the loop that begins here, and its iterations of each.
     pub loops: Option<(u64, f64)>,
-    /// Of a loop of which no execution was recorded from beginning to end: it has at least so many
-    /// iterations.
+    /// Least iterations of a loop of which no execution was recorded from beginning to end.
     pub at_least: Option<u64>,
     /// Cost of an entry.
     pub each: Option<Each>,
@@ -27,9 +26,9 @@ pub struct BlockCounts {
 /// Mispredictions of a branch.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Mispredicted {
-    /// Executions that were taken, …
+    /// Executions that were taken.
     pub taken: u64,
-    /// … and the mispredicted ones of those.
+    /// Mispredicted ones of those.
     pub wrong: u64,
     /// Whether it is hard to predict.
     pub hard: bool,
@@ -57,7 +56,7 @@ struct Module {
     at_least: HashMap<u64, u64>,
     /// Mean cycles, by first address of blocks.
     cycles: HashMap<u64, f64>,
-    /// Of the branches that end blocks.
+    /// Mispredictions of the branches that end blocks.
     mispredicted: HashMap<u64, Mispredicted>,
     /// Loads in words, by address.
     loads: HashMap<u64, String>,
@@ -67,11 +66,11 @@ struct Module {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Counts {
     modules: HashMap<String, Module>,
-    /// Where they come from, for a line of the screen.
+    /// Source, for a line of the screen.
     pub source: String,
     /// The counted command.
     command: Vec<String>,
-    /// They are samples themselves: how often something was recorded.
+    /// Whether they are samples: how often something was recorded.
     pub is_recorded: bool,
 }
 
@@ -142,7 +141,7 @@ impl Counts {
         }
     }
 
-    /// Those of the events with branch stacks of a recording, each with its number.
+    /// Counts of a recording's events with branch stacks, each with its number.
     pub fn of_events(document: &Branches) -> Vec<(usize, Self)> {
         document.events.iter().map(|event| (event.event, Self::recorded(document, event))).collect()
     }
@@ -172,7 +171,7 @@ impl Counts {
         for row in document.loops.iter().filter(|row| row.event == event.event) {
             let Some(module) = all.modules.get_mut(&name(&row.module)) else { continue };
             let head = row.head.0;
-            // Of several branches back the most frequent one, which comes first, shows most.
+            // The first of several branches back is the most frequent one and shows most.
             if let Some(mean) = row.trips.mean.filter(|_| row.trips.mean_at_least.is_none()) {
                 module.loops.entry(head).or_insert((row.trips.whole, mean));
             }
@@ -198,7 +197,7 @@ impl Counts {
         let entries = module.blocks.get(&own.start).copied();
         // It may have been counted in several parts.
         let (last, left) = module.blocks.range(own.start..own.end).next_back()?;
-        // Of recorded branches the oldest of a sample has no entry of its block.
+        // A sample's oldest branch has no entry of its block.
         let all: u64 = block.edges.iter().filter_map(|to| module.edges.get(&(*last, *to))).sum();
         let share = |to: &u64| {
             let taken = *module.edges.get(&(*last, *to))?;
@@ -227,7 +226,7 @@ impl Module {
         (address < *self.ends.get(start)?).then_some(*start)
     }
 
-    /// What was not taken went on with the next block.
+    /// Branches that were not taken go on with the next block.
     fn fall_through(&mut self) {
         for (start, count) in &self.blocks {
             let Some(end) = self.ends.get(start) else { continue };

@@ -10,21 +10,21 @@ use engine::estimate::Step;
 use report::documents::estimate::{Estimate, Node, Row};
 use std::sync::Arc;
 
-/// How far the estimate is.
+/// State of the estimate.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum EstimateJob {
-    /// Nothing can be estimated: there is no command to run again, or it was counted.
+    /// Impossible: no command to run again, or its tree was counted.
     #[default]
     None,
-    /// It can be when the command has ended; whether that is wanted.
+    /// Possible once the command has ended; whether it is wanted.
     Later(bool),
-    /// It can be; what that costs.
+    /// Possible, at this cost.
     Offered(String),
-    /// It is being estimated; the last step that began.
+    /// Running; the last step that began.
     Running(Option<Step>),
-    /// It is in the document.
+    /// Done: in the document.
     Done,
-    /// It failed, for this reason.
+    /// Failed, for this reason.
     Failed(String),
 }
 
@@ -63,7 +63,7 @@ impl<T> Default for Rows<T> {
 pub struct Estimated {
     pub job: EstimateJob,
     pub document: Option<Arc<Estimate>>,
-    /// What it was computed from, as JSON.
+    /// Its evidence, as JSON.
     pub evidence: Option<String>,
     pub program: Rows<ProgramRow>,
     pub functions: Rows<usize>,
@@ -137,7 +137,7 @@ impl Estimated {
         }
     }
 
-    /// Those that match the filter. A block that is a whole loop is that loop.
+    /// Lists the loops and blocks that match the filter; a block that is a whole loop is that loop.
     pub fn rebuild_code(&mut self) {
         let Some((document, of)) = self.document.as_ref().zip(self.opened()) else { return };
         let Some(range) = of.range() else { return };
@@ -236,7 +236,7 @@ impl HasFunctions for Estimate {
     }
 }
 
-/// What search and filter look at.
+/// Text of a row for search and filter.
 fn text(row: &Row) -> String {
     let start = row.start.map_or(String::new(), |start| start.to_string());
     format!("{} {start} {}", row.name, row.bottleneck.name())

@@ -6,14 +6,14 @@ use super::searchable::Searchable;
 use report::documents::estimate::{Estimate, Row};
 use std::ops::Range;
 
-/// Which function, loop or block a row is of, whatever its number.
+/// Identity of a row, whatever its number.
 type Place = (String, Option<Range<u64>>, String);
 
 fn place(row: &Row) -> Place {
     (row.module.clone(), row.range(), row.name.clone())
 }
 
-/// Where a row is in newer ones.
+/// Number of a row in newer ones.
 fn find(rows: &[Row], wanted: &Place) -> Option<usize> {
     rows.iter().position(|row| place(row) == *wanted)
 }

@@ -67,7 +67,7 @@ impl Source {
         self.rebuild(lines);
     }
 
-    /// The same for all lines.
+    /// Folds or unfolds all lines.
     pub fn fold_all(&mut self, lines: &[SourceLine], open: bool) {
         self.open = if open { (0..lines.len()).collect() } else { HashSet::new() };
         self.rebuild(lines);

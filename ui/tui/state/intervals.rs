@@ -13,7 +13,7 @@ const MOST: usize = 4096;
 /// The screen.
 #[derive(Debug, Default)]
 pub struct Intervals {
-    /// Of each interval level 1 and the software counts.
+    /// Level 1 and the software counts of each interval.
     kept: Vec<Report>,
     /// Intervals that are not kept any more.
     pub left_out: usize,

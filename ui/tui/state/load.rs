@@ -8,7 +8,7 @@ pub enum Load<T> {
     Loading,
     /// Here.
     Ready(T),
-    /// There is none, for this reason.
+    /// None, for this reason.
     Missing(String),
 }
 

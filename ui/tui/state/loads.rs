@@ -15,7 +15,7 @@ pub struct LoadSamples {
     timed: f64,
     /// Samples by what served them.
     levels: [u64; LEVELS.len()],
-    /// Of a single load: its operand in the source and the variables that it reads, as far as they are known.
+    /// Operand of a single load in the source and the variables that it reads, as far as known.
     data: Vec<String>,
     /// How its addresses are made.
     class: Option<String>,
@@ -28,7 +28,7 @@ const LEVELS: [&str; 8] = ["LFB", "L1", "L2", "L3", "DRAM", "remote DRAM", "remo
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Loads {
     modules: HashMap<String, BTreeMap<u64, LoadSamples>>,
-    /// Where they come from, for a line of the screen.
+    /// Source, for a line of the screen.
     pub source: String,
 }
 
@@ -37,7 +37,7 @@ fn name(path: &str) -> String {
 }
 
 impl Loads {
-    /// Those of the events with loads of a recording, each with its number.
+    /// Loads of a recording's events, each with its number.
     pub fn of_events(document: &loads::Loads) -> Vec<(usize, Self)> {
         let with_loads = document.events.iter().filter(|event| event.loads > 0);
         with_loads.map(|event| (event.event, Self::recorded(document, event))).collect()

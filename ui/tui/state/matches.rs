@@ -21,7 +21,7 @@ impl<'a> Wanted<'a> {
         if self.is_exact { is_in(text) } else { is_in(&text.to_lowercase()) }
     }
 
-    /// The same where the text in lower case is at hand, as it is for lists of thousands of rows.
+    /// Whether it matches, where the text in lower case is at hand, as for lists of thousands of rows.
     pub fn is_in_lower(&self, lower: Option<&str>, text: impl Fn() -> String) -> bool {
         match lower {
             _ if self.finder.needle().is_empty() => true,

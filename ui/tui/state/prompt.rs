@@ -1,6 +1,6 @@
 //! The prompt at the bottom of the screen.
 
-/// What a prompt asks for.
+/// Purpose of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ask {
     Search,

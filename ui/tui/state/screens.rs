@@ -42,7 +42,7 @@ pub struct State {
     pub comparison: Comparison,
     pub calls: Calls,
     pub intervals: Intervals,
-    /// What the measured command has written.
+    /// Output of the measured command.
     pub output: Output,
     pub prompt: Option<Prompt>,
     /// First visible line of the `?` screen, while it is open.

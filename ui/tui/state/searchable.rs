@@ -12,7 +12,7 @@ pub struct Searchable<T> {
 #[derive(Debug, Clone, Default)]
 pub struct Texts {
     all: String,
-    /// Where each ends.
+    /// End of each text.
     ends: Vec<usize>,
 }
 

@@ -22,7 +22,7 @@ pub enum Progress {
     Measuring(usize),
     /// Ended.
     Done,
-    /// There is no report, for this reason.
+    /// No report, for this reason.
     Failed(String),
 }
 
@@ -111,7 +111,7 @@ impl Tree {
         self.part_nodes().map(|(_, n)| n).find(|n| n.id == id)
     }
 
-    /// What the tables have on a node.
+    /// Explanation of a node by the tables.
     pub fn explanation(&self, node: &NodeRow) -> Option<&Explanation> {
         let table = match &node.place.core {
             Some(core) => core.as_str(),
@@ -132,7 +132,7 @@ impl Tree {
         self.rebuild_at(self.selected_id());
     }
 
-    /// The same with the cursor on the node `selected`, or on its nearest ancestor that is shown.
+    /// Rebuilds the rows with the cursor on the node `selected`, or on its nearest shown ancestor.
     fn rebuild_at(&mut self, selected: Option<String>) {
         let nodes: Vec<(usize, &NodeRow)> = self.part_nodes().collect();
         let (by_value, invert) = (self.by_value, self.invert);

@@ -170,7 +170,7 @@ fn source_lines_have_the_same_bars_and_their_assembly_folded_below() {
     assert!(picture(&state).contains("no debug info (-g)"), "{}", picture(&state));
 }
 
-/// What a bug report needs leaves the screen with a key of its own, once it is there.
+/// A key of its own saves the evidence for a bug report, once it is there.
 #[test]
 fn the_evidence_is_saved_by_a_key_of_its_own() {
     let mut state = estimated();

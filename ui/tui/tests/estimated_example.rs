@@ -162,7 +162,7 @@ pub fn sampled() -> State {
     state
 }
 
-/// The same, estimated.
+/// The example, estimated.
 pub fn estimated() -> State {
     let mut state = sampled();
     arrives(&mut state, BackgroundResult::Estimated(Searchable::boxed(estimate())));

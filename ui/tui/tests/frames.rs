@@ -1,4 +1,4 @@
-//! What a frame costs.
+//! Cost of a frame.
 
 use super::comparison::compared_functions;
 use super::estimated_example::{estimate, sampled};

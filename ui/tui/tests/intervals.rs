@@ -63,7 +63,7 @@ fn three_phases_are_found_zoomed_and_lead_to_their_functions() {
     assert_eq!(types(&mut state, "Esc"), [Effect::Profile(all)]);
     assert_eq!(state.list().at, 1, "the cursor is where it was");
     assert_eq!(types(&mut state, "Esc"), []);
-    // The same key from functions: of all samples, and of a phase.
+    // The key from functions: of all samples, and of a phase.
     types(&mut state, "Enter i");
     let screen = picture(&state);
     assert!(screen.contains("› intervals") && !screen.contains("functions"), "{screen}");
@@ -101,7 +101,7 @@ fn software_counts_have_a_chart_each() {
     assert_eq!(marks(&screen), "1".repeat(40) + &"2".repeat(40), "{screen}");
 }
 
-/// Of three intervals each is a bar of its own, and how to have more of them is said.
+/// Three intervals are a bar each, and a hint says how to have more.
 #[test]
 fn few_intervals_are_bars_of_their_own() {
     let mut state = measured();

@@ -4,7 +4,7 @@ use crate::keymap::Screen;
 use crate::tui::action::Effect;
 use crate::tui::state::{Load, State};
 
-/// What a key has to wait for.
+/// Reason that a key has to wait.
 pub const STILL_READ: &str = "samples and symbols are still being read";
 
 /// Opens those of the function at the cursor, or of the one whose code is shown.

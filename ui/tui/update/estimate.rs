@@ -34,7 +34,7 @@ pub fn ask(state: &mut State, effects: &mut Vec<Effect>) {
         EstimateJob::Offered(cost) => {
             let message = format!("estimating top-down: {cost}");
             state.estimate.job = EstimateJob::Running(None);
-            // That of a former estimate.
+            // The evidence is of a former estimate.
             state.estimate.evidence = None;
             effects.push(Effect::Estimate);
             message
@@ -131,7 +131,7 @@ pub fn fold(state: &mut State, open: Option<bool>) {
     state.estimate.source.fold(function.map_or(&[], |row| &row.lines), open);
 }
 
-/// The same for all lines.
+/// Folds or unfolds all lines.
 pub fn fold_all(state: &mut State, open: bool) {
     let Some(document) = state.estimate.document.clone() else { return };
     let function = state.estimate.function.and_then(|i| document.functions.get(i));

@@ -1,5 +1,5 @@
-//! What happens to the state: `update` and nothing else changes it. Pure: no clock, no files, no
-//! terminal; what has to be done outside comes back as effects.
+//! Changes of the state: nothing but `update` makes them. Pure: no clock, no files, no terminal; what has to be done
+//! outside comes back as effects.
 //!
 //! | file | concern |
 //! |---|---|

@@ -129,7 +129,7 @@ pub fn save_evidence(state: &mut State, name: &str, effects: &mut Vec<Effect>) {
     }
 }
 
-/// What the screen shows, as `tdtool report --format json` and `tdtool block --format json` write it.
+/// Document of the screen, as `tdtool report --format json` and `tdtool block --format json` write it.
 fn document(state: &State) -> Option<String> {
     if state.screen() == Screen::Block {
         let Job::Done(report) = &state.block.job else { return None };

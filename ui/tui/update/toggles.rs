@@ -1,4 +1,4 @@
-//! What is shown, and in which order.
+//! Shown columns and rows, and their order.
 
 use super::{estimate, measure};
 use crate::keymap::{Command, Screen};

@@ -154,7 +154,7 @@ fn loads(
     Some(find(loads, function)?.text())
 }
 
-/// What another run's counts have of the load at an address.
+/// Another run's counts of the load at an address.
 fn counted_load(state: &State, address: u64) -> Option<String> {
     let function = &state.blocks.data.ready()?.function;
     state.counts()?.load_at(function, address).map(str::to_owned)

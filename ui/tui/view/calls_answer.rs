@@ -6,11 +6,11 @@ use crate::tui::state::State;
 use profile::hot::SELF;
 use report::format;
 
-/// What most chains lack.
+/// Note where most chains are cut.
 const CUT: &str = " Most call chains end after one caller: the program keeps no frame pointers \
                    (-fno-omit-frame-pointer).";
 
-/// What the shares are of.
+/// Base of the shares.
 pub fn answer(state: &State) -> String {
     let Some(found) = state.calls.data.ready() else { return String::new() };
     let own = found.callees.iter().find(|one| one.name == SELF).map_or(0.0, |one| one.share);

@@ -147,7 +147,7 @@ impl Columns {
             row.level1.iter().for_each(|side| self.bars(look, side.as_ref(), &mut spans));
         }
         let name = look.prose(name);
-        // Of a loop or block the beginning is enough to find it.
+        // The beginning of a loop or block is enough to find it.
         let is_function = !name.contains("0x");
         let cut = if is_function { fit_middle } else { fit };
         spans.push(Span::raw(cut(&name, self.name)));

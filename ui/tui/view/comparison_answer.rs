@@ -6,7 +6,7 @@ use crate::tui::state::{ComparedRow, State};
 use report::documents::diff::code::CodeRow;
 use report::render::diff::{place, sentence};
 
-/// What changed in the row at the cursor, and what both sides are.
+/// Change of the row at the cursor, and both sides.
 pub fn answer(state: &State) -> String {
     let Some(diff) = state.comparison.data.ready() else { return String::new() };
     let screen = state.screen();

@@ -81,7 +81,7 @@ impl Text<'_> {
         }
     }
 
-    /// The same on one line, with its blanks.
+    /// A labelled text on one line, with its blanks.
     fn labelled_raw(&mut self, label: &str, text: &str) {
         let look = self.state.look;
         let text = fit(text, self.columns.saturating_sub(LABEL));

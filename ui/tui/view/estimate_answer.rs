@@ -44,7 +44,7 @@ pub fn so_far(state: &State) -> String {
     }
 }
 
-/// What the program's screen speaks of: all of it, or the time that is not divided.
+/// Row that the program's screen speaks of: all of it, or the time that is not divided.
 fn on_program<'a>(state: &State, document: &'a Estimate, at: usize) -> Option<&'a Row> {
     match state.estimate.program.shown.get(at) {
         Some(ProgramRow::Other(i)) => document.functions.get(*i),
@@ -60,7 +60,7 @@ fn said(row: &Row) -> String {
     }
 }
 
-/// What the estimate stands on.
+/// Basis of the estimate.
 fn basis(document: &Estimate) -> String {
     let seconds: f64 = document.runs.iter().map(|run| run.seconds).sum();
     let same = match document.deterministic {

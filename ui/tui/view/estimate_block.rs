@@ -1,4 +1,4 @@
-//! What is known of an estimated loop or block: the answer, its cycles, the parts of its time, its instructions.
+//! An estimated loop or block: the answer, its cycles, the parts of its time, its instructions.
 
 use super::estimate_answer::so_far;
 use super::estimate_row::{bar_titles, node_line};

@@ -19,7 +19,7 @@ pub fn bar_titles(cells: usize) -> String {
 
 /// Titles above the bars of the parts.
 const PARTS: [&str; 5] = ["Retiring", "Bad spec.", "Frontend", "Backend", "?"];
-/// The same where they are short.
+/// Short titles.
 const SHORT: [&str; 5] = ["Ret", "Spec", "Fe", "Be", "?"];
 
 /// Widths of the columns; 0: not shown.

@@ -28,7 +28,7 @@ pub fn line(state: &State, row: usize, columns: usize) -> Line<'static> {
                     share: of.share,
                     bottleneck: of.bottleneck,
                     parts: of.parts.clone(),
-                    // What is nowhere is time that is not divided.
+                    // Time without a place is not divided.
                     start: Some(Address::default()),
                     ..Row::default()
                 };

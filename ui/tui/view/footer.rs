@@ -39,7 +39,7 @@ fn prompt_line(state: &State, prompt: &Prompt, columns: usize) -> Line<'static> 
         Ask::Evidence => "save the evidence as: ",
         Ask::Export => "save as (NAME.json for JSON): ",
     };
-    // Of a long text the end is shown.
+    // A long text shows its end.
     let text = format!("{head}{}", prompt.text);
     let skip = (width(&text) + 1).saturating_sub(columns);
     let text: String = text.chars().skip(skip).collect();
@@ -50,7 +50,7 @@ fn prompt_line(state: &State, prompt: &Prompt, columns: usize) -> Line<'static> 
     Line::from(vec![Span::raw(text), Span::styled(" ", cursor), hint])
 }
 
-/// What can be typed.
+/// Hint on what can be typed.
 fn hint(state: &State, prompt: &Prompt) -> String {
     if prompt.ask != Ask::Thread || !prompt.text.is_empty() {
         return String::new();

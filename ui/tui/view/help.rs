@@ -52,7 +52,7 @@ pub fn lines(state: &State, columns: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// What the marks of a screen mean.
+/// Meaning of a screen's marks.
 fn marks(screen: Screen) -> &'static str {
     match screen {
         Screen::Tree => {

@@ -15,7 +15,7 @@ use report::format;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// What the parts of a stack are drawn with, from below; the same in ASCII.
+/// Characters of a stack's parts, from below; and in ASCII.
 const MARKS: [char; 6] = ['█', '░', '▒', '▓', '▚', '▞'];
 const ASCII: [char; 6] = ['#', '.', '+', '=', '%', ':'];
 /// Fewer intervals than this are said to be few.
@@ -107,7 +107,7 @@ fn chart(look: Look, buffer: &mut Buffer, area: Rect, series: &Series, view: &Ra
     });
     buffer.set_line(area.x, area.y, &Line::from(legend.collect::<Vec<_>>()), area.width);
     let rows = area.height - 1;
-    // Of few intervals each is a bar of its own.
+    // Few intervals are a bar each.
     let are_apart = seen(series, view) < FEW;
     for x in 0..area.width {
         if are_apart && x + 1 < area.width && is_last_of_interval(x, area, series, view) {
@@ -154,7 +154,7 @@ fn line(look: Look, row: usize, phase: &Phase) -> Line<'static> {
         (Some(value), false) => format!("{} {}", of.label, format::number(value)),
         (None, _) => format!("{} not measured", of.label),
     };
-    // Of shares the largest first: a narrow screen cuts the others off.
+    // The largest shares first: a narrow screen cuts the others off.
     let mut sorted: Vec<_> = phase.values.iter().collect();
     if sorted.iter().all(|of| of.is_share) {
         sorted.sort_by(|a, b| b.value.partial_cmp(&a.value).unwrap_or(Ordering::Equal));

@@ -8,7 +8,7 @@ pub fn function(f: &HotFunction) -> &str {
     if f.short.is_empty() { &f.name } else { &f.short }
 }
 
-/// What may follow the parameters of a demangled name.
+/// Words that may follow the parameters of a demangled name.
 const QUALIFIERS: [&str; 4] = [" const", " volatile", " &", " [clone"];
 
 /// A name from a document, without parameters: the last parentheses, unless they are of a template argument or an

@@ -113,7 +113,7 @@ fn label(node: &NodeRow, row: &TreeRow, columns: &Columns) -> String {
     format!("{flag}{label} ")
 }
 
-/// What there is room for: the first are worth most, and of the very first the mark alone may be left.
+/// Remarks that have room: the first are worth most, and the very first may be its mark alone.
 fn remarks(node: &NodeRow, room: usize) -> String {
     let mut all: Vec<String> = Vec::new();
     if node.bottleneck {

@@ -31,7 +31,7 @@ pub struct LoopRow {
 pub enum TripsSource {
     /// All.
     Exact,
-    /// Those that bursts saw.
+    /// Executions in bursts.
     Sampled,
 }
 
@@ -64,7 +64,7 @@ pub enum BranchKind {
     Return,
 }
 
-/// As in documents.
+/// Word in documents.
 impl fmt::Display for BranchKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
@@ -88,7 +88,7 @@ pub struct BranchRow {
     pub taken: Option<u64>,
     /// How often it did not.
     pub not_taken: Option<u64>,
-    /// Which kind.
+    /// Kind.
     #[serde(default)]
     pub kind: BranchKind,
     /// How often it is mispredicted.
@@ -109,22 +109,22 @@ pub struct PredictedTarget {
     pub rule: Rule,
     /// Whether this processor shows it in the self-test; else it is an assumption.
     pub measured: bool,
-    /// Share mispredicted in the self-test, of jumps to two random targets, the rarer with a quarter …
+    /// Share mispredicted in the self-test, of jumps to two random targets, the rarer with a quarter.
     pub quarter: Option<f64>,
-    /// … and with an eighth.
+    /// Share mispredicted where the rarer target has an eighth.
     pub eighth: Option<f64>,
 }
 
-/// What is predicted of returns that the stack of return addresses has no room for.
+/// Prediction of returns that the stack of return addresses has no room for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PredictedReturn {
     /// The rule.
     pub rule: Below,
     /// Whether this processor shows it in the self-test; else it is an assumption.
     pub measured: bool,
-    /// Share of them mispredicted in the self-test, of calls from two places alternately …
+    /// Share of them mispredicted in the self-test, of calls from two places alternately.
     pub alternate: Option<f64>,
-    /// … and in a pattern of five.
+    /// Share of them mispredicted in a pattern of five.
     pub fives: Option<f64>,
 }
 
@@ -152,7 +152,7 @@ pub struct Modelled {
     pub cycles: Option<f64>,
     /// Its source.
     pub source: ModelledSource,
-    /// It was seen only while the model was learning, which mispredicts more then.
+    /// Seen only while the model was learning, which mispredicts more then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_learning: bool,
 }

@@ -25,7 +25,7 @@ pub struct LoadRow {
     pub class: Option<LoadClass>,
     /// Shares of the caches and of memory.
     pub levels: Vec<LevelShare>,
-    /// What it takes, from the address to the value, in isolation.
+    /// Latency from the address to the value, in isolation.
     pub latency: Option<LoadLatency>,
     /// Which memory it reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ pub struct LoadMemory {
     pub sites: Vec<AllocatedAt>,
     /// Share of what no logged call had given: static data, stacks.
     pub other: f64,
-    /// Share of those of which it is not known; a note says why.
+    /// Share of addresses with an unknown origin; a note says why.
     pub unknown: f64,
 }
 
@@ -68,7 +68,7 @@ pub struct AllocationSite {
     pub function: String,
     /// The address after the call.
     pub address: Address,
-    /// The same from the start of the function.
+    /// Offset of that address in the function.
     pub offset: u64,
     /// Source file of the call, by DWARF.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,9 +79,9 @@ pub struct AllocationSite {
     /// The inlined function that the line belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inlined: Option<String>,
-    /// What it called: `malloc`, `operator new`, a function of a library.
+    /// Called function: `malloc`, `operator new`, a function of a library.
     pub by: String,
-    /// It is in a library itself: its caller was too far up the stack.
+    /// In a library itself: its caller was too far up the stack.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_library: bool,
     /// Calls that returned memory.
@@ -93,22 +93,22 @@ pub struct AllocationSite {
 /// How the addresses of a load are made.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadClass {
-    /// Which one.
+    /// Kind.
     pub kind: Kind,
     /// The distance of most addresses to those before them, in bytes.
     pub stride: Option<i64>,
     /// Address of the load whose value it uses: the chase, or what loads the index.
     pub of: Option<Address>,
-    /// What that value is multiplied by.
+    /// Factor of that value.
     pub scale: Option<i64>,
-    /// What is added to it; absent where that is a base address.
+    /// Offset added to it; absent where that is a base address.
     pub offset: Option<i64>,
     /// The class of the load of the index.
     pub inner: Option<Box<LoadClass>>,
-    /// Of a stride: how many of the addresses in a row it separated, …
+    /// Neighbouring addresses that the stride separated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
-    /// … and how many it did not.
+    /// Neighbouring addresses that it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breaks: Option<u64>,
     /// Windows of up to 64 executions that were looked at.
@@ -120,7 +120,7 @@ pub struct LoadClass {
 /// The share of a level of the memory hierarchy.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LevelShare {
-    /// Which one.
+    /// Level.
     pub level: Level,
     /// Its share of the load's executions, 0 to 1.
     pub share: f64,
@@ -158,7 +158,7 @@ pub struct TimerRow {
     pub ticks_per_ns: f64,
     /// The step by which the counter advances, in ticks.
     pub step: u32,
-    /// What the fences take without a load, in ticks, on average: no part of a latency.
+    /// Mean ticks of the fences without a load: no part of a latency.
     pub floor: f64,
     /// Mean latencies of hits of each cache in nanoseconds.
     pub caches: Vec<LevelMean>,
@@ -169,7 +169,7 @@ pub struct TimerRow {
     pub assumed: Vec<Level>,
 }
 
-/// What hits of a cache take.
+/// Time of hits of a cache.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LevelMean {
     /// The cache.

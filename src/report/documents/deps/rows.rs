@@ -4,7 +4,7 @@ use isa::deps::{Kind, Order, Overlap};
 use isa::latency::Forward;
 use serde::Serialize;
 
-/// What was looked at, and how.
+/// Analysed code, and how.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Subject {
     /// Name of the block, if it has one.
@@ -17,14 +17,14 @@ pub struct Subject {
     pub window_source: String,
     /// Where initial values come from, if any are given.
     pub seeded: Option<String>,
-    /// What the reader should know.
+    /// Limits that a reader must know.
     pub notes: Vec<String>,
 }
 
 /// An instruction.
 #[derive(Debug, Clone, Serialize)]
 pub struct Instruction {
-    /// As in the input.
+    /// Address as in the input.
     pub address: String,
     /// Intel syntax.
     pub text: String,
@@ -39,7 +39,7 @@ pub struct Dependency {
     pub reader: String,
     /// Iterations between.
     pub delta: u32,
-    /// What carries it.
+    /// Kind of the carrier.
     pub kind: Kind,
     /// The place.
     pub through: String,
@@ -73,11 +73,11 @@ pub struct Step {
     pub text: String,
     /// Its position in `instructions`.
     pub index: usize,
-    /// That of the writer.
+    /// Position of the writer.
     pub writer: usize,
     /// Where the value is read from.
     pub through: String,
-    /// What carries it.
+    /// Kind of the carrier.
     pub kind: Kind,
     /// Iterations since it was written.
     pub delta: u32,
@@ -120,13 +120,13 @@ pub struct Cycle {
 /// Accesses that may alias: the region does not determine their addresses.
 #[derive(Debug, Clone, Serialize)]
 pub struct MayAlias {
-    /// Those that store.
+    /// Accesses that store.
     pub stores: Vec<String>,
-    /// Those that load or store elsewhere.
+    /// Accesses that load or store elsewhere.
     pub others: Vec<String>,
-    /// Where the addresses of the stores come from.
+    /// Source of the stores' addresses.
     pub stores_from: String,
-    /// Where those of the others come from.
+    /// Source of the others' addresses.
     pub others_from: String,
     /// Whether one of the two is the stack: code that compilers make keeps the others off it, unless
     /// a local variable's address is passed on.
@@ -149,7 +149,7 @@ pub struct Unmodelled {
 pub struct Document {
     /// `tdtool.deps/1`.
     pub schema: &'static str,
-    /// What was looked at.
+    /// Analysed code.
     #[serde(flatten)]
     pub subject: Subject,
     /// Runs with random values of their own.

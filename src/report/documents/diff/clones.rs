@@ -4,10 +4,10 @@
 use super::timed::Timed;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Suffixes of such copies, as GCC and LLVM write them: followed by a number, …
+/// Suffixes of such copies, as GCC and LLVM write them, with a number after them.
 const NUMBERED: [&str; 8] =
     ["constprop", "isra", "part", "cold", "lto_priv", "llvm", "__uniq", "specialized"];
-/// … or by nothing.
+/// Suffixes without a number.
 const PLAIN: [&str; 2] = ["cold", "localalias"];
 /// Digits of the hash at the end of a Rust name (legacy mangling), and the most of a crate's (v0).
 const HASH: usize = 16;

@@ -48,7 +48,7 @@ pub enum Matched {
     Mnemonics,
     /// By their hottest source line.
     Line,
-    /// They were not: it is of one side.
+    /// Not matched: of one side.
     None,
 }
 
@@ -57,7 +57,7 @@ pub enum Matched {
 pub struct CodeRow {
     /// File name of its module.
     pub module: String,
-    /// Of a loop or block: number of its function in `functions`.
+    /// Number of a loop's or block's function in `functions`.
     pub function: Option<usize>,
     /// First addresses in A and B.
     pub start: [Option<Address>; 2],
@@ -76,8 +76,8 @@ pub struct CodeRow {
     pub entries: [Option<f64>; 2],
     /// Shares of Retiring, Bad Speculation, Frontend, Backend, and what is unexplained.
     pub level1: [Option<[f64; 5]>; 2],
-    /// Of two estimates: how much of the time each part is, the largest change first. Errors reach to the end of the
-    /// interval that is on the other value's side.
+    /// Parts of the time of two estimates, the largest change first. Errors reach to the end of the interval that is on
+    /// the other value's side.
     pub parts: Vec<DiffRow>,
 }
 

@@ -126,7 +126,7 @@ fn two_sided(t: f64, degrees: f64) -> f64 {
     (1.0 - inside).clamp(0.0, 1.0)
 }
 
-/// The same under the normal distribution: Abramowitz and Stegun 7.1.26, to 1.5e-7.
+/// p-value under the normal distribution: Abramowitz and Stegun 7.1.26, to 1.5e-7.
 fn normal(z: f64) -> f64 {
     let x = z / std::f64::consts::SQRT_2;
     let t = 1.0 / (1.0 + 0.327_591_1 * x);

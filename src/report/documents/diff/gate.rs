@@ -35,7 +35,7 @@ pub struct Gate {
     pub margin: Option<f64>,
     /// `%`, `points`, or the row's unit.
     pub unit: String,
-    /// What came of it.
+    /// Verdict.
     pub crossing: Crossing,
     /// Why it is undecided; of one that is held, that its error reaches across.
     pub reason: Option<String>,

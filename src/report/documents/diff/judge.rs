@@ -7,7 +7,7 @@ use super::{Diff, DiffRow};
 use tma::error::nearest;
 use tma::{Error, Result};
 
-/// What users call a row that has another id.
+/// Other names of rows.
 const ALIASES: [(&str, &str); 3] =
     [("time", "wall_ms"), ("wall", "wall_ms"), ("cpu_time", "task_clock_ms")];
 
@@ -101,7 +101,7 @@ mod tests {
     use crate::documents::report::{NodeRow, Report, Source};
     use smol_str::SmolStr;
 
-    /// So many runs on each side: 100 ms ± 3 and 40 % ± 3 on one; other values on the other.
+    /// Comparison of `runs` on each side: 100 ms ± 3 and 40 % ± 3 on one; other values on the other.
     fn compared(runs: u32, wall: f64, error: Option<f64>, share: f64) -> Diff {
         let of = |wall: f64, error: Option<f64>, share: f64| {
             let mut report = Report::new(Source::NoPmu);

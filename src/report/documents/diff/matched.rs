@@ -11,7 +11,7 @@ const LONG: usize = 4;
 
 /// The rows of A with those of B, as far as they were found.
 pub(super) struct Pairs {
-    /// Of each row of A, that of B.
+    /// Row of B for each row of A.
     of_a: Vec<Option<(usize, Matched)>>,
     /// Whether a row of B has one of A.
     taken: Vec<bool>,

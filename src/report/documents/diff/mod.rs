@@ -54,7 +54,7 @@ pub struct Diff {
     /// Functions, loops and blocks, where both sides have some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<CodeDiff>,
-    /// What was done about differences that chance makes among many rows.
+    /// Control of differences that chance makes among many rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub false_findings: Option<FalseFindings>,
     /// Lines that were not to be crossed.
@@ -151,7 +151,7 @@ fn pair(a: Vec<Side>, b: Vec<Side>) -> Vec<DiffRow> {
         let right = at.map(|i| others.remove(i));
         rows.push(DiffRow::of(&left, Some(&left), right.as_ref()));
     }
-    // What only B has, in B's order.
+    // Rows that only B has, in B's order.
     for right in &b {
         let unpaired =
             rest.get(&right.id).is_some_and(|o| o.iter().any(|s| s.place == right.place));

@@ -8,7 +8,7 @@ use crate::format;
 /// Why a condition on such a row cannot be judged.
 pub(super) const UNDECIDED: &str = "one run on a side: run-to-run variation is unknown";
 
-/// The same of functions, loops and blocks, whose samples are of one run.
+/// Note on functions, loops and blocks, whose samples are of one run.
 const OF_CODE: &str = "samples of a side are of one run: how functions and loops vary from run to run is unknown, and not in \
                        their errors; repeat both, then `tdtool diff A1 A2 A3 --to B1 B2 B3`";
 
@@ -43,11 +43,11 @@ pub fn limit(diff: &mut Diff, [a, b]: [&Report; 2]) {
     }
 }
 
-/// That how much runs of one program differ is not known, and what measures it.
+/// Note that the spread of runs of one program is not known, and the command that measures it.
 fn note(a: &Report, b: &Report) -> String {
     let command = |of: &Report| of.command.as_ref().map(|_| measured(of).to_vec());
     let how = match (command(a), command(b)) {
-        // The same words are mostly two builds, of which one is there.
+        // Equal commands are mostly two builds, of which one is there.
         (Some(a), Some(b)) if a != b && !a.is_empty() && !b.is_empty() => {
             format!(
                 "`tdtool bench {} -- {}` measures it of the whole programs",

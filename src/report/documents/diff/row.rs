@@ -26,7 +26,7 @@ pub enum Judgement {
 pub struct DiffRow {
     /// Id.
     pub id: String,
-    /// What we show.
+    /// Shown name.
     pub label: String,
     /// Level in the tree; 0 for infos.
     pub level: u32,
@@ -46,12 +46,12 @@ pub struct DiffRow {
     pub judgement: Judgement,
     /// Unit of the values; `ratio` for shares, empty for plain numbers.
     pub unit: String,
-    /// Which part of the measurement.
+    /// Part of the measurement.
     #[serde(flatten)]
     pub place: Place,
 }
 
-/// What was done about false findings.
+/// Control of false findings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FalseFindings {
     /// `Benjamini-Hochberg`.
@@ -69,7 +69,7 @@ pub struct FalseFindings {
 pub struct Side {
     /// Id.
     pub id: String,
-    /// What we show.
+    /// Shown name.
     pub label: String,
     /// Level in the tree; 0 of others.
     pub level: u32,
@@ -79,7 +79,7 @@ pub struct Side {
     pub error: Option<f64>,
     /// Its unit.
     pub unit: String,
-    /// Which part of the measurement.
+    /// Part of the measurement.
     pub place: Place,
 }
 

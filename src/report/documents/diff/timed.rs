@@ -10,7 +10,7 @@ use profile::hot::half_width;
 use std::collections::HashMap;
 use tma::Address;
 
-/// What a row is.
+/// Kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Kind {
     Program,
@@ -23,7 +23,7 @@ pub(super) enum Kind {
 #[derive(Debug, Clone)]
 pub(super) struct Timed {
     pub kind: Kind,
-    /// Of a loop or block that of its function.
+    /// Name of the function, also of a loop or block.
     pub name: String,
     pub short: String,
     /// File name.
@@ -35,7 +35,7 @@ pub(super) struct Timed {
     /// Milliseconds, or a share of the samples.
     pub value: Option<f64>,
     pub error: Option<f64>,
-    /// Of an estimate, in the same unit: id, label, value and the ends of its interval.
+    /// Parts of an estimate in the unit of `value`: id, label, value and the ends of its interval.
     pub parts: Vec<(&'static str, &'static str, [f64; 3])>,
     pub level1: Option<[f64; 5]>,
     pub bottleneck: Option<Bottleneck>,
@@ -64,7 +64,7 @@ pub(super) fn rows(reports: &[Report], in_time: bool) -> Vec<Timed> {
     first
 }
 
-/// What identifies a row in runs of one program.
+/// Identity of a row in runs of one program.
 type Key = (Kind, String, String, Option<Address>);
 
 impl Timed {
@@ -91,7 +91,7 @@ impl Timed {
         self.error = both(self.error, other.error).map(|(a, b)| a.hypot(b));
         let (own, others) = (self.value.unwrap_or(0.0), other.value.unwrap_or(0.0));
         if others > own {
-            // What cannot be added up is of the copy that takes longest.
+            // Values that cannot be added up are of the copy that takes longest.
             (self.level1, self.cycles_per_entry) = (other.level1, other.cycles_per_entry);
             (self.bottleneck, self.entries) = (other.bottleneck, other.entries);
         }
@@ -111,7 +111,7 @@ impl Timed {
     }
 }
 
-/// What all shares are of; nothing where the samples are not of time.
+/// Time that shares are of; none where the samples are not of time.
 fn milliseconds(report: &Report) -> Option<f64> {
     let event = report.sampled.as_ref().map_or("", |sampled| sampled.event.as_str());
     let is_time = EventKind::of(&event.to_lowercase()) != EventKind::Other;

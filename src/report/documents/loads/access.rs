@@ -42,15 +42,15 @@ pub struct LoadRow {
     pub loops: Vec<LoopOf>,
     /// How its addresses are made in the innermost loop, from the code; absent outside loops.
     pub class: Option<Kind>,
-    /// The same in words, with strides and other loads.
+    /// Pattern in words, with strides and other loads.
     pub pattern: Option<String>,
     /// Instructions of the innermost loop that compute its address.
     pub slice: Option<Vec<Address>>,
     /// Executions in the whole run, estimated from a recording of branches.
     pub executions: Option<f64>,
-    /// Of the samples with a known translation: those that walked the page tables.
+    /// Samples with a known translation that walked the page tables.
     pub tlb_walks: Option<u64>,
-    /// Those that hit the second TLB, where the hardware says so.
+    /// Samples that hit the second TLB, where the hardware says so.
     pub tlb_second: Option<u64>,
     /// Locked (atomic) accesses.
     pub locked: u64,
@@ -58,7 +58,7 @@ pub struct LoadRow {
     pub snoop_hits: u64,
     /// Lines that another core had, modified.
     pub snoop_modified: u64,
-    /// What it accesses, the most sampled first.
+    /// Accessed variables, the most sampled first.
     pub variables: Vec<VariableOf>,
     /// Its operand in the source (`node->next`), by DWARF.
     #[serde(default)]
@@ -66,10 +66,10 @@ pub struct LoadRow {
     /// The structure that has it: `struct node`.
     #[serde(default, rename = "type")]
     pub of: Option<String>,
-    /// Its path in that structure, …
+    /// Its path in that structure.
     #[serde(default)]
     pub member: Option<String>,
-    /// … and its offset there.
+    /// Its offset in that structure.
     #[serde(default)]
     pub offset: Option<u64>,
     /// Why `field` is not known.
@@ -100,7 +100,7 @@ pub struct LoopOf {
     pub trips_at_least: Option<u64>,
     /// Class of the load's addresses from one iteration of this loop to the next.
     pub class: Option<Kind>,
-    /// The same in words.
+    /// Pattern in words.
     pub pattern: Option<String>,
 }
 

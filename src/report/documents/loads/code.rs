@@ -4,7 +4,7 @@ use loads::class::Kind;
 use serde::{Deserialize, Serialize};
 use tma::Address;
 
-/// What a share of a critical load is of.
+/// Base of a share of a critical load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ShareOf {
@@ -38,11 +38,11 @@ pub struct CriticalRow {
     pub function: Option<String>,
     /// Its share of all executed loads, or of all sampled ones.
     pub executed: f64,
-    /// What `executed` is of.
+    /// Base of `executed`.
     pub executed_of: ShareOf,
     /// Share of its executions, or samples, that missed the last cache.
     pub misses: f64,
-    /// What `misses` is of.
+    /// Base of `misses`.
     pub misses_of: ShareOf,
     /// Whether `misses` is the least that it can be: the event counts randomly selected loads.
     #[serde(default)]
@@ -63,7 +63,7 @@ pub struct CriticalRow {
     /// Misses under way at the same time, on average; by cycles (Σ latency of misses / cycles) the least it can be;
     /// absent: not known.
     pub parallel: Option<f64>,
-    /// What `parallel` is from.
+    /// Source of `parallel`.
     pub parallel_of: Option<ParallelOf>,
     /// Whether it is known to be irregular; `false`: critical only if it is.
     pub certain: bool,
@@ -110,12 +110,12 @@ pub struct BranchRow {
 pub struct PathRow {
     /// Its instructions, that which waits for the others last.
     pub instructions: Vec<Address>,
-    /// Sum of their latencies: at most, …
+    /// Sum of their latencies, at most.
     pub cycles: f64,
-    /// … and at least, where tables state a range.
+    /// Sum of their latencies, at least, where tables state a range.
     pub cycles_least: f64,
-    /// Those of them that are loads with the average latency of at least ten samples, which are from the event's least
-    /// latency on; other loads are taken to hit the first cache.
+    /// Loads among them with the mean latency of at least ten samples, which are from the event's least latency on;
+    /// other loads are taken to hit the first cache.
     pub sampled: Vec<Address>,
     /// Where the other latencies come from: the table of the recorded processor, or `assumed`.
     pub latencies: String,

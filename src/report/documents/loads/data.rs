@@ -1,11 +1,11 @@
-//! What is accessed: variables, mappings, members of structures.
+//! Accessed data: variables, mappings, members of structures.
 
 use super::levels::LevelsRow;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use tma::Address;
 
-/// What kind of data was accessed.
+/// Kind of the accessed data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VariableKind {
@@ -24,7 +24,7 @@ pub enum VariableKind {
     Unknown,
 }
 
-/// As in documents.
+/// Word in documents.
 impl fmt::Display for VariableKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
@@ -40,7 +40,7 @@ pub struct VariableRow {
     pub module: String,
     /// Its name, that of its section or mapping, `heap`, `stack`, or `unknown`.
     pub name: String,
-    /// Which kind.
+    /// Kind.
     pub kind: VariableKind,
     /// Its first address, of variables and sections.
     pub address: Option<Address>,

@@ -1,4 +1,4 @@
-//! What served the accesses of samples.
+//! Levels that served the accesses of samples.
 
 use serde::{Deserialize, Serialize};
 

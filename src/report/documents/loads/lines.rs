@@ -15,7 +15,7 @@ pub struct LineRow {
     pub process: Option<u32>,
     /// Whether threads access the same bytes.
     pub sharing: Sharing,
-    /// What is there, if known.
+    /// Variables of the line, if known.
     pub variables: Vec<String>,
     /// Samples that read.
     pub loads: u64,
@@ -23,7 +23,7 @@ pub struct LineRow {
     pub writes: u64,
     /// Samples that found the line modified in another core's cache (HITM).
     pub modified: u64,
-    /// Of those, in a cache of another node.
+    /// Samples that found it in a cache of another node.
     #[serde(default)]
     pub modified_remote: u64,
     /// Its share of all such samples of the recording.
@@ -54,13 +54,13 @@ pub struct LineAccessRow {
     pub writes: u64,
     /// Samples that found the line modified in another core's cache.
     pub modified: u64,
-    /// Of those, in a cache of another node.
+    /// Samples that found it in a cache of another node.
     #[serde(default)]
     pub modified_remote: u64,
     /// Mean latency in cycles.
     #[serde(default)]
     pub latency_mean: Option<f64>,
-    /// What is there in the source, by DWARF: `counters.hits`, `node->next`.
+    /// Data of the access in the source, by DWARF: `counters.hits`, `node->next`.
     #[serde(default)]
     pub field: Option<String>,
     /// Module of the instruction.

@@ -53,7 +53,7 @@ fn number(report: &Measurement, t: &Throughput) -> String {
     text + &format!(", clock {}", t.clock)
 }
 
-/// What is known although no number is trusted.
+/// Range of the cycles where no number is trusted.
 fn range(t: &Throughput) -> String {
     let modes = match t.modes.as_slice() {
         [] | [_] => ", without separate modes".to_owned(),
@@ -101,7 +101,7 @@ fn explanation(rows: &mut Rows, report: &Measurement) {
     }
 }
 
-/// What a chain takes, where its latencies are known as ranges only.
+/// Cycles of a chain whose latencies are known as ranges only.
 fn latency(chain: &Bound) -> String {
     match chain.low < chain.high {
         true => format!(" ({:.3} to {:.3} cycles)", chain.low, chain.high),
@@ -109,7 +109,7 @@ fn latency(chain: &Bound) -> String {
     }
 }
 
-/// What is undecided: between which bounds, or what a single one lacks.
+/// Open question: between which bounds, or what a single one lacks.
 fn undecided(report: &Measurement) -> String {
     let (mut certain, mut perhaps): (Vec<String>, Vec<String>) = Default::default();
     for bound in report.bounds.iter().filter(|b| !b.refuted) {
@@ -132,7 +132,7 @@ fn undecided(report: &Measurement) -> String {
     format!("undecided: {text}{}", beyond_l1(report))
 }
 
-/// What no bound includes.
+/// Time that no bound includes.
 fn beyond_l1(report: &Measurement) -> &'static str {
     match report.violated().contains(&Assumed::L1Data) {
         true => "; its data does not fit the L1 data cache, which no bound includes",
@@ -140,7 +140,7 @@ fn beyond_l1(report: &Measurement) -> &'static str {
     }
 }
 
-/// What lowers the time of a chain with these instructions, where that is another thing than usual.
+/// Remedy for a chain with these instructions, where it is another than usual.
 fn of_chain(path: &[String]) -> Option<&'static str> {
     let name = |text: &String| text.split(' ').next().unwrap_or_default().to_owned();
     let divides = |text: &String| name(text).contains("div") || name(text).contains("sqrt");
@@ -156,7 +156,7 @@ fn of_chain(path: &[String]) -> Option<&'static str> {
     )
 }
 
-/// What a verdict means, and what usually lowers the time then.
+/// Meaning of a verdict, and its usual remedy.
 fn meaning(bound: Class) -> (&'static str, &'static str) {
     match bound {
         Class::Dependency => (
@@ -200,7 +200,7 @@ fn meaning(bound: Class) -> (&'static str, &'static str) {
     }
 }
 
-/// What the removal of an instruction that carries a dependency means.
+/// Meaning of the removal of an instruction that carries a dependency.
 pub const CUT: &str =
     "; the dependency that it carries is cut with it, so this is not what the instruction costs";
 

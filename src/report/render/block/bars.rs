@@ -22,13 +22,13 @@ pub fn bars(rows: &mut Rows, report: &Measurement, style: &Style) {
     // An unstable time has no bar, but the others are drawn beside it.
     let longest = report.throughput.as_ref().map(|t| time.map_or(t.high, |t| t.cycles));
     let scale = valid.chain(longest).fold(0.0, f64::max);
-    // What is known of a bound has half of the page.
+    // The text of a bound has half of the page.
     let columns = match style.width {
         _ if style.narrow => NARROW,
         WIDTH.. => BAR,
         width => (width / 2).saturating_sub(31).clamp(NARROW, BAR),
     };
-    // What is open is shaded where that shows.
+    // The open range is shaded where that shows.
     let shades = |b: &Bound| (b.high.min(scale) - least(b)) / scale * columns as f64 >= 1.0;
     let is_vague = |b: &Bound| !b.refuted && b.is_computed && shades(b);
     rows.heading(match report.bounds.iter().any(is_vague) {
@@ -66,7 +66,7 @@ fn is_named(bound: &Bound, verdict: Class) -> bool {
     bound.name == verdict.name() || (verdict == Class::IssueWidth && bound.name == SLOTS)
 }
 
-/// What the bound that the verdict names explains of the time: its range may reach it in part only.
+/// Cycles that the bound of the verdict explains: its range may reach the time in part only.
 fn mark(bound: &Bound, time: Option<&Throughput>) -> String {
     match time.map(|time| explained(bound, time)) {
         None => "<- bounds the time; ".to_owned(),

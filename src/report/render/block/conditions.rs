@@ -1,4 +1,4 @@
-//! What the measurement ran with: rounds accepted and dropped, initial values, pages.
+//! Conditions of the measurement: rounds accepted and dropped, initial values, pages.
 
 use super::rows::{Rows, Weight};
 use bench::{Measurement, Values};

@@ -1,11 +1,11 @@
-//! What to do about a number that does not reproduce.
+//! Remedy for a number that does not reproduce.
 
 use bench::{Measurement, Settings, Status};
 
 /// The wait for an uncontended core that is suggested, in milliseconds.
 const LONG_MS: u64 = 30_000;
 
-/// What to try where measuring again may help; nothing where the block itself is the reason.
+/// Command to try where measuring again may help; nothing where the block itself is the reason.
 pub fn remedy(report: &Measurement) -> Option<String> {
     let may_help = report.status == Status::Unstable || report.was_disturbed();
     may_help.then(|| again(report.settings.as_ref()))

@@ -52,14 +52,14 @@ pub enum Weight {
     Strong,
     /// Details.
     Faint,
-    /// What puts the number in doubt.
+    /// Doubt about the number.
     Alert,
 }
 
 /// One row; long text continues on further lines below its own beginning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Row {
-    /// What stands before the text, with its indentation.
+    /// Label before the text, with its indentation.
     pub label: String,
     /// The text; it may be wrapped at blanks.
     pub text: String,

@@ -151,7 +151,7 @@ fn alias_pairs(rows: &mut Rows, pairs: &[String]) {
     }
 }
 
-/// What would lower the time.
+/// Changes that would lower the time.
 pub fn what_if(rows: &mut Rows, report: &Measurement) {
     if report.what_if.is_empty() {
         return;

@@ -5,7 +5,7 @@ use profile::files::Program;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// What was counted of a module, by p_vaddr.
+/// Counts of a module, by p_vaddr.
 #[derive(Default)]
 struct Counted {
     ranges: BTreeMap<(u64, u64), u64>,

@@ -5,7 +5,7 @@ use crate::documents::branches::{Branches, EventRow};
 use crate::render::protobuf::{Message, Strings};
 use std::collections::BTreeMap;
 
-/// What is known of an instruction.
+/// Counts of an instruction.
 #[derive(Default)]
 struct Place<'a> {
     function: Option<&'a str>,

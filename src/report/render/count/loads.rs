@@ -57,7 +57,7 @@ pub(super) fn loads(document: &Count, page: Page, out: &mut String) {
         let subject = Subject { place: &load.address.to_string(), name: &name, after: &after };
         let rest = [&*mean, &*most, &*class];
         page.row(out, &cells(&executions, &|level| share(load, level), rest), subject);
-        // What is the same of several rows is said once.
+        // Lines that several rows share are written once.
         let lines = about(document, load);
         if !lines.is_empty() && shown.peek().is_some_and(|next| about(document, next) == lines) {
             alike += 1;

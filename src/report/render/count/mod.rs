@@ -87,7 +87,7 @@ fn refused(document: &Count, page: Page, out: &mut String) {
     }
 }
 
-/// What the words of the column `how` mean, those that are shown.
+/// Meaning of the shown words of the column `how`.
 fn how(blocks: &[&BlockRow], out: &mut String) {
     let probes = [
         (ProbeKind::Retarget, "a call goes through the probe"),
@@ -206,7 +206,7 @@ fn summary(document: &Count, verbose: bool, out: &mut String) {
         0 if document.checked == 0 => "no count is redundant".to_owned(),
         0 => "all agree".to_owned(),
         _ => {
-            // Of a window: calls are cut by its beginning and its end.
+            // The ends of a window cut calls.
             let differ = if document.process.is_some() { "differ" } else { "do not agree" };
             format!("{wrong} {differ}: {}", document.contradictions.join("; "))
         }

@@ -78,7 +78,7 @@ fn none(document: &Document) -> String {
     }
 }
 
-/// What the answer assumes: the processor, the latencies, the initial values.
+/// Assumptions of the answer: the processor, the latencies, the initial values.
 pub fn model(out: &mut String, document: &Document, sources: &Sources) {
     let subject = &document.subject;
     let uarch = subject.uarch.as_deref().unwrap_or("processor unknown");

@@ -14,7 +14,7 @@ const PARTS: usize = 3;
 pub(super) struct Table {
     pub title: &'static str,
     pub rows: Vec<Cells>,
-    /// What is not shown: how many rows, and how many below their errors; empty of none.
+    /// Number of hidden rows, and of those below their errors; empty of none.
     pub left: String,
 }
 
@@ -129,7 +129,7 @@ pub(super) fn parts(row: &CodeRow) -> String {
     changed.take(PARTS).map(text).collect::<Vec<_>>().join(", ")
 }
 
-/// What changed, in a sentence.
+/// Change in a sentence.
 pub fn sentence(row: &CodeRow) -> String {
     let time = &row.time;
     let value = |value: f64, error| amount(time, value, error, false);

@@ -1,4 +1,4 @@
-//! What came of a condition, in a sentence.
+//! Verdict on a condition, in a sentence.
 
 use crate::documents::diff::gate::{Crossing, Gate};
 

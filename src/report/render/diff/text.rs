@@ -27,7 +27,7 @@ pub fn render(diff: &Diff, ascii: bool, verbose: bool, page: Page) -> String {
         tables(diff, ascii, verbose).iter().for_each(|table| code(table, page, &mut out));
         return page.fitted(out);
     }
-    // What the errors say is below a row that has no room for it.
+    // The judgement is below a row that has no room for it.
     let beside = !page.is_below(width + VALUES + JUDGEMENT);
     let width = page.width().map_or(width, |all| width.min(all - VALUES));
     let _ = writeln!(out, "\n{:width$}  {:>16}  {:>16}  {:>12}", "", "A", "B", "B - A");

@@ -1,9 +1,9 @@
-//! What a frame of a differential graph gained or lost, in words.
+//! Time that a frame of a differential graph gained or lost, in words.
 
 use crate::documents::flame::{Change, Compared};
 use crate::format::seconds;
 
-/// What the graph is of.
+/// Subject of the graph.
 pub(super) fn subtitle(compared: &Compared, samples: u64, event: &str) -> String {
     let [a, b] = compared.totals.map(|total| shown(total, &compared.unit));
     let times = if compared.unit == "ratio" { String::new() } else { format!(" (A {a}, B {b})") };

@@ -29,8 +29,8 @@ const HEAT: [(f64, &str, &str); 5] = [
     (0.5, "#dd5a3c", "50 % and more"),
 ];
 
-/// Of a change: least part of A's time, colours of what lost and of what gained it (ColorBrewer's RdBu, which
-/// colour-blind readers tell apart), and its text.
+/// Changes: least part of A's time, colours of lost and gained time (ColorBrewer's RdBu, which colour-blind readers
+/// tell apart), and the text.
 const CHANGES: [(f64, &str, &str, &str); 3] = [
     (0.0, "#d1e5f0", "#fddbc7", "up to 1 %"),
     (0.01, "#92c5de", "#f4a582", "1 to 5 %"),
@@ -55,7 +55,7 @@ pub(super) struct Entry {
 pub(super) struct Colours {
     /// By number of the node; empty: by time.
     nodes: Vec<&'static str>,
-    /// Of a differential graph: the time of A.
+    /// Time of A in a differential graph.
     before: Option<f64>,
 }
 
@@ -86,7 +86,7 @@ impl Colours {
         }
     }
 
-    /// What the colours stand for.
+    /// Meaning of the colours.
     pub(super) fn legend(&self, graph: &FlameGraph) -> Vec<Entry> {
         if self.before.is_some() {
             return changes();
@@ -103,7 +103,7 @@ impl Colours {
         entries.map(|(c, n)| Entry { colour: c, text: text(n.share, &n.label) }).collect()
     }
 
-    /// What the legend is about.
+    /// Title of the legend.
     pub(super) fn caption(graph: &FlameGraph) -> String {
         if let Some(Compared { unit, .. }) = &graph.compared {
             let what = if unit == "ratio" { "share" } else { "time" };

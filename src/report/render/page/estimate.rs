@@ -127,7 +127,7 @@ fn row(of: &Row, is_function: bool, has_command: bool) -> String {
     opening("estimated", false, &line, &below)
 }
 
-/// What a row says, and the command that shows more.
+/// Sentence of a row, and the command that shows more.
 fn said(of: &Row, has_command: bool) -> String {
     let mut out = String::new();
     if !of.sentence.is_empty() {

@@ -52,7 +52,7 @@ pub(super) fn stacked<'a>(parts: impl Iterator<Item = (&'a str, f64)>) -> String
     out + "</span>"
 }
 
-/// What the colours of these labels stand for.
+/// Meaning of these labels' colours.
 pub(super) fn legend<'a>(labels: impl Iterator<Item = &'a str>) -> String {
     let entry = |label| {
         format!(

@@ -21,7 +21,7 @@ pub(super) fn code(before: &str, name: &str, without: &str) -> String {
     format!("<code{title}>{}{}</code>", xml(before), xml(&shown))
 }
 
-/// What has no value: a line with the most frequent reason, and which by reason on demand.
+/// Rows without a value: a line with the most frequent reason, and which by reason on demand.
 pub(super) fn not_measured<'a>(
     missing: impl Iterator<Item = (&'a str, Option<&'a str>)>,
 ) -> String {

@@ -1,4 +1,4 @@
-//! What the reader came for, at the head of the page: the verdict and the commands that show more, as in the text.
+//! Head of the page: the verdict and the commands that show more, as in the text.
 
 use super::pieces::{section, xml};
 use crate::documents::report::Report;

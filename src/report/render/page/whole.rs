@@ -25,7 +25,7 @@ pub fn page(report: &Report, of_intervals: &[Report]) -> String {
         ("Notes", notes(report)),
     ];
     if report.nodes.iter().all(|node| node.value.is_none()) {
-        // What there is comes before what there is not.
+        // Sections with content come first.
         for not_there in ["Tree", "Findings"] {
             let at = sections.iter().position(|(name, _)| *name == not_there);
             let section = at.map(|at| sections.remove(at));

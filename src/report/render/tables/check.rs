@@ -1,4 +1,4 @@
-//! What validation found in tables: one line per table, one per finding.
+//! Findings of table validation: one line per table, one per finding.
 
 use crate::documents::table_check::Checked;
 use std::fmt::Write as _;

@@ -17,7 +17,7 @@ const METRICS: [&str; 8] = [
     "topdown-fetch-lat",
     "topdown-mem-bound",
 ];
-/// What else the report shows: time and CPUs used.
+/// Other events that the report shows: time and CPUs busy.
 const BESIDE: &str = "duration_time,task-clock";
 
 /// How events are written, and how often the command runs.

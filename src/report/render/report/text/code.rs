@@ -34,7 +34,7 @@ impl Renderer<'_> {
     pub(super) fn code(&mut self) -> std::fmt::Result {
         let report = self.report;
         let Some(sampled) = &report.sampled else {
-            // Of kept evidence.
+            // A report from kept evidence has no samples.
             return report.estimate.as_ref().map_or(Ok(()), |of| self.estimated_code(of));
         };
         if sampled.samples == 0 {

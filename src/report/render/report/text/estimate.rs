@@ -14,13 +14,13 @@ const LETTERS: [char; 7] = ['r', 's', 'f', 'l', 'c', 'm', '.'];
 const ROWS: usize = 5;
 /// Rows below this share are not shown.
 const LEAST: f64 = 0.01;
-/// Rows below this share have no sentence, …
+/// Rows below this share have no sentence.
 const WORDS: f64 = 0.1;
-/// … nor those after so many.
+/// Most rows with a sentence.
 const SENTENCES: usize = 3;
-/// Parts below this share, …
+/// Parts below this share are left out if their upper end is below [`LITTLE`].
 const NONE: f64 = 0.005;
-/// … which are not above this one, are not shown.
+/// Upper end of a part from which it is shown.
 const LITTLE: f64 = 0.05;
 
 impl Renderer<'_> {
@@ -107,7 +107,7 @@ impl Renderer<'_> {
         Ok(())
     }
 
-    /// What is known of a row: its bottleneck, what it is there, and its cycles.
+    /// Sentence of a row: its bottleneck and cycles.
     fn said(&mut self, row: &Row) -> std::fmt::Result {
         if row.name.starts_with('[') {
             return Ok(());

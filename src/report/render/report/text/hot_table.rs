@@ -101,7 +101,7 @@ impl Shown {
         Self { whole, inlined: inlined_in, line, brief: place(name, line) }
     }
 
-    /// What a column of this width has room for; what was inlined is named, if need be without its middle.
+    /// Text of a column of this width; the inlined function is named, if need be without its middle.
     fn within(&self, width: usize) -> String {
         let columns = |text: &str| text.chars().count();
         if columns(&self.whole) <= width {

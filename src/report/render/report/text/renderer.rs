@@ -102,7 +102,7 @@ impl Renderer<'_> {
         let mut parts = Vec::new();
         let is_of_samples = self.is_of_samples();
         if is_of_samples && r.source == Source::NoPmu {
-            // The tree that there is none of has no table to speak of.
+            // No tree, so no table name in the header.
         } else if r.uarch.is_empty() && r.sampled.is_some() {
             parts.push("samples, without counts for a tree".to_owned());
         } else if r.uarch.is_empty() && r.source == Source::Imported {
@@ -113,8 +113,8 @@ impl Renderer<'_> {
             parts.push(self.paint("1", &r.uarch));
             parts.push(r.title.clone());
         }
-        // "Imported counts" would be of the tree that there is none of; of no core PMU the reason of its nodes or
-        // the end of this line speaks.
+        // Without a tree, "imported counts" would have no subject; a missing core PMU is said by its nodes or the end
+        // of this line.
         let said = match r.source {
             Source::Imported => r.uarch.is_empty() && r.sampled.is_some(),
             Source::NoPmu => is_of_samples || r.nodes.iter().any(|n| n.missing.is_some()),

@@ -23,7 +23,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// What stands out, on one line.
+    /// Notable counts on one line.
     fn notable(&mut self) -> std::fmt::Result {
         let value = |name: &str| self.report.software.get(name).copied().flatten();
         let seconds = value("wall_ms").filter(|ms| *ms > 0.0).map(|ms| ms / 1e3);
@@ -37,7 +37,7 @@ impl Renderer<'_> {
         let switches = rate
             .filter(|rate| *rate >= SWITCHES)
             .map(|rate| format!("{} context switches a second", format::number(rate)));
-        // Of a program that is in the kernel the verdict has them.
+        // The verdict has the faults of a program that is in the kernel.
         let is_kernel = self.report.sampled.as_ref().and_then(|of| of.kernel) >= Some(0.5);
         let faults = self.report.many_faults().filter(|_| !is_kernel);
         let faults = faults
