@@ -23,14 +23,14 @@ const AHEAD: usize = 256;
 /// each row disturbs the next measurement.
 const HAND_OVER: usize = 32;
 const HAND_OVER_AFTER: Duration = Duration::from_millis(50);
-/// The least length of a window in which the rate is measured, and its fewest rows.
+/// Minimum length and rows of a window in which the rate is measured.
 const WINDOW: Duration = Duration::from_millis(30);
 const WINDOW_ROWS: usize = 32;
-/// Pause of a job that does not work at present.
+/// Pause of a job that is idle at present.
 const PARKED: Duration = Duration::from_millis(5);
 /// How long a block of a batch may wait for an uncontended core on its first visit.
 const FIRST_BUDGET: Duration = Duration::from_millis(100);
-/// What a row may cost however small its budget: no time for one that only computes is too short then.
+/// Minimum cost limit of a row: enough for any block that only computes, however small its budget.
 const LEAST_COST: Duration = Duration::from_millis(500);
 
 /// Progress of a batch.
@@ -104,11 +104,11 @@ pub fn run(
     Ok(rates.fewer())
 }
 
-/// What jobs know of each other's rate.
+/// Rates of all jobs.
 struct Rates {
     /// Rows measured in the present window.
     rows: AtomicUsize,
-    /// Jobs that there are, those that work, with the lowest numbers, and those that rest.
+    /// Number of jobs; jobs at work (the lowest numbers); jobs at rest.
     jobs: usize,
     working: AtomicUsize,
     resting: AtomicUsize,
@@ -165,7 +165,7 @@ struct Job<'a> {
     /// Rows passed on; all of them when the batch is to stop.
     written: &'a AtomicUsize,
     rows: &'a [Row],
-    /// How far it may run ahead of the slowest row.
+    /// Rows that it may run ahead of the slowest.
     ahead: usize,
     /// Rows whose first visit was unstable.
     revisits: VecDeque<Revisit>,
@@ -200,11 +200,11 @@ impl Outbox {
 /// A row to visit again.
 struct Revisit {
     row: usize,
-    /// The row that it is visited before.
+    /// Visited before this row.
     before: usize,
     /// The measurement of the first visit.
     first: Measurement,
-    /// What the row may still cost.
+    /// Time that the row may still take.
     left: Duration,
 }
 

@@ -1,13 +1,13 @@
 //! How many jobs of a batch work at once, by the rates measured while it runs.
 //!
-//! Processors of their own by the topology may be threads of one core: a virtual machine need not show it, and
-//! its hypervisor moves them now and then. Two jobs are then slower than one, since contended rounds are
-//! measured again. Whatever the cause: two numbers of jobs are compared in short windows, in turn, the better one
-//! is kept, and after a while they are compared again.
+//! Processors that the topology calls separate cores may be threads of one: a virtual machine need not show it,
+//! and its hypervisor moves them. Two jobs are then slower than one, since contended rounds are measured again. So
+//! two numbers of jobs are compared in short alternating windows, the faster one is used, and the comparison is
+//! repeated later.
 
 /// Windows of a look: the present number of jobs, the other, the other, the present.
 const LOOK: usize = 4;
-/// How much faster the other number must be.
+/// Speedup that the other number needs.
 const BETTER: f64 = 1.05;
 /// Windows between looks: at first, and at most where looks confirm what is known.
 const HOLD: (u32, u32) = (8, 64);
@@ -31,7 +31,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Of `most` jobs all work at first; the first window, in which they start, is no part of a look.
+    /// With `most` jobs, all at work first. The first window, in which they start, is not compared.
     pub fn new(most: usize) -> Self {
         Self {
             most,
@@ -44,19 +44,19 @@ impl Pace {
         }
     }
 
-    /// How many jobs work in the present window.
+    /// Jobs at work in the present window.
     pub fn jobs(&self) -> usize {
         let other = self.left == 0 && (1..LOOK - 1).contains(&self.rates.len());
         if other { self.other() } else { self.best }
     }
 
-    /// What the present number is compared with: half of it or twice, in turn.
+    /// The number to compare with: half or twice the present one, alternately.
     fn other(&self) -> usize {
         let down = self.best == self.most || self.best > 1 && self.looks % 2 == 1;
         if down { (self.best / 2).max(1) } else { (2 * self.best).min(self.most) }
     }
 
-    /// A window is over, which took `seconds`, in which `rows` were measured.
+    /// Ends a window of `seconds` in which `rows` were measured.
     pub fn end_window(&mut self, rows: usize, seconds: f64) {
         self.seconds.0 += seconds;
         if self.left > 0 {
@@ -86,8 +86,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Runs so many windows of 0.1 s at the rates of `rate`, which is called with window and jobs; how many
-    /// windows each number of jobs had.
+    /// Runs `windows` windows of 0.1 s at the rates that `rate` gives for window and jobs; returns the windows of
+    /// each number of jobs.
     fn run(pace: &mut Pace, windows: usize, rate: impl Fn(usize, usize) -> f64) -> Vec<usize> {
         let mut had = vec![0; pace.most + 1];
         for window in 0..windows {

@@ -107,9 +107,8 @@ fn unreadable(e: csv::Error) -> Error {
     Error::failed("cannot read the rows").because(e)
 }
 
-/// What is wrong with the quotes of a record, and whether that is in its first column. The reader
-/// takes such a record as it can: it adds what follows a closing quote, and lets a quote that
-/// stays open take the lines that follow.
+/// The fault in a record's quotes, and whether it is in the first column. The reader accepts such records: it
+/// appends text after a closing quote, and an unclosed quote swallows the following lines.
 fn fault(raw: &[u8]) -> Option<(&'static str, bool)> {
     let mut at = 0;
     while let Some(first) = raw.get(at) {
