@@ -18,7 +18,7 @@ pub struct Footprint {
     pub iterations: u64,
     /// Pages that it accesses.
     pub pages: usize,
-    /// Those of them that it writes.
+    /// Pages that it writes.
     pub pages_written: usize,
     /// Cache lines that it writes.
     pub lines_written: u64,
@@ -56,7 +56,7 @@ pub fn l1_data(footprint: &Footprint, cache: Option<Cache>) -> Assumption {
         return assumption(NAME, Outcome::Unchecked, how);
     };
     let about = if is_exact { "" } else { "about " };
-    // Of the lines of a page each is in another set where there are at least 64 sets; with fewer they share more.
+    // Lines of a page are in different sets if there are at least 64 sets; with fewer, some share a set.
     let sets_of_page = (cache.sets as u64).min(LINES_OF_PAGE);
     let same_set = footprint.same_set.unwrap_or(0) * (LINES_OF_PAGE / sets_of_page.max(1));
     let is_crowded = same_set > cache.ways as u64 * (cache.sets as u64 / sets_of_page.max(1));
@@ -87,7 +87,7 @@ fn lines(footprint: &Footprint) -> Option<(u64, bool)> {
 /// Compares the pages of an execution with the first-level data TLB.
 pub fn data_tlb(footprint: &Footprint, tlb: Option<&DataTlb>) -> Assumption {
     let (pages, written) = (footprint.pages, footprint.pages_written);
-    // What is written is restored from pages of the sandbox.
+    // Written pages are restored from pages of the sandbox.
     let all = pages + written + HARNESS;
     let (loads, stores, entries) = match tlb {
         Some(tlb) => (tlb.loads, tlb.stores, format!("{} entries ({})", tlb.loads, tlb.source)),
@@ -153,7 +153,7 @@ mod tests {
         let judged = l1_data(&of(16, 1024), cache);
         assert_eq!(judged.outcome, Outcome::Violated);
         assert!(judged.how.contains("about 1024 cache lines"), "{}", judged.how);
-        // The same lines again and again cannot be more than those of its pages.
+        // Repeated accesses touch no more lines than the pages have.
         assert_eq!(l1_data(&of(4, 1 << 20), cache).outcome, Outcome::Held);
         let written = Footprint { lines_written: 250, ..of(8, 256) };
         assert_eq!(l1_data(&written, cache).outcome, Outcome::Violated);

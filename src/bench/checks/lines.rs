@@ -71,7 +71,7 @@ pub fn touched(access: &Access) -> std::ops::RangeInclusive<u64> {
     access.address / 64..=access.address.saturating_add(access.size.max(1) - 1) / 64
 }
 
-/// The physical line behind a linear one: pages share physical pages in the order of discovery.
+/// The physical line of a linear one: pages share physical pages in the order of discovery.
 pub fn physical_line(setup: &RunSetup, physical: usize, line: u64) -> u64 {
     let lines_of_page = PAGE as u64 / 64;
     let page = line / lines_of_page * PAGE as u64;

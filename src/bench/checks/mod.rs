@@ -5,7 +5,7 @@
 //! | `lines`, `aliasing` | what the address trace shows |
 //! | `code` | the copies' code |
 //! | `tlb` | translations of the pages |
-//! | `captured` | the same two of a loop with a program's memory |
+//! | `captured` | cache lines and pages of a loop with a program's memory |
 //! | `timing` | contention, reproducibility, and registers that the harness reinitialised |
 //! | `masks` | masks that select nothing, and pages that masked accesses lack |
 //! | `aligned` | alignment, by the processor's own check |

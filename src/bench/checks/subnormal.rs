@@ -16,7 +16,7 @@ use iced_x86::{Mnemonic, Register, RoundingControl};
 use isa::code::{Block, Inst};
 use tma::Result;
 
-/// The same, with the denormal-operand and the underflow exception unmasked.
+/// MXCSR with gradual underflow, the denormal-operand and underflow exceptions unmasked.
 const TRAPPING: u32 = MXCSR_GRADUAL & !(1 << 8 | 1 << 11);
 /// Flag of a subnormal operand, in MXCSR and in the x87 status word.
 const DE: u32 = 1 << 1;
