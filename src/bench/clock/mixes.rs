@@ -8,7 +8,7 @@
 /// Instructions of a mix; a multiple of 3, 4, 5, 6 and 8.
 pub const LENGTH: usize = 240;
 
-/// What a mix is made of.
+/// Kinds of instructions in a mix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// `add`, one of two chains of a cycle.
@@ -31,7 +31,7 @@ pub struct Mix {
     kinds: &'static [Kind],
 }
 
-/// The mixes, the most sensitive to a neighbour first.
+/// The mixes, the most sensitive to contention first.
 pub const MIXES: &[Mix] = &[
     Mix {
         name: "add-load-constant-shuffle",
@@ -55,7 +55,7 @@ impl Mix {
     /// Its instruction `i`. It keeps rcx, rbx, rdi and rsp.
     pub fn instruction(&self, i: usize) -> Vec<u8> {
         let kind = self.kinds[i % self.kinds.len()];
-        // Which of its own kind it is.
+        // Its number among instructions of its kind.
         let same = |all: &[Kind]| all.iter().filter(|k| **k == kind).count();
         let (whole, part) = (i / self.kinds.len(), i % self.kinds.len());
         let turn = (whole * same(self.kinds) + same(&self.kinds[..part])) as u8;
@@ -71,7 +71,7 @@ impl Mix {
         }
     }
 
-    /// All of it.
+    /// The code of the mix.
     pub fn bytes(&self) -> Vec<u8> {
         (0..LENGTH).flat_map(|i| self.instruction(i)).collect()
     }

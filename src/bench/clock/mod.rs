@@ -2,7 +2,7 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `tsc` | calibration chains and what they say of the counter |
+//! | `tsc` | calibration chains, the counter's ratio and granularity |
 //! | `sentinel` | contention during a sample |
 //! | `mixes` | unfused single-µop instructions that fill every issue slot |
 

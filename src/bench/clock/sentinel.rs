@@ -4,13 +4,13 @@ use super::tsc::{Calibration, SentinelRun, TscClock, step, step_seen};
 
 /// Readings up to the first level are always normal; up to the second they may be normal for this core.
 const LEVELS: (f64, f64) = (1.02, 1.08);
-/// How far above its level the sentinel may read on an uncontended core.
+/// Tolerance above its level on an uncontended core, as a factor.
 const MARGIN: f64 = 1.04;
 
 /// The sentinel's level on an uncontended core.
 #[derive(Debug, Clone, Copy)]
 pub struct Sentinel {
-    /// How it is run.
+    /// Its code and length.
     run: SentinelRun,
     /// Measured over nominal cycles.
     level: f64,
@@ -36,7 +36,7 @@ impl Sentinel {
         Self { run, level: LEVELS.1, ..self }
     }
 
-    /// How it is run.
+    /// Its code and length.
     pub fn run(self) -> SentinelRun {
         self.run
     }

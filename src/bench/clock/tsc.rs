@@ -14,10 +14,9 @@
 //! A busy sibling thread does not slow chains, but it does slow a sentinel that needs every issue slot. A
 //! sentinel that leaves a slot free misses siblings that need no more: with five of six slots, blocks of
 //! six instructions per cycle read 22 % high on Golden Cove and passed.
-//! Its instructions are none that share slots, as nops do on some cores, and need few ports of each
-//! kind: the self-test finds the mix that this core sustains best (`crate::selftest`). Where that is
-//! not known yet, four instructions a cycle have to do. How high the sentinel reads on a core to itself
-//! is learned, within limits ([`super::Sentinel`]).
+//! Its instructions share no slots, as nops do on some cores, and need few ports of each kind: the self-test finds
+//! the mix that this core sustains best (`crate::selftest`); until then, four instructions a cycle have to do. The
+//! sentinel's reading on an uncontended core is learned, within limits ([`super::Sentinel`]).
 
 use super::mixes::{self, Mix};
 use super::no_ratio::NoRatio;
@@ -32,16 +31,16 @@ const ADDS: u32 = 128;
 const MULTIPLIES: u32 = 64;
 /// Groups in the sentinel of four instructions a cycle.
 const GROUPS: u32 = 120;
-/// Instructions a cycle in it.
+/// Its instructions a cycle.
 const NARROW: f64 = 4.0;
-/// How long a sentinel runs, in cycles. The counter of some virtual machines advances 40 at once.
+/// Cycles of a sentinel. The counter of some virtual machines advances 40 at once.
 const SENTINEL: f64 = 960.0;
 
-/// How far the ratios by the two chains may lie apart: noise alone takes those of a batch of eight
-/// rounds half a percent apart.
+/// Greatest difference of the two chains' ratios, as a share: noise alone makes half a percent in a batch of eight
+/// rounds.
 const AGREE: f64 = 0.025;
 
-/// How long each chain runs, long and short, in repetitions of its body.
+/// Lengths of each chain, long and short, in repetitions of its body.
 #[derive(Debug, Clone, Copy)]
 pub struct Chains {
     /// Add chain.
@@ -54,7 +53,7 @@ pub struct Chains {
 /// ticks at once, 40 cycles: a chain that is run only a few times has to be long.
 pub const CHAINS: Chains = Chains { add: (18, 2), multiply: (18, 2) };
 
-/// How a sentinel is run.
+/// Repetitions and length of a sentinel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SentinelRun {
     /// Repetitions of its body.
@@ -64,7 +63,7 @@ pub struct SentinelRun {
 }
 
 impl SentinelRun {
-    /// A sentinel whose body takes so many cycles.
+    /// A sentinel whose body takes `body` cycles.
     fn of(body: f64) -> Self {
         let repeat = (SENTINEL / body).round().clamp(1.0, 64.0);
         Self { repeat: repeat as u32, cycles: repeat * body }
@@ -118,7 +117,7 @@ pub struct Places {
     pub wide: usize,
 }
 
-/// See the file's head.
+/// Core cycles from the time-stamp counter.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TscClock;
 
@@ -162,23 +161,22 @@ impl TscClock {
     pub fn steady(rounds: &[Calibration], step: f64) -> Vec<bool> {
         let mut all: Vec<f64> = rounds.iter().map(|r| r.add.0).collect();
         all.sort_by(f64::total_cmp);
-        // One of the two, where half of them are of another clock.
+        // A value that occurred, even where half of the rounds ran at another clock.
         let usual = all.get(all.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN);
         let near = 0.01 * usual + step;
         rounds.iter().map(|r| (r.add.0 - usual).abs() <= near).collect()
     }
 }
 
-/// How far the counter advances at once: the smallest difference between readings, or where they
-/// lie in groups apart (about 25 ticks on some processors, 25 or 26 where they are scaled) the distance
-/// of these. Contention spreads readings and makes it too large; [`super::Sentinel`] keeps
-/// the least.
+/// Granularity of the counter: the smallest difference between readings, or, where they lie in groups (about 25
+/// ticks apart on some processors, 25 or 26 where they are scaled), the distance of the groups. Contention spreads
+/// readings and makes it too large; [`super::Sentinel`] keeps the minimum.
 pub fn step(rounds: &[Calibration]) -> f64 {
     let (smallest, groups) = gaps(rounds);
     groups.filter(|gap| *gap > 10.0).map_or(smallest, |gap| gap.max(smallest))
 }
 
-/// The same, where there are readings enough to tell groups.
+/// The granularity; `None` if there are too few readings to find groups.
 pub(super) fn step_seen(rounds: &[Calibration]) -> Option<f64> {
     gaps(rounds).1.map(|_| step(rounds))
 }
