@@ -36,7 +36,7 @@ fn most(iteration: &Iteration, term: &Term, factor: i64) -> Option<i64> {
     };
     match term {
         Term::Register(register) => match &iteration.after[usize::from(*register)].terms[..] {
-            // What the iteration before has left there.
+            // Left by the previous iteration.
             [(Term::Unknown { most }, 1)] => limited(*most),
             [(Term::Loaded(loaded), 1)] => limited(Some((1 << (8 * loaded.bytes.min(4))) - 1)),
             _ => Some(0),
@@ -63,7 +63,7 @@ impl Extent {
         })
     }
 
-    /// What an access touches in `iterations`, with all registers but the pointer as `known`.
+    /// The bytes that an access touches in `iterations`, with all registers but the pointer as `known`.
     pub(super) fn of(
         iteration: &Iteration,
         access: &LinearAccess,

@@ -4,8 +4,8 @@
 //! | file | concern |
 //! |---|---|
 //! | `attempts` | which executions are tried |
-//! | `pages` | the program's memory that one accesses |
-//! | `alike` | whether they end alike, and as in the program |
+//! | `pages` | the program's memory that an execution accesses |
+//! | `alike` | whether executions end alike, and as in the program |
 //! | `timed` | executions as code to run once or to time |
 
 mod alike;
@@ -29,9 +29,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use tma::Result;
 
-/// How far `[rip+x]` operands may lie apart to keep their distances.
+/// Greatest distance of `[rip+x]` operands that are kept apart as in the program.
 const RIP_ROOM: u64 = 0x10_0000;
-/// How far from where `[rip+x]` points its data may be.
+/// Greatest distance of data from the address that `[rip+x]` points to.
 const TABLE: u64 = 0x1_0000;
 
 /// Why a loop cannot be run with its program's values.
@@ -43,7 +43,7 @@ pub(super) enum Unfit {
     Overran,
     /// Its code cannot be moved.
     Immovable(Immovable),
-    /// Any other reason: none decides which execution is tried next.
+    /// A reason that does not affect which execution is tried next.
     Other(String),
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Captured {
     required_state: RequiredState,
     /// Iterations of an execution.
     pub trips: u64,
-    /// How it leaves, if earlier than in the program.
+    /// The early exit, if it leaves earlier than in the program.
     pub bounded: Option<Bounded>,
     rip_area: usize,
     /// Where that is.
@@ -98,7 +98,7 @@ pub(super) struct Captured {
     pub pages: Vec<u64>,
     /// Lines it writes, which are restored before every execution.
     pub lines: Vec<u64>,
-    /// Registers it starts with.
+    /// Initial registers and memory fill.
     pub values: Values,
     /// Cache lines that the program accessed in the iterations that were followed, and how many those were.
     lines_followed: Option<(u64, u64)>,
@@ -166,7 +166,7 @@ impl Captured {
         captured.run_alike(runner).map(|outcome| outcome.map(|()| captured))
     }
 
-    /// What an execution accesses.
+    /// Pages and lines that an execution accesses.
     pub fn footprint(&self) -> Footprint {
         let written: BTreeSet<u64> =
             self.lines.iter().map(|line| line & !(at::PAGE as u64 - 1)).collect();

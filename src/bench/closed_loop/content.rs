@@ -1,5 +1,4 @@
-//! What arrays hold where it decides addresses or the exit: indices, links of a list, the element that
-//! ends a scan.
+//! Array contents that decide addresses or the exit: indices, links of a list, the element that ends a scan.
 
 use super::arrays::{Extent, TABLE};
 use super::exit::{Control, element_values};

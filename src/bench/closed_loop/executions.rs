@@ -32,8 +32,8 @@ pub(super) fn combine(all: &[Execution], throughput: &mut Throughput) {
     }
 }
 
-/// How many there were, how they differ, why others were not measured, and what an entry costs where
-/// they were run to their ends and do not overlap.
+/// The number of executions, how they differ, why others were not measured, and the cost of an entry if they ran
+/// to their ends without overlap.
 pub(super) fn words(
     all: &[Execution],
     dropped: &[String],
@@ -75,8 +75,8 @@ pub(super) fn words(
     text
 }
 
-/// Cycles of an execution without iterations, where executions of different length tell: the
-/// regression of cycles over iterations.
+/// Cycles of an execution without iterations, by the regression of cycles over iterations; `None` if the lengths
+/// differ too little.
 fn entry(all: &[Execution]) -> Option<f64> {
     let count = all.len() as f64;
     let points =

@@ -4,7 +4,7 @@ use super::known::Known;
 use iced_x86::ConditionCode;
 use isa::flow::{Exit, Iteration, Linear, Loaded, Term};
 
-/// What ends the loop.
+/// The register or memory that ends the loop.
 #[derive(Debug, Clone)]
 pub(super) enum Control {
     /// The initial value of a register, a multiple of which is part of the difference.
@@ -28,8 +28,8 @@ fn is_fixed(iteration: &Iteration, address: &Linear) -> bool {
     })
 }
 
-/// What to set so that the loop ends, and not before: a bound rather than a counter, and neither an
-/// index nor a pointer where there is anything else.
+/// The value to set so that the loop ends, and no earlier: a bound rather than a counter; an index or pointer only
+/// as a last resort.
 pub(super) fn control(iteration: &Iteration, exit: &Exit, pointers: &[u8]) -> Option<Control> {
     let mut loaded = exit.difference.terms.iter().filter_map(|(term, factor)| match term {
         Term::Loaded(loaded) if factor.abs() == 1 => Some(((**loaded).clone(), *factor)),
@@ -98,8 +98,8 @@ impl Control {
     }
 }
 
-/// What elements hold so that the comparison goes on, and what the last one holds, for a difference
-/// of `factor` times the element and `rest`.
+/// Values of the elements that continue the loop, and of the last one, for a difference of `factor` times the
+/// element and `rest`.
 pub(super) fn elements(again: ConditionCode, factor: i64, rest: i64) -> Option<(i64, i64)> {
     use ConditionCode as C;
     let equal = rest.wrapping_mul(-factor);

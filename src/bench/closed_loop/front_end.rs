@@ -18,7 +18,7 @@ use tma::Result;
 
 /// Iterations of the long run.
 const ITERATIONS: u32 = 2000;
-/// How far the loop's time at an offset may be from its headline to be counted with it.
+/// Greatest deviation from the headline at which an offset counts with it, as a share.
 const ALIKE: f64 = 0.05;
 
 impl Timer {

@@ -16,7 +16,7 @@ use tma::Result;
 /// A chain with a store in less than one of so many iterations costs each less than a cycle: passing a value
 /// through memory takes some 5 cycles, 15 where it cannot be forwarded (agner.org, microarchitecture.pdf).
 const SPARSE: usize = 16;
-/// How far the unrolled form may differ without an explanation.
+/// Greatest difference of the unrolled form that needs no explanation, as a share.
 const ALIKE: f64 = 0.05;
 
 impl Timer {
@@ -106,8 +106,8 @@ impl Timer {
 }
 
 impl Timer {
-    /// Of a loop of several blocks that starts with `block`: the block of the path that nearly all iterations
-    /// take, and their share, or why there is none.
+    /// For a loop of several blocks that starts with `block`: the path of nearly all iterations as one block, and
+    /// its share, or why there is none.
     fn main_path(&self, block: &Block) -> Option<std::result::Result<(Block, f64), NoPath>> {
         let snapshot = self.options.snapshot.as_ref().filter(|one| one.is_whole_at(block))?;
         Some(snapshot.main_path().and_then(|path| Ok((Block::decode(&path.body)?, path.share))))
@@ -137,7 +137,7 @@ impl Timer {
     }
 }
 
-/// That the unrolled form takes another time, if it does, and under which other conditions.
+/// States that the unrolled form takes another time, if it does, and under which other conditions.
 fn difference(block: &Block, measurement: &Measurement) -> Option<String> {
     let (looped, forms) = (measurement.throughput.as_ref()?, measurement.forms.as_ref()?);
     let unrolled = forms.unrolled.trusted()?;

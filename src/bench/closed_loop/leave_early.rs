@@ -4,17 +4,17 @@ use crate::Snapshot;
 use crate::harness::entry_counter::Counter;
 use crate::timing::measure::EIGHTHS;
 
-/// Iterations that are run where the memory around is known too: enough that what an execution takes to start is over.
+/// Iterations to run where enough memory is known: enough to amortise an execution's start-up.
 const ENOUGH: u64 = 1024;
 
-/// How a loop is made to leave earlier than in the program.
+/// A way to leave the loop earlier than in the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bounded {
     /// The register that is not the program's, by encoding number; none where memory counts.
     pub register: Option<u8>,
-    /// What counts its iterations, where no register of the program ends it.
+    /// The counter of its iterations, where no register of the program ends it.
     pub counter: Option<Counter>,
-    /// What it holds for no iteration, and its change with each.
+    /// The register's or counter's value for no iteration, and its change with each.
     pub value: (u64, i64),
     /// Registers at the start in the program.
     pub start: [u64; 16],
@@ -22,7 +22,7 @@ pub(super) struct Bounded {
     pub steps: Vec<(u8, i64)>,
     /// Iterations until it leaves.
     pub trips: u64,
-    /// Where the program was seen after as many iterations: all registers then, but the one that was set.
+    /// Iterations after which the program was observed, and all registers then, but the one that was set.
     pub like: Option<(u64, [u64; 16])>,
 }
 
@@ -61,13 +61,13 @@ impl Bounded {
         self.trips - n as u64 * self.eighth()
     }
 
-    /// The same with as many iterations as are enough, if the program has more than `self`.
+    /// Extended to [`ENOUGH`] iterations, if the program has more than `self`.
     pub fn longer(&self, snapshot: &Snapshot) -> Option<Self> {
         let trips = snapshot.at_least.min(ENOUGH);
         (trips > self.trips).then(|| Self { trips, ..self.clone() })
     }
 
-    /// How many trips the lengths differ by; 0 where it has too few for several lengths.
+    /// Difference in trips between lengths; 0 if there are too few trips for several lengths.
     pub fn eighth(&self) -> u64 {
         let enough = if self.counter.is_some() { 8 } else { 4 * EIGHTHS as u64 };
         if self.trips < enough { 0 } else { self.trips / 8 }

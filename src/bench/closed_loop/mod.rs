@@ -6,23 +6,22 @@
 //! | `pointers` | which register of an address is the pointer, which are offsets |
 //! | `arrays` | extent and place of the array behind each pointer |
 //! | `exit` | values with which the loop runs a chosen number of iterations |
-//! | `content` | what arrays hold where it decides addresses or the exit |
+//! | `content` | array contents that decide addresses or the exit |
 //! | `known` | register values planned so far |
-//! | `plan` | initial registers and memory, from the above |
-//! | `traced` | the plan run once: how many iterations it really takes, and which lines it touches |
-//! | `captured` | the same with the code, registers and memory of a running program |
-//! | `overlapping` | its executions back to back |
-//! | `executions` | several executions of such a loop |
-//! | `bounded` | ways to leave such a loop earlier than in the program |
-//! | `leave_early` | the register that is set for that |
-//! | `only_read_by_exit` | the same of several blocks |
+//! | `plan` | initial registers and memory |
+//! | `traced` | one traced run of the plan: its iterations and cache lines |
+//! | `captured` | the loop with the code, registers and memory of a running program |
+//! | `overlapping` | executions of a captured loop back to back |
+//! | `executions` | combining several executions of a captured loop |
+//! | `bounded` | ways to leave a captured loop earlier than in the program |
+//! | `leave_early` | the register or counter set to leave early |
+//! | `only_read_by_exit` | finding that register in a loop of several blocks |
 //! | `timing` | long against short runs of the loop |
-//! | `outcome` | what that gives |
+//! | `outcome` | the result of timing a loop as a loop |
 //! | `front_end` | the front end of the loop in isolation |
 //! | `headline` | the loop's time in the document |
 //!
-//! A plan is a guess from the code of one iteration. What is measured follows from the traced run,
-//! never from the plan.
+//! A plan is a guess from the code of one iteration. Results follow from the traced run, never from the plan.
 
 mod arrays;
 mod bounded;

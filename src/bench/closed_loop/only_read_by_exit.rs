@@ -70,7 +70,7 @@ pub(super) fn candidates(snapshot: &Snapshot) -> Vec<Bounded> {
                     if step(bound) != Some(0) || !is_only(bound) {
                         continue;
                     }
-                    // What is compared may be the value before or after the step.
+                    // The comparison may use the value before or after the step.
                     for off in [0, by.wrapping_neg(), by] {
                         let none = registers[usize::from(moving)].wrapping_add(off as u64);
                         found.push(add((bound, (none, by)), vec![(moving, by)]));

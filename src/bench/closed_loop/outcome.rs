@@ -1,4 +1,4 @@
-//! What timing a loop as a loop gives.
+//! The result of timing a loop as a loop.
 
 use crate::checks::Footprint;
 use crate::initial::run_setup::RunSetup;
@@ -10,7 +10,7 @@ use crate::values::Values;
 pub(crate) struct ClosedLoop {
     /// The samples.
     pub timed: FormTiming,
-    /// What its traced run did; none with a program's values.
+    /// Its traced run; none with a program's values.
     pub setup: Option<RunSetup>,
     /// Initial values.
     pub values: Values,
@@ -24,10 +24,10 @@ pub(crate) struct ClosedLoop {
     pub iterations: usize,
     /// Offsets of the loop within a cache line.
     pub aligns: Vec<usize>,
-    /// What an execution with a program's memory accesses.
+    /// Pages and lines that an execution with a program's memory accesses.
     pub footprint: Option<Footprint>,
-    /// How it was run, for the reader.
+    /// Conditions of the run, for the reader.
     pub how: String,
-    /// Executions of the program that were measured, each by itself; none without a program's values.
+    /// Executions of the program, each measured in isolation; none without a program's values.
     pub executions: Vec<Execution>,
 }

@@ -11,9 +11,9 @@ use crate::sandbox::{Ended, layout as at};
 use crate::timing::measure::{Form, repeated};
 use tma::Result;
 
-/// Most words that an execution may change and few of which may be needed for the next one to go the same way.
+/// Most words that an execution may change; few of them may be needed for the next one to take the same path.
 const MOST_WORDS: usize = 256;
-/// So many of them are set before each execution.
+/// Most words that are set before each execution.
 const FEW_WORDS: usize = 4;
 
 /// Executions back to back.
@@ -25,8 +25,8 @@ pub(super) struct Overlapping {
 }
 
 impl Captured {
-    /// What executions back to back need: `None` where they do not go the way that this one went in the
-    /// program, or where it was not followed to its end.
+    /// Executions back to back; `None` if they do not take the path of this one in the program, or if it was not
+    /// followed to its end.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -48,7 +48,7 @@ impl Captured {
         if self.repeats(runner, snapshot, &found)? {
             return Ok(Some(found));
         }
-        // What it changes may decide where it ends, such as a count in memory.
+        // A word that it changes, such as a count in memory, may decide where it ends.
         self.again(runner, snapshot)?;
         run_once(runner, &self.untimed(self.trips))?;
         // In the order of this run.
@@ -103,7 +103,7 @@ impl Captured {
     }
 }
 
-/// Those of `all` without which it does not work, found by leaving out halves, quarters and so on to single ones.
+/// The elements of `all` without which it does not work, found by leaving out halves, quarters and so on.
 ///
 /// # Errors
 /// As `works`.

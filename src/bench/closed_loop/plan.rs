@@ -20,7 +20,7 @@ const L1_SHARE: f64 = 0.6;
 const L1_BYTES: usize = 32 * 1024;
 /// The initial value of registers that decide neither an address nor the exit.
 const DATA: u64 = 3;
-/// The same for those that are compared with loaded values.
+/// The initial value of registers that are compared with loaded values.
 const COMPARED: i64 = 64;
 /// The number of no register.
 const NO_REGISTER: u8 = 16;
@@ -119,7 +119,7 @@ fn first_value(place: u64, extent: Extent) -> i64 {
     place as i64 + below - above
 }
 
-/// How much to add to an aligned pointer so that the accesses that must be aligned are.
+/// Offset to add to an aligned pointer so that accesses that must be aligned are.
 fn misalignment(iteration: &Iteration, pointer: &Pointer, known: &Known) -> i64 {
     let accesses = pointer.accesses.iter().map(|n| &iteration.accesses[*n]);
     let strictest = accesses.filter(|access| access.aligned).max_by_key(|access| access.bytes);
@@ -134,7 +134,7 @@ fn is_offset(iteration: &Iteration, register: u8) -> bool {
     iteration.accesses.iter().any(|access| access.address.factor(register) != 0)
 }
 
-/// How many iterations fit the budget in bytes.
+/// Iterations that fit the budget in bytes.
 fn fitting(iteration: &Iteration, pointers: &[Pointer], budget: i64) -> usize {
     let (mut per_iteration, mut fixed) = (0, 0);
     for pointer in pointers {

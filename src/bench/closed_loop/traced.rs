@@ -25,9 +25,9 @@ const STORE_BYTES: usize = 8;
 
 /// A loop ready to be timed.
 pub(super) struct Ready {
-    /// What the traced run did.
+    /// The traced run.
     pub setup: RunSetup,
-    /// How it runs.
+    /// Whether its own exit or a counter ends the loop.
     pub how: Closed,
     /// Iterations of the long and the short run; where copies are chained, repetitions of all copies.
     pub iterations: Iterations,
@@ -60,7 +60,7 @@ pub(super) fn ready(
     Ok(Err(reason))
 }
 
-/// How many iterations a traced run has room for.
+/// Iterations that a traced run has room for.
 fn traceable(block: &Block) -> usize {
     let (mut stored, mut code) = (0, block.bytes.len() + STORE_BYTES);
     for (before, after) in block.instructions.iter().map(needed) {
@@ -112,7 +112,7 @@ fn attempt(
             let iterations = Iterations { long: trip as u32, short: (trip - 2 * eighth) as u32 };
             return Ok(Ok(Ready { setup, how, iterations, copies: 1 }));
         }
-        // What it writes decides when it leaves.
+        // A value that it writes decides when it leaves.
         return Ok(chained(block, setup, trip));
     }
     let all = setup.copies;

@@ -33,7 +33,7 @@ impl Captured {
                 }
                 Err(why) => reason = why,
             }
-            // What it did not execute there may not be fit to be run.
+            // Code that the program did not execute may be unfit to run.
             if snapshot.before_call.is_none() && trips <= snapshot.stepped + 1 {
                 let executed = &snapshot.executed;
                 if let Ok(captured) = Self::attempt(runner, snapshot, executed, trips, start, None)?

@@ -61,7 +61,7 @@ impl Captured {
         for target in self.region.rip_targets() {
             let real = target.wrapping_sub(snapshot.address).wrapping_add(snapshot.running_at);
             let here = base + self.rip(target) as u64;
-            // What it points to extends to both sides, such as a table.
+            // A table may extend to both sides of the address.
             let around = page(real.saturating_sub(TABLE))..real.saturating_add(TABLE);
             for (address, bytes) in snapshot.pages.range(around) {
                 let moved = address.wrapping_sub(page(real)).wrapping_add(page(here));
