@@ -7,7 +7,7 @@ use tma::Result;
 /// Tries per accepted repetition.
 const TRIES: usize = 4;
 
-/// How thoroughly to count.
+/// Repetitions of a group.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
     /// Repetitions of each group.

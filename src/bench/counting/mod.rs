@@ -1,4 +1,4 @@
-//! What a PMU adds to a block's document: counted core cycles, misses, and the block's top-down tree.
+//! Counts by a PMU in a block's document: core cycles, misses, and the block's top-down tree.
 //!
 //! The runner opens events on the worker's process and enables them around a whole command. The counts
 //! of a command with N long runs minus those of one with N short runs belong to the iterations between

@@ -21,7 +21,7 @@ const SAMPLES: (usize, usize) = (2, 8);
 /// Tries for each of them.
 const TRIES: usize = 3;
 
-/// See the file's head.
+/// Core cycles as the PMU counts them.
 pub struct PmuClock {
     counting: Box<dyn Counting>,
     cycles: Encoding,

@@ -18,7 +18,7 @@ const CHUNK: usize = 4;
 const CHUNKS: usize = 16;
 /// Ticks that the runs of a command should take.
 const TICKS: f64 = 200_000.0;
-/// The same for a command without sentinels, and its most runs.
+/// Ticks of a command without sentinels, and its most runs.
 const LONG_TICKS: f64 = 10_000_000.0;
 const RUNS: usize = 2000;
 /// Segments of a command: sentinel, calibration chains, long and short run.

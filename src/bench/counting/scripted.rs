@@ -16,16 +16,16 @@ pub const LONG: f64 = 1000.0;
 /// See [`LONG`].
 pub const SHORT: f64 = 400.0;
 
-/// What happens.
+/// The scripted behaviour of block, processor and kernel.
 #[derive(Debug, Clone)]
 pub struct Script {
     /// Counts per iteration, by `config`.
     pub rates: BTreeMap<u64, f64>,
     /// Counts of everything else in a command: entry, exit, the kernel's wake-up.
     pub overhead: f64,
-    /// How many events the kernel takes in a group.
+    /// Most events that the kernel accepts in a group.
     pub largest: usize,
-    /// How many counters are free; larger groups open and get none.
+    /// Free counters; larger groups open and get none.
     pub free: usize,
     /// Events the kernel does not have.
     pub absent: BTreeSet<u64>,
@@ -49,7 +49,7 @@ impl Default for Script {
     }
 }
 
-/// What has happened so far.
+/// The events so far.
 #[derive(Debug, Default)]
 pub struct Story {
     /// Groups opened whole, by their configs.

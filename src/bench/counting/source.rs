@@ -54,7 +54,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// The source that `options` ask for, not tried yet.
+    /// The source that `options` ask for, unopened.
     pub fn new(options: &Options) -> Self {
         let core = match &options.pmu {
             Pmu::Present(core) => Ok(core.clone()),

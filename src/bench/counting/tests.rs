@@ -63,7 +63,7 @@ formula = "Be - Mem"
 over = "Core > 0.1"
 "#;
 
-/// An iteration of 10 cycles, 40 slots: 4 lost in front, 24 behind, 12 retire. Three of four
+/// An iteration of 10 cycles, 40 slots: 4 lost in the front end, 24 in the back end, 12 retire. Three of four
 /// stalls are memory's. The generic instructions are config 1 of type 0.
 fn script() -> Script {
     let rates = [(0x3c, 10.0), (1, 4.0), (2, 24.0), (3, 12.0), (4, 6.0), (5, 8.0), (6, 0.25)];

@@ -176,7 +176,7 @@ fn node(table: &Table, n: u16, whole: &Evaluation, single: &[Evaluation]) -> Nod
     }
 }
 
-/// The bottleneck in words.
+/// The bottleneck as text.
 fn bottleneck(core: &CorePmu, table: &Table, evaluation: &Evaluation) -> String {
     let shown = core.nodes();
     let flags = Flags::among(table, evaluation, |n| shown.contains(&n));
