@@ -75,7 +75,7 @@ mod tests {
         }
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert!(findings[0].starts_with("`mov rcx,[rsi]` aliases `mov [rdi],rax`"), "{findings:?}");
-        // The same with both registers set by the user: the aliasing is intended.
+        // Both registers set by the user: the aliasing is intended.
         let asked = [(Init::Register(7), 0x2_0000), (Init::Register(6), 0x2_0000)];
         assert!(alias_pairs("488907 488b0e", &asked).is_empty());
         // mov [rdi],rax; mov rcx,[rdi]: one register

@@ -1,5 +1,5 @@
-//! Assists: single instructions that take tens or hundreds of cycles because of what they meet, not of what they are.
-//! Each cause is shown by a measurement without it, so that it is named only on cores that have it.
+//! Assists: single instructions that take tens or hundreds of cycles because of their operands or state. Each
+//! cause is confirmed by a measurement without it, so that it is reported only on cores that have it.
 
 use super::cycles::Cycles;
 use super::evidence::bound;
@@ -44,7 +44,7 @@ impl Assist {
         Verdict { class: Class::Assist(self.cause), why }
     }
 
-    /// What it takes of the time.
+    /// The time that it takes, as a bound.
     pub(super) fn bound(&self) -> Bound {
         let (time, without) = (self.time, self.without);
         let cycles = Cycles {
@@ -123,7 +123,7 @@ fn with_vzeroupper(block: &Block) -> Option<Vec<u8>> {
         Mnemonic::Vzeroupper | Mnemonic::Vzeroall => false,
         _ => before || writes_upper(inst),
     };
-    // What the iteration before leaves.
+    // Left by the previous iteration.
     let mut dirty = block.instructions.iter().fold(false, |dirty, inst| is_dirty(inst, dirty));
     let (mut bytes, mut added) = (Vec::new(), false);
     for inst in &block.instructions {

@@ -1,5 +1,5 @@
-//! What the loop-carried chains say of the evidence: the arithmetic of the one through memory, and
-//! whether iterations overlap.
+//! Evidence from loop-carried chains: latency of the memory-carried chain without memory, and whether iterations
+//! overlap.
 
 use super::explainer::{Explainer, Subject};
 use super::findings::Findings;
@@ -7,7 +7,7 @@ use isa::deps::recurrence::{Edge, Recurrence};
 use isa::latency::Source;
 
 impl Explainer {
-    /// What a chain through memory takes without passing through memory, by the least latencies.
+    /// Minimum latency of a memory-carried chain without its passes through memory.
     pub(super) fn arithmetic(&self, chain: &Recurrence) -> f64 {
         let forwarding = |step: &Edge| {
             let (_, class) = step.forward?;

@@ -32,7 +32,7 @@ impl Cycles {
         measurement.throughput.as_ref().map(|t| Self::of(t, 1.0)).unwrap_or_default()
     }
 
-    /// Of one of so many copies.
+    /// Per copy, given the time of `copies`.
     pub(super) fn per(self, copies: f64) -> Self {
         let Self { best, low, high } = self;
         Self { best: best / copies, low: low / copies, high: high / copies }

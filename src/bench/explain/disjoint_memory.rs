@@ -162,7 +162,7 @@ fn address_end(access: &Access, values: &Values) -> i64 {
     address(access, values).wrapping_add(i64::from(access.bytes))
 }
 
-/// How the stores of the copies are spread.
+/// The spread of the copies' accesses.
 struct Spread {
     /// Bytes from one copy's stores to the next one's.
     step: i64,
@@ -182,7 +182,7 @@ impl Spread {
             .or_else(|| Self::within(operands, most, far, far / 2))
     }
 
-    /// The same with stores in so many bytes, which leaves the rest of `alias` to loads.
+    /// A spread with stores within `bytes`, which leaves the rest of `alias` to loads.
     fn within(operands: &[Option<Operand>], most: usize, alias: i64, bytes: i64) -> Option<Self> {
         let stores: Vec<&Operand> = operands.iter().flatten().filter(|o| o.stores).collect();
         let apart = |distance: i64| {
@@ -204,7 +204,7 @@ impl Spread {
     }
 }
 
-/// How far loads are moved: to where the fewest are a multiple of `alias` from a store.
+/// Shift of the loads: to where the fewest are a multiple of `alias` from a store.
 fn load_shift(operands: &[Option<Operand>], step: i64, copies: usize, alias: i64) -> i64 {
     let all = || operands.iter().flatten();
     let stored: Vec<(i64, i64)> = all()

@@ -19,18 +19,18 @@ use tma::Result;
 /// Random runs of the analysis of memory dependencies.
 pub(super) const RUNS: u32 = 3;
 
-/// The least share of the rounds that are of one placement: there are six at most.
+/// Minimum share of a placement's rounds: there are at most six placements.
 const PLACEMENT: f64 = 0.16;
 
-/// How often a variant is measured until it is `ok`.
+/// Attempts to measure a variant until it is `ok`.
 const TRIES: usize = 3;
 
-/// Why something has no time to be trusted.
+/// Why a measurement was rejected.
 #[derive(Debug, Default)]
 pub(super) struct Untrusted {
-    /// In words.
+    /// The reason.
     pub(super) why: String,
-    /// Whether that is contention on the core.
+    /// Whether the reason is contention on the core.
     pub(super) disturbed: bool,
 }
 
@@ -78,7 +78,7 @@ impl Explainer {
         let mut findings = Findings { evidence, bounds, analysis, code, form, missing };
         let mut independent = self.measure_independent(subject.block, &mut findings)?;
         if let Some(own) = &mut independent {
-            self.relieve(own, &mut findings)?;
+            self.retime_lengthened(own, &mut findings)?;
         }
         findings.evidence.independent = independent.as_ref().map(|f| f.cycles);
         findings.evidence.residual_latency = independent.as_ref().and_then(|f| f.residual_latency);
@@ -110,7 +110,7 @@ impl Explainer {
         self.trusted_within(bytes, values, None)
     }
 
-    /// The same within a budget for waiting.
+    /// Like [`Self::trusted`], but stops retrying when the budget is spent.
     pub(super) fn trusted_within(
         &mut self,
         bytes: &[u8],
@@ -195,15 +195,21 @@ impl Explainer {
         Ok(Some(Independent { cycles, residual_latency, multiset, benchmark }))
     }
 
-    /// Relieves the front end of the independent instructions; their time is then the least of both.
-    fn relieve(&mut self, independent: &mut Independent, findings: &mut Findings) -> Result<()> {
-        let Some(relieved) = self.measure_relieved(independent, findings)? else { return Ok(()) };
-        if relieved.best >= independent.cycles.best {
+    /// Re-times with longer encodings (fewer decode limits); keeps the faster.
+    fn retime_lengthened(
+        &mut self,
+        independent: &mut Independent,
+        findings: &mut Findings,
+    ) -> Result<()> {
+        let Some(longer) = self.measure_lengthened_independent(independent, findings)? else {
+            return Ok(());
+        };
+        if longer.best >= independent.cycles.best {
             return Ok(());
         }
-        independent.cycles = relieved;
+        independent.cycles = longer;
         if let Some(ports) = findings.bounds.iter_mut().find(|bound| bound.name == PORTS) {
-            (ports.cycles, ports.low, ports.high) = (relieved.best, relieved.low, relieved.high);
+            (ports.cycles, ports.low, ports.high) = (longer.best, longer.low, longer.high);
             ports.how += ", and prefixes without effect before short ones";
         }
         Ok(())
@@ -250,8 +256,8 @@ impl Subject<'_> {
         common.map(|mode| mode.cycles).min_by(f64::total_cmp)
     }
 
-    /// The slowest loop-carried dependency through memory, unless the loop was seen to have none: the
-    /// analysis knows what registers start with and not what all of memory holds.
+    /// The slowest memory-carried loop dependency, unless the loop was seen to have none: initial registers are
+    /// known, memory contents are not.
     fn through_memory<'a>(&self, analysis: &'a Analysis) -> Option<&'a Recurrence> {
         slowest(analysis, true).filter(|_| self.forwards() != Some(false))
     }

@@ -1,26 +1,25 @@
-//! How much of a measured time a bound explains.
+//! The part of a measured time that a bound explains.
 
 use super::cycles::errors;
 use crate::{Bound, Throughput};
 
-/// How much of a time a bound explains.
+/// The part of a time that a bound explains.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Explained {
     /// All of it, within the errors.
     All,
-    /// So many cycles; perhaps all, since the upper end of its range reaches the time.
+    /// Cycles; perhaps all, since the upper end of its range reaches the time.
     PerhapsAll(f64),
-    /// So many cycles.
+    /// Cycles.
     Part(f64),
 }
 
-/// What a bound takes at least: a sum of latencies that are ranges is as low as their low ends, and what was measured
-/// was so.
+/// The bound's minimum: the low end of a computed bound (a sum of latency ranges), the value of a measured one.
 pub fn least(bound: &Bound) -> f64 {
     if bound.is_computed { bound.low } else { bound.cycles }
 }
 
-/// How much of `time` a bound explains.
+/// The part of `time` that a bound explains.
 pub fn explained(bound: &Bound, time: &Throughput) -> Explained {
     let (near, far) = errors(bound.is_computed);
     match least(bound) {

@@ -18,10 +18,9 @@ pub struct Explainer {
     pub(super) progress: Progress,
     /// Whether subnormals are computed exactly.
     pub(super) gradual_underflow: bool,
-    /// How long a measurement, or a list of what-if measurements in total, may wait for an uncontended
-    /// core.
+    /// Wait limit for an uncontended core, for a measurement or for all what-if measurements in total.
     pub(super) budget: Duration,
-    /// How long an explanation may take in all, and the what-if measurements again.
+    /// Time limit of an explanation in total, and of its what-if measurements in total.
     pub(super) longest: Duration,
     /// Initial values set by the user.
     pub(super) user_values: InitialValues,

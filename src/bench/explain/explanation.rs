@@ -15,11 +15,11 @@ use isa::latency::Source;
 use std::time::Instant;
 use tma::Result;
 
-/// How far a time may be below a sum of measured latencies, each with its error.
+/// Tolerated shortfall of a time below a sum of measured latencies, each with its error, as a share.
 const CERTAIN: f64 = 0.05;
 /// The interval of an unstable block, as a share of its time, that still has a verdict.
 const NARROW: f64 = 0.01;
-/// How often an unstable block is measured again.
+/// Retries of an unstable block.
 const RETRIES: usize = 2;
 
 impl Explainer {
@@ -123,7 +123,7 @@ impl Explainer {
         }
         refuted_bounds::mark(&mut findings.bounds, findings.evidence.time);
         if self.progress.is_cancelled() {
-            // What was measured are bounds; the others may explain the time.
+            // Measured bounds stand; the others may explain the time.
             measurement.bounds.append(&mut findings.bounds);
             leave_unexplained(measurement, "interrupted".into(), what_if);
             return Ok(());

@@ -1,10 +1,10 @@
-//! What explaining a block found.
+//! The findings on a block.
 
 use super::model::Evidence;
 use crate::measurement::Bound;
 use isa::deps::{Analysis, Code};
 
-/// What was found, as the verdict and the document need it.
+/// The findings, for the verdict and the document.
 pub struct Findings {
     /// Input of the verdict.
     pub evidence: Evidence,
@@ -16,7 +16,7 @@ pub struct Findings {
     pub code: Code,
     /// The form whose time is explained.
     pub form: &'static str,
-    /// What could not be measured, and why.
+    /// Failed measurements, and why.
     pub missing: Vec<String>,
 }
 

@@ -1,10 +1,10 @@
-//! The evidence for the verdict in words.
+//! The evidence for the verdict as text.
 
 use super::cycles::{Cycles, NEAR, is_refuted};
 use super::model::{Broken, Evidence};
 
 impl Evidence {
-    /// The times with dependencies broken, and the latencies, in words.
+    /// The times with dependencies broken, and the latencies, as text.
     pub(super) fn remaining(&self) -> String {
         let of = |variant: Option<Cycles>, how: &str| variant.map(|v| self.left(v, how));
         let parts = [
@@ -16,7 +16,7 @@ impl Evidence {
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    /// What is left of the time in a variant, in words; one that is slower has waits of its own.
+    /// The time of a variant, as text; a slower variant has latencies of its own.
     pub(super) fn left(&self, variant: Cycles, how: &str) -> String {
         let time = self.time.best;
         match variant.low > self.time.high * (1.0 + NEAR) {
@@ -27,7 +27,7 @@ impl Evidence {
         }
     }
 
-    /// What passing through memory adds to the chain through it, in words.
+    /// The time that memory adds to the memory-carried chain, as text.
     pub(super) fn cost_of_forwarding(&self) -> String {
         self.memory_chain_arithmetic.map_or(String::new(), |arithmetic| {
             format!(
@@ -37,7 +37,7 @@ impl Evidence {
         })
     }
 
-    /// The time with register dependencies broken, and what breaking them costs, in words.
+    /// The time with register dependencies broken, and the cost of breaking them, as text.
     fn remaining_registers(&self, broken: &Broken) -> String {
         let Broken { remaining, instructions, cost, .. } = broken;
         let caveat = match self.is_conclusive(broken) {
@@ -54,7 +54,7 @@ impl Evidence {
         )
     }
 
-    /// The loop-carried latencies, in words.
+    /// The loop-carried latencies, as text.
     pub(super) fn latencies(&self) -> String {
         let of = |latency: Option<Cycles>| {
             let cycles = latency?;

@@ -44,9 +44,9 @@ impl Explainer {
         Ok(front_end.map(|front_end| Lengthened { time: Cycles::of(&time, 1.0), front_end }))
     }
 
-    /// What the independent instructions take where their front end is relieved; `None` where it cannot be
-    /// or need not.
-    pub(super) fn measure_relieved(
+    /// Time of the independent instructions with longer encodings; `None` if that is impossible or their time does
+    /// not reach the block's.
+    pub(super) fn measure_lengthened_independent(
         &mut self,
         independent: &Independent,
         findings: &Findings,
@@ -61,7 +61,7 @@ impl Explainer {
         Ok(time.map(|time| Cycles::of(&time, independent.benchmark.sets as f64)))
     }
 
-    /// The front end of the independent instructions, as relieved as it can be, in isolation.
+    /// The front end of the independent instructions with the longest encodings, in isolation.
     pub(super) fn front_end_of_independent(
         &mut self,
         independent: &Independent,

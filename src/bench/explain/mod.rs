@@ -3,15 +3,15 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `explanation`, `explainer` | the entry point, and what it keeps between blocks |
+//! | `explanation`, `explainer` | the entry point, and its state between blocks |
 //! | `evidence`, `slots`, `without_dependencies` | measuring the bounds, and variants with broken dependencies |
-//! | `chains` | what loop-carried chains say of the evidence |
-//! | `assists` | what single instructions may meet that takes hundreds of cycles |
-//! | `lengthened` | the same instructions with longer encodings |
+//! | `chains` | evidence from loop-carried chains |
+//! | `assists` | single instructions that take hundreds of cycles because of operands or state |
+//! | `lengthened` | the block with longer encodings |
 //! | `variants`, `breakers`, `disjoint_memory` | building the variants |
 //! | `findings` | results for the verdict and the document |
 //! | `cycles`, `model`, `verdict` | times with their errors, the evidence compared with the time, and the verdict |
-//! | `in_words` | the evidence in words |
+//! | `in_words` | the evidence as text |
 //! | `explained`, `refuted_bounds` | how much of the time a bound explains; bounds above it |
 //! | `nodes` | bounds and verdict in the top-down tree |
 //! | `alias_pairs` | stores and loads that alias only because of the initial values |

@@ -54,7 +54,7 @@ pub struct Evidence {
     pub memory_latency: Option<Cycles>,
     /// The block with its memory dependencies broken.
     pub memory_broken: Option<Cycles>,
-    /// The same copies and encodings as in `memory_broken`, the addresses left as they are.
+    /// The copies and encodings of `memory_broken` with the original addresses.
     pub memory_control: Option<Cycles>,
     /// The block with its loop-carried register dependencies broken.
     pub registers_broken: Option<Broken>,
@@ -62,15 +62,15 @@ pub struct Evidence {
     pub both_broken: Option<Cycles>,
     /// The block with longer encodings, where the front end seems to be the bound.
     pub lengthened: Option<Lengthened>,
-    /// What the chain through memory takes without passing through memory.
+    /// Latency of the memory-carried chain without its passes through memory.
     pub memory_chain_arithmetic: Option<f64>,
     /// Whether iterations overlap for certain: no loop-carried latency is near the time, and what the
     /// processor holds at once is more than an iteration takes.
     pub overlaps: bool,
 }
 
-/// If front end and slots reach this share of the time, the ports cannot be told from them: in one
-/// block, eliminated moves that sometimes take a port raised 1.00 cycles to 1.24.
+/// If front end and slots reach this share of the time, the ports cannot be separated from them: in one block,
+/// eliminated moves that sometimes take a port raised 1.00 cycles to 1.24.
 const OPEN: f64 = 0.80;
 /// If the residual latency of the independent instructions reaches this share of their time, the
 /// time that the ports need is unknown: latencies depend on values (`div`: 11 by the tables, 15
@@ -79,8 +79,8 @@ const RESIDUAL: f64 = 0.60;
 /// A sum of latencies whose range starts below this share of the time does not compete with what was
 /// measured.
 const RIVAL: f64 = 0.50;
-/// A sum of latencies whose range is wider than this factor is not known well enough to be a verdict by
-/// itself: a chain through memory of 1 to 8 cycles reaches any time between.
+/// A sum of latencies whose range is wider than this factor cannot be a verdict on its own: a memory-carried chain
+/// of 1 to 8 cycles reaches any time between.
 const KNOWN: f64 = 1.5;
 /// A chain whose latencies are below this share of the time is not what bounds it, even if the block is
 /// faster without it: an instruction added to break it also changes which port each one is given.
@@ -112,7 +112,7 @@ impl Evidence {
         self.register_latency.is_some_and(|chain| chain.high < ACCOUNTS * self.time.low)
     }
 
-    /// Whether the block takes as long although its front end was relieved by longer encodings.
+    /// Whether longer encodings, which speed up the front end, leave the block's time as it is.
     pub(super) fn withstands_longer_encodings(&self) -> bool {
         self.lengthened.is_some_and(|Lengthened { time, front_end }| {
             let relief = self.time.best - front_end.best;
@@ -207,7 +207,8 @@ impl Evidence {
         }
     }
 
-    /// The same, where nothing but the latency says so: perhaps at most, unless it is known well.
+    /// Like [`Self::latency_reached`], where the latency is the only evidence: at most `Perhaps` if its range is
+    /// wide.
     pub(super) fn latency_alone_reached(&self, latency: Option<Cycles>) -> Reaches {
         let is_vague = latency.is_some_and(|cycles| cycles.high > KNOWN * cycles.low);
         match self.latency_reached(latency) {
@@ -238,7 +239,7 @@ impl Evidence {
         self.registers_broken.is_some_and(|broken| self.is_conclusive(&broken))
     }
 
-    /// What delivering the instructions to the ports takes: the slower of front end and slots.
+    /// Time to deliver the instructions to the ports: the slower of front end and slots.
     pub(super) fn front_end_or_slots(&self) -> Option<Cycles> {
         match (self.front_end, self.slots) {
             (Some(a), Some(b)) => Some(a.max(b)),

@@ -16,9 +16,9 @@ use tma::Result;
 const MAX_NOPS: usize = 2400;
 /// Fewest copies of the instructions in a microbenchmark that still rotates registers.
 const MIN_SETS: usize = 6;
-/// How many times the nops that fill the slots are added, in measurement after measurement. Each takes at
-/// least the slots, a neighbour or an order that leaves slots empty only adds: the least counts. Natively
-/// on Zen 5, four loads, stores and three others come out as 11.5 to 13.7 slots with 4 to 48 nops.
+/// Nops added in successive measurements, as a multiple of the number that fills the slots. Contention, or an
+/// order that leaves slots empty, only adds, so the minimum counts. Natively on Zen 5, four loads, stores and
+/// three others come out as 11.5 to 13.7 slots with 4 to 48 nops.
 const AMOUNTS: [f64; 4] = [1.0, 1.0, 1.5, 2.0];
 /// Measurements where slots come out as more than `PLAIN` for an instruction, which few instructions need.
 const TRIES: usize = 2;
@@ -50,7 +50,7 @@ impl Explainer {
         let instructions = subject.block.instructions.len();
         let time = findings.evidence.time;
         let counted = computed.is_some_and(|c| findings.evidence.leaves_ports_open(c));
-        // What the number of instructions does not say, no single measurement decides.
+        // Slots beyond the number of instructions need a second measurement.
         let surprises = |slots: Cycles| !counted && findings.evidence.leaves_ports_open(slots);
         let mut all: Vec<(Cycles, usize, Filler)> = Vec::new();
         let mut failure = None;

@@ -49,8 +49,8 @@ pub fn without(block: &Block, index: usize) -> Option<Block> {
     Block::decode(&bytes).ok()
 }
 
-/// How many nops make issue slots the bound: 1.5 times `cycles` at `width` slots per cycle. `None`
-/// where that exceeds an op cache.
+/// Nops that make issue slots the bound: 1.5 times `cycles` at `width` slots per cycle. `None` if that exceeds an
+/// op cache.
 pub fn filling_nops(cycles: f64, width: u32, instructions: usize) -> Option<usize> {
     const MAX_SLOTS: usize = 400;
     let slots = (1.5 * cycles * f64::from(width)).ceil();

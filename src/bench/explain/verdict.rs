@@ -9,7 +9,7 @@ use crate::measurement::Class;
 pub struct Verdict {
     /// The bound.
     pub class: Class,
-    /// The evidence, in words.
+    /// The evidence.
     pub why: String,
 }
 
@@ -158,7 +158,7 @@ fn ports_bound(evidence: &Evidence) -> Verdict {
     }
 }
 
-/// What executes the block bounds it, by exclusion: its instructions cannot be made independent.
+/// Execution units bound the block, by exclusion: its instructions cannot be made independent.
 fn units_bound(evidence: &Evidence) -> Verdict {
     Verdict {
         class: Class::Ports,

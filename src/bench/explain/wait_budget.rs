@@ -10,12 +10,12 @@ pub struct WaitBudget {
 }
 
 impl WaitBudget {
-    /// All of `budget` left.
+    /// The whole of `budget`.
     pub fn of(budget: Duration) -> Self {
         Self { left: budget, shortest: None }
     }
 
-    /// What is left.
+    /// The remaining time.
     pub fn left(&self) -> Duration {
         self.left
     }

@@ -166,7 +166,7 @@ fn removable(findings: &Findings) -> Vec<usize> {
                 changed = true;
             }
         }
-        // What is stored may be loaded again as an address.
+        // A stored value may be loaded again as an address.
         for dep in &findings.analysis.memory.dependencies {
             if needed[dep.reader] && !needed[dep.writer] {
                 needed[dep.writer] = true;

@@ -158,7 +158,7 @@ impl Explainer {
         name: &str,
         findings: &mut Findings,
     ) -> Result<Option<Cycles>> {
-        // With other values than it was made for its accesses might meet.
+        // Values other than those it was made for may make its accesses overlap.
         let failure = match subject.explained().values.as_ref() {
             None => None,
             Some(values) => match self.trusted(&variant.block.bytes, values)? {
@@ -187,9 +187,9 @@ fn repeated(block: &Block, copies: usize) -> Option<Block> {
     Block::decode(&block.bytes.repeat(copies)).ok()
 }
 
-/// How many copies of the block to run per set of breakers so that a wait for loop-carried dependencies
-/// would show; `None` if that cannot be conclusive. The dependency runs through all copies of a group,
-/// and the scheduler must hold as many groups at once as would hide it.
+/// Copies of the block per set of breakers such that latency of loop-carried dependencies would show; `None` if
+/// that cannot be conclusive. The dependency runs through all copies of a group, and the scheduler must hold as
+/// many groups at once as would hide it.
 fn copies_per_breakers(evidence: &Evidence, first: &Broken, instructions: usize) -> Option<usize> {
     let bound = evidence.lower_bound_broken(&Broken { cost: 0.0, ..*first });
     let held = SCHEDULER * bound / (evidence.time.best * instructions.max(1) as f64);

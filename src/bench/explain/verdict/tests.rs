@@ -271,7 +271,7 @@ fn a_bound_that_is_a_range_is_no_number_in_a_sentence() {
     assert!(slots.contains("alone take 2.95 (2.85 to 3.05) cycles of 3.00"), "{slots}");
     let front_end = at(Evidence { front_end: Some(wide), ..evidence(3.0, 1.0, 0.5) });
     assert!(front_end.contains("alone take 2.95 (2.85 to 3.05) cycles of 3.00"), "{front_end}");
-    // What two digits do not tell apart is a number.
+    // A range that two digits do not show is printed as a number.
     let narrow = Cycles { best: 3.0, low: 2.999, high: 3.001 };
     let ports = at(Evidence { independent: Some(narrow), ..exact });
     assert!(ports.contains("take 3.00 of 3.00 cycles"), "{ports}");
