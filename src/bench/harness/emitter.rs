@@ -331,7 +331,7 @@ mod tests {
     use super::*;
     use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 
-    /// What the emitter wrote, read back by a decoder it shares no code with.
+    /// The emitted code, read back by a decoder that shares no code with the emitter.
     fn text(emit: impl FnOnce(&mut Emitter)) -> String {
         let mut emitter = Emitter::at(0x1000);
         emit(&mut emitter);

@@ -1,5 +1,4 @@
-//! What counts the arrivals at the entry of a region: an unused register, or memory, without changing a flag
-//! that is live there.
+//! The counter of arrivals at the entry of a region: an unused register, or memory, without changing a live flag.
 
 use super::immovable::Immovable;
 use super::loop_counter::free_registers;

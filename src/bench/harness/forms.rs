@@ -150,8 +150,8 @@ pub fn region(
     repeated(builder, again, timed)
 }
 
-/// The same again and again with these registers, without a fence in between and on memory as the last execution
-/// left it but for some words (address and value), so that executions overlap.
+/// Executions of the region back to back with these registers, without fences and on memory as the previous
+/// execution left it except for `words` (address and value), so that they overlap.
 pub fn back_to_back(
     shape: &Shape<'_>,
     region: &Region,

@@ -16,7 +16,7 @@ pub enum LoopCounter {
     Memory,
     /// `lea` and `jrcxz` with an unused `rcx`: changes no flag.
     Rcx,
-    /// The same with the block's `rcx` saved in a register around it.
+    /// `rcx`, with the block's `rcx` saved in a register around it.
     SavedRcx {
         /// The counter.
         counter: u8,

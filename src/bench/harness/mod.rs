@@ -1,4 +1,4 @@
-//! Generates the code that is run: set-up, copies of the block, loop, time stamps.
+//! Generates the code of a run: set-up, copies of the block, loop, time stamps.
 //!
 //! | file | concern |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | `builder`, `forms`, `program` | parts of the code, the forms built from them, the result |
 //! | `region`, `relaid` | code with its own jumps, moved to another address, or laid out anew |
 //! | `immovable` | why code cannot be moved |
-//! | `entry_counter` | what counts the iterations of such code |
+//! | `entry_counter` | counter of the entries into `region` code |
 //! | `skeleton` | the front-end skeleton: instructions of the same lengths that only take slots |
 
 pub(crate) mod builder;

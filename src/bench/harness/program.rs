@@ -11,7 +11,7 @@ pub struct Shape<'a> {
     pub block: &'a Block,
     /// State to restore.
     pub required_state: &'a RequiredState,
-    /// How many copies.
+    /// Copies of the block.
     pub copies: usize,
     /// Whether memory lines must be restored.
     pub lines: bool,

@@ -6,7 +6,7 @@ use iced_x86::{FlowControl, Instruction};
 use isa::code::Block;
 use std::ops::Range;
 
-/// How far a short jump reaches.
+/// Reach of a short jump, in bytes.
 pub(super) const REACH: usize = 128;
 /// Bytes of a jump.
 pub(super) const JUMP: usize = 5;
@@ -133,7 +133,7 @@ impl Region {
         Ok(())
     }
 
-    /// Has code that continues at offset `at`, behind the region, leave to the end.
+    /// Makes code that continues at offset `at`, after the region, leave to the end.
     fn continues(&mut self, at: usize, used: &mut [bool]) -> Result<(), Immovable> {
         let free = |room: Range<usize>| used.get(room).is_some_and(|room| !room.contains(&true));
         if free(at..at + JUMP) {
@@ -150,7 +150,7 @@ impl Region {
         Ok(())
     }
 
-    /// The offset of a jump to the end within the reach of a short jump that ends at `behind`.
+    /// The offset of a jump to the end within reach of a short jump that ends at `behind`.
     fn stub(&mut self, behind: usize, used: &mut [bool]) -> Result<usize, Immovable> {
         let reach = behind.saturating_sub(REACH)..behind + REACH;
         if let Some(stub) = self.stubs.iter().find(|stub| reach.contains(stub)) {

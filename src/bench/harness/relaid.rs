@@ -30,11 +30,11 @@ struct Part {
 /// Offsets in the layout.
 #[derive(Default)]
 struct Layout {
-    /// Of each instruction.
+    /// Offset of each instruction, by address.
     places: HashMap<u64, usize>,
-    /// Of each part's jump behind it: where it goes on, and to the end.
+    /// Jump after each part: where it continues, and to the end.
     behind: Vec<(usize, usize)>,
-    /// Of the counter, if any.
+    /// Offset of the counter, if any.
     counter: usize,
     end: usize,
 }
@@ -53,7 +53,7 @@ pub fn moved(ranges: &[(u64, Vec<u8>)], entry: u64) -> Result<Region, Immovable>
     }
 }
 
-/// The same, left when a counter that each further arrival at the entry decrements is zero.
+/// Like [`moved`], left when a counter that each further arrival at the entry decrements is zero.
 ///
 /// # Errors
 /// As [`moved`].
@@ -65,8 +65,8 @@ pub fn counted(
     relaid(ranges, Ends { entry, counter: Some(counter), only_to: None, once: false })
 }
 
-/// The same, left only where it goes to the address `only_to`; elsewhere it traps, also at its entry if it has to run
-/// through `once`.
+/// Like [`moved`], left only to the address `only_to`; it traps elsewhere, and at its entry too if it must run
+/// only `once`.
 ///
 /// # Errors
 /// As [`moved`].
@@ -275,8 +275,8 @@ mod tests {
         (field + 4).wrapping_add_signed(distance as isize)
     }
 
-    /// 0x1000: inc rax; je → 0x1008; 0x1005: jmp → 0x1009, 3 bytes not of the loop, 0x1009: jmp → 0x1000, each with
-    /// one byte of other code behind it.
+    /// 0x1000: inc rax; je → 0x1008; 0x1005: jmp → 0x1009, 3 bytes not of the loop, 0x1009: jmp → 0x1000, each
+    /// followed by one byte of other code.
     #[test]
     fn without_room_for_jumps_out_they_are_made_near() {
         let parts = [(0x1000, "48ffc0 7403"), (0x1006, "eb01"), (0x1009, "ebf5")];
@@ -286,7 +286,7 @@ mod tests {
         let (bytes, out) = region.placed(0, &|_| 0);
         let at = region.entry;
         let target = |field| target(&bytes, field);
-        // inc rax; je → a jump out behind it (0x1008 is not of the loop); jmp out.
+        // inc rax; je → a jump out after it (0x1008 is not of the loop); jmp out.
         assert_eq!(bytes[at..at + 5], parse_hex("48ffc0 7405").unwrap());
         assert_eq!((bytes[at + 5], target(at + 6)), (0xe9, out));
         assert_eq!((bytes[at + 10], target(at + 11)), (0xe9, out));
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!((bytes[third], target(third + 1)), (0xe9, at));
     }
 
-    /// 0x1000: cmp rax,rbx; je +2 → behind; inc rax; jmp → 0x1000, which lies at the same place in a line.
+    /// 0x1000: cmp rax,rbx; je +2 → out; inc rax; jmp → 0x1000, which keeps its offset within a cache line.
     #[test]
     fn a_counter_stands_before_the_entry_and_back_edges_go_to_it() {
         let code = parse_hex("4839d8 7405 48ffc0 ebf6").unwrap();
@@ -307,7 +307,7 @@ mod tests {
         // dec r9d; jz out
         assert_eq!(bytes[at - 9..at - 4], parse_hex("41ffc9 0f84").unwrap());
         assert_eq!(target(&bytes, at - 4), out);
-        // je → the jump out, behind one to what follows
+        // je → the jump out, placed after the jump to the next instruction
         assert_eq!((&bytes[at..at + 4], bytes[at + 4]), (&code[..4], 10));
         assert_eq!(bytes[at + 5..at + 9], code[5..9]);
         // jmp, 9 bytes before the entry
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!((target(&bytes, at - 10), target(&bytes, at - 4)), (COUNT, out));
     }
 
-    /// The same without a counter, seen to leave to 0x1010 only: `je` to 0x100a traps.
+    /// Without a counter, seen to leave to 0x1010 only: `je` to 0x100a traps.
     #[test]
     fn what_the_program_did_not_do_traps() {
         let code = parse_hex("4839d8 7405 48ffc0 7408").unwrap();
