@@ -1,4 +1,4 @@
-//! What a traced run that completed shows: pages, accesses, lines written, the state at its end.
+//! Results of a completed traced run: pages, accesses, lines written, final state.
 
 use super::failure::{Failure, Why};
 use super::masks::masked;

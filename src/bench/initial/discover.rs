@@ -41,9 +41,9 @@ pub struct Stage<'a> {
     pub before: Option<&'a RunSetup>,
 }
 
-/// One of two stages. The first uses few copies, which suffice if addresses do not change from copy
-/// to copy. Otherwise the second uses all copies and starts at the set of values that the stage
-/// before it found: the sets ahead of it failed with few copies and would again.
+/// One of two stages. The first uses few copies, which suffice if addresses do not change between copies.
+/// Otherwise the second uses all copies and starts at the set of values that the first found: earlier sets failed
+/// with few copies and would fail again.
 ///
 /// # Errors
 /// As [`discover`].

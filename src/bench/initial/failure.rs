@@ -5,7 +5,7 @@ use crate::harness::program::Program;
 use crate::sandbox::{Ended, Fault, layout as at};
 use std::fmt;
 
-/// The reason of a failure: what decides what is tried next has a name, and the others only a text.
+/// The reason of a failure: a variant where it decides the next attempt, else a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     /// The processor lacks an instruction: no values help.

@@ -1,5 +1,5 @@
-//! Hill climbing over initial values: from the run that got furthest, one change after the other
-//! of the inputs that the failing instruction depends on.
+//! Hill climbing over initial values: from the run that got furthest, changes one input of the failing instruction
+//! at a time.
 
 use super::proposals::{STEP, influences, proposals, solve_linear};
 use super::value_search::writes;
@@ -7,8 +7,8 @@ use super::value_search::{Candidate, FailedRun, MIN_COPIES, ValueSearch};
 use crate::initial::run_setup::RunSetup;
 use tma::Result;
 
-/// Budget of one climb, in runs; a run with many pages counts as several. Not in time, since the
-/// same block must get the same values each time.
+/// Budget of one search, in runs; a run with many pages counts as several. Not in time, since the same block must
+/// get the same values each time.
 const BUDGET: usize = 400;
 
 impl ValueSearch<'_> {

@@ -1,7 +1,8 @@
-//! Masked accesses: what their masks select, and the pages that they may access all the same.
+//! Masked accesses: elements that the masks select, and pages that they may access.
 //!
-//! What a mask leaves out faults no page, so none is mapped on demand. The processor looks all the same: without a page
-//! it suppresses the fault each time, in microcode, which takes hundreds of cycles. In a program the page is there.
+//! A masked-off element does not fault, so its page is not mapped on demand. The processor still checks the page:
+//! if it is missing, it suppresses the fault each time in microcode, which takes hundreds of cycles. In a program
+//! the page exists.
 
 use super::stored::{Stored, selected};
 use super::trace::{all_lanes, each, plain};

@@ -2,14 +2,14 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `discover`, `run_setup` | entry points of the search, and its result |
+//! | `discover`, `run_setup` | entry points and result of the search |
 //! | `value_search` | the order in which values are tried |
-//! | `hill_climbing`, `proposals` | one change at a time, by what the failing instruction depends on |
+//! | `hill_climbing`, `proposals` | changes of one input of the failing instruction at a time |
 //! | `cache_fit` | values that keep a runnable block within the L1 data cache |
-//! | `traced_run`, `completed_run` | one traced run, and what it shows |
+//! | `traced_run`, `completed_run` | one traced run and its results |
 //! | `stored` | values of the traced registers around an instruction |
-//! | `masks` | what masked accesses leave out, and the pages they may access |
-//! | `trace`, `failure` | memory accesses of a run, why it failed |
+//! | `masks` | masked accesses: selected elements, and pages |
+//! | `trace`, `failure` | memory accesses of a run; reasons of failures |
 
 pub(crate) mod cache_fit;
 pub(crate) mod completed_run;

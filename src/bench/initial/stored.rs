@@ -1,4 +1,4 @@
-//! What the tracing code stored around one instruction of one copy: registers, and which elements its mask selects.
+//! State that the tracing code stored around one instruction of one copy: registers, and selected mask elements.
 
 use crate::harness::slots::{Slot, mask};
 use crate::sandbox::layout as at;
@@ -53,7 +53,7 @@ pub(super) fn selected(inst: &Inst, stored: &Stored<'_>) -> Option<u64> {
     let mask = mask(inst)?;
     if mask.is_k() {
         let all = little_endian(stored.bytes(mask, false)?, 8);
-        // Of gathers and broadcasts the operand is one element.
+        // The operand of gathers and broadcasts is one element.
         return Some(match inst.decoded.memory_size().element_count() {
             count @ 2..64 => all & ((1 << count) - 1),
             _ => all,

@@ -13,15 +13,15 @@ use tma::Result;
 /// The reason where there is no room for the copies.
 const TOO_LONG: &str = "the copies exceed the code area of the harness";
 
-/// Most pages that are kept from failed runs: all are filled again for each run.
-const MOST_KEPT: usize = 64;
+/// Most pages reused from a failed run: all are filled again for each run.
+const MAX_REUSED: usize = 64;
 
-/// The pages that a run begins with.
+/// Initial pages of a run.
 enum Pages<'a> {
-    /// Those of the run before.
-    Kept,
-    /// Those of an earlier run that did the same, as far as it went; none without one.
-    Known(Option<&'a RunSetup>),
+    /// Pages of the previous run.
+    Previous,
+    /// Pages of an earlier run that took the same path, as far as it went; none without one.
+    Earlier(Option<&'a RunSetup>),
 }
 
 impl ValueSearch<'_> {
@@ -33,14 +33,14 @@ impl ValueSearch<'_> {
         self.traced_run_after(start, self.earlier)
     }
 
-    /// The same; the pages of an `earlier` run that this one begins with are mapped at once.
+    /// Like [`Self::traced_run`]; the pages of an `earlier` run with the same start are mapped at once.
     pub(super) fn traced_run_after(
         &mut self,
         start: &Candidate,
         earlier: Option<&RunSetup>,
     ) -> Result<std::result::Result<RunSetup, FailedRun>> {
         if self.keeps_pages()
-            && let Some((ended, program)) = self.attempt(start, Pages::Kept)?
+            && let Some((ended, program)) = self.attempt(start, Pages::Previous)?
         {
             // With other pages than its own, a run shows nothing but where it faults.
             let faulted =
@@ -50,7 +50,7 @@ impl ValueSearch<'_> {
             }
             self.keep_program(start, program);
         }
-        let Some((ended, program)) = self.attempt(start, Pages::Known(earlier))? else {
+        let Some((ended, program)) = self.attempt(start, Pages::Earlier(earlier))? else {
             return Ok(Err(self.note_failure(start, Failure::of_block(TOO_LONG), None)));
         };
         if ended != Ended::Done {
@@ -68,7 +68,7 @@ impl ValueSearch<'_> {
         }
     }
 
-    /// The same run with the pages mapped that its masks left out; as it was, where that cannot be.
+    /// Repeats the run with the masked-off pages mapped; returns `setup` where that is impossible.
     fn with_masked_pages(&mut self, start: &Candidate, setup: RunSetup) -> Result<RunSetup> {
         let worker = self.runner.worker()?;
         let (base, pages) = (worker.base(), setup.masked.pages.iter());
@@ -78,7 +78,7 @@ impl ValueSearch<'_> {
             return Ok(setup);
         }
         let wanted = RunSetup { pages: all, ..setup.clone() };
-        let Some((ended, program)) = self.attempt(start, Pages::Known(Some(&wanted)))? else {
+        let Some((ended, program)) = self.attempt(start, Pages::Earlier(Some(&wanted)))? else {
             return Ok(setup);
         };
         if ended == Ended::Done
@@ -87,7 +87,7 @@ impl ValueSearch<'_> {
             self.keep_program(start, program);
             return Ok(again);
         }
-        if let Some((_, program)) = self.attempt(start, Pages::Known(Some(&setup)))? {
+        if let Some((_, program)) = self.attempt(start, Pages::Earlier(Some(&setup)))? {
             self.keep_program(start, program);
         }
         Ok(setup)
@@ -114,12 +114,12 @@ impl ValueSearch<'_> {
         let physical = self.options.physical_pages;
         let mut before = 0;
         match pages {
-            Pages::Kept => {
+            Pages::Previous => {
                 before = self.runner.pages().map_or(0, |pages| pages.len());
                 // Each has a physical page of its own, so that it holds the same with and without the others.
-                self.runner.prepare_on_same_pages(&start.values, MOST_KEPT, MOST_KEPT)?;
+                self.runner.prepare_on_same_pages(&start.values, MAX_REUSED, MAX_REUSED)?;
             }
-            Pages::Known(earlier) => {
+            Pages::Earlier(earlier) => {
                 self.runner.prepare(&start.values, physical, self.pages)?;
                 let rip_area = self.runner.worker()?.rip_area();
                 let begins_alike = |earlier: &&RunSetup| {

@@ -157,8 +157,8 @@ impl<'a> ValueSearch<'a> {
         values
     }
 
-    /// Whether no values help, or none can be tried any more: the processor lacks an instruction, the block's time is
-    /// up, or the measurement is cancelled.
+    /// Whether trying other values is pointless: the processor lacks an instruction, the block's time is up, or
+    /// the measurement is cancelled.
     pub(super) fn is_hopeless(&self) -> bool {
         self.runner.limit.is_spent()
             || self.options.progress.is_cancelled()
