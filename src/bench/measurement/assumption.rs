@@ -14,7 +14,7 @@ pub enum Outcome {
     Unchecked,
 }
 
-/// What a measurement assumes; docs/method/blocks.md describes each by its name in JSON.
+/// Assumptions of a measurement; docs/method/blocks.md describes each by its name in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "they are described there")]
@@ -70,7 +70,7 @@ impl Assumed {
 /// One assumption.
 #[derive(Debug, Clone, Serialize)]
 pub struct Assumption {
-    /// What is assumed.
+    /// Its name.
     pub name: Assumed,
     /// Whether it held.
     #[serde(rename = "verdict")]

@@ -1,8 +1,8 @@
-//! What an assist is for.
+//! Causes of assists.
 
 use super::bound_names;
 
-/// What an assist is for.
+/// The cause of an assist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// Legacy SSE code where upper halves of vector registers are not zero.
@@ -26,7 +26,7 @@ impl Cause {
         }
     }
 
-    /// How the block was measured without it.
+    /// Description of the measurement without it.
     pub fn avoided(self) -> &'static str {
         match self {
             Self::Transition => "vzeroupper before its SSE instructions",

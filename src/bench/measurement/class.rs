@@ -1,11 +1,11 @@
-//! What bounds a block.
+//! Classes of bounds of a block.
 
 use super::bound_names;
 use super::cause::Cause;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What bounds a block.
+/// The class of a block's bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Class {
@@ -28,7 +28,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// All of them.
+    /// All classes.
     pub const ALL: [Self; 11] = [
         Self::FrontEnd,
         Self::IssueWidth,

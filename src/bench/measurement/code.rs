@@ -53,7 +53,7 @@ pub struct FaultLocation {
 }
 
 impl FaultLocation {
-    /// In words: `instruction 3, copy 0, address 0x10`; empty where nothing is known.
+    /// As text: `instruction 3, copy 0, address 0x10`; empty if nothing is known.
     pub fn words(&self) -> String {
         let mut parts = Vec::new();
         parts.extend(self.instruction.map(|i| format!("instruction {i}")));

@@ -1,4 +1,4 @@
-//! What bounds the block: bounds, the top-down tree, variants, counted misses.
+//! Explanation of a block's time: bounds, the top-down tree, variants, counted misses.
 
 use super::class::Class;
 use serde::Serialize;
@@ -36,7 +36,7 @@ impl Bound {
         Self { cycles: share * cycles, low: share * low, high: share * high, ..self }
     }
 
-    /// That it exceeds the measurement, in words.
+    /// States that it exceeds the measurement.
     pub fn needs_more(&self, measured: f64) -> String {
         let Self { name, cycles, low, high, .. } = self;
         format!(
@@ -49,9 +49,9 @@ impl Bound {
 /// The top-down tree of the block.
 #[derive(Debug, Clone, Serialize)]
 pub struct Hierarchy {
-    /// In words: what bounds the block, or why that was not measured.
+    /// The bound of the block, or why that was not measured, as text.
     pub verdict: String,
-    /// What bounds the block; absent where its variants were not measured.
+    /// The class of the bound; absent where the block's variants were not measured.
     pub bound: Option<Class>,
     /// Nodes, parents before their children; without a PMU each with the reason why it was not
     /// measured.
@@ -135,6 +135,6 @@ pub struct Miss {
     pub name: String,
     /// Count per iteration.
     pub per_iteration: f64,
-    /// How that is known.
+    /// The evidence.
     pub how: String,
 }

@@ -3,9 +3,9 @@
 //! | file | concern |
 //! |---|---|
 //! | `code` | the block, and a place in it |
-//! | `timing` | how long it takes: headline, forms, samples |
+//! | `timing` | the block's time: headline, forms, samples |
 //! | `assumption` | assumptions of the measurement |
-//! | `explanation`, `class`, `cause`, `bound_names` | what bounds it |
+//! | `explanation`, `class`, `cause`, `bound_names` | the bound of the block |
 
 mod assumption;
 pub mod bound_names;
@@ -37,7 +37,7 @@ pub const SCHEMA: &str = "tdtool.block/2";
 pub enum Status {
     /// Measured, and the timing reproduced.
     Ok,
-    /// Ran, but no single number can be trusted.
+    /// Ran, but without a single reproducible number.
     Unstable,
     /// Could not be run.
     #[default]
@@ -67,7 +67,7 @@ pub struct Measurement {
     pub block: Code,
     /// Measurement settings; none for input that is not code.
     pub settings: Option<Settings>,
-    /// What it was measured on.
+    /// The processor and its table.
     pub machine: Option<MeasuredOn>,
     /// Outcome.
     pub status: Status,
@@ -90,7 +90,7 @@ pub struct Measurement {
     pub forms: Option<Forms>,
     /// The form that the headline is of: `loop` where the block was run as the program's loop.
     pub headline: &'static str,
-    /// What the run as a loop showed, where that is the headline.
+    /// Findings of the run as a loop, where that is the headline.
     #[serde(skip)]
     pub closed: Option<Closed>,
     /// Executions of the program's loop that were measured, of which the headline is the mean.
@@ -180,7 +180,7 @@ impl Measurement {
 }
 
 impl Measurement {
-    /// What changes of `what_if` compare with: the block unchanged in the form that they are measured in.
+    /// The reference of the changes in `what_if`: the unchanged block, measured in the same form.
     pub fn baseline(&self) -> Option<Baseline> {
         if self.headline == LOOP {
             let form = &self.forms.as_ref()?.unrolled;

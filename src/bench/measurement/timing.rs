@@ -1,4 +1,4 @@
-//! How long the block takes: headline, forms, samples.
+//! The block's time: headline, forms, samples.
 
 use serde::Serialize;
 
@@ -50,12 +50,12 @@ pub struct FormResult {
     pub high: Option<f64>,
     /// Copies in the body.
     pub copies: usize,
-    /// Why it was not measured, or why its cycles are not to be trusted.
+    /// Why it was not measured, or why its cycles were rejected.
     pub reason: Option<String>,
 }
 
 impl FormResult {
-    /// Its cycles, if they are to be trusted.
+    /// Its cycles, unless they were rejected.
     pub fn trusted(&self) -> Option<f64> {
         self.cycles.filter(|_| self.reason.is_none())
     }
@@ -96,12 +96,12 @@ pub struct Baseline {
     pub high: f64,
 }
 
-/// The headline of straight copies, and of a loop.
+/// The headline of straight copies.
 pub const UNROLLED: &str = "unrolled";
-/// The same of a loop.
+/// The headline of a loop.
 pub const LOOP: &str = "loop";
 
-/// What a run as a loop showed.
+/// Findings of a run as a loop.
 #[derive(Debug, Clone)]
 pub struct Closed {
     /// Whether loads of an iteration read what an earlier one stored; `None` if it was not traced.
