@@ -3,7 +3,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `setup` | initial values, pages and a way to repeat with which a block's copies run |
-//! | `runnable` | measures a block that may run, within what it may cost |
+//! | `runnable` | measures a block that may run, within its limits |
 //! | `looped` | the loop form of a block that is no loop body |
 
 mod looped;
@@ -24,7 +24,7 @@ use isa::code::Block;
 use std::time::{Duration, Instant};
 use tma::Result;
 
-/// What the check of contention lacks where the core's width is open.
+/// Note on the contention check where the core's width is unknown.
 const NARROW: &str = "; by a sentinel of fewer instructions a cycle than the core may do, since its width is not known: a \
                       sibling thread that needs no more than the rest does not show";
 
@@ -71,7 +71,7 @@ impl BlockMeasurer {
         &self.timer.options.core
     }
 
-    /// What protects the host from blocks.
+    /// The layers that protect the host from blocks.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -153,7 +153,7 @@ impl BlockMeasurer {
         measurement.sandbox = timer.runner.layers()?.missing;
         let sentinel = timer.runner.sentinel;
         let outcome = timer.measure_within_limit(block, self.end, &mut measurement);
-        // What follows is not the block's.
+        // Later commands do not count for the block.
         let limit = std::mem::take(&mut timer.runner.limit);
         let failed = !matches!(outcome, Ok(Ok(())));
         timer.separate(block, failed, sentinel);
@@ -193,8 +193,8 @@ impl Timer {
         Settings::of(&self.options, self.source.clock_name(), self.runner.cpu())
     }
 
-    /// After a block: the next one gets a fresh worker if this one `failed`, could learn where the harness
-    /// is, or was run with a program's own memory. Of contention, nothing is remembered from such a worker.
+    /// Ends a block: the next one gets a fresh worker if this one `failed`, could learn where the harness is, or
+    /// used a program's own memory. The sentinel then forgets what it learned from that worker.
     ///
     /// A block that finds the harness in the worker's memory can take the worker over and falsify what it
     /// reports. It then falsifies its own result only, because that worker runs no other block.

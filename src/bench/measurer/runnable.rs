@@ -18,7 +18,7 @@ use isa::code::Block;
 use std::time::Instant;
 use tma::Result;
 
-/// Cycles that a long run of few or fast copies takes nevertheless, and its most repetitions.
+/// Minimum cycles of a long run of few or fast copies, and its most repetitions.
 const SHORTEST: f64 = 3000.0;
 const MOST_REPEAT: f64 = 400.0;
 

@@ -11,7 +11,7 @@ use crate::timing::measure::{self, Copies, Repeat};
 use isa::code::Block;
 use tma::Result;
 
-/// How many copies, how they repeat, and roughly how many cycles an iteration takes.
+/// Number of copies, how they repeat, and approximate cycles of an iteration.
 type Look = (usize, Repeat, f64);
 
 /// Most repetitions of the copies: longer runs are disturbed more often and agree less.
