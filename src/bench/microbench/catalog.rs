@@ -42,8 +42,8 @@ impl Catalog {
         ALL.get_or_init(Self::build)
     }
 
-    /// Of several encodings with the same name, the one that an assembler would choose gets it; the others
-    /// have iced-x86's name.
+    /// If several encodings share a name, the one that an assembler would choose gets it; the others have
+    /// iced-x86's name.
     fn build() -> Self {
         let mut all: Vec<Form> = Code::values().flat_map(Form::all_of).collect();
         all.sort_by_key(|form| (rank(form.code), form.code as usize));
@@ -106,8 +106,8 @@ impl Catalog {
         })
     }
 
-    /// The same as [`Catalog::name`] without building the catalog: of the forms with one name, which share
-    /// a mnemonic, the first one gets it.
+    /// The name as by [`Catalog::name`], without building the catalog: the first of the forms with a name, which
+    /// share a mnemonic, gets it.
     pub fn name_of(form: Form) -> String {
         type Codes = HashMap<iced_x86::Mnemonic, Vec<Code>>;
         static CODES: OnceLock<Codes> = OnceLock::new();

@@ -14,7 +14,7 @@ pub struct FormCount {
     pub form: String,
     /// iced-x86's name of its encoding.
     pub code: String,
-    /// How often it is in the multiset.
+    /// Its number in the multiset.
     pub count: usize,
 }
 
@@ -36,10 +36,9 @@ pub struct Dependency {
     pub writer: String,
     /// The form that reads it.
     pub reader: String,
-    /// What carries it: `destination`, `implicit rax`, `flags CF`, `memory`, or `register …`, which is
-    /// an error.
+    /// The carrier: `destination`, `implicit rax`, `flags CF`, `memory`, or `register …`, which is an error.
     pub through: String,
-    /// How many registers or memory slots are rotated.
+    /// Number of registers or memory slots rotated.
     #[serde(rename = "in_turn")]
     pub rotation: usize,
     /// Whether the forms make it unavoidable.
@@ -63,7 +62,7 @@ pub struct LatencyBound {
     pub low: f64,
     /// With the longest latencies.
     pub high: f64,
-    /// What carries the dependencies.
+    /// Carriers of the dependencies.
     pub through: Vec<String>,
     /// Sources of the latencies.
     pub sources: Vec<String>,
@@ -88,7 +87,7 @@ pub struct Measurement {
     pub settings: Settings,
     /// The code; all of it in `hex`, the first multiset as `instructions`.
     pub code: Code,
-    /// How the measurement went.
+    /// Status of the measurement.
     pub status: Status,
     /// The reason, unless `ok`.
     pub reason: Option<String>,
@@ -96,7 +95,7 @@ pub struct Measurement {
     pub cycles: Option<Cycles>,
     /// Instructions per cycle.
     pub ipc: Option<f64>,
-    /// The same in a loop.
+    /// Per multiset, in a loop.
     #[serde(rename = "loop")]
     pub looped: Option<Cycles>,
     /// Why there is no loop measurement.
@@ -139,12 +138,12 @@ pub struct LatencyResult {
     pub link: Option<f64>,
     /// Where only a round trip between register files can be measured: its cycles, moves included.
     pub round_trip: Option<f64>,
-    /// What of it counts for this form if each move takes half of `movq` (`kmovq`) there and back: in
-    /// a cycle of dependencies, which comes back, the sum of such shares is exact.
+    /// The form's part of it if each move takes half of `movq` (`kmovq`) there and back: in a dependency cycle,
+    /// which comes back, the sum of such shares is exact.
     pub share: Option<f64>,
     /// The dependency chain, and what was subtracted.
     pub chain: String,
-    /// How the measurement went.
+    /// Status of the measurement.
     pub status: Status,
     /// Why there is no number, or why it is not trusted.
     pub reason: Option<String>,

@@ -14,9 +14,9 @@ pub enum Memory {
     None,
     /// A base register and a displacement.
     Based,
-    /// Of `lea`: base and index with this scale.
+    /// For `lea`: base and index with this scale.
     Indexed(u8),
-    /// The same with a displacement; of loads and stores, any address with an index.
+    /// For `lea`: base, index with this scale and displacement; for loads and stores, any address with an index.
     Full(u8),
 }
 
@@ -138,7 +138,7 @@ impl Form {
         self.instruction_with(register, address, &[])
     }
 
-    /// The same with these immediates, in the order of its operands; default ones where they run out.
+    /// Like [`Self::instruction`], with `immediates` in operand order, and default ones after them.
     ///
     /// # Errors
     /// No such instruction can be encoded.

@@ -1,4 +1,4 @@
-//! How a form uses its registers, and why it may not be measured.
+//! Registers that a form uses, and why it may not be measured.
 
 use super::form::{Form, Memory};
 use iced_x86::{InstructionInfoFactory, OpAccess, OpKind, Register, UsedRegister};
@@ -7,7 +7,7 @@ use isa::names::name;
 use tma::Result;
 
 impl Form {
-    /// How it uses its operands, and its implicit registers.
+    /// Its use of operands and implicit registers.
     ///
     /// # Errors
     /// It cannot be encoded.
@@ -68,7 +68,7 @@ impl Form {
     }
 }
 
-/// How an instruction uses its operands.
+/// An instruction's use of operands.
 #[derive(Debug, Clone)]
 pub struct Usage {
     /// One for each operand.

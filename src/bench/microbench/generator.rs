@@ -58,8 +58,8 @@ impl Microbenchmark {
         Self::after_moves(multiset, settings, &[])
     }
 
-    /// The same, with a move of a constant to each of these general-purpose registers ahead of each
-    /// instance: its results do not depend on the instance before through them.
+    /// Like [`Microbenchmark::of`], with a move of a constant to each of `registers` ahead of each instance, so
+    /// that its results do not depend on the previous instance through them.
     ///
     /// # Errors
     /// As [`Microbenchmark::of`].
@@ -136,7 +136,7 @@ fn sets(instructions: usize, pools: &Pools, wanted: usize) -> usize {
         let rest = |pool: &super::pools::Pool| {
             let round = pool.write.len().max(1);
             let rest = (sets * pool.writes) % round;
-            // How much more often some registers are used than others.
+            // The imbalance of use between registers.
             if rest == 0 { 0 } else { 1000 * (round - rest) / (sets * pool.writes) }
         };
         pools.all.iter().map(rest).max().unwrap_or(0)

@@ -108,8 +108,8 @@ pub fn measure(bench: &mut Bench, multiset: &Multiset) -> Result<Measurement> {
     Ok(measurement)
 }
 
-/// The same with these registers set ahead of each instance; none where there are none, where that is
-/// too much code, or where it is not reproduced.
+/// Measures with these registers set ahead of each instance; `None` without registers, with too much code, or if
+/// the result is not reproduced.
 fn after_moves(
     bench: &mut Bench,
     multiset: &Multiset,

@@ -5,12 +5,12 @@
 //! |---|---|
 //! | `operand` | operands of encodings, and how names of forms write them |
 //! | `form` | one instruction form: an iced-x86 `Code`, register or memory, mask |
-//! | `form_name`, `form_usage` | its names; the registers it uses, and why it may not be measured |
+//! | `form_name`, `form_usage` | names of a form; registers it uses, and why it may not be measured |
 //! | `catalog` | all forms by name; suggestions; what this processor supports |
 //! | `unsupported`, `host` | why an encoding has no form; extensions of this processor |
 //! | `multiset` | `FORM*COUNT, …`, and the multiset of a block |
 //! | `pools`, `generator` | registers and memory, and the code of a microbenchmark |
-//! | `independence` | dependencies that are left in that code, and their latency bound |
+//! | `independence` | dependencies left in a microbenchmark, and their latency bound |
 //! | `measure` | measuring throughput |
 //! | `latency` | dependency chains from operand to result |
 //! | `calibrate`, `calibration_set` | measuring the latencies of common forms |

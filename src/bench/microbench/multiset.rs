@@ -17,7 +17,8 @@ pub struct Multiset {
     /// Immediates of a block's instructions, for each form and each of its instances. Empty where forms
     /// were given by name.
     pub immediates: Vec<Vec<Vec<i64>>>,
-    /// The same for operands that stay one register: zeroing idioms, moves of a register to itself.
+    /// For each form and instance, the two operands that stay one register, if any: zeroing idioms, moves of a
+    /// register to itself.
     pub tied: Vec<Vec<Option<(usize, usize)>>>,
 }
 
@@ -71,7 +72,7 @@ impl Multiset {
         built.checked()
     }
 
-    /// Adds what is kept of one more instance of `form`, which is already in the multiset.
+    /// Adds the operands of another instance of `form`, which is already in the multiset.
     fn add_operands(&mut self, form: Form, own: Vec<i64>, tied: Option<(usize, usize)>) {
         self.immediates.resize(self.forms.len(), Vec::new());
         self.tied.resize(self.forms.len(), Vec::new());
@@ -115,7 +116,7 @@ impl Multiset {
         }
     }
 
-    /// How many instructions it has.
+    /// Number of instructions.
     pub fn len(&self) -> usize {
         self.forms.iter().fold(0, |sum: usize, (_, count)| sum.saturating_add(*count))
     }

@@ -12,7 +12,7 @@ pub enum Class {
     Gpr16,
     /// Their low 32 bits.
     Gpr32,
-    /// All of them.
+    /// General-purpose registers of 64 bits.
     Gpr64,
     /// MMX.
     Mmx,
@@ -40,7 +40,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// Its registers, in words.
+    /// Its registers, as text.
     pub fn words(self) -> &'static str {
         match self {
             Self::Gpr => "general-purpose register",

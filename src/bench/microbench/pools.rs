@@ -11,7 +11,7 @@ pub const BASE: Register = Register::R15;
 pub const INDEX: Register = Register::R14;
 /// Bytes of each half of the arena, loads and stores. Both together are a page.
 pub const HALF: i64 = 2048;
-/// They take turns in pieces of so many bytes: then no store is above a load by a multiple of 0x400, at
+/// Bytes of the alternating pieces of loads and stores: then no store is above a load by a multiple of 0x400, at
 /// which loads falsely wait on Zen 4 and Zen 5, nor has the low 12 address bits of one (4K aliasing).
 const PIECE: i64 = 512;
 

@@ -22,9 +22,9 @@ pub const INDEX: Register = Register::RSI;
 pub struct Chain {
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// How many instructions.
+    /// Number of instructions.
     pub instructions: usize,
-    /// How many of them are instances of the form.
+    /// Number of instances of the form.
     pub instances: usize,
     /// The other instructions in the dependency.
     pub connectors: Vec<Connector>,

@@ -79,7 +79,7 @@ const ARITHMETIC: u32 = RflagsBits::CF
     | RflagsBits::AF;
 
 impl Endpoints {
-    /// Those of `form`.
+    /// The endpoints of `form`.
     ///
     /// # Errors
     /// It cannot be encoded.
@@ -105,7 +105,7 @@ impl Endpoints {
                 }
                 _ => continue,
             };
-            // The rest of the register is kept, so a write of 8 or 16 bits also reads it.
+            // A write of 8 or 16 bits merges the rest of the register, so it also reads it.
             let merges = matches!(operand, Operand::Register(Class::Gpr8 | Class::Gpr16));
             if reads || (writes && merges) {
                 endpoints.inputs.push(endpoint);
