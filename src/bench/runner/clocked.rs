@@ -76,7 +76,7 @@ impl Runner {
             return Ok(());
         }
         if self.blocks > 0 {
-            // What is asked of the processor is kept, also on disk: no block may have a hand in it.
+            // Answers of the self-test are stored on disk: no block may influence them.
             self.discard();
         }
         self.worker()?;

@@ -1,4 +1,4 @@
-//! What a block may cost: time in all, and commands that the watchdog ends.
+//! Limits of a block: total time, and commands that the watchdog ends.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ pub const WATCHDOG: Duration = Duration::from_millis(100);
 /// but of hundreds of candidates each would take as long.
 pub const MOST_STOPPED: u32 = 5;
 
-/// What is left to the block at hand.
+/// The remaining limits of the current block.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Limit {
     end: Option<Instant>,
@@ -31,7 +31,7 @@ impl Limit {
         self.is_over() || self.stopped >= MOST_STOPPED
     }
 
-    /// How long the next command may take.
+    /// Time limit of the next command.
     pub fn next_command(&self) -> Duration {
         self.end.map_or(WATCHDOG, |end| WATCHDOG.min(end.saturating_duration_since(Instant::now())))
     }

@@ -6,7 +6,7 @@ use crate::values::Values;
 use std::collections::BTreeMap;
 use tma::Result;
 
-/// How many vector registers there are at most.
+/// Maximum number of vector registers.
 const VECTOR_REGISTERS: usize = 32;
 
 impl Runner {
@@ -44,8 +44,7 @@ impl Runner {
         self.values(values)
     }
 
-    /// Has the next run, which has been prepared, begin with these pages: they are mapped without an
-    /// exception for each.
+    /// Maps these pages before the next run, which has been prepared, without an exception for each.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -115,8 +114,8 @@ impl Runner {
         Ok(())
     }
 
-    /// Has these pages start with this content from now on, instead of the pattern. Those that do
-    /// not fit are left out.
+    /// Sets the initial content of these pages from now on, instead of the pattern. Pages that do not fit are left
+    /// out.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -140,7 +139,7 @@ impl Runner {
         }
     }
 
-    /// How the next runs treat floating-point numbers: the MXCSR that they start with.
+    /// Sets the MXCSR that the next runs start with: treatment of subnormals.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -193,7 +192,7 @@ impl Runner {
         worker.read(at::CONTEXT + context::END_REGISTERS, 128).chunks_exact(8).map(word).collect()
     }
 
-    /// What the physical pages hold.
+    /// The content of the physical pages.
     pub fn memory(&self) -> Vec<u8> {
         let Some(worker) = &self.worker else { return Vec::new() };
         let pages = worker.get32(at::MAIL + mail::PAGE_COUNT) as usize;
@@ -218,7 +217,8 @@ impl Runner {
         self.changed(64, pages, pattern, physical).into_iter().map(|(line, _)| line).collect()
     }
 
-    /// The same of words of 8 bytes, with their initial content.
+    /// Words (8 bytes) that differ from their initial content, and this content; addresses as in
+    /// [`Self::changed_lines`].
     pub fn changed_words(&self, pages: &[u64], pattern: u64, physical: usize) -> Vec<(u64, u64)> {
         let all = self.changed(8, pages, pattern, physical);
         all.into_iter().map(|(address, before)| (address, word(&before))).collect()

@@ -29,20 +29,20 @@ pub const MXCSR_GRADUAL: u32 = 0x1f80;
 pub struct Segment {
     /// Where it starts, in the region.
     pub entry: usize,
-    /// How often it repeats.
+    /// Number of repetitions.
     pub repeat: u32,
 }
 
 /// The worker and what was last set up in it.
 pub struct Runner {
     worker: Option<Worker>,
-    /// How often the watchdog ended a worker.
+    /// Number of workers that the watchdog ended.
     pub timeouts: u32,
-    /// What the block at hand may still cost.
+    /// Remaining limits of the current block.
     pub limit: Limit,
     /// Blocks that have been run in the present worker.
     pub blocks: u32,
-    /// How floating-point instructions treat subnormals, unless a run wants it otherwise.
+    /// Default MXCSR: treatment of subnormals.
     pub mxcsr: u32,
     /// Whether a block may have damaged the worker, so that the canary is due.
     pub suspicious: bool,
@@ -61,7 +61,7 @@ pub struct Runner {
     tested: bool,
     /// Whether anything ran since the last pages were unmapped.
     ran: bool,
-    /// Whether the next run begins with unmapping them.
+    /// Whether the next run first unmaps them.
     fresh: bool,
     /// Whether the thread keeps to the worker's processor.
     pinned: bool,
@@ -69,7 +69,7 @@ pub struct Runner {
     pub started: u32,
     /// By how much `[rip+x]` operands are moved within their page.
     rip_offset: usize,
-    /// Pages that start with content of their own, in the worker's order.
+    /// Pages with initial content of their own, in the worker's order.
     images: Vec<u64>,
 }
 
@@ -148,12 +148,12 @@ impl Runner {
         self.worker.as_mut().ok_or_else(|| tma::Error::failed("no sandbox worker"))
     }
 
-    /// The processor that the worker is kept on.
+    /// The processor that the worker is pinned to.
     pub fn cpu(&self) -> Option<usize> {
         self.cpus.get(self.at).copied()
     }
 
-    /// How many processors it may use.
+    /// Number of processors it may use.
     pub fn cpus(&self) -> usize {
         self.cpus.len()
     }
@@ -186,7 +186,7 @@ impl Runner {
         }
     }
 
-    /// What protects the host.
+    /// The layers that protect the host.
     ///
     /// # Errors
     /// The sandbox cannot be started.
