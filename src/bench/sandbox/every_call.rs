@@ -1,12 +1,12 @@
-//! Every system call tried on the running kernel: from where a block's code is, in all three ways to call, and
-//! from each of the harness's own instructions with the arguments that it uses.
+//! Test of every system call on the running kernel: from a block's code, in all three ways to call, and from each
+//! of the harness's own instructions with the arguments that it uses.
 
 use super::layout::{self as at, mail};
 use super::runtime::{Entry, offset};
 use super::{Ended, Worker, random, return_offset};
 use std::time::Duration;
 
-/// Numbers tried: of x86-64 (to 472 in Linux 6.19), and of x32 where they differ.
+/// Numbers to test: of x86-64 (to 472 in Linux 6.19), and of x32 where they differ.
 fn numbers() -> impl Iterator<Item = u32> {
     (0..480).chain(512..548)
 }
@@ -16,7 +16,7 @@ const WORTH_MOST: [u32; 40] = [
     0, 1, 2, 3, 9, 10, 11, 12, 13, 14, 15, 16, 25, 28, 35, 41, 56, 57, 58, 59, 60, 62, 101, 157,
     158, 160, 186, 202, 231, 234, 257, 272, 298, 310, 311, 317, 322, 329, 425, 462,
 ];
-/// What marks x32's.
+/// Bit that marks x32 numbers.
 const X32: u32 = 0x4000_0000;
 /// Where a block's code is.
 const PLACE: usize = at::CODE + 0x3000;
@@ -32,7 +32,7 @@ const INT_80: [u8; 2] = [0xcd, 0x80];
 /// the kernel's own trampoline the one raises SIGILL and the other returns an error (arch/x86/kernel/uprobes.c).
 const EXEMPT: [u32; 2] = [335, 336];
 
-/// How a worker ends that runs `code` in the place of a block, with a jump to the harness at offset `to` after it.
+/// The end of a worker that runs `code` in the place of a block, followed by a jump to the harness at offset `to`.
 fn ends(code: &[u8], to: usize, limit: Duration, worker: &mut Worker) -> Ended {
     let behind = PLACE + code.len() + 5;
     let jump = (to as i64 - behind as i64) as i32;
@@ -43,8 +43,8 @@ fn ends(code: &[u8], to: usize, limit: Duration, worker: &mut Worker) -> Ended {
     worker.command(mail::RUN, limit)
 }
 
-/// The same in a worker of its own, at whose region's address `code` is made; tried for longer if it does not end.
-fn tried(code: &dyn Fn(u64) -> (Vec<u8>, usize)) -> (Ended, Worker) {
+/// Runs `code`, made for the region's address, in a new worker; with a longer limit if it does not end.
+fn ends_in_new_worker(code: &dyn Fn(u64) -> (Vec<u8>, usize)) -> (Ended, Worker) {
     let attempt = |limit| {
         let mut worker = Worker::start_with(false, None, false, random()).unwrap();
         let (code, to) = code(worker.base());
@@ -73,7 +73,7 @@ fn is_killed(ended: &Ended) -> bool {
     matches!(ended, Ended::Died(how) if how == "stopped by the system-call filter")
 }
 
-/// Whether an exempt call was refused by itself: with SIGILL, or ENXIO.
+/// Whether an exempt call was refused on its own: with SIGILL, or ENXIO.
 fn does_nothing(ended: &Ended, worker: &Worker) -> bool {
     match ended {
         Ended::Fault(fault) => fault.signal == libc::SIGILL,
@@ -91,7 +91,7 @@ fn no_call_passes_from_where_blocks_are() {
         let result = at::TRACE as i64 - (PLACE + code.len() + 7) as i64;
         code.extend([0x48, 0x89, 0x05]); // mov [rip+x],rax
         code.extend((result as i32).to_le_bytes());
-        let (ended, worker) = tried(&|_| (code.clone(), return_offset()));
+        let (ended, worker) = ends_in_new_worker(&|_| (code.clone(), return_offset()));
         // A kernel without 32-bit emulation has no such gate.
         let is_no_gate = call == INT_80 && matches!(ended, Ended::Fault(_));
         let is_exempt =
@@ -110,7 +110,7 @@ fn no_call_passes_from_where_blocks_are() {
         let mut code = vec![0x48, 0xb8];
         code.extend((0xffff_ffff_ff60_0000_u64 + entry).to_le_bytes());
         code.extend([0xff, 0xd0]); // call rax
-        let (ended, _) = tried(&|_| (code.clone(), return_offset()));
+        let (ended, _) = ends_in_new_worker(&|_| (code.clone(), return_offset()));
         if !is_killed(&ended) && !matches!(ended, Ended::Fault(_)) {
             passed.push(format!("vsyscall {entry:#x}: {ended:?}"));
         }
@@ -147,7 +147,7 @@ fn from_the_harness_s_instructions_only_its_own_calls_pass() {
             // The instruction before that address.
             (registers(number, arguments, r12), offset(entry) - 2)
         };
-        !is_killed(&tried(&code).0)
+        !is_killed(&ends_in_new_worker(&code).0)
     };
     for site in 0..6 {
         let (entry, own, ..) = design(0)[site];
@@ -161,7 +161,7 @@ fn from_the_harness_s_instructions_only_its_own_calls_pass() {
             .collect();
         assert_eq!(passed, [own], "{entry:?}");
     }
-    // The same calls for other memory: the mailbox's neighbour, code, the region, a page of its own.
+    // The calls for other memory: the word after the mailbox's, code, the region, a page of its own.
     assert!(!attempt(0, &|call| call.2[0] += 4));
     assert!(!attempt(1, &|call| call.2[1] = 5)); // FUTEX_WAKE_OP writes a second word
     assert!(!attempt(2, &|call| call.2[0] -= at::PHYSICAL as u64)); // the code, mapped a second time

@@ -138,7 +138,7 @@ mod tests {
 
     const BASE: u64 = 0x2345_6000_0000;
 
-    /// What the kernel would decide: an interpreter of the four instructions used.
+    /// The kernel's decision, by an interpreter of the four instructions used.
     fn verdict(number: u32, pointer: u64, arguments: [u64; 6]) -> u32 {
         let mut data = Vec::new();
         data.extend(number.to_le_bytes());

@@ -6,13 +6,13 @@
 //! | `layout` | layout of the shared region |
 //! | `runtime` | the worker's own code |
 //! | `filter` | the system-call filter |
-//! | `sys`, `restraints` | from the fork to the runtime; what the worker takes from itself |
+//! | `sys`, `restraints` | from the fork to the runtime; restraints that the worker puts on itself |
 //! | `raw` | system calls without a library |
 //! | `worker` | one worker: commands, results, termination |
 //! | `every_call` | test: which calls the running kernel lets pass |
 //!
-//! A hostile block can at worst lose its own measurement. What the runner reads from the region
-//! after a block ran there is data from outside and is never trusted.
+//! A hostile block can at worst lose its own measurement. Data that the runner reads from the region after a block
+//! ran there is untrusted.
 
 mod filter;
 pub mod layout;

@@ -1,5 +1,5 @@
-//! What a worker takes from itself before its own code: each restraint is set, read back, and entered in
-//! the mailbox, where the runner reads it before any block runs.
+//! Restraints that a worker puts on itself before its own code: each is set, read back, and entered in the
+//! mailbox, where the runner reads it before any block runs.
 
 use super::layout::{self as at, mail};
 use super::raw::{call, prctl};
@@ -26,7 +26,7 @@ pub enum Restraint {
 use Restraint as R;
 
 impl Restraint {
-    /// All of them, with what users read.
+    /// All restraints, with the layers that users read.
     pub const ALL: [(Self, Layer); 13] = [
         (R::Session, Other("session of its own")),
         (R::EndsWithParent, Other("end with tdtool")),

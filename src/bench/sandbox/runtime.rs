@@ -155,8 +155,8 @@ global_asm!(
     "mov eax, [rbx + 8]",
     "mov [rip + .Ltd_base + {CONTEXT} + {REPEAT}], eax",
     "jmp qword ptr [rbx]",
-    // A segment ends here, having stored both time stamps. Put right whatever a block may have
-    // left behind, then keep the ticks.
+    // A segment ends here, having stored both time stamps. Undo the block's changes to the state, then store the
+    // ticks.
     ".Ltd_return:",
     "stmxcsr [rip + .Ltd_base + {CONTEXT} + {MXCSR_END}]",
     "fnstsw word ptr [rip + .Ltd_base + {CONTEXT} + {X87_END}]",

@@ -18,7 +18,7 @@ const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWIPC
     | libc::CLONE_NEWUTS;
 
-/// What a new worker needs to know.
+/// Facts that a new worker needs.
 #[derive(Clone, Copy)]
 pub struct Plan {
     /// File that holds the region.
@@ -40,8 +40,8 @@ pub struct Plan {
 
 /// The C library's own account of [`Plan::rseq`].
 pub fn rseq_offset() -> Option<i64> {
-    // SAFETY: looks up a data symbol that, where it exists, is a constant `ptrdiff_t`; its
-    // neighbour tells whether anything is registered at all.
+    // SAFETY: looks up a data symbol that, where it exists, is a constant `ptrdiff_t`; the symbol of the size
+    // shows whether anything is registered at all.
     unsafe {
         let size = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>();
         let offset = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<i64>();
@@ -124,8 +124,8 @@ unsafe fn child(plan: Plan) -> ! {
 /// Only in the worker, with the C library's own offset.
 unsafe fn leave_rseq(offset: i64) -> bool {
     let thread: i64;
-    // SAFETY: the first word behind fs is the thread pointer itself (x86-64 ABI); the kernel
-    // checks address, length and signature, and a wrong length only fails.
+    // SAFETY: the first word at fs is the thread pointer itself (x86-64 ABI); the kernel checks address, length
+    // and signature, and a wrong length only fails.
     unsafe {
         asm!("mov {}, fs:[0]", out(reg) thread, options(nostack, readonly));
         let area = (thread + offset) as u64;

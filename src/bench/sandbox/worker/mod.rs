@@ -15,10 +15,10 @@ use crate::layers::Layers;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// All of it ran.
+    /// It ran completely.
     Done,
     /// An exception that mapping a page does not cure.
     Fault(Fault),
@@ -116,7 +116,7 @@ impl Worker {
         }
     }
 
-    /// How the worker ended, if it has.
+    /// The cause of the worker's end, if it has ended.
     fn reap(&mut self, options: i32) -> Option<String> {
         let mut status = 0;
         // SAFETY: waits for our own child and writes to a live local.

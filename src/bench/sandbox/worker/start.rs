@@ -17,7 +17,7 @@ impl Worker {
         Self::start_with(true, cpu, inspect, random)
     }
 
-    /// The same, with `namespaces` of its own if the kernel permits.
+    /// Starts a worker, with `namespaces` of its own if the kernel permits.
     pub(in crate::sandbox) fn start_with(
         namespaces: bool,
         cpu: Option<usize>,
@@ -111,7 +111,7 @@ impl Worker {
         }
     }
 
-    /// What the worker unmaps: all below and above the region, and then each mapping alone,
+    /// Writes the ranges that the worker unmaps: all below and above the region, and then each mapping separately,
     /// since one sealed page fails the whole range.
     fn write_ranges(&mut self) {
         let end = self.base + at::SIZE as u64;

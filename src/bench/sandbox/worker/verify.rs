@@ -1,5 +1,5 @@
-//! Which layers of protection hold, from the worker's mailbox and the kernel's account of the process.
-//! Only before a block has run is the mailbox to be trusted.
+//! Verifies which layers hold, by the worker's mailbox and the kernel's account of the process. The mailbox is
+//! trusted only before a block has run.
 
 use super::Worker;
 use crate::layers::Layer;

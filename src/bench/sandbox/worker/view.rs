@@ -30,7 +30,7 @@ impl Worker {
         unsafe { self.view.add(at).copy_from(bytes.as_ptr(), bytes.len()) };
     }
 
-    /// Copies from an offset in the region. What the worker wrote there is not to be trusted.
+    /// Copies from an offset in the region. Data that the worker wrote there is untrusted.
     pub fn read(&self, at: usize, size: usize) -> Vec<u8> {
         let mut bytes = vec![0; size];
         self.copy(at, &mut bytes);
