@@ -1,4 +1,4 @@
-//! What follows from the times of the tests: each answer without the others, or why it is open.
+//! Answers from the times of the tests: each without the others, or why it is open.
 
 use super::mispredicted;
 use super::questions::Question::{
@@ -17,10 +17,9 @@ const FUSED: f64 = 1.25;
 /// Straight code that does not come from the op cache takes this much longer, or more. On Zen 4
 /// after a fence it is 3, and a fence itself varies by a few cycles.
 const SLOWER: f64 = 1.25;
-/// How much two forms of the same code may differ by the errors alone.
+/// Greatest difference of two forms of the same code by errors alone, as a share.
 const SAME: f64 = 0.06;
-/// How much they may differ where one has a taken jump for every 48 instructions, which costs a cycle
-/// on some cores.
+/// Greatest difference if one has a taken jump for every 48 instructions, which costs a cycle on some cores; a share.
 const LOOP: f64 = 0.2;
 /// A load that waits for a store takes this many times longer, or more. On Zen 5 it is 7.
 const WAITS: f64 = 1.8;
@@ -170,7 +169,7 @@ mod tests {
     use crate::clock::mixes::LENGTH;
     use crate::selftest::questions::QUESTIONS;
     use crate::selftest::questions::Question::Mix;
-    use crate::selftest::times::{Attempt, Tried};
+    use crate::selftest::times::{Attempt, NewAttempt};
 
     fn asked(stated: u32) -> Asked {
         Asked { stated: Some(stated), cpus: 2 }
@@ -189,7 +188,7 @@ mod tests {
             (question.name(), cycles)
         });
         let attempt = Attempt { stands_for: 3, ..Attempt::default() };
-        times.add(Tried { attempt, cycles: cycles.collect() }, |_, _| 0.0);
+        times.add(NewAttempt { attempt, cycles: cycles.collect() }, |_, _| 0.0);
         times
     }
 

@@ -1,5 +1,4 @@
-//! What mispredictions cost, how often biased random branches are mispredicted, and which of several targets and which
-//! returns are predicted.
+//! Cost of mispredictions, misprediction rates of biased random branches, and predicted targets and returns.
 
 use super::questions::Question::{
     self, Among, Branch, Call, CallInTurn, Jump, Nested, Repeating, Second,
@@ -33,12 +32,12 @@ type Get<'a> = &'a dyn Fn(Question) -> Option<f64>;
 /// Cycles of each kind of misprediction.
 #[derive(Debug, Clone, Copy)]
 pub struct Costs {
-    /// Of a branch that goes either way half of the times, beyond ones that always go one way. Every predictor is wrong half of
-    /// the times; of rarer branches each has its own share.
+    /// A branch with random, equally frequent directions: cycles above branches of constant direction. Every
+    /// predictor is wrong half of the time; rates for rarer directions differ between predictors.
     pub fair: Measured,
-    /// The same of a branch whose operands were there before the last branch: nothing is waited for.
+    /// Such a branch whose operands are ready before the previous branch: no latency is exposed.
     pub ready: Measured,
-    /// The same of indirect jumps to two targets alike.
+    /// Indirect jumps to two equally frequent targets.
     pub indirect: Measured,
 }
 
@@ -52,7 +51,7 @@ impl Costs {
         }
     }
 
-    /// What each further load adds that a branch waits for: an indirect call through two loads instead of none.
+    /// Cost of each further load that feeds a branch: an indirect call through two loads instead of none.
     pub fn load(&self, times: &Times) -> Measured {
         needs(Answer::IndirectMisprediction, self.indirect)?;
         let each = |get: Get| {
@@ -62,14 +61,14 @@ impl Costs {
         within(LOAD, times.agreed(each))
     }
 
-    /// How often a jump is mispredicted that takes the rarer of two targets a quarter and an eighth of the times.
+    /// Misprediction rates of a jump that takes the rarer of two targets a quarter and an eighth of the time.
     pub fn targets(&self, times: &Times) -> Result<Targets, Open> {
         needs(Answer::IndirectMisprediction, self.indirect)?;
         let share = |bits| times.agreed(|get| Some(beyond(get, bits)? / indirect(get)?));
         Ok(Targets { quarter: share(QUARTER)?.0, eighth: share(EIGHTH)?.0 })
     }
 
-    /// How often an indirect call is mispredicted that has two targets in turn.
+    /// Misprediction rate of an indirect call with two alternating targets.
     pub fn calls(&self, times: &Times) -> Result<Calls, Open> {
         let cost = |get: Get| Some(2.0 * (get(Call(HALF))? - get(Call(NEVER))?));
         within(COST, times.agreed(cost))?;
@@ -80,17 +79,17 @@ impl Costs {
         times.agreed(share).map(|(in_turn, _)| Calls { in_turn })
     }
 
-    /// How often returns below the stack of return addresses are mispredicted, by what they take beyond those of calls from
-    /// one place.
+    /// Misprediction rate of returns below the stack of return addresses, by their extra time over calls from one
+    /// place.
     pub fn returns(&self, times: &Times) -> Result<Returns, Open> {
         let (ready, _) = needs(Answer::ReadyMisprediction, self.ready)?;
         let share = |places| Ok(extra(times, places)? / (BELOW * ready));
         Ok(Returns { alternate: share(ALTERNATE)?, fives: share(FIVES)? })
     }
 
-    /// What each of these costs, where the processor shows which they are. By hand, of the 31 returns below a stack of 32 to a
-    /// nested call: the oldest address is that of the other place for 16 of alternate calls, the address 32 levels further in is
-    /// so for 12 of those in fives.
+    /// Cost of a mispredicted return, where the processor shows which ones are mispredicted. By hand, of the 31
+    /// returns below a stack of 32 in a nested call: the oldest address is the other place's for 16 of alternate
+    /// calls, the address 32 levels further in for 12 of those in fives.
     pub fn of_return(&self, times: &Times) -> Measured {
         let rule = needs(Answer::Returns, self.returns(times))?.rule();
         let (places, mispredicted) =
@@ -102,7 +101,7 @@ impl Costs {
         within(COST, Ok((extra(times, places)? / mispredicted, None)))
     }
 
-    /// How often biased random branches are mispredicted: their extra cycles over the cost of a fair one's.
+    /// Misprediction rates of biased random branches: their extra cycles over the cost of a fair one's.
     pub fn biased(&self, times: &Times) -> Result<Biased, Open> {
         needs(Answer::Misprediction, self.fair)?;
         let rate = |one_in: u32, of: &dyn Fn(u8) -> Question, bits| {
@@ -128,8 +127,8 @@ impl Costs {
     }
 }
 
-/// How often random sequences are mispredicted that repeat: their extra cycles over those of one that never does, which is
-/// mispredicted half of the times.
+/// Misprediction rates of repeating random sequences: their extra cycles over those of one that never repeats,
+/// which is mispredicted half of the time.
 pub fn remembered(times: &Times) -> Result<Remembered, Open> {
     let cost = |get: Get| Some(2.0 * (get(Repeating(ENDLESS))? - get(Repeating(SHORT))?));
     within(COST, times.agreed(cost))?;
@@ -195,13 +194,13 @@ fn within(possible: RangeInclusive<f64>, measured: Measured) -> Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selftest::times::{Attempt, Tried};
+    use crate::selftest::times::{Attempt, NewAttempt};
     use tma::self_test::{CallHistory, Rule};
 
     fn times(all: &[(Question, f64)]) -> Times {
         let cycles = all.iter().map(|(q, c)| (q.name(), *c)).collect();
         let mut times = Times::default();
-        times.add(Tried { attempt: Attempt::default(), cycles }, |_, _| 0.0);
+        times.add(NewAttempt { attempt: Attempt::default(), cycles }, |_, _| 0.0);
         times
     }
 

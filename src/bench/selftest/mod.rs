@@ -1,25 +1,25 @@
-//! Asks a processor what the harness would otherwise assume of it.
+//! Tests properties of a processor that the harness would otherwise assume.
 //!
 //! | file | concern |
 //! |---|---|
 //! | `questions`, `random` | the code of each test |
 //! | `run` | runs the tests in the sandbox once |
-//! | `times` | cycles of all attempts, and what these agree on |
-//! | `answers` | what follows from the times: each answer without the others |
+//! | `times` | cycles of all attempts, and their agreement |
+//! | `answers` | answers from the times: each without the others |
 //! | `width` | the width, for which narrow values need more evidence |
 //! | `mispredicted` | costs and shares of random branches and jumps |
-//! | `kept` | results in the user's cache folder |
+//! | `results_file` | results in the user's cache folder |
 //!
 //! The test takes a fraction of a second when a core is first used, once in a process. Nothing in it can fail a
 //! measurement: a question without an answer stays open, with its reason.
 
 mod answers;
-mod kept;
 mod mispredicted;
 mod questions;
 mod random;
 #[cfg(test)]
 mod replayed;
+mod results_file;
 mod run;
 mod times;
 mod width;
@@ -41,20 +41,20 @@ const MOST: u32 = 16;
 const LATER: u32 = 3;
 /// Attempts at least where it is made again.
 const AGAIN: u32 = 8;
-/// Attempts of all processes at most, where the best rate was seen in fewer than one of [`SELDOM`]: beside others that use
-/// the core, few attempts show what it can do, and maybe none has.
-const PATIENT: u32 = 64;
+/// Most attempts of all processes while fewer than one in [`SELDOM`] reached the best rate: under contention, few
+/// attempts, perhaps none, show the core's full rate.
+const MOST_IF_SELDOM: u32 = 64;
 const SELDOM: u32 = 8;
-/// Processors that are tried.
+/// Processors to test on.
 const CPUS: usize = 4;
-/// Attempts without a pause; between later ones what used the core may be gone.
+/// Attempts without a pause; later pauses let contention end.
 const QUICK: u32 = 8;
 const PAUSE: Duration = Duration::from_millis(20);
 /// A share of time that the hypervisor took is known after this long: it is counted in steps of 10 ms.
 const NOTICEABLE: Duration = Duration::from_millis(300);
 
-/// Makes the self-test of the runner's core, unless this process made it or its result was kept. What is open afterwards
-/// stays open for this process.
+/// Runs the self-test of the runner's core, unless this process did or its result was stored. Open questions stay
+/// open for this process.
 pub fn ensure(runner: &mut Runner, core: &Core) {
     core.self_test.answers_or(|| ask(runner, core));
 }
@@ -64,23 +64,23 @@ pub fn ensure(runner: &mut Runner, core: &Core) {
 /// # Errors
 /// It has not, and why.
 pub fn check(file: &Path) -> Result<()> {
-    kept::given(file).map(|_| ())
+    results_file::given(file).map(|_| ())
 }
 
 fn ask(runner: &mut Runner, core: &Core) -> Answers {
     // A table of another processor says nothing about this one.
     let stated = core.stated_width().filter(|_| !core.foreign);
     if let Some(file) = core.self_test.given() {
-        let times = kept::given(file).unwrap_or_default();
+        let times = results_file::given(file).unwrap_or_default();
         return answers::of(&times, Asked { stated, cpus: 0 });
     }
     let asked = Asked { stated, cpus: runner.cpus().min(CPUS) };
-    let place = core.self_test.folder().and_then(|folder| kept::path(folder, core));
-    let loaded = place.as_deref().and_then(|place| kept::load(place, core));
+    let place = core.self_test.folder().and_then(|folder| results_file::path(folder, core));
+    let loaded = place.as_deref().and_then(|place| results_file::load(place, core));
     let mut times = loaded.unwrap_or_default();
     let save = |times: &Times| {
         if let Some(place) = &place {
-            kept::save(place, core, times);
+            results_file::save(place, core, times);
         }
     };
     let is_again = core.self_test.is_made_again();
@@ -95,9 +95,9 @@ fn ask(runner: &mut Runner, core: &Core) -> Answers {
         tries += 1;
         core.self_test.show(Some(tries));
         // A sandbox that cannot be started fails the measurement that needs it, not this.
-        let Ok(tried) = run::once(runner, QUESTIONS) else { break };
-        if let Some(tried) = tried {
-            times.add(tried, |times, attempt| width::rate(times, attempt).unwrap_or(0.0));
+        let Ok(new) = run::once(runner, QUESTIONS) else { break };
+        if let Some(new) = new {
+            times.add(new, |times, attempt| width::rate(times, attempt).unwrap_or(0.0));
             added += 1;
             // A process that ends early leaves what it found.
             save(&times);
@@ -137,7 +137,7 @@ fn is_settled(core: &Core, times: &Times, asked: Asked) -> bool {
         return false;
     }
     let is_seldom = |seen: &Seen| SELDOM * seen.best < seen.attempts;
-    if times.made < PATIENT && answers.seen.as_ref().is_some_and(is_seldom) {
+    if times.made < MOST_IF_SELDOM && answers.seen.as_ref().is_some_and(is_seldom) {
         return false;
     }
     // Another core than the table's needs evidence that repeats.

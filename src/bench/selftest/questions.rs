@@ -9,7 +9,7 @@ use tma::self_test::LENGTHS;
 
 /// A nop of five bytes: as long as the instructions of a mix.
 const NOP5: [u8; 5] = [0x0f, 0x1f, 0x44, 0, 0];
-/// One of seven: the legacy decoders read 16 bytes or less in a cycle, op caches deliver more.
+/// A nop of seven bytes: the legacy decoders read 16 bytes or less in a cycle, op caches deliver more.
 const NOP7: [u8; 7] = [0x0f, 0x1f, 0x80, 0, 0, 0, 0];
 /// Instructions of nops and of straight code after a fence.
 const STRAIGHT: usize = 192;
@@ -18,7 +18,7 @@ pub const LOOPS: (usize, usize) = (48, 576);
 /// Pairs of a store and a load: with 8 no false dependence shows on Zen 5, with 48 it does.
 const PAIRS: usize = 48;
 
-/// Distances from load to store that are tried, after one that never matters.
+/// Distances from load to store to test, after one that never matters.
 pub const DISTANCES: [u32; 4] = [0x400, 0x800, 0x1000, 0x2000];
 /// The one that never matters.
 pub const NEAR: u32 = 0x40;
@@ -50,7 +50,7 @@ pub const ONE_PLACE: u64 = u64::MAX;
 pub const ALTERNATE: u64 = 0xaaaa_aaaa_aaaa_aaaa;
 pub const FIVES: u64 = 0x5294_a529_4a52_94a5;
 
-/// What a test runs.
+/// The code of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Question {
     /// A mix, by its number.
@@ -68,23 +68,23 @@ pub enum Question {
         /// Whether a jump to an aligned address follows.
         jump: bool,
     },
-    /// A loop of so many instructions of the first mix.
+    /// A loop of this many instructions of the first mix.
     Loop(usize),
     /// A jump to this offset in a line, and straight code, after an `lfence`.
     Target(usize),
-    /// Stores so far above the loads.
+    /// Stores this many bytes above the loads.
     Distance(u32),
     /// A branch that is not taken where all these bits of a random number are 0.
     Branch(u8),
-    /// The same after branches that always go one way, so that the history holds few random outcomes.
+    /// `Branch` after branches of constant direction, so that the history holds few random outcomes.
     Among(u8),
-    /// The same of a second branch, after one on another bit of the number.
+    /// `Among` for a second branch, after one on another bit of the number.
     Second(u8),
     /// An indirect jump to the rarer of two targets where all these bits of a random number are 0.
     Jump(u8),
     /// An indirect call of the rarer of two functions there, through an object and its table: two loads more.
     Call(u8),
-    /// The same of both functions in turn.
+    /// `Call` with both functions alternating.
     CallInTurn,
     /// A fair branch on a random sequence that repeats after two to this power.
     Repeating(u8),
@@ -101,7 +101,7 @@ use Question::{
     Moves, Nested, Nops, NopsBetween, Repeating, Second, Target,
 };
 
-/// All of them.
+/// All tests.
 pub const QUESTIONS: &[Question] = &[
     Mix(0),
     Mix(1),

@@ -1,9 +1,9 @@
-//! Kept results of other processors, replayed; and with each answer's test missing, 30 % wrong or contradictory.
+//! Stored results of other processors, replayed; and with each answer's test missing, 30 % wrong or contradictory.
 
 use super::questions::{ALWAYS, EIGHTH, HALF, NEVER, QUESTIONS, Question};
-use super::times::{Attempt, Times, Tried};
+use super::times::{Attempt, NewAttempt, Times};
 use super::width::Asked;
-use super::{answers, kept};
+use super::{answers, results_file};
 use crate::clock::SentinelRun;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use tma::self_test::{Answer, Answers, CallHistory, Open, Room, Seen};
 fn replayed(name: &str, stated: Option<u32>) -> Answers {
     let folder =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/processors/self-tests");
-    let times = kept::given(&folder.join(name)).unwrap();
+    let times = results_file::given(&folder.join(name)).unwrap();
     answers::of(&times, Asked { stated, cpus: 0 })
 }
 
@@ -74,7 +74,7 @@ fn plain(change: impl Fn(Question, u32) -> Option<f64>) -> Times {
         };
         let attempt = Attempt { cpu: Some(i % 2), stands_for: 1, ..Attempt::default() };
         let cycles = QUESTIONS.iter().filter_map(own).collect();
-        times.add(Tried { attempt, cycles }, |_, _| 0.0);
+        times.add(NewAttempt { attempt, cycles }, |_, _| 0.0);
     }
     times
 }
@@ -87,7 +87,7 @@ fn cycles(question: Question) -> f64 {
         Question::Branch(bits) | Question::Among(bits) | Question::Jump(bits) => {
             10.0 + 20.0 * wrong(bits)
         }
-        // All of 32,768 outcomes, as a Zen 4 does.
+        // Remembers all of 32,768 outcomes, as a Zen 4 does.
         Question::Repeating(bits) => 10.0 + if bits > 15 { 10.0 } else { 0.0 },
         Question::Second(bits) => 10.0 + if bits == OTHER { 10.0 } else { 0.0 },
         // 4 cycles a load.

@@ -29,7 +29,7 @@ struct Processor {
     model: u32,
     stepping: u32,
     name: String,
-    /// Two cores behind one model number differ in it.
+    /// Distinguishes cores with one model number.
     #[serde(default)]
     fingerprint: Option<Fingerprint>,
 }
@@ -99,14 +99,14 @@ mod tests {
         assert!(place.ends_with("tdtool/self-test-AuthenticAMD-26-2-0-unknown.json"));
         let mut times = Times::default();
         let cycles = std::collections::BTreeMap::from([("nops".into(), 24.0)]);
-        let tried = super::super::times::Tried { cycles, ..Default::default() };
-        times.add(tried, |_, _| 0.0);
+        let new = super::super::times::NewAttempt { cycles, ..Default::default() };
+        times.add(new, |_, _| 0.0);
         times.attempts[0].stands_for = 1;
         save(&place, &core, &times);
         assert_eq!(load(&place, &core), Some(times.clone()));
         let other = Core { cpu: Cpu { name: "another".into(), ..cpu }, ..Core::default() };
         assert_eq!(load(&place, &other), None);
-        // Another core behind the same model has a file of its own, and does not take this one.
+        // Another core with the same model number has a file of its own and rejects this one.
         let print = Fingerprint { hash: "0123456789abcdef".into(), ..Fingerprint::default() };
         let masked = Core { fingerprint: Some(Arc::new(print)), ..core.clone() };
         assert_ne!(path(folder.path(), &masked), Some(place.clone()));

@@ -1,7 +1,7 @@
 //! Runs the tests in the sandbox once: cycles of each, on the clock of a chain of additions, and signs of a shared core.
 
 use super::questions::Question::{self, Mix};
-use super::times::{Attempt, Tried};
+use super::times::{Attempt, NewAttempt};
 use crate::clock::{Calibration, TscClock};
 use crate::harness::emitter::Emitter;
 use crate::runner::{BLOCK_CODE, Runner, Segment};
@@ -31,11 +31,11 @@ const CHAINS: [usize; 4] = [0, 1, 2, 3];
 ///
 /// # Errors
 /// The sandbox cannot be started, or the tests did not run in it.
-pub fn once(runner: &mut Runner, questions: &[Question]) -> Result<Option<Tried>> {
+pub fn once(runner: &mut Runner, questions: &[Question]) -> Result<Option<NewAttempt>> {
     let before = runner.worker()?.switches();
-    let mut tried = Tried::default();
+    let mut new = NewAttempt::default();
     let mut spreads = Vec::new();
-    // What is learnt is not disturbed by other tests.
+    // Tests of learnt branches run in commands of their own, undisturbed by others.
     let kinds = questions.chunk_by(|a, b| a.learnt().is_none() && b.learnt().is_none());
     for some in kinds.flat_map(|kind| kind.chunks(TOGETHER)) {
         let Some(all) = command(runner, some)? else { return Ok(None) };
@@ -44,29 +44,29 @@ pub fn once(runner: &mut Runner, questions: &[Question]) -> Result<Option<Tried>
                 spreads.push(found.spread);
             }
             if found.cycles.is_finite() && found.cycles > 0.0 {
-                tried.cycles.insert(found.question.name(), found.cycles);
+                new.cycles.insert(found.question.name(), found.cycles);
             }
         }
     }
     let switches =
         runner.worker()?.switches().zip(before).map(|(now, then)| now.saturating_sub(then));
-    // The calmest of the mixes: a neighbour disturbs all of them.
+    // The smallest spread of the mixes: contention disturbs all of them.
     let spread = spreads.into_iter().reduce(f64::min).filter(|spread| spread.is_finite());
     let cpu = runner.cpu().and_then(|cpu| u32::try_from(cpu).ok());
-    tried.attempt = Attempt { cpu, signs: Signs { switches, stolen: None, spread }, stands_for: 1 };
-    Ok(Some(tried))
+    new.attempt = Attempt { cpu, signs: Signs { switches, stolen: None, spread }, stands_for: 1 };
+    Ok(Some(new))
 }
 
-/// What a command found of a test.
-struct Found {
+/// Cycles of a test by one command.
+struct TestTime {
     question: Question,
-    /// Of an iteration.
+    /// Cycles of an iteration.
     cycles: f64,
-    /// How far most rounds lie above the fastest ones, as a share.
+    /// Median of the rounds above the mean of the faster half, as a share.
     spread: f64,
 }
 
-fn command(runner: &mut Runner, questions: &[Question]) -> Result<Option<Vec<Found>>> {
+fn command(runner: &mut Runner, questions: &[Question]) -> Result<Option<Vec<TestTime>>> {
     let mut segments = runner.clock_segments().to_vec();
     let clock = segments.len();
     let mut start = BLOCK_CODE;
@@ -107,7 +107,7 @@ fn command(runner: &mut Runner, questions: &[Question]) -> Result<Option<Vec<Fou
         let rounds = all.chunks_exact(round.len()).skip(warm);
         rounds.map(|round| f64::from(round[place])).collect()
     };
-    let ticks = |place: usize| calm(own(place));
+    let ticks = |place: usize| lower_half_mean(own(place));
     let chains = Calibration {
         add: (ticks(0), ticks(1)),
         multiply: Some((ticks(2), ticks(3))),
@@ -124,14 +124,14 @@ fn command(runner: &mut Runner, questions: &[Question]) -> Result<Option<Vec<Fou
         };
         let cycles = (long - short) * ratio / repeats[i];
         let spread = median(&own(places[0])) / ticks(places[0]) - 1.0;
-        Found { question: *question, cycles, spread }
+        TestTime { question: *question, cycles, spread }
     };
     Ok(Some(questions.iter().enumerate().map(found).collect()))
 }
 
-/// The mean of the lower half of `ticks`: a neighbour only slows, and a mean of several is finer
-/// than the counter's step.
-fn calm(mut ticks: Vec<f64>) -> f64 {
+/// The mean of the lower half of `ticks`: contention only slows, and a mean of several is finer than the counter's
+/// step.
+fn lower_half_mean(mut ticks: Vec<f64>) -> f64 {
     ticks.sort_by(f64::total_cmp);
     let half = &ticks[..ticks.len().div_ceil(2)];
     mean(half)
@@ -143,6 +143,9 @@ mod tests {
 
     #[test]
     fn slow_rounds_are_left_out_and_steps_of_the_counter_averaged() {
-        assert_eq!(calm(vec![1000.0, 1026.0, 9000.0, 1000.0, 1026.0, 2000.0]), 3026.0 / 3.0);
+        assert_eq!(
+            lower_half_mean(vec![1000.0, 1026.0, 9000.0, 1000.0, 1026.0, 2000.0]),
+            3026.0 / 3.0
+        );
     }
 }

@@ -1,17 +1,17 @@
-//! The times of all attempts at the tests, and what several of them agree on.
+//! Times of all attempts at the tests, and their agreement.
 
 use super::questions::Question;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tma::self_test::{Open, Signs};
 
-/// Attempts that are kept: the fastest ones.
-const KEPT: usize = 32;
+/// Most attempts stored: the fastest.
+const MAX_ATTEMPTS: usize = 32;
 /// Times this close are the same.
 pub const SAME: f64 = 0.02;
-/// How far the middle half of the attempts may spread, as a share of their median.
+/// Greatest spread of the middle half of the attempts, as a share of their median.
 const AGREE: f64 = 0.2;
-/// Attempts at least that can disagree.
+/// Minimum attempts that can disagree.
 const SEVERAL: usize = 4;
 
 /// Where an attempt was made, and what disturbed it.
@@ -21,13 +21,13 @@ pub struct Attempt {
     pub cpu: Option<u32>,
     /// Signs that the core was shared.
     pub signs: Signs,
-    /// How many attempts it is the fastest of: files of former versions have only that.
+    /// Number of attempts it is the fastest of: files of former versions have only that one.
     pub stands_for: u32,
 }
 
 /// One attempt, just made.
 #[derive(Debug, Clone, Default)]
-pub struct Tried {
+pub struct NewAttempt {
     /// Where and how.
     pub attempt: Attempt,
     /// Cycles by the test's name.
@@ -37,9 +37,9 @@ pub struct Tried {
 /// All attempts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Times {
-    /// Attempts ever made, also those no longer kept.
+    /// Attempts ever made, including those no longer stored.
     pub made: u32,
-    /// Those that are kept.
+    /// The stored attempts.
     pub attempts: Vec<Attempt>,
     /// By the test's name, of each attempt.
     cycles: BTreeMap<String, Vec<Option<f64>>>,
@@ -66,7 +66,7 @@ pub struct Stored {
 enum Column {
     /// The least of all attempts: version 5.
     Least(f64),
-    /// Of each attempt.
+    /// A time for each attempt.
     Each(Vec<Option<f64>>),
 }
 
@@ -75,17 +75,17 @@ pub type Measured = Result<(f64, Option<f64>), Open>;
 
 impl Times {
     /// Adds an attempt; the slowest by `rank` makes room.
-    pub fn add(&mut self, tried: Tried, rank: impl Fn(&Self, usize) -> f64) {
+    pub fn add(&mut self, new: NewAttempt, rank: impl Fn(&Self, usize) -> f64) {
         let before = self.attempts.len();
         self.made = self.made.saturating_add(1);
-        self.attempts.push(tried.attempt);
-        for (name, cycles) in tried.cycles {
+        self.attempts.push(new.attempt);
+        for (name, cycles) in new.cycles {
             let column = self.cycles.entry(name).or_default();
             column.resize(before, None);
             column.push(Some(cycles));
         }
         self.cycles.values_mut().for_each(|column| column.resize(before + 1, None));
-        if self.attempts.len() > KEPT {
+        if self.attempts.len() > MAX_ATTEMPTS {
             let slowest = (0..=before).min_by(|a, b| rank(self, *a).total_cmp(&rank(self, *b)));
             let at = slowest.unwrap_or(0);
             self.attempts.remove(at);
@@ -116,16 +116,16 @@ impl Times {
         Some(question.instructions() as f64 / self.get(question)?)
     }
 
-    /// What `of` makes of each attempt's times, in order, of those that nothing disturbed if these are several.
+    /// Values of `of` for each attempt's times, sorted; only of undisturbed attempts if there are several.
     pub fn each(&self, of: impl Fn(&dyn Fn(Question) -> Option<f64>) -> Option<f64>) -> Vec<f64> {
         let one = |i: usize| of(&|question| self.of(i, question));
         let all: Vec<(bool, f64)> = (0..self.attempts.len())
             .filter_map(|i| Some((!self.attempts[i].signs.show_sharing(), one(i)?)))
             .collect();
-        let calm: Vec<f64> =
-            all.iter().filter(|(calm, _)| *calm).map(|(_, value)| *value).collect();
-        let mut values = if calm.len() >= SEVERAL {
-            calm
+        let undisturbed: Vec<f64> =
+            all.iter().filter(|(undisturbed, _)| *undisturbed).map(|(_, value)| *value).collect();
+        let mut values = if undisturbed.len() >= SEVERAL {
+            undisturbed
         } else {
             all.iter().map(|(_, value)| *value).collect()
         };
@@ -133,7 +133,7 @@ impl Times {
         values
     }
 
-    /// What `of` makes of each attempt's times: the median, if most attempts agree on it.
+    /// The median of `of` over the attempts, if most agree on it.
     pub fn agreed(&self, of: impl Fn(&dyn Fn(Question) -> Option<f64>) -> Option<f64>) -> Measured {
         let values = self.each(of);
         let (low, high) = quartiles(&values).ok_or(Open::NotAsked)?;
@@ -141,8 +141,8 @@ impl Times {
         if values.len() >= SEVERAL && high - low > AGREE * middle.abs() {
             return Err(Open::Disagree { low, high });
         }
-        // Of a normal distribution the middle half is 1.35 standard deviations wide, and a median errs 1.25 times as much
-        // as a mean.
+        // In a normal distribution, the middle half is 1.35 standard deviations wide, and the median errs 1.25
+        // times as much as the mean.
         let error = 1.25 * (high - low) / 1.35 / (values.len() as f64).sqrt();
         Ok((middle, (values.len() >= SEVERAL).then_some(error)))
     }
@@ -195,7 +195,7 @@ impl Stored {
             stands_for: if is_least { self.attempts.max(1) } else { 1 },
         };
         let attempts: Vec<Attempt> = (0..many).map(attempt).collect();
-        if many > 4 * KEPT {
+        if many > 4 * MAX_ATTEMPTS {
             return None;
         }
         let column = |column: Column| {
@@ -223,7 +223,7 @@ mod tests {
         for cycles in all {
             let cycles = BTreeMap::from([(question.name(), *cycles)]);
             let attempt = Attempt { stands_for: 1, ..Attempt::default() };
-            times.add(Tried { attempt, cycles }, |_, _| 0.0);
+            times.add(NewAttempt { attempt, cycles }, |_, _| 0.0);
         }
         times
     }
@@ -256,7 +256,7 @@ mod tests {
         for i in 0..40 {
             let cycles = BTreeMap::from([(Question::Nops.name(), 50.0 + f64::from(i))]);
             let rank = |t: &Times, i: usize| -t.of(i, Question::Nops).unwrap_or(f64::MAX);
-            times.add(Tried { attempt: Attempt::default(), cycles }, rank);
+            times.add(NewAttempt { attempt: Attempt::default(), cycles }, rank);
         }
         assert_eq!((times.made, times.attempts.len()), (41, 32));
         assert!((0..32).all(|i| times.of(i, Question::Nops).unwrap() < 82.0));

@@ -5,10 +5,9 @@ use super::times::{SAME, Times};
 use crate::clock::mixes::MIXES;
 use tma::self_test::{Open, Seen, Signs};
 
-/// How far a core may fall short of its table's width and still be believed uncontended: a
-/// neighbour takes more.
+/// Share of its table's width that an uncontended core reaches at least: contention takes more.
 const SHORT: f64 = 0.93;
-/// How far the errors of the clock take a rate above what the pipeline can.
+/// Share of the pipeline's width that a measured rate reaches at most, by the clock's errors.
 const ABOVE: f64 = 1.04;
 /// Attempts that must agree where the table states less, and for rates of which it states nothing.
 pub const OVERRULE: u32 = 3;
@@ -17,7 +16,7 @@ const AS_GOOD: f64 = 0.99;
 /// No x86 core that is known sustains more; the next ones may, up to this.
 const MOST: f64 = 16.0;
 
-/// What the width is judged by.
+/// Facts to judge the width by.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Asked {
     /// The width by the table of this core; none without one, or with that of another processor.
@@ -56,14 +55,15 @@ pub fn of(times: &Times, asked: Asked) -> Result<Width, Open> {
     let is_everywhere = is_unknown || seen.cpus as usize >= asked.cpus.min(times.attempts.len());
     let repeats = seen.best >= OVERRULE;
     // Without a table nothing says what a shared core lacks: attempts without signs of that must show it.
-    let is_calm = |i: &usize| {
+    let is_undisturbed = |i: &usize| {
         let attempt = &times.attempts[*i];
         let like = rate(times, *i).is_some_and(|rate| (rate / found - 1.0).abs() <= SAME);
         like && !attempt.signs.show_sharing()
     };
-    let calm =
-        (0..times.attempts.len()).filter(is_calm).map(|i| u64::from(times.attempts[i].stands_for));
-    let shows_calmly = calm.sum::<u64>() >= u64::from(OVERRULE);
+    let undisturbed = (0..times.attempts.len())
+        .filter(is_undisturbed)
+        .map(|i| u64::from(times.attempts[i].stands_for));
+    let is_seen_undisturbed = undisturbed.sum::<u64>() >= u64::from(OVERRULE);
     match asked.stated.map(f64::from) {
         Some(stated) if found > ABOVE * stated => match repeats {
             true => Ok(width),
@@ -77,7 +77,7 @@ pub fn of(times: &Times, asked: Asked) -> Result<Width, Open> {
             }
         }
         Some(_) => Ok(width),
-        None if repeats && is_everywhere && shows_calmly => Ok(width),
+        None if repeats && is_everywhere && is_seen_undisturbed => Ok(width),
         None if contended() => Err(Open::Contended(seen.signs)),
         None => {
             let low = all.iter().copied().fold(found, f64::min);
@@ -86,7 +86,7 @@ pub fn of(times: &Times, asked: Asked) -> Result<Width, Open> {
     }
 }
 
-/// How the width was seen.
+/// The evidence for the width.
 pub fn seen(times: &Times) -> Option<Seen> {
     let (_, most) = best(times)?;
     let each =
@@ -118,7 +118,7 @@ pub fn rate(times: &Times, attempt: usize) -> Option<f64> {
     (0..MIXES.len()).filter_map(one).reduce(f64::max)
 }
 
-/// Of each attempt.
+/// The best rate of each attempt.
 fn rates(times: &Times) -> Vec<f64> {
     (0..times.attempts.len()).filter_map(|i| rate(times, i)).collect()
 }
@@ -140,7 +140,7 @@ fn error(like: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selftest::times::{Attempt, Tried};
+    use crate::selftest::times::{Attempt, NewAttempt};
     use std::collections::BTreeMap;
 
     /// Attempts that did so many instructions a cycle, in turn on two processors.
@@ -150,14 +150,14 @@ mod tests {
             let cycles = Mix(0).instructions() as f64 / rate;
             let cycles = BTreeMap::from([(Mix(0).name(), cycles)]);
             let attempt = Attempt { cpu: Some(i as u32 % 2), signs, stands_for: 1 };
-            times.add(Tried { attempt, cycles }, |_, _| 0.0);
+            times.add(NewAttempt { attempt, cycles }, |_, _| 0.0);
         }
         times
     }
 
     fn found(rates: &[f64], stated: Option<u32>) -> Result<f64, Open> {
-        let calm = Signs { switches: Some(0), stolen: Some(0.0), spread: Some(0.01) };
-        of(&attempts(rates, calm), Asked { stated, cpus: 2 }).map(|width| width.rate)
+        let undisturbed = Signs { switches: Some(0), stolen: Some(0.0), spread: Some(0.01) };
+        of(&attempts(rates, undisturbed), Asked { stated, cpus: 2 }).map(|width| width.rate)
     }
 
     /// A Granite Rapids (6 a cycle) that shows the model of a Rocket Lake (5).
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(found(&[5.0, 9.0, 5.0], Some(5)), Ok(5.0));
     }
 
-    /// The same core while others use it: 3.9 a cycle once, or in most attempts.
+    /// The core under contention: 3.9 a cycle once, or in most attempts.
     #[test]
     fn a_narrow_width_never_wins_by_being_seen_once() {
         for stated in [Some(5), Some(6)] {
