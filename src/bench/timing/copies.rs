@@ -34,7 +34,7 @@ pub fn copies(block: &Block, options: &Options) -> usize {
     }
 }
 
-/// How many copies are enough in a loop, if addresses do not change; `None` if the code must be unrolled.
+/// Copies that suffice in a loop if addresses do not change; `None` if the code must be unrolled.
 pub fn few(block: &Block, options: &Options) -> Option<usize> {
     if options.straight || options.copies.is_some() || LoopCounter::of(block).is_err() {
         return None;
@@ -89,10 +89,9 @@ pub fn ways(block: &Block, setup: &RunSetup, options: &Options) -> Vec<(usize, R
     vec![(few, Repeat::Counted(counter)), straight]
 }
 
-/// How many copies are timed, by the cycles that one takes. A loop's ends cost a cycle or two, depending on
-/// where they lie in their cache lines, which differs between the long and the short run: of bodies of 15
-/// cycles that was up to a fifth of a dense block's time. Blocks that write memory have few copies: memory
-/// predictors learn each of them.
+/// Copies to time, by the cycles that one takes. A loop's ends cost a cycle or two, depending on their offset
+/// within a cache line, which differs between the long and the short run: up to a fifth of a dense block's time
+/// for bodies of 15 cycles. Blocks that write memory have few copies: memory predictors learn each of them.
 pub fn timed(block: &Block, copies: usize, how: Repeat, cycles: f64, options: &Options) -> usize {
     let writes = || block.instructions.iter().any(Inst::writes_memory);
     if matches!(how, Repeat::Restored) || options.copies.is_some() || writes() {

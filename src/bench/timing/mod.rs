@@ -2,8 +2,8 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `clock_source` | where core cycles come from: `tsc`, or counted by a PMU (`counting`) |
-//! | `copies` | how many copies, how they repeat, where they start |
+//! | `clock_source` | source of core cycles: `tsc`, or a PMU (`counting`) |
+//! | `copies` | number of copies, how they repeat, where they start |
 //! | `measure` | rounds of sentinel, long run, short run and calibration chains |
 //! | `round_filter` | accepts rounds with a steady clock and no contention |
 //! | `state`, `form_timing` | the fastest state of the rounds, and whether it reproduces |

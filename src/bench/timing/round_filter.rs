@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn calm_rounds_of_two_tries_make_a_batch() {
+    fn uncontended_rounds_of_two_tries_make_a_batch() {
         let shared = || {
             let mut all = rounds(1.0);
             all.iter_mut().skip(2).for_each(|r| r.calibration.sentinel.1 += 200.0);

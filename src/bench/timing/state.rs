@@ -3,17 +3,17 @@
 use crate::stats::mean;
 use std::collections::BTreeMap;
 
-/// How far rare faster states may put a result in doubt, as a share.
+/// Result change by rare faster states that puts a result in doubt, as a share.
 pub const DOUBT: f64 = 0.1;
 /// Batches that must share a state: at least this many, and one in this many.
 const AGREE: (usize, usize) = (2, 6);
-/// The least share of all rounds in it, as a divisor, and their least number, of few rounds half.
+/// A state needs max(rounds / 24, min(4, rounds / 2)) rounds, and 2 at least.
 const ROUNDS: (usize, usize) = (24, 4);
-/// Rounds of a batch in it, where the batch has that many, for the batch to have met it.
+/// Rounds a batch must contribute to count as having seen the state, if batches have enough.
 const ROUNDS_PER_BATCH: usize = 2;
-/// The least share of the rounds that may be a faster state, seldom met, and their least number.
+/// A rare faster state needs this share of the rounds, and this many at least.
 const RARE: (f64, usize) = (0.03, 3);
-/// The least share of the rounds in the usual state: one of three pairs of runs.
+/// The usual state needs this share of the rounds: one of three pairs of runs.
 const MOST: f64 = 0.3;
 /// Most steps towards the centre of a state.
 const STEPS: usize = 50;
@@ -44,16 +44,15 @@ pub type Run = (f64, usize, usize);
 pub struct State {
     /// Mean of its rounds, in cycles.
     pub mean: f64,
-    /// Standard error of the mean: of the batches that met it.
+    /// Standard error of the mean, by the batches that saw it.
     pub error: f64,
-    /// Batches that met it.
+    /// Batches that saw it.
     pub batches: usize,
     /// Its share of the rounds.
     pub share: f64,
     /// From its lowest round to its highest, in cycles.
     pub range: (f64, f64),
-    /// Batch and round of those in a faster state that was met too seldom to be believed and too
-    /// often to be strays.
+    /// Batch and round of those in a faster state, too rare to be the result and too frequent to be strays.
     pub rare: Vec<(usize, usize)>,
 }
 
@@ -80,8 +79,8 @@ impl State {
     }
 }
 
-/// The lowest group of rounds (of `batches` batches) that lie close together, are many enough and of enough batches. A few rounds below it are errors of the clock
-/// rather than a state.
+/// The lowest group of rounds (of `batches` batches) that lie close together, are enough, and come from enough
+/// batches. A few rounds below it are errors of the clock rather than a state.
 pub fn fastest(mut rounds: Vec<Run>, batches: usize, near: Nearness) -> Option<State> {
     rounds.sort_by(|a, b| a.0.total_cmp(&b.0));
     let agree = AGREE.0.min(batches).max(batches / AGREE.1);
@@ -95,7 +94,7 @@ pub fn fastest(mut rounds: Vec<Run>, batches: usize, near: Nearness) -> Option<S
         group.len() >= least && agreeing_means(group, rounds.len(), batches).count() >= agree
     };
     let first = (0..rounds.len()).find(enough)?;
-    // The group that begins with a stray round holds only a part of the state.
+    // A group with a stray first round holds only a part of the state.
     let start =
         (first..first + group(first).len()).filter(enough).max_by_key(|i| group(*i).len())?;
     let middle = mean(&values(group(start)));
@@ -107,14 +106,14 @@ pub fn fastest(mut rounds: Vec<Run>, batches: usize, near: Nearness) -> Option<S
     Some(State { rare: rare.unwrap_or_default(), ..found })
 }
 
-/// Whether these of so many rounds, by batch and round, are more than strays: enough, and of two batches.
+/// Whether a group, by batch and round, is more than strays among `rounds`: enough rounds, of two batches.
 pub fn is_believed(group: &[(usize, usize)], rounds: usize) -> bool {
     let strays = (rounds as f64 * RARE.0).max(RARE.1 as f64);
     group.len() as f64 >= strays && group.iter().any(|place| place.0 != group[0].0)
 }
 
-/// First and last round, exclusively, around the centre of the state that `middle` is in or near: a group that
-/// was found from below begins with the state's lowest rounds, and may lack its highest.
+/// First and last round (exclusive) around the centre of the state at `middle`: a group that was found from below
+/// has the state's lowest rounds, and may lack its highest.
 fn centred(rounds: &[Run], mut middle: f64, width: impl Fn(f64) -> f64) -> (usize, usize) {
     let mut found = (0, 0);
     for _ in 0..STEPS {
@@ -172,7 +171,7 @@ fn values(rounds: &[Run]) -> Vec<f64> {
     rounds.iter().map(|r| r.0).collect()
 }
 
-/// The means of the batches that met a group: a single round of a batch may be a stray.
+/// The means of the batches that saw a group: a single round of a batch may be a stray.
 fn agreeing_means(group: &[Run], rounds: usize, batches: usize) -> impl Iterator<Item = f64> {
     let mut each: BTreeMap<usize, (f64, usize)> = BTreeMap::new();
     for (cycles, batch, _) in group {

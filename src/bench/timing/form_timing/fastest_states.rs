@@ -93,7 +93,7 @@ impl FormTiming {
         one(|pair| pair.0).zip(one(|pair| pair.1))
     }
 
-    /// The same of some batches.
+    /// Pairs of runs of some batches.
     fn pairs_of<'a>(
         &'a self,
         own: &'a dyn Fn(&Batch) -> bool,

@@ -20,7 +20,7 @@ const RARE: f64 = 0.25;
 
 /// A result with a greater error than this share gets more passes.
 const PRECISE: f64 = 0.01;
-/// How much further differences of a state may lie apart than its runs: both runs have noise.
+/// Factor by which a state's differences may spread wider than its runs: both runs have noise.
 const WIDER: f64 = 1.5;
 /// Batches that must agree where rounds do not.
 const NARROW: usize = 8;
@@ -113,8 +113,8 @@ impl FormTiming {
         Some(cycles / self.between)
     }
 
-    /// The differences of long and short run of the rounds in the fastest state. What slows both runs of a
-    /// round alike cancels in them, but not between the means of the two states, which are of different rounds.
+    /// Differences of long and short run of the rounds in the fastest state. Slowdown of both runs of a round
+    /// cancels in them, but not between the means of the two states, which are of different rounds.
     fn differences(&self) -> Option<State> {
         let (long, short) = self.states().filter(|_| !self.usual)?;
         let near = Nearness { share: self.tolerance, step: self.step };
@@ -127,7 +127,7 @@ impl FormTiming {
     }
 
     /// Two standard errors to either side, of the fastest state and of the differences in it, extended to faster
-    /// states too rare to be trusted; the range of all batches if they share no state.
+    /// states too rare to count; the range of all batches if they share no state.
     pub fn range(&self) -> Option<(f64, f64)> {
         if let Some((long, short)) = self.states() {
             let (low, high) = self.doubt(&long, &short);
@@ -176,8 +176,8 @@ impl FormTiming {
         Some((low, each().max_by(f64::total_cmp)?))
     }
 
-    /// Whether both runs have a fastest state, and none faster, if seldom met, would change the
-    /// result by much; or whether they have none and all batches lie close together nevertheless.
+    /// Whether both runs have a fastest state, and no rare faster one would change the result by much; or whether
+    /// they have none and all batches lie close together nevertheless.
     pub fn is_reproduced(&self) -> bool {
         let Some((long, short)) = self.states() else { return self.is_narrow() };
         let cycles = (long.mean - short.mean) / self.between;

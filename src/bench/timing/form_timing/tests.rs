@@ -111,7 +111,7 @@ fn the_result_is_one_that_rounds_gave() {
     let (low, high) = t.batch_range().unwrap();
     let cycles = t.cycles().unwrap();
     assert!((low, high) == (0.8, 1.3) && (cycles - 0.8).abs() < 1e-9, "{cycles}");
-    // Of equally fast rounds of two kinds neither is the result: not reproduced.
+    // Two kinds of equally fast rounds: neither is the result.
     let mixed = timed(&[(2000.0, 1200.0), (2200.0, 1000.0), (2001.0, 1201.0), (2201.0, 1001.0)]);
     assert!(!mixed.is_reproduced());
 }

@@ -12,7 +12,7 @@ use isa::code::Block;
 
 /// Iterations of the loop form before the timed ones: memory predictors have to learn it.
 const LOOP_WARM: u32 = 48;
-/// The same of the unrolled form in a loop without fences.
+/// Repetitions of the unrolled form in a loop without fences before the timed ones.
 const COUNTED_WARM: u32 = 2;
 /// Repetitions of a loop in a first look.
 const LOOK: u32 = 8;
@@ -29,8 +29,7 @@ pub enum Repeat {
 }
 
 impl Repeat {
-    /// How often the copies are repeated for a first look: start-up would be much of the time of
-    /// a few hundred instructions.
+    /// Repetitions of the copies for a first look: start-up would be much of the time of a few hundred instructions.
     pub fn look(self) -> u32 {
         match self {
             Self::Restored => 1,
@@ -39,14 +38,14 @@ impl Repeat {
     }
 }
 
-/// How a form repeats its copies.
+/// Copies of a form and their repetitions.
 #[derive(Debug, Clone, Copy)]
 pub struct Copies {
-    /// How many there are.
+    /// Number of copies.
     pub number: usize,
     /// In which way they repeat.
     pub how: Repeat,
-    /// How often.
+    /// Number of repetitions.
     pub repeat: u32,
 }
 
@@ -99,8 +98,8 @@ pub fn unrolled(
     form
 }
 
-/// How many of `copies` the short run omits: about half, such that both runs end at the same offset
-/// within a cache line, which otherwise affects the time.
+/// Copies that the short run omits: about half, such that both runs end at the same offset within a cache line,
+/// which otherwise affects the time.
 fn copies_between(copies: usize, length: usize) -> usize {
     let half = copies / 2;
     let mut step = (64 >> length.trailing_zeros().min(6)).max(1);

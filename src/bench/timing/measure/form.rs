@@ -1,4 +1,4 @@
-//! What is run: the code of a form in the worker, and the segments of its long and short runs.
+//! A form's code in the worker, and the segments of its long and short runs.
 
 use crate::Options;
 use crate::harness::program::Program;
@@ -7,7 +7,7 @@ use crate::runner::{BLOCK_CODE, Runner, Segment};
 use crate::sandbox::Ended;
 use tma::Result;
 
-/// What is run: a long and a short run of each placement.
+/// A long and a short run of each placement.
 pub struct Form {
     /// The code of each placement.
     pub(super) programs: Vec<Program>,
@@ -15,7 +15,7 @@ pub struct Form {
     pub(super) pairs: Vec<(Segment, Segment)>,
     /// Iterations of the block between long and short.
     pub(super) between: f64,
-    /// The same with the repetitions before the time stamp.
+    /// Iterations between long and short, including the repetitions before the time stamp.
     pub(super) untimed_too: f64,
     /// Whether only the long run counts.
     pub(super) single: bool,
@@ -36,7 +36,7 @@ impl Form {
         self.pairs[placement % self.pairs.len()]
     }
 
-    /// How many placements there are.
+    /// Number of placements.
     pub fn placements(&self) -> usize {
         self.pairs.len()
     }

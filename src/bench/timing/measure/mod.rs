@@ -5,7 +5,7 @@
 //! | `form` | the code of a form, and its segments |
 //! | `copies` | forms of copies of a block |
 //! | `whole_loops` | forms of loops with their own exit, and of other whole code |
-//! | `first_look` | roughly how long a form takes |
+//! | `first_look` | approximate time of a form |
 //! | `passes` | rounds of sentinel, long run, short run and calibration chains |
 
 mod copies;

@@ -23,7 +23,7 @@ const LEARN: usize = 16;
 /// Segments that are run in one command, where placements share one.
 const TOGETHER: usize = 256;
 
-/// How a pass went.
+/// The result of a pass.
 #[derive(Debug)]
 pub enum Pass {
     /// It has enough accepted rounds.
@@ -119,7 +119,7 @@ impl Form {
     }
 }
 
-/// How many placements of `rounds` share a command, which should take a fraction of a millisecond.
+/// Placements of `rounds` that share a command, which should take a fraction of a millisecond.
 fn together(rounds: usize) -> usize {
     (TOGETHER / (7 * (rounds + WARM))).clamp(1, 8)
 }
