@@ -9,7 +9,7 @@ pub const REGISTERS: [&str; 16] = [
     "r14", "r15",
 ];
 
-/// What an initial value applies to.
+/// Target of an initial value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Init {
     /// A 64-bit general-purpose register, by its number in encodings.

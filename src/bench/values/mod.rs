@@ -41,7 +41,7 @@ const FLOATS: u64 = 0x3f80_0000_3f80_0000;
 const RDX: usize = 2;
 const RSP: usize = 4;
 
-/// The sets, in the order in which they are tried. The first is the paper's.
+/// The sets, in order of use. The first is the paper's.
 pub fn sets() -> Vec<Values> {
     let first = Values::default();
     let with = |change: &dyn Fn(&mut Values)| {
@@ -54,7 +54,7 @@ pub fn sets() -> Vec<Values> {
         with(&|v| v.memory = 0x0000_1240_0000_1240),
         // Distinct registers: a difference of two is no null address.
         with(&|v| (0..16).for_each(|r| v.registers[r] = CONSTANT + 0x10_0040 * r as u64)),
-        // What is loaded is 0: an index, a divisor's upper half.
+        // Loaded values are 0: an index, a divisor's upper half.
         with(&|v| v.memory = 0),
         // Division: the upper half of the dividend is 0.
         with(&|v| v.registers[RDX] = 0),

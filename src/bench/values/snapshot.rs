@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Bounds of a path are those of the loop where this share of the iterations takes it.
 const NEARLY_ALL: f64 = 0.95;
 
-/// What a program had in registers and memory when it entered a block.
+/// A program's registers and memory at the entry of a block.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Snapshot {
     /// Address of the block's first instruction in its file (p_vaddr).
     pub address: u64,
-    /// The same in the process.
+    /// The address in the process.
     pub running_at: u64,
     /// Times that the program had entered the block, this one included.
     pub entry: u64,
@@ -40,11 +40,11 @@ pub struct Snapshot {
     pub masks: Vec<u64>,
     /// Pages that the block accesses, by address: their contents at the entry.
     pub pages: BTreeMap<u64, Box<[u8; 4096]>>,
-    /// Those of them that are only near the accessed ones.
+    /// Pages that are only near accessed ones.
     pub nearby: BTreeSet<u64>,
     /// Iterations that were followed instruction by instruction: their memory is known.
     pub stepped: u64,
-    /// Those of them before the first that calls a function or jumps to a computed address, if one does.
+    /// Iterations followed before the first that calls a function or jumps to a computed address, if one does.
     pub before_call: Option<u64>,
     /// Whether the first of them is not the first of an execution of the loop.
     pub is_inside: bool,
@@ -108,7 +108,7 @@ impl Snapshot {
 pub struct LoopPath {
     /// Address (p_vaddr), bytes and text of each instruction.
     pub instructions: Vec<(u64, Vec<u8>, String)>,
-    /// The same without jumps, as one block at the start of the loop.
+    /// The instructions without jumps, as one block at the start of the loop.
     pub body: Vec<u8>,
     /// Share of the iterations that take it.
     pub share: f64,
