@@ -18,7 +18,7 @@ use tma::Result;
 
 /// Cycles that a long run should take.
 const CYCLES: f64 = 3000.0;
-/// How often a skeleton slower than its block is measured.
+/// Measurements of a skeleton slower than its block.
 const TRIES: usize = 4;
 /// Passes below this share of the rest were in another state of the front end.
 const UNSTEADY: f64 = 0.80;
@@ -53,7 +53,7 @@ impl Timer {
         }
         let missing = measured && bounds.is_empty();
         bounds.extend(width(block, &self.options.core));
-        // A table alone may be wrong, and what was measured alone is the least that the core does.
+        // A table alone may be wrong, and a width that was only measured is a lower limit.
         if let (Status::Ok, true, Some(bound)) = (
             measurement.status,
             self.options.core.is_width_confirmed(),

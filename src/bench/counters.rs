@@ -24,7 +24,7 @@ impl Default for Pmu {
     }
 }
 
-/// What can be counted on one kind of core.
+/// PMU, table and groups of one kind of core.
 #[derive(Debug, Clone)]
 pub struct CorePmu {
     /// The kernel's PMU.

@@ -13,7 +13,7 @@ pub const LONGEST: usize = 8;
 /// Encoding number of the stack pointer, which is never written.
 const STACK_POINTER: u8 = 4;
 
-/// What fills slots.
+/// An instruction that fills slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filler {
     /// Nops.
@@ -23,14 +23,14 @@ pub enum Filler {
 }
 
 impl Filler {
-    /// What fills slots among the instructions of `block`, whose registers stay as they are; `None` if
-    /// nops share slots and no register is free.
+    /// The filler among the instructions of `block`, whose registers stay unchanged; `None` if nops share slots
+    /// and no register is free.
     pub fn among(block: &Block, core: &Core) -> Option<Self> {
         Self::of(core, |number| !uses(block, number))
     }
 
-    /// What stands for the instructions of `block`, in whose place it may write: a register of the
-    /// block is not the loop counter.
+    /// The filler that replaces the instructions of `block`. It may write a register of the block, which is not
+    /// the loop counter.
     pub fn instead_of(block: &Block, core: &Core) -> Self {
         let own = |number| uses(block, number);
         // A block without registers leaves the highest for the counter.
@@ -61,7 +61,7 @@ impl Filler {
         }
     }
 
-    /// In words.
+    /// Its name in texts.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nop => "nop",
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(Filler::among(&add, &of("zen4")), Some(Filler::Move(1)));
         assert_eq!(Filler::instead_of(&add, &of("zen4")), Filler::Move(0));
         assert_eq!(Filler::instead_of(&block("90"), &of("zen4")), Filler::Move(0));
-        // What the processor itself answered wins over its table.
+        // A self-test's answer overrides the table.
         let measured = of("zen4");
         let answers = tma::self_test::Answers { nops_fused: Some(false), ..Default::default() };
         measured.self_test.answers_or(|| answers);

@@ -1,5 +1,4 @@
-//! Tests with blocks that know where the harness is, by being told or by finding out: what protects the next
-//! block then.
+//! Tests with blocks that know or find out where the harness is: protection of the next block.
 
 #![allow(clippy::unwrap_used)]
 
@@ -99,8 +98,8 @@ fn a_block_that_overwrites_the_harness_is_not_reported_and_harms_no_other() {
     }
 }
 
-/// A block that finds the harness, has the next block's memory start with zeros, hides its own accesses from the
-/// trace, and leaves everything else as it was. `first` is the first word of the harness's code.
+/// A block that finds the harness, zeroes the initial memory of the next block, hides its own accesses from the
+/// trace, and leaves everything else unchanged. `first` is the first word of the harness's code.
 fn forger(first: u32) -> String {
     let word =
         |value: u32| -> String { value.to_le_bytes().iter().map(|b| format!("{b:02x}")).collect() };
@@ -122,12 +121,12 @@ fn forger(first: u32) -> String {
     .join(" ")
 }
 
-/// As a hostile row of a batch: it is not told anything.
+/// A hostile row of a batch has to find the harness itself.
 #[test]
 fn a_block_that_finds_the_harness_falsifies_no_later_block() {
     let mut measurer =
         BlockMeasurer::new(Options { budget: Duration::from_millis(20), ..Options::quick() });
-    // mov rcx,[rbx]; mov rdx,[rcx]: needs what memory starts with.
+    // mov rcx,[rbx]; mov rdx,[rcx]: needs the initial memory.
     let victim = "488b0b 488b11";
     let before = measure(&mut measurer, victim);
     assert!(matches!(before.status, Status::Ok | Status::Unstable), "{:?}", before.reason);
@@ -141,7 +140,7 @@ fn a_block_that_finds_the_harness_falsifies_no_later_block() {
     }
 }
 
-/// Those that can learn an address are the last of their worker; the others share one, not for ever.
+/// A block that can learn an address is its worker's last; the others share a worker, up to a limit.
 #[test]
 fn workers_are_shared_by_blocks_that_can_learn_nothing_and_not_for_ever() {
     // A worker that the watchdog stops, or that makes the self-test, is replaced, too.
@@ -164,7 +163,7 @@ fn workers_are_shared_by_blocks_that_can_learn_nothing_and_not_for_ever() {
     }
 }
 
-/// Other values may end a run that the watchdog stopped, but not hundreds of them are tried.
+/// Other initial values may end a run that the watchdog stopped, but hundreds of them are not tried.
 #[test]
 fn a_block_that_does_not_end_costs_few_runs_and_one_whose_time_is_up_none() {
     let mut measurer =

@@ -1,8 +1,8 @@
-//! What protects the host from a block, layer by layer.
+//! Layers of protection of the host from a block.
 
 use std::fmt;
 
-/// A layer, by what users read.
+/// A layer, by the name that users read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layer {
     /// A limit on a resource, and which.
@@ -23,9 +23,9 @@ impl fmt::Display for Layer {
 /// The layers of a sandbox that was set up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Layers {
-    /// Those that hold: set, and read back.
+    /// Layers that hold: set, and read back.
     pub held: Vec<Layer>,
-    /// Those that do not, each with the reason.
+    /// Layers that do not hold, each with the reason.
     pub missing: Vec<String>,
 }
 

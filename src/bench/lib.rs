@@ -2,26 +2,26 @@
 //!
 //! | module | concern |
 //! |---|---|
-//! | `values` | what registers and memory start with |
-//! | `layers` | what protects the host, as far as it could be set up |
+//! | `values` | initial registers and memory |
+//! | `layers` | layers of protection of the host that could be set up |
 //! | `progress` | progress and cancellation |
 //! | `counters`, `processors` | the PMU of this machine; processors to use |
 //! | `options` | options of a measurement |
 //! | `measurement`, `settings` | the document of a block, `tdtool.block/2` |
 //! | `repeat` | repeating a measurement from its document |
-//! | `sandbox` | the worker process and what protects the host from it |
+//! | `sandbox` | the worker process, and protecting the host from it |
 //! | `filler` | instructions that only take slots |
 //! | `harness` | the code around the block |
 //! | `clock`, `stats` | the time-stamp counter in core cycles, contention; statistics |
 //! | `runner` | the worker's life cycle and runs |
-//! | `selftest` | what the harness would otherwise assume of the processor |
+//! | `selftest` | properties of the processor that the harness would otherwise assume |
 //! | `initial` | initial values, pages, the address trace |
 //! | `timing` | core cycles: rounds, reproducible states |
-//! | `counting` | what a PMU adds: cycles, misses, the top-down tree |
-//! | `results` | what the timing gives the document |
+//! | `counting` | counts by a PMU: cycles, misses, the top-down tree |
+//! | `results` | the document's results from the timing |
 //! | `timer` | times passes of a form, waiting under contention |
 //! | `checks` | the assumptions of a measurement, each with its evidence |
-//! | `bounds`, `plausibility` | bounds on the throughput that need no PMU, and results they rule out |
+//! | `bounds`, `plausibility` | bounds on the throughput that need no PMU, and results that they rule out |
 //! | `closed_loop` | a loop body run as a loop: its own back edge, its own arrays |
 //! | `measurer` | measures a block and fills its document |
 //! | `measurer_stub`, `selftest_stub` | replace measurer and self-test on other architectures |

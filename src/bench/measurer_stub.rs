@@ -26,11 +26,11 @@ impl BlockMeasurer {
         &self.core
     }
 
-    /// Of no consequence here.
+    /// No effect.
     #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only batches call it"))]
     pub fn set_budget(&mut self, _: std::time::Duration) {}
 
-    /// None: nothing is asked.
+    /// No test.
     ///
     /// # Errors
     /// None.
@@ -39,7 +39,7 @@ impl BlockMeasurer {
         Ok(())
     }
 
-    /// None: no block runs.
+    /// No layers: no block runs.
     ///
     /// # Errors
     /// None.
@@ -48,23 +48,23 @@ impl BlockMeasurer {
         Ok(crate::Layers::default())
     }
 
-    /// Of no consequence here.
+    /// No effect.
     #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only batches call it"))]
     pub fn set_end(&mut self, _: Option<std::time::Instant>) {}
 
-    /// Of no consequence here.
+    /// No effect.
     #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "nobody looks on"))]
     pub fn set_progress(&mut self, _: super::Progress) {}
 
-    /// Of no consequence here.
+    /// No effect.
     #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only microbenchmarks call it"))]
     pub fn set_values(&mut self, _: super::Values) {}
 
-    /// Of no consequence here.
+    /// No effect.
     #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "only batches call it"))]
     pub fn pin_to_worker_cpu(&mut self) {}
 
-    /// Not known.
+    /// Unknown.
     ///
     /// # Errors
     /// None.

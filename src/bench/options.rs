@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tma::Core;
 
-/// How long a block may take besides waiting: hundreds of times what most do.
+/// Time limit of a block besides waiting: hundreds of times what most take.
 const LONGEST: Duration = Duration::from_secs(30);
-/// The same where the user has chosen a budget: still many times what most do on an idle machine.
+/// Time limit where the user has chosen a budget: still many times what most take on an idle machine.
 const LIMITED: Duration = Duration::from_secs(10);
 
 /// Where core cycles come from.
@@ -205,7 +205,7 @@ impl Options {
         distinct
     }
 
-    /// How long a block may take in all, and its explanation again: waiting, and what it runs.
+    /// Time limit of a block in total, waiting included, and of its explanation again.
     pub fn longest(&self) -> Duration {
         self.budget.saturating_add(if self.is_limited { LIMITED } else { LONGEST })
     }

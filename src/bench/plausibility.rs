@@ -15,13 +15,13 @@ pub(super) const WIDTH: &str = "issue-width";
 /// Start-up and drain cycles that do not cancel between the long and the short run.
 pub(super) const ENDS: f64 = 4.0;
 
-/// How far a throughput may be below a measured bound, and below a computed one, where only the clock
-/// has an error; shares.
+/// Tolerated shortfall of a throughput below a measured bound, and below a computed one, where only the clock has
+/// an error; shares.
 pub(super) const ERRS: f64 = 0.03;
 
 pub(super) const CLOCK_ERRS: f64 = 0.01;
 
-/// How close a bound must come to the throughput to explain it.
+/// Share of the throughput that a bound must reach to explain it.
 pub(super) const EXPLAINS: f64 = 0.95;
 
 /// The bound of the pipeline's width, without nops, which some processors fuse.
@@ -119,7 +119,7 @@ pub(super) fn plausible(bounds: &[Bound], throughput: &Throughput, copies: usize
     Assumption { name: Assumed::Bounds, outcome, how }
 }
 
-/// What the front-end bound implies, to follow `not measured: …`.
+/// Meaning of the front-end bound, to follow `not measured: …`.
 pub(super) fn verdict(
     bounds: &[Bound],
     throughput: &Throughput,
@@ -186,7 +186,7 @@ mod tests {
         let answers = tma::self_test::Answers { moves_fused: Some(true), ..Default::default() };
         core.self_test.answers_or(|| answers);
         let cycles = |hex| width(&block(hex), &core).unwrap().cycles;
-        // mov rax,[rdi]; add rax,rbx; the same with add rcx,rbx
+        // mov rax,[rdi]; add rax,rbx; then with add rcx,rbx
         assert_eq!(cycles("488b07 4801d8"), 1.0 / 6.0);
         assert_eq!(cycles("488b07 4801d9"), 2.0 / 6.0);
     }

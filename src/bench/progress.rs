@@ -30,7 +30,7 @@ impl Progress {
         self.0.passes.load(Ordering::Relaxed)
     }
 
-    /// Sets the current step, in words.
+    /// Sets the text of the current step.
     pub fn begin(&self, step: String) {
         *self.0.step.lock().unwrap_or_else(PoisonError::into_inner) = step;
     }

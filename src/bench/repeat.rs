@@ -7,7 +7,7 @@ use isa::code::parse_hex;
 use serde::Deserialize;
 use tma::{Error, Result};
 
-/// What a document records about the run of its block.
+/// A block's run as its document records it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repeat {
     /// The block's name, where its input gave one.

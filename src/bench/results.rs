@@ -90,7 +90,7 @@ pub fn form_result(timed: &FormTiming, copies: usize, reason: Option<String>) ->
     }
 }
 
-/// A block that could not be run.
+/// Records that a block could not be run.
 pub fn fail(measurement: &mut Measurement, failure: &Failure) {
     let disturbed = failure.reason == Why::Taken;
     measurement.distrust(Status::Failed, failure.reason.to_string(), disturbed);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use tma::Result;
 
-/// Of no consequence here.
+/// No effect.
 ///
 /// # Errors
 /// None.

@@ -55,7 +55,7 @@ pub struct Settings {
     pub value_sets: usize,
 }
 
-/// What it was measured on.
+/// The core measured on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeasuredOn {
     /// The processor's name by its own account.
@@ -75,7 +75,7 @@ impl MeasuredOn {
 }
 
 impl Settings {
-    /// Those of `options`, with the clock and the processor that they came to.
+    /// Settings of `options`, with the clock and the processor chosen.
     pub fn of(options: &Options, clock: &'static str, cpu: Option<usize>) -> Self {
         let bhive = options.straight && options.physical_pages == 1 && options.value_sets == 1;
         Self {

@@ -11,7 +11,7 @@ pub fn trimmed_mean(ticks: &[f64]) -> f64 {
     mean(&near)
 }
 
-/// Leaves only the ticks that a trimmed mean is of.
+/// Leaves only the ticks that the trimmed mean uses.
 pub fn retain_near(ticks: &mut Vec<f64>) {
     let middle = median(ticks);
     let near = (0.04 * middle).max(40.0);
