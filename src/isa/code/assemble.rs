@@ -121,7 +121,7 @@ pub(super) fn run(source: &str, unit: &str) -> Result<Vec<u8>> {
     std::fs::read(&out).map_err(|e| failed(e.to_string()))
 }
 
-/// How many of the assembler's messages are shown: later ones usually follow from the first.
+/// Most messages of the assembler shown: later ones usually follow from the first.
 const MAX_MESSAGES: usize = 4;
 
 /// The assembler's first messages, without its name and with line numbers as in the input: its

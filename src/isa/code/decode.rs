@@ -1,4 +1,4 @@
-//! Bytes → the instructions of a block, and the registers that it starts with.
+//! Bytes → the instructions of a block, and its live-in registers.
 
 use super::inst::{Inst, InstBuilder};
 use iced_x86::{Decoder, DecoderOptions, OpAccess, Register};

@@ -106,7 +106,7 @@ pub fn text(instruction: &Instruction) -> String {
     written(&mut intel(), instruction)
 }
 
-/// The same of a block whose address is not known.
+/// The instruction in Intel syntax, in a block whose address is not known.
 pub fn text_in_block(instruction: &Instruction) -> String {
     written(&mut in_block(), instruction)
 }

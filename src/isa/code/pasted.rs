@@ -88,7 +88,7 @@ fn first(text: &str) -> Option<&str> {
     text.split_whitespace().next()
 }
 
-/// What follows the first word.
+/// The text after the first word.
 fn after_first(text: &str) -> &str {
     let text = text.trim_start();
     text.find(char::is_whitespace).map_or("", |end| text[end..].trim_start())
@@ -158,7 +158,7 @@ mod tests {
                             0x1157 └─┴─► add esi,0x3c6ef35f  d2\n\
                             0x115d       sub eax,1\n\
                             0x1160       jne short 0x1151\n";
-        // The same loop as `as` assembles it with a label.
+        // The loop as `as` assembles it with a label.
         let plain = bytes("l: imul esi,0x19660d; add esi,0x3c6ef35f; sub eax,1; jne l");
         assert_eq!(bytes(dependencies), plain);
         let ascii = "0x0 o-> add eax,[rsp]  d1(-1)\n0x3     dec ecx\n0x5     jne short 0\n";

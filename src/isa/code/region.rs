@@ -94,7 +94,7 @@ pub fn cut(
     cut_among(file, section, start..end, 0, &mut Placeholders::default())
 }
 
-/// The same with the first byte at address `home`, for several pieces that share `placeholders`.
+/// Cuts a region with its first byte at address `home`; several pieces share `placeholders`.
 pub(crate) fn cut_among(
     file: &object::File<'_>,
     section: &Section<'_, '_>,
@@ -144,7 +144,7 @@ pub(crate) fn cut_among(
     Ok(bytes)
 }
 
-/// How a relocation encodes an address.
+/// Encoding of an address by a relocation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// 32 bits, absolute.

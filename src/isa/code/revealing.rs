@@ -1,7 +1,7 @@
-//! Instructions from which a block could learn where it runs, and with that where its harness is.
+//! Instructions by which a block could learn its address, and so where its harness is.
 //!
-//! What is refused ([`refusal`](super::refusal)) reveals nothing, since it never runs: `call`, `fxsave`,
-//! `xsave`, `sgdt`, `rdfsbase`, `rdpmc` and their like.
+//! Refused instructions ([`refusal`](super::refusal)) reveal nothing, since they never run: `call`, `fxsave`,
+//! `xsave`, `sgdt`, `rdfsbase`, `rdpmc` and the like.
 
 use super::decode::Block;
 use super::inst::Inst;
