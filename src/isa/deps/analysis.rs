@@ -16,7 +16,7 @@ pub struct Dependency {
     pub reader: usize,
     /// Iterations from the write to the read; 0 within an iteration.
     pub delta: u32,
-    /// What carries it.
+    /// The carrier.
     pub kind: Kind,
     /// The register, the flag group, or the memory operand as the reader writes it.
     pub through: String,

@@ -19,7 +19,7 @@ pub struct Code {
     pub instructions: Vec<Instruction>,
     /// The effects of each.
     pub effects: Vec<Effects>,
-    /// Whether those addresses are a program's.
+    /// Whether the addresses are a program's.
     is_placed: bool,
 }
 

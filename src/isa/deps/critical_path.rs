@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 /// Cycles from the start of a path to a result, at least and at most.
 type Cycles = (f64, f64);
 
-/// What an instruction depends on.
+/// Dependencies of an instruction.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CriticalPath {
     /// Indices of the instructions that it is computed by, itself aside.
@@ -28,14 +28,14 @@ pub struct CriticalPath {
     pub is_assumed: bool,
 }
 
-/// What of an instruction's results is used.
+/// The part of an instruction's results that is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Use {
     Register(ArchReg),
     Stored,
     /// The address of a load.
     Address,
-    /// What a branch depends on.
+    /// The inputs of a branch.
     Branch,
 }
 
@@ -144,7 +144,7 @@ impl Walk<'_> {
             }
         };
         for how in uses {
-            // Of values from before the slice only the instruction itself counts.
+            // Values from before the slice contribute only the instruction's own latency.
             self.reads(at.index, *how)
                 .for_each(|read| offer(None, self.latency(at.index, read, *how)));
             self.own_load(at.index, *how).into_iter().for_each(|latency| offer(None, latency));

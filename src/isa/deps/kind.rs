@@ -1,6 +1,6 @@
 //! Kinds of dependencies, and how a load overlaps the store that it depends on.
 
-/// What carries a dependency.
+/// The carrier of a dependency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -12,7 +12,7 @@ pub enum Kind {
     Memory,
 }
 
-/// How a load overlaps the store that it depends on.
+/// Overlap of a load with the store that it depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Overlap {

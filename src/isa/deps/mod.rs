@@ -5,7 +5,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `code` | the instructions of a block or of a path of blocks |
-//! | `kind` | what carries a dependency; how a load overlaps a store |
+//! | `kind` | carriers of dependencies; overlaps of loads and stores |
 //! | `register_deps` | dependencies through registers and flags |
 //! | [`memory`] | dependencies through memory, found by simulation with random values |
 //! | [`recurrence`] | loop-carried dependencies and their latency bounds |

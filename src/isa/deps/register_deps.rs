@@ -50,7 +50,7 @@ pub struct FalseDependency {
 /// The last writers of a register with their iterations: several, if later writes were partial.
 type Writers = Vec<(usize, u32)>;
 
-/// Limit on the writers kept per register; no register has more parts that are written separately.
+/// Most writers stored per register; no register has more parts that are written separately.
 const MAX_WRITERS: usize = 8;
 
 /// The last writers of each register. The low 16 bytes of a vector register and its upper part are

@@ -13,7 +13,7 @@ pub struct MemoryDependency {
     pub access: usize,
     /// Iterations from the store to the load.
     pub delta: u32,
-    /// How load and store overlap.
+    /// Overlap of load and store.
     pub overlap: crate::deps::Overlap,
 }
 

@@ -56,7 +56,7 @@ pub struct Machine {
     pub(super) step: u16,
     /// Origin bit of each access that has loaded unknown memory; else 0.
     pub(super) loads: Vec<u64>,
-    /// How often each access loaded memory that had not been accessed before.
+    /// Number of loads of each access from memory not accessed before.
     pub(super) fresh: Vec<u32>,
     pub(super) next_load: u32,
     /// Addresses and origins of the current instruction's accesses.

@@ -16,7 +16,7 @@ pub struct Edge {
     pub reader: usize,
     /// Iterations between writer and reader.
     pub delta: u32,
-    /// What carries the value between them.
+    /// Carrier of the value.
     pub kind: Kind,
     /// The register or flag group, unless it is memory.
     pub reg: Option<crate::effects::ArchReg>,

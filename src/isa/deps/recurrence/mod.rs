@@ -37,9 +37,9 @@ const MAX_CYCLES: f64 = 1e6;
 pub struct Recurrence {
     /// Lower bound on the cycles per iteration, from the minima of its latency ranges.
     pub low: f64,
-    /// The same from their midpoints: likely, but no bound.
+    /// Cycles per iteration from the midpoints: likely, but no bound.
     pub middle: f64,
-    /// The same from their maxima.
+    /// Cycles per iteration from the maxima.
     pub high: f64,
     /// Iterations that the cycle spans.
     pub iterations: u64,

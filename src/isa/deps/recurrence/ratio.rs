@@ -48,7 +48,7 @@ pub fn maximum(nodes: usize, edges: &[WeightedEdge]) -> Option<Cycle> {
     bisect(nodes, edges, best?)
 }
 
-/// The same by bisection, starting from the ratio of some cycle.
+/// The maximum ratio by bisection, starting from the ratio of some cycle.
 fn bisect(nodes: usize, edges: &[WeightedEdge], mut best: Cycle) -> Option<Cycle> {
     let mut farthest = vec![0u64; nodes];
     for edge in edges {

@@ -80,9 +80,9 @@ fn lower_bounds(text: &str, uarch: &str) -> Vec<f64> {
     Analyser::new(latencies).analyse(&code, &settings).recurrences.iter().map(|r| r.low).collect()
 }
 
-/// Native timings on a Zen 5 (tests/tools/native_latencies.py): `fadd` 5.98; two sums that `fxch` swaps
-/// 2.99 an iteration, as each is added to in every other one; a sum behind a load and a pop 5.98; a
-/// square 7.97. A product and a sum of their own in two registers do not wait for each other.
+/// Native timings on a Zen 5 (tests/tools/native_latencies.py): `fadd` 5.98; two sums that `fxch` swaps 2.99 an
+/// iteration, as each is added to in every other one; a sum after a load and a pop 5.98; a square 7.97. A product
+/// and a sum in two registers are independent.
 #[test]
 fn x87_registers_are_told_apart() {
     assert_eq!(lower_bounds("fadd st, st(1)", "zen5"), [6.0]);
