@@ -16,7 +16,7 @@ impl ArchReg {
     pub const SIGN_ZERO: Self = Self(58);
     /// The direction flag.
     pub const DIRECTION: Self = Self(59);
-    /// The whole x87 register stack, where its registers cannot be told apart.
+    /// The whole x87 register stack, where its registers cannot be distinguished.
     pub const X87: Self = Self(60);
     /// MXCSR.
     pub const MXCSR: Self = Self(61);
@@ -25,7 +25,7 @@ impl ArchReg {
     /// All others: segment bases, system registers.
     pub const OTHER: Self = Self(63);
 
-    /// How many there are.
+    /// Number of registers.
     pub const COUNT: usize = 80;
 
     /// x87 register, counted from the top of the stack before the instruction or, in a region, from that

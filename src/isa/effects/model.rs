@@ -10,8 +10,8 @@ pub(super) fn is_string_pointer(reg: ArchReg) -> bool {
     matches!(reg.as_gpr(), Some(6 | 7))
 }
 
-/// What a read value is used for. Latency depends on it: the path from a load's address to the
-/// result is longer than that from its other operand.
+/// Use of a read value. Latency depends on it: the path from a load's address to the result is longer than that
+/// from its other operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Part of the address of the access at this index of [`Effects::memory`]. For a gather or
@@ -33,7 +33,7 @@ pub enum Role {
 pub struct Read {
     /// The register or flag group.
     pub reg: ArchReg,
-    /// What the value is used for.
+    /// Use of the value.
     pub role: Role,
 }
 

@@ -1,5 +1,5 @@
-//! Tells the registers of the x87 stack apart over a region: `st(i)` counts from the top, which pushes
-//! and pops move.
+//! Distinguishes the registers of the x87 stack over a region: `st(i)` counts from the top, which pushes and pops
+//! move.
 
 use super::arch_reg::ArchReg;
 use super::model::Effects;

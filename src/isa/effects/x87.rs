@@ -1,11 +1,11 @@
-//! The x87 register stack: the registers that an instruction reads and writes, counted from the top of
-//! the stack before it. What a region's instructions call `st(i)` is resolved in [`super::stack`].
+//! The x87 register stack: registers that an instruction reads and writes, counted from the top of the stack
+//! before it. [`super::stack`] resolves `st(i)` of a region's instructions.
 
 use super::arch_reg::ArchReg;
 use super::model::{Effects, Paths, Read, Role, Write};
 use iced_x86::{Instruction, Mnemonic, Register};
 
-/// What a push writes: the register above the top.
+/// Register that a push writes: the one above the top.
 const PUSHED: u8 = 7;
 
 /// Replaces the stack registers that iced-x86 reports by those of the table below. Instructions that are
