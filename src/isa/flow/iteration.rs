@@ -24,7 +24,7 @@ pub struct Linear {
 pub enum Term {
     /// A general-purpose register at the start of the iteration, by encoding number.
     Register(u8),
-    /// What the iteration loads.
+    /// The loaded value.
     Loaded(Box<Loaded>),
     /// A value that is not modelled.
     Unknown {
@@ -57,7 +57,7 @@ pub struct LinearAccess {
     pub aligned: bool,
 }
 
-/// What the back edge depends on: it is taken while `difference` compared with 0 satisfies `again`.
+/// Condition of the back edge: taken while `difference` compared with 0 satisfies `again`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exit {
     /// First minus second operand of the comparison.
@@ -73,7 +73,7 @@ pub struct Iteration {
     pub accesses: Vec<LinearAccess>,
     /// General-purpose registers at its end, by encoding number.
     pub after: Vec<Linear>,
-    /// What its final conditional jump depends on, where that is modelled.
+    /// Condition of its final conditional jump, where that is modelled.
     pub exit: Option<Exit>,
 }
 
@@ -133,7 +133,7 @@ impl Linear {
         }
     }
 
-    /// The same where factors and constant are numbers of 32 bits, with their sign.
+    /// With factors and constant as signed numbers of 32 bits.
     fn in_32_bits(mut self) -> Self {
         let signed = |number: i64| i64::from(number as i32);
         self.terms.iter_mut().for_each(|term| term.1 = signed(term.1));

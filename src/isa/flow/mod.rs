@@ -10,10 +10,10 @@
 //! | `jump_tables` | targets of indirect jumps, read from memory and checked |
 //! | `slice`, `slice_state` | backward slice from an indirect jump to the origin of its target |
 //! | `terms` | sums of multiples of values |
-//! | `transfer`, `value` | symbolic values, and how instructions transform them |
+//! | `transfer`, `value` | effects of instructions on symbolic values; symbolic values |
 //! | `iteration` | one iteration of a loop body in terms of the registers at its start |
 //! | `dominators`, `loops` | dominators and natural loops |
-//! | `stored` | a graph from parts that another process kept |
+//! | `stored` | a graph from parts that another process stored |
 //! | `image` | a program's memory, from its ELF file |
 //! | `no_return` | functions known not to return |
 //!

@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 
 /// Instructions visited for one jump.
 const MAX_STEPS: usize = 20_000;
-/// The same where no comparison is expected.
+/// Most steps where no comparison is expected.
 const WIDTH_STEPS: usize = 1000;
 /// Visits of one block with different states: an index that grows in a loop would never converge.
 const MAX_VISITS: u32 = 8;
@@ -57,7 +57,7 @@ impl Slicer<'_> {
         compared.or_else(|| self.paths(block, WIDTH_STEPS, 0))
     }
 
-    /// The same in so many steps. The index's width or mask is taken for its bound after `visits` of a block.
+    /// The paths in at most `steps` steps. The index's width or mask is its bound after `visits` of a block.
     fn paths(&mut self, block: usize, mut steps: usize, visits: u32) -> Option<Vec<Formula>> {
         let last = self.partition.spans[block].end.checked_sub(1)?;
         let state = State::new(&self.disassembly.instructions[last]);

@@ -5,7 +5,7 @@ use super::transfer::{WriteSummary, address, definitions, operand, store};
 use super::value::{Value, mask};
 use iced_x86::{ConditionCode, Instruction, Mnemonic, OpKind};
 
-/// Bounds kept at a time; the oldest is dropped.
+/// Most bounds at a time; the oldest is dropped.
 const MAX_BOUNDS: usize = 8;
 /// Largest bound that is accepted from an index's width or mask alone.
 const MAX_WIDTH_BOUND: u64 = 1023;

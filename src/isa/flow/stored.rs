@@ -1,4 +1,4 @@
-//! A control-flow graph from its parts, as another process kept them: the code need not be here.
+//! A control-flow graph from its parts, as another process stored them: the code need not be here.
 
 use super::graph::{BasicBlock, Edge, Flow, Loop};
 use crate::code::InstBuilder;

@@ -94,7 +94,7 @@ fn a_bound_on_only_one_of_two_paths_does_not_count() {
     // jmp [rdi*8+0x2000]; 3 ret
     let found = at_0x1000("85f6 7507 83ff03 770d 6690 89ff ff24fd00200000 c3c3c3", &[0x1014; 300]);
     assert!(found.tables.is_empty());
-    // The same with `and edi,3` before the jump: both paths are bounded.
+    // With `and edi,3` before the jump, both paths are bounded.
     let found =
         at_0x1000("85f6 7508 83ff03 770e 6690 90 83e703 ff24fd00200000 c3c3c3", &[0x1017; 300]);
     assert_eq!(found.tables, [(0x100f, vec![0x1017; 4])]);

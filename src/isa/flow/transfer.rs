@@ -16,7 +16,7 @@ const RETURNED: u16 = 1;
 /// rdx, rsi, rdi, r8 to r11.
 const CLOBBERED: u16 = 0b1111_1100_0111;
 
-/// What an instruction may write, so that the slice can skip most instructions quickly.
+/// Possible writes of an instruction, so that the slice can skip most instructions quickly.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct WriteSummary {
     /// General-purpose registers written, as a bit mask.
