@@ -61,7 +61,7 @@ pub struct Identity {
     pub model: u32,
     /// Stepping.
     pub stepping: u32,
-    /// Hash of features and caches, in which cores behind one model number differ.
+    /// Hash of features and caches, which differ between cores with one model number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
 }

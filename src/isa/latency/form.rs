@@ -41,7 +41,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// All of them.
+    /// All addresses.
     pub const ALL: [Self; 5] =
         [Self::Based, Self::Index, Self::Scaled, Self::IndexDisplaced, Self::Indexed];
 
@@ -85,7 +85,7 @@ pub enum Mask {
 }
 
 impl Mask {
-    /// All of them.
+    /// All masks.
     pub const ALL: [Self; 3] = [Self::None, Self::Merging, Self::Zeroing];
 
     fn of(instruction: &Instruction) -> Self {

@@ -9,8 +9,8 @@
 //! | `source_name` | names of sources in the tables |
 //! | `deferred_add` | extra latency after additions done at renaming |
 //! | `assumed` | assumptions for instructions that no table lists |
-//! | `calibration` | latencies measured on a machine, and their file |
-//! | `invalid` | what is wrong with a table or such a file |
+//! | `calibration` | latencies measured on a machine, and the calibration file |
+//! | `invalid` | errors in a table or calibration file |
 //!
 //! # Definition
 //!

@@ -3,7 +3,7 @@
 use crate::effects::{Read, Role, Write};
 use serde::{Serialize, Serializer};
 
-/// How a value enters an instruction.
+/// The input of an instruction by which a value enters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Input {
     /// In an address register of a load or store.
@@ -19,7 +19,7 @@ pub enum Input {
     Memory,
 }
 
-/// How a value leaves an instruction.
+/// The output of an instruction by which a value leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Output {
     /// In a register.
@@ -31,7 +31,7 @@ pub enum Output {
 }
 
 impl Input {
-    /// All of them.
+    /// All inputs.
     pub const ALL: [Self; 5] =
         [Self::Address, Self::Register, Self::Merged, Self::Flags, Self::Memory];
 
@@ -59,7 +59,7 @@ impl Input {
 }
 
 impl Output {
-    /// All of them.
+    /// All outputs.
     pub const ALL: [Self; 3] = [Self::Register, Self::Flags, Self::Memory];
 
     /// The name in files.
@@ -117,7 +117,7 @@ impl Latency {
         Self { low: value.cycles, high: value.cycles, source: Source::Measured }
     }
 
-    /// The same, but as little as `low`.
+    /// With `low` as the minimum, if lower.
     pub(super) fn at_least(self, low: f64) -> Self {
         Self { low: self.low.min(low), ..self }
     }
@@ -168,7 +168,7 @@ pub enum Forward {
 }
 
 impl Forward {
-    /// All of them.
+    /// All kinds of forwarding.
     pub const ALL: [Self; 10] = [
         Self::Stack,
         Self::Slot,

@@ -48,9 +48,9 @@ fn zen_3_has_its_published_latencies_and_names_a_source() {
     assert_eq!(latency("zen3", "488b0418", Input::Address).low, 5.0); // mov rax,[rax+rbx]
 }
 
-/// What a Zen 4 took natively, and must be in the table's range: AES rounds, minima, moves between
-/// register files (half of 7 to 9), address calculations, rotations through the carry. The tables of
-/// Zen 3 and of unknown cores must not exclude it either, where they do not know better.
+/// Native times of a Zen 4 that must be in the table's range: AES rounds, minima, moves between register files
+/// (half of 7 to 9), address calculations, rotations through the carry. The tables of Zen 3 and of unknown cores
+/// must not exclude them either, where they know no better.
 #[test]
 fn zen_4_has_what_was_measured_natively() {
     let measured = [
