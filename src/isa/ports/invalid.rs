@@ -16,7 +16,7 @@ pub enum Invalid {
     Form(String),
     /// A form that it lists twice.
     Twice(String),
-    /// So many ports, of at most so many that the bound can take.
+    /// More ports than the bound supports: the number, and the limit.
     ManyPorts(usize, usize),
     /// A word that is no port.
     Port(String),

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `uops` | ports, and the µops of an instruction, as data |
 //! | `file` | the format of the tables in `events/ports/` |
-//! | `invalid` | what is wrong with one |
+//! | `invalid` | errors in a table |
 //! | `table` | lookup by instruction form |
 //! | `rename` | instructions that need no port of their own: idioms, eliminated moves, fused pairs |
 //! | `spread` | the lower bound of the ports, and µops spread so that it is reached |

@@ -79,7 +79,7 @@ fn shares(amounts: &BTreeMap<PortSet, f64>, ports: usize) -> BTreeMap<PortSet, V
 
 /// The smallest of the sets with the most µops per port, and that load.
 fn densest(sets: &[(PortSet, f64)]) -> Option<(PortSet, f64)> {
-    // Of a union of sets without a port in common, one part alone is as dense.
+    // A union of disjoint sets is no denser than its densest part: only overlapping sets are joined.
     let mut unions: BTreeSet<PortSet> = sets.iter().map(|(set, _)| *set).collect();
     let mut open: Vec<PortSet> = unions.iter().copied().collect();
     while let Some(union) = open.pop() {

@@ -126,7 +126,7 @@ impl Ports {
         block.iter().zip(effects).enumerate().map(one).collect()
     }
 
-    /// The ports that µops can use, in words: `p0|p1|p5|p6 + p2|p3`.
+    /// The ports that µops can use: `p0|p1|p5|p6 + p2|p3`.
     pub fn text(&self, uops: &Uops) -> String {
         let set = |ports: PortSet| {
             let names = self.names.iter().enumerate().filter(|(n, _)| ports.has(*n));
@@ -144,7 +144,7 @@ impl Ports {
         self.fused.contains(&name) && rename::fuses(instruction, next)
     }
 
-    /// Of an instruction that is not fused with the next one.
+    /// The µops of an instruction that is not fused with the next one.
     fn own(&self, instruction: &Instruction, effects: &Effects) -> Option<Uops> {
         if let Some(why) = rename::without_port(instruction, effects) {
             let source = "done at renaming, by the facts of the event table".to_owned();
@@ -246,7 +246,7 @@ fn port_names<'a>(
             }
         }
     }
-    // Dividers are units behind a port: last.
+    // Dividers are units at a port: last.
     names.sort_by_key(|(kind, number)| (kind.ends_with("div"), kind.clone(), *number));
     if names.len() > MAX_PORTS {
         return Err(Invalid::ManyPorts(names.len(), MAX_PORTS));

@@ -11,7 +11,7 @@ fn core(name: &str) -> (Core, Ports) {
     (core, ports)
 }
 
-/// The µops of the instructions in `hex`, in words.
+/// The µops of the instructions in `hex`.
 fn uops(name: &str, hex: &str) -> Vec<Option<Uops>> {
     let (core, ports) = core(name);
     let code = Code::of_bytes(&parse_hex(hex).unwrap(), core.facts()).unwrap();

@@ -26,7 +26,7 @@ impl PortSet {
 pub struct Use {
     /// The ports that they can use.
     pub ports: PortSet,
-    /// How many they are, or for how many cycles they occupy a unit that is not pipelined.
+    /// Number of µops, or cycles that they occupy a unit that is not pipelined.
     pub amount: f64,
 }
 
