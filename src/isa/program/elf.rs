@@ -41,7 +41,7 @@ pub fn read_location(data: &[u8], location: &Location) -> Result<Located> {
     read(data, Names::default(), location, None)
 }
 
-/// The same with what the file does not say of its functions itself.
+/// Like [`read_location`], with names of functions that the file itself lacks.
 ///
 /// # Errors
 /// As [`read_location`].
@@ -152,7 +152,7 @@ impl<'a> Program<'a> {
         Ok(Self { file, names: Names::default(), image })
     }
 
-    /// The same with what the file does not say of its functions itself.
+    /// With names of functions that the file itself lacks.
     pub fn with(self, names: Names<'a>) -> Self {
         Self { names, ..self }
     }

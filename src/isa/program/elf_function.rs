@@ -24,7 +24,7 @@ pub struct Known {
     pub range: Range<u64>,
 }
 
-/// What a file does not say of its functions itself.
+/// Names of functions that a file itself lacks, and the form in which names are shown.
 #[derive(Clone, Copy)]
 pub struct Names<'a> {
     /// Functions that it does not name.

@@ -57,7 +57,7 @@ impl Location {
         }
     }
 
-    /// The same place of the function `name`.
+    /// The same offset or block in the function `name`.
     #[must_use]
     pub fn of_function(&self, name: &str) -> Self {
         match self {
@@ -77,7 +77,7 @@ pub fn split(text: &str) -> Option<(&str, &str)> {
         let same = |other: Option<usize>| other.and_then(|n| bytes.get(n)) == Some(&b':');
         bytes[*at] == b':' && !same(at.checked_sub(1)) && !same(Some(at + 1))
     };
-    // Of a global name (`::name`) the first of three.
+    // The first of three colons of a global name (`::name`).
     let colon = (0..bytes.len()).rev().find(is_alone).or_else(|| text.find(":::"))?;
     Some((&text[..colon], &text[colon + 1..]))
 }

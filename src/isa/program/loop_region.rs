@@ -9,7 +9,7 @@ use std::ops::Range;
 pub struct Around {
     /// Its first block (p_vaddr).
     pub head: Range<u64>,
-    /// All of its code, a range for each run of adjacent blocks.
+    /// Its code, a range for each run of adjacent blocks.
     pub region: Vec<Range<u64>>,
     /// Number of its blocks.
     pub blocks: usize,
