@@ -5,7 +5,7 @@ use iced_x86::{Code, CpuidFeature, EncodingKind, Mnemonic, OpCodeOperandKind, Re
 use object::Architecture;
 use std::fmt::Debug;
 
-/// What has a name by `Debug`.
+/// A type named by `Debug`.
 pub trait Named: Debug {}
 
 impl Named for Architecture {}
@@ -21,7 +21,7 @@ pub fn name(of: impl Named) -> String {
     format!("{of:?}")
 }
 
-/// The same in small letters, as in listings: `vaddpd`, `rax`.
+/// The name in lower case, as in listings: `vaddpd`, `rax`.
 pub fn small(of: impl Named) -> String {
     name(of).to_ascii_lowercase()
 }
