@@ -4,13 +4,13 @@ use super::known::Known;
 use super::pointers::Pointer;
 use isa::flow::{Iteration, Linear, LinearAccess, Term};
 
-/// The address space of arrays: each has its own part of this size.
+/// Start of the arrays' address space, and the size of each array's part of it.
 const FIRST: u64 = 0x2000_0000;
 const APART: u64 = 0x0100_0000;
-/// Distance of the offsets of arrays within a page: no two of nine lie a multiple of 1 KiB apart, so
-/// that no load looks as if it overlapped an older store of another array.
+/// Distance of the offsets of arrays within a page: no two of nine differ by a multiple of 1 KiB, so that no load
+/// appears to overlap an older store of another array.
 const STAGGER: u64 = 448;
-/// Bytes of an array that is accessed at an offset which is not known.
+/// Bytes of an array accessed at an unknown offset.
 const UNKNOWN: i64 = 1024;
 /// Most bytes of a table that is indexed by loaded or computed values.
 pub(super) const TABLE: i64 = 2048;
@@ -47,8 +47,7 @@ fn most(iteration: &Iteration, term: &Term, factor: i64) -> Option<i64> {
 }
 
 impl Extent {
-    /// Where an access is in the first iteration, relative to its pointer, with all other registers as
-    /// `known`.
+    /// Offset of an access in the first iteration from its pointer, with all other registers as `known`.
     pub(super) fn first(
         iteration: &Iteration,
         access: &LinearAccess,
@@ -105,8 +104,8 @@ pub(super) fn whole(
     own.reduce(Extent::and).unwrap_or(Extent { low: 0, high: 0 })
 }
 
-/// Where arrays of these lengths in bytes start: at offsets within a page that do not overlap, where all of
-/// them fit a page.
+/// Start addresses of arrays of these lengths in bytes: offsets within a page do not overlap if all arrays fit one
+/// page.
 pub(super) fn places(lengths: &[u64]) -> Vec<u64> {
     let rounded = |length: &u64| length.next_multiple_of(64) + 64;
     let fit = lengths.iter().map(rounded).sum::<u64>() <= 4096;

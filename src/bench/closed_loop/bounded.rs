@@ -9,8 +9,7 @@ use crate::Snapshot;
 use isa::code::Block;
 use isa::flow::Iteration;
 
-/// Ways in which the loop of a snapshot may leave earlier, the better ones first. Each has to be run to know
-/// whether it does.
+/// Ways to leave the loop of a snapshot earlier, the better ones first. Only a run shows whether one works.
 pub(super) fn bounded(snapshot: &Snapshot) -> Vec<Bounded> {
     let mut all = Vec::new();
     if let Some(one) = of_one_block(snapshot) {

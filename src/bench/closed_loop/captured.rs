@@ -105,7 +105,7 @@ pub(super) struct Captured {
     /// Most of these lines at the same offset within a page.
     same_set: Option<u64>,
     /// Whether start and end are a notable part of an execution, so that executions of several lengths are
-    /// compared where there can be.
+    /// compared if possible.
     pub by_lengths: bool,
 }
 
@@ -180,14 +180,13 @@ impl Captured {
         }
     }
 
-    /// By how many iterations the executions differ that are compared; none where one is compared with no
-    /// execution.
+    /// Difference in iterations between compared executions; `None` if the comparison is with no execution.
     pub fn eighth(&self) -> Option<u64> {
         let bounded = self.bounded.as_ref().filter(|_| self.by_lengths)?;
         Some(bounded.eighth()).filter(|eighth| *eighth > 0)
     }
 
-    /// Whether its code is not at the program's distances.
+    /// Whether its code is not laid out at the program's distances.
     pub fn is_relaxed(&self) -> bool {
         self.region.is_relaxed
     }
@@ -198,7 +197,7 @@ impl Captured {
         runner.float_mode(snapshot.mxcsr | 0x1f80)
     }
 
-    /// Where `[rip+x]` of an address points, from the start of the sandbox's region.
+    /// Target of a `[rip+x]` address, from the start of the sandbox's region.
     pub fn rip(&self, target: u64) -> usize {
         self.rip_area + (target % RIP_ROOM) as usize
     }

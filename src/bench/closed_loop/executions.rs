@@ -4,9 +4,9 @@
 use crate::measurement::{Execution, Throughput};
 use crate::timing::form_timing::FormTiming;
 
-/// Cycles that an isolated execution takes for its start and its end, roughly, where the exit is predicted:
-/// loops of 1 to 16 iterations of programs read 4 to 15 cycles an execution more than in their programs (measured when
-/// this was written, on one processor), where other code overlaps with both.
+/// Approximate cycles of start and end of an isolated execution with a predicted exit: loops of 1 to 16 iterations
+/// read 4 to 15 cycles an execution more than in their programs (measured when this was written, on one
+/// processor), where other code overlaps both.
 const ENTRY: f64 = 10.0;
 /// The note appears if start and end take this share of the time or more.
 const NOTABLE: f64 = 0.1;
@@ -23,7 +23,7 @@ fn mean(all: &[Execution], of: impl Fn(&Execution) -> f64) -> f64 {
     all.iter().map(|one| of(one) * one.iterations as f64).sum::<f64>() / iterations
 }
 
-/// Makes a throughput that of all executions, its range that of the executions and their samples.
+/// Replaces a throughput by the mean of all executions; the range covers the executions and their samples.
 pub(super) fn combine(all: &[Execution], throughput: &mut Throughput) {
     if all.len() > 1 {
         throughput.cycles = mean(all, |one| one.cycles);

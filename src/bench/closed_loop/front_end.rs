@@ -72,8 +72,8 @@ impl Timer {
     }
 }
 
-/// The front end at the offsets at which the loop takes its headline: the least, and its range. Each of
-/// both has as many placements at every offset, of which there are `offsets`.
+/// The front end at the offsets at which the loop takes its headline: the minimum, and its range. Loop and front
+/// end have equally many placements at each of the `offsets`.
 fn beside(
     looped: &FormTiming,
     front_end: &FormTiming,
@@ -98,7 +98,7 @@ fn beside(
     found.min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-/// The skeleton without what the counter stands for: the final jump and what fuses with it.
+/// The skeleton without the final jump and what fuses with it, which the counter replaces.
 fn without_back_edge(block: &Block, skeleton: &Block) -> Option<Block> {
     let last = skeleton.instructions.len() - 1 - usize::from(fuses(block));
     let end = skeleton.instructions.get(last)?.offset;
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::timing::form_timing::Batch;
 
-    /// Four batches of each placement, which take so many cycles an iteration.
+    /// Four batches of each placement, at these cycles an iteration.
     fn timed(placements: &[f64]) -> FormTiming {
         let of = |(placement, cycles): (usize, &f64)| Batch {
             placement,

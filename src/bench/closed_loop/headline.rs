@@ -13,8 +13,8 @@ use isa::code::Block;
 use std::collections::HashMap;
 use tma::Result;
 
-/// A chain with a store in less than one of so many iterations costs each less than a cycle: passing a value
-/// through memory takes some 5 cycles, 15 where it cannot be forwarded (agner.org, microarchitecture.pdf).
+/// A chain with a store in fewer than one of this many iterations costs each less than a cycle: passing a value
+/// through memory takes some 5 cycles, 15 if it cannot be forwarded (agner.org, microarchitecture.pdf).
 const SPARSE: usize = 16;
 /// Greatest difference of the unrolled form that needs no explanation, as a share.
 const ALIKE: f64 = 0.05;
@@ -84,7 +84,7 @@ impl Timer {
             Some(Err(_)) => None,
             None => width(block, &self.options.core).filter(|_| closed.is_one_block),
         });
-        // A table alone may be wrong, and what was measured alone is the least that the core does.
+        // A table alone may be wrong, and a width that was only measured is a lower limit.
         if let (Status::Ok, true, Some(bound)) = (
             measurement.status,
             self.options.core.is_width_confirmed(),

@@ -10,7 +10,7 @@ const ENOUGH: u64 = 1024;
 /// A way to leave the loop earlier than in the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bounded {
-    /// The register that is not the program's, by encoding number; none where memory counts.
+    /// The register to set, by encoding number; `None` if a counter in memory ends the loop.
     pub register: Option<u8>,
     /// The counter of its iterations, where no register of the program ends it.
     pub counter: Option<Counter>,

@@ -18,7 +18,7 @@ const FEW_WORDS: usize = 4;
 
 /// Executions back to back.
 pub(super) struct Overlapping {
-    /// The code, which traps where it goes another way than in the program.
+    /// The code, which traps if it leaves the program's path.
     region: Region,
     /// Addresses and values of the words that are set before each execution.
     words: Vec<(u64, u64)>,
@@ -67,7 +67,7 @@ impl Captured {
         Ok(Some(found).filter(|found| found.words.len() <= FEW_WORDS))
     }
 
-    /// Whether executions back to back all go the same way.
+    /// Whether all executions back to back take the same path.
     fn repeats(
         &self,
         runner: &mut Runner,
@@ -84,7 +84,7 @@ impl Captured {
         Ok(ended == Ended::Done && runner.pages().is_some_and(known))
     }
 
-    /// Makes ready for another run, whatever the last one left.
+    /// Prepares another run, whatever the last one left.
     fn again(&self, runner: &mut Runner, snapshot: &Snapshot) -> Result<()> {
         self.set_values(runner, snapshot)?;
         runner.lines(&self.lines)

@@ -10,7 +10,7 @@ use isa::code::Block;
 use isa::flow::{Iteration, LinearAccess};
 use std::collections::BTreeMap;
 
-/// Most iterations of a run: more of them change the result no more.
+/// Most iterations of a run: more do not change the result.
 pub(super) const MOST: usize = 1024;
 /// Fewest worth measuring as a loop.
 pub(super) const FEWEST: usize = 16;
@@ -25,10 +25,10 @@ const COMPARED: i64 = 64;
 /// The number of no register.
 const NO_REGISTER: u8 = 16;
 
-/// Initial values, memory content, and for how many iterations they are made.
+/// Initial values, memory content, and the number of iterations that they are for.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
-    /// Registers, and what pages without content of their own are filled with.
+    /// Registers, and the fill of pages without content of their own.
     pub values: Values,
     /// Pages with content of their own.
     pub images: BTreeMap<u64, Vec<u8>>,
@@ -111,8 +111,8 @@ pub(crate) fn plan(block: &Block, l1_bytes: Option<usize>, most: usize) -> Optio
     Some(Plan { images: content.pages(values.memory), values, iterations })
 }
 
-/// The first value of a pointer with which its lowest access is in the array's part of the address
-/// space, and what it points to is aligned.
+/// The first value of a pointer that puts its lowest access into the array's part of the address space, with
+/// aligned data.
 fn first_value(place: u64, extent: Extent) -> i64 {
     let below = ((-extent.low).max(0) + 63) & !63;
     let above = extent.low.max(0) & !63;
@@ -151,8 +151,8 @@ fn fitting(iteration: &Iteration, pointers: &[Pointer], budget: i64) -> usize {
     (left / per_iteration.max(1)).min(MOST as i64) as usize
 }
 
-/// Pointers in the order of their places: alone before relative, of those that are written through
-/// first, so that loads run ahead of older stores at no equal offset within a page.
+/// Pointers in the order of their places: independent ones before relative ones, and within each those written
+/// through first, so that no load runs ahead of an older store at an equal offset within a page.
 fn in_order(iteration: &Iteration, pointers: Vec<Pointer>) -> Vec<Pointer> {
     let access = |n: &usize| -> &LinearAccess { &iteration.accesses[*n] };
     let relative = |p: &Pointer| {

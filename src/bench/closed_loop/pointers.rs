@@ -13,8 +13,8 @@ pub(super) struct Pointer {
     pub next_node: Option<i64>,
 }
 
-/// The pointers of an iteration: those that are the only register of some address first, since the
-/// values of others may be relative to them.
+/// The pointers of an iteration. Those that are the only register of some address come first, since the values of
+/// others may be relative to them.
 pub(super) fn pointers(iteration: &Iteration) -> Vec<Pointer> {
     let mut found: Vec<Pointer> = Vec::new();
     let mut add =

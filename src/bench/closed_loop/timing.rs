@@ -22,10 +22,10 @@ const ALIGNS: [usize; 2] = [0, 32];
 const REPEAT: f64 = 64.0;
 /// Fewest executions back to back.
 const LEAST: u32 = 8;
-/// Cycles of an execution of which start and end are no notable part: fifty times as much.
+/// Cycles of an execution in which start and end are negligible: fifty times as long.
 const LONG: f64 = 500.0;
-/// Cycles of executions that are run back to back: of shorter ones the set-up of registers, 16 instructions, would be a
-/// notable part, and of longer ones what overlaps is none.
+/// Cycles of executions to run back to back: in shorter ones, the set-up of 16 registers would be a notable part;
+/// in longer ones, the overlap is not.
 const OVERLAPPING: std::ops::Range<f64> = 150.0..4000.0;
 
 impl Timer {
@@ -142,7 +142,7 @@ impl Timer {
         }))
     }
 
-    /// Times one execution of a captured loop; whether with others back to back.
+    /// Times one execution of a captured loop; returns whether back to back with others.
     fn time_execution(
         &mut self,
         block: &Block,

@@ -139,8 +139,8 @@ fn chained(block: &Block, setup: RunSetup, iterations: usize) -> std::result::Re
     Ok(Ready { setup, how, iterations, copies })
 }
 
-/// Whether run again and again with nothing restored but registers, the loop takes as many
-/// iterations each time: registers that change by a fixed amount end as in the traced run.
+/// Whether repeated runs with only registers restored take as many iterations each time: registers that change by
+/// a fixed amount end as in the traced run.
 fn repeats(
     runner: &mut Runner,
     block: &Block,

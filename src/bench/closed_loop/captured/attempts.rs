@@ -8,9 +8,9 @@ use crate::harness::entry_counter::Counter;
 use crate::runner::Runner;
 use tma::Result;
 
-/// Most pages of a loop that runs further than it was followed: those of an L1 data cache of 32 KiB.
+/// Most pages of a loop that runs beyond its followed iterations: an L1 data cache of 32 KiB.
 const IN_CACHE: usize = 8;
-/// Fewest iterations that are counted: fewer before a call are mostly start and end.
+/// Minimum iterations to count: fewer before a call are mostly start and end.
 const FEWEST: u64 = 4;
 
 impl Captured {
@@ -100,7 +100,7 @@ impl Captured {
     }
 }
 
-/// Why a loop cannot be run to its end, which was not reached.
+/// Why a loop did not run to its end.
 fn endless(snapshot: &Snapshot) -> String {
     match (snapshot.before_call, snapshot.followed_to) {
         (Some(trips), _) => format!(

@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use tma::Result;
 
 impl Captured {
-    /// Finds which of the known pages it accesses: each run adds the first that it missed, with whose
-    /// absence it went on wrongly.
+    /// Finds which of the known pages it accesses: each run adds the first missing page that made it go wrong.
     pub(super) fn find_pages(
         &mut self,
         runner: &mut Runner,

@@ -27,8 +27,8 @@ impl Captured {
         forms::region(&self.shape(), &self.region, &rip, true, false, start)
     }
 
-    /// An execution against the same code not entered, or longer against shorter executions where they end
-    /// earlier than in the program, so that start and end do not count; each `repeat` times.
+    /// An execution against the same code not entered, or longer against shorter executions if they end earlier
+    /// than in the program, so that start and end cancel; each `repeat` times.
     pub fn form(&self, placements: usize, repeat: u32) -> Form {
         let shape = self.shape();
         let rip = |target| self.rip(target);
