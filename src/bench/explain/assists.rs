@@ -137,8 +137,8 @@ fn with_vzeroupper(block: &Block) -> Option<Vec<u8>> {
     added.then_some(bytes)
 }
 
-/// The block after loads of all the x87 registers that it reads without having loaded them, and with what is left on the
-/// stack taken off; `None` if it needs neither, or cannot be balanced.
+/// The block after loads of all x87 registers that it reads without having loaded them, with the values left on
+/// the stack popped; `None` if it needs neither, or cannot be balanced.
 fn with_balanced_stack(block: &Block) -> Option<Vec<u8>> {
     let (mut depth, mut needed, mut highest) = (0, 0, 0);
     for inst in &block.instructions {

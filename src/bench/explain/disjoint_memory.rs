@@ -11,18 +11,18 @@ use std::fmt;
 
 /// Most instructions of the variant.
 const MAX_INSTRUCTIONS: usize = 400;
-/// Most copies: a dependency through memory then spans that many iterations. Zen 5 renames the values of
-/// so many words in memory and forwards those of more: natively `xor [rsi+N],rax` takes 0.50 cycles with
-/// 2 to 8 words in turn, 0.82 with 10.
+/// Most copies: a memory-carried dependency then spans that many iterations. Zen 5 renames the values of this many
+/// words in memory and forwards those of more: natively `xor [rsi+N],rax` takes 0.50 cycles with 2 to 8 words in
+/// rotation, 0.82 with 10.
 const MAX_COPIES: usize = 8;
-/// Distances, a multiple of which a load may wait falsely for an earlier store, the preferred one first:
-/// Zen 4 and 5 take stores a multiple of 1 KiB above a load, with the same base register, for its own
-/// (the self-test; natively on Zen 4), others those with the same low 12 address bits (4K aliasing).
+/// Distances at a multiple of which a load may falsely depend on an earlier store, the preferred one first: on Zen
+/// 4 and 5, stores a multiple of 1 KiB above a load with the same base register (the self-test; natively on Zen
+/// 4), on others those with the same low 12 address bits (4K aliasing).
 const ALIASES: [i64; 2] = [1024, 4096];
 /// Fewest copies worth having at the preferred distance: a dependency through memory then takes at most
 /// this part of its latency.
 const ENOUGH_COPIES: usize = 6;
-/// Most bytes of one access that is taken into account.
+/// Most bytes of an access that count.
 const WIDEST: i64 = 2048;
 /// Distance by which loads are moved, plus the offset in a page that aliases least.
 const LOAD_DISTANCE: i64 = 1 << 20;
@@ -106,8 +106,8 @@ pub fn disjoint_memory(
     })
 }
 
-/// Copies of the instructions, each after those `before`, with `shift` of its operand and the copy's number
-/// added to every address.
+/// Copies of the instructions, each after those `before`, with `shift` (of the operand and the copy's number) added to
+/// every address.
 fn repeated(
     parts: &[(&Inst, Option<&Operand>)],
     copies: usize,

@@ -318,7 +318,7 @@ fn dependency(recurrence: &Recurrence, through_memory: bool, findings: &Findings
     Bound { path: steps, assumed, is_computed, ..bound(name, latency(recurrence), how) }
 }
 
-/// Loads waiting for stores as a bound, if they do without a known loop-carried dependency.
+/// Loads that wait for stores as a bound, if they do without a known loop-carried dependency.
 fn forwarding(findings: &Findings) -> Option<Bound> {
     let (broken, time) = (findings.evidence.memory_broken?, findings.evidence.time);
     findings.evidence.is_faster(broken).then(|| {

@@ -164,13 +164,13 @@ impl Explainer {
     }
 }
 
-/// Whether a time is known well although it may not be called stable: what lies close together explains itself.
+/// Whether a time lies in a narrow range, though it is unstable: such a time can be explained.
 fn is_narrow(throughput: &Throughput) -> bool {
     throughput.high - throughput.low <= NARROW * throughput.cycles
 }
 
-/// Why the time cannot be: it is below a loop-carried latency through registers all parts of which
-/// were measured on this core.
+/// Why the time is impossible: it is below a loop-carried register latency, all parts of which were measured on
+/// this core.
 fn certainly_too_fast(findings: &Findings) -> Option<String> {
     let time = findings.evidence.time;
     let certain = findings.analysis.recurrences.iter().find(|recurrence| {

@@ -21,7 +21,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Drops what copies show of memory dependencies that are not the loop's.
+    /// Drops evidence of copies on memory dependencies that the loop does not have.
     pub(super) fn drop_copies_that_are_not_the_loop(&mut self, forwards: Option<bool>) {
         if self.evidence.copies_are_not_the_loop(forwards) {
             (self.evidence.memory_broken, self.evidence.memory_control) = (None, None);

@@ -144,8 +144,8 @@ impl Evidence {
         variant.high < self.time.low * (1.0 - FASTER)
     }
 
-    /// Whether a variant is clearly faster than the block in every state that the block was in: a block
-    /// that is faster at some placements does not need what was changed to be so.
+    /// Whether a variant is clearly faster than every state of the block: a block that is faster at some placements
+    /// does not need the change for that.
     pub(super) fn is_faster_than_every_state(&self, variant: Cycles) -> bool {
         let least = self.fastest_state.map_or(self.time.low, |state| state.min(self.time.low));
         variant.high < least * (1.0 - FASTER)
@@ -159,15 +159,15 @@ impl Evidence {
         self.is_faster_than_every_state(broken) && !self.memory_control.is_some_and(same)
     }
 
-    /// Whether the copies that were to show memory dependencies may have others than the loop: it was seen
-    /// to load nothing that it stored (`forwards`), and they are not known to take as long.
+    /// Whether copies may have memory dependencies that the loop has not: the loop was seen not to load what it
+    /// stored (`forwards`), and the copies are not known to take as long.
     pub(super) fn copies_are_not_the_loop(&self, forwards: Option<bool>) -> bool {
         let is_slower = |control: Cycles| self.time.high < control.low * (1.0 - FASTER);
         forwards == Some(false) && self.memory_control.is_none_or(is_slower)
     }
 
-    /// Whether the independent instructions reach the time and the slots do not: the front end of those is
-    /// then to be measured, since the ports or the block's front end may be the bound.
+    /// Whether the independent instructions reach the time and the slots do not: their front end is then measured,
+    /// since the ports or the block's front end may be the bound.
     pub(super) fn names_ports_or_front_end(&self) -> bool {
         let reaches =
             |bound: Option<Cycles>| bound.is_some_and(|b| self.reached(b) == Reaches::Yes);
@@ -183,8 +183,7 @@ impl Evidence {
             && !self.is_latency_limited()
     }
 
-    /// Whether the independent instructions wait for their own front end, so that they say nothing of the
-    /// ports.
+    /// Whether the front end bounds the independent instructions, so that they show nothing of the ports.
     pub(super) fn independent_waits_for_front_end(&self) -> bool {
         let (independent, front_end) = (self.independent, self.independent_front_end);
         front_end.zip(independent).is_some_and(|(f, i)| f.high > OPEN * i.low)
@@ -225,8 +224,8 @@ impl Evidence {
         others.fold(slots.max(broken.residual_latency), |most, bound| most.max(bound.best))
     }
 
-    /// Whether breaking register dependencies decides anything: the block is faster, or it could have
-    /// been, or it is slower than slots, ports and the added instructions explain.
+    /// Whether breaking register dependencies is conclusive: the block is faster, or could have been, or is slower
+    /// than slots, ports and the added instructions explain.
     pub fn is_conclusive(&self, broken: &Broken) -> bool {
         let least = self.lower_bound_broken(broken);
         self.is_faster(broken.remaining)
@@ -247,7 +246,7 @@ impl Evidence {
         }
     }
 
-    /// The most that the ports need: the least that was measured without dependencies.
+    /// Upper limit of the ports' time: the minimum measured without dependencies.
     pub(super) fn ports(&self) -> Option<Cycles> {
         let all = [self.independent, self.both_broken].into_iter().flatten();
         all.min_by(|a, b| a.best.total_cmp(&b.best))

@@ -13,8 +13,8 @@ pub struct Variant {
 /// accepts for them.
 const FILLER: usize = 5;
 
-/// The block with `count` fillers spread evenly among its instructions, but not between the last two,
-/// which may be macro-fused.
+/// The block with `count` fillers spread evenly among its instructions, except between the last two, which may be
+/// macro-fused.
 pub fn padded(block: &Block, count: usize, filler: Filler) -> Option<Block> {
     let instructions = &block.instructions;
     let tail = if block.final_branch().is_some() { 2 } else { 0 };
