@@ -251,7 +251,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Where the initial value of a vector register is.
+/// Offset of the initial value of a vector register.
 fn vector(register: u8) -> usize {
     at::VECTORS + 64 * usize::from(register)
 }

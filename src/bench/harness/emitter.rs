@@ -142,7 +142,7 @@ impl Emitter {
         self.jump_into_line(0);
     }
 
-    /// A jump to the next address so many bytes after a multiple of 64.
+    /// A jump to the next address that is `offset` bytes after a multiple of 64.
     pub fn jump_into_line(&mut self, offset: usize) {
         const SHORT_JUMP: usize = 2;
         let free = (self.here() + SHORT_JUMP).wrapping_sub(offset).wrapping_neg() % LINE;
@@ -150,9 +150,9 @@ impl Emitter {
         self.raw(&[TRAP; LINE][..free]);
     }
 
-    /// A fence before code that is measured, and a jump, so that the fence does not keep that code
-    /// out of the op cache: on Zen 4, code that follows `mfence` or `lfence` directly runs at 16
-    /// bytes a cycle. It starts as far into a line as `self` does.
+    /// A fence before code that is measured, and a jump, so that the fence does not keep that code out of the op
+    /// cache: on Zen 4, code directly after `mfence` or `lfence` runs at 16 bytes a cycle. The code starts at
+    /// `self`'s offset within a cache line.
     pub fn fence_and_align(&mut self) {
         self.fence();
         self.jump_into_line(self.start % LINE);

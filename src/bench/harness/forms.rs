@@ -72,7 +72,7 @@ pub fn checked(shape: &Shape<'_>) -> Program {
 /// Repetitions of the unrolled form before the timed ones.
 pub const WARM: u32 = 1;
 
-/// Executions back to back before the timed ones; as many are run at most to see whether they can be.
+/// Executions back to back before the timed ones, and most runs to check whether they are possible.
 pub const BACK_TO_BACK_WARM: u32 = 64;
 
 /// Runs of the whole loop before the timed ones: predictors and caches have to learn it.

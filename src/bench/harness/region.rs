@@ -43,7 +43,7 @@ pub struct Region {
 }
 
 impl Region {
-    /// Without code yet; that of the program begins at `first`.
+    /// A region without code; the program's code begins at `first`.
     pub(super) fn empty(first: u64) -> Self {
         Self {
             bytes: Vec::new(),
@@ -106,8 +106,7 @@ impl Region {
         Ok(region)
     }
 
-    /// Checks an instruction of the range that starts at `start`, and has it leave to the end if it
-    /// jumps outside.
+    /// Checks an instruction of the range that starts at `start`, and makes it leave to the end if it jumps outside.
     fn instruction(
         &mut self,
         decoded: &Instruction,
@@ -174,7 +173,7 @@ impl Region {
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Has the jump with this displacement of four bytes go to an offset, or leave.
+    /// Makes the jump with this displacement of four bytes go to an offset, or leave.
     pub(super) fn jump(&mut self, field: usize, to: Option<usize>) {
         match to {
             Some(to) => {
@@ -185,8 +184,7 @@ impl Region {
         }
     }
 
-    /// The first place from `offset` on where its code has the same place in a cache line as in the
-    /// program.
+    /// The first place from `offset` on at which its code keeps its offset within a cache line.
     pub fn place_after(&self, offset: usize) -> usize {
         let (code, address) = self.code;
         let wanted = address as usize % LINE;

@@ -85,7 +85,7 @@ struct Ends {
     entry: u64,
     counter: Option<Counter>,
     only_to: Option<u64>,
-    /// Whether it traps where it comes to its entry again.
+    /// Whether it traps on reaching its entry again.
     once: bool,
 }
 
@@ -124,7 +124,7 @@ fn relaid(ranges: &[(u64, Vec<u8>)], ends: Ends) -> Result<Region, Immovable> {
 }
 
 impl Layout {
-    /// Where a jump of a part goes whose jump to the end is at `leaves`; `None`: to the end.
+    /// Target of a jump in a part whose jump to the end is at `leaves`; `None`: to the end.
     fn target(&self, address: u64, ends: Ends, leaves: usize) -> Option<usize> {
         if address == ends.entry && ends.counter.is_some() {
             return Some(self.counter);
@@ -203,7 +203,7 @@ impl Placed {
     }
 }
 
-/// Offset of the first code: room as of [`Region::in_place`], at the start of a line.
+/// Offset of the first code: room as in [`Region::in_place`], at the start of a line.
 const ORIGIN: usize = (REACH + JUMP).next_multiple_of(LINE);
 
 fn emit(parts: &[Part], layout: &Layout, near: &HashSet<u64>, ends: Ends, region: &mut Region) {
