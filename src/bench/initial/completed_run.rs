@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use tma::Result;
 
 impl ValueSearch<'_> {
-    /// The setup of a run that completed, or why it cannot be measured all the same.
+    /// The setup of a run that completed, or why it cannot be measured.
     pub(super) fn completed_run(
         &mut self,
         start: &Candidate,

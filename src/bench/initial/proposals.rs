@@ -166,8 +166,7 @@ pub fn proposals(
     all
 }
 
-/// Sets of initial values with which addresses may move less from copy to copy: smaller strides and
-/// indices.
+/// Sets of initial values that may reduce the movement of addresses between copies: smaller strides and indices.
 pub fn smaller_strides(block: &Block, values: &Values) -> Vec<Values> {
     let mut found = Influences::default();
     for (i, inst) in block.instructions.iter().enumerate() {

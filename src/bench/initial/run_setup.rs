@@ -10,7 +10,7 @@ use isa::code::Block;
 /// Ways of the smallest L1 data cache (8) minus one for the harness.
 const WAYS: usize = 7;
 
-/// A setup with which a block runs, and what its traced run did.
+/// A setup with which a block runs, and the results of its traced run.
 #[derive(Debug, Clone)]
 pub struct RunSetup {
     /// Initial values.

@@ -103,8 +103,8 @@ impl ValueSearch<'_> {
         failed
     }
 
-    /// Whether the pages of the run before, which faulted, stay mapped: the next candidate differs in one
-    /// value and mostly touches the same pages.
+    /// Whether the pages of the previous run, which faulted, stay mapped: the next candidate differs in one value
+    /// and mostly touches the same pages.
     fn keeps_pages(&mut self) -> bool {
         self.faulted_in == Some(self.runner.started)
     }
@@ -116,7 +116,7 @@ impl ValueSearch<'_> {
         match pages {
             Pages::Previous => {
                 before = self.runner.pages().map_or(0, |pages| pages.len());
-                // Each has a physical page of its own, so that it holds the same with and without the others.
+                // Each page has a physical page of its own, so that other pages do not affect its content.
                 self.runner.prepare_on_same_pages(&start.values, MAX_REUSED, MAX_REUSED)?;
             }
             Pages::Earlier(earlier) => {
