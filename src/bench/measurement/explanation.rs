@@ -30,7 +30,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// The bound of iterations a `share` of which needs this one, and the others nothing for certain.
+    /// The bound scaled to iterations of which a `share` needs it, and the others nothing for certain.
     pub(crate) fn times(self, share: f64) -> Self {
         let Self { cycles, low, high, .. } = self;
         Self { cycles: share * cycles, low: share * low, high: share * high, ..self }
@@ -122,8 +122,8 @@ pub struct WhatIf {
     /// Whether that is contention on the core.
     #[serde(skip)]
     pub disturbed: bool,
-    /// Whether a loop-carried dependency is cut with the removed instruction, which carries it from one register to another,
-    /// or through memory: no program is the same without.
+    /// Whether removing the instruction cuts a loop-carried dependency, which it carries from one register to
+    /// another, or through memory: the program is then a different one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cuts: bool,
 }

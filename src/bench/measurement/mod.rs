@@ -88,7 +88,7 @@ pub struct Measurement {
     pub ipc: Option<f64>,
     /// Both forms, if it ran.
     pub forms: Option<Forms>,
-    /// The form that the headline is of: `loop` where the block was run as the program's loop.
+    /// The form of the headline: `loop` where the block was run as the program's loop.
     pub headline: &'static str,
     /// Findings of the run as a loop, where that is the headline.
     #[serde(skip)]
@@ -153,7 +153,7 @@ impl Measurement {
         }
     }
 
-    /// Notes why it has no trusted number, and whether that is contention on the core.
+    /// Marks its number as rejected, with the reason, and whether that is contention on the core.
     pub(super) fn distrust(&mut self, status: Status, reason: String, disturbed: bool) {
         (self.status, self.reason, self.disturbed) = (status, Some(reason), disturbed);
     }
