@@ -56,7 +56,7 @@ const SHARE_A_WORKER: u32 = 128;
 /// ```
 pub struct BlockMeasurer {
     pub(super) timer: Timer,
-    /// When the blocks to come must have ended, where that is earlier than they may by themselves.
+    /// Time limit of later blocks, if earlier than their own limits.
     end: Option<Instant>,
 }
 
@@ -100,7 +100,7 @@ impl BlockMeasurer {
         self.timer.options.gradual_underflow = exact;
     }
 
-    /// Has no block from now on take longer than until `end`.
+    /// Ends later blocks at `end` at the latest.
     pub fn set_end(&mut self, end: Option<Instant>) {
         self.end = end;
     }
@@ -210,7 +210,7 @@ impl Timer {
         self.runner.blocks = self.runner.blocks.max(1);
     }
 
-    /// Contention shows in part only, where the core's width is open.
+    /// Contention shows only in part if the core's width is unknown.
     fn doubt_contention(&self, measurement: &mut Measurement) {
         let width = self.options.core.answers().and_then(|answers| answers.width);
         if width.is_some() || !self.options.sentinel {

@@ -23,7 +23,7 @@ const SHORTEST: f64 = 3000.0;
 const MOST_REPEAT: f64 = 400.0;
 
 impl Timer {
-    /// Measures a block that may run, within what it may cost.
+    /// Measures a block that may run, within its limits.
     pub(super) fn measure_within_limit(
         &mut self,
         block: &Block,
@@ -78,7 +78,7 @@ impl Timer {
             return Ok(copies);
         };
         if let Err(failure) = copies {
-            // The loop is the answer; its straight copies fail for reasons of their own.
+            // The loop is the result; its straight copies fail for other reasons.
             self.runner.discard();
             self.runner.suspicious = true;
             let why = format!("no straight copies: {}", failure.reason);
@@ -157,7 +157,7 @@ impl Timer {
         Ok(Ok(()))
     }
 
-    /// After a block of which it is not known what it touched, the next one gets a fresh worker.
+    /// Gives the next block a fresh worker, if it is unknown which pages this one touched.
     fn forget(&mut self, setup: &RunSetup) {
         if !setup.complete {
             self.runner.discard();
@@ -166,8 +166,8 @@ impl Timer {
     }
 }
 
-/// By how much to move `[rip+x]` operands so that they are where they are in the program, within a page;
-/// where that is not known, so that the first starts a cache line.
+/// Offset that moves `[rip+x]` operands to their places within a page in the program; if those are unknown, it
+/// moves the first one to the start of a cache line.
 fn rip_offset(block: &Block, address: Option<u64>) -> usize {
     let first = || {
         let inst = block.instructions.iter().find(|inst| inst.rip_displacement.is_some())?;

@@ -59,9 +59,9 @@ impl Timer {
         Ok(Err(Failure::not_attempted()))
     }
 
-    /// The first look at copies in a loop and the replay in one command, which is enough for most blocks;
-    /// `None` where either fails: then one after the other says why. The replay comes last, so that it also
-    /// shows that the loop left no other state.
+    /// The first look at copies in a loop and the replay in one command, which suffices for most blocks; `None` if
+    /// either fails: separate commands then show why. The replay comes last, so that it also shows that the loop
+    /// left the same state.
     fn look_and_replay(
         &mut self,
         block: &Block,
@@ -113,7 +113,7 @@ impl Timer {
             }
             let few = Copies { number: copies, how, repeat: how.look() };
             let look = measure::unrolled(block, required_state, setup, few, &[0]);
-            // Without a pause as long as it may be repeated when it is timed.
+            // As many repetitions without a pause as may be timed later.
             let longest = matches!(how, Repeat::Counted(_)).then_some(REPEAT);
             let rough = look.rough(&mut self.runner, &self.options, longest, None)?;
             if self.runner.pages().as_ref() == Some(&setup.pages) {
