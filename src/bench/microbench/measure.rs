@@ -53,7 +53,7 @@ impl Bench {
         self.measurer.set_gradual_underflow(exact);
     }
 
-    /// Has no measurement from now on take longer than until `end`.
+    /// Ends later measurements at `end` at the latest.
     pub fn set_end(&mut self, end: Option<std::time::Instant>) {
         self.measurer.set_end(end);
     }

@@ -132,8 +132,8 @@ fn pair(
 /// and this share.
 const WHOLE: (f64, f64) = (0.1, 0.03);
 
-/// Withdraws a latency that is no whole number of cycles: what bounds such a chain is something else, or
-/// its links differ.
+/// Withdraws a latency that is not a whole number of cycles: the bound of such a chain is something else, or its
+/// links differ.
 fn refuse_fractions(result: &mut LatencyResult) {
     let Some(cycles) = result.cycles.filter(|cycles| *cycles >= RENAMED) else { return };
     let off = (cycles - cycles.round()).abs();
