@@ -154,7 +154,7 @@ impl Runner {
         (read(context::MXCSR_END), read(context::X87_END) & 0xffff)
     }
 
-    /// Makes ready to run a block again that ran before with these pages, in a worker started since then, too.
+    /// Prepares a block that ran before to run again with these pages, also in a worker started since then.
     ///
     /// # Errors
     /// The sandbox cannot be started.
@@ -175,8 +175,7 @@ impl Runner {
         self.lines(lines)
     }
 
-    /// Addresses of the pages mapped for the block, as the worker says; `None` if what it says
-    /// cannot be.
+    /// Addresses of the pages mapped for the block, by the worker; `None` if they are impossible.
     pub fn pages(&self) -> Option<Vec<u64>> {
         let worker = self.worker.as_ref()?;
         let count = worker.get32(at::MAIL + mail::PAGE_COUNT) as usize;
@@ -186,7 +185,7 @@ impl Runner {
         (count <= at::PAGES_MAX && pages.iter().all(sound)).then_some(pages)
     }
 
-    /// General-purpose registers at the end of the last run, as the worker says.
+    /// General-purpose registers at the end of the last run, by the worker.
     pub fn end_registers(&self) -> Vec<u64> {
         let Some(worker) = &self.worker else { return Vec::new() };
         worker.read(at::CONTEXT + context::END_REGISTERS, 128).chunks_exact(8).map(word).collect()

@@ -113,9 +113,9 @@ impl Runner {
         }
     }
 
-    /// Keeps the calling thread, which is the runner's alone from now on, on the worker's
-    /// processor: a command is then two switches of one processor, instead of waking another one
-    /// and being woken by it, and no thread of ours runs beside a worker that is timing.
+    /// Pins the calling thread, which only the runner uses from now on, to the worker's processor: a command is
+    /// then two context switches on one processor, instead of two wake-ups between processors, and no thread of
+    /// ours runs beside a worker that is timing.
     pub fn pin_to_worker_cpu(&mut self) {
         self.pinned = true;
     }
@@ -262,8 +262,8 @@ impl Runner {
     }
 }
 
-/// The processors that this thread may run on, of hybrids those of the kind it runs on now: the
-/// same block takes other times on another kind.
+/// The processors that this thread may run on; on hybrids, those of its present kind, since times differ between
+/// kinds.
 fn allowed(here: Option<usize>) -> Vec<usize> {
     let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).unwrap_or_default();
     let may = (0..nix::sched::CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false));
