@@ -143,7 +143,7 @@ impl Worker {
         }
     }
 
-    /// Has it run on another processor; it stays where it is if the kernel refuses.
+    /// Moves it to another processor; it stays where it is if the kernel refuses.
     pub fn move_to(&mut self, cpu: usize) {
         let mut set = nix::sched::CpuSet::new();
         if !self.gone && set.set(cpu).is_ok() {
@@ -166,8 +166,8 @@ impl Worker {
         self.rip_area + self.rip_offset
     }
 
-    /// Moves that area by so many bytes, less than a page: `[rip+x]` then has the place within a page
-    /// that it has in the program.
+    /// Moves that area by `offset` bytes, less than a page, so that `[rip+x]` has its offset within a page as in
+    /// the program.
     pub fn set_rip_offset(&mut self, offset: usize) {
         self.rip_offset = offset % PAGE;
     }
