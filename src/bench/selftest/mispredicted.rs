@@ -22,8 +22,8 @@ const LOAD: RangeInclusive<f64> = 2.0..=8.0;
 const BELOW: f64 = 32.0;
 /// The bits of branches that go the rarer way once in [`ONE_IN`].
 const BITS: [u8; 6] = [HALF, QUARTER, EIGHTH, SIXTEENTH, THIRTY_SECOND, SIXTY_FOURTH];
-/// No predictor mispredicts a random branch much more rarely than its rarer outcome comes, nor more often than guesses
-/// would; shares of that, beyond the errors of a measurement.
+/// Limits of the misprediction rate of a random branch: not much below the rate of its rarer outcome, nor above
+/// that of guesses; shares of these rates, beyond the errors of a measurement.
 const RAREST: f64 = 0.75;
 const MOST: f64 = 0.55;
 
@@ -114,7 +114,7 @@ impl Costs {
         };
         let alone: Vec<_> =
             ONE_IN.iter().zip(BITS).map(|(n, bits)| rate(*n, &Branch, bits)).collect();
-        // A half says nothing: it is what the others are compared with.
+        // The half is the reference of the others: it has no information of its own.
         if !alone[1..].iter().any(Result::is_ok) {
             return Err(alone[2].err().unwrap_or(Open::NotAsked));
         }
@@ -148,8 +148,8 @@ fn fair(get: Get) -> Option<f64> {
     Some(2.0 * excess(get, &Branch, HALF, 0.5)?)
 }
 
-/// Cycles of a branch that is not taken in this share of its executions, beyond those of predicted ones: taken branches take
-/// other times than others. Earlier results have only ones that are never taken.
+/// Cycles of a branch that is not taken in this share of its executions, beyond those of predicted ones: taken and
+/// not-taken branches differ in time. Earlier results have only branches that are never taken.
 fn excess(get: Get, of: &dyn Fn(u8) -> Question, bits: u8, share: f64) -> Option<f64> {
     let never = get(of(NEVER))?;
     let always = get(of(ALWAYS)).unwrap_or(never);

@@ -34,10 +34,10 @@ use tma::self_test::{Answers, Open, Seen};
 use tma::{Core, Result};
 use width::Asked;
 
-/// Attempts of a process at least, where nothing is known, and at most.
+/// Minimum attempts of a process, where nothing is known, and maximum.
 const LEAST: u32 = 4;
 const MOST: u32 = 16;
-/// Attempts of a process where former ones left something open.
+/// Attempts of a process where former ones left questions open.
 const LATER: u32 = 3;
 /// Attempts at least where it is made again.
 const AGAIN: u32 = 8;
@@ -68,7 +68,7 @@ pub fn check(file: &Path) -> Result<()> {
 }
 
 fn ask(runner: &mut Runner, core: &Core) -> Answers {
-    // A table of another processor says nothing about this one.
+    // A table of another processor does not apply to this one.
     let stated = core.stated_width().filter(|_| !core.foreign);
     if let Some(file) = core.self_test.given() {
         let times = results_file::given(file).unwrap_or_default();
@@ -128,7 +128,7 @@ fn is_settled(core: &Core, times: &Times, asked: Asked) -> bool {
     if times.made < LEAST || times.attempts.is_empty() {
         return false;
     }
-    // Without a table, few attempts may all have been beside something else.
+    // Without a table, few attempts may all have been contended.
     if asked.stated.is_none() && times.made < MOST {
         return false;
     }

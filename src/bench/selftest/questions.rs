@@ -23,10 +23,9 @@ pub const DISTANCES: [u32; 4] = [0x400, 0x800, 0x1000, 0x2000];
 /// The one that never matters.
 pub const NEAR: u32 = 0x40;
 
-/// Bits of a random number that decide a branch: they are all 0 always, half of the times, a quarter, an
-/// eighth.
+/// Bits of a random number that decide a branch: all are 0 always, half of the time, a quarter, an eighth.
 pub const NEVER: u8 = 0;
-/// No bits of the number: a branch that is always taken, which takes other times than one that never is.
+/// No bits of the number: a branch that is always taken, which differs in time from one that never is.
 pub const ALWAYS: u8 = 0xff;
 pub const HALF: u8 = 1;
 pub const QUARTER: u8 = 3;
@@ -35,17 +34,17 @@ pub const EIGHTH: u8 = 7;
 pub const SIXTEENTH: u8 = 15;
 pub const THIRTY_SECOND: u8 = 31;
 pub const SIXTY_FOURTH: u8 = 63;
-/// A bit of which a number with [`HALF`] says nothing.
+/// A bit that is independent of [`HALF`].
 pub const OTHER: u8 = 2;
 
 /// A sequence that every predictor remembers: its logarithm; and one that never repeats.
 pub const SHORT: u8 = 4;
 pub const ENDLESS: u8 = 64;
-/// Iterations of a repeating sequence that are timed at once, at least; at most as often as it is repeated in these many.
+/// Minimum iterations of a repeating sequence timed at once; also those of one that never repeats.
 const LEARNT: u32 = 1 << 13;
 
-/// From which of two places each of 64 nested calls comes: one bit each. All from one, alternately, and in a pattern of
-/// five that is none of 32.
+/// Call sites of 64 nested calls, one bit each, for two places: all from one, alternating, and in a pattern of
+/// five that does not repeat in 32.
 pub const ONE_PLACE: u64 = u64::MAX;
 pub const ALTERNATE: u64 = 0xaaaa_aaaa_aaaa_aaaa;
 pub const FIVES: u64 = 0x5294_a529_4a52_94a5;

@@ -30,7 +30,7 @@ pub(super) fn repeating(code: &mut Emitter, mask: Option<u32>) {
     code.raw(&[0x49, 0xff, 0xc0]); // inc r8
 }
 
-/// A branch on `bits` of the number; if `always`, it is taken whatever that is.
+/// A branch on `bits` of the number; if `always`, it is taken regardless.
 pub(super) fn branch(code: &mut Emitter, bits: u8, always: bool) {
     // jnz, or jz of no bits
     let (mask, jump) = if always { (0, 0x74) } else { (bits, 0x75) };
@@ -92,7 +92,7 @@ pub(super) fn call(code: &mut Emitter, bits: u8) {
     code.raw(&[0xff, 0x10]); // call [rax]
 }
 
-/// A call of both functions in turn, which waits for the random number like the others.
+/// Calls of both functions alternating, which wait for the random number like the others.
 pub(super) fn call_in_turn(code: &mut Emitter) {
     random(code);
     code.raw(&[0x83, 0xe2, 0]); // and edx, 0

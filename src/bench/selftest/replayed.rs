@@ -100,7 +100,7 @@ fn cycles(question: Question) -> f64 {
     }
 }
 
-/// The tests that only this answer asks, or that first of all.
+/// Tests that only this answer uses, or uses first.
 fn own(answer: Answer) -> Vec<Question> {
     use super::questions::{ALTERNATE, LOOPS, NEAR, OTHER, QUARTER};
     use Question::{

@@ -22,7 +22,7 @@ const ROUNDS: usize = 32;
 const WARM: usize = 2;
 /// Rounds of a sequence that must be learnt; the first half teaches. Zen 4 learns 32,768 outcomes in 8 to 16 repeats.
 const LEARNING: usize = 12;
-/// Iterations of a command of these: it ends a long time before the watchdog.
+/// Iterations of a command of learnt tests: it ends long before the watchdog.
 const AT_ONCE: u32 = 1 << 19;
 /// The clock's segments that are run: both lengths of both chains.
 const CHAINS: [usize; 4] = [0, 1, 2, 3];

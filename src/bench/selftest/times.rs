@@ -98,8 +98,8 @@ impl Times {
         self.cycles.get(&question.name())?.get(attempt).copied().flatten()
     }
 
-    /// Cycles of a test: the least that more than one attempt shows, as disturbance only slows but a clock may err; of a
-    /// random test the median.
+    /// Cycles of a test: the minimum that more than one attempt shows, as contention only slows but a clock may
+    /// err; for a random test, the median.
     pub fn get(&self, question: Question) -> Option<f64> {
         let mut all: Vec<f64> =
             (0..self.attempts.len()).filter_map(|i| self.of(i, question)).collect();
@@ -170,7 +170,7 @@ impl Times {
     }
 }
 
-/// Between which the middle half of values in order lies; `None` where there are none.
+/// Quartiles of sorted values; `None` if there are none.
 pub fn quartiles(values: &[f64]) -> Option<(f64, f64)> {
     Some((*values.get(values.len() / 4)?, *values.get((3 * values.len()).div_ceil(4) - 1)?))
 }

@@ -9,11 +9,11 @@ use tma::self_test::{Open, Seen, Signs};
 const SHORT: f64 = 0.93;
 /// Share of the pipeline's width that a measured rate reaches at most, by the clock's errors.
 const ABOVE: f64 = 1.04;
-/// Attempts that must agree where the table states less, and for rates of which it states nothing.
+/// Attempts that must agree to overrule the table, or without a table.
 pub const OVERRULE: u32 = 3;
 /// Mixes this close to the fastest are as good; the first of them is taken.
 const AS_GOOD: f64 = 0.99;
-/// No x86 core that is known sustains more; the next ones may, up to this.
+/// Plausible width limit: no known x86 core sustains as much.
 const MOST: f64 = 16.0;
 
 /// Facts to judge the width by.
@@ -54,7 +54,7 @@ pub fn of(times: &Times, asked: Asked) -> Result<Width, Open> {
     let is_unknown = times.attempts.iter().all(|attempt| attempt.cpu.is_none());
     let is_everywhere = is_unknown || seen.cpus as usize >= asked.cpus.min(times.attempts.len());
     let repeats = seen.best >= OVERRULE;
-    // Without a table nothing says what a shared core lacks: attempts without signs of that must show it.
+    // Without a table, no width shows contention: attempts without signs of sharing must agree on it.
     let is_undisturbed = |i: &usize| {
         let attempt = &times.attempts[*i];
         let like = rate(times, *i).is_some_and(|rate| (rate / found - 1.0).abs() <= SAME);
@@ -183,7 +183,8 @@ mod tests {
         assert_eq!(found(&[3.9, 3.9, 3.9, 3.9, 5.9, 3.9, 5.9, 5.9], Some(6)), Ok(5.9));
     }
 
-    /// A core of 8 slots by its table that does 7 each time is believed after 16 attempts; not where there are signs of others.
+    /// A core of 8 slots by its table that does 7 each time is believed after 16 attempts, unless there are signs
+    /// of contention.
     #[test]
     fn a_core_s_own_limit_repeats_without_signs_of_sharing() {
         assert_eq!(found(&[7.0; 16], Some(8)), Ok(7.0));
