@@ -14,7 +14,7 @@ const MAX_BYTES: usize = 12 * 1024;
 /// Most instructions and bytes of the copies that are traced to see whether they may run in a loop.
 const LOOP_INSTRUCTIONS: usize = 120;
 const LOOP_BYTES: usize = 1024;
-/// Cycles of a body whose ends do not matter, and its most bytes.
+/// Cycles of a body whose ends are negligible, and its most bytes.
 const BODY: f64 = 300.0;
 const BODY_BYTES: usize = 8 * 1024;
 /// Most copies; `--copies` takes no more.

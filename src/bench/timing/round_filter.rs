@@ -3,7 +3,7 @@
 use super::form_timing::FormTiming;
 use crate::clock::{Calibration, NoRatio, Sentinel, TscClock, step};
 
-/// Placements whose clocks lie closer together than this are calibrated together.
+/// Placements whose clocks differ by less than this share are calibrated together.
 const SAME_CLOCK: f64 = 0.005;
 
 /// Ticks of one round.

@@ -57,7 +57,7 @@ pub struct State {
 }
 
 impl State {
-    /// States of different code that are as fast, as one.
+    /// Combines equally fast states of different code.
     pub fn together(states: &[Self]) -> Option<Self> {
         let mean_of = |of: fn(&Self) -> f64| mean(&states.iter().map(of).collect::<Vec<_>>());
         let squares = states.iter().map(|state| state.error.powi(2)).sum::<f64>();

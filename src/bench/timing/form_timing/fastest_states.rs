@@ -34,8 +34,8 @@ impl FormTiming {
         self.fastest_placements(states)
     }
 
-    /// The states of the placements whose long runs are the fastest, together: ends of loops cost more
-    /// or less by placement, which cancels only between the long and the short run of the same one.
+    /// The states of the placements with the fastest long runs, combined: ends of loops differ in cost by
+    /// placement, which cancels only between the long and the short run of one placement.
     fn fastest_placements(&self, states: Vec<(usize, (State, State))>) -> Pair {
         let near = Nearness { share: self.tolerance, step: self.step };
         let long = |pair: &(usize, (State, State))| pair.1.0.mean;
@@ -72,8 +72,7 @@ impl FormTiming {
         self.joint(own)
     }
 
-    /// The state of the rounds that take the least for long and short run together, if it is one of
-    /// both.
+    /// The state of the rounds with the lowest sum of long and short run, if both runs are in one state there.
     fn joint(&self, own: &dyn Fn(&Batch) -> bool) -> Pair {
         let mut sums = Vec::new();
         for ((batch, round), (long, short)) in self.pairs_of(own) {
@@ -101,7 +100,7 @@ impl FormTiming {
         self.pairs().filter(move |((batch, _), _)| own(&self.batches[*batch]))
     }
 
-    /// The fastest state of some runs, which are of some batches.
+    /// The fastest state of `runs` of some batches.
     fn fastest(&self, runs: Vec<Run>, own: &dyn Fn(&Batch) -> bool) -> Option<State> {
         let near = Nearness { share: self.tolerance, step: self.step };
         fastest(runs, self.batches.iter().filter(|b| own(b)).count(), near)

@@ -75,8 +75,8 @@ pub struct FormTiming {
     pub switches: Option<u64>,
     /// Why commands were void.
     pub void: Vec<String>,
-    /// Whether the result is the usual difference of long and short runs instead of that of their fastest
-    /// states: what a program's loop takes most of the time. Pairs of runs may be of different lengths.
+    /// Whether the result is the usual difference of long and short runs instead of that of their fastest states:
+    /// the time that a program's loop usually takes. Pairs of runs may differ in length.
     pub usual: bool,
     /// A hash of the batches in which states were found last, and these.
     pub(crate) found: RefCell<Option<(u64, Pair)>>,
@@ -219,9 +219,9 @@ impl FormTiming {
         self.states().map_or((0, 0), |(long, short)| (long.batches, short.batches))
     }
 
-    /// The fastest state of the long and that of the short run, if there are rounds in which both
-    /// were in theirs. Otherwise the two are alternatives, and their difference would be a number that
-    /// no round gave: then those of the fastest rounds.
+    /// The fastest states of the long and the short run, if there are rounds in which both runs were in theirs.
+    /// Otherwise the two are alternatives, and their difference would be a number that no round gave: then the
+    /// states of the fastest rounds.
     fn states(&self) -> Option<(State, State)> {
         // Cached: several methods need the states of the same batches.
         let mark = self.mark();

@@ -20,7 +20,7 @@ const ATTEMPTS: usize = 2;
 /// loads do not wait yet for the stores before them.
 const LEARN: usize = 16;
 
-/// Segments that are run in one command, where placements share one.
+/// Segments of one command, if placements share it.
 const TOGETHER: usize = 256;
 
 /// The result of a pass.

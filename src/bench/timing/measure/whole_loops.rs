@@ -7,7 +7,7 @@ use crate::harness::program::{Program, Shape};
 use crate::runner::{BLOCK_CODE, Segment};
 use crate::sandbox::layout as at;
 
-/// From how many points on a loop is run to its end.
+/// Number of points in a loop from which it is run to its end.
 pub const EIGHTHS: usize = 5;
 /// Long and short runs, as numbers of points: each long run has two eighths more. The exit of a loop is
 /// predicted only up to some number of iterations (140 on Zen 5, or any once learned), so that one run
@@ -30,7 +30,7 @@ pub struct Iterations {
     pub short: u32,
 }
 
-/// A loop body run as a loop, with so many iterations of each pair, each `repeat` times.
+/// A loop body run as a loop, with these iterations of each pair, each `repeat` times.
 pub fn closed(
     shape: &Shape<'_>,
     how: &Closed,
