@@ -22,7 +22,7 @@ pub struct Snapshot {
     pub code: Vec<(u64, Vec<u8>)>,
     /// The part of it that the followed iterations executed, up to the first with a call.
     pub executed: Vec<(u64, Vec<u8>)>,
-    /// Whether the loop as a whole is asked for, and the block is only the first of it.
+    /// Whether the whole loop is measured, and the block is only the first of it.
     pub whole: bool,
     /// The path of most iterations of the whole loop, or why it is not known.
     pub path: Option<Result<LoopPath, NoPath>>,
@@ -56,8 +56,7 @@ pub struct Snapshot {
     pub fs_base: u64,
     /// Base of the gs segment.
     pub gs_base: u64,
-    /// Times that the block was entered again before its loop ended, the entry included, if the loop
-    /// was followed to its end.
+    /// Entries of the block before its loop ended, the first included, if the loop was followed to its end.
     pub trips: Option<u64>,
     /// General-purpose registers where it left.
     pub left_with: Option<[u64; 16]>,
@@ -65,8 +64,8 @@ pub struct Snapshot {
     pub left_to: Option<u64>,
     /// Trips that it has at least, if it was not followed to its end.
     pub at_least: u64,
-    /// Where it did not leave within the iterations that were followed, or one of them has a call: the number of
-    /// those before, and the general-purpose registers after them.
+    /// If the loop did not end within the followed iterations, or one of them has a call: their number (before the
+    /// call), and the general-purpose registers after them.
     pub followed_to: Option<(u64, [u64; 16])>,
     /// Further executions of the loop.
     pub others: Vec<Self>,
