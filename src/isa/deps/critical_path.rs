@@ -112,7 +112,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The instructions of the slice, each as it was executed last: iterations back, and what of it is used.
+    /// The instructions of the slice at their last execution: iterations back, and the part of the result that is
+    /// used.
     fn chosen(&self, root: usize, start: Use) -> BTreeMap<usize, (Reverse<u32>, BTreeSet<Use>)> {
         let mut chosen: BTreeMap<usize, (Reverse<u32>, BTreeSet<Use>)> = BTreeMap::new();
         let mut next = BinaryHeap::from([(Executed { back: Reverse(0), index: root }, start)]);
@@ -159,7 +160,7 @@ impl Walk<'_> {
         most
     }
 
-    /// Where the values come from that an instruction makes a result of.
+    /// Sources of the values from which an instruction makes a result.
     fn ways(&self, at: Executed, how: Use) -> impl Iterator<Item = Way> + '_ {
         let Executed { back: Reverse(back), index } = at;
         let from =
@@ -238,7 +239,7 @@ impl Walk<'_> {
         (self.loaded)(index).filter(|_| is_load).map(|cycles| self.with_load(index, cycles, how))
     }
 
-    /// An average latency, and what is computed from the loaded value; the load at the end of a path has nothing after.
+    /// An average latency, and the latency of computing from the loaded value, if anything follows the load.
     fn with_load(&self, index: usize, cycles: f64, how: Use) -> Latency {
         let own = self.code.instructions.get(index).zip(self.code.effects.get(index));
         let own = own.filter(|_| how != Use::Address);

@@ -46,9 +46,9 @@ fn same_sources(instruction: &Instruction) -> Option<Register> {
     (first == second).then_some(first).filter(|_| is_idiom(instruction.mnemonic()))
 }
 
-/// Two operands that name one register, where processors may treat the instruction differently for that:
-/// zeroing idioms (`xor eax,eax`, `vpxor xmm0,xmm1,xmm1`), and moves, which are eliminated only between
-/// different registers (`mov eax,eax`). Who gives an instruction other registers keeps those two alike.
+/// Two operands that name one register, where that may change how processors treat the instruction: zeroing idioms
+/// (`xor eax,eax`, `vpxor xmm0,xmm1,xmm1`), and moves, which are eliminated only between different registers (`mov
+/// eax,eax`). Code that assigns other registers must keep the two equal.
 ///
 /// ```
 /// use isa::code::{Block, parse_hex};

@@ -18,8 +18,7 @@ const MAX_STEPS: usize = 20_000;
 const WIDTH_STEPS: usize = 1000;
 /// Visits of one block with different states: an index that grows in a loop would never converge.
 const MAX_VISITS: u32 = 8;
-/// Visits of one block after which a comparison is no longer expected, and the index's width or mask
-/// is taken for its bound.
+/// Visits of one block after which no comparison is expected any more, and the index's width or mask is its bound.
 const WIDTH_BOUND_VISITS: u32 = 2;
 
 /// Registers that belong to the caller: rbx, rbp, r12 to r15 (System V ABI, AMD64, 3.2.1). A path from the

@@ -4,11 +4,11 @@ use super::graph::{BasicBlock, Edge, Flow, Loop};
 use crate::code::InstBuilder;
 use iced_x86::{Decoder, DecoderOptions};
 
-/// Most bytes of a block: code is never that long, and what counts lines of it ends.
+/// Most bytes of a block: no code is longer, and counting a block's lines stays bounded.
 const LONGEST: u64 = 1 << 20;
 
-/// The graph of these blocks and loops, whose code is runs of bytes, each from its address on. `None` where they do not
-/// belong together: blocks out of order, indices of blocks or loops that are not there, bytes that do not decode.
+/// The graph of these blocks and loops, whose code is runs of bytes at addresses. `None` if they are inconsistent:
+/// blocks out of order, indices of missing blocks or loops, bytes that do not decode.
 pub fn stored(blocks: Vec<BasicBlock>, loops: Vec<Loop>, code: &[(u64, Vec<u8>)]) -> Option<Flow> {
     let (n, of_loops) = (blocks.len(), loops.len());
     let is_sound = |block: &BasicBlock| {

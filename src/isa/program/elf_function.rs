@@ -129,8 +129,8 @@ pub fn named(file: &object::File<'_>, known: &[Known], name: &str) -> Result<Fun
     })
 }
 
-/// Whether a symbol is of a copy of function `name` that the compiler has made, such as
-/// `name.constprop.0`; what it expects to be rarely executed is no such copy.
+/// Whether a symbol is a compiler-made copy of function `name`, such as `name.constprop.0`; its cold part is no
+/// such copy.
 fn is_clone(symbol: object::Result<&str>, name: &str) -> bool {
     let suffix = symbol.ok().and_then(|symbol| symbol.strip_prefix(name)?.strip_prefix('.'));
     suffix.is_some_and(|suffix| !suffix.starts_with("cold"))
