@@ -39,7 +39,7 @@ fn from_the_program_to_the_instructions_and_a_measured_block() {
     assert_eq!(asked, [Effect::Measure(1, vec![0x48, 0x8b, 0x00, 0xff, 0xc9, 0x75, 0xf9])]);
     arrives(&mut state, BackgroundResult::Measured(1, Ok(Box::new(block_report()))));
     let screen = picture(&state);
-    let note = "note: 212.50 cycles of an iteration in the program; here its data is in the";
+    let note = "note: 212.50 cycles of an iteration in the program; in isolation its data is in";
     let lines: Vec<&str> = screen.lines().collect();
     let at = lines.iter().position(|line| line.contains("core cycles per iteration")).unwrap();
     assert!(lines[at + 1..at + 8].iter().any(|line| line.contains(note)), "{screen}");
