@@ -6,12 +6,12 @@ use crate::parts::{Part, Parts};
 /// large: where the difference of the two shares is not above their errors, combined in quadrature.
 pub fn bottleneck(parts: &Parts) -> Option<Part> {
     let named = parts.iter().filter(|(part, _)| *part != Part::Unexplained);
-    let (most, own) = named.max_by(|a, b| a.1.share.value.total_cmp(&b.1.share.value))?;
+    let (most, own) = named.max_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
     let is_less = |(part, other): (Part, &crate::Share)| {
-        let apart = own.share.value - other.share.value;
-        part == most || apart > own.share.below().hypot(other.share.above())
+        let apart = own.value - other.value;
+        part == most || apart > own.interval().below().hypot(other.interval().above())
     };
-    (own.share.value > 0.0 && parts.iter().all(is_less)).then_some(most)
+    (own.value > 0.0 && parts.iter().all(is_less)).then_some(most)
 }
 
 #[cfg(test)]
@@ -20,7 +20,7 @@ mod tests {
     use crate::{Interval, Reason, Share, Source};
 
     fn parts(all: &[(Part, f64, f64)]) -> Parts {
-        let mut parts = Parts::none();
+        let mut parts = Parts::default();
         for (part, value, half) in all {
             let share = Interval::new(*value, value - half, value + half);
             parts.set(*part, Share::known(share, Source::Counted));

@@ -59,7 +59,7 @@ fn of_known(all: &[Evidence]) -> Parts {
     known.reconcile();
     let left = Rest::of(all, known.rest(time), time.value);
     known.give_way(&left);
-    let mut parts = Parts::none();
+    let mut parts = Parts::default();
     let share = |share: Interval, source| Share::known(share.clamped(0.0, 1.0), source);
     parts.set(Part::Retiring, share(known.retiring, Source::Counted));
     let missing = all.iter().filter_map(|one| one.mispredicted.unknown.as_ref());
@@ -214,8 +214,8 @@ impl Known {
         }
         let left = parts.of(Part::Unexplained).clone();
         let more = Interval::new(self.unknown.value, 0.0, self.unknown.high);
-        let share = left.share.plus_alike(more).clamped(0.0, 1.0);
-        let is_most = self.unknown.value > left.share.value;
+        let share = left.interval().plus_alike(more).clamped(0.0, 1.0);
+        let is_most = self.unknown.value > left.value;
         let reason = if is_most { Some(Reason::Unbounded) } else { left.reason };
         parts.set(Part::Unexplained, Share::known(share, Source::Residual).because(reason));
     }

@@ -20,14 +20,14 @@ fn evidence() -> Evidence {
 }
 
 fn value(parts: &Parts, part: Part) -> f64 {
-    (parts.of(part).share.value * 1e6).round() / 1e6
+    (parts.of(part).value * 1e6).round() / 1e6
 }
 
 fn sums_to_one(parts: &Parts) {
-    let sum: f64 = parts.iter().map(|(_, share)| share.share.value).sum();
+    let sum: f64 = parts.iter().map(|(_, share)| share.value).sum();
     assert!((sum - 1.0).abs() < 1e-9, "{parts:?}");
     for (_, share) in parts.iter() {
-        let Interval { value, low, high } = share.share;
+        let Interval { value, low, high } = share.interval();
         assert!(0.0 <= low && low <= value && value <= high && high <= 1.0, "{parts:?}");
     }
 }
@@ -50,7 +50,7 @@ fn loads_that_can_account_for_the_rest_get_it() {
     sums_to_one(&parts);
     assert_eq!(value(&parts, Part::MemoryBound), 0.7);
     // A quarter of 0.7 below.
-    assert!(parts.of(Part::MemoryBound).share.low < 0.53, "{parts:?}");
+    assert!(parts.of(Part::MemoryBound).low < 0.53, "{parts:?}");
     assert_eq!(bottleneck(&parts), Some(Part::MemoryBound));
 }
 
@@ -131,17 +131,17 @@ fn without_isolation_only_carried_latency_is_memory() {
     };
     let none = loads(0.0, 10.0);
     sums_to_one(&none);
-    let memory = none.of(Part::MemoryBound).share;
+    let memory = none.of(Part::MemoryBound).interval();
     assert!(memory.value == 0.0 && memory.high >= 0.9, "the others may be memory's: {memory:?}");
     let why = none.of(Part::Unexplained).reason.clone().unwrap();
     assert_eq!(why.to_string(), "not measured in isolation: it calls");
     let some = loads(200.0, 10.0);
     assert_eq!(value(&some, Part::MemoryBound), 0.9);
-    assert!(some.of(Part::MemoryBound).share.low < 0.2, "{some:?}");
-    assert!(some.of(Part::CoreBound).share.high >= 0.7, "{some:?}");
+    assert!(some.of(Part::MemoryBound).low < 0.2, "{some:?}");
+    assert!(some.of(Part::CoreBound).high >= 0.7, "{some:?}");
     assert_eq!(bottleneck(&some), None);
     let short = loads(200.0, 1.0);
-    let low = short.of(Part::MemoryBound).share.low;
+    let low = short.of(Part::MemoryBound).low;
     assert!((low - (0.99 - 0.09 - 0.05)).abs() < 1e-9, "{low}: {short:?}");
     assert_eq!(bottleneck(&short), Some(Part::MemoryBound));
 }
@@ -168,8 +168,8 @@ fn dependencies_between_blocks_account_for_the_rest_as_far_as_they_go() {
     assert_eq!(value(&parts, Part::CoreBound), 0.7);
     assert_eq!(value(&parts, Part::Unexplained), 0.2);
     let core = parts.of(Part::CoreBound);
-    assert_eq!(core.source, Some(crate::Source::Modelled));
-    assert!(core.share.low < 0.6 && core.share.high >= 0.7, "{core:?}");
+    assert_eq!(core.source, crate::Source::Modelled);
+    assert!(core.low < 0.6 && core.high >= 0.7, "{core:?}");
     // In a loop they are measured.
     let parts = divide(&Evidence { latency: 80.0, ..evidence() });
     assert_eq!(value(&parts, Part::CoreBound), 0.2);
@@ -185,7 +185,7 @@ fn what_loads_and_dependencies_wait_divides_by_their_latencies() {
     sums_to_one(&parts);
     assert_eq!(value(&parts, Part::MemoryBound), 0.28);
     assert_eq!(value(&parts, Part::CoreBound), 0.62);
-    assert_eq!(parts.of(Part::MemoryBound).share.low, 0.0);
+    assert_eq!(parts.of(Part::MemoryBound).low, 0.0);
     assert_eq!(bottleneck(&parts), None);
 }
 
@@ -217,7 +217,7 @@ fn blocks_together_do_not_mind_which_of_them_has_the_samples() {
 fn fetching_alone_is_known_as_well_as_the_model_is() {
     let parts = divide(&Evidence { fetch: 90.0, ..evidence() });
     sums_to_one(&parts);
-    let fetch = parts.of(Part::FetchLatency).share;
+    let fetch = parts.of(Part::FetchLatency).interval();
     assert!((fetch.value - 0.7).abs() < 1e-9 && (0.50..0.53).contains(&fetch.low), "{fetch:?}");
     assert_eq!(bottleneck(&parts), Some(Part::FetchLatency));
 }
@@ -228,7 +228,7 @@ fn divisions_with_other_values_could_take_the_rest() {
     let parts = divide(&Evidence { other_values: true, ..evidence() });
     sums_to_one(&parts);
     assert_eq!(value(&parts, Part::CoreBound), 0.2);
-    assert!(parts.of(Part::CoreBound).share.high >= 0.9, "{parts:?}");
+    assert!(parts.of(Part::CoreBound).high >= 0.9, "{parts:?}");
     let left = parts.of(Part::Unexplained);
     assert_eq!(value(&parts, Part::Unexplained), 0.7);
     assert_eq!(left.reason, Some(Reason::Values));
@@ -241,10 +241,10 @@ fn loads_that_were_not_measured_could_take_the_rest() {
         let loads = Loads { unknown, ..Loads::default() };
         let parts = divide(&Evidence { loads: Ok(loads), ..evidence() });
         sums_to_one(&parts);
-        let memory = parts.of(Part::MemoryBound).share;
+        let memory = parts.of(Part::MemoryBound).interval();
         assert!(memory.value == 0.0 && memory.high >= high, "{parts:?}");
         let left = parts.of(Part::Unexplained);
-        assert!(left.share.low <= least + 1e-9, "{left:?}");
+        assert!(left.low <= least + 1e-9, "{left:?}");
         assert_eq!(left.reason, Some(Reason::SomeLoads));
         assert_eq!(bottleneck(&parts), None);
     }
@@ -255,10 +255,10 @@ fn loads_that_were_not_measured_could_take_the_rest() {
 fn what_several_pieces_could_take_adds_up() {
     let waits = Evidence { is_loop: false, latency: 40.0, ..evidence() };
     let divides = Evidence { other_values: true, ..evidence() };
-    let apart = |one: &Evidence| divide(one).of(Part::CoreBound).share.high;
+    let apart = |one: &Evidence| divide(one).of(Part::CoreBound).high;
     let (one, other) = (apart(&waits), apart(&divides));
     let parts = together(&[waits, divides]);
     sums_to_one(&parts);
-    let core = parts.of(Part::CoreBound).share.high;
+    let core = parts.of(Part::CoreBound).high;
     assert!(core >= (one + other) / 2.0 - 0.05, "{core} of {one} and {other}: {parts:?}");
 }

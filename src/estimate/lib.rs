@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`interval`] | values with intervals, and their arithmetic |
 //! | [`parts`] | the parts, their sources, and sums of them |
+//! | [`tree`] | the tree that they make |
 //! | [`evidence`] | what is known of a piece of code |
 //! | [`divide`](mod@divide) | evidence → parts |
 //! | [`reason`] | what must be known of a share |
@@ -21,6 +22,7 @@ pub mod interval;
 pub mod parts;
 pub mod reason;
 mod rest;
+pub mod tree;
 
 pub use bottleneck::bottleneck;
 pub use divide::{divide, together};
@@ -28,3 +30,4 @@ pub use evidence::{Bound, Evidence, Isolated, Loads, Mispredicted};
 pub use interval::Interval;
 pub use parts::{Part, Parts, Share, Source};
 pub use reason::Reason;
+pub use tree::Node;

@@ -2,6 +2,8 @@
 
 use crate::interval::Interval;
 use crate::reason::Reason;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// A part of the time, in slots of the core's width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,15 +12,15 @@ pub enum Part {
     Retiring,
     /// Mispredicted branches.
     BadSpeculation,
-    /// Fetching and decoding, with all code at hand.
+    /// Fetching and decoding, with all code in the first cache.
     FetchBandwidth,
-    /// Code that is not at hand.
+    /// Fetching code from beyond the first cache.
     FetchLatency,
     /// Ports, dependencies, store forwarding and dividers.
     CoreBound,
-    /// Loads beyond the first cache.
+    /// Loads and stores beyond the first cache.
     MemoryBound,
-    /// What none of them covers.
+    /// Time that none of them covers.
     Unexplained,
 }
 
@@ -47,157 +49,254 @@ impl Part {
         }
     }
 
+    /// As shown.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Retiring => "Retiring",
+            Self::BadSpeculation => "Bad Speculation",
+            Self::FetchBandwidth => "Fetch Bandwidth",
+            Self::FetchLatency => "Fetch Latency",
+            Self::CoreBound => "Core Bound",
+            Self::MemoryBound => "Memory Bound",
+            Self::Unexplained => "Unexplained",
+        }
+    }
+
     /// The part with this name.
     pub fn of(name: &str) -> Option<Self> {
         ALL.into_iter().find(|part| part.name() == name)
     }
 }
 
-/// Where a share comes from that is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where a share comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Source {
     /// Exact counts and the µop table, over sampled time.
     Counted,
-    /// Modelled mispredictions × what one costs on this host.
+    /// A model: mispredictions × their cost on this host, latencies of dependent instructions.
     Modelled,
-    /// A loop or block measured in isolation.
+    /// Loops and blocks in isolation.
+    #[serde(rename = "measured in isolation")]
     Isolated,
-    /// What is left, where loads are known to miss often enough for it, or code not to fit.
+    /// The remainder, where loads are known to miss often enough for it, or code not to fit. Older documents have
+    /// `residual` for it.
     Inferred,
-    /// What is left of all.
+    /// The remainder that is unexplained.
     Residual,
     /// Nothing is there that could take time: no loads that miss, code that fits, another bound in isolation.
+    #[default]
+    #[serde(alias = "")]
     Excluded,
+    /// Not known, at most the upper end. Older documents have `no evidence` for it.
+    #[serde(alias = "no evidence")]
+    Bounded,
+    /// The sum that is Frontend or Backend Bound, of parts with different sources.
+    #[serde(rename = "sum of its parts")]
+    Sum,
+    /// The mean of a source line's blocks, which have different sources.
+    #[serde(rename = "of several blocks")]
+    Several,
 }
 
-/// One part's share of the time, 0 to 1; or the most that it can be, where it is not known. The latter is above 0: what
-/// can only be 0 is known.
-#[derive(Debug, Clone, PartialEq)]
+/// As in documents.
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// A part's share of the time, 0 to 1; or the most that it can be, where it is not known. The latter is above 0: a share
+/// that can only be 0 is known. By default none of the time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Share {
-    /// The share; from 0 to its most where it is not known.
-    pub share: Interval,
-    /// Where it comes from; `None`: it is not known.
-    pub source: Option<Source>,
-    /// What must be known of it: why it is not known, or what it may be instead.
+    /// The share; 0 where it is not known.
+    pub value: f64,
+    /// The lower end of its interval.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// Where it comes from.
+    pub source: Source,
+    /// Why it is not known, or what it may be instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    // Made by `known` and `unknown` alone.
-    _made: Made,
 }
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Made;
 
 impl Share {
     /// A share that is known.
     pub fn known(share: Interval, source: Source) -> Self {
-        Self { share, source: Some(source), reason: None, _made: Made }
-    }
-
-    /// Of something that is not there.
-    pub fn none() -> Self {
-        Self::known(Interval::default(), Source::Excluded)
+        Self { source, ..Self::default() }.with(share)
     }
 
     /// Anything up to `most`.
     pub fn unknown(most: f64, reason: Reason) -> Self {
         match most > 0.0 {
-            true => {
-                let share = Interval::new(0.0, 0.0, most);
-                Self { share, source: None, reason: Some(reason), _made: Made }
-            }
-            false => Self::none(),
+            true => Self {
+                high: most,
+                source: Source::Bounded,
+                reason: Some(reason),
+                ..Self::default()
+            },
+            false => Self::default(),
         }
     }
 
-    /// With what must be known of it.
+    /// With another reason.
     #[must_use]
     pub fn because(self, reason: Option<Reason>) -> Self {
         Self { reason, ..self }
     }
 
-    /// As far as another interval of it goes: one that can only be 0 is known to be none.
+    /// The share with its ends.
+    pub fn interval(&self) -> Interval {
+        Interval { value: self.value, low: self.low, high: self.high }
+    }
+
+    /// Whether there is a value; else only the interval and the reason are known.
+    pub fn has_value(&self) -> bool {
+        self.value > 0.0 || self.source != Source::Bounded
+    }
+
+    fn with(self, share: Interval) -> Self {
+        let Interval { value, low, high } = share;
+        Self { value, low, high, ..self }
+    }
+
+    /// With another interval; an unknown share that can then only be 0 is known to be none.
     fn within(&self, share: Interval) -> Self {
         match self.source {
-            None if share.high <= 0.0 => Self::none(),
-            _ => Self { share, ..self.clone() },
+            Source::Bounded if share.high <= 0.0 => Self::default(),
+            _ => self.clone().with(share),
+        }
+    }
+
+    /// The sum of two parts; their errors add up.
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        let unknown = [self, other].into_iter().find(|part| !part.has_value());
+        let source = match unknown {
+            _ if self.source == other.source => self.source,
+            Some(part) if self.value + other.value <= 0.0 => part.source,
+            _ => Source::Sum,
+        };
+        Self {
+            value: self.value + other.value,
+            low: self.low + other.low,
+            high: (self.high + other.high).min(1.0),
+            source,
+            reason: None,
         }
     }
 }
 
-/// The shares of all parts, in the order of [`ALL`]; their values sum to 1.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Parts([Share; 7]);
+/// The shares of all parts; their values sum to 1. By default no part has any of the time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Parts {
+    /// [`Part::Retiring`].
+    pub retiring: Share,
+    /// [`Part::BadSpeculation`].
+    pub bad_speculation: Share,
+    /// [`Part::FetchBandwidth`].
+    pub fetch_bandwidth: Share,
+    /// [`Part::FetchLatency`].
+    pub fetch_latency: Share,
+    /// [`Part::CoreBound`].
+    pub core_bound: Share,
+    /// [`Part::MemoryBound`].
+    pub memory_bound: Share,
+    /// [`Part::Unexplained`].
+    pub unexplained: Share,
+}
 
 impl Parts {
-    /// No part has any of the time, before they are set.
-    pub fn none() -> Self {
-        Self(ALL.map(|_| Share::none()))
+    /// From the share of each part.
+    pub fn each(of: impl Fn(Part) -> Share) -> Self {
+        Self {
+            retiring: of(Part::Retiring),
+            bad_speculation: of(Part::BadSpeculation),
+            fetch_bandwidth: of(Part::FetchBandwidth),
+            fetch_latency: of(Part::FetchLatency),
+            core_bound: of(Part::CoreBound),
+            memory_bound: of(Part::MemoryBound),
+            unexplained: of(Part::Unexplained),
+        }
     }
 
     /// The share of a part.
     pub fn of(&self, part: Part) -> &Share {
-        &self.0[part as usize]
+        match part {
+            Part::Retiring => &self.retiring,
+            Part::BadSpeculation => &self.bad_speculation,
+            Part::FetchBandwidth => &self.fetch_bandwidth,
+            Part::FetchLatency => &self.fetch_latency,
+            Part::CoreBound => &self.core_bound,
+            Part::MemoryBound => &self.memory_bound,
+            Part::Unexplained => &self.unexplained,
+        }
     }
 
     /// Sets the share of a part.
     pub fn set(&mut self, part: Part, share: Share) {
-        self.0[part as usize] = share;
+        *match part {
+            Part::Retiring => &mut self.retiring,
+            Part::BadSpeculation => &mut self.bad_speculation,
+            Part::FetchBandwidth => &mut self.fetch_bandwidth,
+            Part::FetchLatency => &mut self.fetch_latency,
+            Part::CoreBound => &mut self.core_bound,
+            Part::MemoryBound => &mut self.memory_bound,
+            Part::Unexplained => &mut self.unexplained,
+        } = share;
     }
 
     /// With no part above what the least of the others leaves, as they sum to 1; Retiring aside, since what removes a
     /// cause often retires less, too.
     #[must_use]
-    pub fn tightened(mut self) -> Self {
+    pub fn tightened(&self) -> Self {
         let lost = |part: Part| part != Part::Retiring;
-        let least: f64 =
-            self.iter().filter(|(part, _)| lost(*part)).map(|(_, of)| of.share.low).sum();
-        for part in ALL {
-            let of = &mut self.0[part as usize];
-            let own = if lost(part) { of.share.low } else { 0.0 };
-            let high = of.share.high.min(1.0 - (least - own)).max(of.share.value);
-            *of = of.within(Interval { high, ..of.share });
-        }
-        self
+        let least: f64 = self.iter().filter(|(part, _)| lost(*part)).map(|(_, of)| of.low).sum();
+        Self::each(|part| {
+            let of = self.of(part);
+            let own = if lost(part) { of.low } else { 0.0 };
+            let high = of.high.min(1.0 - (least - own)).max(of.value);
+            of.within(Interval { high, ..of.interval() })
+        })
     }
 
     /// All parts with their shares.
     pub fn iter(&self) -> impl Iterator<Item = (Part, &Share)> {
-        ALL.into_iter().zip(&self.0)
+        ALL.into_iter().map(|part| (part, self.of(part)))
     }
 
     /// Nothing is known, for this reason: each part may be all of it.
     pub fn unknown(reason: Reason) -> Self {
         let left = Share::known(Interval::new(1.0, 0.0, 1.0), Source::Residual);
-        Self(ALL.map(|part| match part {
+        Self::each(|part| match part {
             Part::Unexplained => left.clone().because(Some(reason.clone())),
             _ => Share::unknown(1.0, reason.clone()),
-        }))
+        })
     }
 
     /// The parts in only this share of the piece's time, if they may be anything there that is possible with those of
     /// all of it: what happens in the rest is not known apart.
     #[must_use]
     pub fn within(&self, share: f64) -> Self {
-        let mut parts = self.clone();
-        for of in &mut parts.0 {
-            let Interval { value, low, high } = of.share;
-            let (least, most) = ((low - (1.0 - share)) / share, high / share);
-            *of = of.within(Interval::new(value, least.max(0.0), most.min(1.0)));
-        }
-        parts
+        Self::each(|part| {
+            let of = self.of(part);
+            let (least, most) = ((of.low - (1.0 - share)) / share, of.high / share);
+            of.within(Interval::new(of.value, least.max(0.0), most.min(1.0)))
+        })
     }
 
     /// The parts with the error of being of a mix of code that so many samples show: two standard deviations.
     #[must_use]
     pub fn sampled(&self, samples: u64) -> Self {
-        let mut parts = self.clone();
-        for of in &mut parts.0 {
-            let value = of.share.value.clamp(0.0, 1.0);
+        Self::each(|part| {
+            let of = self.of(part).clone();
+            let value = of.value.clamp(0.0, 1.0);
             let error = 2.0 * (value * (1.0 - value) / samples.max(1) as f64).sqrt();
-            let own = of.share;
-            of.share = own.plus(Interval::new(0.0, -error, error)).clamped(0.0, 1.0);
-        }
-        parts
+            let share = of.interval().plus(Interval::new(0.0, -error, error)).clamped(0.0, 1.0);
+            of.with(share)
+        })
     }
 
     /// The parts of several pieces of code together, each with its time. Errors add up, since they may have
@@ -208,23 +307,20 @@ impl Parts {
         if time <= 0.0 {
             return Self::unknown(Reason::NoTime);
         }
-        let mut sum = Self::none();
-        for part in ALL {
-            let weighted = |(own, parts): (f64, &Self)| parts.of(part).share.times(own / time);
+        Self::each(|part| {
+            let weighted = |(own, parts): (f64, &Self)| parts.of(part).interval().times(own / time);
             let share = all.clone().map(weighted).fold(Interval::default(), Interval::plus_alike);
             // Where none has any, the one that may have most.
             let amount = |(own, parts): &(f64, &Self)| {
-                let share = parts.of(part).share;
+                let share = parts.of(part);
                 (own * share.value, own * share.high)
             };
             let most = all.clone().max_by(|a, b| {
                 let (a, b) = (amount(a), amount(b));
                 a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
             });
-            let Some((_, most)) = most else { continue };
-            sum.set(part, most.of(part).within(share));
-        }
-        sum
+            most.map_or_else(Share::default, |(_, most)| most.of(part).within(share))
+        })
     }
 }
 
@@ -235,7 +331,7 @@ mod tests {
     /// By hand: with 0.5 or more elsewhere, 0.5 is left; what retires is not minded.
     #[test]
     fn no_part_has_what_the_others_have_at_least() {
-        let mut parts = Parts::none();
+        let mut parts = Parts::default();
         let all = [
             (Part::BadSpeculation, 0.6, 0.5),
             (Part::Retiring, 0.3, 0.2),
@@ -245,7 +341,7 @@ mod tests {
             parts.set(part, Share::known(Interval::new(value, low, 1.0), Source::Inferred));
         }
         let parts = parts.tightened();
-        let high = |part| parts.of(part).share.high;
+        let high = |part| parts.of(part).high;
         assert_eq!((high(Part::CoreBound), high(Part::Retiring)), (0.5, 0.5));
         assert_eq!(high(Part::BadSpeculation), 1.0);
     }
@@ -254,17 +350,17 @@ mod tests {
     /// it is a third at least, and two thirds at most.
     #[test]
     fn a_part_of_the_time_may_divide_otherwise() {
-        let mut half = Parts::none();
+        let mut half = Parts::default();
         let share = Interval::relative(0.5, 0.01);
         half.set(Part::Retiring, Share::known(share, Source::Counted));
-        let of = |share: f64| half.within(share).of(Part::Retiring).share;
+        let of = |share: f64| half.within(share).of(Part::Retiring).interval();
         assert_eq!(of(0.25), Interval::new(0.5, 0.0, 1.0));
         let most = of(0.75);
         assert!((most.low - 0.245 / 0.75).abs() < 1e-12, "{most:?}");
         assert!((most.high - 0.505 / 0.75).abs() < 1e-12, "{most:?}");
         assert!((of(1.0).low - share.low).abs() < 1e-12);
         // By hand: a half of 100 samples is known within 2 × 5 %.
-        let sampled = half.sampled(100).of(Part::Retiring).share;
+        let sampled = half.sampled(100).of(Part::Retiring).interval();
         assert!((sampled.high - 0.5 - 0.1_f64.hypot(0.005)).abs() < 1e-12, "{sampled:?}");
     }
 
@@ -272,16 +368,16 @@ mod tests {
     /// is not known may be retiring, too: 0.75 × 0.6 + 0.25.
     #[test]
     fn parts_are_weighted_by_time() {
-        let mut half = Parts::none();
+        let mut half = Parts::default();
         let share = |value: f64| Share::known(Interval::relative(value, 0.2), Source::Counted);
         half.set(Part::Retiring, share(0.5));
         half.set(Part::Unexplained, share(0.5));
         let none = Parts::unknown(Reason::given("no counts"));
         let sum = Parts::sum([(3.0, &half), (1.0, &none)].into_iter());
-        assert_eq!(sum.of(Part::Retiring).share.value, 0.375);
-        assert!((sum.of(Part::Retiring).share.high - 0.7).abs() < 1e-12);
-        assert_eq!(sum.of(Part::Unexplained).share.value, 0.625);
-        let total: f64 = sum.iter().map(|(_, share)| share.share.value).sum();
+        assert_eq!(sum.of(Part::Retiring).value, 0.375);
+        assert!((sum.of(Part::Retiring).high - 0.7).abs() < 1e-12);
+        assert_eq!(sum.of(Part::Unexplained).value, 0.625);
+        let total: f64 = sum.iter().map(|(_, share)| share.value).sum();
         assert!((total - 1.0).abs() < 1e-12);
         assert_eq!(sum.of(Part::Unexplained).reason, None, "the first has more of it");
     }

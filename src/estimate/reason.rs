@@ -1,10 +1,12 @@
-//! What must be known of a share: why it is not known, or what it may be instead.
+//! Why a share is not known, or what it may be instead.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// What must be known of a share: why it is not known, or what it may be instead. And why a part of the evidence is not.
-#[derive(Debug, Clone, PartialEq)]
+/// Why a share or a part of the evidence is not known, or what the share may be instead. A text in documents.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "String", from = "String")]
 pub enum Reason {
     /// The caller's, for what it could not measure.
     Given(Given),
@@ -38,6 +40,24 @@ impl Reason {
     /// A reason of the caller's.
     pub fn given(why: impl fmt::Display + Send + Sync + 'static) -> Self {
         Self::Given(Given(Arc::new(why)))
+    }
+}
+
+impl From<Reason> for String {
+    fn from(of: Reason) -> Self {
+        of.to_string()
+    }
+}
+
+impl From<String> for Reason {
+    fn from(why: String) -> Self {
+        Self::given(why)
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(why: &str) -> Self {
+        Self::given(why.to_owned())
     }
 }
 

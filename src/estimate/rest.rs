@@ -267,14 +267,14 @@ fn source(part: Part) -> Source {
 impl Share {
     /// With more that may be there beside it, from `source`; `why` it is not known, if that is all there is.
     pub(crate) fn or_more(self, more: Interval, source: Source, why: &Reason) -> Self {
-        let share = self.share.plus_alike(more).clamped(0.0, 1.0);
+        let share = self.interval().plus_alike(more).clamped(0.0, 1.0);
         if share.value <= 0.0 && share.high >= LEAST {
             return Self::unknown(share.high, why.clone());
         }
-        let own = self.source.filter(|_| self.share.value > more.value);
+        let is_own = self.source != Source::Bounded && self.value > more.value;
         let reason = (source == Source::Modelled && more.value > 0.0)
             .then_some(Reason::Dependencies(more.value));
         let reason = self.reason.or(reason);
-        Self::known(share, own.unwrap_or(source)).because(reason)
+        Self::known(share, if is_own { self.source } else { source }).because(reason)
     }
 }

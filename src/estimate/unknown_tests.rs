@@ -32,7 +32,7 @@ fn loads(at_most: f64) -> std::result::Result<Loads, Reason> {
 }
 
 fn share(parts: &Parts, part: Part) -> Interval {
-    parts.of(part).share
+    parts.of(part).interval()
 }
 
 /// By hand: a walk over a list, its branch the rarer way in 0.01 % of 1 execution in 100 cycles, of 40 cycles at most:
@@ -56,11 +56,14 @@ fn a_rest_that_mispredictions_cannot_take_is_attributed() {
 fn mispredictions_without_a_cost_take_nothing_up_to_all_that_is_left() {
     let parts = divide(&Evidence { mispredicted: unknown(100.0), ..evidence() });
     let wrong = parts.of(Part::BadSpeculation);
-    assert_eq!((wrong.share.value, wrong.share.low), (0.0, 0.0));
-    assert!(wrong.share.high >= 0.8, "{wrong:?}");
-    assert_eq!((wrong.source, &wrong.reason), (None, &Some(Reason::given("no cost"))));
+    assert_eq!((wrong.value, wrong.low), (0.0, 0.0));
+    assert!(wrong.high >= 0.8, "{wrong:?}");
+    assert_eq!(
+        (wrong.source, &wrong.reason),
+        (crate::Source::Bounded, &Some(Reason::given("no cost")))
+    );
     let left = parts.of(Part::Unexplained);
-    assert!((left.share.value - 0.8).abs() < 1e-9 && left.share.low == 0.0, "{left:?}");
+    assert!((left.value - 0.8).abs() < 1e-9 && left.low == 0.0, "{left:?}");
     let why = Reason::Mispredictions(Reason::given("no cost").into());
     assert_eq!(left.reason, Some(why));
     assert_eq!(bottleneck(&parts), None);
@@ -84,7 +87,7 @@ fn without_counts_each_part_may_be_all() {
     let parts = divide(&Evidence { retiring: Err(Reason::given("no probe")), ..evidence() });
     for part in ALL {
         let of = parts.of(part);
-        assert_eq!((of.share.low, of.share.high), (0.0, 1.0), "{part:?}");
+        assert_eq!((of.low, of.high), (0.0, 1.0), "{part:?}");
         assert_eq!(of.reason, Some(Reason::given("no probe")));
     }
 }
@@ -196,7 +199,7 @@ proptest! {
         let with = divide(&of);
         for (item, faulty) in without_one(&of, more) {
             let without = divide(&faulty);
-            let sum: f64 = without.iter().map(|(_, one)| one.share.value).sum();
+            let sum: f64 = without.iter().map(|(_, one)| one.value).sum();
             prop_assert!((sum - 1.0).abs() < 1e-9, "without {}: {:?}", item, without);
             for part in ALL {
                 let (old, new) = (share(&with, part).value, share(&without, part));

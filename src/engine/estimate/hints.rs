@@ -34,7 +34,7 @@ const WINDOW: &str = "--seconds 2";
 
 /// The bottleneck; where it is undecided, the largest part.
 pub(super) fn leading(parts: &Parts) -> Part {
-    let most = || parts.iter().max_by(|a, b| a.1.share.value.total_cmp(&b.1.share.value));
+    let most = || parts.iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value));
     bottleneck(parts).or_else(|| most().map(|(part, _)| part)).unwrap_or(Part::Unexplained)
 }
 
@@ -82,7 +82,7 @@ mod tests {
         let own = std::env::current_exe().unwrap().display().to_string();
         let command = [own.clone(), "a b".to_owned()];
         let of_runs = |part, start, runs| {
-            let mut parts = Parts::none();
+            let mut parts = Parts::default();
             parts.set(part, Share::known(Interval::exact(1.0), Source::Counted));
             let place =
                 Place { module: &own, name: "a<b>", function: 0x10, start, is_loop: true, runs };

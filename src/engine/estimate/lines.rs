@@ -48,16 +48,16 @@ pub(super) fn lines(pieces: &[&Row], sources: &mut Sources) -> Vec<SourceLine> {
 /// The mean of parts, by their weights.
 fn mean(of: &[(f64, Parts)]) -> Parts {
     let all: f64 = of.iter().map(|(weight, _)| weight).sum();
-    let part = |pick: fn(&Parts) -> &Share| {
+    Parts::each(|part| {
         let sum = |value: fn(&Share) -> f64| {
-            let sum: f64 = of.iter().map(|(weight, parts)| weight * value(pick(parts))).sum();
+            let sum: f64 = of.iter().map(|(weight, parts)| weight * value(parts.of(part))).sum();
             if all > 0.0 { sum / all } else { 0.0 }
         };
-        let mut sources = of.iter().map(|(_, parts)| pick(parts).source);
+        let mut sources = of.iter().map(|(_, parts)| parts.of(part).source);
         let source = sources.next().unwrap_or_default();
         let is_one = sources.all(|other| other == source);
-        let unknown = of.iter().map(|(_, parts)| pick(parts)).find(|share| !share.has_value());
-        let is_none = of.iter().all(|(_, parts)| pick(parts).value <= 0.0);
+        let unknown = of.iter().map(|(_, parts)| parts.of(part)).find(|share| !share.has_value());
+        let is_none = of.iter().all(|(_, parts)| parts.of(part).value <= 0.0);
         Share {
             value: sum(|share| share.value),
             low: sum(|share| share.low),
@@ -69,16 +69,7 @@ fn mean(of: &[(f64, Parts)]) -> Parts {
             },
             reason: None,
         }
-    };
-    Parts {
-        retiring: part(|parts| &parts.retiring),
-        bad_speculation: part(|parts| &parts.bad_speculation),
-        fetch_bandwidth: part(|parts| &parts.fetch_bandwidth),
-        fetch_latency: part(|parts| &parts.fetch_latency),
-        core_bound: part(|parts| &parts.core_bound),
-        memory_bound: part(|parts| &parts.memory_bound),
-        unexplained: part(|parts| &parts.unexplained),
-    }
+    })
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ pub(super) fn unexplained(
     for (at, function) in functions.iter().enumerate() {
         for own in divided(context, (at, function), isolated, Waits::Unknown) {
             samples += own.samples;
-            let left = own.parts.of(Part::Unexplained).share.value;
+            let left = own.parts.of(Part::Unexplained).value;
             all.extend(own.pieces.iter().map(|number| {
                 let piece = &function.pieces[*number];
                 let probed = piece.blocks.iter().filter(|block| function.has_access(**block));

@@ -6,7 +6,6 @@
 use super::divided::{Waits, divided};
 use super::evidence::Context;
 use super::pieces::Function;
-use super::rows::shares;
 use super::schedule::Isolated;
 use estimate::{Parts, Reason, bottleneck};
 use profile::address_space::ModuleAddress;
@@ -65,7 +64,7 @@ pub(super) fn regions(
             samples: sum.samples,
             shared,
             bottleneck: Bottleneck(bottleneck(&parts)),
-            parts: shares(&parts),
+            parts,
         }
     };
     sums.iter().map(row).collect()

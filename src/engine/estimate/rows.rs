@@ -11,10 +11,8 @@ use super::reasons::Unmeasured;
 use super::schedule::{Isolated, NOT_MEASURED};
 use super::words::sentence;
 use crate::core_model::CoreModel;
-use estimate::{Evidence, Part, Parts, Reason, Share, bottleneck, together};
-use report::documents::estimate::{
-    Bottleneck, Estimate, Parts as PartsRow, Row, Share as ShareRow,
-};
+use estimate::{Evidence, Parts, Reason, bottleneck, together};
+use report::documents::estimate::{Bottleneck, Estimate, Row};
 
 /// Functions that were not looked at are named from this share on.
 const NAMED: f64 = 0.01;
@@ -65,7 +63,7 @@ fn joined(all: Vec<Placed>) -> Vec<Placed> {
 fn whole(all: &[Placed]) -> Row {
     let parts = sum(all);
     let part = leading(&parts);
-    let amount = |one: &Placed| one.samples * one.parts.of(part).share.value;
+    let amount = |one: &Placed| one.samples * one.parts.of(part).value;
     let most = all.iter().max_by(|a, b| amount(a).total_cmp(&amount(b)));
     let is_most = |one: &&Placed| amount(one) > MOST * all.iter().map(amount).sum::<f64>();
     let grounds = most.filter(is_most).map(|one| one.grounds.clone()).unwrap_or_default();
@@ -181,7 +179,7 @@ fn unknown_row(name: &str, share: f64, why: &str) -> Row {
         name: name.to_owned(),
         share,
         sentence: sentence(&parts, None, &Grounds::default()),
-        parts: shares(&parts),
+        parts,
         ..Row::default()
     }
 }
@@ -249,34 +247,11 @@ fn row(parts: &Parts, place: Option<&Place>, grounds: Grounds) -> Row {
     let found = bottleneck(parts);
     Row {
         bottleneck: Bottleneck(found),
-        parts: shares(parts),
+        parts: parts.clone(),
         sentence: sentence(parts, found, &grounds),
         next: place.map_or(String::new(), |place| next(parts, place)),
         bound: grounds.bound,
         memory: grounds.memory,
         ..Row::default()
-    }
-}
-
-/// Parts as in the document.
-pub(super) fn shares(parts: &Parts) -> PartsRow {
-    let of = |part: Part| {
-        let of: &Share = parts.of(part);
-        ShareRow {
-            value: of.share.value,
-            low: of.share.low,
-            high: of.share.high,
-            source: of.source.into(),
-            reason: of.reason.as_ref().map(Reason::to_string),
-        }
-    };
-    PartsRow {
-        retiring: of(Part::Retiring),
-        bad_speculation: of(Part::BadSpeculation),
-        fetch_bandwidth: of(Part::FetchBandwidth),
-        fetch_latency: of(Part::FetchLatency),
-        core_bound: of(Part::CoreBound),
-        memory_bound: of(Part::MemoryBound),
-        unexplained: of(Part::Unexplained),
     }
 }

@@ -2,27 +2,25 @@
 
 use super::grounds::Grounds;
 use bench::Class;
-use estimate::{Interval, Part, Parts};
+use estimate::{Part, Parts, Share, Source};
 use report::format::percent_bounds;
 
-/// What is said of a part that is the bottleneck.
-fn label(part: Part) -> (&'static str, &'static str) {
+/// Where the time of a bottleneck goes.
+fn usual(part: Part) -> &'static str {
     match part {
-        Part::Retiring => ("Retiring", "is the work itself, at the core's full width"),
-        Part::BadSpeculation => ("Bad Speculation", "goes to mispredicted branches"),
-        Part::FetchBandwidth => {
-            ("Fetch Bandwidth", "goes to decoding: the front end delivers too little")
-        }
-        Part::FetchLatency => ("Fetch Latency", "goes to fetching code: the hot code exceeds L1"),
-        Part::CoreBound => ("Core Bound", "goes to ports, dependencies or store forwarding"),
-        Part::MemoryBound => ("Memory Bound", "goes to loads and stores beyond L1"),
-        Part::Unexplained => ("Unexplained", "is not explained"),
+        Part::Retiring => "is the work itself, at the core's full width",
+        Part::BadSpeculation => "goes to mispredicted branches",
+        Part::FetchBandwidth => "goes to decoding: the front end delivers too little",
+        Part::FetchLatency => "goes to fetching code: the hot code exceeds L1",
+        Part::CoreBound => "goes to ports, dependencies or store forwarding",
+        Part::MemoryBound => "goes to loads and stores beyond L1",
+        Part::Unexplained => "is not explained",
     }
 }
 
 /// What takes the time of a part that is the bottleneck, as far as it is known.
 fn cause(part: Part, grounds: &Grounds) -> String {
-    let (_, usual) = label(part);
+    let usual = usual(part);
     let with = |known: &str| format!("{usual} ({known})");
     match (part, grounds.bound, &grounds.memory) {
         (Part::CoreBound, _, _) if grounds.is_division => "goes to division".to_owned(),
@@ -56,26 +54,25 @@ const ALL: f64 = 0.995;
 /// The bottleneck in a sentence or two, with what is known of why.
 pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, grounds: &Grounds) -> String {
     let percent = |part: Part| {
-        let share = parts.of(part).share;
+        let share = parts.of(part);
         let (low, high) = percent_bounds(share.low, share.high);
-        match parts.of(part).source {
-            None => format!("up to {high} %"),
-            Some(_) => format!("{:.0} % ({low}-{high} %)", 100.0 * share.value),
+        match share.source {
+            Source::Bounded => format!("up to {high} %"),
+            _ => format!("{:.0} % ({low}-{high} %)", 100.0 * share.value),
         }
     };
     if let Some(part) = bottleneck {
-        let (name, _) = label(part);
         let (why, advice) = (cause(part, grounds), advice(part, grounds));
-        return format!("{name}: {} of its time {why}.{advice}", percent(part));
+        return format!("{}: {} of its time {why}.{advice}", part.label(), percent(part));
     }
     let unexplained = parts.of(Part::Unexplained);
-    if let (true, Some(why)) = (unexplained.share.value >= ALL, &unexplained.reason) {
+    if let (true, Some(why)) = (unexplained.value >= ALL, &unexplained.reason) {
         return format!("No estimate: {why}.");
     }
     let first = largest(parts, None, |share| share.value);
     // What may be the largest, too.
     let second = largest(parts, first, |share| share.high);
-    let named = |part: Part| format!("{} {}", label(part).0, percent(part));
+    let named = |part: Part| format!("{} {}", part.label(), percent(part));
     if first == Some(Part::Unexplained) {
         let why = unexplained.reason.as_ref().map_or(String::new(), |why| format!(": {why}"));
         let other = second.map_or(String::new(), |part| format!("; it may be {}", named(part)));
@@ -94,16 +91,16 @@ pub(super) fn sentence(parts: &Parts, bottleneck: Option<Part>, grounds: &Ground
 }
 
 /// The part of which this is the largest, but for one; none where it is 0 of all.
-fn largest(parts: &Parts, but: Option<Part>, of: impl Fn(Interval) -> f64) -> Option<Part> {
+fn largest(parts: &Parts, but: Option<Part>, of: impl Fn(&Share) -> f64) -> Option<Part> {
     let others = parts.iter().filter(|(part, _)| Some(*part) != but);
-    let most = others.max_by(|a, b| of(a.1.share).total_cmp(&of(b.1.share)))?;
-    (of(most.1.share) > 0.0).then_some(most.0)
+    let most = others.max_by(|a, b| of(a.1).total_cmp(&of(b.1)))?;
+    (of(most.1) > 0.0).then_some(most.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use estimate::{Reason, Share, Source};
+    use estimate::{Interval, Reason};
 
     #[test]
     fn what_is_not_divided_has_its_reason() {
@@ -113,7 +110,7 @@ mod tests {
 
     #[test]
     fn loads_far_above_the_latency_of_memory_get_advice() {
-        let mut parts = Parts::none();
+        let mut parts = Parts::default();
         parts.set(Part::MemoryBound, Share::known(Interval::exact(1.0), Source::Inferred));
         let grounds = Grounds {
             memory: Some("`mov rax,[rax]` at 0x20".to_owned()),
@@ -129,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_sentence_names_the_part_with_its_interval() {
-        let mut parts = Parts::none();
+        let mut parts = Parts::default();
         let share =
             |value, low, high| Share::known(Interval::new(value, low, high), Source::Inferred);
         parts.set(Part::CoreBound, share(0.8, 0.7, 0.85));
@@ -166,7 +163,7 @@ mod tests {
         let said = sentence(&parts, None, nothing);
         assert!(said.ends_with("and Bad Speculation up to 95 %."), "{said}");
         // What is not explained is said once, with its cause.
-        parts.set(Part::CoreBound, Share::none());
+        parts.set(Part::CoreBound, Share::default());
         let left = share(0.8, 0.1, 0.9).because(Some(Reason::given("no cost of a misprediction")));
         parts.set(Part::Unexplained, left);
         assert_eq!(

@@ -246,7 +246,10 @@ fn estimated(
     for RegionParts { region, thread, shared, bottleneck, parts, .. } in estimate.regions {
         let Some(tree) = trees.get_mut(&(region, thread)) else { continue };
         tree.source = TreeSource::Estimated;
-        tree.reason = parts.unexplained.reason.clone().filter(|_| parts.unexplained.value == 1.0);
+        tree.reason = match &parts.unexplained {
+            all if all.value == 1.0 => all.reason.as_ref().map(ToString::to_string),
+            _ => None,
+        };
         (tree.parts, tree.shared) = (Some(parts), Some(shared));
         tree.bottleneck = Some(bottleneck);
     }

@@ -2,7 +2,7 @@
 
 use profile::hot::Profile;
 use report::documents::Report;
-use report::documents::estimate::Estimate;
+use report::documents::estimate::{Estimate, Part, Share};
 use report::flame::{self, Breakdown};
 use std::path::Path;
 use tma::Result;
@@ -33,9 +33,8 @@ pub(super) struct Outputs<'a> {
 pub(super) fn estimated(estimate: &Estimate) -> Breakdown {
     let mut breakdown = Breakdown::of("estimated");
     for row in &estimate.functions {
-        let parts = row.parts.all().into_iter();
-        let shares: Vec<(String, f64)> =
-            parts.map(|(label, part)| (label.to_owned(), part.value)).collect();
+        let named = |(part, of): (Part, &Share)| (part.label().to_owned(), of.value);
+        let shares: Vec<(String, f64)> = row.parts.iter().map(named).collect();
         // Frames have the file's name.
         let module = row.module.rsplit('/').next().unwrap_or_default();
         breakdown.insert(&row.name, module, &shares);

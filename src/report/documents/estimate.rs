@@ -11,8 +11,8 @@ use std::fmt;
 use std::ops::Range;
 use tma::Address;
 
-pub use super::estimate_parts::{Bottleneck, Node, Parts, Share, ShareSource};
-pub use estimate::Part;
+pub use super::bottleneck::Bottleneck;
+pub use estimate::{Node, Part, Parts, Share, Source as ShareSource};
 
 /// Values that a piece was measured with in isolation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

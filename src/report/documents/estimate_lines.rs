@@ -1,7 +1,8 @@
 //! The source lines of a function of an estimate.
 
+use super::bottleneck::Bottleneck;
 use super::estimate_code::Instruction;
-use super::estimate_parts::{Bottleneck, Parts};
+use estimate::Parts;
 use serde::{Deserialize, Serialize};
 
 /// A source line with samples.

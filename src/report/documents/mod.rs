@@ -11,7 +11,7 @@
 //! | [`software_name`] | names of software counts, their labels and units |
 //! | [`series`], [`phases`] | what intervals show over time; the phases found in it |
 //! | [`callgrind`] | costs of functions and calls, for callgrind's format |
-//! | [`estimate`], [`estimate_parts`] | its estimated top-down |
+//! | [`estimate`], [`bottleneck`] | its estimated top-down |
 //! | [`estimate_code`], [`estimate_lines`] | instructions and source lines of it |
 //! | [`evidence`], [`evidence_file`] | what it was computed from, `tdtool.evidence/1` |
 //! | [`build`], `findings` | evaluations → rows and findings of the report |
@@ -53,6 +53,7 @@ mod allocated_by;
 pub mod annotated;
 pub mod block;
 pub mod block_pair;
+pub mod bottleneck;
 pub mod branches;
 pub mod build;
 pub mod callgrind;
@@ -66,7 +67,6 @@ pub mod doctor;
 pub mod estimate;
 pub mod estimate_code;
 pub mod estimate_lines;
-pub mod estimate_parts;
 pub mod evaluation;
 pub mod evidence;
 pub mod evidence_file;

@@ -90,7 +90,7 @@ fn counted(node: &FunctionNode) -> String {
 }
 
 fn estimated(parts: &Parts, out: &mut String) {
-    for (label, share) in parts.all() {
+    for (part, share) in parts.iter() {
         let Share { value, low, high, source, .. } = share;
         if *high >= LEAST {
             let (low, high) = (100.0 * low, 100.0 * high);
@@ -99,6 +99,7 @@ fn estimated(parts: &Parts, out: &mut String) {
                 true => format!("{:.1} %", 100.0 * value),
                 false => "?".to_owned(),
             };
+            let label = part.label();
             let _ = writeln!(out, "           {label:<16} {value:>8}  {interval:>9}  {source}");
         }
     }

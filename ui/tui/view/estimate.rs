@@ -39,8 +39,9 @@ fn no_rows(state: &State) -> String {
     }
     match state.estimate.opened() {
         Some(row) if state.screen() == Screen::EstimatedCode => {
-            let why = row.parts.unexplained.reason.as_deref();
-            let why = why.unwrap_or("no loop or block of it has samples enough to be divided");
+            let why = row.parts.unexplained.reason.as_ref();
+            let none = "no loop or block of it has samples enough to be divided";
+            let why = why.map_or(none.to_owned(), ToString::to_string);
             format!("{} has no loops and blocks here: {why}.", row.name)
         }
         _ => "The estimate has no functions.".to_owned(),
@@ -116,7 +117,8 @@ fn line(state: &State, document: &Estimate, row: usize, columns: usize) -> Line<
 
 /// Time that is not divided.
 fn other_line(look: Look, row: &Row, columns: usize) -> Line<'static> {
-    let why = row.parts.unexplained.reason.as_deref().unwrap_or("not divided");
+    let why = row.parts.unexplained.reason.as_ref();
+    let why = why.map_or("not divided".to_owned(), ToString::to_string);
     let text = format!("{}{} of all  {why}", fit(&row.name, LABEL), share(row.share));
     Line::from(look.span(fit(&look.prose(&text), columns), Tone::Dim))
 }

@@ -2,7 +2,7 @@
 
 use super::several::interval;
 use crate::documents::code_shape::shape;
-use crate::documents::estimate::{Bottleneck, Row, Share};
+use crate::documents::estimate::{Bottleneck, Part, Row, Share};
 use crate::documents::report::Report;
 use crate::documents::report_code::{BlockRow, FunctionRow};
 use profile::event::EventKind;
@@ -164,15 +164,14 @@ fn estimated(kind: Kind, row: &Row) -> Timed {
 fn parts(row: &Row, of: &Timed) -> Vec<(&'static str, &'static str, [f64; 3])> {
     let Some(value) = of.value.filter(|_| of.level1.is_some()) else { return Vec::new() };
     let error = of.error.unwrap_or(0.0);
-    let part = |(label, share): (&'static str, &Share)| {
-        let id = row.parts.id(label);
+    let part = |(of, share): (Part, &Share)| {
         let ends = [share.value * value, share.low * value, share.high * value];
         let more = share.value * error;
         let below = (ends[0] - ends[1]).hypot(more);
         let above = (ends[2] - ends[0]).hypot(more);
-        (id, label, [ends[0], ends[0] - below, ends[0] + above])
+        (of.name(), of.label(), [ends[0], ends[0] - below, ends[0] + above])
     };
-    row.parts.all().into_iter().map(part).collect()
+    row.parts.iter().map(part).collect()
 }
 
 fn sampled(row: &FunctionRow) -> Timed {

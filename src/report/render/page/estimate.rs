@@ -37,7 +37,7 @@ pub(super) fn tree(report: &Report) -> String {
 /// Functions, loops and blocks by what their time goes to, and what all of it rests on.
 pub(super) fn parts(report: &Report) -> String {
     let Some(estimate) = &report.estimate else { return String::new() };
-    let mut body = legend(estimate.program.parts.all().iter().map(|(label, _)| *label));
+    let mut body = legend(estimate.program.parts.iter().map(|(part, _)| part.label()));
     let (functions, loops) = (estimate.functions.iter().collect(), estimate.loops.iter().collect());
     let blocks: Vec<&Row> = estimate.blocks_outside_of_loops().map(|(_, row)| row).collect();
     let worth = worth_a_command(estimate);
@@ -91,7 +91,7 @@ fn node(node: &Node) -> String {
         bar(of.value, Some((of.low, of.high)), colour(node.label)),
         xml(&of.source.to_string())
     );
-    let why = of.reason.as_ref().map(|why| remark("or:", why)).unwrap_or_default();
+    let why = of.reason.as_ref().map(|why| remark("or:", &why.to_string())).unwrap_or_default();
     opening("node", false, &line, &why)
 }
 
@@ -108,7 +108,7 @@ fn row(of: &Row, is_function: bool, has_command: bool) -> String {
     let line = format!(
         "<span class=\"value\">{}</span>{}<span class=\"what\">{} <small>{}</small></span>",
         share(of.share),
-        stacked(of.parts.all().into_iter().map(|(label, part)| (label, part.value))),
+        stacked(of.parts.iter().map(|(part, of)| (part.label(), of.value))),
         name(&place, &of.name, ""),
         xml(&about.join(", "))
     );

@@ -67,12 +67,12 @@ fn code(report: &Report, out: &mut String, places: &mut Places) {
     };
     if let Some(estimate) = &report.estimate {
         let parts = &estimate.program.parts;
-        for (label, part) in parts.all() {
+        for (of, part) in parts.iter() {
             let value = part.has_value().then_some(part.value);
             let error = (part.high - part.value).max(part.value - part.low);
-            let why =
-                if value.is_none() { part.reason.as_deref().unwrap_or("not known") } else { "" };
-            row(["estimate", parts.id(label), ""], value, Some(error), why);
+            let why = || part.reason.as_ref().map_or("not known".to_owned(), ToString::to_string);
+            let why = if value.is_none() { why() } else { String::new() };
+            row(["estimate", of.name(), ""], value, Some(error), &why);
         }
     }
     for of in &report.functions {

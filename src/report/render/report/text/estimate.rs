@@ -40,7 +40,7 @@ impl Renderer<'_> {
             write!(self.out, "; runs: {}", runs.join(", "))?;
         }
         writeln!(self.out)?;
-        for ((label, part), letter) in estimate.program.parts.all().into_iter().zip(LETTERS) {
+        for ((of, part), letter) in estimate.program.parts.iter().zip(LETTERS) {
             if !self.style.verbose && part.value < NONE && part.high < LITTLE {
                 continue;
             }
@@ -55,7 +55,8 @@ impl Renderer<'_> {
                 (Some(why), false) => format!("not known: {why}"),
                 _ => part.source.to_string(),
             };
-            let line = format!("  {label:<16}{value:>7}  {interval:>10}  {bar:<BAR$}  {how}");
+            let line =
+                format!("  {:<16}{value:>7}  {interval:>10}  {bar:<BAR$}  {how}", of.label());
             writeln!(self.out, "{}", line.trim_end())?;
         }
         Ok(())
@@ -147,15 +148,15 @@ fn largest(row: &Row) -> String {
     if row.bottleneck == Bottleneck::default() {
         return "  undecided".to_owned();
     }
-    let most = row.parts.all().into_iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value));
-    most.map_or(String::new(), |(label, part)| format!("  {label} {:.0} %", 100.0 * part.value))
+    let most = row.parts.iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value));
+    most.map_or(String::new(), |(of, part)| format!("  {} {:.0} %", of.label(), 100.0 * part.value))
 }
 
 /// A bar of all parts: r retiring, s bad speculation, f fetch bandwidth, l fetch latency, c core, m memory, and dots
 /// for what is unexplained.
 fn bar(parts: &Parts) -> String {
     let (mut text, mut sum) = (String::new(), 0.0);
-    for ((_, part), letter) in parts.all().into_iter().zip(LETTERS) {
+    for ((_, part), letter) in parts.iter().zip(LETTERS) {
         sum += part.value;
         let until = (sum * BAR as f64).round() as usize;
         while text.len() < until.min(BAR) {
