@@ -37,8 +37,8 @@ fn weights(row: &Row, context: &Context) -> Vec<Weight> {
         (0..hex.len()).step_by(2).filter_map(byte).collect()
     };
     let all: Vec<u8> = row.code.iter().flat_map(|one| bytes(&one.bytes)).collect();
-    let code = Code::of_bytes(&all, context.core.facts()).ok();
-    let uops = code.as_ref().zip(context.ports.as_ref());
+    let code = Code::of_bytes(&all, context.shared.core.facts()).ok();
+    let uops = code.as_ref().zip(context.shared.ports.as_ref());
     let uops = uops.map(|(code, ports)| ports.uops(&code.instructions, &code.effects));
     let slots = |number: usize| match &uops {
         Some(all) => all.get(number).and_then(Option::as_ref).map_or(1.0, |one| one.slots),
@@ -46,11 +46,11 @@ fn weights(row: &Row, context: &Context) -> Vec<Weight> {
     };
     let weight = |(number, one): (usize, &report::documents::estimate_code::Instruction)| {
         let at = one.address.0;
-        let counted = &context.counted;
+        let counted = context.counted;
         let entries = counted.entries(&row.module, at).unwrap_or(0) as f64;
         let wrong =
             |of: &BranchRow| of.mispredicted.as_ref().map(|of| of.cycles.unwrap_or(of.value));
-        let missed = |of: &LoadRow| latency::beyond_first(of, context.count);
+        let missed = |of: &LoadRow| latency::beyond_first(of, context.counted.count);
         Weight {
             slots: slots(number) * entries,
             mispredicted: counted.branches(&row.module, at..at + 1).filter_map(wrong).sum(),

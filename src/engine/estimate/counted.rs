@@ -5,8 +5,9 @@ use report::documents::count::{BranchKind, BranchRow, Count, LoadRow};
 use std::collections::{BTreeMap, HashMap};
 
 /// The rows of a document of counts.
-#[derive(Default)]
 pub(super) struct Counted<'a> {
+    /// The document.
+    pub count: &'a Count,
     /// Entries by module and first address, with the address after.
     blocks: HashMap<&'a str, BTreeMap<u64, (u64, u64)>>,
     edges: HashMap<(&'a str, u64, u64), u64>,
@@ -17,9 +18,17 @@ pub(super) struct Counted<'a> {
 }
 
 impl<'a> Counted<'a> {
-    /// Of a document.
+    /// Indexes the rows of a document.
     pub fn new(count: &'a Count) -> Self {
-        let mut found = Self::default();
+        let mut found = Self {
+            count,
+            blocks: HashMap::new(),
+            edges: HashMap::new(),
+            branches: HashMap::new(),
+            loads: HashMap::new(),
+            stores: HashMap::new(),
+            refused: HashMap::new(),
+        };
         for row in &count.blocks {
             let of = found.blocks.entry(&row.module).or_default();
             of.insert(row.start.0, (row.end.0, row.count));

@@ -1,14 +1,13 @@
 //! What was measured → the document: one function for the live estimate and for kept evidence, so that both say the
 //! same.
 
+use super::counted::Counted;
 use super::evidence::Context;
 use super::listing::Listed;
 use super::recording::{Known, Recorded};
 use super::schedule::Isolated;
 use estimate::Interval;
-use report::documents::count::Count;
 use report::documents::estimate::Estimate;
-use tma::Result;
 
 /// What the counts of a process are.
 const WINDOWS: &str = "counts are of windows in which probes slow the process: without them entries may be up to \
@@ -17,34 +16,31 @@ const WINDOWS: &str = "counts are of windows in which probes slow the process: w
 /// What was measured.
 #[derive(Clone, Copy)]
 pub(super) struct Measured<'a, 'b> {
-    pub count: &'a Count,
+    pub counted: &'a Counted<'a>,
     pub isolated: &'b Isolated,
     pub recorded: &'b Recorded,
 }
 
 /// Enters all that follows from it, with notes on the numbers. `code` lists the instructions of a function.
-///
-/// # Errors
-/// The table of ports cannot be read.
 pub(super) fn evaluate<'c, 'a: 'c>(
     known: &Known<'a>,
     document: &mut Estimate,
     of: Measured<'c, '_>,
     code: Listed<'_>,
-) -> Result<Context<'c>> {
-    let context = known.enter(document, of.count, (of.isolated, of.recorded), code)?;
+) -> Context<'c> {
+    let context = known.enter(document, of.counted, (of.isolated, of.recorded), code);
     document.notes.extend(notes(&context, document.deterministic));
     document.assumed.extend(assumed(&context, of.recorded));
     if known.ask.process.is_some() {
         document.notes.push(WINDOWS.to_owned());
     }
-    Ok(context)
+    context
 }
 
 /// What must be known of the numbers.
 fn notes(context: &Context, deterministic: Option<bool>) -> Vec<String> {
-    let ghz = context.clock.ghz;
-    let clock = context.clock.reason.as_ref().map(|why| {
+    let ghz = context.shared.clock.ghz;
+    let clock = context.shared.clock.reason.as_ref().map(|why| {
         format!(
             "the core clock is not known, so shares of cycles are wide: taken to be the {ghz:.2} GHz of the \
              time-stamp counter, or up to twice that: {why}"
@@ -60,13 +56,13 @@ fn notes(context: &Context, deterministic: Option<bool>) -> Vec<String> {
 /// What was taken to be so.
 fn assumed(context: &Context, Recorded { recorded, is_explained, .. }: &Recorded) -> Vec<String> {
     let mut all = Vec::new();
-    if context.clock.reason.is_none() {
-        let ghz = context.clock.ghz;
+    if context.shared.clock.reason.is_none() {
+        let ghz = context.shared.clock.ghz;
         all.push(format!("core clock {ghz:.2} GHz, as an add chain showed after the sampled run"));
     }
-    if context.width.error() > 0.0 {
-        let Interval { value, low, high } = context.width;
-        let why = match context.core.stated_width() {
+    if context.shared.width.error() > 0.0 {
+        let Interval { value, low, high } = context.shared.width;
+        let why = match context.shared.core.stated_width() {
             Some(stated) => {
                 format!(
                     "its table states {stated}, and no attempt of its self-test did more than {low:.0}"
@@ -79,13 +75,13 @@ fn assumed(context: &Context, Recorded { recorded, is_explained, .. }: &Recorded
              measures it again"
         ));
     }
-    if context.ports.is_none() {
+    if context.shared.ports.is_none() {
         all.push(
             "no table has the µops of this core's instructions: each is taken for one slot, a comparison and its branch for one, and up to 20 % more"
                 .to_owned(),
         );
     }
-    if let (true, Some(cycles)) = (recorded.branches, context.penalty) {
+    if let (true, Some(cycles)) = (recorded.branches, context.penalty()) {
         all.push(format!(
             "a misprediction costs {cycles:.0} cycles by the self-test where its branch waits for a load, and as \
              `tdtool count --branches` shows for others"

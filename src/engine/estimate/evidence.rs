@@ -9,16 +9,15 @@ use super::needs::{LONGEST, SHORTEST, most};
 use super::own_values;
 use super::pieces::{Function, Kind, Piece};
 use super::reasons::{NoLoads, Uncounted, Unmeasured};
+use super::shared::Shared;
 use crate::places::Places;
 use estimate::{Evidence, Interval, Isolated, Loads, Mispredicted, Reason};
 use iced_x86::{FlowControl, Mnemonic};
 use isa::code::Inst;
 use isa::deps::Code;
-use isa::ports::Ports;
-use report::documents::count::{Count, Modelled};
+use report::documents::count::Modelled;
 use report::documents::estimate::Values;
 use std::path::Path;
-use tma::Core;
 
 /// A µop table is right about so well, on the blocks of docs/results/accuracy.md.
 const UOPS: f64 = 0.03;
@@ -31,19 +30,10 @@ const PENALTY: f64 = 0.15;
 /// Two standard deviations.
 const DEVIATIONS: f64 = 2.0;
 
-/// What all pieces share.
+/// Facts that all pieces share, with the counts of runs.
 pub(super) struct Context<'a> {
-    pub core: &'a Core,
-    pub ports: Option<Ports>,
-    /// Slots a cycle.
-    pub width: Interval,
-    /// Core cycles of the run.
-    pub cycles: f64,
-    pub samples: u64,
-    pub clock: Clock,
-    pub penalty: Option<f64>,
-    pub count: &'a Count,
-    pub counted: Counted<'a>,
+    pub shared: &'a Shared<'a>,
+    pub counted: &'a Counted<'a>,
     /// Whether branches were recorded.
     pub branches: bool,
     /// Whether they should have been.
@@ -57,7 +47,26 @@ pub(super) struct Context<'a> {
     pub landing: Landing,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    /// Without recorded branches and loads.
+    pub fn new(shared: &'a Shared<'a>, counted: &'a Counted<'a>) -> Self {
+        Self {
+            shared,
+            counted,
+            branches: false,
+            branches_wanted: false,
+            entries_error: 0.0,
+            footprint: Footprint::default(),
+            loads_of: Places::default(),
+            landing: Landing::default(),
+        }
+    }
+
+    /// Cycles of a misprediction, as the counts say, else as the self-test does.
+    pub fn penalty(&self) -> Option<f64> {
+        self.counted.count.misprediction_cycles.or(self.shared.penalty)
+    }
+
     /// The evidence of a piece.
     pub fn evidence(
         &self,
@@ -66,14 +75,15 @@ impl Context<'_> {
         isolated: &Result<Found, Unmeasured>,
     ) -> Evidence {
         let error = DEVIATIONS / (piece.samples.max(1) as f64).sqrt();
-        let share = piece.samples as f64 / self.samples.max(1) as f64;
+        let share = piece.samples as f64 / self.shared.samples.max(1) as f64;
         let scaled = |found: &Found| Isolated {
             cycles: found.evidence.cycles.times(piece.entries).widened(self.entries_error),
             bound: found.evidence.bound,
         };
         let is_loop = matches!(piece.kind, Kind::Loop(_));
         Evidence {
-            cycles: Interval::relative(self.cycles * share, error).widened(self.clock.error),
+            cycles: Interval::relative(self.shared.cycles * share, error)
+                .widened(self.shared.clock.error),
             retiring: self
                 .retiring(function, piece)
                 .map(|one| one.widened(self.entries_error))
@@ -96,11 +106,16 @@ impl Context<'_> {
         if !piece.blocks.iter().any(|block| function.has_access(*block)) {
             return Ok(Loads::default());
         }
-        if self.count.timer.is_some() && !piece.blocks.iter().any(are_recorded) {
+        if self.counted.count.timer.is_some() && !piece.blocks.iter().any(are_recorded) {
             return Err(NoLoads::NotWorth);
         }
-        latency::of(&self.accesses(function, piece), self.count, self.clock.ghz, is_loop)
-            .ok_or(NoLoads::NoLatencies)
+        latency::of(
+            &self.accesses(function, piece),
+            self.counted.count,
+            self.shared.clock.ghz,
+            is_loop,
+        )
+        .ok_or(NoLoads::NoLatencies)
     }
 
     /// Which loads and stores of a piece can cost most; what the costliest load takes, and memory, if that is far more.
@@ -110,7 +125,10 @@ impl Context<'_> {
         piece: &Piece,
     ) -> (Option<String>, Option<(f64, f64)>) {
         let accesses = self.accesses(function, piece);
-        (latency::named(&accesses, self.count), latency::walks(&accesses, self.count))
+        (
+            latency::named(&accesses, self.counted.count),
+            latency::walks(&accesses, self.counted.count),
+        )
     }
 
     fn accesses(&self, function: &Function, piece: &Piece) -> Accesses<'_> {
@@ -140,7 +158,7 @@ impl Context<'_> {
             all.less += executed * slots.less;
             all.more += executed * slots.more;
         }
-        let width = self.width;
+        let width = self.shared.width;
         let [value, less, more] = [all.value, all.less, all.more].map(|slots| slots / width.value);
         let found = Interval::relative(value, UOPS).plus(Interval::new(0.0, -less, more));
         let (low, high) = (width.value / width.high, width.value / width.low);
@@ -152,8 +170,8 @@ impl Context<'_> {
         let inside = function.instructions(block);
         let bytes: Vec<u8> =
             inside.iter().flat_map(|(_, inst)| inst.bytes.iter().copied()).collect();
-        let code = Code::of_bytes(&bytes, self.core.facts()).ok();
-        match (code, &self.ports) {
+        let code = Code::of_bytes(&bytes, self.shared.core.facts()).ok();
+        match (code, &self.shared.ports) {
             (Some(code), Some(ports)) => {
                 let uops = ports.uops(&code.instructions, &code.effects);
                 let known: f64 = uops.iter().flatten().map(|one| one.slots).sum();
@@ -174,7 +192,7 @@ impl Context<'_> {
                 let Some(found) = &row.mispredicted else { continue };
                 all.executed += function.executed(*block);
                 all.number += found.value;
-                match lost_to(found, self.penalty) {
+                match lost_to(found, self.penalty()) {
                     Some(cost) => all.cost = all.cost.plus_alike(cost),
                     None => all.unknown += found.high * LONGEST,
                 }
@@ -194,7 +212,7 @@ impl Context<'_> {
         let mut sum = Wrong::default();
         let is_one = |block: &&usize| which == Branches::All || !ends_in_call(function, **block);
         for block in piece.blocks.iter().filter(is_one) {
-            let most = most(&self.counted, function, *block);
+            let most = most(self.counted, function, *block);
             let range = function.range(*block);
             let rows = self.counted.branches(&function.module, range);
             let mut rows = rows.filter(|_| self.branches).peekable();
@@ -203,7 +221,7 @@ impl Context<'_> {
             }
             for row in rows {
                 match &row.mispredicted {
-                    Some(found) => sum.recorded(found, self.penalty),
+                    Some(found) => sum.recorded(found, self.penalty()),
                     None => sum.not_recorded(most, self),
                 }
             }
@@ -229,16 +247,6 @@ fn ends_in_call(function: &Function, block: usize) -> bool {
     last.is_some_and(|(_, inst)| inst.decoded.flow_control() == FlowControl::IndirectCall)
 }
 
-/// The core clock.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(super) struct Clock {
-    pub ghz: f64,
-    /// Its relative error.
-    pub error: f64,
-    /// Why it was not measured.
-    pub reason: Option<String>,
-}
-
 /// Why mispredictions have no number or cost.
 const NO_COST: &str = "the self-test has no cost of a misprediction here (`tdtool doctor --self-test` makes it again); \
                        they are taken to cost 40 cycles at most";
@@ -262,7 +270,7 @@ impl Wrong {
 
     /// A branch that was not recorded, or too rarely mispredicted to be worth a run.
     fn not_recorded(&mut self, most: f64, of: &Context) {
-        match of.penalty {
+        match of.penalty() {
             None => self.unknown(most * LONGEST, NO_COST),
             Some(cost) if of.branches_wanted && !of.branches => {
                 self.unknown(most * cost, NOT_RECORDED);

@@ -48,7 +48,7 @@ impl Grounds {
                 let path = piece.paths.first().map_or(&piece.blocks, |path| &path.blocks);
                 let code = path.iter().flat_map(|block| function.instructions(*block));
                 let code: Vec<&Inst> = code.map(|(_, inst)| inst).collect();
-                is_division(&code, bound, context.ports.as_ref(), model)
+                is_division(&code, bound, context.shared.ports.as_ref(), model)
             });
         let (memory, walks) = context.named(function, piece);
         Self { bound, is_division, memory, walks }

@@ -56,7 +56,8 @@ fn direct(functions: &[Function]) -> HashMap<(&str, u64), f64> {
 /// How much of what a piece's calls cost there is room for beside what retires in it.
 fn kept(own: &Calls, context: &Context, (function, piece): (&Function, &Piece)) -> f64 {
     let retired = context.retiring(function, piece).map_or(0.0, |one| one.value);
-    let sampled = context.cycles * piece.samples as f64 / context.samples.max(1) as f64;
+    let sampled =
+        context.shared.cycles * piece.samples as f64 / context.shared.samples.max(1) as f64;
     own.cost.value.min((sampled - retired).max(0.0))
 }
 

@@ -101,7 +101,7 @@ impl Listing<'_> {
         let of_row =
             |l: &&report::documents::count::LoopRow| l.module == row.module && l.head == head;
         if is_loop {
-            let counted = self.context.count.loops.iter().find(of_row);
+            let counted = self.context.counted.count.loops.iter().find(of_row);
             row.trips = counted.and_then(|l| l.trips.mean);
             if row.trips.is_none() {
                 let why = counted.and_then(|l| l.reason.clone());
@@ -132,7 +132,7 @@ impl Listing<'_> {
 
     fn instruction(&self, module: &str, line: &AnnotatedLine) -> Instruction {
         let at = line.address..line.address + 1;
-        let counted = &self.context.counted;
+        let counted = self.context.counted;
         let branch = counted.branches(module, at.clone()).find_map(mispredicted);
         let load = counted.loads(module, at).next();
         Instruction {

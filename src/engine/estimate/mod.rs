@@ -6,7 +6,7 @@
 //! | `ask` | what is asked for, and how its progress is reported |
 //! | `run` | the runs, in order, and the document from all of them |
 //! | `recording` | the runs after the first, in order, and the document from them |
-//! | `shared` | what all pieces share |
+//! | `shared` | facts that all pieces share |
 //! | `further` | further runs of the command |
 //! | `progress` | steps as they begin |
 //! | `early` | who is shown the document before it is complete |

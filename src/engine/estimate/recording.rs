@@ -1,6 +1,7 @@
 //! The runs after the counted one, in order, and what the document is made from.
 
 use super::ask::EstimateAsk;
+use super::counted::Counted;
 use super::evidence::Context;
 use super::footprint::Footprint;
 use super::functions::Functions;
@@ -20,7 +21,6 @@ use crate::places::Places;
 use crate::steps::Left;
 use profile::hot::Profile;
 use report::documents::Purpose;
-use report::documents::count::Count;
 use report::documents::estimate::{Estimate, Run};
 use tma::Result;
 
@@ -67,16 +67,13 @@ pub(super) struct Known<'a> {
 
 impl<'a> Known<'a> {
     /// Enters the program, its functions, loops and blocks.
-    ///
-    /// # Errors
-    /// The table of ports cannot be read.
     pub fn enter<'c>(
         &self,
         document: &mut Estimate,
-        count: &'c Count,
+        counted: &'c Counted<'c>,
         (isolated, of): (&Isolated, &Recorded),
         code: Listed<'_>,
-    ) -> Result<Context<'c>>
+    ) -> Context<'c>
     where
         'a: 'c,
     {
@@ -87,7 +84,7 @@ impl<'a> Known<'a> {
             entries_error: if is_other { DIFFERENT } else { 0.0 },
             footprint: self.footprint(),
             loads_of: of.places.clone(),
-            ..self.shared.context(count)?
+            ..Context::new(self.shared, counted)
         };
         context.landing = landing(&context, self.functions);
         let runs = match self.ask.process {
@@ -100,7 +97,7 @@ impl<'a> Known<'a> {
         if self.command.is_empty() {
             self.name.clone_into(&mut document.program.name);
         }
-        Ok(context)
+        context
     }
 
     /// The document as far as it is known.
@@ -108,32 +105,30 @@ impl<'a> Known<'a> {
         &self,
         profile: &mut Profile,
         further: &Further,
+        counted: &Counted,
         measured: &Isolated,
         of: &Recorded,
-    ) -> Option<Estimate> {
+    ) -> Estimate {
         let seconds = self.found.hot.seconds;
         let mut document = Estimate::default();
         document.runs.push(Run { run: Purpose::Samples, seconds });
         document.runs.extend(further.runs());
         let isolated = waiting(self.functions, measured);
         let code = &mut of_profile(profile);
-        self.enter(&mut document, further.counts(), (&isolated, of), code).ok()?;
+        self.enter(&mut document, counted, (&isolated, of), code);
         not_yet(&mut document, of.recorded);
-        Some(document)
+        document
     }
 
     /// Records branches, then loads where something is still unexplained, and counts once more if there is time for
     /// that. `after` each run it is called with what was recorded until then.
-    ///
-    /// # Errors
-    /// The table of ports cannot be read.
     pub fn record(
         &self,
         (further, isolated): (&mut Further, &Isolated),
         (plain, progress): (f64, &mut Progress),
         document: &mut Estimate,
         after: &mut dyn FnMut(&Further, &Recorded),
-    ) -> Result<Recorded> {
+    ) -> Recorded {
         let mut noted = |done: Result<()>| {
             let error = done.err().map(|error| error.to_string());
             document.notes.extend(error.clone());
@@ -141,7 +136,8 @@ impl<'a> Known<'a> {
         };
         let mut of = Recorded::default();
         after(further, &of);
-        of.wanted = Wanted { branches: self.branches(further.counts())?, loads: true };
+        of.wanted =
+            Wanted { branches: self.branches(&Counted::new(further.counts())), loads: true };
         let mut left =
             Left { counts: 1, branches: of.wanted.branches, loads: true, ..Left::default() };
         if of.wanted.branches && !further.is_interrupted() {
@@ -155,10 +151,11 @@ impl<'a> Known<'a> {
             counted: further.seconds_of(Purpose::Counts),
             most: PLANNED * MOST * plain - further.seconds(),
         };
+        let counted = Counted::new(further.counts());
         let mut context = Context {
             branches: of.recorded.branches,
             branches_wanted: of.wanted.branches,
-            ..self.shared.context(further.counts())?
+            ..Context::new(self.shared, &counted)
         };
         context.landing = landing(&context, self.functions);
         let found = unexplained(&context, self.functions, isolated, time);
@@ -186,16 +183,16 @@ impl<'a> Known<'a> {
                 Err(error) => document.notes.push(error.to_string()),
             }
         }
-        Ok(of)
+        of
     }
 
     /// Whether mispredictions can matter.
-    fn branches(&self, count: &Count) -> Result<bool> {
-        let context = self.shared.context(count)?;
+    fn branches(&self, counted: &Counted) -> bool {
+        let context = Context::new(self.shared, counted);
         let all: u64 = self.functions.iter().flat_map(|function| &function.samples).sum();
         let cycles = self.shared.cycles * all as f64 / self.shared.samples.max(1) as f64;
-        let most = needs::mispredictions(self.functions, &context.counted, context.penalty);
-        Ok(most > WORTH * cycles)
+        let most = needs::mispredictions(self.functions, counted, context.penalty());
+        most > WORTH * cycles
     }
 
     fn footprint(&self) -> Footprint {

@@ -3,7 +3,6 @@
 use super::ask::EstimateAsk;
 use super::counted::Counted;
 use super::evaluate::{Measured, evaluate};
-use super::evidence::Clock;
 use super::functions::Functions;
 use super::further::Wanted;
 use super::isolated::Found;
@@ -12,13 +11,14 @@ use super::reasons::{Uncounted, Unmeasured};
 use super::recording::{Known, Recorded};
 use super::rows;
 use super::schedule::Isolated;
-use super::shared::Shared;
+use super::shared::{Clock, Shared};
 use super::sound;
 use crate::core_model::CoreModel;
 use crate::hot::hottest::{Hot, Hottest};
 use crate::steps::Watch;
 use estimate::{Bound, Interval, Isolated as InIsolation, Reason};
 use isa::flow::{BasicBlock, Edge, Loop, stored};
+use isa::ports::Ports;
 use profile::hot::{Annotated, AnnotatedBlock, AnnotatedLine, HotBlock};
 use report::documents::estimate::{Estimate, Values};
 use report::documents::evidence::{
@@ -47,6 +47,7 @@ pub fn replay(evidence: Evidence, library: &Library) -> Result<Report> {
     let (ghz, error, reason) = evidence.core.clock.clone();
     let shared = Shared {
         core: &model.core,
+        ports: Ports::of(&model.core)?,
         width: {
             let CoreUsed { width, widths, .. } = evidence.core;
             let (low, high) = widths.unwrap_or((width, width));
@@ -90,8 +91,8 @@ pub fn replay(evidence: Evidence, library: &Library) -> Result<Report> {
         let at = functions.iter().position(|one| is_it(&one))?;
         Some(annotated(&functions[at], &evidence.functions[at], samples))
     };
-    let measured = Measured { count: &evidence.count, isolated: &isolated, recorded: &of };
-    evaluate(&known, &mut document, measured, &mut listed)?;
+    let measured = Measured { counted: &counted, isolated: &isolated, recorded: &of };
+    evaluate(&known, &mut document, measured, &mut listed);
     document.notes.extend(evidence.notes.1.clone());
     Ok(Report { estimate: Some(document), ..report(evidence.report) })
 }

@@ -79,7 +79,7 @@ pub(super) fn enter(
     isolated: &Isolated,
     (context, model, runs): (&Context, &CoreModel, Runs<'_>),
 ) {
-    let samples = context.samples.max(1) as f64;
+    let samples = context.shared.samples.max(1) as f64;
     let mut all: Vec<Placed> = Vec::new();
     for (at, function) in functions.iter().enumerate() {
         let of = &hot.hot.functions[function.number];
@@ -225,7 +225,7 @@ fn piece_row(
     let ranges = || piece.blocks.iter().map(|block| function.range(*block));
     let start = ranges().map(|range| range.start).min()?;
     let end = ranges().map(|range| range.end).max()?;
-    let share = piece.samples as f64 / context.samples.max(1) as f64;
+    let share = piece.samples as f64 / context.shared.samples.max(1) as f64;
     let is_known = piece.entries > 0.0;
     let found = found.as_ref().ok();
     Some(Row {
@@ -234,7 +234,7 @@ fn piece_row(
         end: Some(end.into()),
         head: (start != place.start).then(|| place.start.into()),
         share,
-        cycles_per_entry: is_known.then(|| context.cycles * share / piece.entries),
+        cycles_per_entry: is_known.then(|| context.shared.cycles * share / piece.entries),
         entries: is_known.then_some(piece.entries),
         isolated: found.map(|found| found.evidence.cycles.value),
         isolated_with: found.map(|found| found.values.clone()),

@@ -3,7 +3,6 @@
 use super::ask::EstimateAsk;
 use super::counted::Counted;
 use super::evaluate::{Measured, evaluate};
-use super::evidence::Clock;
 use super::functions::{Functions, choose};
 use super::further::Further;
 use super::interrupt::interruptible;
@@ -16,12 +15,13 @@ use super::recording::{Known, Recorded, missing};
 use super::regions;
 use super::rows;
 use super::schedule::{Alone, Isolated, isolation};
-use super::shared::Shared;
+use super::shared::{Clock, Shared};
 use super::so_far::Shown;
 use crate::core_model::CoreModel;
 use crate::recorded_loads::code::Code;
 use crate::steps::{Left, cost, cost_of_process};
 use isa::deps::Analyser;
+use isa::ports::Ports;
 use pmu::machine::Load;
 use pmu::perf::{Signals, tsc_hz_here};
 use profile::event::EventKind;
@@ -74,7 +74,8 @@ pub fn estimate(
     let cycles = task.unwrap_or(sampled * 1e3) * (plain / sampled) * ghz * 1e6;
     let penalty = core.answers().and_then(|answers| answers.misprediction);
     let samples = found.hot.samples;
-    let mut shared = Shared { core, width, cycles, samples, clock, penalty };
+    let ports = Ports::of(core)?;
+    let mut shared = Shared { core, ports, width, cycles, samples, clock, penalty };
     progress.begin("counts", Left::all());
     let mut further = match Further::count(ask, &found, signals) {
         Ok(further) => further,
@@ -96,7 +97,8 @@ pub fn estimate(
     if let Some(spent) = further.spent().filter(|spent| *spent > 0.0) {
         shared.cycles = spent * ghz * 1e9;
     }
-    let functions = functions(&found, further.counts(), &ask.model);
+    let counted = Counted::new(further.counts());
+    let functions = functions(&found, &counted, &ask.model);
     let of = (shared.samples, plain, shared.cycles);
     let command = report.command.clone().unwrap_or_default();
     let name = report.subject.join(" ");
@@ -110,10 +112,10 @@ pub fn estimate(
     };
     let mut shown = Shown::new(ask.so_far.clone());
     let none = Recorded::default();
-    shown.show(true, || known.so_far(profile, &further, &Isolated::new(), &none));
+    shown.show(true, || known.so_far(profile, &further, &counted, &Isolated::new(), &none));
     let alone = interruptible(further.signals(), |interrupt| {
         isolation(ask, &functions, of, &mut progress, interrupt, &mut |measured| {
-            shown.show(false, || known.so_far(profile, &further, measured, &none));
+            shown.show(false, || known.so_far(profile, &further, &counted, measured, &none));
         })
     })?;
     let Alone { measured: isolated, own, interrupted } = alone;
@@ -125,14 +127,16 @@ pub fn estimate(
         (plain, &mut progress),
         &mut document,
         &mut |further, of| {
-            shown.show(true, || known.so_far(profile, further, &isolated, of));
+            let counted = &Counted::new(further.counts());
+            shown.show(true, || known.so_far(profile, further, counted, &isolated, of));
         },
-    )?;
+    );
     document.runs.extend(further.runs());
-    let measured = Measured { count: further.counts(), isolated: &isolated, recorded: &recorded };
-    let of = (measured.count, measured.isolated, measured.recorded);
+    let counted = Counted::new(further.counts());
+    let of = (counted.count, &isolated, &recorded);
     let evidence = ask.keep.is_some().then(|| kept(&known, (report, &document), of, profile));
-    let context = evaluate(&known, &mut document, measured, &mut of_profile(profile))?;
+    let measured = Measured { counted: &counted, isolated: &isolated, recorded: &recorded };
+    let context = evaluate(&known, &mut document, measured, &mut of_profile(profile));
     document.regions = regions::regions(profile, &functions, &isolated, &context);
     let mut last = Vec::new();
     if further.interrupted.is_some() {
@@ -188,7 +192,7 @@ fn clock_of(model: &CoreModel) -> Result<Clock> {
 }
 
 /// The hot functions with their counts.
-fn functions(found: &Functions, count: &Count, model: &CoreModel) -> Vec<Function> {
+fn functions(found: &Functions, counted: &Counted, model: &CoreModel) -> Vec<Function> {
     let hot = &found.hot.functions;
     let mut paths: Vec<String> = hot.iter().map(|f| f.path.display().to_string()).collect();
     paths.sort();
@@ -196,10 +200,9 @@ fn functions(found: &Functions, count: &Count, model: &CoreModel) -> Vec<Functio
     let file = |path| Module { path, kind: ModuleKind::File, ..Module::default() };
     let modules = paths.into_iter().map(file).collect();
     let mut code = Code::new(Symbols::new(SearchPaths::default()), modules);
-    let counted = Counted::new(count);
     let all = hot.iter().enumerate();
     let mut all: Vec<Function> =
-        all.filter_map(|(number, hot)| Function::of(number, hot, &mut code, &counted)).collect();
+        all.filter_map(|(number, hot)| Function::of(number, hot, &mut code, counted)).collect();
     let mut analyser = Analyser::new(model.latencies.clone());
     all.iter_mut().for_each(|function| function.find_latency(&mut analyser, &model.core));
     all

@@ -1,18 +1,14 @@
-//! What all pieces of a run share.
+//! Facts of a run that all pieces share.
 
-use super::counted::Counted;
-use super::evidence::{Clock, Context};
-use super::footprint::Footprint;
-use super::landing::Landing;
-use crate::places::Places;
 use estimate::Interval;
 use isa::ports::Ports;
-use report::documents::count::Count;
-use tma::{Core, Result};
+use tma::Core;
 
-/// What all pieces share, without counts.
+/// Facts that all pieces share, without counts.
 pub(super) struct Shared<'a> {
     pub core: &'a Core,
+    /// Its ports, if it has a table.
+    pub ports: Option<Ports>,
     /// Slots a cycle.
     pub width: Interval,
     /// Core cycles of the run.
@@ -23,28 +19,12 @@ pub(super) struct Shared<'a> {
     pub penalty: Option<f64>,
 }
 
-impl Shared<'_> {
-    /// With counts.
-    ///
-    /// # Errors
-    /// The table of ports cannot be read.
-    pub fn context<'c>(&'c self, count: &'c Count) -> Result<Context<'c>> {
-        Ok(Context {
-            core: self.core,
-            ports: Ports::of(self.core)?,
-            width: self.width,
-            cycles: self.cycles,
-            samples: self.samples,
-            clock: self.clock.clone(),
-            penalty: count.misprediction_cycles.or(self.penalty),
-            count,
-            counted: Counted::new(count),
-            branches: false,
-            branches_wanted: false,
-            entries_error: 0.0,
-            footprint: Footprint::default(),
-            loads_of: Places::default(),
-            landing: Landing::default(),
-        })
-    }
+/// The core clock.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Clock {
+    pub ghz: f64,
+    /// Its relative error.
+    pub error: f64,
+    /// Why it was not measured.
+    pub reason: Option<String>,
 }

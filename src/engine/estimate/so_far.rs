@@ -24,12 +24,10 @@ impl Shown {
     }
 
     /// Shows the document that `make` gives; one that comes too soon only if the step is over.
-    pub fn show(&mut self, is_over: bool, make: impl FnOnce() -> Option<Estimate>) {
+    pub fn show(&mut self, is_over: bool, make: impl FnOnce() -> Estimate) {
         let begin = Instant::now();
         let Some(to) = self.to.as_ref().filter(|_| is_over || begin >= self.next) else { return };
-        if let Some(document) = make() {
-            to.show(document);
-        }
+        to.show(make());
         self.next = Instant::now() + (begin.elapsed() * REST).max(Duration::from_millis(200));
     }
 }
