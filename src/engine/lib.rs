@@ -41,6 +41,7 @@
 //! | [`doctor`] | what can be measured here |
 //! | [`microbenched`] | throughput and latency of instruction forms |
 //! | [`measured`] | facts of this core that were measured on it |
+//! | [`callback`] | functions that long work calls meanwhile |
 //! | [`steps`] | long work step by step, with the time that is left |
 //!
 //! Nothing here prints, touches a terminal or exits.
@@ -48,6 +49,7 @@
 pub mod block;
 pub mod block_pair;
 pub mod branches;
+pub mod callback;
 pub mod captured;
 pub mod commands;
 pub mod compared;

@@ -1,30 +1,6 @@
 //! Long work as steps, each shown as it begins, with the time that is left.
 
-use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
-
-/// What is called before each step.
-#[derive(Clone)]
-pub struct Watch(Arc<dyn Fn(&Step) + Send + Sync>);
-
-impl Watch {
-    /// Calls `show`.
-    pub fn new(show: impl Fn(&Step) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(show))
-    }
-
-    /// A step begins.
-    pub(crate) fn show(&self, step: &Step) {
-        (self.0)(step);
-    }
-}
-
-impl fmt::Debug for Watch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Watch")
-    }
-}
 
 /// A step that begins.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -7,9 +7,9 @@ use super::progress::{self, Progress};
 use crate::message;
 use crate::settings::Settings;
 use clap::{Args, ValueEnum};
+use engine::callback::Callback;
 use engine::count::{CountAsk, counted};
 use engine::hot::hottest::hottest;
-use engine::steps::Watch;
 use engine::topdown::{Ask, LiveAsk};
 use pmu::{Command, Target};
 use report::files::{check_place, write_whole};
@@ -151,7 +151,7 @@ pub fn run(global: &Global, args: CountArgs) -> Result<ExitCode> {
         rarest: 0.0,
         values: args.values,
         branches: if args.branches { Some(global.settings()?.core()?) } else { None },
-        watch: Some(Watch::new(|step| _ = progress::step(step))),
+        watch: Some(Callback::new(|step| _ = progress::step(&step))),
     };
     if args.hot {
         let settings = global.settings()?;

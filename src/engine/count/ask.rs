@@ -1,8 +1,9 @@
 //! What to count.
 
+use crate::callback::Callback;
 use crate::hot::hottest::Hottest;
 use crate::places::Places;
-use crate::steps::Watch;
+use crate::steps::Step;
 use pmu::Command;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,5 +38,5 @@ pub struct CountAsk {
     /// either.
     pub rarest: f64,
     /// Called before each run or window.
-    pub watch: Option<Watch>,
+    pub watch: Option<Callback<Step>>,
 }

@@ -28,13 +28,13 @@ impl Steps {
             None => self.plain.map(|plain| left.seconds(plain)),
         };
         let (number, runs) = (self.number, ask.process.is_none());
-        watch.show(&Step { what: what.to_owned(), number, of, seconds_left, runs });
+        watch.call(Step { what: what.to_owned(), number, of, seconds_left, runs });
     }
 
     /// All is done.
     pub fn end(self, ask: &CountAsk) {
         if let Some(watch) = &ask.watch {
-            watch.show(&Step { number: self.number, of: self.number, ..Step::default() });
+            watch.call(Step { number: self.number, of: self.number, ..Step::default() });
         }
     }
 }
@@ -59,7 +59,7 @@ impl CountAsk {
         if let Some(watch) = &self.watch {
             let seconds_left = window.map(|window| window * of as f64);
             let runs = self.process.is_none();
-            watch.show(&Step { what: "samples".to_owned(), number: 1, of, seconds_left, runs });
+            watch.call(Step { what: "samples".to_owned(), number: 1, of, seconds_left, runs });
         }
     }
 }
@@ -67,15 +67,15 @@ impl CountAsk {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::callback::Callback;
     use crate::hot::hottest::Hottest;
-    use crate::steps::Watch;
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
     fn shown(ask: CountAsk) -> Vec<Step> {
         let steps = Arc::new(Mutex::new(Vec::new()));
         let all = Arc::clone(&steps);
-        let watch = Watch::new(move |step| all.lock().unwrap().push(step.clone()));
+        let watch = Callback::new(move |step| all.lock().unwrap().push(step));
         let ask = CountAsk { watch: Some(watch), loads: true, ..ask };
         let mut steps_of = Steps::new(&ask);
         steps_of.begin(&ask, "counts", ask.runs());

@@ -1,8 +1,7 @@
 //! The hot functions of the samples: those whose code can be looked at, the kernel, and the others.
 
-use crate::hot::hottest::{Hot, Hottest};
+use crate::hot::hottest::{Hot, Hottest, is_kernel, kernel_share};
 use profile::hot::Profile;
-use std::path::PathBuf;
 
 /// Functions are looked at until they hold this share of the samples in user code; …
 const SHARE: f64 = 0.97;
@@ -19,11 +18,7 @@ pub(super) struct Functions {
 
 /// Chooses them.
 pub(super) fn choose(profile: &mut Profile, exit: Option<pmu::Exit>, seconds: f64) -> Functions {
-    let is_kernel = |of: &profile::hot::HotFunction| {
-        of.path.starts_with("[kernel") || of.module.starts_with("[kernel")
-    };
-    let kernel =
-        profile.functions.iter().filter(|of| is_kernel(of)).map(|of| of.share).sum::<f64>();
+    let kernel = kernel_share(profile);
     let user = 1.0 - kernel;
     let mut hot = Hottest {
         asked: SHARE,
@@ -38,20 +33,10 @@ pub(super) fn choose(profile: &mut Profile, exit: Option<pmu::Exit>, seconds: f6
         if held >= SHARE * user || hot.functions.len() >= MOST {
             break;
         }
-        let of = profile.functions[number].clone();
-        if is_kernel(&of) {
-            continue;
+        if !is_kernel(&profile.functions[number]) {
+            held += profile.functions[number].share;
+            hot.functions.push(Hot::of(profile, number));
         }
-        held += of.share;
-        let blocks = profile.block_samples(number);
-        hot.functions.push(Hot {
-            path: PathBuf::from(&of.path),
-            name: of.name,
-            range: of.start..of.end,
-            share: of.share,
-            gap: of.gap.map(|gap| gap.to_string()),
-            blocks,
-        });
     }
     Functions { hot, kernel }
 }

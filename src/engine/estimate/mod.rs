@@ -3,13 +3,12 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `ask` | what is asked for, and how its progress is reported |
+//! | `ask` | the question |
 //! | `run` | the runs, in order, and the document from all of them |
 //! | `recording` | the runs after the first, in order, and the document from them |
 //! | `shared` | facts that all pieces share |
 //! | `further` | further runs of the command |
 //! | `progress` | steps as they begin |
-//! | `early` | who is shown the document before it is complete |
 //! | `so_far` | the document before it is complete |
 //! | `machine` | width and clock of this core |
 //! | `interrupt` | their end after a signal |
@@ -45,7 +44,6 @@ mod ask;
 mod causes;
 mod counted;
 mod divided;
-mod early;
 mod evaluate;
 mod evidence;
 mod footprint;
@@ -82,9 +80,9 @@ mod sound;
 mod waits;
 mod words;
 
-pub use crate::steps::{Step, Watch};
-pub use ask::{EstimateAsk, Keep};
-pub use early::SoFar;
+pub use crate::callback::Callback;
+pub use crate::steps::Step;
+pub use ask::EstimateAsk;
 pub use redacted::redacted;
 pub use replay::replay;
 pub use run::estimate;

@@ -40,7 +40,7 @@ impl<'a> Progress<'a> {
 
     fn report(&self, what: &str, of: usize, seconds_left: f64, runs: bool) {
         let what = what.to_owned();
-        self.ask.progress.show(&Step {
+        self.ask.progress.call(Step {
             what,
             number: self.number,
             of,

@@ -13,9 +13,9 @@ use super::rows;
 use super::schedule::Isolated;
 use super::shared::{Clock, Shared};
 use super::sound;
+use crate::callback::Callback;
 use crate::core_model::CoreModel;
 use crate::hot::hottest::{Hot, Hottest};
-use crate::steps::Watch;
 use estimate::{Bound, Interval, Isolated as InIsolation, Reason};
 use isa::flow::{BasicBlock, Edge, Loop, stored};
 use isa::ports::Ports;
@@ -63,7 +63,7 @@ pub fn replay(evidence: Evidence, library: &Library) -> Result<Report> {
         command: pmu::Command::default(),
         process,
         model: model.clone(),
-        progress: Watch::new(|_| ()),
+        progress: Callback::new(|_| ()),
         so_far: None,
         keep: None,
         since: None,

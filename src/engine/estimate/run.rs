@@ -151,7 +151,7 @@ pub fn estimate(
     document.notes.extend(last.clone());
     if let (Some(mut evidence), Some(keep)) = (evidence, &ask.keep) {
         evidence.notes.1 = last;
-        keep.keep(evidence);
+        keep.call(evidence);
     }
     progress.end();
     Ok((document, further.interrupted))
@@ -222,7 +222,7 @@ fn keep_early(
     let none = (&Count::default(), &Isolated::new(), &Recorded::default());
     if let Some(keep) = &ask.keep {
         let failed = Some(why.to_owned());
-        keep.keep(Evidence { failed, ..kept(&known, (report, document), none, profile) });
+        keep.call(Evidence { failed, ..kept(&known, (report, document), none, profile) });
     }
 }
 

@@ -1,10 +1,10 @@
 //! The document before it is complete: what the runs and measurements until now give.
 
-use super::early::SoFar;
 use super::further::Wanted;
 use super::pieces::Function;
 use super::reasons::Unmeasured;
 use super::schedule::Isolated;
+use crate::callback::Callback;
 use report::documents::estimate::Estimate;
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,13 @@ const REST: u32 = 10;
 
 /// Shows documents, not too often.
 pub(super) struct Shown {
-    to: Option<SoFar>,
+    to: Option<Callback<Estimate>>,
     next: Instant,
 }
 
 impl Shown {
     /// None was shown.
-    pub fn new(to: Option<SoFar>) -> Self {
+    pub fn new(to: Option<Callback<Estimate>>) -> Self {
         Self { to, next: Instant::now() }
     }
 
@@ -27,7 +27,7 @@ impl Shown {
     pub fn show(&mut self, is_over: bool, make: impl FnOnce() -> Estimate) {
         let begin = Instant::now();
         let Some(to) = self.to.as_ref().filter(|_| is_over || begin >= self.next) else { return };
-        to.show(make());
+        to.call(make());
         self.next = Instant::now() + (begin.elapsed() * REST).max(Duration::from_millis(200));
     }
 }

@@ -5,7 +5,7 @@ use crate::record::{SampleAsk, record};
 use crate::topdown::live::LiveAsk;
 use pmu::Target;
 use pmu::machine::Machine;
-use profile::hot::{Filter, Profile};
+use profile::hot::{Filter, HotFunction, Profile};
 use profile::{files::SearchPaths, session};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -29,7 +29,33 @@ pub struct Hot {
     pub blocks: Vec<(u64, u64)>,
 }
 
-/// What a sampled run gave.
+impl Hot {
+    /// The function of a profile with this number.
+    pub(crate) fn of(profile: &mut Profile, number: usize) -> Self {
+        let blocks = profile.block_samples(number);
+        let of = &profile.functions[number];
+        Self {
+            path: PathBuf::from(&of.path),
+            name: of.name.clone(),
+            range: of.start..of.end,
+            share: of.share,
+            gap: of.gap.as_ref().map(ToString::to_string),
+            blocks,
+        }
+    }
+}
+
+/// Whether a function is the kernel's, or of one of its modules.
+pub(crate) fn is_kernel(of: &HotFunction) -> bool {
+    of.path.starts_with("[kernel") || of.module.starts_with("[kernel")
+}
+
+/// Share of the samples in the kernel.
+pub(crate) fn kernel_share(profile: &Profile) -> f64 {
+    profile.functions.iter().filter(|of| is_kernel(of)).map(|of| of.share).sum()
+}
+
+/// Results of a sampled run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Hottest {
     /// The share of the samples that was asked for, 0 to 1.
@@ -107,17 +133,6 @@ pub fn hottest(machine: &Machine, library: &Library, ask: &LiveAsk, share: f64) 
         held += profile.functions[wanted].share;
         wanted += 1;
     }
-    for number in 0..wanted {
-        let blocks = profile.block_samples(number);
-        let of = &profile.functions[number];
-        found.functions.push(Hot {
-            path: PathBuf::from(&of.path),
-            name: of.name.clone(),
-            range: of.start..of.end,
-            share: of.share,
-            gap: of.gap.as_ref().map(ToString::to_string),
-            blocks,
-        });
-    }
+    found.functions = (0..wanted).map(|number| Hot::of(&mut profile, number)).collect();
     Ok(found)
 }

@@ -12,12 +12,13 @@ use super::with_values::Loops;
 use crate::block::Measurer;
 use crate::core_model::CoreModel;
 use crate::estimate::{EstimateAsk, estimate};
+use crate::hot::hottest::kernel_share;
 use crate::missing_code::add_new;
 use crate::record::Note;
 use bench::Options;
 use pmu::Command;
 use profile::files::SearchPaths;
-use profile::hot::{Filter, HotBlock, HotFunction, Profile};
+use profile::hot::{Filter, HotBlock, Profile};
 use report::documents::Report;
 use report::documents::code_shape::shape;
 use report::documents::report_code::{BlockRow, EventPart, FunctionRow, LoopRow, Sampled};
@@ -259,13 +260,6 @@ fn excludes_kernel(event: &str) -> bool {
     modifiers.is_some_and(|of| {
         of.contains('u') && !of.contains('k') && of.chars().all(|c| "ukhpPSDGHWeIb".contains(c))
     })
-}
-
-/// Share of the samples in the kernel.
-fn kernel_share(profile: &Profile) -> f64 {
-    let is_kernel =
-        |of: &&HotFunction| of.path.starts_with("[kernel") || of.module.starts_with("[kernel");
-    profile.functions.iter().filter(is_kernel).map(|of| of.share).sum()
 }
 
 /// Measures the hottest blocks in isolation, and the loops around them with the command's values if there is one.

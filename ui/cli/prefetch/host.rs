@@ -4,10 +4,10 @@ use crate::cli::count::live;
 use crate::cli::progress::{self, Progress};
 use crate::settings::Settings;
 use bench::{Assumed, BlockMeasurer, Outcome, Status};
+use engine::callback::Callback;
 use engine::count::{CountAsk, counted};
 use engine::hot::hottest::hottest;
 use engine::prefetch::{Cycles, Host, NoCycles, misses_in_flight};
-use engine::steps::Watch;
 use isa::code::{Block, loads_at};
 use pmu::Command;
 use report::documents::count::Count;
@@ -33,7 +33,7 @@ pub fn counts(settings: &Settings, command: Command) -> Result<(Count, i32)> {
         rarest: 0.0,
         values: None,
         branches: None,
-        watch: Some(Watch::new(|step| _ = progress::step(step))),
+        watch: Some(Callback::new(|step| _ = progress::step(&step))),
     };
     ask.begin_sampling();
     ask.hot = Some(hottest(settings.machine(), settings.library, &live, HOT)?);

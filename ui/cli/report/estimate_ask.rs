@@ -4,7 +4,7 @@ use crate::cli::progress;
 use crate::cli::quoted::quoted;
 use crate::message::note;
 use crate::settings::Settings;
-use engine::estimate::{EstimateAsk, Keep, Step, Watch, redacted};
+use engine::estimate::{Callback, EstimateAsk, Step, redacted};
 use engine::regions::Followed;
 use engine::topdown::LiveAsk;
 use pmu::machine::Moment;
@@ -26,7 +26,7 @@ pub(super) fn estimate_ask(settings: &Settings, of: &Followed) -> Result<Estimat
         Followed::Command(command) => (command.clone(), None),
         Followed::Process(pid, window) => (Command::default(), Some((*pid, *window))),
     };
-    let (model, progress) = (settings.core_model()?, Watch::new(show_step));
+    let (model, progress) = (settings.core_model()?, Callback::new(|step| show_step(&step)));
     let since = Some(Moment::now());
     Ok(EstimateAsk { command, process, model, progress, so_far: None, keep: None, since })
 }
@@ -46,9 +46,9 @@ pub(super) fn estimated(ask: &LiveAsk) -> Result<Followed> {
 pub(super) type NotKept = Arc<Mutex<Option<Error>>>;
 
 /// Writes the evidence to a file; with placeholders for names, if asked for.
-pub(super) fn keep_in(path: &Path, redact: bool, not_kept: &NotKept) -> Keep {
+pub(super) fn keep_in(path: &Path, redact: bool, not_kept: &NotKept) -> Callback<Evidence> {
     let (path, not_kept) = (path.to_owned(), Arc::clone(not_kept));
-    Keep::new(move |evidence| {
+    Callback::new(move |evidence| {
         let evidence = if redact { redacted(&evidence) } else { Ok(evidence) };
         if let Err(error) = evidence.and_then(|evidence| write(&path, &evidence)) {
             *not_kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);

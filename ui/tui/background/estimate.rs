@@ -6,7 +6,7 @@ use crate::tui::action::BackgroundResult;
 use crate::tui::alternate_screen::silence;
 use crate::tui::state::Searchable;
 use engine::commands::Carried;
-use engine::estimate::{EstimateAsk, Keep, SoFar, Watch, estimate};
+use engine::estimate::{Callback, EstimateAsk, estimate};
 use engine::steps::cost;
 use pmu::Command;
 use pmu::machine::Moment;
@@ -64,14 +64,14 @@ impl Sampled {
             process: self.process.map(|pid| (pid, WINDOW)),
             command: Command { argv: workload::resolve(&self.command), stdout_to_stderr: false },
             model: settings.core_model()?,
-            progress: Watch::new(move |step| {
-                steps.send(BackgroundResult::Estimating(step.clone()));
+            progress: Callback::new(move |step| {
+                steps.send(BackgroundResult::Estimating(step));
             }),
-            so_far: Some(SoFar::new(move |mut document| {
+            so_far: Some(Callback::new(move |mut document| {
                 of_parts.enter_estimate(&mut document);
                 documents.send(BackgroundResult::EstimatedSoFar(Searchable::boxed(document)));
             })),
-            keep: Some(Keep::new(move |evidence| {
+            keep: Some(Callback::new(move |evidence| {
                 if let Ok(line) = json::line(&evidence) {
                     evidence_queue.send(BackgroundResult::Evidence(line));
                 }
