@@ -16,7 +16,6 @@ use std::ffi::OsString;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 use tma::{Error, Result};
 
 /// Longest document of a capture, in bytes: its pages as digits, and room for paths.
@@ -107,7 +106,7 @@ fn has_trips(found: &Snapshot, trips: u64) -> bool {
 }
 
 /// Runs a command and captures the loop `around` of the program or library `file` where it is entered
-/// within `times`: until its first entry, and from there on; or until it is to stop.
+/// within these limits, or until it is to stop.
 ///
 /// # Errors
 /// As [`run`].
@@ -115,7 +114,7 @@ pub fn of_command(
     file: &Path,
     around: &Around,
     command: &Command,
-    (first_entry, time): (Duration, Duration),
+    limits: Limits,
     stop: Stop,
 ) -> Result<Snapshot> {
     capture(&Request {
@@ -125,7 +124,7 @@ pub fn of_command(
         region: around.region.clone(),
         entry: Entry::Auto,
         executions: 1,
-        limits: Limits { first_entry, time, ..Limits::default() },
+        limits,
         breakpoints: Breakpoints::Auto,
         afterwards: Afterwards::Kill,
         stop,

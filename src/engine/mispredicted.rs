@@ -40,7 +40,8 @@ pub fn enter(
     document: &mut Count,
     subject: &mut Subject<'_>,
     functions: &[(&str, &Wanted)],
-    (core, rarest): (&Arc<Core>, f64),
+    core: &Arc<Core>,
+    rarest: f64,
 ) -> Result<Option<i32>> {
     let wanted: Vec<Wanted> = functions.iter().map(|(_, wanted)| (*wanted).clone()).collect();
     let wanted = wanted.as_slice();
@@ -83,7 +84,7 @@ pub fn enter(
         .map(|(burst, records)| (burst.is_first, records))
         .collect();
     if rarest <= 0.0 {
-        trips::enter(document, (&recorded, wanted), &followed.into_inner(), &streams);
+        trips::enter(document, &recorded, wanted, &followed.into_inner(), &streams);
     }
     let (loads, costs) = (loads.into_inner(), Costs::of(document));
     let addresses = addresses(&recorded, wanted);

@@ -17,13 +17,14 @@ impl WithoutCode {
         }
     }
 
-    /// A note on each module. `what` is counted: `sample`, `branch`; `left_out` is the rest of the sentence. Why its code
+    /// A note on each module. `one` or `many` are counted: `sample`, `samples`; `left_out` is the rest of the sentence. Why its code
     /// is not known follows from `modules` and from the places that were searched.
     pub fn notes(
         &self,
         modules: &[Module],
         search: &SearchPaths,
-        (one, many): (&str, &str),
+        one: &str,
+        many: &str,
         left_out: &str,
     ) -> Vec<String> {
         let note = |(path, count): (&String, &u64)| {

@@ -88,7 +88,8 @@ fn body(into: &[Vec<usize>], of: &Loop) -> Body {
 /// `wanted`; `threads` has the records of each thread of each burst, and whether nothing ran before.
 pub fn enter(
     document: &mut Count,
-    (recorded, wanted): (&Recorded, &[Wanted]),
+    recorded: &Recorded,
+    wanted: &[Wanted],
     functions: &BTreeMap<usize, Followed>,
     threads: &[(bool, Vec<Record>)],
 ) {

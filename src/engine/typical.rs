@@ -122,8 +122,9 @@ pub fn typical(
     let followed = followed.into_inner().unwrap_or_default();
     let one = counts.functions.first().and_then(|f| f.as_ref().ok());
     let one = one.and_then(|f| f.loops.iter().find(|one| one.head == head));
-    let of = (one.and_then(|l| l.entries), one.and_then(|l| l.iterations));
-    Ok(seen(&recorded, &followed, head).and_then(|(first, all)| choose(&first, &all, of)))
+    let (entries, iterations) = (one.and_then(|l| l.entries), one.and_then(|l| l.iterations));
+    Ok(seen(&recorded, &followed, head)
+        .and_then(|(first, all)| choose(&first, &all, entries, iterations)))
 }
 
 fn interrupted(signal: Option<i32>) -> Result<()> {
@@ -184,7 +185,8 @@ fn seen(
 fn choose(
     first: &[u64],
     all: &Distribution,
-    (entries, iterations): (Option<u64>, Option<u64>),
+    entries: Option<u64>,
+    iterations: Option<u64>,
 ) -> std::result::Result<Typical, Untypical> {
     let [median, low, high] = [0.5, 0.05, 0.95].map(|share| all.quantile(share));
     let (Some(median), Some(low), Some(high)) = (median, low, high) else {
@@ -235,7 +237,7 @@ mod tests {
         let first = [5, 3, 5, 9];
         let mut all = Distribution::default();
         [5, 3, 5, 9, 5, 5, 1].into_iter().for_each(|trips| all.add(trips));
-        let found = choose(&first, &all, (None, None)).unwrap();
+        let found = choose(&first, &all, None, None).unwrap();
         // 5 + 3 entries before it.
         assert_eq!((found.entry, found.trips), (9, 5));
         assert!(
@@ -249,8 +251,8 @@ mod tests {
             found.text
         );
         let mut none = Distribution::default();
-        assert!(choose(&[], &none, (None, None)).is_err());
+        assert!(choose(&[], &none, None, None).is_err());
         none.add(4);
-        assert!(choose(&[], &none, (None, None)).is_err());
+        assert!(choose(&[], &none, None, None).is_err());
     }
 }

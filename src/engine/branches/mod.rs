@@ -35,8 +35,9 @@ pub fn branches(files: &[PathBuf], event: Option<usize>, search: &SearchPaths) -
         sources.push(found.source.clone());
         add_new(&mut document.notes, found.notes);
         for (number, name, analysis) in found.events {
-            let place = (&found.source[..], &name[..], first + number);
-            rows::add(&mut document, place, analysis, search);
+            let event =
+                rows::EventOf { source: &found.source, name: &name, number: first + number };
+            rows::add(&mut document, event, analysis, search);
         }
         first += found.number;
     }

@@ -18,14 +18,21 @@ use report::documents::branches::{
 use std::collections::BTreeMap;
 use tma::Address;
 
-/// Adds the rows of an event: its file, name and number over all files.
-pub fn add(
-    document: &mut Branches,
-    (source, name, number): (&str, &str, usize),
-    mut found: Analysis,
-    search: &SearchPaths,
-) {
-    document.events.push(event_row((source, name, number), &found));
+/// An event of a file.
+#[derive(Clone, Copy)]
+pub struct EventOf<'a> {
+    /// The file.
+    pub source: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Its number over all files.
+    pub number: usize,
+}
+
+/// Adds the rows of an event.
+pub fn add(document: &mut Branches, event: EventOf, mut found: Analysis, search: &SearchPaths) {
+    let number = event.number;
+    document.events.push(event_row(event, &found));
     add_modules(document, &found, search);
     let from = document.edges.len();
     let mut edges: Vec<(Edge, EdgeSum)> =
@@ -34,9 +41,9 @@ pub fn add(
     let known = hard::known(&found);
     for (edge, sum) in edges {
         let branch = edge.from.and_then(|from| known.get(&from)).copied().unwrap_or_default();
-        document.edges.extend(edge_row(&mut found, number, (edge, &sum), branch));
+        document.edges.extend(edge_row(&mut found, number, edge, &sum, branch));
     }
-    without_code(document, number, (found.places.modules(), search));
+    without_code(document, number, found.places.modules(), search);
     let own = &document.edges[from..];
     document.calls.extend(calls::calls(own));
     document.indirect.extend(calls::indirect(own));
@@ -78,7 +85,7 @@ pub fn add(
     }));
     let loops = std::mem::take(&mut found.loops);
     let rows = loops.iter().filter(|(_, sum)| sum.taken > 0);
-    document.loops.extend(rows.map(|one| loop_row(&mut found, number, one)));
+    document.loops.extend(rows.map(|(shape, sum)| loop_row(&mut found, number, shape, sum)));
 }
 
 /// The entries of an event by module, that with most first.
@@ -96,11 +103,7 @@ fn entries_by_module(found: &Analysis) -> Vec<ModuleEntries> {
 }
 
 /// Says of which modules the code is not known.
-fn without_code(
-    document: &mut Branches,
-    event: usize,
-    (modules, search): (&[Module], &SearchPaths),
-) {
+fn without_code(document: &mut Branches, event: usize, modules: &[Module], search: &SearchPaths) {
     let mut without = WithoutCode::default();
     // The code of a branch from outside is that of no module, so that it is missed in none: only its target is named.
     let is_missed = |edge: &&EdgeRow| {
@@ -110,11 +113,12 @@ fn without_code(
     let own = document.edges.iter().filter(|edge| edge.event == event);
     own.filter(is_missed).for_each(|edge| without.add(&edge.module, edge.count));
     let left_out = "its functions, blocks and kinds of branches are left out";
-    let notes = without.notes(modules, search, ("branch", "branches"), left_out);
+    let notes = without.notes(modules, search, "branch", "branches", left_out);
     add_new(&mut document.notes, notes);
 }
 
-fn event_row((source, name, number): (&str, &str, usize), found: &Analysis) -> EventRow {
+fn event_row(of: EventOf, found: &Analysis) -> EventRow {
+    let EventOf { source, name, number } = of;
     let sums = &found.sums;
     let is_sampled = sums.samples > 0;
     EventRow {
@@ -176,7 +180,8 @@ fn module(found: &Analysis, number: usize) -> String {
 fn edge_row(
     found: &mut Analysis,
     event: usize,
-    (edge, sum): (Edge, &EdgeSum),
+    edge: Edge,
+    sum: &EdgeSum,
     branch: Known,
 ) -> Option<EdgeRow> {
     let own = edge.from.or(edge.to)?.module;
@@ -220,7 +225,7 @@ fn histogram(of: &Distribution) -> Vec<(u64, u64)> {
     of.counts().collect()
 }
 
-fn loop_row(found: &mut Analysis, event: usize, (shape, sum): &(LoopShape, LoopSum)) -> LoopRow {
+fn loop_row(found: &mut Analysis, event: usize, shape: &LoopShape, sum: &LoopSum) -> LoopRow {
     let head = ModuleAddress { module: shape.module, address: shape.head };
     LoopRow {
         event,

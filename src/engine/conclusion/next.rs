@@ -45,7 +45,8 @@ pub(super) fn next(report: &Report, live: Option<&LiveAsk>) -> Vec<Step> {
         }
         None if report.is_counted() => {
             steps.extend(of.as_ref().and_then(|of| branches(report, of)));
-            steps.extend(live.zip(of.as_ref()).map_or(Vec::new(), |of| deeper(report, of)));
+            let deeper = |(ask, of): (&LiveAsk, &Subject)| deeper(report, ask, of);
+            steps.extend(live.zip(of.as_ref()).map_or(Vec::new(), deeper));
         }
         None => {
             // A recording may be of another event: the estimate samples the clock again.
@@ -180,7 +181,7 @@ fn further(row: &Row) -> Option<Step> {
 }
 
 /// Below and around the bottleneck of a counted tree.
-fn deeper(report: &Report, (ask, of): (&LiveAsk, &Subject)) -> Vec<Step> {
+fn deeper(report: &Report, ask: &LiveAsk, of: &Subject) -> Vec<Step> {
     let is_found = report.findings.iter().any(|one| one.kind == FindingKind::Bottleneck);
     let step = |why: &str, option: &str| Step {
         why: why.to_owned(),

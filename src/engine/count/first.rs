@@ -134,10 +134,10 @@ impl First {
             }
             let found = match (kind, &ask.branches, &ask.values) {
                 (Kind::Branches, Some(core), _) => {
-                    mispredicted::enter(document, subject, &functions, (core, ask.rarest))
+                    mispredicted::enter(document, subject, &functions, core, ask.rarest)
                 }
                 (Kind::Values, _, Some(at)) => {
-                    values::enter(document, subject, &functions, (&*counts, at))
+                    values::enter(document, subject, &functions, counts, at)
                 }
                 (Kind::Loads, ..) if ask.loads => {
                     loads(subject, &functions, counts, ask.loads_of.as_ref())

@@ -4,7 +4,7 @@
 use super::evidence::Context;
 use super::isolated::Found;
 use super::landed::split;
-use super::pieces::{Function, Kind, Piece};
+use super::pieces::{Function, Kind, PieceOf};
 use super::reasons::Unmeasured;
 use super::schedule::{Isolated, NOT_MEASURED};
 use estimate::{Bound, Evidence, Interval, Isolated as Alone, Parts, together};
@@ -33,11 +33,12 @@ pub(super) struct Divided {
     pub joined: Vec<Evidence>,
 }
 
-/// The pieces of the function with this number, without those that stand for themselves only as rows: each loop, and
+/// The pieces of `function`, the one with number `at`, without those that stand for themselves only as rows: each loop, and
 /// all else together.
 pub(super) fn divided(
     context: &Context,
-    (at, function): (usize, &Function),
+    at: usize,
+    function: &Function,
     isolated: &Isolated,
     waits: Waits,
 ) -> Vec<Divided> {
@@ -45,13 +46,13 @@ pub(super) fn divided(
     let mut outside: Vec<(usize, Evidence)> = Vec::new();
     for (number, piece) in function.pieces.iter().enumerate() {
         let found = isolated.get(&(at, number)).unwrap_or(&NOT_MEASURED);
-        let mut evidence = context.evidence(function, piece, found);
+        let mut evidence = context.evidence(PieceOf { function, piece }, found);
         if waits == Waits::Unknown {
             evidence.latency = 0.0;
         }
         if matches!(piece.kind, Kind::Loop(_)) {
             let samples = piece.samples as f64;
-            let (parts, joined) = alone(context, &[(function, piece)], vec![evidence]);
+            let (parts, joined) = alone(context, &[PieceOf { function, piece }], vec![evidence]);
             all.push(Divided { pieces: vec![number], samples, parts, joined });
         } else {
             outside.push((number, evidence));
@@ -64,8 +65,8 @@ pub(super) fn divided(
         let not_looked_at = |number: &usize| !isolated.contains_key(&(at, *number));
         let is_missing: Vec<bool> = pieces.iter().map(not_looked_at).collect();
         fill_in(&mut evidence, &is_missing);
-        let own: Vec<_> =
-            pieces.iter().map(|number| (function, &function.pieces[*number])).collect();
+        let piece = |number: &usize| PieceOf { function, piece: &function.pieces[*number] };
+        let own: Vec<PieceOf> = pieces.iter().map(piece).collect();
         let (parts, joined) = alone(context, &own, evidence);
         all.push(Divided { pieces, samples, parts, joined });
     }
@@ -73,11 +74,7 @@ pub(super) fn divided(
 }
 
 /// The parts of pieces without those that they are joined with; and their evidence, if there are such.
-fn alone(
-    context: &Context,
-    pieces: &[(&Function, &Piece)],
-    whole: Vec<Evidence>,
-) -> (Parts, Vec<Evidence>) {
+fn alone(context: &Context, pieces: &[PieceOf], whole: Vec<Evidence>) -> (Parts, Vec<Evidence>) {
     let split = |(place, one)| split(context, place, one);
     let split: Vec<Option<Evidence>> = pieces.iter().copied().zip(&whole).map(split).collect();
     if split.iter().all(Option::is_none) {
@@ -94,10 +91,10 @@ fn alone(
 /// What a piece of a function was found to be, as a row.
 pub(super) fn piece_parts(
     context: &Context,
-    (function, piece): (&Function, &Piece),
+    at: PieceOf,
     found: &Result<Found, Unmeasured>,
 ) -> Parts {
-    alone(context, &[(function, piece)], vec![context.evidence(function, piece, found)]).0
+    alone(context, &[at], vec![context.evidence(at, found)]).0
 }
 
 /// Blocks that were too cold to be measured take as much beyond retiring as the others of their function.

@@ -28,7 +28,7 @@ pub(super) fn evaluate<'c, 'a: 'c>(
     of: Measured<'c, '_>,
     code: Listed<'_>,
 ) -> Context<'c> {
-    let context = known.enter(document, of.counted, (of.isolated, of.recorded), code);
+    let context = known.enter(document, of, code);
     document.notes.extend(notes(&context, document.deterministic));
     document.assumed.extend(assumed(&context, of.recorded));
     if known.ask.process.is_some() {

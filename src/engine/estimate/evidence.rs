@@ -7,7 +7,7 @@ use super::landing::{Calls, Landing};
 use super::latency::{self, Accesses};
 use super::needs::{LONGEST, SHORTEST, most};
 use super::own_values;
-use super::pieces::{Function, Kind, Piece};
+use super::pieces::{Function, Kind, PieceOf};
 use super::reasons::{NoLoads, Uncounted, Unmeasured};
 use super::shared::Shared;
 use crate::places::Places;
@@ -68,12 +68,8 @@ impl<'a> Context<'a> {
     }
 
     /// The evidence of a piece.
-    pub fn evidence(
-        &self,
-        function: &Function,
-        piece: &Piece,
-        isolated: &Result<Found, Unmeasured>,
-    ) -> Evidence {
+    pub fn evidence(&self, at: PieceOf, isolated: &Result<Found, Unmeasured>) -> Evidence {
+        let PieceOf { function, piece } = at;
         let error = DEVIATIONS / (piece.samples.max(1) as f64).sqrt();
         let share = piece.samples as f64 / self.shared.samples.max(1) as f64;
         let scaled = |found: &Found| Isolated {
@@ -85,21 +81,22 @@ impl<'a> Context<'a> {
             cycles: Interval::relative(self.shared.cycles * share, error)
                 .widened(self.shared.clock.error),
             retiring: self
-                .retiring(function, piece)
+                .retiring(at)
                 .map(|one| one.widened(self.entries_error))
                 .map_err(Reason::given),
-            mispredicted: self.mispredicted(function, piece, Branches::All),
+            mispredicted: self.mispredicted(at, Branches::All),
             isolated: isolated.as_ref().map(scaled).map_err(|why| Reason::given(why.clone())),
-            other_values: own_values::divides(function, piece)
+            other_values: own_values::divides(at)
                 && isolated.as_ref().is_ok_and(|found| found.values != Values::Own),
             is_loop,
             latency: function.waits(&piece.blocks),
-            loads: self.loads(function, piece, is_loop).map_err(Reason::given),
-            fetch: self.footprint.cost(function, piece),
+            loads: self.loads(at, is_loop).map_err(Reason::given),
+            fetch: self.footprint.cost(at),
         }
     }
 
-    fn loads(&self, function: &Function, piece: &Piece, is_loop: bool) -> Result<Loads, NoLoads> {
+    fn loads(&self, at: PieceOf, is_loop: bool) -> Result<Loads, NoLoads> {
+        let PieceOf { function, piece } = at;
         let own = self.loads_of.get(Path::new(&function.module));
         let are_recorded =
             |block: &usize| own.is_some_and(|all| all.contains(&function.range(*block)));
@@ -109,29 +106,21 @@ impl<'a> Context<'a> {
         if self.counted.count.timer.is_some() && !piece.blocks.iter().any(are_recorded) {
             return Err(NoLoads::NotWorth);
         }
-        latency::of(
-            &self.accesses(function, piece),
-            self.counted.count,
-            self.shared.clock.ghz,
-            is_loop,
-        )
-        .ok_or(NoLoads::NoLatencies)
+        latency::of(&self.accesses(at), self.counted.count, self.shared.clock.ghz, is_loop)
+            .ok_or(NoLoads::NoLatencies)
     }
 
     /// Which loads and stores of a piece can cost most; what the costliest load takes, and memory, if that is far more.
-    pub fn named(
-        &self,
-        function: &Function,
-        piece: &Piece,
-    ) -> (Option<String>, Option<(f64, f64)>) {
-        let accesses = self.accesses(function, piece);
+    pub fn named(&self, at: PieceOf) -> (Option<String>, Option<(f64, f64)>) {
+        let accesses = self.accesses(at);
         (
             latency::named(&accesses, self.counted.count),
             latency::walks(&accesses, self.counted.count),
         )
     }
 
-    fn accesses(&self, function: &Function, piece: &Piece) -> Accesses<'_> {
+    fn accesses(&self, at: PieceOf) -> Accesses<'_> {
+        let PieceOf { function, piece } = at;
         let mut all = Accesses::default();
         for block in &piece.blocks {
             let range = function.range(*block);
@@ -141,7 +130,8 @@ impl<'a> Context<'a> {
         all
     }
 
-    pub fn retiring(&self, function: &Function, piece: &Piece) -> Result<Interval, Uncounted> {
+    pub fn retiring(&self, at: PieceOf) -> Result<Interval, Uncounted> {
+        let PieceOf { function, piece } = at;
         let mut all = Slots::default();
         for block in &piece.blocks {
             let executed = match &function.entries[*block] {
@@ -184,7 +174,8 @@ impl<'a> Context<'a> {
     }
 
     /// The recorded indirect calls of a piece, what they cost with its error.
-    pub fn indirect_calls(&self, function: &Function, piece: &Piece) -> Calls {
+    pub fn indirect_calls(&self, at: PieceOf) -> Calls {
+        let PieceOf { function, piece } = at;
         let mut all = Calls::default();
         let calls = piece.blocks.iter().filter(|block| ends_in_call(function, **block));
         for block in calls.filter(|_| self.branches) {
@@ -203,12 +194,8 @@ impl<'a> Context<'a> {
     }
 
     /// What mispredictions of these branches cost.
-    pub fn mispredicted(
-        &self,
-        function: &Function,
-        piece: &Piece,
-        which: Branches,
-    ) -> Mispredicted {
+    pub fn mispredicted(&self, at: PieceOf, which: Branches) -> Mispredicted {
+        let PieceOf { function, piece } = at;
         let mut sum = Wrong::default();
         let is_one = |block: &&usize| which == Branches::All || !ends_in_call(function, **block);
         for block in piece.blocks.iter().filter(is_one) {

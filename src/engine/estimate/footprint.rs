@@ -1,6 +1,6 @@
 //! How much code is hot, and what fetching it can cost.
 
-use super::pieces::{Function, Kind, Piece};
+use super::pieces::{Function, Kind, PieceOf};
 use std::collections::BTreeMap;
 
 /// Bytes of a cache line.
@@ -45,7 +45,8 @@ impl Footprint {
 
     /// The most that fetching the code of a piece can cost, in cycles: each line that does not fit, as often as it
     /// is come to.
-    pub fn cost(&self, function: &Function, piece: &Piece) -> f64 {
+    pub fn cost(&self, at: PieceOf) -> f64 {
+        let PieceOf { function, piece } = at;
         if self.bytes <= self.first {
             return 0.0;
         }

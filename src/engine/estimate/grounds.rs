@@ -3,7 +3,7 @@
 use super::evidence::Context;
 use super::isolated::Found;
 use super::own_values::divides;
-use super::pieces::{Function, Kind, Piece};
+use super::pieces::{Kind, PieceOf};
 use super::reasons::Unmeasured;
 use crate::core_model::CoreModel;
 use bench::Class;
@@ -35,22 +35,24 @@ pub(super) struct Grounds {
 impl Grounds {
     /// Of a piece and its measurement in isolation.
     pub fn of(
-        (function, piece): (&Function, &Piece),
+        at: PieceOf,
         found: &Result<Found, Unmeasured>,
-        (context, model): (&Context, &CoreModel),
+        context: &Context,
+        model: &CoreModel,
     ) -> Self {
+        let PieceOf { function, piece } = at;
         if piece.kind == Kind::Rest {
             return Self::default();
         }
         let bound = found.as_ref().ok().and_then(|found| found.bound);
-        let is_division = divides(function, piece)
+        let is_division = divides(at)
             && bound.is_some_and(|bound| {
                 let path = piece.paths.first().map_or(&piece.blocks, |path| &path.blocks);
                 let code = path.iter().flat_map(|block| function.instructions(*block));
                 let code: Vec<&Inst> = code.map(|(_, inst)| inst).collect();
                 is_division(&code, bound, context.shared.ports.as_ref(), model)
             });
-        let (memory, walks) = context.named(function, piece);
+        let (memory, walks) = context.named(at);
         Self { bound, is_division, memory, walks }
     }
 }

@@ -1,5 +1,6 @@
 //! Everything that an estimate was computed from, as a document.
 
+use super::evaluate::Measured;
 use super::isolated::Found;
 use super::pieces::Function;
 use super::reasons::Unmeasured;
@@ -8,7 +9,6 @@ use super::schedule::Isolated;
 use isa::flow::{BasicBlock, Edge};
 use profile::hot::Profile;
 use report::documents::Report;
-use report::documents::count::Count;
 use report::documents::estimate::{Estimate, Values};
 use report::documents::evidence::{
     Alone, Around, Block, Code, CoreUsed, Evidence, HotCode, Line, Records, SCHEMA, Sampled, To,
@@ -20,8 +20,9 @@ use tma::Core;
 /// The evidence that `known` is of; `document` has runs and notes so far.
 pub(super) fn kept(
     known: &Known,
-    (report, document): (&Report, &Estimate),
-    (count, isolated, of): (&Count, &Isolated, &Recorded),
+    report: &Report,
+    document: &Estimate,
+    of: Measured,
     profile: &mut Profile,
 ) -> Evidence {
     let shared = known.shared;
@@ -55,9 +56,9 @@ pub(super) fn kept(
             functions: hot.functions.iter().map(hot_code).collect(),
         },
         functions,
-        count: count.clone(),
-        isolated: alone(known.functions, isolated),
-        recorded: records(of),
+        count: of.counted.count.clone(),
+        isolated: alone(known.functions, of.isolated),
+        recorded: records(of.recorded),
         runs: document.runs.clone(),
         deterministic: document.deterministic,
         notes: (document.notes.clone(), Vec::new()),

@@ -2,7 +2,7 @@
 
 use super::evidence::{Branches, Context};
 use super::landing::{Calls, Landing};
-use super::pieces::{Function, Piece};
+use super::pieces::{Function, PieceOf};
 use estimate::{Evidence, Interval, Mispredicted, Reason};
 use iced_x86::FlowControl;
 use std::collections::HashMap;
@@ -16,9 +16,9 @@ const LEAST: f64 = 0.01;
 /// Of these functions with their counts.
 pub(super) fn landing(context: &Context, functions: &[Function]) -> Landing {
     let mut found = Landing::default();
-    for (function, piece) in functions.iter().flat_map(|f| f.pieces.iter().map(move |p| (f, p))) {
-        let own = context.indirect_calls(function, piece);
-        found.moved += own.cost.value - kept(&own, context, (function, piece));
+    for at in functions.iter().flat_map(Function::pieces) {
+        let own = context.indirect_calls(at);
+        found.moved += own.cost.value - kept(&own, context, at);
         found.all.cost = found.all.cost.plus_alike(own.cost);
         found.all.unknown += own.unknown;
         found.all.number += own.number;
@@ -54,21 +54,18 @@ fn direct(functions: &[Function]) -> HashMap<(&str, u64), f64> {
 }
 
 /// How much of what a piece's calls cost there is room for beside what retires in it.
-fn kept(own: &Calls, context: &Context, (function, piece): (&Function, &Piece)) -> f64 {
-    let retired = context.retiring(function, piece).map_or(0.0, |one| one.value);
+fn kept(own: &Calls, context: &Context, at: PieceOf) -> f64 {
+    let retired = context.retiring(at).map_or(0.0, |one| one.value);
     let sampled =
-        context.shared.cycles * piece.samples as f64 / context.shared.samples.max(1) as f64;
+        context.shared.cycles * at.piece.samples as f64 / context.shared.samples.max(1) as f64;
     own.cost.value.min((sampled - retired).max(0.0))
 }
 
 /// The evidence of a piece alone: what its calls cost as far as it is sampled there, and what calls of it cost here.
 /// `None` where there is neither. Either may have all of it.
-pub(super) fn split(
-    context: &Context,
-    (function, piece): (&Function, &Piece),
-    whole: &Evidence,
-) -> Option<Evidence> {
-    let own = context.indirect_calls(function, piece);
+pub(super) fn split(context: &Context, at: PieceOf, whole: &Evidence) -> Option<Evidence> {
+    let PieceOf { function, piece } = at;
+    let own = context.indirect_calls(at);
     let start = function.start()?;
     let has_start = piece.blocks.iter().any(|block| function.range(*block).start == start);
     let called = context.landing.called.get(&(function.module.clone(), start));
@@ -77,8 +74,8 @@ pub(super) fn split(
     if own.cost.high.max(own.unknown).max(landed.high) <= LEAST * whole.cycles.value {
         return None;
     }
-    let others = context.mispredicted(function, piece, Branches::Others).cycles;
-    let kept = Interval::new(kept(&own, context, (function, piece)), 0.0, own.cost.high);
+    let others = context.mispredicted(at, Branches::Others).cycles;
+    let kept = Interval::new(kept(&own, context, at), 0.0, own.cost.high);
     let here = Interval::new(landed.value, 0.0, landed.value);
     let cycles = others.plus_alike(kept).plus_alike(here);
     let mut unknown = whole.mispredicted.unknown.clone();

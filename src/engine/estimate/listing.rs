@@ -44,7 +44,8 @@ pub(super) fn enter(
     document: &mut Estimate,
     listed: Listed<'_>,
     model: &CoreModel,
-    (context, loads): (&Context, bool),
+    context: &Context,
+    loads: bool,
 ) {
     let analyser = Analyser::new(model.latencies.clone());
     let mut listing = Listing { context, model, analyser, loads };

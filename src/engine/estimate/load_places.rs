@@ -68,7 +68,7 @@ pub(super) fn unexplained(
     let mut all: Vec<Candidate> = Vec::new();
     let mut samples = 0.0;
     for (at, function) in functions.iter().enumerate() {
-        for own in divided(context, (at, function), isolated, Waits::Unknown) {
+        for own in divided(context, at, function, isolated, Waits::Unknown) {
             samples += own.samples;
             let left = own.parts.of(Part::Unexplained).value;
             all.extend(own.pieces.iter().map(|number| {

@@ -2,7 +2,7 @@
 
 use super::interrupt::Interrupt;
 use super::isolated::{Found, of};
-use super::pieces::{Function, Kind, Piece};
+use super::pieces::{Function, Kind, PieceOf};
 use super::reasons::{Uncaptured, Unmeasured};
 use crate::block::Measurer;
 use crate::captured::{Snapshot, Subject, apply, of_command};
@@ -12,6 +12,7 @@ use estimate::{Isolated, Reason};
 use isa::code::Block;
 use isa::program::Around;
 use pmu::Command;
+use probe::capture::Limits;
 use report::documents::Purpose;
 use report::documents::estimate::{Run, Values};
 use std::fmt::Display;
@@ -57,22 +58,17 @@ struct Captured {
 
 /// Whether other values may take another time: those of a run in isolation that takes so many cycles more than the
 /// program does, of dividers, and where they decide on the path.
-pub(super) fn matter(
-    function: &Function,
-    piece: &Piece,
-    made_up: &Result<Found, Unmeasured>,
-    cycles: f64,
-) -> bool {
+pub(super) fn matter(at: PieceOf, made_up: &Result<Found, Unmeasured>, cycles: f64) -> bool {
     let is_slower = match made_up {
         Ok(found) => found.evidence.cycles.low > SLOWER * cycles,
         Err(_) => true,
     };
-    is_slower || piece.paths.len() > 1 || divides(function, piece)
+    is_slower || at.piece.paths.len() > 1 || divides(at)
 }
 
 /// Whether there are divisions or roots, whose time depends on their operands.
-pub(super) fn divides(function: &Function, piece: &Piece) -> bool {
-    let mut all = piece.blocks.iter().flat_map(|block| function.instructions(*block));
+pub(super) fn divides(at: PieceOf) -> bool {
+    let mut all = at.piece.blocks.iter().flat_map(|block| at.function.instructions(*block));
     all.any(|(_, inst)| inst.divides())
 }
 
@@ -102,7 +98,7 @@ impl OwnValues {
     pub fn measured(
         &mut self,
         model: &CoreModel,
-        (function, piece): (&Function, &Piece),
+        at: PieceOf,
         made_up: Result<Found, Unmeasured>,
         interrupt: &Interrupt,
     ) -> Outcome<Result<Found, Unmeasured>> {
@@ -110,7 +106,7 @@ impl OwnValues {
             Ok(found) => Ok(Found { values: Values::MadeUp(Some(why.to_string())), ..found }),
             Err(reason) => Err(Unmeasured::Both(reason.into(), why.into())),
         };
-        let Captured { block, options } = match self.of(function, piece, interrupt) {
+        let Captured { block, options } = match self.of(at, interrupt) {
             Ok(captured) => captured,
             Err(why) => return Ok(without(why)),
         };
@@ -132,12 +128,8 @@ impl OwnValues {
     }
 
     /// A piece with its values; or why there are none.
-    fn of(
-        &mut self,
-        function: &Function,
-        piece: &Piece,
-        interrupt: &Interrupt,
-    ) -> Result<Captured, Uncaptured> {
+    fn of(&mut self, at: PieceOf, interrupt: &Interrupt) -> Result<Captured, Uncaptured> {
+        let PieceOf { function, piece } = at;
         let (blocks, head) = match piece.kind {
             Kind::Rest => return Err(Uncaptured::Several),
             Kind::Block => (vec![piece.blocks[0]], piece.blocks[0]),
@@ -178,8 +170,9 @@ impl OwnValues {
         interrupt: &Interrupt,
     ) -> Result<Snapshot, Uncaptured> {
         let begin = Instant::now();
-        let times = (self.first_entry.min(self.left), ENTRIES);
-        let found = of_command(file, around, &self.command, times, interrupt.capture.clone());
+        let first_entry = self.first_entry.min(self.left);
+        let limits = Limits { first_entry, time: ENTRIES, ..Limits::default() };
+        let found = of_command(file, around, &self.command, limits, interrupt.capture.clone());
         self.runs += 1;
         self.spent += begin.elapsed();
         self.left = self.left.saturating_sub(begin.elapsed());

@@ -24,6 +24,14 @@ const FOLLOWED: f64 = 0.5;
 /// A loop with fewer iterations an entry is rather code in a row than a loop: it is divided block by block.
 const TRIPS: f64 = 2.0;
 
+/// Evidence of a function, by block.
+pub(super) struct Seen {
+    pub samples: Vec<u64>,
+    pub entries: Vec<Result<u64, Uncounted>>,
+    /// Cycles of its longest path of dependencies.
+    pub latency: Vec<f64>,
+}
+
 /// A function with its counts.
 pub(super) struct Function {
     /// Its number among the hot functions.
@@ -64,6 +72,24 @@ pub(super) struct Piece {
     pub paths: Vec<Path>,
 }
 
+/// A piece in its function.
+#[derive(Clone, Copy)]
+pub(super) struct PieceOf<'a> {
+    pub function: &'a Function,
+    pub piece: &'a Piece,
+}
+
+impl PieceOf<'_> {
+    /// The first address of its first block; of a loop of its head.
+    pub fn start(self) -> u64 {
+        let head = match self.piece.kind {
+            Kind::Loop(number) => self.function.flow.loops[number].head,
+            _ => self.piece.blocks[0],
+        };
+        self.function.range(head).start
+    }
+}
+
 impl Piece {
     /// Whether a loop has few iterations an entry.
     fn is_left_at_once(&self) -> bool {
@@ -98,21 +124,28 @@ impl Function {
         }
         let entries =
             flow.blocks.iter().map(|block| counted.entries(&module, block.start)).collect();
-        let seen = (samples, entries, Vec::new());
-        Some(Self::of_flow(number, (module, flow), seen, counted))
+        let seen = Seen { samples, entries, latency: Vec::new() };
+        Some(Self::of_flow(number, module, flow, seen, counted))
     }
 
     /// Of a file's control flow, with the samples, entries and latencies of its blocks.
     pub fn of_flow(
         number: usize,
-        (module, flow): (String, Rc<Flow>),
-        (samples, entries, latency): (Vec<u64>, Vec<Result<u64, Uncounted>>, Vec<f64>),
+        module: String,
+        flow: Rc<Flow>,
+        seen: Seen,
         counted: &Counted,
     ) -> Self {
+        let Seen { samples, entries, latency } = seen;
         let pieces = Vec::new();
         let mut function = Self { number, module, flow, samples, entries, latency, pieces };
         function.pieces = function.divided(counted);
         function
+    }
+
+    /// Its pieces.
+    pub fn pieces(&self) -> impl Iterator<Item = PieceOf<'_>> {
+        self.pieces.iter().map(|piece| PieceOf { function: self, piece })
     }
 
     /// Its first address.

@@ -7,7 +7,7 @@ use crate::steps::{Left, Step};
 pub(super) struct Progress<'a> {
     ask: &'a EstimateAsk,
     /// Seconds of a run without probes.
-    plain: f64,
+    pub plain: f64,
     number: usize,
 }
 

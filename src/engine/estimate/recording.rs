@@ -2,6 +2,7 @@
 
 use super::ask::EstimateAsk;
 use super::counted::Counted;
+use super::evaluate::Measured;
 use super::evidence::Context;
 use super::footprint::Footprint;
 use super::functions::Functions;
@@ -70,13 +71,13 @@ impl<'a> Known<'a> {
     pub fn enter<'c>(
         &self,
         document: &mut Estimate,
-        counted: &'c Counted<'c>,
-        (isolated, of): (&Isolated, &Recorded),
+        measured: Measured<'c, '_>,
         code: Listed<'_>,
     ) -> Context<'c>
     where
         'a: 'c,
     {
+        let Measured { counted, isolated, recorded: of } = measured;
         let is_other = document.deterministic == Some(false) || self.ask.process.is_some();
         let mut context = Context {
             branches: of.recorded.branches,
@@ -91,9 +92,8 @@ impl<'a> Known<'a> {
             Some((pid, _)) => Runs::Process(pid),
             None => Runs::Command(self.command),
         };
-        let with = (&context, &self.ask.model, runs);
-        rows::enter(document, self.found, self.functions, isolated, with);
-        listing::enter(document, code, &self.ask.model, (&context, of.recorded.loads));
+        rows::enter(document, self, isolated, &context, runs);
+        listing::enter(document, code, &self.ask.model, &context, of.recorded.loads);
         if self.command.is_empty() {
             self.name.clone_into(&mut document.program.name);
         }
@@ -115,7 +115,7 @@ impl<'a> Known<'a> {
         document.runs.extend(further.runs());
         let isolated = waiting(self.functions, measured);
         let code = &mut of_profile(profile);
-        self.enter(&mut document, counted, (&isolated, of), code);
+        self.enter(&mut document, Measured { counted, isolated: &isolated, recorded: of }, code);
         not_yet(&mut document, of.recorded);
         document
     }
@@ -124,11 +124,13 @@ impl<'a> Known<'a> {
     /// that. `after` each run it is called with what was recorded until then.
     pub fn record(
         &self,
-        (further, isolated): (&mut Further, &Isolated),
-        (plain, progress): (f64, &mut Progress),
+        further: &mut Further,
+        isolated: &Isolated,
+        progress: &mut Progress,
         document: &mut Estimate,
         after: &mut dyn FnMut(&Further, &Recorded),
     ) -> Recorded {
+        let plain = progress.plain;
         let mut noted = |done: Result<()>| {
             let error = done.err().map(|error| error.to_string());
             document.notes.extend(error.clone());
@@ -201,7 +203,7 @@ impl<'a> Known<'a> {
 }
 
 /// What an interrupted estimate lacks; so many of all hot loops and blocks were not measured in isolation.
-pub(super) fn missing(of: &Recorded, (left, all): (usize, usize)) -> String {
+pub(super) fn missing(of: &Recorded, left: usize, all: usize) -> String {
     let Recorded { wanted, recorded, .. } = of;
     let lacks = [
         (left > 0, format!("{left} of {all} hot loops and blocks in isolation")),

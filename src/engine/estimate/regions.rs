@@ -47,7 +47,7 @@ pub(super) fn regions(
     }
     let mut pieces = Pieces::default();
     for (at, function) in functions.iter().enumerate() {
-        for own in divided(context, (at, function), isolated, Waits::Modelled) {
+        for own in divided(context, at, function, isolated, Waits::Modelled) {
             let blocks = pieces.blocks.entry(&function.module).or_default();
             for block in own.pieces.iter().flat_map(|number| &function.pieces[*number].blocks) {
                 let range = function.range(*block);

@@ -6,7 +6,7 @@ use super::evaluate::{Measured, evaluate};
 use super::functions::Functions;
 use super::further::Wanted;
 use super::isolated::Found;
-use super::pieces::Function;
+use super::pieces::{Function, Seen};
 use super::reasons::{Uncounted, Unmeasured};
 use super::recording::{Known, Recorded};
 use super::rows;
@@ -157,12 +157,8 @@ fn function(of: &Code, found: &Functions, counted: &Counted) -> Option<Function>
     let entries = |block: &Block| block.entries.clone().map_err(|why| Uncounted::Told(why.0));
     let entries = of.blocks.iter().map(entries).collect();
     let latency = of.blocks.iter().map(|block| block.latency).collect();
-    Some(Function::of_flow(
-        of.number,
-        (module, Rc::new(flow)),
-        (samples, entries, latency),
-        counted,
-    ))
+    let seen = Seen { samples, entries, latency };
+    Some(Function::of_flow(of.number, module, Rc::new(flow), seen, counted))
 }
 
 fn edge(to: &To) -> Edge {

@@ -6,11 +6,11 @@ use super::functions::Functions;
 use super::grounds::Grounds;
 use super::hints::{Place, Runs, leading, next};
 use super::isolated::Found;
-use super::pieces::{Function, Kind, Piece};
+use super::pieces::{Function, Kind, PieceOf};
 use super::reasons::Unmeasured;
+use super::recording::Known;
 use super::schedule::{Isolated, NOT_MEASURED};
 use super::words::sentence;
-use crate::core_model::CoreModel;
 use estimate::{Evidence, Parts, Reason, bottleneck, together};
 use report::documents::estimate::{Bottleneck, Estimate, Row};
 
@@ -74,11 +74,12 @@ fn whole(all: &[Placed]) -> Row {
 /// Everything in the document that is of code.
 pub(super) fn enter(
     document: &mut Estimate,
-    hot: &Functions,
-    functions: &[Function],
+    known: &Known,
     isolated: &Isolated,
-    (context, model, runs): (&Context, &CoreModel, Runs<'_>),
+    context: &Context,
+    runs: Runs<'_>,
 ) {
+    let Known { found: hot, functions, .. } = *known;
     let samples = context.shared.samples.max(1) as f64;
     let mut all: Vec<Placed> = Vec::new();
     for (at, function) in functions.iter().enumerate() {
@@ -87,12 +88,13 @@ pub(super) fn enter(
         let mut places: Vec<(Place, Grounds)> = Vec::new();
         for (number, piece) in function.pieces.iter().enumerate() {
             let found = isolated.get(&(at, number)).unwrap_or(&NOT_MEASURED);
-            let parts = piece_parts(context, (function, piece), found);
-            let place = place(function, piece, (&of.name, of.range.start, runs));
-            let grounds = Grounds::of((function, piece), found, (context, model));
-            let known = (&parts, &place, grounds.clone());
-            if let Some(row) = piece_row((function, piece), found, known, context) {
-                let row = Row { name: of.name.clone(), ..row };
+            let piece_of = PieceOf { function, piece };
+            let parts = piece_parts(context, piece_of, found);
+            let place = place(piece_of, &of.name, of.range.start, runs);
+            let grounds = Grounds::of(piece_of, found, context, &known.ask.model);
+            let common = row(&parts, Some(&place), grounds.clone());
+            let common = Row { name: of.name.clone(), ..common };
+            if let Some(row) = piece_row(piece_of, found, common, context) {
                 match piece.kind {
                     Kind::Loop(_) => document.loops.push(row),
                     _ => document.blocks.push(row),
@@ -100,7 +102,7 @@ pub(super) fn enter(
             }
             places.push((place, grounds));
         }
-        for one in divided(context, (at, function), isolated, Waits::Modelled) {
+        for one in divided(context, at, function, isolated, Waits::Modelled) {
             let Divided { pieces, samples, parts, joined } = one;
             let (place, grounds) = places[pieces[0]].clone();
             // Of several blocks no one speaks for all.
@@ -192,32 +194,25 @@ fn is_single(row: &Row, functions: &[Function]) -> bool {
 }
 
 /// Where a piece of a function that begins at an address is.
-fn place<'a>(
-    function: &'a Function,
-    piece: &Piece,
-    (name, start_of_function, runs): (&'a str, u64, Runs<'a>),
-) -> Place<'a> {
-    let head = match piece.kind {
-        Kind::Loop(number) => function.flow.loops[number].head,
-        _ => piece.blocks[0],
-    };
+fn place<'a>(at: PieceOf<'a>, name: &'a str, start_of_function: u64, runs: Runs<'a>) -> Place<'a> {
     Place {
-        module: &function.module,
+        module: &at.function.module,
         name,
         function: start_of_function,
-        start: function.range(head).start,
-        is_loop: matches!(piece.kind, Kind::Loop(_)),
+        start: at.start(),
+        is_loop: matches!(at.piece.kind, Kind::Loop(_)),
         runs,
     }
 }
 
-/// The row of a loop or block; `None` for blocks with few samples.
+/// The row of a loop or block, from what all rows have; `None` for blocks with few samples.
 fn piece_row(
-    (function, piece): (&Function, &Piece),
+    at: PieceOf,
     found: &Result<Found, Unmeasured>,
-    (parts, place, grounds): (&Parts, &Place, Grounds),
+    common: Row,
     context: &Context,
 ) -> Option<Row> {
+    let PieceOf { function, piece } = at;
     if piece.kind == Kind::Rest {
         return None;
     }
@@ -232,13 +227,13 @@ fn piece_row(
         module: function.module.clone(),
         start: Some(start.into()),
         end: Some(end.into()),
-        head: (start != place.start).then(|| place.start.into()),
+        head: (start != at.start()).then(|| at.start().into()),
         share,
         cycles_per_entry: is_known.then(|| context.shared.cycles * share / piece.entries),
         entries: is_known.then_some(piece.entries),
         isolated: found.map(|found| found.evidence.cycles.value),
         isolated_with: found.map(|found| found.values.clone()),
-        ..row(parts, Some(place), grounds)
+        ..common
     })
 }
 

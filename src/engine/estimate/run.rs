@@ -76,12 +76,19 @@ pub fn estimate(
     let samples = found.hot.samples;
     let ports = Ports::of(core)?;
     let mut shared = Shared { core, ports, width, cycles, samples, clock, penalty };
+    let command = report.command.clone().unwrap_or_default();
+    let name = report.subject.join(" ");
+    let (command, name) = (command.as_slice(), name.as_str());
+    let early = |shared: &Shared, document: &Estimate, profile: &mut Profile, why: &str| {
+        let known = Known { shared, found: &found, functions: &[], command, name, ask };
+        keep_early(&known, report, document, profile, why);
+    };
     progress.begin("counts", Left::all());
     let mut further = match Further::count(ask, &found, signals) {
         Ok(further) => further,
         Err(error) => {
             document.notes.push(error.to_string());
-            keep_early(&document, (&shared, &found, ask), (report, profile), error.what());
+            early(&shared, &document, profile, error.what());
             return Ok((without(document, &found, error.what()), None));
         }
     };
@@ -90,7 +97,7 @@ pub fn estimate(
         document
             .notes
             .push(format!("{INTERRUPTED}: no entries are known, so only samples are shown"));
-        keep_early(&document, (&shared, &found, ask), (report, profile), INTERRUPTED);
+        early(&shared, &document, profile, INTERRUPTED);
         return Ok((without(document, &found, INTERRUPTED), further.interrupted));
     }
     // Entries of a process are of a window, in which it may have had less of a processor than when it was sampled.
@@ -99,22 +106,12 @@ pub fn estimate(
     }
     let counted = Counted::new(further.counts());
     let functions = functions(&found, &counted, &ask.model);
-    let of = (shared.samples, plain, shared.cycles);
-    let command = report.command.clone().unwrap_or_default();
-    let name = report.subject.join(" ");
-    let known = Known {
-        shared: &shared,
-        found: &found,
-        functions: &functions,
-        command: &command,
-        name: &name,
-        ask,
-    };
+    let known = Known { shared: &shared, found: &found, functions: &functions, command, name, ask };
     let mut shown = Shown::new(ask.so_far.clone());
     let none = Recorded::default();
     shown.show(true, || known.so_far(profile, &further, &counted, &Isolated::new(), &none));
     let alone = interruptible(further.signals(), |interrupt| {
-        isolation(ask, &functions, of, &mut progress, interrupt, &mut |measured| {
+        isolation(&known, &mut progress, interrupt, &mut |measured| {
             shown.show(false, || known.so_far(profile, &further, &counted, measured, &none));
         })
     })?;
@@ -122,25 +119,20 @@ pub fn estimate(
     let values = own.spent();
     further.add_values(values.clone());
     let before = further.runs().len();
-    let recorded = known.record(
-        (&mut further, &isolated),
-        (plain, &mut progress),
-        &mut document,
-        &mut |further, of| {
+    let recorded =
+        known.record(&mut further, &isolated, &mut progress, &mut document, &mut |further, of| {
             let counted = &Counted::new(further.counts());
             shown.show(true, || known.so_far(profile, further, counted, &isolated, of));
-        },
-    );
+        });
     document.runs.extend(further.runs());
     let counted = Counted::new(further.counts());
-    let of = (counted.count, &isolated, &recorded);
-    let evidence = ask.keep.is_some().then(|| kept(&known, (report, &document), of, profile));
     let measured = Measured { counted: &counted, isolated: &isolated, recorded: &recorded };
+    let evidence = ask.keep.is_some().then(|| kept(&known, report, &document, measured, profile));
     let context = evaluate(&known, &mut document, measured, &mut of_profile(profile));
     document.regions = regions::regions(profile, &functions, &isolated, &context);
     let mut last = Vec::new();
     if further.interrupted.is_some() {
-        last.push(missing(&recorded, (interrupted, isolated.len())));
+        last.push(missing(&recorded, interrupted, isolated.len()));
     }
     if values.is_some() && further.runs().len() == before {
         last.push(CUT_SHORT.to_owned());
@@ -210,19 +202,18 @@ fn functions(found: &Functions, counted: &Counted, model: &CoreModel) -> Vec<Fun
 
 /// Keeps the evidence where nothing is counted.
 fn keep_early(
+    known: &Known,
+    report: &Report,
     document: &Estimate,
-    (shared, found, ask): (&Shared, &Functions, &EstimateAsk),
-    (report, profile): (&Report, &mut Profile),
+    profile: &mut Profile,
     why: &str,
 ) {
-    let command = report.command.clone().unwrap_or_default();
-    let name = report.subject.join(" ");
-    let (command, name) = (command.as_slice(), name.as_str());
-    let known = Known { shared, found, functions: &[], command, name, ask };
-    let none = (&Count::default(), &Isolated::new(), &Recorded::default());
-    if let Some(keep) = &ask.keep {
+    let (count, isolated, recorded) = (Count::default(), Isolated::new(), Recorded::default());
+    let counted = &Counted::new(&count);
+    let none = Measured { counted, isolated: &isolated, recorded: &recorded };
+    if let Some(keep) = &known.ask.keep {
         let failed = Some(why.to_owned());
-        keep.call(Evidence { failed, ..kept(&known, (report, document), none, profile) });
+        keep.call(Evidence { failed, ..kept(known, report, document, none, profile) });
     }
 }
 

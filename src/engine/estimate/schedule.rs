@@ -1,12 +1,13 @@
 //! Which pieces are measured in isolation.
 
-use super::ask::EstimateAsk;
 use super::interrupt::Interrupt;
 use super::isolated::{Found, Isolation};
 use super::own_values::{OwnValues, matter};
-use super::pieces::Function;
+use super::pieces::{Function, Piece, PieceOf};
 use super::progress::Progress;
 use super::reasons::Unmeasured;
+use super::recording::Known;
+use super::shared::Shared;
 use crate::steps::Left;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -38,19 +39,19 @@ pub(super) struct Alone {
 pub(super) const NOT_MEASURED: std::result::Result<Found, Unmeasured> =
     Err(Unmeasured::Cold(MEASURED));
 
-/// Measures the hottest pieces of a run with so many samples that took so many seconds and core cycles, until it is
-/// interrupted. `after` each of them it is called with all that is measured.
+/// Measures the hottest pieces of a run until it is interrupted. `after` each of them it is called with all that is measured.
 ///
 /// # Errors
 /// The sandbox cannot be started.
 pub(super) fn isolation(
-    ask: &EstimateAsk,
-    functions: &[Function],
-    (samples, seconds, cycles): (u64, f64, f64),
+    known: &Known,
     progress: &mut Progress,
     interrupt: &Interrupt,
     after: &mut dyn FnMut(&Isolated),
 ) -> Result<Alone> {
+    let Known { ask, functions, .. } = *known;
+    let Shared { samples, cycles, .. } = *known.shared;
+    let seconds = progress.plain;
     let mut own = OwnValues::new(&ask.command, seconds);
     let order = hottest(functions, samples);
     let begin = Instant::now();
@@ -72,13 +73,15 @@ pub(super) fn isolation(
             left,
         );
         let function = &functions[*at];
-        let piece_of = &function.pieces[*piece];
-        let is_hot = piece_of.samples as f64 >= EXPLAINED * samples as f64;
-        let mut found = Isolation::new(&ask.model, is_hot, interrupt).piece(function, piece_of)?;
-        let each = cycles * piece_of.samples as f64 / (samples as f64 * piece_of.entries.max(1.0));
+        let piece_of = PieceOf { function, piece: &function.pieces[*piece] };
+        let is_hot = piece_of.piece.samples as f64 >= EXPLAINED * samples as f64;
+        let mut found =
+            Isolation::new(&ask.model, is_hot, interrupt).piece(function, piece_of.piece)?;
+        let Piece { samples: own_samples, entries, .. } = *piece_of.piece;
+        let each = cycles * own_samples as f64 / (samples as f64 * entries.max(1.0));
         let has_runs = ask.process.is_none();
-        if is_hot && has_runs && matter(function, piece_of, &found, each) && !interrupt.is_set() {
-            found = own.measured(&ask.model, (function, piece_of), found, interrupt)?;
+        if is_hot && has_runs && matter(piece_of, &found, each) && !interrupt.is_set() {
+            found = own.measured(&ask.model, piece_of, found, interrupt)?;
         }
         if interrupt.is_set() && found.is_err() {
             interrupted += 1;

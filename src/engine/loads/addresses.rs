@@ -24,7 +24,8 @@ const STACK: u32 = 9;
 /// Records in processes that have code of these files, and finds the loads, their classes and what memory they read.
 pub(super) fn run(
     subject: &mut Subject<'_>,
-    (wanted, files): (&[Wanted], &BTreeSet<PathBuf>),
+    wanted: &[Wanted],
+    files: &BTreeSet<PathBuf>,
     sites: &mut Sites,
     is_short: bool,
 ) -> Result<(Vec<Option<Classified>>, Found, Recorded)> {

@@ -59,7 +59,7 @@ pub(crate) fn loads(
     // Allocations are looked for in no file where they are not wanted.
     let files = if only.is_some() { &BTreeSet::new() } else { &counts.files };
     let (classes, heap, recorded) =
-        addresses::run(subject, (&wanted, files), &mut sites, only.is_some())?;
+        addresses::run(subject, &wanted, files, &mut sites, only.is_some())?;
     let mut cost = vec![subject.cost(Purpose::Addresses, &recorded)];
     let mut notes = sites.notes();
     notes.extend(subject::notes(Purpose::Addresses, &recorded));
@@ -78,8 +78,8 @@ pub(crate) fn loads(
         }
     }
     let (mut of, timed) = (heap.of, timed.as_ref());
-    let mut row =
-        |are_stores| rows::rows(functions, &sites, (&classes, &mut of), timed, are_stores);
+    let mut seen = rows::Seen { classes: &classes, memory: &mut of, timed };
+    let mut row = |are_stores| rows::rows(functions, &sites, &mut seen, are_stores);
     let (rows, stores) = (row(false), row(true));
     let timer = timed.and_then(rows::timer);
     let allocation_sites = heap.sites;

@@ -17,12 +17,18 @@ use tma::Address;
 /// Nanoseconds that no load from memory takes: an interrupt or a page fault came between.
 const MOST: f64 = 5_000.0;
 
+/// Recorded data of the loads and stores, by number of their site.
+pub(super) struct Seen<'a> {
+    pub classes: &'a [Option<Classified>],
+    pub memory: &'a mut BTreeMap<usize, LoadMemory>,
+    pub timed: Option<&'a Latencies>,
+}
+
 /// The loads, or the stores, those executed most often first.
 pub(super) fn rows(
     functions: &[(&str, &Wanted)],
     sites: &Sites,
-    (classes, memory): (&[Option<Classified>], &mut BTreeMap<usize, LoadMemory>),
-    timed: Option<&Latencies>,
+    seen: &mut Seen,
     are_stores: bool,
 ) -> Vec<LoadRow> {
     let all = sites.read();
@@ -39,18 +45,18 @@ pub(super) fn rows(
             instruction: site.text.clone(),
             field: fields(&mut programs, &wanted.path, site.load.at),
             executions: Some(site.executions),
-            memory: memory.remove(&number),
+            memory: seen.memory.remove(&number),
             reasons: site.refused.iter().cloned().collect(),
             ..LoadRow::default()
         };
-        match classes.get(number).and_then(Option::as_ref) {
+        match seen.classes.get(number).and_then(Option::as_ref) {
             Some(found) => row.class = Some(class(&all, found)),
             None if row.reasons.is_empty() => {
                 row.reasons.push("addresses: too few executions were recorded".to_owned());
             }
             None => {}
         }
-        if let (Some(timed), false) = (timed, are_stores) {
+        if let (Some(timed), false) = (seen.timed, are_stores) {
             time(&mut row, timed, number, site);
         }
         row

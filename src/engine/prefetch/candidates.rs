@@ -3,7 +3,7 @@
 use super::evidence::{Evidence, LoadKey};
 use super::no_cycles::NoCycles;
 use crate::recorded_loads::code::Code;
-use crate::recorded_loads::executed::key;
+use crate::recorded_loads::executed::{ModuleKey, key};
 use isa::flow::Flow;
 use loads::access::{Access, Function, classify};
 use profile::address_space::ModuleAddress;
@@ -61,23 +61,20 @@ pub(super) fn candidates(evidence: &mut Evidence) -> Vec<Candidate> {
 /// The place of an address in the first recording whose code knows it.
 pub(super) fn place<'a>(
     codes: &'a mut [Code],
-    (module, address): &LoadKey,
+    module: &ModuleKey,
+    address: u64,
 ) -> Option<(&'a mut Code, ModuleAddress)> {
     codes.iter_mut().find_map(|code| {
         let number = code.modules.iter().position(|own| key(own) == *module)?;
-        let place = ModuleAddress { module: number, address: *address };
+        let place = ModuleAddress { module: number, address };
         code.instruction(place)?;
         Some((code, place))
     })
 }
 
 /// The loads of the loop with this head that are in no loop within it.
-fn loads_of(
-    codes: &mut [Code],
-    module: &crate::recorded_loads::executed::ModuleKey,
-    head: u64,
-) -> BTreeSet<u64> {
-    let Some((code, place)) = place(codes, &(module.clone(), head)) else { return BTreeSet::new() };
+fn loads_of(codes: &mut [Code], module: &ModuleKey, head: u64) -> BTreeSet<u64> {
+    let Some((code, place)) = place(codes, module, head) else { return BTreeSet::new() };
     let Some(flow) = code.flow(place) else { return BTreeSet::new() };
     let at_head =
         |one: &isa::flow::Loop| flow.blocks.get(one.head).is_some_and(|block| block.start == head);
@@ -114,7 +111,7 @@ pub(super) fn candidate(load: LoadKey, codes: &mut [Code]) -> Candidate {
         loops: Vec::new(),
         body: Err(NoCycles::NoCode),
     };
-    let Some((code, place)) = place(codes, &found.load) else { return found };
+    let Some((code, place)) = place(codes, &found.load.0, found.load.1) else { return found };
     found.function = code.function(place).map(|function| function.short);
     found.line = code.line(place).unwrap_or_default();
     found.source =

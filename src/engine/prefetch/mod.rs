@@ -109,7 +109,7 @@ fn without_code(document: &mut Prefetch, evidence: &Evidence, search: &SearchPat
     let modules: Vec<Module> =
         evidence.codes.iter().flat_map(|code| code.modules.iter().cloned()).collect();
     let left_out = "its functions, lines and access patterns are left out, and nothing is decided";
-    add_new(&mut document.notes, missing.notes(&modules, search, ("load", "loads"), left_out));
+    add_new(&mut document.notes, missing.notes(&modules, search, "load", "loads", left_out));
 }
 
 fn notes(document: &mut Prefetch, evidence: &Evidence) {

@@ -37,7 +37,7 @@ pub(super) fn bounds(counts: &Count, one: &Candidate, probed: &Probed, host: &Ho
     // Loops around one that was not counted are of no use.
     let counted = loops.iter().map_while(|(n, ranges)| Some(((*n)?, *ranges)));
     let level = probed.slowest_level();
-    let misses = counted.map(|(n, ranges)| misses(counts, module, (ranges, n), level));
+    let misses = counted.map(|(n, ranges)| misses(counts, module, ranges, n, level));
     let (misses, unknown) = misses.unzip();
     let taken = loops.first().and_then(|(n, ranges)| taken(counts, module, ranges, (*n)?, host));
     Bounds { pace: Pace { in_flight: host.in_flight_cycles(), misses, taken }, unknown }
@@ -48,7 +48,8 @@ pub(super) fn bounds(counts: &Count, one: &Candidate, probed: &Probed, host: &Ho
 fn misses(
     counts: &Count,
     module: &str,
-    (code, iterations): (&[Range<u64>], f64),
+    code: &[Range<u64>],
+    iterations: f64,
     level: Option<Level>,
 ) -> (Misses, Option<String>) {
     let is_inside = |row: &&LoadRow| row.module == module && inside(code, row.address.0);
@@ -155,12 +156,7 @@ mod tests {
         let with = |more: &[LoadRow]| {
             let loads = [std::slice::from_ref(&known), more].concat();
             let counts = Count { loads, ..Count::default() };
-            misses(
-                &counts,
-                "/a",
-                (std::slice::from_ref(&(0x10..0x40)), 1000.0),
-                Some(Level::Memory),
-            )
+            misses(&counts, "/a", std::slice::from_ref(&(0x10..0x40)), 1000.0, Some(Level::Memory))
         };
         assert_eq!(with(&[]), (Misses { at_least: 0.5, is_bound: false }, None));
         let outside = load(0x50, None, None);

@@ -28,7 +28,7 @@ pub(super) fn most_frequent(
         let source = "measured block".to_owned();
         return Ok(Iteration { start: *start, code: code.clone(), source });
     }
-    let (code, at) = place(code, &one.load).ok_or(NoCycles::NoCode)?;
+    let (code, at) = place(code, &one.load.0, one.load.1).ok_or(NoCycles::NoCode)?;
     let flow = code.flow(at).ok_or(NoCycles::NoCode)?;
     let innermost = flow.block_at(at.address).and_then(|number| flow.blocks[number].innermost);
     let own = innermost.and_then(|number| flow.loops.get(number)).ok_or(NoCycles::NoLoop)?;

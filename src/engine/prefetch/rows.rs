@@ -72,7 +72,7 @@ pub(super) fn rows(
             events.push(None);
         }
         for loads in events {
-            rows.push(row(one, loads, evidence, (&mut measure, &mut known)));
+            rows.push(row(one, loads, evidence, &mut measure, &mut known));
         }
     }
     sort(&mut rows);
@@ -91,7 +91,8 @@ fn row(
     one: &Candidate,
     loads: Option<&Loads>,
     evidence: &Evidence,
-    (measure, known): (&mut Option<Measure<'_>>, &mut Known),
+    measure: &mut Option<Measure<'_>>,
+    known: &mut Known,
 ) -> AdviceRow {
     let module = &one.load.0;
     let heads = one.access.iter().flat_map(|access| &access.levels).map(|level| level.head);

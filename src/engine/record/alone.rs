@@ -38,7 +38,8 @@ impl<'a> Alone<'a> {
     pub fn new(
         machine: &'a Machine,
         library: &Library,
-        (ask, sample): (&LiveAsk, &SampleAsk),
+        ask: &LiveAsk,
+        sample: &SampleAsk,
         path: &Path,
     ) -> Result<Self> {
         let (cores, blocked) = prepare(machine, library, ask)?;

@@ -5,7 +5,9 @@ use super::note::{Note, words};
 use super::sample::{self, Chosen};
 use super::sample_ask::SampleAsk;
 use super::shared_file::{CountsWriter, SharedFile};
-use crate::topdown::live::{CountedCore, LiveAsk, Outcome, Update, measure_beside, prepare};
+use crate::topdown::live::{
+    Beside, CountedCore, LiveAsk, Outcome, Update, measure_beside, prepare,
+};
 use pmu::Target;
 use pmu::machine::{Finding, Machine};
 use report::files::{check_output, is_stdout};
@@ -84,8 +86,8 @@ pub fn record(
         Target::Process(id) | Target::Thread(id) => !Path::new(&format!("/proc/{id}")).exists(),
         _ => false,
     };
-    let mut recorded =
-        into(machine, library, ask, (path, programs), (&cores, blocked, chosen), update);
+    let session = NewSession { path, programs, cores: &cores, blocked, chosen };
+    let mut recorded = into(machine, library, ask, session, update);
     if let (Ok(recorded), Some(old)) = (&mut recorded, &old) {
         let (path, old) = (path.display(), old.display());
         let note = format!("the file that was {path} before is {old} now");
@@ -128,14 +130,23 @@ fn put_aside(path: &Path) -> Result<Option<PathBuf>> {
     }
 }
 
+/// A session to be recorded.
+struct NewSession<'a> {
+    path: &'a Path,
+    programs: Option<&'a Path>,
+    cores: &'a [CountedCore],
+    blocked: Option<Finding>,
+    chosen: Chosen,
+}
+
 fn into(
     machine: &Machine,
     library: &Library,
     ask: &LiveAsk,
-    (path, programs): (&Path, Option<&Path>),
-    (cores, blocked, chosen): (&[CountedCore], Option<Finding>, Chosen),
+    session: NewSession,
     update: &mut dyn FnMut(Update),
 ) -> Result<Recorded> {
+    let NewSession { path, programs, cores, blocked, chosen } = session;
     let writer = begin(machine, library, ask, path, cores).map_err(|not_begun| {
         // The file has nothing to report on yet.
         let is_own = path.is_file() && !is_open_already(path);
@@ -167,7 +178,8 @@ fn into(
         Some(sampler) => sampler,
         None => &mut NoHooks,
     };
-    let outcome = measure_beside(machine, cores, ask, blocked, update, (&mut counts, companion))?;
+    let beside = Beside { observer: &mut counts, companion };
+    let outcome = measure_beside(machine, cores, ask, blocked, update, beside)?;
     let summary = sampler.as_mut().map(Sampler::take_summary);
     let sampled = sampled.zip(summary).map(|((events, rate), summary)| {
         losses.extend(summary.notes.iter().cloned());

@@ -25,72 +25,78 @@ pub(super) fn critical_rows(
     let own: Vec<(Site, &Sum)> = own.map(|((_, site), sum)| (*site, sum)).collect();
     let often = own.iter().filter(|(_, sum)| sum.misses() > 0.0).map(|(site, _)| *site);
     let patterns = patterns(often, &mut gathered.code);
+    let rows = Rows { of, total, patterns: &patterns, executed };
     let mut all: Vec<(f64, CriticalRow)> = own
         .into_iter()
-        .filter_map(|one| {
-            Some((one.1.misses(), row(of, one, total, (gathered, &patterns), executed)?))
-        })
+        .filter_map(|(site, sum)| Some((sum.misses(), rows.row(site, sum, gathered)?)))
         .collect();
     all.sort_by(|(x, a), (y, b)| y.total_cmp(x).then_with(|| a.address.cmp(&b.address)));
     all.into_iter().map(|(_, row)| row).collect()
 }
 
-fn row(
-    of: &Of,
-    (site, sum): (Site, &Sum),
-    total: &Sum,
-    (gathered, patterns): (&mut Gathered, &Patterns),
-    executed: &Executed,
-) -> Option<CriticalRow> {
-    let place = site.place()?;
-    let access = patterns.get(&place);
-    let module = gathered.code.modules.get(place.module)?.clone();
-    let counted = executed.executions_of(&module, place.address);
-    let counted = counted.filter(|(own, _)| *own > 0.0);
-    let (share, of_what) = match counted {
-        Some((own, all)) => (own / all, ShareOf::Executions),
-        None => (sum.events / total.events.max(1.0), ShareOf::Samples),
-    };
-    // Misses of the run are known if each sample stands for a known number of events.
-    let missed = counted.filter(|_| of.sums.has_periods && of.event_counts_loads());
-    let (misses, misses_of) = match missed {
-        Some((own, _)) => (Some((sum.misses() / own).min(1.0)), ShareOf::Executions),
-        None => (sum.miss_share(), ShareOf::Samples),
-    };
-    let addresses =
-        access.map_or(Regularity::Unknown, |access| regularity(access, &module, executed));
-    let mut judgement = Judgement { executed: share, misses, addresses, parallel: None };
-    if judge(&judgement) == Critical::No {
-        return None;
+/// Inputs of all rows.
+struct Rows<'a> {
+    of: &'a Of<'a>,
+    /// All loads of the event.
+    total: &'a Sum,
+    patterns: &'a Patterns,
+    executed: &'a Executed,
+}
+
+impl Rows<'_> {
+    fn row(&self, site: Site, sum: &Sum, gathered: &mut Gathered) -> Option<CriticalRow> {
+        let Self { of, total, patterns, executed } = *self;
+        let place = site.place()?;
+        let access = patterns.get(&place);
+        let module = gathered.code.modules.get(place.module)?.clone();
+        let counted = executed.executions_of(&module, place.address);
+        let counted = counted.filter(|(own, _)| *own > 0.0);
+        let (share, of_what) = match counted {
+            Some((own, all)) => (own / all, ShareOf::Executions),
+            None => (sum.events / total.events.max(1.0), ShareOf::Samples),
+        };
+        // Misses of the run are known if each sample stands for a known number of events.
+        let missed = counted.filter(|_| of.sums.has_periods && of.event_counts_loads());
+        let (misses, misses_of) = match missed {
+            Some((own, _)) => (Some((sum.misses() / own).min(1.0)), ShareOf::Executions),
+            None => (sum.miss_share(), ShareOf::Samples),
+        };
+        let addresses =
+            access.map_or(Regularity::Unknown, |access| regularity(access, &module, executed));
+        let mut judgement = Judgement { executed: share, misses, addresses, parallel: None };
+        if judge(&judgement) == Critical::No {
+            return None;
+        }
+        let level = access.and_then(decisive);
+        let (known, open) = sum.open;
+        let recorded = (known > 0).then(|| open as f64 / known as f64);
+        let parallel = recorded
+            .or_else(|| missed.and_then(|_| parallel(of, place, &mut gathered.code, executed)));
+        judgement.parallel = parallel;
+        let verdict = judge(&judgement);
+        (verdict != Critical::No).then(|| CriticalRow {
+            event: of.number,
+            module: module.path,
+            address: Address(place.address),
+            function: gathered.code.function(place).map(|function| function.short),
+            executed: share,
+            executed_of: of_what,
+            misses: misses.unwrap_or(0.0),
+            misses_of,
+            misses_at_least: missed.is_some()
+                && misses.is_some_and(|share| share < 1.0)
+                && Sampled::of(of.event).counts_some(),
+            class: level.map(|level| level.class.kind()),
+            loop_head: level.map(|level| Address(level.head)),
+            slice: level.map(|level| level.slice.iter().copied().map(Address).collect()),
+            parallel,
+            parallel_of: parallel.map(|_| {
+                if recorded.is_some() { ParallelOf::Recorded } else { ParallelOf::Cycles }
+            }),
+            certain: verdict == Critical::Yes,
+            ..CriticalRow::default()
+        })
     }
-    let level = access.and_then(decisive);
-    let (known, open) = sum.open;
-    let recorded = (known > 0).then(|| open as f64 / known as f64);
-    let parallel =
-        recorded.or_else(|| missed.and_then(|_| parallel(of, place, &mut gathered.code, executed)));
-    judgement.parallel = parallel;
-    let verdict = judge(&judgement);
-    (verdict != Critical::No).then(|| CriticalRow {
-        event: of.number,
-        module: module.path,
-        address: Address(place.address),
-        function: gathered.code.function(place).map(|function| function.short),
-        executed: share,
-        executed_of: of_what,
-        misses: misses.unwrap_or(0.0),
-        misses_of,
-        misses_at_least: missed.is_some()
-            && misses.is_some_and(|share| share < 1.0)
-            && Sampled::of(of.event).counts_some(),
-        class: level.map(|level| level.class.kind()),
-        loop_head: level.map(|level| Address(level.head)),
-        slice: level.map(|level| level.slice.iter().copied().map(Address).collect()),
-        parallel,
-        parallel_of: parallel
-            .map(|_| if recorded.is_some() { ParallelOf::Recorded } else { ParallelOf::Cycles }),
-        certain: verdict == Critical::Yes,
-        ..CriticalRow::default()
-    })
 }
 
 /// The innermost loop in which the addresses are irregular; else the innermost one.

@@ -208,7 +208,7 @@ fn executions(found: &Analysis, symbols: Symbols) -> HashMap<(ModuleKey, u64), f
         for (first, last) in clusters(&changes) {
             let place = ModuleAddress { module, address: first };
             let Some(bytes) = code.bytes(place, last) else { continue };
-            for (address, n) in loads_in(&bytes, (first, last), &changes) {
+            for (address, n) in loads_in(&bytes, first, last, &changes) {
                 all.insert((key.clone(), address), n);
             }
         }
@@ -236,7 +236,8 @@ fn clusters(changes: &BTreeMap<u64, (f64, f64)>) -> Vec<(u64, u64)> {
 /// Loads with their executions.
 fn loads_in(
     bytes: &[u8],
-    (first, last): (u64, u64),
+    first: u64,
+    last: u64,
     changes: &BTreeMap<u64, (f64, f64)>,
 ) -> Vec<(u64, f64)> {
     let mut decoder = Decoder::with_ip(64, bytes, first, DecoderOptions::NONE);

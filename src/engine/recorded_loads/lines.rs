@@ -21,7 +21,7 @@ pub(super) fn line_rows(gathered: &mut Gathered, recording: usize) -> Vec<LineRo
             for ((.., site), accesses) in &mut found.shared.accesses {
                 accesses.bytes = bytes.of(gathered.sites[*site], &mut gathered.code);
             }
-            line_row(gathered, recording, (line, &found))
+            line_row(gathered, recording, line, &found)
         })
         .collect();
     rows.sort_by_key(|row| std::cmp::Reverse((row.modified, row.writes + row.loads)));
@@ -51,11 +51,7 @@ impl Widths {
     }
 }
 
-fn line_row(
-    gathered: &mut Gathered,
-    recording: usize,
-    (line, found): (Line, &LineFound),
-) -> LineRow {
+fn line_row(gathered: &mut Gathered, recording: usize, line: Line, found: &LineFound) -> LineRow {
     let (loads, writes, modified) = found.shared.totals();
     let mut variables: Vec<String> =
         found.objects.iter().map(|n| name_of(&gathered.objects[*n], &gathered.code)).collect();

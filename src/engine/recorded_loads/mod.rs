@@ -68,9 +68,9 @@ pub fn loads(paths: &[PathBuf], search: &SearchPaths) -> Result<Loads> {
         first += stream.about.events.len();
     }
     first = 0;
-    for (number, path) in paths.iter().enumerate() {
+    for path in paths {
         let stream = read(path)?;
-        let code = add(&mut document, &stream, (number, first), &executed, search)?;
+        let code = add(&mut document, &stream, first, &executed, search)?;
         slices.add(code, &stream.about);
         first += stream.about.events.len();
     }
@@ -95,15 +95,16 @@ fn read(path: &Path) -> Result<Stream> {
     })
 }
 
-/// Adds a recording; its code.
+/// Adds a recording whose first event has the number `first`; its code.
 fn add(
     document: &mut Loads,
     stream: &Stream,
-    (number, first): (usize, usize),
+    first: usize,
     executed: &Executed,
     search: &SearchPaths,
 ) -> Result<Code> {
     let about = &stream.about;
+    let number = document.sources.len();
     document.sources.push(about.source.clone());
     let mut gathered = gather(stream, search)?;
     document.notes.extend(about.notes.iter().chain(&gathered.notes).cloned());
@@ -123,7 +124,7 @@ fn add(
         document.loads.extend(loads);
         document.stores.extend(stores);
         document.variables.extend(variables::variable_rows(&of, &gathered));
-        without_code(document, of.number, (&gathered.code.modules, search));
+        without_code(document, of.number, &gathered.code.modules, search);
         document.critical.extend(criticality::critical_rows(&of, &mut gathered, executed));
     }
     document.code_misses.extend(code_misses::rows(stream, first, search)?);
@@ -132,13 +133,13 @@ fn add(
 }
 
 /// Says of which modules the code is not known.
-fn without_code(document: &mut Loads, event: usize, (modules, search): (&[Module], &SearchPaths)) {
+fn without_code(document: &mut Loads, event: usize, modules: &[Module], search: &SearchPaths) {
     let mut missing = WithoutCode::default();
     let all = document.loads.iter().chain(&document.stores);
     all.filter(|row| row.event == event && row.instruction.is_none())
         .for_each(|row| missing.add(&row.module, row.samples));
     let left_out = "its functions, lines, blocks, loops and variables are left out";
-    let notes = missing.notes(modules, search, ("sample", "samples"), left_out);
+    let notes = missing.notes(modules, search, "sample", "samples", left_out);
     add_new(&mut document.notes, notes);
 }
 

@@ -97,14 +97,14 @@ impl Slices {
         for row in document.critical.iter_mut().take(MOST_ROWS) {
             let head = row.loop_head.map(|head| head.0);
             let mean = mean_of(Some(row.event), &row.module);
-            match self.slice((&row.module, row.address.0), head, &mean) {
+            match self.slice(&row.module, row.address.0, head, &mean) {
                 Ok(found) => row.critical_path = Some(found.path),
                 Err(why) => row.path_unknown = Some(why.to_string()),
             }
         }
         for row in document.hard_branches.iter_mut().take(MOST_ROWS) {
             let mean = mean_of(None, &row.module);
-            match self.slice((&row.module, row.address.0), None, &mean) {
+            match self.slice(&row.module, row.address.0, None, &mean) {
                 Ok(found) => {
                     row.slice = Some(found.slice);
                     row.critical_path = Some(found.path);
@@ -117,7 +117,8 @@ impl Slices {
     /// The slice of an instruction in the loop with this head, else in its innermost loop.
     fn slice(
         &mut self,
-        (module, at): (&str, u64),
+        module: &str,
+        at: u64,
         head: Option<u64>,
         mean: &dyn Fn(u64) -> Option<f64>,
     ) -> Result<Found, NoSlice> {
@@ -136,7 +137,7 @@ impl Slices {
         let own = std::iter::successors(innermost, parent).find(is_wanted);
         let within = own.and_then(|own| flow.loops.get(own)).ok_or(NoSlice::NoLoop)?;
         let paths = paths(&flow, within, block);
-        self.over(&flow, &paths, (at, mean))
+        self.over(&flow, &paths, at, mean)
     }
 
     /// The slice over these paths through an iteration, and the longest of their critical paths.
@@ -144,7 +145,8 @@ impl Slices {
         &self,
         flow: &Flow,
         paths: &[Vec<usize>],
-        (at, mean): (u64, &dyn Fn(u64) -> Option<f64>),
+        at: u64,
+        mean: &dyn Fn(u64) -> Option<f64>,
     ) -> Result<Found, NoSlice> {
         let facts = self.core.facts();
         let latencies = Latencies::new(&self.core).unwrap_or_default();

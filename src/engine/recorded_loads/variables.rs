@@ -38,7 +38,7 @@ pub(crate) fn variable_rows(of: &Of, gathered: &Gathered) -> Vec<VariableRow> {
     let totals: Vec<&Sum> = totals.map(|(_, sum)| sum).collect();
     let weight: f64 = totals.iter().map(|sum| sum.weight).sum();
     let events: f64 = totals.iter().map(|sum| sum.events).sum();
-    let mut members = member_rows(of, gathered, (weight, events));
+    let mut members = member_rows(of, gathered, weight, events);
     let mut rows: Vec<VariableRow> = all
         .into_iter()
         .filter_map(|(number, (loads, stores))| {
@@ -103,7 +103,8 @@ fn kind_of_mapping(module: usize, code: &Code) -> VariableKind {
 fn member_rows(
     of: &Of,
     gathered: &Gathered,
-    (weight, events): (f64, f64),
+    weight: f64,
+    events: f64,
 ) -> HashMap<usize, Vec<MemberRow>> {
     let mut all: HashMap<(usize, usize), [MemberSum; 2]> = HashMap::new();
     for ((operation, object, member), sum) in &of.sums.members {

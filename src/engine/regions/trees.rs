@@ -57,7 +57,7 @@ impl<'a> Sampling<'a> {
     pub fn new(ask: &'a TreesAsk<'a>) -> Result<Self> {
         let file = Temporary::new()?;
         let sample = SampleAsk { per_function: true, ..SampleAsk::default() };
-        let alone = Alone::new(ask.machine, ask.library, (&ask.live, &sample), file.path())?;
+        let alone = Alone::new(ask.machine, ask.library, &ask.live, &sample, file.path())?;
         Ok(Self { ask, file, alone })
     }
 
@@ -116,7 +116,7 @@ impl<'a> Sampling<'a> {
         }
         if let Some(cut) = tree.cut() {
             let ((first, _), _) = moments;
-            let (ticks, ns) = (cut.saturating_sub(first) as f64, rate(moments));
+            let (ticks, ns) = (cut.saturating_sub(first) as f64, rate(moments.0, moments.1));
             document.notes.push(format!(
                 "trees are of the first {} only: too many markers to keep their times",
                 report::format::seconds(ticks * ns / 1e9)
@@ -131,14 +131,14 @@ impl<'a> Sampling<'a> {
 }
 
 /// Nanoseconds a tick.
-fn rate(((first, from), (last, to)): (Moment, Moment)) -> f64 {
-    to.saturating_sub(from) as f64 / last.saturating_sub(first).max(1) as f64
+fn rate(first: Moment, last: Moment) -> f64 {
+    last.1.saturating_sub(first.1) as f64 / last.0.saturating_sub(first.0).max(1) as f64
 }
 
 /// When threads were in regions, by the clock of the samples.
 fn within(tree: &Tree, moments: (Moment, Moment)) -> Within {
     let ((first, from), _) = moments;
-    let rate = rate(moments);
+    let rate = rate(moments.0, moments.1);
     let time = |ticks: u64| from + (ticks.saturating_sub(first) as f64 * rate) as u64;
     let mut stays: HashMap<u32, Vec<Stay>> = HashMap::new();
     for (number, thread) in tree.threads.iter().enumerate() {

@@ -204,9 +204,7 @@ pub(super) fn enter(
     for (row, block) in report.blocks.iter_mut().zip(&blocks) {
         row.events = parts(profile, block.function, block.start..block.end);
     }
-    if let Some(model) = &ask.measure {
-        measure(report, profile, &blocks, (model, ask.command.as_ref()), progress)?;
-    }
+    measure(report, profile, &blocks, ask, progress)?;
     if let Some(count) = &ask.count {
         interrupted = entries::enter(report, profile, &blocks, count, progress)?;
     }
@@ -262,18 +260,19 @@ fn excludes_kernel(event: &str) -> bool {
     })
 }
 
-/// Measures the hottest blocks in isolation, and the loops around them with the command's values if there is one.
+/// Measures the hottest blocks in isolation, if asked for, and the loops around them with the command's values if there is one.
 fn measure(
     report: &mut Report,
     profile: &mut Profile,
     blocks: &[HotBlock],
-    (model, command): (&CoreModel, Option<&Command>),
+    ask: &CodeAsk,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<()> {
+    let Some(model) = &ask.measure else { return Ok(()) };
     let options = Options { budget: BUDGET, ..Options::default() };
     let mut measurer = Measurer::new(options, model);
     let of = |command| Loops::new(model, command, report.duration);
-    let mut loops = command.map(of);
+    let mut loops = ask.command.as_ref().map(of);
     for (number, block) in blocks.iter().enumerate() {
         progress(number, blocks.len());
         let row = &mut report.blocks[number];

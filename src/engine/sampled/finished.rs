@@ -40,7 +40,8 @@ pub(super) fn reports(path: &Path, ask: &ImportAsk, code: Option<&CodeAsk>) -> R
 /// It cannot be read or evaluated; the question needs the recording.
 pub(super) fn evaluated(
     path: &Path,
-    (library, ask): (&Library, &ImportAsk),
+    library: &Library,
+    ask: &ImportAsk,
     code: Option<&CodeAsk>,
 ) -> Result<Vec<Report>> {
     if let Some(option) = needs_recording(ask, code) {

@@ -41,7 +41,7 @@ pub(super) fn per_function(profile: &Profile, located: &Located) -> Option<PerFu
         }
         let share = all.enabled / reads.enabled;
         let mixed = 1.0 - same.enabled / all.enabled.max(1.0);
-        let reason = doubt((all.readings, same.readings), share, mixed);
+        let reason = doubt(all.readings, same.readings, share, mixed);
         found.functions.push(FunctionTree {
             name: function.name.clone(),
             short: function.short.clone(),
@@ -80,7 +80,7 @@ pub(crate) fn of_times<'r>(
     let mut level_one = |of: &FunctionReads| {
         let share = of.all.enabled / reads.enabled.max(1.0);
         let mixed = 1.0 - of.same.enabled / of.all.enabled.max(1.0);
-        let reason = doubt((of.all.readings, of.same.readings), share, mixed);
+        let reason = doubt(of.all.readings, of.same.readings, share, mixed);
         let nodes = match of.all.readings < FEWEST {
             true => unknown(table, reason.as_deref()),
             false => nodes(&mut evaluator, table, &events, &of.all, &of.same),
@@ -169,7 +169,7 @@ fn counts(events: &[(usize, EventId)], sum: &ReadSum) -> Counts {
 }
 
 /// Why a function's tree is not to be trusted, if it is not.
-fn doubt((readings, same): (u64, u64), share: f64, mixed: f64) -> Option<String> {
+fn doubt(readings: u64, same: u64, share: f64, mixed: f64) -> Option<String> {
     if readings < FEWEST {
         return Some(format!("{readings} readings; {FEWEST} are needed"));
     }

@@ -55,7 +55,7 @@ fn read(
     let kind = recording::kind(path)?;
     match kind {
         recording::FileKind::Document => return finished::reports(path, ask, code),
-        recording::FileKind::Evidence => return finished::evaluated(path, (library, ask), code),
+        recording::FileKind::Evidence => return finished::evaluated(path, library, ask, code),
         _ => {}
     }
     let mut reports = match kind {

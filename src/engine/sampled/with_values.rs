@@ -8,7 +8,7 @@ use bench::{Options, Status};
 use isa::code::Block;
 use isa::program::{Location, loop_around, read_location};
 use pmu::Command;
-use probe::capture::Stop;
+use probe::capture::{Limits, Stop};
 use profile::hot::HotBlock;
 use report::documents::report_code::WithValues;
 use std::collections::HashMap;
@@ -97,9 +97,9 @@ impl<'a> Loops<'a> {
             return Ok(not(why.to_string()));
         }
         self.runs += 1;
-        let times = (self.first_entry, ENTRIES);
+        let limits = Limits { first_entry: self.first_entry, time: ENTRIES, ..Limits::default() };
         let snapshot =
-            match captured::of_command(path, around, &self.command, times, Stop::default()) {
+            match captured::of_command(path, around, &self.command, limits, Stop::default()) {
                 Ok(snapshot) => snapshot,
                 Err(error) => {
                     return Ok(not(error.cause().unwrap_or(error.what()).to_owned()));

@@ -67,7 +67,8 @@ pub(crate) fn enter(
     document: &mut Count,
     subject: &mut Subject<'_>,
     functions: &[(&str, &Wanted)],
-    (counts, at): (&Counts, &[u64]),
+    counts: &Counts,
+    at: &[u64],
 ) -> Result<Option<i32>> {
     let wanted: Vec<Wanted> = functions.iter().map(|(_, wanted)| (*wanted).clone()).collect();
     let (chosen, left_out) = chosen(counts, &wanted, at);

@@ -44,7 +44,7 @@ pub(in super::super) fn found(
         let own = recorded.bursts.iter().filter(|burst| burst.image == heap.image);
         let mut replay = Replay::new(heap, &steps);
         for burst in own {
-            replay.begin(burst.logged);
+            replay.begin(burst.logged.0, burst.logged.1);
             for record in &burst.records {
                 let site = record.site as usize;
                 let is_address =
@@ -128,7 +128,7 @@ impl<'a> Replay<'a> {
     }
 
     /// A burst, with the calls that had been logged before it began and by the time that it was over.
-    fn begin(&mut self, (before, after): (u64, u64)) {
+    fn begin(&mut self, before: u64, after: u64) {
         self.is_complete = after <= self.steps.len() as u64;
         let number =
             |logged: u64| usize::try_from(logged).unwrap_or(usize::MAX).min(self.steps.len());
@@ -223,7 +223,7 @@ mod tests {
 
     fn at(heap: &Heap, logged: (u64, u64), address: u64) -> Of {
         let mut replay = Replay::new(heap, &STEPS);
-        replay.begin(logged);
+        replay.begin(logged.0, logged.1);
         replay.at(address)
     }
 

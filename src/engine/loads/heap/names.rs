@@ -67,7 +67,9 @@ impl<'a> Names<'a> {
         };
         let by = by.map_or_else(|| "?".to_owned(), |name| plain(&name));
         let site = match &place {
-            Some(place) => AllocationSite { by, is_library: own.is_none(), ..self.site(place) },
+            Some((path, at)) => {
+                AllocationSite { by, is_library: own.is_none(), ..self.site(path, *at) }
+            }
             // Code without a file.
             None => {
                 AllocationSite { by, function: "unknown code".to_owned(), ..Default::default() }
@@ -89,8 +91,8 @@ impl<'a> Names<'a> {
             || self.function(path, caller.address).is_some_and(|(name, _)| maps(&name))
     }
 
-    fn site(&mut self, (path, address): &(PathBuf, u64)) -> AllocationSite {
-        let found = self.function(path, *address);
+    fn site(&mut self, path: &Path, address: u64) -> AllocationSite {
+        let found = self.function(path, address);
         let place = ModuleAddress { module: 0, address: address - 1 };
         let lines = self.symbols.lines(&module(path), place);
         let own = lines.iter().find(|line| line.inlined.as_deref().is_none_or(|n| !wraps(n)));
@@ -98,7 +100,7 @@ impl<'a> Names<'a> {
         AllocationSite {
             module: path.display().to_string(),
             function,
-            address: (*address).into(),
+            address: address.into(),
             offset: address - start,
             file: own.and_then(|line| line.file.clone()),
             line: own.and_then(|line| line.line),

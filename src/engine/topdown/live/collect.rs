@@ -26,6 +26,12 @@ impl Observer for NoObserver {
     fn whole(&mut self, _: &Measurement) {}
 }
 
+/// Followers of a measurement: `observer` of its counts, `companion` of its runs.
+pub(crate) struct Beside<'a> {
+    pub observer: &'a mut dyn Observer,
+    pub companion: &'a mut dyn RunHooks,
+}
+
 /// Runs the collector once (with all its repeats).
 pub(super) fn collect(
     machine: &Machine,
@@ -35,7 +41,14 @@ pub(super) fn collect(
     update: &mut dyn FnMut(Update),
     observer: &mut dyn Observer,
 ) -> Result<Measurement> {
-    collect_beside(machine, cores, ask, source, update, (observer, &mut NoHooks))
+    collect_beside(
+        machine,
+        cores,
+        ask,
+        source,
+        update,
+        Beside { observer, companion: &mut NoHooks },
+    )
 }
 
 pub(super) fn collect_beside(
@@ -44,8 +57,9 @@ pub(super) fn collect_beside(
     ask: &LiveAsk,
     source: Source,
     update: &mut dyn FnMut(Update),
-    (observer, companion): (&mut dyn Observer, &mut dyn RunHooks),
+    beside: Beside,
 ) -> Result<Measurement> {
+    let Beside { observer, companion } = beside;
     let plans = cores
         .iter()
         .map(|c| CorePlan { table: &c.table, groups: &c.groups, pmu: c.pmu.clone() })

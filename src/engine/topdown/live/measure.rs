@@ -1,12 +1,12 @@
 //! Measures: the collector runs, and its counts become the report.
 
 use super::ask::{LiveAsk, Outcome, Update};
-use super::collect::{NoObserver, Observer, collect_beside};
+use super::collect::{Beside, NoObserver, Observer, collect_beside};
 use super::conclude::conclude;
 use super::cores::{CountedCore, choose_tables, prepare};
 use super::drilldown;
 use pmu::machine::{Finding, Machine};
-use pmu::perf::{NoHooks, RunHooks};
+use pmu::perf::NoHooks;
 use report::documents::Source;
 use tma::error::Result;
 use tma::tables::Library;
@@ -41,7 +41,14 @@ fn measure(
     update: &mut dyn FnMut(Update),
     observer: &mut dyn Observer,
 ) -> Result<Outcome> {
-    measure_beside(machine, cores, ask, blocked, update, (observer, &mut NoHooks))
+    measure_beside(
+        machine,
+        cores,
+        ask,
+        blocked,
+        update,
+        Beside { observer, companion: &mut NoHooks },
+    )
 }
 
 /// As [`measure`], with a companion beside it.
@@ -51,9 +58,9 @@ pub(crate) fn measure_beside(
     ask: &LiveAsk,
     blocked: Option<Finding>,
     update: &mut dyn FnMut(Update),
-    (observer, companion): (&mut dyn Observer, &mut dyn RunHooks),
+    beside: Beside,
 ) -> Result<Outcome> {
     let source = if blocked.is_some() { Source::NoPmu } else { Source::Pmu };
-    let measured = collect_beside(machine, cores, ask, source, update, (observer, companion))?;
+    let measured = collect_beside(machine, cores, ask, source, update, beside)?;
     Ok(conclude(cores, ask, source, blocked, &measured))
 }

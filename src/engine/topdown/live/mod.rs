@@ -16,6 +16,7 @@ mod drilldown;
 mod measure;
 
 pub use ask::{LiveAsk, Outcome, Update};
+pub(crate) use collect::Beside;
 pub(crate) use collect::Observer;
 pub use cores::required;
 pub(crate) use cores::{CountedCore, prepare};
